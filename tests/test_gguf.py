@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from checkpoints import gguf, gguf_text, gguf_value, mutated, read_bytes, said, shapes
 
+import archspec
 from archspec import ArchError
 from archspec.checkpoints.checkpoint import read
 from archspec.checkpoints.gguf import TYPES
@@ -60,9 +61,8 @@ def test_embeddings_are_not_tied_to_an_output_layer(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow  # which needs a package that nothing else does
-def test_types_and_files_of_the_package_of_llama_cpp(tmp_path: Path) -> None:
+def test_types_are_those_of_the_package_of_llama_cpp() -> None:
     package: Any = pytest.importorskip("gguf")
-    numpy: Any = pytest.importorskip("numpy")
     names = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
     names |= {f"I{bits}": f"int{bits}" for bits in (8, 16, 32, 64)}
     sizes = {
@@ -70,22 +70,45 @@ def test_types_and_files_of_the_package_of_llama_cpp(tmp_path: Path) -> None:
         for type in package.GGML_QUANT_SIZES
     }
     assert sizes == TYPES
-    path = tmp_path / "m.gguf"
-    writer = package.GGUFWriter(path, "llama")
+
+
+@pytest.mark.slow  # which needs a package that nothing else does
+def test_sizes_of_files_that_the_package_of_llama_cpp_writes(tmp_path: Path) -> None:
+    """One with a tensor of each type; those that the package can quantize to have such values."""
+    package: Any = pytest.importorskip("gguf")
+    numpy: Any = pytest.importorskip("numpy")
+    values = numpy.random.default_rng(0).normal(size=(3, 5, 512)).astype(numpy.float32)
+    writer = package.GGUFWriter(path := tmp_path / "m.gguf", "llama")
     writer.add_array("tokenizer.ggml.tokens", ["a", "b"])
-    for number, (name, block, width) in sizes.items():
+    quantized: set[str] = set()
+    for number, (name, block, width) in TYPES.items():
         type = package.GGMLQuantizationType(number)
-        if block > 1:
-            writer.add_tensor(name, numpy.zeros((3, 2 * width), dtype=numpy.uint8), raw_dtype=type)
+        if block == 1 and name != "bfloat16":
+            writer.add_tensor(name, values.astype(name))
+            continue
+        try:
+            data = package.quants.quantize(values, type)
+            quantized.add(name)
+        except NotImplementedError:
+            data = numpy.zeros((3, 5, 512 // block * width), dtype=numpy.uint8)
+        writer.add_tensor(name, data, raw_dtype=type)
+    assert {"bfloat16", "Q4_0", "Q8_0", "MXFP4", "TQ1_0"} <= quantized
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
     found = read(str(path))
     theirs = package.GGUFReader(path).tensors
-    assert [(t.name, (*map(int, reversed(t.shape)),), t.n_bytes, t.data_offset) for t in theirs] == [
-        (e.name, e.shape, e.bytes, e.start) for e in found.entries
+    assert [e.dtype for e in found.entries] == [name for name, *_ in TYPES.values()] == [t.name for t in theirs]
+    assert [(e.shape, e.elements, e.bytes, e.start) for e in found.entries] == [
+        ((*map(int, reversed(t.shape)),), t.n_elements, t.n_bytes, t.data_offset) for t in theirs
     ]
+    verified = archspec.verify("bert-base-uncased", path)
+    assert verified.stored.elements == sum(t.n_elements for t in theirs) == len(TYPES) * values.size
+    assert verified.stored.bytes == sum(t.n_bytes for t in theirs)
+    assert {name: (part.elements, part.bytes) for name, part in verified.dtypes.items()} == {
+        t.name: (t.n_elements, t.n_bytes) for t in theirs
+    }
 
 
 # What is wrong with a file --------------------------------------------------------------------------------------------
