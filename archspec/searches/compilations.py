@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
 from archspec.model import Model
@@ -82,7 +83,8 @@ class Pool:
         if self._executor is None:
             self._executor = _executor(self.jobs)
         parts = [designs[start : start + AT_ONCE] for start in range(0, len(designs), AT_ONCE)]
-        tasks = [self._executor.submit(_measure, self.compiler, part, quantities) for part in parts]
+        with _interrupts_ignored():  # by the processes, too, which submitting starts
+            tasks = [self._executor.submit(_measure, self.compiler, part, quantities) for part in parts]
         for task in tasks:
             found: list[list[Any] | None] | list[Diagnostic] = task.result()
             if found and isinstance(found[0], Diagnostic):
@@ -90,9 +92,12 @@ class Pool:
             yield from (each for each in found if not isinstance(each, Diagnostic))
 
     def close(self) -> None:
-        """Stop the processes."""
+        """Stop the processes, which would otherwise outlive a program that ends without waiting for them."""
         if self._executor is not None:
+            processes = [*self._executor._processes.values()]
             self._executor.shutdown(wait=False, cancel_futures=True)
+            for process in processes:
+                process.terminate()
 
 
 @contextmanager
@@ -115,6 +120,19 @@ def _executor(jobs: int) -> Any:
 def _ignore_interrupts() -> None:
     """Leave Ctrl-C to the process that shows the results."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@contextmanager
+def _interrupts_ignored() -> Generator[None]:
+    """Ignore Ctrl-C, as processes do that are started meanwhile."""
+    if current_thread() is not main_thread():  # others do not receive signals
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _measure(
