@@ -2,7 +2,12 @@
 
 import io
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -419,6 +424,8 @@ MISTAKES = {
     "nothing-to-vary": [],
     "no-values": ["--vary", "hidden=3..1"],
     "step": ["--vary", "hidden=1..3:0"],
+    "range-with-minus": ["--vary", "hidden=256-512:64"],
+    "range-with-colon": ["--vary", "layers=2:24"],
     "no-equals-sign": ["--vary", "hidden"],
     "varied-twice": ["--vary", "hidden=1..3", "--vary", "hidden=4..5"],
     "circular": ["--vary", "hidden=heads", "--vary", "heads=hidden"],
@@ -433,6 +440,8 @@ MISTAKES = {
     "dtype": ["--vary", "hidden=12..24:12", "--where", 'weight_bytes(dtype="int5") < 3'],
     "past": ["--vary", "hidden=12..24:12", "--where", "cache_bytes < 3"],
     "syntax": ["--vary", "hidden=12..24:12", "--where", "params < "],
+    "equality": ["--vary", "hidden=12..24:12", "--where", "params = 30M"],
+    "suffix": ["--vary", "hidden=12..24:12", "--where", "params < 30MB"],
     "no-condition": ["--vary", "hidden=12..24:12", "--where", "params"],
     "division": ["--vary", "hidden=12..24:12", "--where", "params / 2 < 3"],
     "zero": ["--vary", "hidden=12..24:12", "--where", "params // (hidden - 12) < 3"],
@@ -519,3 +528,30 @@ def test_an_error_in_a_process_is_reported(capsys: pytest.CaptureFixture[str]) -
     arguments = ["bert-base-uncased", "--vary", "layers=1..40", "--where", "cache_bytes(past=10) < 6K", "--jobs", "2"]
     assert main(["search", *arguments]) == 2
     assert "the model has no decoding step" in capsys.readouterr().err
+
+
+JOBS = ["gpt2", "--vary", "hidden=12..144:12", "--vary", "layers=1..4", "--best", "layers", "--jobs", "2"]
+
+
+@pytest.mark.slow  # starts processes
+@pytest.mark.parametrize("bound", ["past=10", "past=-1"], ids=["an answer", "an error"])
+def test_no_process_outlives_a_search(bound: str) -> None:
+    """Its output would not end as long as one has it open."""
+    command = [sys.executable, "-m", "archspec", "search", *JOBS, "--where", f"cache_bytes({bound}) < 6K"]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert found.returncode == (0 if bound == "past=10" else 2), found.stderr
+
+
+@pytest.mark.slow  # starts processes
+@pytest.mark.parametrize("seconds", [0.5, 3])
+def test_no_process_outlives_an_interrupted_search(seconds: float) -> None:
+    """Neither one that is starting nor one that works."""
+    arguments = ["deepseek-v3", "--vary", "layers=4..61", "--vary", "experts=8..256:8", "--best", "active"]
+    command = [sys.executable, "-m", "archspec", "search", *arguments, "--jobs", "2"]
+    pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen(command, text=True, start_new_session=True, **pipes)
+    time.sleep(seconds)
+    os.killpg(process.pid, signal.SIGINT)
+    errors = process.communicate(timeout=60)[1]
+    assert process.returncode in (130, -signal.SIGINT)  # before Python handles signals
+    assert process.returncode != 130 or "Traceback" not in errors

@@ -19,13 +19,15 @@ from archspec.searches.columns import (
     where,
 )
 from archspec.searches.quantities import FORMS, Quantity, check_argument
-from archspec.source import ArchError, Report, Source, Span, fail, suggest
+from archspec.source import ArchError, Diagnostic, Report, Source, Span, fail, suggest
 from archspec.syntax import tree
 from archspec.syntax.parse import parse_expression
 
 SUFFIXES = {"K": 10**3, "M": 10**6, "G": 10**9, "B": 10**9}
 
 _NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|(?<![\w.])(\d+(?:\.\d+)?)([KMGB])(?!\w)')
+
+_UNKNOWN_SUFFIX = re.compile(r"found `\d[\d.]*[A-Za-z]+`$")
 
 
 class Expression:
@@ -62,8 +64,17 @@ def parsed(text: str, label: str) -> tuple[tree.Expr, Source]:
     report = Report()
     node = parse_expression(source, report)
     if node is None:
-        raise ArchError([found._replace(code="usage") for found in report.diagnostics])
+        raise ArchError([_with_help(found._replace(code="usage")) for found in report.diagnostics])
     return node, source
+
+
+def _with_help(found: Diagnostic) -> Diagnostic:
+    """Add what helps where a condition is written as in other languages."""
+    if found.help is None and found.message.endswith("found `=`"):
+        return found._replace(help="use `==` for equality")
+    if found.help is None and _UNKNOWN_SUFFIX.search(found.message):
+        return found._replace(help="use K, M, G or B after a number, as in `30M`")
+    return found
 
 
 def _without_suffix(match: re.Match[str]) -> str:

@@ -21,6 +21,8 @@ MOST_DESIGNS = 10**8
 
 _NAMED = re.compile(r"\s*([A-Za-z_]\w*)\s*=(?!=)\s*(.*\S)\s*", re.DOTALL)
 _RANGE = re.compile(r"(-?\d{1,18})\s*\.\.\s*(-?\d{1,18})(?:\s*:\s*(\d{1,18}))?")
+_OTHER_RANGE = re.compile(r"(\d+)\s*(?:-|:|\.{3}|\bto\b)\s*(\d+)(:\d+)?")
+"""Ranges as they are written elsewhere."""
 
 
 class Axis(Node):
@@ -179,6 +181,10 @@ def _values(name: str, given: object, known: Collection[str]) -> Sequence[Plain]
         if step < 1:
             raise fail("usage", f"the step of `{name}={given}` is not positive")
         return _not_empty(name, range(first, last + 1, step), given)
+    other = _OTHER_RANGE.fullmatch(given.strip())
+    if other is not None:
+        help = f"write it as `--vary {name}={other[1]}..{other[2]}{other[3] or ''}`, which includes the end"
+        raise fail("usage", f"invalid range `{given.strip()}` of `{name}`", help=help)
     value = literal(given, _label(name))
     if isinstance(value, list):
         return _not_empty(name, value, given)
