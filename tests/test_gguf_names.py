@@ -47,7 +47,9 @@ ARCHITECTURES = {
 }
 CLASSES = {
     "BertForSequenceClassification": "BERT",
+    "BloomModel": "BLOOM",
     "DistilBertForSequenceClassification": "BERT",
+    "Gemma3TextModel": "GEMMA3",
     "LlamaModel": "LLAMA",
     "ModernBertForSequenceClassification": "MODERN_BERT",
     "RobertaForSequenceClassification": "BERT",
