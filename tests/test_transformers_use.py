@@ -293,12 +293,13 @@ def test_device_maps_split_between_blocks(tmp_path: Path) -> None:
     )
     assert not [name for name in places if ".layer.0." in name or ".layer.1." in name]
     mapped = {"bert.embeddings": "cpu", "bert.encoder.layer.0": "cpu", "bert.encoder.layer.1": "disk", "cls": "cpu"}
-    found = transformers.AutoModel.from_pretrained(
-        folder, trust_remote_code=True, device_map=mapped, offload_folder=str(tmp_path / "offload")
-    )
     given = inputs_of(model)
-    with torch.no_grad():
-        torch.testing.assert_close(found(**given).logits, ours(**given).logits)
+    for device_map in (mapped, "auto"):
+        found = transformers.AutoModel.from_pretrained(
+            folder, trust_remote_code=True, device_map=device_map, offload_folder=str(tmp_path / "offload")
+        )
+        with torch.no_grad():
+            torch.testing.assert_close(found(**given).logits, ours(**given).logits)
 
 
 def test_causal_models_have_the_loss_of_the_reference(tmp_path: Path) -> None:
