@@ -313,6 +313,35 @@ def test_causal_models_have_the_loss_of_the_reference(tmp_path: Path) -> None:
     torch.testing.assert_close(ours(**given).loss, theirs(**given).loss)
 
 
+@pytest.mark.parametrize("name", ["gpt2", "llama"])
+def test_causal_models_generate_what_the_reference_does(name: str, tmp_path: Path) -> None:
+    model = SMALL[name]()
+    folder = folder_of(model, tmp_path)
+    ours = created(folder, "AutoModelForCausalLM").eval()
+    prompts = torch.randint(5, 97, (2, 6), generator=torch.Generator().manual_seed(0))
+    settings = {"max_new_tokens": 8, "do_sample": False, "pad_token_id": 0, "eos_token_id": 96}
+    found = ours.generate(prompts, **settings)
+    expected = prompts
+    while expected.shape[1] < found.shape[1]:
+        with torch.no_grad():
+            expected = torch.cat([expected, ours(expected).logits[:, -1:].argmax(-1)], 1)
+    assert found.shape == (2, 14) and torch.equal(found, expected)
+    if name == "gpt2":
+        config = transformers.GPT2Config(vocab_size=97, n_embd=32, n_head=4, n_layer=2, n_positions=40)
+        theirs = transformers.GPT2LMHeadModel(config).eval()
+        ours.load_state_dict(theirs.state_dict())
+        for beams in (1, 3):
+            found, expected = (each.generate(prompts, num_beams=beams, **settings) for each in (ours, theirs))
+            assert torch.equal(found, expected)
+    with pytest.raises(ValueError, match="must have the same length"):
+        ours.generate(prompts, attention_mask=torch.tensor([[0] + 5 * [1], 6 * [1]]), **settings)
+    ours.save_pretrained(folder)
+    pipe = transformers.pipeline(
+        "text-generation", model=str(folder), tokenizer=tokenizer_of(folder), trust_remote_code=True
+    )
+    assert pipe("a small", max_new_tokens=3)[0]["generated_text"].startswith("a small")
+
+
 def tokenizer_of(folder: Path) -> Any:
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "small", "text", "of", "few", "words", "who", "?"]
     (folder / "vocab.txt").write_text("\n".join(words + [f"w{i}" for i in range(97 - len(words))]), encoding="utf-8")
@@ -341,7 +370,7 @@ def test_names_that_transformers_takes() -> None:
     class Configuration(transformers.PreTrainedConfig):
         model_type = "x"
 
-    class Model(transformers.PreTrainedModel):
+    class Model(transformers.PreTrainedModel, transformers.GenerationMixin):
         config_class = Configuration
 
         def __init__(self, config: Any) -> None:

@@ -15,14 +15,15 @@ from archspec.pytorch.names import is_hidden, usable
 from archspec.pytorch.pretty import WIDTH, bracketed, docstring, double_quoted
 from archspec.source import fail
 from archspec.table import Plain
-from archspec.transformers_export.heads import Head, head_of, word_table
+from archspec.transformers_export.heads import NEXT_WORDS, Head, head_of, word_table
 from archspec.transformers_export.names import TAKEN_BY_CONFIGURATIONS, TAKEN_BY_MODELS, TAKEN_BY_OUTPUTS
 
 _LOSSES = ("ForCausalLMLoss", "ForQuestionAnsweringLoss", "ForSequenceClassificationLoss")
 
 _IMPORTED = """
-    Any CHECKPOINTED ClassVar F GradientCheckpointingLayer ModelOutput Network PreTrainedConfig PreTrainedModel
-    Pretrained Tensor any bool can_return_tuple dataclass dict float getattr int list str super torch tuple type
+    Any CHECKPOINTED ClassVar F GenerationMixin GradientCheckpointingLayer ModelOutput Network PreTrainedConfig
+    PreTrainedModel Pretrained Tensor ValueError any bool can_return_tuple dataclass dict float getattr int list object
+    str super torch tuple type
 """
 
 _TAKEN_BY_FILES = frozenset((*_IMPORTED.split(), *_LOSSES))
@@ -52,6 +53,8 @@ class _Files:
         self.model = model
         self.interface = interface
         self.head = head_of(model)
+        others = [slot for slot in interface.inputs if slot.name != "input_ids"]
+        self.generates = self.head is NEXT_WORDS and all(slot.optional for slot in others)
         _refuse_unsupported(model, interface)
         word = re.sub(r"\W+", "_", model.name, flags=re.ASCII).strip("_").lower()
         self.network_file, self.configuration_file = f"pytorch_{word}", f"configuration_{word}"
@@ -165,7 +168,7 @@ class _Files:
             "import torch",
             *(["import torch.nn.functional as F"] if loss.startswith("F.") else []),
             "from torch import Tensor",
-            "from transformers import PreTrainedModel",
+            f"from transformers import {'GenerationMixin, ' if self.generates else ''}PreTrainedModel",
             *([f"from transformers.loss.loss_utils import {loss}"] if loss in _LOSSES else []),
             *(["from transformers.modeling_layers import GradientCheckpointingLayer"] if self.blocks else []),
             "from transformers.utils import ModelOutput, can_return_tuple",
@@ -177,7 +180,7 @@ class _Files:
             *_PRETRAINED.split("\n"),
             "",
             "",
-            f"class {self.name}(Network, Pretrained):",
+            f"class {self.name}(Network, Pretrained{', GenerationMixin' if self.generates else ''}):",
             *self._attributes(),
             "",
             *bracketed("def __init__(", ["self", f"config: {self.config_name}"], ") -> None:", 1),
@@ -187,9 +190,11 @@ class _Files:
             "        super().__init__(**config.constructor_arguments())",
             *(_SWITCH if self.blocks else []),
             "        self.post_init()",
+            *(["        self.generation_config.use_cache = False"] if self.generates else []),
             *self._embeddings(),
             "",
             *self._forward(),
+            *(_GENERATION.split("\n") if self.generates else []),
         ]
 
     def _aliases(self) -> list[tuple[str, str]]:
@@ -305,6 +310,15 @@ class Pretrained(PreTrainedModel):
     def _tensors(self) -> dict[str, Tensor]:
         parameters = dict(self.named_parameters(remove_duplicate=False))
         return parameters | dict(self.named_buffers(remove_duplicate=False))'''
+
+_GENERATION = '''
+    def prepare_inputs_for_generation(
+        self, input_ids: Tensor, attention_mask: Tensor | None = None, **settings: object
+    ) -> dict[str, Tensor]:
+        """All words so far: there is no cache."""
+        if attention_mask is not None and not attention_mask.all():
+            raise ValueError("texts that are continued together must have the same length")
+        return {"input_ids": input_ids}'''
 
 _SWITCH = [
     "        for module in self.modules():",

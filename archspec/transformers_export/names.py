@@ -4,28 +4,31 @@ from __future__ import annotations
 
 _MODELS = """
     activation_checkpointing_disable activation_checkpointing_enable active_adapters add_adapter add_model_tags
-    all_tied_weights_keys barrier_after_gathered_checkpoint_save base_model base_model_prefix can_generate
-    can_record_outputs config config_class delete_adapter dequantize device disable_adapters
-    disable_input_require_grads dtype dummy_inputs enable_adapters enable_input_require_grads enable_peft_hotswap
-    ep_plan from_pretrained fsdp_plan fsdp_size gather_sharded_state_dict_for_save generation_config
-    generation_config_class get_adapter_state_dict get_compiled_call get_correct_attn_implementation
-    get_correct_experts_implementation get_decoder get_encoder get_expanded_tied_weights_keys
-    get_experts_implementation get_init_context get_input_embeddings get_memory_footprint get_output_embeddings
-    get_parameter_or_buffer get_position_embeddings gradient_checkpointing_disable gradient_checkpointing_enable
-    hf_device_map hf_quantizer init_parallel_plans init_weights initialize_weights input_modalities
+    adjust_generation_fn all_tied_weights_keys barrier_after_gathered_checkpoint_save base_model base_model_prefix
+    can_generate can_record_outputs compute_transition_scores config config_class
+    continuous_batching_context_manager delete_adapter dequantize destroy_cached_continuous_batching_manager device
+    disable_adapters disable_input_require_grads dtype dummy_inputs enable_adapters enable_input_require_grads
+    enable_peft_hotswap ep_plan from_pretrained fsdp_plan fsdp_size gather_sharded_state_dict_for_save generate
+    generate_batch generation_config generation_config_class get_adapter_state_dict get_compiled_call
+    get_correct_attn_implementation get_correct_experts_implementation get_decoder get_encoder
+    get_expanded_tied_weights_keys get_experts_implementation get_init_context get_input_embeddings
+    get_memory_footprint get_output_embeddings get_parameter_or_buffer get_position_embeddings
+    gradient_checkpointing_disable gradient_checkpointing_enable heal_tokens hf_device_map hf_quantizer
+    init_continuous_batching init_parallel_plans init_weights initialize_weights input_modalities
     is_activation_checkpointing is_backend_compatible is_custom_code is_distributed_loading_by_transformers
-    is_gradient_checkpointing is_remote_code kernel_config load_adapter loss_function loss_type main_input_name
-    mark_tied_weights_as_initialized maybe_distribute_model model_tags name_or_path named_non_persistent_buffers
-    num_parameters post_init pp_plan prepare_distribute_model push_to_hub register_for_auto_class
-    resize_position_embeddings resize_token_embeddings retrieve_modules_from_names save_distributed_checkpoint
-    save_pretrained set_adapter set_attn_implementation set_decoder set_encoder set_experts_implementation
-    set_input_embeddings set_output_embeddings set_use_kernels should_save_on_this_rank supports_context_parallel
+    is_gradient_checkpointing is_remote_code kernel_config load_adapter load_custom_generate loss_function loss_type
+    main_input_name mark_tied_weights_as_initialized maybe_distribute_model model_tags name_or_path
+    named_non_persistent_buffers num_parameters output_modalities post_init pp_plan prepare_distribute_model
+    prepare_inputs_for_generation push_to_hub register_for_auto_class resize_position_embeddings
+    resize_token_embeddings retrieve_modules_from_names save_distributed_checkpoint save_pretrained set_adapter
+    set_attn_implementation set_decoder set_encoder set_experts_implementation set_input_embeddings
+    set_output_embeddings set_use_kernels should_save_on_this_rank supports_context_parallel
     supports_gradient_checkpointing supports_pp_plan supports_tp_plan tie_weights tp_plan tp_size use_kernels
     warn_if_padding_and_no_attention_mask
 """
 
 TAKEN_BY_MODELS = frozenset(_MODELS.split())
-"""Attributes that a `PreTrainedModel` has in addition to those of a `torch.nn.Module`."""
+"""Attributes that a `PreTrainedModel` that generates texts has in addition to those of a `torch.nn.Module`."""
 
 _CONFIGURATIONS = """
     allow_global_per_layer_attribute_access architectures assistant_confidence_threshold assistant_lookbehind
