@@ -313,11 +313,14 @@ class Pretrained(PreTrainedModel):
 
 _GENERATION = '''
     def prepare_inputs_for_generation(
-        self, input_ids: Tensor, attention_mask: Tensor | None = None, **settings: object
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        **settings: object,
     ) -> dict[str, Tensor]:
         """All words so far: there is no cache."""
         if attention_mask is not None and not attention_mask.all():
-            raise ValueError("texts that are continued together must have the same length")
+            raise ValueError("texts that are continued together differ in length")
         return {"input_ids": input_ids}'''
 
 _SWITCH = [
