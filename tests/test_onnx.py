@@ -16,6 +16,7 @@ import archspec
 from archspec import Model
 from archspec.cli import main
 from archspec.model import internals
+from archspec.onnx_export import loops
 
 torch = pytest.importorskip("torch")
 numpy = pytest.importorskip("numpy")
@@ -224,6 +225,15 @@ LOOPS = {
         y = collect(axis = 1)(z)
       }
       return y |> reshape([batch, seq, seq, 1]) |> + .b |> sum(axis = 2)""",
+    "values of a loop over a number, in a loop": """
+      for t in 0..seq {
+        row = pick(axis = 1, index = t)(x * .w)
+        for i in 0..3 {
+          z = collect(axis = 1)(i * pick(axis = 1, index = i)(row))
+        }
+        y = collect(axis = 1)(z)
+      }
+      return y + .b""",
 }
 
 
@@ -241,6 +251,25 @@ layer Net()(x [batch, seq, 3]) -> [batch, seq, 3] {{
     assert "Scan" in {node.op_type for node in contents.graph.node}
     shortest = 2 if " 1..seq" in LOOPS[case] else 1  # onnxruntime fails where there are no iterations
     computes_the_same(model, contents, sizes=(*SIZES, (2, shortest), (1, shortest)))
+
+
+def test_loops_that_would_compute_something_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_the_first(iteration: Any, bounds: Any, *rest: Any) -> Any:
+        return loop(iteration, (bounds[0] + 1, *bounds[1:]) if len(bounds) > 1 else (1, *bounds), *rest)
+
+    loop = loops.loop
+    text = f"""
+dim batch, seq
+layer Net()(x [batch, seq, 3]) -> [batch, seq, 3] {{
+  w: param [3] ~ constant(0.5)
+  b: buffer [3]
+{LOOPS["no outputs"]}
+}}
+"""
+    monkeypatch.setattr(loops, "loop", without_the_first)
+    with pytest.raises(archspec.ArchError, match="its loops would compute something else"):
+        archspec.to_onnx(load(text), tmp_path / "it.onnx")
+    assert not (tmp_path / "it.onnx").exists()
 
 
 @pytest.mark.parametrize("kind", ["LSTM", "GRU"])

@@ -1,17 +1,24 @@
 """Loops over a dimension as single operations, where `torch.export` would unroll them for one length.
 
 The code of a generated module is changed: each loop whose number of iterations may depend on the size of an input
-becomes a function of the index, and a call of `loop` with it.
+becomes a function of the index, and a call of `loop` with it. The changed module is run beside the generated one before
+it is exported.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from types import CellType
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from archspec.equivalence.calls.values import Untranslatable
+from archspec.equivalence.numeric import flat
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
 
 Iteration: TypeAlias = Callable[..., tuple[tuple[Any, ...], tuple[Any, ...]]]
 """A function of the index and the carried values. It returns the carried values, and those that are collected."""
@@ -29,6 +36,11 @@ def with_loops(text: str) -> ast.Module:
         if isinstance(node, ast.FunctionDef) and node.name != "__init__":
             node.body = _block(node.body, {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)})
     return ast.fix_missing_locations(tree)
+
+
+def has_loops(text: str) -> bool:
+    """Whether `with_loops` changes the loops of a generated file."""
+    return any(isinstance(node, ast.Name) and node.id == _LOOP for node in ast.walk(with_loops(text)))
 
 
 def _block(body: Iterable[ast.stmt], bound: set[str]) -> list[ast.stmt]:
@@ -71,6 +83,9 @@ class _Appends(ast.NodeTransformer):
 
     def __init__(self) -> None:
         self.lists: list[str] = []
+
+    def visit_For(self, node: ast.For) -> ast.stmt:
+        return node  # what a loop over a number collects is its own
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
         match node.value:
@@ -228,3 +243,25 @@ class _Read:
             finally:
                 for cell, contents in zip(self._variables, before, strict=True):
                     cell.cell_contents = contents
+
+
+# Whether that is right ------------------------------------------------------------------------------------------------
+
+
+def require_same_outputs(module: nn.Module, generated: nn.Module, inputs: Mapping[str, Tensor]) -> None:
+    """Run a module with changed code and the one as it was generated, with the same tensors and with random values of
+    the shapes of `inputs`. Raises Untranslatable if their outputs differ.
+    """
+    torch: Any = import_module("torch")
+    generated.load_state_dict(module.state_dict(), assign=True)
+    drawn = {
+        name: torch.randn(value.shape) if value.is_floating_point() else torch.randint(2, value.shape).to(value.dtype)
+        for name, value in inputs.items()
+    }
+    with torch.no_grad():
+        try:
+            found = flat(module(**drawn))
+        except Exception as error:  # of any class, as it comes from the changed code
+            raise Untranslatable(f"its loops cannot be changed to single operations: {error}") from error
+        if not all(torch.allclose(a, b, equal_nan=True) for a, b in zip(found, flat(generated(**drawn)), strict=True)):
+            raise Untranslatable("its loops would compute something else")

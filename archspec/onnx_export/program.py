@@ -11,12 +11,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archspec.equivalence.calls.values import Untranslatable
-from archspec.equivalence.capture import Capture, exported
+from archspec.equivalence.capture import Capture, examples, exported
 from archspec.equivalence.places import Places
 from archspec.equivalence.sides import example_sizes, require_all_sizes
 from archspec.model import Model, internals
 from archspec.normal.arrays import Array, Arrays
-from archspec.onnx_export.loops import functions, with_loops
+from archspec.onnx_export.loops import functions, has_loops, require_same_outputs, with_loops
 from archspec.pytorch.build import module_of, torch_or_fail, torch_source
 from archspec.pytorch.interface import interface_of
 from archspec.source import ArchError, fail
@@ -57,12 +57,15 @@ def export(model: Model) -> Exported:
 
     Raises ArchError (`untranslatable`) for anything that the exporter cannot express.
     """
-    module = module_of(model, with_loops(torch_source(model)), functions()).eval().requires_grad_(False)
+    code = torch_source(model)
+    module = module_of(model, with_loops(code), functions()).eval().requires_grad_(False)
     names = dict(zip(model.inputs, (slot.name for slot in interface_of(model).inputs), strict=True))
     types = {names[name]: type for name, type in model.inputs.items()}
     body = internals(model).body
     sizes = example_sizes(body)
     try:
+        if has_loops(code):
+            require_same_outputs(module, module_of(model, code, {}).eval(), examples(module, types, sizes))
         recorded = exported(module, types, sizes, decomposed=False)
         if {*recorded.graph_signature.user_inputs} != {*types}:
             raise Untranslatable("torch.export renames its inputs")
