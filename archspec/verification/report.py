@@ -100,7 +100,7 @@ def _heading(found: Verification) -> str:
     if found.is_exact:
         buffers = f", {number(found.buffers, 'buffer')}" if found.buffers else ""
         held = f"{number(found.stored.names, 'tensor')}, {found.params:,} parameters{buffers}"
-        return f"{found.checkpoint} matches {model} exactly: {held}"
+        return f"{found.checkpoint} exactly matches {model}: {held}"
     counts = Counter[str]()
     for finding in found.findings:
         counts[finding.kind] += len(finding.fold.names)
