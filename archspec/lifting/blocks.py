@@ -154,6 +154,7 @@ def _kept(root: Frame, values: Sequence[Value], owners: Mapping[str, Sequence[st
     frames = list(dict.fromkeys([frame for value in values for frame in value.frame.stack]))
     calls = Counter([frame.path for frame in frames])
     listed = Counter([(_list_of(frame.path), frame.kind) for frame in frames if _list_of(frame.path)])
+    lists = {path for (path, _), count in listed.items() if count > 1}
     kinds = Counter([frame.kind for frame in frames])
     kept = {root}
     steps: Counter[Frame] = Counter()
@@ -166,7 +167,8 @@ def _kept(root: Frame, values: Sequence[Value], owners: Mapping[str, Sequence[st
             continue
         is_element = listed[_list_of(frame.path), frame.kind] > 1 or calls[frame.path] > 1
         is_layer = bool(owners.get(frame.path)) and kinds[frame.kind] > 1 and steps[frame] > 1
-        if steps[frame] and ((is_element and steps[frame] > 1) or is_layer or steps[frame] > MOST_INLINED):
+        is_list = frame.path in lists  # no address begins with the index of a loop
+        if steps[frame] and not is_list and ((is_element and steps[frame] > 1) or is_layer or steps[frame] > MOST_INLINED):
             kept.add(frame)
             element = frame.parent, _list_of(frame.path) or frame.path
             if frame.parent is not None and element not in counted:

@@ -67,7 +67,7 @@ def program_of(
         _order(body, call, names)
         values = body.values()
         key = partial(_key, program, found)
-        runs = runs_of(values, body.outputs, key)
+        runs = runs_of(values, body.outputs, key, body.path)
         facts = Facts(
             body,
             runs,

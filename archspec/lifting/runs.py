@@ -36,8 +36,12 @@ class Run(NamedTuple):
         return self.values[0].address == self.values[-1].address
 
 
-def runs_of(values: Sequence[Value], outputs: Sequence[Value], key: Callable[[Value], Hashable]) -> dict[Value, Run]:
-    """Return the runs among the values of a body by their last value. Layers with equal keys only differ in numbers."""
+def runs_of(
+    values: Sequence[Value], outputs: Sequence[Value], key: Callable[[Value], Hashable], path: str
+) -> dict[Value, Run]:
+    """Return the runs among the values of a body, at the address `path`, by their last value. Layers with equal keys
+    only differ in numbers.
+    """
     uses = Counter([operand for value in values for operand in value.operands] + list(outputs))
     found: dict[Value, Run] = {}
     for chain in _chains(values, uses, lambda first, second: _follows(first, second, key)):
@@ -47,7 +51,8 @@ def runs_of(values: Sequence[Value], outputs: Sequence[Value], key: Callable[[Va
         if run is not None:
             inside = set(run.values)
             found = {last: other for last, other in found.items() if last not in inside} | {run.values[-1]: run}
-    return found
+    unnamed = f"{path}[i]" if path else "[i]"  # no address begins with the index of a loop
+    return {last: run for last, run in found.items() if not run.address.startswith(unnamed)}
 
 
 def _chains(

@@ -220,7 +220,7 @@ class Elements:
         terms, constant = self.terms(element)
         if not terms:
             return power_of(constant, power), []
-        scale = self._leading(terms)
+        scale = self._leading(terms, constant)
         if not math.isfinite(scale) or (scale < 0 and not power.is_integer()):
             return 1.0, [self._power(element, power)]
         if scale == 1.0:
@@ -237,9 +237,25 @@ class Elements:
                 return coefficient, [(factor, own * power) for factor, own in inner]
         return coefficient, [self._power(base, power)]
 
-    def _leading(self, terms: Sequence[tuple[float, Element]]) -> float:
-        """Return the coefficient that is 1 where a sum is a factor. The choice does not depend on names of indices."""
-        return min([(self.nodes[term].blind, coefficient) for coefficient, term in terms])[1]
+    def _leading(self, terms: Sequence[tuple[float, Element]], constant: float) -> float:
+        """Return the coefficient that is 1 where a sum is a factor: the same for a sum and its multiples.
+
+        The choice does not depend on names of indices, unless only these distinguish a sum from its opposite.
+        """
+        if len(terms) == 1:
+            return terms[0][0]
+        alike: dict[int, list[float]] = {}
+        for coefficient, term in terms:
+            alike.setdefault(self.nodes[term].blind, []).append(coefficient)
+        for _, coefficients in sorted(alike.items()):
+            above, below = sorted(coefficients), sorted([-coefficient for coefficient in coefficients])
+            if above != below:
+                largest = max(map(abs, above))
+                return largest if above > below else -largest
+        largest = max([abs(coefficient) for coefficient, _ in terms])
+        if constant:
+            return math.copysign(largest, constant)
+        return next(coefficient for coefficient, _ in terms if abs(coefficient) == largest)
 
     def _power(self, base: Element, power: float) -> tuple[Element, float]:
         """Return a factor and its power. A root of what may be negative is a factor of its own: its square is the base
@@ -286,7 +302,7 @@ class Elements:
         terms, constant = self.terms(element)
         if not terms:
             return self.boolean(constant > 0)
-        scaled = self._scaled(element, abs(self._leading(terms)))
+        scaled = self._scaled(element, abs(self._leading(terms, constant)))
         return self.table.make("positive", (scaled,), "bool", self.nodes[scaled].blind, [scaled])
 
     def is_zero(self, element: Element) -> Element:
@@ -295,7 +311,7 @@ class Elements:
             terms, constant = self.terms(element)
             if not terms:
                 return self.boolean(constant == 0)
-            scaled = self._scaled(element, self._leading(terms))
+            scaled = self._scaled(element, self._leading(terms, constant))
             return self.table.make("zero", (scaled,), "bool", self.nodes[scaled].blind, [scaled])
         value = self.polynomial(element)
         if value == 0:

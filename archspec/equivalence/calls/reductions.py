@@ -319,7 +319,11 @@ def _batch_norm(
     eps: float,
     *rest: Any,
 ) -> Array:
-    """Return elements less a stored mean, over the root of a stored variance."""
+    """Return elements less a stored mean, over the root of a stored variance. Without these, a single sample is
+    normalized by its own statistics, such as the weights of a layer.
+    """
+    if mean is None and variance is None and training and x.shape[0] == 1:
+        return weights.group_norm(n, x, weight, bias, groups=_whole(x.shape[1]), eps=eps)
     if mean is None or variance is None or training:
         raise Untranslatable("it normalizes by the statistics of a batch, so it is in training")
     e = n.elements
@@ -335,6 +339,13 @@ def _evaluated_batch_norm(n: Arrays, types: Sequence[Type], *given: Any) -> list
     *tensors, momentum, eps = given
     empty = [n.array(type.shape, n.elements.number(0.0)) for type in types[1:]]
     return [_batch_norm(n, types, *tensors, False, momentum, eps), *empty]
+
+
+def _batch_statistics(
+    n: Arrays, types: Sequence[Type], x: Array, weight: Any, bias: Any, training: bool, momentum: float, eps: float
+) -> list[Array]:
+    empty = [n.array(type.shape, n.elements.number(0.0)) for type in types[1:]]
+    return [_batch_norm(n, types, x, weight, bias, None, None, training, momentum, eps), *empty]
 
 
 def _instance_norm(
@@ -392,6 +403,7 @@ NAMES: dict[Handler, str] = {
     _weight_norm: "_weight_norm _weight_norm_interface",
     _batch_norm: "batch_norm",
     _evaluated_batch_norm: "_native_batch_norm_legit_no_training",
+    _batch_statistics: "_native_batch_norm_legit",
     _instance_norm: "instance_norm",
     _is_among: "isin",
 }

@@ -81,6 +81,10 @@ def _repeat(n: Arrays, types: Sequence[Type], x: Array, repeats: list[Dim]) -> A
     )
 
 
+def _tile(n: Arrays, types: Sequence[Type], x: Array, repeats: list[Dim]) -> Array:
+    return _repeat(n, types, x, [*[1] * (len(x.shape) - len(repeats)), *repeats])
+
+
 def _repeat_interleave(n: Arrays, types: Sequence[Type], x: Array, repeats: int, dim: int) -> Array:
     axis = dim % len(x.shape)
     return n.view(x, types[0].shape, lambda i: [*i[:axis], n.axes.divide(i[axis], repeats)[0], *i[axis + 1 :]])
@@ -296,7 +300,8 @@ NAMES: dict[Handler, str] = {
     _stack: "stack",
     _split: "split split_with_sizes chunk tensor_split unsafe_split unsafe_chunk",
     _unbind: "unbind",
-    _repeat: "repeat tile",
+    _repeat: "repeat",
+    _tile: "tile",
     _unfold: "unfold",
     _columns: "im2col",
     _pixel_shuffle: "pixel_shuffle",

@@ -27,6 +27,10 @@ def _alias(name: str) -> Handler:
     return call
 
 
+def _tile(b: Builder, types: Types, x: Value, repeats: list[Any]) -> Value:
+    return OPERATIONS["repeat"](b, types, x, [*[1] * (len(x.shape) - len(repeats)), *repeats])
+
+
 def _taken(b: Builder, x: Value, ids: Value, axis: int) -> Value:
     """Return the elements at indices along an axis, which is replaced by the axes of the indices."""
     rank, count = len(x.shape), len(ids.shape)
@@ -414,7 +418,7 @@ NAMES: dict[Handler, str] = {
     _alias("view"): "view_as reshape_as ravel",
     _alias("expand"): "expand_as",
     _alias("split"): "tensor_split unsafe_split unsafe_chunk",
-    _alias("repeat"): "tile",
+    _tile: "tile",
     _alias("mT"): "adjoint",
     _alias("matmul"): "mv",
     _alias("clone"): "positive alias_copy",

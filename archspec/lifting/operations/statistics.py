@@ -237,14 +237,16 @@ def _batch_norm(
     x: Value,
     weight: Value | None,
     bias: Value | None,
-    mean: Value,
-    variance: Value,
+    mean: Value | None,
+    variance: Value | None,
     training: bool,
     momentum: float,
     eps: float,
     *rest: Any,
 ) -> Value:
-    """Return elements less a stored mean, over the root of a stored variance."""
+    """Return elements less a stored mean, over the root of a stored variance, or by their own statistics."""
+    if mean is None or variance is None:
+        return _instance_norm(b, types, x, weight, bias, None, None, True, momentum, eps)
     ones = [1] * (len(x.shape) - 2)
 
     def channels(part: Value) -> Value:
@@ -258,6 +260,13 @@ def _batch_norm(
 def _evaluated_batch_norm(b: Builder, types: Types, *given: Any) -> list[Any]:
     *tensors, momentum, eps = given
     found = _batch_norm(b, types, *tensors, False, momentum, eps)
+    return [found, *[None] * (len(types) - 1)]
+
+
+def _batch_statistics(
+    b: Builder, types: Types, x: Value, weight: Any, bias: Any, training: bool, momentum: float, eps: float
+) -> list[Any]:
+    found = _batch_norm(b, types, x, weight, bias, None, None, training, momentum, eps)
     return [found, *[None] * (len(types) - 1)]
 
 
@@ -297,6 +306,7 @@ NAMES: dict[Handler, str] = {
     _weight_norm: "_weight_norm _weight_norm_interface",
     _batch_norm: "batch_norm",
     _evaluated_batch_norm: "_native_batch_norm_legit_no_training",
+    _batch_statistics: "_native_batch_norm_legit",
     _instance_norm: "instance_norm",
 }
 """The names of the operations that each function is for."""
