@@ -168,14 +168,19 @@ def _kept(root: Frame, values: Sequence[Value], owners: Mapping[str, Sequence[st
         is_element = listed[_list_of(frame.path), frame.kind] > 1 or calls[frame.path] > 1
         is_layer = bool(owners.get(frame.path)) and kinds[frame.kind] > 1 and steps[frame] > 1
         is_list = frame.path in lists  # no address begins with the index of a loop
-        if steps[frame] and not is_list and ((is_element and steps[frame] > 1) or is_layer or steps[frame] > MOST_INLINED):
+        if (
+            steps[frame]
+            and not is_list
+            and ((is_element and steps[frame] > 1) or is_layer or steps[frame] > MOST_INLINED)
+        ):
             kept.add(frame)
             element = frame.parent, _list_of(frame.path) or frame.path
             if frame.parent is not None and element not in counted:
                 steps[frame.parent] += 1  # a list of equal modules is one step
             counted.add(element)
-        elif frame.parent is not None:
+        elif frame.parent is not None and (calls[frame.path] == 1 or (frame.parent, frame.path) not in counted):
             steps[frame.parent] += steps[frame]
+            counted.add((frame.parent, frame.path))
     return kept
 
 

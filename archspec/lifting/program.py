@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -162,18 +162,9 @@ def _input_names(
         ordered = sorted(body.inputs, key=lambda value: (value in masks, order.index(value.address)))
         return {value: value.address for value in ordered}
     arguments = signatures.arguments.get(body.path, [])
-    free = list(range(len(arguments)))
     used = [operand for value in body.values() for operand in value.operands]
     inputs = sorted(body.inputs, key=used.index)
-    matched: dict[Value, int] = {}
-    for value in inputs:
-        shape = tuple([size.at(sizes) if isinstance(size, Polynomial) else size for size in value.shape])
-        match = next((turn for turn in free if arguments[turn][1:] == (shape, value.dtype)), None)
-        if match is None and value.dtype == "bool":
-            match = next((turn for turn in free if "mask" in arguments[turn].name), None)
-        if match is not None:
-            free.remove(match)
-            matched[value] = match
+    matched = _matched(inputs, arguments, sizes)
     names = Names(taken)
     found: dict[Value, str] = {}
     compound = {
@@ -182,6 +173,30 @@ def _input_names(
     for value in sorted(inputs, key=lambda v: (v in masks, v in compound, matched.get(v, len(arguments)))):
         own = [arguments[matched[value]].name] if value in matched else ["mask"] if value.dtype == "bool" else []
         found[value] = names.take([*own, *value.names, *BETTER.get(value.op, ()), "x"])
+    return found
+
+
+def _matched(inputs: Sequence[Value], arguments: Sequence[Any], sizes: Mapping[str, int]) -> dict[Value, int]:
+    """Return which argument of `forward` an input is: one with its name, or else the first with its shape and type."""
+    free = list(range(len(arguments)))
+    found: dict[Value, int] = {}
+
+    def match(value: Value, is_alike: Callable[[Any], bool]) -> None:
+        turn = next((turn for turn in free if is_alike(arguments[turn])), None)
+        if turn is not None and value not in found:
+            free.remove(turn)
+            found[value] = turn
+
+    def match_type(value: Value, name: str = "") -> None:
+        shape = tuple([size.at(sizes) if isinstance(size, Polynomial) else size for size in value.shape])
+        match(value, lambda argument: argument[1:] == (shape, value.dtype) and (not name or argument.name == name))
+
+    for value in [value for value in inputs if value.op == "input"]:
+        match_type(value, value.address)
+    for value in inputs:
+        match_type(value)
+        if value.dtype == "bool":
+            match(value, lambda argument: "mask" in argument.name)
     return found
 
 

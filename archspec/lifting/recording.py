@@ -12,6 +12,7 @@ from archspec.equivalence.capture import Capture
 from archspec.equivalence.places import Places
 from archspec.ir import Type
 from archspec.lifting.builder import Builder
+from archspec.lifting.frequencies import rotary_parameters
 from archspec.lifting.layers import recognized
 from archspec.lifting.operations.complex_values import complex_counterpart, has_complex
 from archspec.lifting.operations.counterparts import COUNTERPARTS
@@ -62,7 +63,8 @@ class Recording(Capture):
     def _stored(self, name: str, value: Any, type: Type) -> Array:
         if name not in self.stored.names:
             self.builder.frame = self.root
-            self._latest = constant(self.builder, value, name)
+            parameters = rotary_parameters(self.module.get_submodule(name.rpartition(".")[0]))
+            self._latest = constant(self.builder, value, name, parameters)
         else:
             self._latest = self.builder.stored("tensor", self.canonical(name), type, self.root)
             self.builder.note_source(self._latest)

@@ -3,32 +3,11 @@
 from __future__ import annotations
 
 import math
-from itertools import product
 from typing import Any
 
 from archspec.lifting.builder import Builder
+from archspec.lifting.frequencies import powers, rotary
 from archspec.lifting.values import Value
-
-
-def frequencies(builder: Builder, values: list[float]) -> Value | None:
-    """Return the frequencies of rotary positions, theta^(-2i / size) for pair i."""
-    found = _base(values, [len(values)])
-    return _rotary(builder, len(values), found[0]) if found is not None else None
-
-
-def _rotary(builder: Builder, half: int, theta: float) -> Value | None:
-    return builder.function("rotary_frequencies", [], (half,), size=2 * half, theta=theta)
-
-
-def _base(values: list[float], counts: list[int]) -> tuple[float, int] | None:
-    """Return the number of which values are the powers 0, -1 / count, and so on, and the count: with few digits."""
-    if len(values) < 2 or not math.isclose(values[0], 1.0, rel_tol=1e-5) or not 0 < values[1] < 1:
-        return None
-    for digits, count in product((1, 2, 3, 4, 5), counts):
-        theta = float(f"{values[1] ** -count:.{digits}g}")
-        if all(math.isclose(value, theta ** (-turn / count), rel_tol=1e-5) for turn, value in enumerate(values)):
-            return theta, count
-    return None
 
 
 def sinusoids(builder: Builder, value: Any) -> Value | None:
@@ -50,7 +29,7 @@ def _of_layout(builder: Builder, sines: Any, cosines: Any, in_turn: bool) -> Val
     position = 2 if 1 in empty else 1
     turned: Any = torch.atan2(sines[position].double(), cosines[position].double())
     first = [angle / position for angle in turned.tolist()]
-    base = _base(first, [half, half - 1])
+    base = powers(first, [half, half - 1])
     if base is None or len(empty) > 1:
         return None
     theta, count = base
@@ -61,7 +40,7 @@ def _of_layout(builder: Builder, sines: Any, cosines: Any, in_turn: bool) -> Val
         for wave, own in ((exact.sin(), sines), (exact.cos(), cosines))
     ):
         return None
-    steps = (_rotary if count == half else _to_the_last)(builder, half, theta)
+    steps = (rotary if count == half else _to_the_last)(builder, half, theta)
     if steps is None:
         return None
     positions = builder.reshape(builder.op("arange", stop=rows), (rows, 1))

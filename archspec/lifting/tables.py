@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.builder import Builder
-from archspec.lifting.sinusoids import frequencies, sinusoids
+from archspec.lifting.frequencies import Parameters, frequencies
+from archspec.lifting.sinusoids import sinusoids
 from archspec.lifting.values import Value
 
 MOST_NUMBERS = 64
@@ -18,17 +20,20 @@ MOST_PARTS = 4
 """Constants are written part by part along an axis with at most so many elements."""
 
 
-def constant(builder: Builder, value: Any, name: str) -> Value:
-    """Return a constant as the value of a formula. Raises Untranslatable if no formula is known for it."""
+def constant(builder: Builder, value: Any, name: str, parameters: Sequence[Parameters] = ()) -> Value:
+    """Return a constant as the value of a formula; `parameters` are those of rotary positions around it.
+
+    Raises Untranslatable if no formula is known for it.
+    """
     if value is None or value.device.type == "meta":
         raise Untranslatable(f"the constant `{name}` has no values")
-    found = _formula(builder, value)
+    found = _formula(builder, value, parameters)
     if found is None:
         raise Untranslatable(f"the constant `{name}` of the shape {list(value.shape)} has no known formula")
     return found
 
 
-def _formula(builder: Builder, value: Any) -> Value | None:
+def _formula(builder: Builder, value: Any, parameters: Sequence[Parameters] = ()) -> Value | None:
     flat = value.flatten().tolist()
     if not value.shape or all(item == flat[0] for item in flat):
         return builder.op("full", shape=tuple(value.shape), value=flat[0])
@@ -36,7 +41,7 @@ def _formula(builder: Builder, value: Any) -> Value | None:
     if max(value.shape) == size and flat == list(range(size)) and not value.dtype.is_floating_point:
         return builder.reshape(builder.op("arange", stop=size), tuple(value.shape))
     if value.dtype.is_floating_point:
-        found = _sinusoidal(builder, value)
+        found = _sinusoidal(builder, value, parameters)
         if found is not None:
             return found
     if not value.dtype.is_floating_point:
@@ -53,11 +58,11 @@ def _formula(builder: Builder, value: Any) -> Value | None:
     return _repeated(builder, value) or _in_parts(builder, value)
 
 
-def _sinusoidal(builder: Builder, value: Any) -> Value | None:
+def _sinusoidal(builder: Builder, value: Any, parameters: Sequence[Parameters]) -> Value | None:
     """Return frequencies, or the sines and cosines of positions."""
     shape = [size for size in value.shape if size > 1]
     if len(shape) == 1:
-        found = frequencies(builder, value.flatten().tolist())
+        found = frequencies(builder, value.flatten().tolist(), parameters)
     else:
         found = sinusoids(builder, value.reshape(shape)) if len(shape) == 2 else None
     return None if found is None else builder.reshape(found, tuple(value.shape))

@@ -1,0 +1,85 @@
+"""Constants that are the frequencies of rotary positions, also those that are scaled for longer contexts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from archspec.equivalence.evaluate import Evaluation
+from archspec.lifting.builder import Builder
+from archspec.lifting.values import Value
+
+if TYPE_CHECKING:
+    from torch import nn
+
+Parameters: TypeAlias = "Mapping[str, Any]"
+
+SCALED = {
+    "llama3": (
+        "llama3_frequencies",
+        {
+            "factor": "factor",
+            "low": "low_freq_factor",
+            "high": "high_freq_factor",
+            "context": "original_max_position_embeddings",
+        },
+    ),
+    "yarn": (
+        "yarn_frequencies",
+        {
+            "factor": "factor",
+            "context": "original_max_position_embeddings",
+            "fast": "beta_fast",
+            "slow": "beta_slow",
+            "rounded": "truncate",
+        },
+    ),
+}
+"""Functions of the library by the type of scaling, and the parameters that their hyperparameters are given by."""
+
+
+def rotary_parameters(module: nn.Module) -> list[Parameters]:
+    """Return the parameters of rotary positions that the configuration of a module has, one for each kind of layers."""
+    found = getattr(getattr(module, "config", None), "rope_parameters", None)
+    if not isinstance(found, dict):
+        return []
+    whole = cast("dict[str, Any]", found)
+    return [item for item in (whole, *whole.values()) if isinstance(item, dict) and "rope_theta" in item]
+
+
+def frequencies(builder: Builder, values: list[float], parameters: Sequence[Parameters]) -> Value | None:
+    """Return the frequencies of rotary positions, theta^(-2i / size) for pair i, also as `parameters` scale them."""
+    found = powers(values, [len(values)])
+    if found is not None:
+        return rotary(builder, len(values), found[0])
+    return next((scaled for item in parameters if (scaled := _scaled(builder, values, item)) is not None), None)
+
+
+def _scaled(builder: Builder, values: list[float], parameters: Parameters) -> Value | None:
+    name, fields = SCALED.get(str(parameters.get("rope_type")), ("", {}))
+    settings = {key: parameters[field] for key, field in fields.items() if parameters.get(field) is not None}
+    if "factor" not in settings or "context" not in settings:
+        return None
+    half, theta = len(values), parameters["rope_theta"]
+    found = builder.function(name, [], (half,), size=2 * half, theta=theta, **settings)
+    if found is None:
+        return None
+    numbers = Evaluation(builder.arrays, {}, {}).array(found.array).tolist()
+    return found if all(math.isclose(*pair, rel_tol=1e-5) for pair in zip(numbers, values, strict=True)) else None
+
+
+def rotary(builder: Builder, half: int, theta: float) -> Value | None:
+    return builder.function("rotary_frequencies", [], (half,), size=2 * half, theta=theta)
+
+
+def powers(values: list[float], counts: list[int]) -> tuple[float, int] | None:
+    """Return the number of which values are the powers 0, -1 / count, and so on, and the count: with few digits."""
+    if len(values) < 2 or not math.isclose(values[0], 1.0, rel_tol=1e-5) or not 0 < values[1] < 1:
+        return None
+    for digits, count in product((1, 2, 3, 4, 5), counts):
+        theta = float(f"{values[1] ** -count:.{digits}g}")
+        if all(math.isclose(value, theta ** (-turn / count), rel_tol=1e-5) for turn, value in enumerate(values)):
+            return theta, count
+    return None
