@@ -57,7 +57,9 @@ in_order(real(I) - y)|transpose(1, 2)(conv(padding = 1)(transpose(1, 2)(R), .ker
 transpose(1, 2)(max_pool(kernel = 3, stride = 1, padding = 1)(transpose(1, 2)(R)))
 transpose(1, 2)(mean_pool(kernel = 3, stride = 1, padding = 1)(transpose(1, 2)(R)))
 transpose(1, 2)(conv(groups = 2)(transpose(1, 2)(R), .grouped))|max(R, lowest)|swapped(R)
-sum(axis = 1, keep = true)(gather(axis = 2)(R, I % 6 // 4)) + R
+sum(axis = 1, keep = true)(gather(axis = 2)(R, I % 6 // 4)) + R|(R - R) * (R - R) / (y - x)
+concat(axis = 2)(concat(axis = 2)(slice(axis = 2, stop = 1)(R), slice(axis = 2, stop = 2)(R)), slice(axis = 2, start = 3)(R))
+sum(axis = 3)(where(reshape([batch, seq, 6, 1])(R) == reshape([batch, seq, 1, 6])(R), 0.5, 2.0)) + R
 log(abs(R) + 1.0)|cos(R)|sigmoid(R)|erf(R)
 """
 INTEGER = """
@@ -226,6 +228,31 @@ def test_infinite_numbers_of_both_signs_are_not_joined() -> None:
             for name, sign in (("a", 1), ("b", -1)))  # fmt: skip
     assert e.nodes[e.combination([(1.0, x), (1.0, y)])].kind == "terms"
     assert e.nodes[e.combination([(1.0, x), (-1.0, y)])].kind == "where"
+
+
+def test_a_difference_and_its_opposite_are_zero_together() -> None:
+    arrays = Arrays()
+    e = arrays.elements
+    base = arrays.stored("input", "x", (4,), "real")
+    a, b = (arrays.at(base, [at]) for at in arrays.own((4, 4)))
+    for more in ([], [(2.0, arrays.stored("input", "y", (), "real").element)]):
+        first, second = e.combination([(1.0, a), (-1.0, b), *more]), e.combination([(1.0, b), (-1.0, a), *more])
+        opposite = e.combination([(-1.0, first)])
+        assert e.is_zero(first) == e.is_zero(opposite)
+        assert e.product([(first, 2.0)]) == e.product([(opposite, 2.0)])
+        assert (e.is_zero(first) == e.is_zero(second)) == (not more)
+
+
+def test_what_a_place_excludes_is_left_out() -> None:
+    arrays = Arrays()
+    e = arrays.elements
+    x, y, z = (arrays.stored("input", name, (), "real").element for name in "xyz")
+    (at,) = arrays.own((6,))
+    first, second = e.at_least_zero(e.integer(at - 1)), e.at_least_zero(e.integer(at - 2))
+    whole = e.where(first, e.where(second, x, y), z)
+    assert e.where(first, e.where(second, x, y), e.where(second, x, z)) == whole
+    assert e.where(second, x, e.where(first, y, z)) == whole
+    assert e.where(second, e.where(first, x, z), e.where(first, y, z)) == whole
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.builder import Builder
 from archspec.lifting.frequencies import Parameters, frequencies
+from archspec.lifting.regions import between_regions, one_hot
 from archspec.lifting.sinusoids import sinusoids
 from archspec.lifting.values import Value
 
@@ -41,7 +42,7 @@ def _formula(builder: Builder, value: Any, parameters: Sequence[Parameters] = ()
     if max(value.shape) == size and flat == list(range(size)) and not value.dtype.is_floating_point:
         return builder.reshape(builder.op("arange", stop=size), tuple(value.shape))
     if value.dtype.is_floating_point:
-        found = _sinusoidal(builder, value, parameters)
+        found = _sinusoidal(builder, value, parameters) or between_regions(builder, value)
         if found is not None:
             return found
     if not value.dtype.is_floating_point:
@@ -55,7 +56,11 @@ def _formula(builder: Builder, value: Any, parameters: Sequence[Parameters] = ()
             return found
     if size <= MOST_NUMBERS:
         return builder.op("table", values=value.tolist())
-    return _repeated(builder, value) or _in_parts(builder, value)
+    return (
+        _repeated(builder, value)
+        or one_hot(builder, value, lambda places: _formula(builder, places))
+        or _in_parts(builder, value)
+    )
 
 
 def _sinusoidal(builder: Builder, value: Any, parameters: Sequence[Parameters]) -> Value | None:

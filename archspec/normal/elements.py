@@ -437,12 +437,20 @@ class Elements:
     def _beside(self, part: Element, place: Element, holds: bool) -> Element:
         """Return what a real is where a place condition holds, or does not."""
         node = self.nodes[part]
-        if node.kind != "where" or node.dtype != "real":
-            return part
-        condition, a, b = cast("tuple[Element, Element, Element]", node.arguments)
-        if condition == place:
-            return a if holds else b
-        return (b if holds else a) if self._is_place(condition) and condition == self.negation(place) else part
+        if node.kind == "where" and node.dtype == "real":
+            condition, a, b = cast("tuple[Element, Element, Element]", node.arguments)
+            if self._is_place(condition):
+                decided = self._decided(condition, place, holds)
+                return part if decided is None else self._beside(a if decided else b, place, holds)
+        return part
+
+    def _decided(self, condition: Element, place: Element, holds: bool) -> bool | None:
+        """Whether a place condition holds where another one does, or does not; None if that does not decide it."""
+        value, other = (cast("Expression", self.nodes[item].arguments[0]) for item in (condition, place))
+        least = other if holds else -other - 1  # which is 0 or more
+        if self.axes.is_at_least(value - least, 0):
+            return True
+        return False if self.axes.is_at_least(-value - 1 - least, 0) else None
 
     def _is_turned(self, condition: Element, a: Element, b: Element) -> bool:
         """Whether the opposite of a condition is the one to write: a number goes last."""
