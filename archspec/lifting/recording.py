@@ -12,11 +12,13 @@ from archspec.equivalence.capture import Capture
 from archspec.equivalence.places import Places
 from archspec.ir import Type
 from archspec.lifting.builder import Builder
+from archspec.lifting.folding import folded_constants
 from archspec.lifting.frequencies import rotary_parameters
 from archspec.lifting.layers import recognized
 from archspec.lifting.operations.complex_values import complex_counterpart, has_complex
 from archspec.lifting.operations.counterparts import COUNTERPARTS
 from archspec.lifting.operations.handlers import converted
+from archspec.lifting.regions import between_regions
 from archspec.lifting.source_names import Naming
 from archspec.lifting.stored import Stored
 from archspec.lifting.tables import constant
@@ -43,6 +45,7 @@ class Recording(Capture):
         self._open: list[Frame] = [self.root]
         self._last: dict[Frame, Any] = {}
         self._naming = Naming()
+        self._folded = folded_constants(program)
 
     def results(self) -> list[Value]:
         """Return the outputs of the module as values."""
@@ -88,12 +91,23 @@ class Recording(Capture):
 
     # Operations -------------------------------------------------------------------------------------------------------
 
+    def _call(self, node: Any) -> Any:
+        if node in self._folded:
+            self.builder.frame = self._stack(node)[-1]
+            found = between_regions(self.builder, self._folded[node])
+            if found is not None:
+                self._made[node] = found
+                return found.array
+        return super()._call(node)
+
     def _note(self, node: Any, found: Any) -> None:
         if found is None or not all(item is None or isinstance(item, Array | Complex) for item in listed(found)):
             return
         frames = self._stack(node)
         self._enter(frames)
-        self._made[node] = made = self._translated(node, found)
+        if node not in self._made:
+            self._made[node] = self._translated(node, found)
+        made = self._made[node]
         values = listed(made)
         if all(isinstance(value, Value) and value.frame is frames[-1] for value in values):
             self._naming.note(node, values)

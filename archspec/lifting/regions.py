@@ -31,6 +31,8 @@ def between_regions(builder: Builder, value: Any) -> Value | None:
     """Return a constant with one number for two places of a window in the same region of an image, and another one for
     other pairs, as in attention to shifted windows.
     """
+    shape = value.shape
+    value = value.squeeze()
     if value.dim() != 3 or value.shape[1] != value.shape[2] or len(value.unique()) != 2:
         return None
     windows, places = value.shape[:2]
@@ -45,7 +47,7 @@ def between_regions(builder: Builder, value: Any) -> Value | None:
             parts = builder.permute(builder.reshape(found, (rows, height, columns, width)), (0, 2, 1, 3))
             numbers = builder.reshape(parts, (windows, places))
             pairs = builder.reshape(numbers, (windows, places, 1)), builder.reshape(numbers, (windows, 1, places))
-            return builder.op("where", builder.op("eq", *pairs), inside, outside)
+            return builder.reshape(builder.op("where", builder.op("eq", *pairs), inside, outside), tuple(shape))
     return None
 
 

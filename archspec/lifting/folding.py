@@ -1,0 +1,64 @@
+"""Values that a program computes from nothing but constants, in many steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+LEAST_STEPS = 16
+"""Constants that are computed in fewer steps are written as they are computed."""
+
+
+def folded_constants(program: Any) -> dict[Any, Any]:
+    """Return what the nodes of an exported program are that compute reals from constants, for nodes that do not."""
+    constants = program.graph_signature.inputs_to_lifted_tensor_constants
+    known: dict[Any, Any] = {}
+    steps: dict[Any, set[Any]] = {}
+    for node in program.graph.nodes:
+        if node.op == "placeholder" and node.name in constants:
+            known[node] = program.constants[constants[node.name]]
+            steps[node] = set()
+        elif node.op == "call_function":
+            value = _filled(node)
+            if value is None and all(item in known for item in node.all_input_nodes):
+                value = _computed(node, known)
+            if value is not None:
+                known[node] = value
+                steps[node] = {node}.union(*[steps.get(item, ()) for item in node.all_input_nodes])
+    return {
+        node: value
+        for node, value in known.items()
+        if len(steps[node]) >= LEAST_STEPS
+        and value.dtype.is_floating_point
+        and any(user not in known for user in node.users)
+    }
+
+
+FILLED = {"new_zeros": 0, "zeros_like": 0, "new_ones": 1, "ones_like": 1}
+"""What operations fill a tensor with that take but the type, or the shape, from another one."""
+
+
+def _filled(node: Any) -> Any:
+    """Return the tensor that an operation fills with one number; None if it does something else, or has any size."""
+    import torch
+
+    number = FILLED.get(getattr(getattr(node.target, "_schema", None), "name", "").rpartition("::")[2])
+    shape = getattr(node.meta.get("val"), "shape", ())
+    if number is None or not all(isinstance(size, int) for size in shape):
+        return None
+    return torch.full(tuple(shape), number, dtype=node.meta["val"].dtype)
+
+
+def _computed(node: Any, known: dict[Any, Any]) -> Any:
+    """Return the tensor that an operation on known tensors computes; None if that is another one each time."""
+    import torch
+    from torch.fx.node import map_arg
+
+    schema = getattr(node.target, "_schema", None)
+    if schema is None or schema.is_mutable or torch.Tag.nondeterministic_seeded in node.target.tags:
+        return None
+    with torch.no_grad():
+        try:
+            found = node.target(*map_arg(node.args, known.__getitem__), **map_arg(node.kwargs, known.__getitem__))
+        except RuntimeError:  # such as on a device that is not there
+            return None
+    return found if isinstance(found, torch.Tensor) and found.device.type == "cpu" else None
