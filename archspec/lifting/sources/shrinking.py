@@ -76,7 +76,7 @@ Widths are multiples of `scale`, and exceed the least one by `steps`. Groups div
 token, their groups, and the groups of a token.
 """
 
-_SCALED = {False: ("head", "hidden", "width"), True: ("heads", "groups", "hidden", "width")}
+_SCALED = {False: ("head", "rotary", "hidden", "width"), True: ("heads", "groups", "hidden", "width")}
 """Kinds of sizes that add up to each other, without and with the sizes of heads being their own."""
 
 _MOST_LAYERS = 6
@@ -270,6 +270,8 @@ class _Shrinking:
                 return min(value, choices.experts[3])
             case "head":
                 return self._head(turn)
+            case "rotary" if self._unit:
+                return round(self._unit * _rotary_part(self._actual))
             case "hidden" | "width" if self._unit:
                 return self._width(kind)
             case _:
@@ -335,6 +337,8 @@ def _rotary_part(actual: Mapping[str, Any]) -> float:
     scopes: list[Mapping[str, Any]] = [*_scopes(actual)]
     scopes += [scope["rope_parameters"] for scope in scopes if isinstance(scope.get("rope_parameters"), dict)]
     found = [scope.get(name) for scope in scopes for name in ("partial_rotary_factor", "rotary_pct")]
+    head = _head_of(actual)
+    found += [value / head for scope in scopes for name, value in _numbers(scope) if head and kind_of(name) == "rotary"]
     return min([part for part in found if isinstance(part, float) and 0.1 <= part <= 1], default=1.0)
 
 
