@@ -58,7 +58,7 @@ transpose(1, 2)(max_pool(kernel = 3, stride = 1, padding = 1)(transpose(1, 2)(R)
 transpose(1, 2)(mean_pool(kernel = 3, stride = 1, padding = 1)(transpose(1, 2)(R)))
 transpose(1, 2)(conv(groups = 2)(transpose(1, 2)(R), .grouped))|max(R, lowest)|swapped(R)
 sum(axis = 1, keep = true)(gather(axis = 2)(R, I % 6 // 4)) + R|(R - R) * (R - R) / (y - x)
-concat(axis = 2)(concat(axis = 2)(slice(axis = 2, stop = 1)(R), slice(axis = 2, stop = 2)(R)), slice(axis = 2, start = 3)(R))
+pad(axis = 2, before = 1)(concat(axis = 2)(slice(axis = 2, stop = 2)(R), slice(axis = 2, stop = 3)(R)))
 sum(axis = 3)(where(reshape([batch, seq, 6, 1])(R) == reshape([batch, seq, 1, 6])(R), 0.5, 2.0)) + R
 log(abs(R) + 1.0)|cos(R)|sigmoid(R)|erf(R)
 """

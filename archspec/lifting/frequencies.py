@@ -51,10 +51,16 @@ def rotary_parameters(module: nn.Module) -> list[Parameters]:
 
 def frequencies(builder: Builder, values: list[float], parameters: Sequence[Parameters]) -> Value | None:
     """Return the frequencies of rotary positions, theta^(-2i / size) for pair i, also as `parameters` scale them."""
-    found = powers(values, [len(values)])
+    known = [item["rope_theta"] for item in parameters if _are_powers(values, item["rope_theta"], len(values))]
+    found = (known[0], len(values)) if known else powers(values, [len(values)])
     if found is not None:
         return rotary(builder, len(values), found[0])
     return next((scaled for item in parameters if (scaled := _scaled(builder, values, item)) is not None), None)
+
+
+def _are_powers(values: list[float], theta: float, count: int) -> bool:
+    """Whether values are the powers 0, -1 / count, and so on, of a number."""
+    return all(math.isclose(value, theta ** (-turn / count), rel_tol=1e-5) for turn, value in enumerate(values))
 
 
 def _scaled(builder: Builder, values: list[float], parameters: Parameters) -> Value | None:
@@ -66,8 +72,10 @@ def _scaled(builder: Builder, values: list[float], parameters: Parameters) -> Va
     found = builder.function(name, [], (half,), size=2 * half, theta=theta, **settings)
     if found is None:
         return None
-    numbers = Evaluation(builder.arrays, {}, {}).array(found.array).tolist()
-    return found if all(math.isclose(*pair, rel_tol=1e-5) for pair in zip(numbers, values, strict=True)) else None
+    numbers: Any = Evaluation(builder.arrays, {}, {}).array(found.array)
+    return (
+        found if all(math.isclose(*pair, rel_tol=1e-5) for pair in zip(numbers.tolist(), values, strict=True)) else None
+    )
 
 
 def rotary(builder: Builder, half: int, theta: float) -> Value | None:
@@ -80,6 +88,6 @@ def powers(values: list[float], counts: list[int]) -> tuple[float, int] | None:
         return None
     for digits, count in product((1, 2, 3, 4, 5), counts):
         theta = float(f"{values[1] ** -count:.{digits}g}")
-        if all(math.isclose(value, theta ** (-turn / count), rel_tol=1e-5) for turn, value in enumerate(values)):
+        if _are_powers(values, theta, count):
             return theta, count
     return None

@@ -26,7 +26,6 @@ class Program:
     """The definitions of a module, those that are used before those that use them; the last is the module itself."""
 
     definitions: list[Definition] = field(default_factory=list[Definition])
-    ties: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     imports: set[str] = field(default_factory=set[str])
     optional: list[str] = field(default_factory=list[str])
     dims: dict[str, None] = field(default_factory=dict[str, None])
@@ -62,6 +61,8 @@ def program_of(
     found: dict[Value, tuple[int, int]] = {}
     kept = {body.path for body in bodies.values()}
     owned = _owned(bodies.values(), stored, kept)
+    ties = _ties(stored.ties, kept)
+    taken = [*taken, *{value.op for body in bodies.values() for value in body.values() if value.kind == "std"}]
     for call, body in bodies.items():
         names = _input_names(body, recording, signatures, sizes, taken, masks)
         _order(body, call, names)
@@ -75,6 +76,7 @@ def program_of(
             signatures.outputs if call is None else [""] * len(body.outputs),
             taken,
             owned[body],
+            ties.get(body.path, []),
             lent.get(body, []),
             masks,
             [path for path in kept_calls if _is_inside(path, body.path)],
@@ -90,11 +92,19 @@ def program_of(
         program.imports |= writer.imports
         if call is not None:
             found[call] = row
-    program.ties = stored.ties
     program.optional = [value.address for value in masks if value.op == "input"]
     types = [type for body in bodies.values() for type in (*body.inputs, *body.outputs)]
     program.dims |= dict.fromkeys(sorted({name for value in types for size in value.shape for name in symbols(size)}))
     return program
+
+
+def _ties(ties: Iterable[tuple[str, str]], kept: Collection[str]) -> dict[str, list[tuple[str, str]]]:
+    """Return pairs of a tied tensor and the counted one by the address of the innermost definition around both."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for alias, counted in ties:
+        around = max((path for path in kept if _is_inside(alias, path) and _is_inside(counted, path)), key=len)
+        found.setdefault(around, []).append((_relative(alias, around), _relative(counted, around)))
+    return found
 
 
 def _lent(bodies: Iterable[Body]) -> dict[Body, list[Lent]]:

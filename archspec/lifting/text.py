@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from archspec.lifting.notation import written
 from archspec.lifting.numbers import literal
 from archspec.lifting.program import Program
 from archspec.lifting.sizes import Head, Sizes
@@ -26,8 +25,7 @@ def source(
         parts += [f"dim {', '.join(sorted(program.dims, key=_rank))}", ""]
     last = len(program.definitions) - 1
     for number, (definition, head) in enumerate(zip(program.definitions, sizes.heads, strict=True)):
-        ties = program.ties if number == last else []
-        parts += [*_definition(definition.template, head, defaults if number == last else None, ties), ""]
+        parts += [*_definition(definition.template, head, defaults if number == last else None), ""]
     expects = "" if params is None else f" {{ expect params == {params:_} }}"
     return "\n".join([*parts, f'model "{name}" = {sizes.heads[-1].name}(){expects}', ""])
 
@@ -47,9 +45,7 @@ def _imports(names: Sequence[str]) -> Iterator[str]:
         yield f"import std {{ {', '.join(part)} }}"
 
 
-def _definition(
-    template: Template, head: Head, defaults: Mapping[str, Any] | None, ties: Sequence[tuple[str, str]]
-) -> Iterator[str]:
+def _definition(template: Template, head: Head, defaults: Mapping[str, Any] | None) -> Iterator[str]:
     def text(item: str) -> str:
         return filled(item, head.gaps, head.uses)
 
@@ -63,8 +59,6 @@ def _definition(
     ]
     arrow = f"-> ({', '.join(outputs)})" if len(outputs) > 1 or template.outputs[0][0] else f"-> {outputs[0]}"
     yield from _head(f"{kind} {head.name}", hyper, inputs, arrow)
-    for alias, counted in ties:
-        yield f"  tie {written(alias)} = {written(counted)}"
     for statement in template.statements:
         for line in _statement(statement, text):
             yield from _broken(line)

@@ -42,8 +42,9 @@ class Lent(NamedTuple):
 
 class Facts(NamedTuple):
     """What is known of a body when it is written: runs of layers in it, by their last value; names of its inputs and
-    outputs, and those that are `taken`; the tensors that it declares itself, with what is written before their shapes;
-    the layers that it declares for blocks around it; the masks that may be left out; the addresses of blocks inside.
+    outputs, and those that are `taken`; the tensors that it declares itself, with what is written before their shapes,
+    and those that it ties; the layers that it declares for blocks around it; the masks that may be left out; the
+    addresses of blocks inside.
     """
 
     body: Body
@@ -52,6 +53,7 @@ class Facts(NamedTuple):
     outputs: Sequence[str]
     taken: Sequence[str]
     owned: Sequence[tuple[str, str, tuple[int, ...]]]
+    ties: Sequence[tuple[str, str]]
     lent: Sequence[Lent]
     masks: Collection[Value]
     inner: Collection[str]
@@ -112,7 +114,8 @@ class BodyWriter:
         ]
         owns = bool(self.facts.owned) or any(value.kind in ("layer", "block") for value in self.values)
         roles = role_statements(self.body.frame.kind, list(dict.fromkeys(layers)), owns)
-        self.statements = [Statement(text=text) for text in roles]
+        ties = [f"tie {written(alias)} = {written(counted)}" for alias, counted in self.facts.ties]
+        self.statements = [Statement(text=text) for text in (*ties, *roles)]
         for address, modifiers, shape in self.facts.owned:
             text = f"{written(address)}: {modifiers} {self.gaps.number(shape, 'size')}"
             self.statements.append(Statement(text=text))
