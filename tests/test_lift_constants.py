@@ -1,0 +1,147 @@
+"""Constants that `lift` writes as formulas, and weights that a module normalizes or repeats."""
+
+import pytest
+
+import archspec
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+
+pytestmark = pytest.mark.slow
+
+EQUAL = ("equal", "outputs equal")  # a constant and its formula have different normal forms
+
+
+def regions(size: int, window: int, shift: int) -> torch.Tensor:
+    """The mask of attention to shifted windows, as Swin computes it."""
+    image = torch.zeros(size, size)
+    parts = ((0, -window), (-window, -shift), (-shift, None))
+    for number, (rows, columns) in enumerate([(rows, columns) for rows in parts for columns in parts]):
+        image[rows[0] : rows[1], columns[0] : columns[1]] = number
+    count = size // window
+    windows = image.view(count, window, count, window).permute(0, 2, 1, 3).reshape(count * count, window * window)
+    differences = windows[:, None] - windows[:, :, None]
+    return differences.masked_fill(differences != 0, -100.0).masked_fill(differences == 0, 0.0)
+
+
+class Stored(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mask", regions(8, 4, 1), persistent=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return (x + self.mask).softmax(-1)
+
+
+class Computed(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        image = x.new_zeros((8, 8))
+        parts = ((0, -4), (-4, -2), (-2, None))
+        for number, (rows, columns) in enumerate([(rows, columns) for rows in parts for columns in parts]):
+            image[rows[0] : rows[1], columns[0] : columns[1]] = number
+        windows = image.view(2, 4, 2, 4).permute(0, 2, 1, 3).reshape(4, 16)
+        differences = windows[:, None] - windows[:, :, None]
+        mask = differences.masked_fill(differences != 0, -100.0).masked_fill(differences == 0, 0.0)
+        return (x + mask).softmax(-1)
+
+
+@pytest.mark.parametrize("kind", [Stored, Computed])
+def test_a_mask_between_regions_is_a_comparison(kind: type[nn.Module]) -> None:
+    module = kind().eval()
+    text = archspec.lift(module, (torch.randn(2, 4, 16, 16),))
+    assert "0.0, -100.0)" in text
+    assert "concat" not in text
+    assert len(text.splitlines()) < 20
+    assert archspec.equivalent(archspec.loads(text), module).verdict in EQUAL
+
+
+class Looked(nn.Module):
+    """Biases by distance, looked up by a product with vectors that have a single 1."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        places = torch.arange(7)
+        lookup = nn.functional.one_hot(places - places[:, None] + 6, 13).float()
+        self.register_buffer("lookup", lookup, persistent=False)
+        self.biases = nn.Parameter(torch.randn(5, 13))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + torch.einsum("ck,ijk->cij", self.biases, self.lookup)
+
+
+def test_vectors_with_a_single_1_are_comparisons() -> None:
+    module = Looked().eval()
+    text = archspec.lift(module, (torch.randn(5, 7, 7),))
+    assert "== arange(13)" in text
+    assert archspec.equivalent(archspec.loads(text), module).verdict in EQUAL
+
+
+class Standardized(nn.Conv2d):
+    """A convolution whose weights are normalized for each channel, and whose offsets are repeated."""
+
+    def __init__(self) -> None:
+        super().__init__(3, 6, 3)
+        self.gain = nn.Parameter(torch.randn(6, 1, 1, 1))
+        self.offset = nn.Parameter(torch.randn(2, 3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        flat, gain = self.weight.reshape(1, 6, -1), (0.3 * self.gain).view(-1)
+        weight = nn.functional.batch_norm(flat, None, None, weight=gain, training=True, momentum=0.0, eps=1e-6)
+        return nn.functional.conv2d(x, weight.reshape_as(self.weight), self.bias) + self.offset.tile((3, 2))
+
+
+def test_weights_are_normalized_and_repeated() -> None:
+    module = Standardized().eval()
+    text = archspec.lift(module, (torch.randn(2, 3, 8, 8),))
+    assert "group_norm(groups = 6, eps = 1e-6)" in text
+    assert archspec.equivalent(archspec.loads(text), module).verdict in EQUAL
+
+
+def test_statistics_of_a_batch_are_refused() -> None:
+    class Batch(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return nn.functional.batch_norm(x, None, None, training=True)
+
+    with pytest.raises(archspec.ArchError, match="statistics of a batch"):
+        archspec.lift(Batch().eval(), (torch.randn(2, 3, 5),))
+
+
+class Inner(nn.Module):
+    """An embedding under two names, of which one is used, in a block with many steps."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shared = nn.Embedding(30, 8)
+        self.words = nn.Embedding(30, 8)
+        self.words.weight = self.shared.weight
+        self.parts = nn.ModuleList([nn.Linear(8, 8) for _ in range(5)])
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        x = self.words(ids)
+        for turn, part in enumerate(self.parts):
+            x = x + part(x).tanh() * (turn + 1.5)
+        return x
+
+
+class Tied(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = Inner()
+        self.blocks = nn.Sequential(nn.Linear(8, 6), *[nn.Sequential(nn.Linear(6, 6), nn.GELU()) for _ in range(3)])
+        self.head = nn.Linear(8, 30, bias=False)
+        self.head.weight = self.inner.shared.weight
+
+    def forward(self, ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        x = self.inner(ids)
+        return self.head(x), self.blocks(x)
+
+
+def test_ties_are_where_both_tensors_are_and_no_address_begins_with_an_index() -> None:
+    module = Tied().eval()
+    text = archspec.lift(module, {"ids": torch.randint(0, 30, (2, 7))})
+    assert "tie words.weight = shared.weight" in text
+    assert "tie head.weight = inner.shared.weight" in text
+    assert " i:" not in text
+    assert "blocks[i]: Sequential for i in 1..4" in text
+    assert archspec.equivalent(archspec.loads(text), module).verdict in EQUAL
