@@ -2,7 +2,8 @@
 
 `lift_bundled.yaml` has the published configurations in `tests/configs`, each for a family or for a kind of models in
 one. Their modules are made small, with sizes that are different, or, if the bundled spec has one hyperparameter for
-several fields, with those equal that are equal in the published one (`shared`). An entry says what does not hold:
+several fields, with those equal that are equal in the published one (`shared`). Some have other `fields`, so that a
+small model is possible, and are `without` older names of fields. An entry says what does not hold:
 
 - `differs`: the bundled spec has another normal form, for this reason;
 - `refused`: the module is not lifted;
@@ -68,7 +69,8 @@ class Pair:
         module.config.architectures = [type(module).__name__]
         module.config.save_pretrained(folder)
         path = folder / "config.json"
-        path.write_text(json.dumps(_without_backbone(json.loads(path.read_text()))))
+        added = {"use_pretrained_backbone", *entry.get("without", ())}
+        path.write_text(json.dumps(_without(json.loads(path.read_text()), added)))
         self.bundled = archspec.load(str(path))
         second = given.second
         assert second is not None
@@ -92,15 +94,17 @@ class Pair:
         for name, type in types.items():
             number = 1 if name.endswith("mask") else 0
             shape = [sizes.get(size, size) for size in type.shape]
-            empty = torch.full(shape, number, dtype=torch.bool if type.dtype == "bool" else torch.long)
-            found[name] = inputs.get(name, empty)
+            if name in inputs:
+                found[name] = inputs[name]
+            elif type.dtype == "int" and all(isinstance(size, int) for size in shape):
+                found[name] = torch.full(shape, number)
         return found
 
 
-def _without_backbone(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a configuration without the one that lifting adds."""
-    kept = {name: value for name, value in fields.items() if name != "use_pretrained_backbone"}
-    return {name: _without_backbone(value) if isinstance(value, dict) else value for name, value in kept.items()}
+def _without(fields: dict[str, Any], names: set[str]) -> dict[str, Any]:
+    """Return the fields of a configuration, and of those inside of it, without some."""
+    kept = {name: value for name, value in fields.items() if name not in names}
+    return {name: _without(value, names) if isinstance(value, dict) else value for name, value in kept.items()}
 
 
 def forms(arrays: Arrays, model: Model, names: Mapping[str, str]) -> dict[str, Array]:
@@ -153,7 +157,7 @@ def follows_its_hyperparameters(text: str, lifted: Model, architecture: Architec
     }
     if len(overrides) == len(lifted.hyperparameters):  # all are fields
         found = equivalent(archspec.loads(text, **overrides), module.module)
-        assert found.verdict in ("equal", "outputs equal") or "rounding to float32" in found.reason
+        assert found.verdict != "different", found.reason  # "not proven" where tables are rounded to float32
 
 
 def lines_of(text: str) -> int:

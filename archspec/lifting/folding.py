@@ -1,35 +1,27 @@
-"""Values that a program computes from nothing but constants, in many steps."""
+"""Values that a program computes from nothing but constants."""
 
 from __future__ import annotations
 
 from typing import Any
-
-LEAST_STEPS = 16
-"""Constants that are computed in fewer steps are written as they are computed."""
 
 
 def folded_constants(program: Any) -> dict[Any, Any]:
     """Return what the nodes of an exported program are that compute reals from constants, for nodes that do not."""
     constants = program.graph_signature.inputs_to_lifted_tensor_constants
     known: dict[Any, Any] = {}
-    steps: dict[Any, set[Any]] = {}
     for node in program.graph.nodes:
         if node.op == "placeholder" and node.name in constants:
             known[node] = program.constants[constants[node.name]]
-            steps[node] = set()
         elif node.op == "call_function":
             value = _filled(node)
             if value is None and all(item in known for item in node.all_input_nodes):
                 value = _computed(node, known)
             if value is not None:
                 known[node] = value
-                steps[node] = {node}.union(*[steps.get(item, ()) for item in node.all_input_nodes])
     return {
         node: value
         for node, value in known.items()
-        if len(steps[node]) >= LEAST_STEPS
-        and value.dtype.is_floating_point
-        and any(user not in known for user in node.users)
+        if value.dtype.is_floating_point and any(user not in known for user in node.users)
     }
 
 

@@ -49,6 +49,23 @@ def rotary_parameters(module: nn.Module) -> list[Parameters]:
     return [item for item in (whole, *whole.values()) if isinstance(item, dict) and "rope_theta" in item]
 
 
+def slopes(builder: Builder, value: Any) -> Value | None:
+    """Return the slopes of ALiBi, one for each head, along the only axis of a constant that has several elements."""
+    heads = value.numel()
+    if heads < 3 or heads not in value.shape:
+        return None
+    found = builder.function("alibi_slopes", [], (heads,), heads=heads)
+    if found is None or not _is_like(builder, found, value.flatten().tolist()):
+        return None
+    return builder.reshape(found, tuple(value.shape))
+
+
+def _is_like(builder: Builder, found: Value, values: list[float]) -> bool:
+    """Whether the numbers of a formula are these, up to their precision."""
+    numbers: Any = Evaluation(builder.arrays, {}, {}).array(found.array)
+    return all(math.isclose(*pair, rel_tol=1e-5) for pair in zip(numbers.tolist(), values, strict=True))
+
+
 def frequencies(builder: Builder, values: list[float], parameters: Sequence[Parameters]) -> Value | None:
     """Return the frequencies of rotary positions, theta^(-2i / size) for pair i, also as `parameters` scale them."""
     known = [item["rope_theta"] for item in parameters if _are_powers(values, item["rope_theta"], len(values))]
@@ -68,14 +85,10 @@ def _scaled(builder: Builder, values: list[float], parameters: Parameters) -> Va
     settings = {key: parameters[field] for key, field in fields.items() if parameters.get(field) is not None}
     if "factor" not in settings or "context" not in settings:
         return None
+
     half, theta = len(values), parameters["rope_theta"]
     found = builder.function(name, [], (half,), size=2 * half, theta=theta, **settings)
-    if found is None:
-        return None
-    numbers: Any = Evaluation(builder.arrays, {}, {}).array(found.array)
-    return (
-        found if all(math.isclose(*pair, rel_tol=1e-5) for pair in zip(numbers.tolist(), values, strict=True)) else None
-    )
+    return found if found is not None and _is_like(builder, found, values) else None
 
 
 def rotary(builder: Builder, half: int, theta: float) -> Value | None:

@@ -62,7 +62,8 @@ def program_of(
     kept = {body.path for body in bodies.values()}
     owned = _owned(bodies.values(), stored, kept)
     ties = _ties(stored.ties, kept)
-    taken = [*taken, *{value.op for body in bodies.values() for value in body.values() if value.kind == "std"}]
+    values = [value for body in bodies.values() for value in body.values()]
+    taken = [*taken, *{value.op for value in values if value.kind in ("std", "layer")}]
     for call, body in bodies.items():
         names = _input_names(body, recording, signatures, sizes, taken, masks)
         _order(body, call, names)

@@ -13,7 +13,7 @@ from archspec.equivalence.places import Places
 from archspec.ir import Type
 from archspec.lifting.builder import Builder
 from archspec.lifting.folding import folded_constants
-from archspec.lifting.frequencies import rotary_parameters
+from archspec.lifting.frequencies import rotary_parameters, slopes
 from archspec.lifting.layers import recognized
 from archspec.lifting.operations.complex_values import complex_counterpart, has_complex
 from archspec.lifting.operations.counterparts import COUNTERPARTS
@@ -94,7 +94,8 @@ class Recording(Capture):
     def _call(self, node: Any) -> Any:
         if node in self._folded:
             self.builder.frame = self._stack(node)[-1]
-            found = between_regions(self.builder, self._folded[node])
+            value = self._folded[node]
+            found = between_regions(self.builder, value) or slopes(self.builder, value)
             if found is not None:
                 self._made[node] = found
                 return found.array

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.builder import Builder
-from archspec.lifting.frequencies import Parameters, frequencies
+from archspec.lifting.frequencies import Parameters, frequencies, slopes
 from archspec.lifting.regions import between_regions, one_hot
 from archspec.lifting.sinusoids import sinusoids
 from archspec.lifting.values import Value
@@ -42,7 +42,7 @@ def _formula(builder: Builder, value: Any, parameters: Sequence[Parameters] = ()
     if max(value.shape) == size and flat == list(range(size)) and not value.dtype.is_floating_point:
         return builder.reshape(builder.op("arange", stop=size), tuple(value.shape))
     if value.dtype.is_floating_point:
-        found = _sinusoidal(builder, value, parameters) or between_regions(builder, value)
+        found = _sinusoidal(builder, value, parameters) or between_regions(builder, value) or slopes(builder, value)
         if found is not None:
             return found
     if not value.dtype.is_floating_point:
