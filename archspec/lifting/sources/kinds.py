@@ -8,7 +8,7 @@ _KINDS: tuple[tuple[str, str], ...] = (
     ("token", r"(token_id|token_index|token_ids|_start_id|_end_id)$"),
     (
         "kept",
-        r"codebook|feat_extract|^num_labels$|adapter|nextn|shared_layers|residual_layers|lstm_layers|positions?_buckets",
+        r"codebook|feat_extract|^num_labels$|adapter|nextn|every_n_|shared_layers|residual_layers|lstm_layers|positions?_buckets",
     ),
     ("width", r"upsample_groups$"),
     ("at_layer", r"(indexes|indices|idxs|hook_ids|extract_layers|dense_replace|max_window_layers|attention_blocks)$"),
