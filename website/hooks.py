@@ -35,6 +35,7 @@ ELSEWHERE = {
     "LICENSE": "LICENSE",
     "lift_classes.yaml": "tests/lift_classes.yaml",
     "lift_timm.yaml": "tests/lift_timm.yaml",
+    "lift_bundled.yaml": "tests/lift_bundled.yaml",
 }
 """The files of the site that are elsewhere in the repository."""
 
