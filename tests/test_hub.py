@@ -279,7 +279,7 @@ def test_gguf_files_on_the_hub(hub: Hub, tmp_path: Path) -> None:
     for name in ("me/tiny-GGUF", "me/tiny-GGUF/tiny-Q8_0.gguf"):
         hub.requests.clear()
         status, said = run(hub, tmp_path, "verify", spec[0], name, *spec[1:])
-        assert (status, "me/tiny-GGUF/tiny-Q8_0.gguf matches llama-3.1-8b" in said) == (0, True), said
+        assert (status, "me/tiny-GGUF/tiny-Q8_0.gguf exactly matches llama-3.1-8b" in said) == (0, True), said
         ranges = [asked for _, path, asked in hub.requests if path.startswith("storage")]
         assert ranges == ["bytes=0-65535", "bytes=0-262143", "bytes=0-1048575"]
     assert run(hub, tmp_path, "count", "me/tiny-GGUF/tiny-Q8_0.gguf", "--depth", "1")[0] == 0
