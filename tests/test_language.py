@@ -63,6 +63,22 @@ model "net" = Net()
     assert model.tensors[0].type == "Dense"
 
 
+def test_an_error_inside_imported_definitions_is_at_the_use_in_the_file(tmp_path: Path) -> None:
+    (tmp_path / "parts.arch").write_text(
+        "layer Even(n)(x [n]) -> [n] {\n  require n % 2 == 0\n  return x\n}\n"
+        "block Part(n)(x [n]) -> [n] {\n  return x |> even: Even(n)\n}\n"
+    )
+    (tmp_path / "net.arch").write_text(
+        'import "parts.arch" { Part }\nblock Net()(x [3]) -> [3] {\n  return x |> part: Part(3)\n}\n'
+        'model "net" = Net()\n'
+    )
+    with pytest.raises(archspec.ArchError) as caught:
+        archspec.load(str(tmp_path / "net.arch"))
+    (found,) = caught.value.diagnostics
+    assert found.code == "require" and found.span is not None
+    assert found.span.place == f"{tmp_path / 'net.arch'}:3"
+
+
 @pytest.mark.parametrize(
     ("line", "code"),
     [

@@ -157,9 +157,7 @@ class Program:
         """
         place = span
         if self.frames and (caller or span.source is not self.root):
-            frame = self.frames[-1]
-            if not caller or frame.span.source is not self.root:
-                frame = next((f for f in reversed(self.frames) if f.span.source is self.root), frame)
+            frame = next((f for f in reversed(self.frames) if f.span.source is self.root), self.frames[-1])
             place = frame.span
             what = "required by" if code == "require" else "in"
             notes = (*notes, Note(f"{what} `{frame.definition.name}`, used above", span))
