@@ -282,6 +282,7 @@ def test_readings() -> None:
     assert shown("20 %") == [(1, Fraction("0.15"), Fraction("0.25")), (2, Fraction("0.195"), Fraction("0.205"))]
     assert rounded(335_141_888, read_number("340 M"), 4) == "335.1 M"
     assert rounded(999_999, read_number("1M"), 2) == "1.0M"
+    assert rounded(99_960_000, read_number("100M"), 3) == "100M"
 
 
 @given(st.integers(1, 10**9), st.integers(0, 8), st.integers(0, 9))

@@ -176,6 +176,11 @@ def test_the_condition_of_a_long_step_stays_in_its_line() -> None:
             "fn f(a,    # x\n     b     # y\n    ) {\n"
             "  return [1,    # one\n          2\n          # end\n         ]\n}\n",
         ),
+        ("fn f(n) { return [1, # one\n 2] }", "fn f(n) {\n  return [1,    # one\n          2]\n}\n"),
+        (
+            "fn f(n) { return [1,\n # two\n 2 # end\n] }",
+            "fn f(n) {\n  return [1,\n          # two\n          2    # end\n         ]\n}\n",
+        ),
         ("fn f(n) { for i in 0.. .x { a = -n - -1 } }", "fn f(n) {\n  for i in 0.. .x {\n    a = -n - -1\n  }\n}\n"),
     ],
 )

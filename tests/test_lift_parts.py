@@ -45,6 +45,7 @@ FIELDS = {
         ((37, 50), "(image_size // patch_size) ** 2 + 1"),
         ((288, 196), "(num_frames // tubelet_size) * (image_size // patch_size) ** 2"),
         ((48**-0.5, 60**-0.5), "hidden_size ** -0.5"),
+        ((1 / 48, 1 / 60), "1.0 / hidden_size"),
         ((1e-6, 2e-6), "eps"),
     ],
 )

@@ -170,6 +170,12 @@ def test_mistakes(body: str, message: str) -> None:
     assert message in [d.message for d in findings(outer(body))]
 
 
+def test_an_error_in_the_other_definition_is_the_only_one() -> None:
+    text = outer("  h = ..: Inner(..)(..)\n  role body for scale\n  return .scale(h)")
+    wrong = text.replace("scale: Scale(n) if scaled", "scale: Unknown(n) if scaled")
+    assert [d.message for d in findings(wrong)] == ["unknown name `Unknown`"]
+
+
 def test_a_layer_merges_layers_only() -> None:
     text = WHOLE.replace("block Outer", "layer Outer")
     assert [d.message for d in findings(text)] == ["a layer can only declare tensors, found the block `Inner`"]

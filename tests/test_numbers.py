@@ -253,6 +253,12 @@ def test_functions_of_numbers_are_limited() -> None:
     assert "too much text to process" in message(long + "\nlayer It()(x []) -> [] { return x * f(1_000_000_000) }")
 
 
+def test_the_limit_is_on_the_text_of_functions_not_of_the_file() -> None:
+    before = f"# {'-' * 78}\n" * 3_000
+    sums = " + ".join(f"f({i})" for i in range(20))
+    assert load(f"{before}fn f(n) {{ return n }}\nlayer It()(x []) -> [] {{ return x * ({sums}) }}").params.total == 0
+
+
 # Lists ----------------------------------------------------------------------------------------------------------------
 
 

@@ -106,6 +106,12 @@ def test_hostile_names_stay_inert_and_inside(name: str) -> None:
 # Colors
 
 
+def test_contrast_is_that_of_wcag() -> None:
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.478, abs=5e-4)
+    assert contrast("#0a0a0a", "#000000") == pytest.approx(1 + 10 / 255 / 12.92 / 0.05)
+
+
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
 def test_contrast_of_texts(theme: Theme) -> None:
     fills = [fill.fill for fill in (theme.plain, *theme.roles.values(), *theme.others)]
