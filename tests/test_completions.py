@@ -51,6 +51,8 @@ def test_every_command_and_option_is_completed(shell: str, capsys: pytest.Captur
         assert name in text
         for option in re.findall(r"--[a-z-]+", parser.format_help()):
             assert (f"-l {option[2:]}" if shell == "fish" else option) in text, option
+    if shell == "zsh":  # `--option=VALUE`, and `-oVALUE`
+        assert "'*--by=[" in text and "'*-o+[" in text
 
 
 def run(shell: list[str], text: str, folder: Path) -> str:

@@ -104,6 +104,20 @@ def test_two_spellings_are_the_same_operations(what: str) -> None:
         assert "some operations are written differently, but compute the same up to rounding" in str(found)
 
 
+def test_operands_of_which_each_has_its_own_axis_are_exchanged() -> None:
+    text = """
+dim batch
+block Net()(x [batch, 4], y [batch, 3]) -> [batch] {
+  w: param [4]
+  a = reshape([batch, 4, 1])(x * .w)
+  b = reshape([batch, 1, 3])(y)
+  return sum(axis = [-2, -1])(max(a, b))
+}
+"""
+    found = archspec.diff(load(text), load(text.replace("max(a, b)", "max(b, 1.0 * a)")))
+    assert not found and found.unified
+
+
 def test_equal_value_numbers_need_no_normal_forms() -> None:
     found = archspec.diff(BASE, BASE)
     assert not found and not found.unified and "written differently" not in str(found)

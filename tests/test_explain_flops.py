@@ -32,6 +32,11 @@ def test_published_figures(model: str, number: str, seq: int, text: str, flops: 
     assert (text, flops) in [(match.text, match.flops) for match in answer.matches]
 
 
+def test_only_the_simplest_conventions_are_listed() -> None:
+    (answer,) = archspec.explain_flops("bert-base-uncased", "22G", seq=128).answers
+    assert [match.text for match in answer.matches] == ["matrix products, 2 per multiply-accumulate"]
+
+
 def test_nothing_that_is_far_off_is_the_nearest() -> None:
     (answer,) = archspec.explain_flops("bert-base-uncased", "22348431361", seq=128).answers
     assert answer.matches == () and answer.nearest[0].flops == 22_348_431_360

@@ -187,7 +187,7 @@ def test_options_of_pictures(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_png_and_pdf(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "PNG requires a file" in run(capsys, "--to", "png")[2]
+    assert "error[usage]: PNG requires a file" in run(capsys, "--to", "png")[2]
     monkeypatch.setenv("PATH", "")
     monkeypatch.setitem(sys.modules, "cairosvg", None)
     assert "requires `rsvg-convert` or the Python package `cairosvg`" in run(capsys, "-o", str(tmp_path / "a.pdf"))[2]

@@ -244,6 +244,26 @@ block Net()(q [batch, 2, n, 4]) -> {outputs} {{
     assert source.count("torch.matmul") == (0 if not besides else 3 if "matmul" in besides else 2)
 
 
+@pytest.mark.parametrize(
+    ("head", "weight", "is_known"),
+    [("y = x", ".weight", True), ("y = x", "(.weight + 1.0)", False), ("y = tanh(x)", ".weight", False)],
+)
+def test_only_what_computes_the_same_is_the_norm_of_pytorch(head: str, weight: str, is_known: bool) -> None:
+    norm = f"y / sqrt(sum(axis = -1, keep = true)(y * y) / n + 1e-6) * {weight}"
+    text = f"""
+dim batch
+layer Norm(n)(x [batch, n]) -> [batch, n] {{
+  weight: param [n]
+  {head}
+  return {norm}
+}}
+block Net()(x [batch, 4]) -> [batch, 4] {{
+  return x |> norm: Norm(4)
+}}
+"""
+    assert ("nn.RMSNorm" in torch_source(load(text))) == is_known
+
+
 def test_every_class_says_what_it_is() -> None:
     tree = ast.parse(torch_source(archspec.load("bert-base-uncased")))
     nodes = [node for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)]
