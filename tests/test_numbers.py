@@ -10,6 +10,7 @@ from small import findings, load, operations, shapes
 
 import archspec
 from archspec.model import internals
+from archspec.ops.forms.shape import LOWEST
 
 
 def values(text: str, x: Any, **overrides: Any) -> Any:
@@ -334,6 +335,10 @@ def test_tables_that_do_not_do(old: str, new: str, expected: str) -> None:
 # The least number -----------------------------------------------------------------------------------------------------
 
 LEAST = np.finfo(np.float64).min
+
+
+def test_the_least_number_of_normal_forms_is_that_of_float32() -> None:
+    assert np.finfo(np.float32).min == LOWEST
 
 
 def test_lowest() -> None:

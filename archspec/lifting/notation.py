@@ -57,9 +57,6 @@ LAYER_SETTINGS = {
     "Conv2d": ("in_channels", "out_channels", "kernel"),
 }
 
-LOWEST = -(2.0 - 2.0**-23) * 2.0**127
-"""The least finite number in float32."""
-
 
 def written(address: str) -> str:
     """Return an address in the notation of the language."""

@@ -14,7 +14,6 @@ from archspec.lifting.names import Names
 from archspec.lifting.notation import (
     LAYER_SETTINGS,
     LISTED,
-    LOWEST,
     OPERATORS,
     PRECEDENCE,
     RESULTS,
@@ -27,6 +26,7 @@ from archspec.lifting.roles import NONE, role_statements
 from archspec.lifting.runs import Run
 from archspec.lifting.templates import Gaps, Statement, Template
 from archspec.lifting.values import Value
+from archspec.ops.forms.shape import LOWEST
 
 MOST_STEPS_INLINE = 2
 """Longer values that are not layers are named."""
