@@ -230,6 +230,13 @@ def test_sections_of_rotary_positions_add_up_in_small_heads() -> None:
             assert 2 * sum(found["rope_parameters"]["mrope_section"]) == found.get("head_dim", 128)
 
 
+@pytest.mark.parametrize(("name", "least"), [("intermediate_size", 16), ("hidden_size", 16), ("head_dim", 8)])
+def test_sizes_that_are_small_stay(name: str, least: int) -> None:
+    for choices in CHOICES:
+        assert small({name: least - 1}, PROPOSALS[0], choices) == {name: least - 1}
+        assert small({name: least}, PROPOSALS[0], choices) != {name: least}
+
+
 def test_products_of_counts_are_no_sizes() -> None:
     fields = {"hidden_size": (48, 192), "num_attention_heads": (6, 8), "num_experts_per_tok": (2, 3), "groups": (2, 4)}
     found = Expressions({name: (a, b) for name, (a, b) in fields.items()}).find((4, 12), "size")

@@ -444,6 +444,7 @@ MISTAKES = {
     "suffix": ["--vary", "hidden=12..24:12", "--where", "params < 30MB"],
     "no-condition": ["--vary", "hidden=12..24:12", "--where", "params"],
     "division": ["--vary", "hidden=12..24:12", "--where", "params / 2 < 3"],
+    "expression": ["--vary", "hidden=12..24:12", "--where", "params |> min"],
     "zero": ["--vary", "hidden=12..24:12", "--where", "params // (hidden - 12) < 3"],
     "types": ["--vary", "hidden=12..24:12", "--where", "hidden and true"],
     "definition": ["--vary", "Layer=[BertLayer, BertLayr]"],

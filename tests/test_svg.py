@@ -19,6 +19,7 @@ from archspec.algebra import evaluate
 from archspec.cli import main
 from archspec.pictures.api import opened, picture, plan_of
 from archspec.pictures.layout import layout
+from archspec.pictures.metrics import width
 from archspec.pictures.paint import Paint
 from archspec.pictures.svg import svg
 from archspec.pictures.theme import DARK, LIGHT, Theme, contrast, heat, role_styles
@@ -104,6 +105,11 @@ def test_hostile_names_stay_inert_and_inside(name: str) -> None:
 
 
 # Colors
+
+
+@pytest.mark.parametrize("bold", [False, True])
+def test_digits_are_equally_wide(bold: bool) -> None:
+    assert {width(digit, 1000, bold) for digit in "0123456789"} == {556}
 
 
 def test_contrast_is_that_of_wcag() -> None:

@@ -245,6 +245,21 @@ block Net()(q [batch, 2, n, 4]) -> {outputs} {{
 
 
 @pytest.mark.parametrize(
+    ("table", "is_view"),
+    [
+        ("expand([2, 2])(arange(2))", True),
+        ("transpose(reshape([2, 2])(arange(4)))", True),
+        ("reshape([2, 2])(slice(axis = 0, stop = 4)(arange(9)))", True),
+        ("reshape([2, 2])(arange(4))", False),
+        ("expand([2, 2])(arange(2)) + 0", False),
+    ],
+)
+def test_a_table_has_memory_of_its_own(table: str, is_view: bool) -> None:
+    text = f"layer Net()(x [2, 2]) -> [2, 2] {{\n  ids: buffer int [2, 2] = {table}\n  return x + real(.ids)\n}}\n"
+    assert ("clone(memory_format=torch.contiguous_format)" in torch_source(load(text))) == is_view
+
+
+@pytest.mark.parametrize(
     ("head", "weight", "is_known"),
     [("y = x", ".weight", True), ("y = x", "(.weight + 1.0)", False), ("y = tanh(x)", ".weight", False)],
 )
