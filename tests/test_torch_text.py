@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch_compare
@@ -277,6 +278,26 @@ block Net()(x [batch, 4]) -> [batch, 4] {{
 }}
 """
     assert ("nn.RMSNorm" in torch_source(load(text))) == is_known
+
+
+def test_functions_of_numbers_are_functions_of_python() -> None:
+    text = """
+fn capped(n, most = 4) {
+  if n > most {
+    m = most
+  } else {
+    m = n
+  }
+  return m if m > 0 else 0
+}
+layer Scaled(n)(x [8]) -> [8] { return x * real(capped(n)) }
+block Net()(x [8]) -> [8] { return x |> a: Scaled(3) |> b: Scaled(6) }
+"""
+    tree = ast.parse(torch_source(load(text)))
+    (function,) = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "capped"]
+    found: dict[str, Any] = {"Any": Any}
+    exec(ast.unparse(function), found)
+    assert [found["capped"](n) for n in (-1, 3, 4, 6)] == [0, 3, 4, 4]
 
 
 def test_every_class_says_what_it_is() -> None:
