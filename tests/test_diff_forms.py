@@ -72,6 +72,13 @@ SPELLINGS: dict[str, list[tuple[str, str]]] = {
             "  return pick(-2, 0)(parts), pick(-2, 1)(parts), pick(-2, 2)(parts)",
         )
     ],
+    "queries, keys and values by splitting": [
+        (
+            "return slice(axis = -1, stop = 4)(x), slice(axis = -1, start = 4, stop = 8)(x), "
+            "slice(axis = -1, start = 8)(x)",
+            "q, k, v = split([4, 4, 4], axis = -1)(x)\n  return q, k, v",
+        )
+    ],
     "a sum in another order": [
         ("x + (found |> out: Linear(n, n)) + x * 0.5", "(found |> out: Linear(n, n)) + 1.5 * x")
     ],
@@ -115,6 +122,13 @@ block Net()(x [batch, 4], y [batch, 3]) -> [batch] {
 }
 """
     found = archspec.diff(load(text), load(text.replace("max(a, b)", "max(b, 1.0 * a)")))
+    assert not found and found.unified
+
+
+def test_elements_are_gathered_along_the_axis() -> None:
+    text = "block Net()(x [2, 3], at int [2, 5]) -> [2, 5] {\n  return gather(axis = 1)(x, at)\n}\n"
+    turned = text.replace("gather(axis = 1)(x, at)", "transpose(gather(axis = 0)(transpose(x), transpose(at)))")
+    found = archspec.diff(load(text), load(turned))
     assert not found and found.unified
 
 

@@ -237,6 +237,15 @@ def test_sizes_that_are_small_stay(name: str, least: int) -> None:
         assert small({name: least}, PROPOSALS[0], choices) != {name: least}
 
 
+def test_widths_of_stages_keep_their_ratios() -> None:
+    widths = [64, 128, 320, 512]
+    for proposal in PROPOSALS:
+        for choices in CHOICES:
+            (found,) = small({"hidden_sizes": widths}, proposal, choices).values()
+            assert [found[0] * width for width in widths] == [widths[0] * size for size in found]
+            assert proposal.unit != 8 or not choices.layers or found[0] < widths[0]
+
+
 def test_products_of_counts_are_no_sizes() -> None:
     fields = {"hidden_size": (48, 192), "num_attention_heads": (6, 8), "num_experts_per_tok": (2, 3), "groups": (2, 4)}
     found = Expressions({name: (a, b) for name, (a, b) in fields.items()}).find((4, 12), "size")
