@@ -89,10 +89,11 @@ class Constants(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        own, others = torch.arange(4), torch.arange(12)
+        own, others = torch.arange(6), torch.arange(12)
         signed = 10 * (own[:, None] // 2 - others // 4) + own[:, None] % 2 - others % 4 + 33
-        far = 4 * (2 * (own[:, None] // 2) - torch.arange(16) // 4).abs()
         self.signed = signed
+        own = own[:4]
+        far = 4 * (2 * (own[:, None] // 2) - torch.arange(16) // 4).abs()
         self.far = far + (2 * (own[:, None] % 2) - torch.arange(16) % 4).abs()
         kernel, rows, columns = [eighths(size) for size in ((3, 3), (9,), (9,))]
         self.kernel = kernel.expand(40, 1, 3, 3).clone()
@@ -125,6 +126,50 @@ class Windows(nn.Module):
         return nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True)
 
 
+class Rotary(nn.Module):
+    """Rotary positions of heads whose number is not half their size."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("speeds", (1e4 ** (-torch.arange(4).double() / 4)).float(), persistent=False)
+
+    def forward(self, x: Any) -> Any:
+        angles = torch.outer(torch.arange(7, dtype=self.speeds.dtype), self.speeds)
+        both = torch.cat((angles, angles), -1)
+        return x * both.cos() + torch.cat((-x[..., 4:], x[..., :4]), -1) * both.sin()
+
+
+class Plain(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.up, self.down = nn.Linear(8, 6), nn.Linear(6, 8)
+
+    def forward(self, x: Any, y: Any) -> Any:
+        return x + self.down(torch.tanh(self.up(x))) * y
+
+
+class Gated(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.up, self.gate = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Any, y: Any) -> Any:
+        return x + torch.sigmoid(self.gate(x)) * torch.tanh(self.up(x)) * y
+
+
+class Alternating(nn.Module):
+    """Blocks of two classes with two inputs, one of them once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList([Plain(), Gated(), Plain()])
+
+    def forward(self, x: Any, y: Any) -> Any:
+        for block in self.blocks:
+            x = block(x, y)
+        return x
+
+
 def padded() -> dict[str, Any]:
     hidden = torch.zeros(2, 7, dtype=torch.bool)
     hidden[0, 5:] = True
@@ -151,6 +196,12 @@ MODULES: dict[str, tuple[Any, Inputs, str]] = {
     "GRU": (lambda: nn.GRU(8, 12, batch_first=True), (torch.randn(2, 7, 8),), "output, last = gru("),
     "GRU with a state": (Continued, {"x": torch.randn(7, 2, 8), "state": torch.randn(1, 2, 12)}, "weight_hh_l0"),
     "attention in windows": (Windows, (torch.randn(2, 3, 5, 7, 4),), "attention("),
+    "rotary positions": (Rotary, (torch.randn(2, 3, 7, 8),), "rotate(x, cos("),
+    "blocks of two classes": (
+        Alternating,
+        (torch.randn(2, 7, 8), torch.randn(2, 7, 8)),
+        "blocks[i]: Plain()(_, y) if i % 2 == 0 else blocks[i]: Gated()(_, y) for i in 0..3",
+    ),
     "constants": (Constants, (torch.randn(2, 7),), "arange(16) // 4"),
     "positions": (Positions, (torch.randn(2, 9, 16),), "exp(arange(8) / 7 * -9.2"),
 }

@@ -1,14 +1,17 @@
 """Sources of `lift`: inputs as users write them, small configurations, files, configurations and collections."""
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from archspec import ArchError
 from archspec.cli import main
+from archspec.lifting.sources.collections import subject_of_collection
 from archspec.lifting.sources.inputs import Declared, parse_input
 from archspec.lifting.sources.shrinking import CHOICES, PROPOSALS, has_patterns, hidden_changes, merged, small
 
@@ -225,6 +228,20 @@ def test_integers_among_arguments_are_hyperparameters(net: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+def test_images_for_a_model_of_timm_have_its_size_or_the_usual_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch")
+
+    def collection(**config: Any) -> SimpleNamespace:
+        module = torch.nn.Conv2d(3, 4, 3)
+        module.pretrained_cfg = config
+        return SimpleNamespace(list_models=lambda: ["tiny"], create_model=lambda name, pretrained: module)
+
+    for config, shape in (({}, (2, 3, 224, 224)), ({"input_size": (1, 32, 48)}, (2, 1, 32, 48))):
+        monkeypatch.setitem(sys.modules, "timm", collection(**config))
+        assert [image.shape for image in subject_of_collection("timm:tiny").inputs.values()] == [shape]
+
+
 @pytest.mark.parametrize("collection", ["timm", "torchvision"])
 def test_collections_that_are_not_installed_are_named(collection: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")

@@ -46,6 +46,7 @@ GROUPS: dict[str, list[tuple[Any, ...]]] = {
     "activations": [
         (F.relu6, r(9) * 5),
         (F.hardtanh, r(9) * 2),
+        (torch.ops.aten.hardtanh, torch.linspace(-3, 3, 9)),
         (F.hardsigmoid, r(9) * 5),
         (F.hardswish, r(9) * 5),
         (lambda x: F.leaky_relu(x, 0.2), r(9)),
@@ -127,6 +128,7 @@ GROUPS: dict[str, list[tuple[Any, ...]]] = {
         (lambda x: F.adaptive_avg_pool2d(x, (3, 2)), r(2, 3, 4, 5)),
         (lambda x: F.adaptive_max_pool2d(x, 2), r(2, 3, 4, 5)),
         (lambda x: F.max_pool2d(x, 3, 2, 1), r(2, 3, 7, 7)),
+        (lambda x: F.max_pool2d(x, 2), r(2, 3, 6, 6)),
         (lambda x: F.max_pool2d(x, 2, 2, ceil_mode=True), r(2, 3, 7, 7)),
         (lambda x: F.avg_pool2d(x, 2, 2, ceil_mode=True), r(2, 3, 7, 7)),
         (lambda x: F.avg_pool2d(x, 3, 2, 1, count_include_pad=False), r(2, 3, 7, 7)),
@@ -160,6 +162,7 @@ GROUPS: dict[str, list[tuple[Any, ...]]] = {
     "replacement": [
         (lambda x, j: torch.zeros_like(x).scatter(1, j, 1.0), r(3, 6), i(6, 3, 2)),
         (lambda x, j: x.scatter(-1, j, float("-inf")), r(3, 6), i(6, 3, 2)),
+        (lambda x, j: x.scatter(1, j, 2.0), r(3, 6, 4), i(6, 3, 2, 4)),
         (lambda x, y: torch.slice_scatter(x, y, 1, 1, 3), r(3, 6), r(3, 2)),
         (lambda x, y: torch.select_scatter(x, y, 1, -2), r(3, 6), r(3)),
         (lambda x: torch.index_put(x, (x > 0,), torch.zeros(())), r(3, 6)),
@@ -191,6 +194,7 @@ GROUPS: dict[str, list[tuple[Any, ...]]] = {
     ],
     "complex": [
         (lambda x: torch.view_as_real(torch.view_as_complex(x) * torch.polar(x[..., 0], x[..., 1])), r(3, 2, 2)),
+        (lambda x: torch.view_as_real(torch.view_as_complex(x).transpose(0, 1)[1:]), r(3, 4, 2)),
         (lambda x: torch.fft.fftn(x, dim=(1, 2)).real, r(2, 3, 4)),
     ],
 }
@@ -235,6 +239,14 @@ def check(function: Callable[..., Any], tensors: tuple[Any, ...]) -> None:
 def test_operations_have_the_values_of_pytorch(group: str) -> None:
     for function, *tensors in GROUPS[group]:
         deeply(lambda f=function, t=tuple(tensors): check(f, t))
+
+
+def test_resizing_to_the_same_size_changes_nothing() -> None:
+    def resized(x: Any) -> Any:
+        return F.interpolate(x, size=(4, 5), mode="bilinear"), F.adaptive_avg_pool2d(x, (4, 5)), x
+
+    _, found, _ = deeply(lambda: recorded(resized, (r(2, 3, 4, 5),)))
+    assert found == [found[-1]] * 3
 
 
 REFUSED: list[tuple[str, Any, Any]] = [
