@@ -139,6 +139,35 @@ class Rotary(nn.Module):
         return x * both.cos() + torch.cat((-x[..., 4:], x[..., :4]), -1) * both.sin()
 
 
+class Scale(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(8))
+
+    def forward(self, x: Any) -> Any:
+        return torch.tanh(x * self.weight)
+
+
+class Twice(nn.Module):
+    """Two layers of one class that are no list."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = Scale(), Scale()
+
+    def forward(self, x: Any) -> Any:
+        return self.second(x + self.first(x))
+
+
+class Grouped(nn.Module):
+    """Heads of which each stands for two."""
+
+    def forward(self, x: Any) -> Any:
+        batch, seq, _ = x.shape
+        heads = x.view(batch, seq, 3, 4).transpose(1, 2)
+        return heads[:, :, None].expand(batch, 3, 2, seq, 4).reshape(batch, 6, seq, 4)
+
+
 class Plain(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -197,6 +226,8 @@ MODULES: dict[str, tuple[Any, Inputs, str]] = {
     "GRU with a state": (Continued, {"x": torch.randn(7, 2, 8), "state": torch.randn(1, 2, 12)}, "weight_hh_l0"),
     "attention in windows": (Windows, (torch.randn(2, 3, 5, 7, 4),), "attention("),
     "rotary positions": (Rotary, (torch.randn(2, 3, 7, 8),), "rotate(x, cos("),
+    "layers of one class": (Twice, (torch.randn(2, 7, 8),), "layer Scale(x [batch, seq, 8])"),
+    "repeated heads": (Grouped, (torch.randn(2, 7, 12),), "split_heads(3)(x) |> repeat_heads(2)"),
     "blocks of two classes": (
         Alternating,
         (torch.randn(2, 7, 8), torch.randn(2, 7, 8)),
