@@ -125,6 +125,28 @@ block Net()(x [batch, 4], y [batch, 3]) -> [batch] {
     assert not found and found.unified
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        ("x + max(full([4], 2.0), full([4], 3.0))", "x + 3.0", True),
+        ("x + min(full([4], 2.0), full([4], 3.0))", "x + 2.0", True),
+        ("x + max(full([4], 2.0), full([4], 3.0))", "x + 2.0", False),
+        ("max(x, x * 1.0)", "x + 0.0", True),
+        ("max(x, y)", "x + 0.0", False),
+        ("max(x, y)", "min(x, y)", False),
+        ("x * real(max(arange(4), arange(4) + 1))", "x * real(arange(4) + 1)", True),
+        ("x * real(min(arange(4), arange(4) + 1))", "x * real(arange(4))", True),
+        ("max(y, max(x, y * 2.0)) - max(x, y)", "max(max(y * 2.0, x), y) - max(y, x)", True),
+        ("max(x, y) + max(x, y)", "2.0 * max(y, x)", True),
+    ],
+)
+def test_the_smaller_and_the_larger_of_two(one: str, other: str, is_same: bool) -> None:
+    a, b = [
+        load(f"block Net()(x [4], y [4]) -> ([4], [4]) {{\n  return {text}, y + 1.0\n}}\n") for text in (one, other)
+    ]
+    assert bool(archspec.diff(a, b)) != is_same
+
+
 def test_elements_are_gathered_along_the_axis() -> None:
     text = "block Net()(x [2, 3], at int [2, 5]) -> [2, 5] {\n  return gather(axis = 1)(x, at)\n}\n"
     turned = text.replace("gather(axis = 1)(x, at)", "transpose(gather(axis = 0)(transpose(x), transpose(at)))")

@@ -361,6 +361,21 @@ block Net()(x [..., 4]) -> (a [..., 4], b [..., 4], c [..., 4]) {
     assert codes(text.replace("big, small = split", "big, small, _ = split")) == ["output"]
 
 
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("[parts(x)]", "expected numbers or names in this list, found a group of outputs"),
+        ("parts(x)[0]", "expected a list to index, found a group of outputs"),
+        ("parts(x) + x", "`+` expects a tensor, found a group of outputs"),
+        ("reshape(parts(x))(x)", "hyperparameter `shape` of `reshape` expects a constant, found a group of outputs"),
+    ],
+)
+def test_several_outputs_are_not_one_value(expression: str, message: str) -> None:
+    text = "fn parts(x [8]) -> ([4], [4]) {\n  return split([4, 4])(x)\n}\n"
+    text += f'layer It()(x [8]) -> [8] {{\n  y = {expression}\n  return y\n}}\nmodel "it" = It()\n'
+    assert message in [finding.message for finding in findings(text)]
+
+
 def test_outputs_have_names_of_their_own() -> None:
     text = SCALE + "block Net()(x [4]) -> (y [4], y [4]) {\n  y = x |> a: Scale(4)\n  return y, y * 2.0\n}\n"
     assert codes(text) == ["duplicate-name"]
