@@ -102,7 +102,7 @@ class _Stacks(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
         match node:
-            case ast.Call(ast.Attribute(ast.Name("torch"), "stack"), [parts, axis]):
+            case ast.Call(function, [parts, axis]) if ast.unparse(function) == "torch.stack":
                 return ast.Call(_name(_STACK), [parts, axis], [])
             case _:
                 return node
