@@ -115,17 +115,29 @@ def test_models_read_as_if_written_by_hand(name: str, golden: Callable[[str, str
         golden(f"lift/{name}.arch", text)
 
 
+LAYERS = {"bert": "num_hidden_layers", "gpt2": "n_layer"}
+FURTHER_LAYERS = {
+    "distilbert": "n_layers",
+    "albert": "num_hidden_layers",
+    "llama": "num_hidden_layers",
+    "vit": "num_hidden_layers",
+    "t5": "num_layers",
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["bert", "gpt2"])
-def test_text_does_not_grow_with_depth(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [*LAYERS.items(), *[pytest.param(*item, marks=pytest.mark.exhaustive) for item in FURTHER_LAYERS.items()]],
+)
+def test_text_does_not_grow_with_depth(name: str, field: str) -> None:
     pytest.importorskip("transformers")
     from lifted import subject
 
     from archspec.lifting.api import lift_subject
 
-    layers = {"bert": "num_hidden_layers", "gpt2": "n_layer"}[name]
-    few, many = [re.sub(r"params == [0-9_]+", "", lift_subject(subject(name, **{layers: n}))) for n in (2, 12)]
-    assert few.replace(f"{layers} = 2", f"{layers} = 12") == many
+    few, many = [re.sub(r"params == [0-9_]+", "", lift_subject(subject(name, **{field: n}))) for n in (2, 12)]
+    assert few.replace(f"{field} = 2", f"{field} = 12") == many
 
 
 @pytest.mark.slow
