@@ -81,6 +81,22 @@ def test_sizes_of_joined_projections_and_rounded_roots(pair: tuple[float, float]
     assert found is not None and found.text == text
 
 
+def test_sizes_of_a_part_depend_on_its_own_fields() -> None:
+    fields = {"vision_heads": (6, 8), "text_width": (384, 2304), "text_heads": (2, 4), "text_head_dim": (32, 72)}
+    found = [Expressions(fields, parts).find((64, 288)) for parts in ((), ("vision_", "text_"))]
+    assert [item and item.text for item in found] == ["text_width // vision_heads", "text_heads * text_head_dim"]
+
+
+def test_pixels_of_patches_are_counted() -> None:
+    fields = Expressions({"in_channels": (3, 3), "patch_size": (6, 4), "temporal_patch_size": (2, 2)})
+    for pair, text in (
+        ((108, 48), "in_channels * patch_size ** 2"),
+        ((216, 96), "in_channels * temporal_patch_size * patch_size ** 2"),
+    ):
+        found = fields.find(pair)
+        assert found is not None and found.text == text
+
+
 def test_tokens_and_numbers_of_layers_are_no_factors() -> None:
     fields = Expressions({"num_layers": (3, 4), "eos_token_id": (2, 2), "width": (16, 48)})
     assert fields.find((32, 96)) == ("2 * width", ("width",))

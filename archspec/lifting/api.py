@@ -67,9 +67,8 @@ def _written(subject: Subject, optional: bool) -> str:
     second = subject.second() if subject.second is not None else None
     other = captured(second, optional) if second is not None else None
     numbers = second.numbers if second is not None else None
-    sizes = Sizes(
-        first.program, other.program if other is not None else None, subject.numbers, numbers, first.attributes
-    )
+    theirs = other.program if other is not None else None
+    sizes = Sizes(first.program, theirs, subject.numbers, numbers, first.attributes, subject.parts)
     kind = type(subject.module).__name__
     name = subject.name or kind
 

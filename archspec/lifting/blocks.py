@@ -46,6 +46,10 @@ class Body:
         given = set(self.inputs)
         return [value for value in found if value not in given]
 
+    def sizes(self) -> set[Dim]:
+        """Return the sizes of inputs and values that are no numbers."""
+        return {size for value in (*self.inputs, *self.values()) for size in _sizes(value)}
+
 
 def bodies_of(root: Frame, outputs: Sequence[Value], stored: Stored) -> dict[Value | None, Body]:
     """Divide the values of a module into bodies: one for each call that is kept, by the value it is in its parent.
@@ -190,9 +194,9 @@ def _sized(kept: set[Frame], values: Sequence[Value]) -> set[Frame]:
     def is_sized(frame: Frame) -> bool:
         inside = {value for value in values if frame.contains(value.frame)}
         inputs = {operand for value in inside for operand in value.operands if operand not in inside}
-        given = {size.symbol for value in inputs for size in value.shape if isinstance(size, Polynomial)}
-        needed = {name for value in inside for size in _sizes(value) for name in symbols(size)}
-        return needed <= given
+        given = {size for value in inputs for size in value.shape if isinstance(size, Polynomial)}
+        named = {size.symbol for size in given}
+        return all(size in given or symbols(size) <= named for value in inside for size in _sizes(value))
 
     return {frame for frame in kept if frame.parent is None or is_sized(frame)}
 

@@ -29,12 +29,15 @@ class Found(NamedTuple):
 class Expressions:
     """Expressions of fields, found by their values."""
 
-    def __init__(self, fields: Mapping[str, Pair]) -> None:
+    def __init__(self, fields: Mapping[str, Pair], parts: Sequence[str] = ()) -> None:
         self.fields = dict(fields)
         self._known: dict[Pair, Found] = {}
         self._rounded: dict[Pair, Found] = {}
         """Expressions of reals by their values in float32, in which modules keep constants."""
-        self._index()
+        if all(pair[1] is not None for pair in self.fields.values()):
+            for part in parts:  # a size of a part seldom depends on fields of another one
+                self._index([name for name in self.fields if name.startswith(part)])
+            self._index([*self.fields])
 
     def add(self, name: str, pair: Pair) -> None:
         """Add a field."""
@@ -62,13 +65,12 @@ class Expressions:
             return None
         return self._known.get(_key(pair)) or self._rounded.get((a, b))
 
-    def _index(self) -> None:
+    def _index(self, names: Sequence[str]) -> None:
         """Compute expressions, the simpler ones first; an expression is only kept if no simpler one has its values."""
-        if any(pair[1] is None for pair in self.fields.values()):
-            return
+        pairs = {name: self.fields[name] for name in names}
         whole = {
             name: pair
-            for name, pair in self.fields.items()
+            for name, pair in pairs.items()
             if isinstance(pair[0], int) and pair[0] > 0 and not name.endswith(TOKEN)
         }
         simple = [Found(name, (name,)) for name in whole]
@@ -91,14 +93,16 @@ class Expressions:
             self._keep(found, pair)
         for found, pair in [*_sums_of_three(sizes), *of_two[1]]:
             self._keep(found, pair)
-        for found, pair in _of_videos(second):
+        for found, pair in [*_of_videos(second), *_of_patches(sizes)]:
             self._keep(found, pair)
         for found, pair in [*_reals(values | second, 0.5), *_logarithms(values | second)]:
             self._keep(found, pair)
 
     def _keep(self, found: Found, pair: tuple[float, float]) -> bool:
-        if any(_same(own, pair) for own in self.fields.values()) or _key(pair) in self._known:
+        if any(_same(own, pair) for own in self.fields.values()):
             return False
+        if _key(pair) in self._known:
+            return self._known[_key(pair)] == found
         self._known[_key(pair)] = found
         if isinstance(pair[0], float):
             self._rounded.setdefault((_single(pair[0]), _single(pair[1])), found)
@@ -181,6 +185,20 @@ def _of_videos(values: Values) -> Candidates:
             fields = (*found.fields, *other.fields)
             if "frames" in found.text and "size" in other.text and not any(map(_is_count, fields)):
                 yield Found(f"({found.text}) * ({other.text}) ** 2", fields), (a * c * c, b * d * d)
+
+
+def _of_patches(values: Values) -> Candidates:
+    """Yield the numbers of pixels in a patch: channels, of one image or of several, times a square."""
+    sides = {found: pair for found, pair in values.items() if found.text.endswith("patch_size")}
+    times = {found: pair for found, pair in sides.items() if "temporal" in found.text}
+    for channels, (a, b) in values.items():
+        if "channels" in channels.text:
+            for side, (c, d) in sides.items():
+                fields = (*channels.fields, *side.fields)
+                yield Found(f"{channels.text} * {side.text} ** 2", fields), (a * c * c, b * d * d)
+                for time, (e, f) in times.items():
+                    text = f"{channels.text} * {time.text} * {side.text} ** 2"
+                    yield Found(text, (*fields, *time.fields)), (a * e * c * c, b * f * d * d)
 
 
 def _of_three(simple: Values, compound: Values) -> Candidates:

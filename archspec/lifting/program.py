@@ -84,6 +84,7 @@ def program_of(
         )
         writer = BodyWriter(facts, found.__getitem__, key)
         template = writer.template()
+        program.dims |= dict.fromkeys(["seq"] if writer.gaps.joint else [])
         length = writer.free_length()
         if length is not None:
             program.dims["seq"] = None

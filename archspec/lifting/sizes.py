@@ -49,6 +49,7 @@ class Sizes:
         numbers: Mapping[str, object],
         others: Mapping[str, object] | None,
         attributes: Callable[[str], Mapping[str, object]],
+        parts: Sequence[str] = (),
     ) -> None:
         self.program = program
         self._attributes = attributes
@@ -60,7 +61,7 @@ class Sizes:
             second = others.get(name) if others is not None else None
             if _is_number(value) and (self.other is None or _is_number(second)):
                 fields[name] = (value, second if self.other is not None else None)  # pyright: ignore
-        self.expressions = Expressions(fields)
+        self.expressions = Expressions(fields, parts)
         self.order = list(numbers)
         self.created: list[str] = []
         kinds = [definition.template.kind for definition in program.definitions]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -27,3 +27,5 @@ class Subject:
     """Values for the model in place of `numbers`, where the module is a small one of a larger architecture."""
     name: str = ""
     """The name of the model in the spec; empty for that of the module's class."""
+    parts: Sequence[str] = ()
+    """The beginnings of the names of those values that belong to a part, such as `text_`."""

@@ -69,6 +69,8 @@ class Gaps:
         self.inside: list[tuple[int, ...]] = []
         self.starts: list[int] = []
         self.renamed: dict[str, Expression] = {}
+        self.joint: dict[Polynomial, Polynomial] = {}
+        """Sizes that are one dimension here, as their parts are in no statement."""
 
     def condition(self, value: bool | Varying, hint: str) -> str:
         """Return the text of a condition that may differ between instances."""
@@ -81,6 +83,7 @@ class Gaps:
         if isinstance(value, list | tuple):
             return f"[{', '.join([self.number(item, hint) for item in value])}]"  # pyright: ignore
         if isinstance(value, Polynomial):
+            value = self.joint.get(value, value)
             return NUMBER.sub(lambda match: self.number(int(match[0]), hint), str(substitute(value, self.renamed)))
         if isinstance(value, bool | str) or value is None or value == 0 or (value == 1 and hint != "number"):
             return f'"{value}"' if isinstance(value, str) else literal(value)

@@ -90,6 +90,7 @@ class BodyWriter:
         named = {name for value in (*body.inputs, *body.outputs) for size in value.shape for name in symbols(size)}
         if body.path and len(named - {"batch"}) == 1:
             self.gaps.renamed = {(named - {"batch"}).pop(): symbol("seq")}
+        self.gaps.joint = {size: symbol("seq") for size in self.joint_sizes()}
         self.length = length
         """The number of tokens that is a dimension here, as it is in no statement."""
 
@@ -454,6 +455,12 @@ class BodyWriter:
         """Return the shape of an input or output."""
         shape = [symbol("seq") if size == self.length else size for size in value.shape]
         return f"[{', '.join([self.gaps.number(size, 'size') for size in shape])}]"
+
+    def joint_sizes(self) -> list[Polynomial]:
+        """Return the product of dimensions that is a size of an input, if nothing else in the body depends on these."""
+        inputs = {size for value in self.body.inputs for size in value.shape if isinstance(size, Polynomial)}
+        joint = [size for size in inputs if size.symbol is None]
+        return joint if self.body.path and len(joint) == 1 and self.body.sizes() == {*joint} else []
 
     def free_length(self) -> int | None:
         """Return the number of tokens of the inputs, if nothing in the body depends on it."""

@@ -77,6 +77,7 @@ def subject_of(architecture: Architecture) -> Subject:
         other_inputs=first.other_inputs,
         second=second,
         numbers=first.numbers,
+        parts=parts_of(architecture.fields),
         actual=numbers_of(architecture.fields),
         name=architecture.name,
     )
@@ -120,6 +121,16 @@ def numbers_of(fields: Mapping[str, Any], prefix: str = "") -> dict[str, object]
             found |= numbers_of(inner, f"{prefix}{name.removesuffix('_config')}_")
         elif isinstance(value, bool | int | float | str) and name.isidentifier():
             found[prefix + name] = value
+    return found
+
+
+def parts_of(fields: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """Return what the names of the values of the configurations inside of one begin with."""
+    found: list[str] = []
+    for name, value in fields.items():
+        if isinstance(value, dict) and "model_type" in value:
+            part = f"{prefix}{name.removesuffix('_config')}_"
+            found += [part, *parts_of(cast("dict[str, Any]", value), part)]
     return found
 
 

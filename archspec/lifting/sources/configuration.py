@@ -11,6 +11,7 @@ from archspec.configuration import LARGEST_CONFIGURATION
 from archspec.equivalence.calls.values import listed
 from archspec.lifting.sources.architecture import Architecture
 from archspec.lifting.sources.examples import SIZES, examples, inner_configurations
+from archspec.lifting.sources.packed import with_one_image
 from archspec.lifting.sources.shrinking import Fields, merged
 from archspec.source import ArchError, Report, Source, decode, fail, read_bytes
 
@@ -61,9 +62,9 @@ def architecture_from(fields: Mapping[str, Any]) -> Architecture:
     def build(changed: Fields) -> nn.Module:
         fields = merged(actual.to_dict(), changed)
         try:
-            return owner(_prepared(configuration.from_dict(fields), "sdpa"))
+            return with_one_image(owner(_prepared(configuration.from_dict(fields), "sdpa")))
         except (ValueError, ImportError):  # a class without this implementation of attention
-            return owner(_prepared(configuration.from_dict(fields), "eager"))
+            return with_one_image(owner(_prepared(configuration.from_dict(fields), "eager")))
 
     def inputs(module: nn.Module, turn: int) -> Iterator[dict[str, torch.Tensor]]:
         return examples(module, SIZES[turn])

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archspec.equivalence.calls.values import listed
+from archspec.lifting.sources.packed import patches, takes_one_image
 
 if TYPE_CHECKING:
     import torch
@@ -29,6 +30,15 @@ SIZES = (Sizes(3, 11, 7, 80, 2400), Sizes(2, 14, 9, 104, 3200))
 _TOKENS = ("input_ids", "decoder_input_ids")
 _OPTIONAL = ("attention_mask", "token_type_ids", "bbox")
 _CONTENTS = ("pixel_values", "pixel_values_videos", "input_features", "input_values")
+_STEPS = ("states", "actions", "rewards", "returns_to_go", "timesteps")
+_BINS = (
+    "num_mel_bins",
+    "feature_size",
+    "n_mels",
+    "input_feat_per_channel",
+    "feature_projection_input_dim",
+    "input_dim",
+)
 
 
 def examples(module: nn.Module, sizes: Sizes) -> Iterator[dict[str, torch.Tensor]]:
@@ -38,13 +48,19 @@ def examples(module: nn.Module, sizes: Sizes) -> Iterator[dict[str, torch.Tensor
     config: Any = getattr(module, "config", None)
     names = list(inspect.signature(module.forward).parameters)
     generator = torch.Generator().manual_seed(sizes.batch)
+    if takes_one_image(module):
+        yield patches(module, sizes.length, generator)
+        return
     tokens = [name for name in _TOKENS if name in names]
     optional = [name for name in _OPTIONAL if name in names and tokens]
     contents = [name for name in _CONTENTS if name in names]
     choices = [(*tokens, *optional, *contents), (*tokens, *optional), (*tokens, "attention_mask"), (*contents, *tokens),
-               tuple(contents), *[(name,) for name in (*contents, *tokens)]]  # fmt: skip
+               (*contents, "attention_mask"), tuple(contents), *[(name,) for name in (*contents, *tokens)],
+               (*_STEPS, "attention_mask")]  # fmt: skip
     for chosen in dict.fromkeys(choices):
         given = [name for name in names if name in chosen]
+        if given == ["attention_mask"]:
+            continue
         shapes = [_shapes(name, config, sizes) for name in given]
         for turn in range(max(map(len, shapes), default=0)):
             yield {
@@ -60,6 +76,9 @@ def _shapes(name: str, config: Any, sizes: Sizes) -> list[tuple[int, ...]]:
             return [(sizes.batch, sizes.target)]
         case "bbox":
             return [(sizes.batch, sizes.length, 4)]
+        case "states" | "actions" | "rewards" | "returns_to_go":
+            size = _field(config, "state_dim") if name == "states" else _field(config, "act_dim")
+            return [(sizes.batch, sizes.length, size if name in ("states", "actions") else 1)]
         case "pixel_values" | "pixel_values_videos":
             image = _field(config, "image_size", "img_size", "input_size") or 64
             height, width = listed(image) * (1 if isinstance(image, list | tuple) else 2)
@@ -69,26 +88,30 @@ def _shapes(name: str, config: Any, sizes: Sizes) -> list[tuple[int, ...]]:
             still, moving = (sizes.batch, channels, height, width), (sizes.batch, frames, channels, height, width)
             return [moving, still] if name.endswith("videos") or _field(config, "num_frames") else [still, moving]
         case "input_features" | "input_values":
-            mel = _field(config, "num_mel_bins", "feature_size", "n_mels", "input_feat_per_channel", "input_dim") or 80
+            mel = _field(config, *_BINS) or 80
             frames = _field(config, "max_length", "max_source_positions") or sizes.frames
             frames = 2 * frames if _field(config, "max_source_positions") else frames
             options = [(sizes.batch, mel, frames), (sizes.batch, frames, mel), (sizes.batch, sizes.frames, mel)]
-            waves = [(sizes.batch, sizes.samples), (sizes.batch, 1, sizes.samples)]
+            blocks = 1920 * sizes.batch
+            waves = [(sizes.batch, count) if axes == 2 else (sizes.batch, 1, count) for count in (sizes.samples, blocks) for axes in (2, 3)]
             return options + waves if name == "input_features" else waves + options
+        case _ if isinstance(streams := _field(config, "num_codebooks"), int):
+            streamed = [(sizes.batch, streams, sizes.length), (sizes.batch, sizes.length, streams + 1)]
+            return [(sizes.batch, sizes.length), *streamed]
         case _:
-            return [(sizes.batch, sizes.length)]
+            return [(sizes.batch, sizes.length), (sizes.batch, sizes.target, sizes.length)]
 
 
 def _drawn(name: str, shape: tuple[int, ...], config: Any, generator: torch.Generator) -> torch.Tensor:
     import torch
 
-    if name in _CONTENTS:
+    if name in (*_CONTENTS, *_STEPS) and name != "timesteps":
         return torch.randn(shape, generator=generator)
     if name == "attention_mask":
         mask = torch.ones(shape, dtype=torch.long)
-        mask[-1, -shape[-1] // 3 :] = 0
+        mask[-1, ..., -shape[-1] // 3 :] = 0
         return mask
-    most = 2 if name == "token_type_ids" else _field(config, "vocab_size") or 32
+    most = 2 if name == "token_type_ids" else _field(config, "max_ep_len" if name == "timesteps" else "vocab_size") or 32
     if name == "token_type_ids":
         most = min(_field(config, "type_vocab_size") or 2, 2) or 1
     return torch.randint(0, most, shape, generator=generator)

@@ -67,7 +67,7 @@ class Choices(NamedTuple):
 
 CHOICES = (
     Choices((3, 4, 5), 1, (6, 4, 12), 2, (6, 3), 97, 44, 5, (12, 2, 3, 2), (0, 1, 3, 6, 10)),
-    Choices((4, 5, 6), 3, (8, 12, 4), 4, (4, 5), 113, 68, 7, (20, 3, 4, 3), (0, 2, 3, 7, 9)),
+    Choices((4, 5, 6), 3, (8, 16, 32), 4, (4, 5), 113, 68, 7, (20, 3, 4, 3), (0, 2, 1, 4, 5)),
     Choices((), 1, (6, 4, 12), 2, (6, 3), 97, 44, 5, (12, 2, 3, 2), (0, 1, 3, 6, 10)),
 )
 """The first and the second configuration, and the first one with all layers.
@@ -84,6 +84,9 @@ _MOST_LAYERS = 6
 
 _DERIVED = ("stage_names", "out_features", "out_indices")
 """Fields that follow from the number of layers."""
+
+_OF_OTHERS = re.compile(r"^(out|output|text|llm|lm|adapter|decoder|encoder)_\w*(hidden_size|dim)$")
+"""Names of fields that are the width of another part, if the width of that has the same value."""
 
 _PATTERN = r"interval|period|pattern|every|freq|skip|sparse_step|dense_replace|full_attention|attn_layer|layer_types"
 """Parts of the names of fields that say that some layers are different."""
@@ -144,8 +147,10 @@ class _Shrinking:
         self._divisor = max(divisor // 2, 1) if choices.scale > 1 else divisor
         self._used: set[int] = set()
         self._known: dict[tuple[str, int], int] = {}
+        self._hidden = [scope["hidden_size"] for scope in _scopes(actual) if _is_integer(scope.get("hidden_size"))]
         self._turns: dict[str, int] = {}
-        self._multiple = math.lcm(*self._head_counts(actual), *_divisors(actual))
+        self._heads = math.lcm(*self._head_counts(actual))
+        self._groups = math.lcm(*_divisors(actual))
         self.fields = self._scope(actual)
 
     def _head_counts(self, actual: Mapping[str, Any]) -> list[int]:
@@ -230,6 +235,8 @@ class _Shrinking:
         if not self.proposal.unit and (kind == "head" or (kind in ("heads", "groups") and not self._keeps_heads)):
             return value
         key = (kind, value) if not self.proposal.is_distinct else (name, value)
+        if _OF_OTHERS.search(name) and value in self._hidden:
+            key = "hidden_size", value
         if kind in ("hidden", "width") and not self.proposal.is_distinct:
             key = "width", value
         found = self._known.get(key)
@@ -293,17 +300,18 @@ class _Shrinking:
     def _head(self, turn: int) -> int:
         """Return the size of a head: that of the first width, or one that is no simple multiple of it."""
         scale = self.choices.scale
-        width = self._multiple * self._unit // self.choices.heads[0]
+        width = self._heads * self._unit // self.choices.heads[0]
         return width + 8 * (scale + 1 + turn * scale) if self.proposal.has_own_heads else width
 
     def _width(self, kind: str) -> int:
-        """Return the next width, which is divided by the numbers of heads if it is that of a hidden state.
+        """Return the next width, which is divided by the numbers of heads if it is that of a hidden state, and by those
+        of groups.
 
         Widths do not grow evenly, so that none is a simple sum of others in both configurations.
         """
-        unit = self._unit
-        step = unit * self._multiple if kind == "hidden" or not self.proposal.is_distinct else unit
-        least = step if kind == "hidden" else step * self.choices.width
+        is_hidden = kind == "hidden" or not self.proposal.is_distinct
+        step = math.lcm(self._unit * self._heads if is_hidden else self._unit, self._groups)
+        least = step if is_hidden else step * self.choices.width
         steps = chain(self.choices.steps, count(self.choices.steps[-1] + 1))
         width = next(width for width in (least + step * more for more in steps) if width not in self._used)
         self._used.add(width)
