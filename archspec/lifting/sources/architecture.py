@@ -119,6 +119,8 @@ def numbers_of(fields: Mapping[str, Any], prefix: str = "") -> dict[str, object]
         if isinstance(value, dict) and "model_type" in value:
             inner = cast("dict[str, Any]", value)
             found |= numbers_of(inner, f"{prefix}{name.removesuffix('_config')}_")
+        elif isinstance(value, dict) and isinstance(value.get("mrope_section"), list):
+            found |= {f"{prefix}mrope_section_{turn}": size for turn, size in enumerate(value["mrope_section"])}
         elif isinstance(value, bool | int | float | str) and name.isidentifier():
             found[prefix + name] = value
     return found

@@ -140,7 +140,7 @@ class _Shrinking:
         self.choices = choices
         self._actual = actual
         self._keeps_heads = not proposal.unit and proposal.has_own_heads
-        unit = proposal.unit * choices.scale * round(1 / _rotary_part(actual))
+        unit = proposal.unit * choices.scale * round(1 / _rotary_part(actual)) * (2 if _has_sections(actual) else 1)
         self._unit = unit or (_head_of(actual) if self._keeps_heads else 0)
         self._scaled_kinds = _SCALED[proposal.has_own_heads] if proposal.is_scaled else ()
         divisor = _divisor(actual, proposal.has_own_heads)
@@ -381,9 +381,17 @@ def _sectioned(value: Fields, head: int, small_head: int) -> Fields:
     for name, sizes in _lists(value):
         whole = sum(sizes) * small_head // head if head else 0
         if name.endswith("section") and len(sizes) <= whole != sum(sizes):
-            rest = [max(size * whole // sum(sizes), 1) for size in sizes[1:]]
-            found[name] = [whole - sum(rest), *rest]
+            few = [max(size * whole // sum(sizes), 1) for size in sizes]
+            other = next((turn for turn, size in enumerate(sizes) if sizes.count(size) == 1), 0)
+            few[other] += whole - sum(few)
+            found[name] = few
     return found
+
+
+def _has_sections(actual: Mapping[str, Any]) -> bool:
+    """Whether rotary positions are those of several axes."""
+    rotary = [scope.get("rope_parameters") for scope in _scopes(actual)]
+    return any(isinstance(value, dict) and "mrope_section" in value for value in rotary)
 
 
 def _for_layers(value: Fields, few: int) -> Fields:
