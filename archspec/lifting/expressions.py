@@ -91,7 +91,8 @@ class Expressions:
             self._keep(found, pair)
         for found, pair in _joined(sizes, second):
             self._keep(found, pair)
-        for found, pair in [*_sums_of_three(sizes), *of_two[1]]:
+        spans = [item for item in _sums(sizes) if all("position" in name for name in item[0].fields)]
+        for found, pair in [*_sums_of_three(sizes), *of_two[1], *_shifted(dict(spans))]:
             self._keep(found, pair)
         for found, pair in [*_of_videos(second), *_of_patches(sizes)]:
             self._keep(found, pair)

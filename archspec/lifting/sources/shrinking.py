@@ -41,6 +41,7 @@ PROPOSALS = (
     Proposal(True, False, False, 8),
     Proposal(False, True, True, 8),
     Proposal(False, False, False, 8),
+    Proposal(True, False, True, 32),
     Proposal(False, False, False, 32),
     Proposal(False, False, True, 0, is_scaled=True),
     Proposal(False, False, False, 0, is_scaled=True),
@@ -236,7 +237,7 @@ class _Shrinking:
             return value
         key = (kind, value) if not self.proposal.is_distinct else (name, value)
         if _OF_OTHERS.search(name) and value in self._hidden:
-            key = "hidden_size", value
+            kind, key = "hidden", ("hidden_size", value)
         if kind in ("hidden", "width") and not self.proposal.is_distinct:
             key = "width", value
         found = self._known.get(key)
