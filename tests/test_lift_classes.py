@@ -3,8 +3,8 @@
 `lift_classes.yaml` has 150 classes, drawn at random from all model types with `random.seed(20)`, and the reason why one
 is refused or could not be decided, for those that have been tried. The spec of a class that was lifted has its tensors
 and computes the same at two sizes before it is written; `lifted` says what it is at further sizes. The configurations
-are the defaults of their types. Some of these build no model at all: a field that has no default is missing, or a
-package.
+are the defaults of their types. Some of these build no model at all: a package is missing, or a field that has no
+default; where checkpoints have such fields, `config` has those of one of them.
 """
 
 import json
@@ -21,7 +21,7 @@ from archspec.lifting.sources.architecture import subject_of, unrolled
 from archspec.lifting.sources.configuration import architecture_of
 from archspec.lifting.sources.lifting import lift_source
 
-CLASSES: dict[str, dict[str, str]] = yaml.safe_load((Path(__file__).parent / "lift_classes.yaml").read_text())
+CLASSES: dict[str, dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "lift_classes.yaml").read_text())
 TRIED = {name: entry for name, entry in CLASSES.items() if "refused" in entry or "lifted" in entry}
 LIFTED = [name for name, entry in TRIED.items() if "lifted" in entry]
 SAMPLE = ("clip_text_model", "ernie")
@@ -48,7 +48,9 @@ def lifted(name: str, folder: Path) -> tuple[Any, Any] | None:
     pytest.importorskip("torch")
     pytest.importorskip("transformers")
     path = folder / "config.json"
-    path.write_text(json.dumps({"model_type": name, "architectures": [CLASSES[name]["class"]]}))
+    entry = CLASSES[name]
+    fields = {"model_type": name, "architectures": [entry["class"]], **entry.get("config", {})}
+    path.write_text(json.dumps(fields))
     try:
         text = lift_source(os.fspath(path))
     except archspec.ArchError:
