@@ -83,6 +83,9 @@ _SCALED = {False: ("head", "rotary", "hidden", "width"), True: ("heads", "groups
 _MOST_LAYERS = 6
 """A kind of layers is to be there twice if it is among so many: a layer that is the only one is written otherwise."""
 
+_MOST_IN_A_ROW = 6
+"""So many more layers are tried for some of one kind in a row."""
+
 _DERIVED = ("stage_names", "out_features", "out_indices")
 """Fields that follow from the number of layers."""
 
@@ -256,10 +259,8 @@ class _Shrinking:
         self._turns[kind] = turn + 1
         match kind:
             case "layers":
-                few = max(
-                    choices.layers[turn % len(choices.layers)], self._kinds_within(value) + 1 + (choices.scale > 1)
-                )
-                return min(value, few) if self._kinds_within(value) else few
+                least = choices.layers[turn % len(choices.layers)]
+                return self._layers(value, least, choices.scale > 1)
             case "heads":
                 return choices.heads[turn % len(choices.heads)]
             case "groups":
@@ -285,17 +286,34 @@ class _Shrinking:
             case _:
                 return value
 
+    def _layers(self, count: int, least: int, is_second: bool) -> int:
+        """Return a small number of layers, of all kinds. The last ones are of one kind in both configurations, so that
+        both are the same loops, if there are as many of one kind in a row.
+        """
+        several = self._kinds_within(count)
+        few = max(least, several + 1 + is_second)
+        if not several:
+            return few
+        for kinds in self._lists_of(count):
+            for most in range(several + 1, min(several + _MOST_IN_A_ROW, count)):
+                if len({*kinds}) > 1 and most + 1 >= least and kinds[most - 2] == kinds[most - 1] == kinds[most]:
+                    return most + is_second
+        return min(count, few)
+
+    def _lists_of(self, count: int) -> list[list[str]]:
+        """Return the lists of so many items, which are kinds of layers."""
+        values = [value for scope in _scopes(self._actual) for value in scope.values() if isinstance(value, list)]
+        return [[*map(str, value)] for value in cast("list[list[Any]]", values) if len(value) == count]
+
     def _kinds_within(self, count: int) -> int:
         """Return how many of so many layers are of all kinds that a list names, and of those twice that are soon again;
         0 if no list has that many items.
         """
         found = 0
-        for value in [value for scope in _scopes(self._actual) for value in scope.values()]:
-            items = [*map(str, cast("list[Any]", value))] if isinstance(value, list) else []
-            if len(items) == count:
-                once = max(items.index(kind) + 1 for kind in items)
-                twice = [turn + 1 for turn, kind in enumerate(items) if items[:turn].count(kind) == 1]
-                found = max(found, once, *[turn for turn in twice if turn <= _MOST_LAYERS])
+        for items in self._lists_of(count):
+            once = max(items.index(kind) + 1 for kind in items)
+            twice = [turn + 1 for turn, kind in enumerate(items) if items[:turn].count(kind) == 1]
+            found = max(found, once, *[turn for turn in twice if turn <= _MOST_LAYERS])
         return found
 
     def _head(self, turn: int) -> int:
