@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from archspec.lifting.modes import changed_mode, modes_of
+from archspec.lifting.sources.fields import Fields
 from archspec.lifting.sources.kinds import kind_of
 from archspec.lifting.sources.shrinking import (
     CHOICES,
     PROPOSALS,
     Choices,
-    Fields,
     Proposal,
     has_patterns,
     hidden_changes,
@@ -119,8 +119,9 @@ def numbers_of(fields: Mapping[str, Any], prefix: str = "") -> dict[str, object]
         if isinstance(value, dict) and "model_type" in value:
             inner = cast("dict[str, Any]", value)
             found |= numbers_of(inner, f"{prefix}{name.removesuffix('_config')}_")
-        elif isinstance(value, dict) and isinstance(value.get("mrope_section"), list):
-            found |= {f"{prefix}mrope_section_{turn}": size for turn, size in enumerate(value["mrope_section"])}
+        elif isinstance(value, dict) and "mrope_section" in value:
+            sections = enumerate(cast("dict[str, list[int]]", value)["mrope_section"])
+            found |= {f"{prefix}mrope_section_{turn}": size for turn, size in sections}
         elif isinstance(value, bool | int | float | str) and name.isidentifier():
             found[prefix + name] = value
     return found

@@ -11,8 +11,9 @@ from archspec.configuration import LARGEST_CONFIGURATION
 from archspec.equivalence.calls.values import listed
 from archspec.lifting.sources.architecture import Architecture
 from archspec.lifting.sources.examples import SIZES, examples, inner_configurations
+from archspec.lifting.sources.fields import Fields
 from archspec.lifting.sources.packed import with_one_image
-from archspec.lifting.sources.shrinking import Fields, merged
+from archspec.lifting.sources.shrinking import merged
 from archspec.source import ArchError, Report, Source, decode, fail, read_bytes
 
 if TYPE_CHECKING:

@@ -31,6 +31,9 @@ _TOKENS = ("input_ids", "decoder_input_ids")
 _OPTIONAL = ("attention_mask", "token_type_ids", "bbox")
 _CONTENTS = ("pixel_values", "pixel_values_videos", "input_features", "input_values")
 _STEPS = ("states", "actions", "rewards", "returns_to_go", "timesteps")
+_BLOCK = 1920
+"""The number of samples of which some models take a multiple."""
+
 _BINS = (
     "num_mel_bins",
     "feature_size",
@@ -92,8 +95,8 @@ def _shapes(name: str, config: Any, sizes: Sizes) -> list[tuple[int, ...]]:
             frames = _field(config, "max_length", "max_source_positions") or sizes.frames
             frames = 2 * frames if _field(config, "max_source_positions") else frames
             options = [(sizes.batch, mel, frames), (sizes.batch, frames, mel), (sizes.batch, sizes.frames, mel)]
-            blocks = 1920 * sizes.batch
-            waves = [(sizes.batch, count) if axes == 2 else (sizes.batch, 1, count) for count in (sizes.samples, blocks) for axes in (2, 3)]
+            counts = sizes.samples, _BLOCK * sizes.batch
+            waves = [shape for count in counts for shape in ((sizes.batch, count), (sizes.batch, 1, count))]
             return options + waves if name == "input_features" else waves + options
         case _ if isinstance(streams := _field(config, "num_codebooks"), int):
             streamed = [(sizes.batch, streams, sizes.length), (sizes.batch, sizes.length, streams + 1)]
@@ -111,9 +114,10 @@ def _drawn(name: str, shape: tuple[int, ...], config: Any, generator: torch.Gene
         mask = torch.ones(shape, dtype=torch.long)
         mask[-1, ..., -shape[-1] // 3 :] = 0
         return mask
-    most = 2 if name == "token_type_ids" else _field(config, "max_ep_len" if name == "timesteps" else "vocab_size") or 32
     if name == "token_type_ids":
-        most = min(_field(config, "type_vocab_size") or 2, 2) or 1
+        most = min(_field(config, "type_vocab_size") or 2, 2)
+    else:
+        most = _field(config, "max_ep_len" if name == "timesteps" else "vocab_size") or 32
     return torch.randint(0, most, shape, generator=generator)
 
 

@@ -11,7 +11,10 @@ _KINDS: tuple[tuple[str, str], ...] = (
         r"codebook|feat_extract|^num_labels$|adapter|nextn|every_n_|shared_layers|residual_layers|lstm_layers|positions?_buckets",
     ),
     ("width", r"upsample_groups$"),
-    ("at_layer", r"(indexes|indices|idxs|hook_ids|extract_layers|dense_replace|max_window_layers|dense_layers|attention_blocks)$"),
+    (
+        "at_layer",
+        r"(indexes|indices|idxs|hook_ids|extract_layers|dense_replace|max_window_layers|dense_layers|attention_blocks)$",
+    ),
     ("rotary", r"^rotary_dim$"),
     ("layers", r"(^|_)(layers|n_layer|depth)$"),
     ("groups", r"(kv|key_value)_heads$"),

@@ -9,13 +9,25 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import chain, count
-from typing import Any, NamedTuple, TypeAlias, TypeGuard, cast
+from typing import Any, NamedTuple, cast
 
+from archspec.lifting.sources.fields import (
+    Fields,
+    are_integers,
+    common_divisor,
+    has_sections,
+    head_of,
+    is_configuration,
+    is_integer,
+    lists_in,
+    numbers_in,
+    numbers_of_groups,
+    rotary_part,
+    scopes_of,
+)
 from archspec.lifting.sources.kinds import LEAST, kind_of
-
-Fields: TypeAlias = "dict[str, Any]"
 
 
 class Proposal(NamedTuple):
@@ -106,15 +118,15 @@ def merged(fields: Mapping[str, Any], changes: Mapping[str, Any]) -> Fields:
     found = {**fields, **changes}
     for name, value in changes.items():
         inner = fields.get(name)
-        if isinstance(value, dict) and _is_configuration(inner):
+        if isinstance(value, dict) and is_configuration(inner):
             found[name] = merged(inner, cast("Fields", value))
     return found
 
 
 def has_patterns(fields: Mapping[str, Any]) -> bool:
     """Whether layers may differ in a way that depends on their number."""
-    for scope in _scopes(fields):
-        counts = [value for name, value in _numbers(scope) if kind_of(name) == "layers"]
+    for scope in scopes_of(fields):
+        counts = [value for name, value in numbers_in(scope) if kind_of(name) == "layers"]
         for name, value in scope.items():
             items = [*map(str, cast("list[Any]", value))] if isinstance(value, list) else []
             if len(items) in counts and len({*items}) > 1:
@@ -129,7 +141,7 @@ def hidden_changes(actual: Mapping[str, Any], first: Mapping[str, Any], second: 
     found: list[str] = []
     for name, value in actual.items():
         a, b = first.get(name, value), second.get(name, value)
-        if _is_configuration(value) and isinstance(a, dict) and isinstance(b, dict):
+        if is_configuration(value) and isinstance(a, dict) and isinstance(b, dict):
             found += hidden_changes(value, cast("Fields", a), cast("Fields", b))
         elif a == b != value and name not in _DERIVED and not isinstance(value, list):
             found.append(name)
@@ -144,45 +156,45 @@ class _Shrinking:
         self.choices = choices
         self._actual = actual
         self._keeps_heads = not proposal.unit and proposal.has_own_heads
-        unit = proposal.unit * choices.scale * round(1 / _rotary_part(actual)) * (2 if _has_sections(actual) else 1)
-        self._unit = unit or (_head_of(actual) if self._keeps_heads else 0)
+        unit = proposal.unit * choices.scale * round(1 / rotary_part(actual)) * (2 if has_sections(actual) else 1)
+        self._unit = unit or (head_of(actual) if self._keeps_heads else 0)
         self._scaled_kinds = _SCALED[proposal.has_own_heads] if proposal.is_scaled else ()
-        divisor = _divisor(actual, proposal.has_own_heads)
+        divisor = common_divisor(actual, proposal.has_own_heads)
         self._divisor = max(divisor // 2, 1) if choices.scale > 1 else divisor
         self._used: set[int] = set()
         self._known: dict[tuple[str, int], int] = {}
-        self._hidden = [scope["hidden_size"] for scope in _scopes(actual) if _is_integer(scope.get("hidden_size"))]
+        self._hidden = [scope["hidden_size"] for scope in scopes_of(actual) if is_integer(scope.get("hidden_size"))]
         self._turns: dict[str, int] = {}
         self._heads = math.lcm(*self._head_counts(actual))
-        self._groups = math.lcm(*_divisors(actual))
+        self._groups = math.lcm(*numbers_of_groups(actual))
         self.fields = self._scope(actual)
 
     def _head_counts(self, actual: Mapping[str, Any]) -> list[int]:
         """Return the small numbers of heads, by which widths are divided."""
         found: list[int] = []
-        for scope in _scopes(actual):
-            found += [self._number(name, value) for name, value in _numbers(scope) if kind_of(name) == "heads"]
-            found += [value[0] for name, value in _lists(scope) if kind_of(name) == "heads"]
+        for scope in scopes_of(actual):
+            found += [self._number(name, value) for name, value in numbers_in(scope) if kind_of(name) == "heads"]
+            found += [value[0] for name, value in lists_in(scope) if kind_of(name) == "heads"]
         return found
 
     def _scope(self, actual: Mapping[str, Any]) -> Fields:
         """Return the fields of a configuration, or of one inside of it."""
         found: Fields = {}
         cropped = self._cropped(actual)
-        stages = {len(value) for name, value in _lists(actual) if kind_of(name) in ("heads", "hidden", "kept")}
+        stages = {len(value) for name, value in lists_in(actual) if kind_of(name) in ("heads", "hidden", "kept")}
         for name, value in actual.items():
-            if _is_configuration(value):
+            if is_configuration(value):
                 found[name] = self._scope(value)
             elif name in cropped:
                 found[name] = cropped[name]
-            elif _is_integer(value):
+            elif is_integer(value):
                 found[name] = value if kind_of(name) == "layers" and value in stages else self._number(name, value)
         if not self.proposal.is_distinct:
             self._equalize(actual, found)
-        layers = [(value, found[name]) for name, value in _numbers(actual) if kind_of(name) == "layers"]
-        large = [name for name, value in _numbers(actual) if value >= LEAST["vocabulary"]]
+        layers = [(value, found[name]) for name, value in numbers_in(actual) if kind_of(name) == "layers"]
+        large = [name for name, value in numbers_in(actual) if value >= LEAST["vocabulary"]]
         most = min([found[name] for name in large if kind_of(name) == "vocabulary"], default=0)
-        is_shallow = any(found[name] != value for name, value in _numbers(actual) if kind_of(name) == "layers")
+        is_shallow = any(found[name] != value for name, value in numbers_in(actual) if kind_of(name) == "layers")
         for name, value in actual.items():
             if name in _DERIVED and is_shallow:
                 found[name] = None
@@ -192,28 +204,28 @@ class _Shrinking:
                 found[name] = _rescaled(value, *layers[0])
             elif isinstance(value, dict) and "layer" in name and layers:
                 found[name] = _for_layers(cast("Fields", value), layers[0][1])
-            elif isinstance(value, dict) and not _is_configuration(value):
-                found[name] = _sectioned(cast("Fields", value), _head_of(actual), _head_of({**actual, **found}))
+            elif isinstance(value, dict) and not is_configuration(value):
+                found[name] = _sectioned(cast("Fields", value), head_of(actual), head_of({**actual, **found}))
             elif isinstance(value, list):
                 found[name] = self._list(name, cast("list[Any]", value), layers)
         return found
 
     def _equalize(self, actual: Mapping[str, Any], found: Fields) -> None:
         """Give as many heads to keys as to queries if that is so in the configuration."""
-        heads = {value: found[name] for name, value in _numbers(actual) if kind_of(name) == "heads"}
-        for name, value in _numbers(actual):
+        heads = {value: found[name] for name, value in numbers_in(actual) if kind_of(name) == "heads"}
+        for name, value in numbers_in(actual):
             if kind_of(name) == "groups" and value in heads:
                 found[name] = heads[value]
 
     def _list(self, name: str, value: list[Any], layers: list[tuple[int, int]]) -> list[Any]:
         few = next((few for many, few in layers if many == len(value) and many > few), None)
-        if few is not None and (not _are_integers(value) or "layer" in name):
+        if few is not None and (not are_integers(value) or "layer" in name):
             return value[:few]
         if not self.choices.layers:
             return value
         if kind_of(name) in self._scaled_kinds:
             return [self._scaled(size) for size in value]
-        if not _are_integers(value):
+        if not are_integers(value):
             return value
         if re.search(r"depths$|num_blocks$|block_repeats$", name):
             return [min(count, 2 + (turn + self.choices.width // 2) % 2) for turn, count in enumerate(value)]
@@ -225,7 +237,7 @@ class _Shrinking:
     def _cropped(self, actual: Mapping[str, Any]) -> Fields:
         """Return a small image and a small patch."""
         image, patch = actual.get("image_size"), actual.get("patch_size")
-        if not (self.proposal.is_cropped and _is_integer(image) and _is_integer(patch) and image % patch == 0 < patch):
+        if not (self.proposal.is_cropped and is_integer(image) and is_integer(patch) and image % patch == 0 < patch):
             return {}
         size, count = self.choices.patches
         return {"image_size": size * count, "patch_size": size}
@@ -252,7 +264,7 @@ class _Shrinking:
         """Return a size, or the sizes in a list, over the number by which all of them are divided."""
         if isinstance(value, list):
             return [self._scaled(item) for item in cast("list[Any]", value)]
-        return value // self._divisor if _is_integer(value) and value % self._divisor == 0 else value
+        return value // self._divisor if is_integer(value) and value % self._divisor == 0 else value
 
     def _chosen(self, kind: str, value: int) -> int:
         choices, turn = self.choices, self._turns.get(kind, 0)
@@ -280,7 +292,7 @@ class _Shrinking:
             case "head":
                 return self._head(turn)
             case "rotary" if self._unit:
-                return round(self._unit * _rotary_part(self._actual))
+                return round(self._unit * rotary_part(self._actual))
             case "hidden" | "width" if self._unit:
                 return self._width(kind)
             case _:
@@ -302,8 +314,13 @@ class _Shrinking:
 
     def _lists_of(self, count: int) -> list[list[str]]:
         """Return the lists of so many items, which are kinds of layers."""
-        values = [value for scope in _scopes(self._actual) for value in scope.values() if isinstance(value, list)]
-        return [[*map(str, value)] for value in cast("list[list[Any]]", values) if len(value) == count]
+        lists = [
+            cast("list[Any]", value)
+            for scope in scopes_of(self._actual)
+            for value in scope.values()
+            if isinstance(value, list)
+        ]
+        return [[*map(str, items)] for items in lists if len(items) == count]
 
     def _kinds_within(self, count: int) -> int:
         """Return how many of so many layers are of all kinds that a list names, and of those twice that are soon again;
@@ -337,67 +354,10 @@ class _Shrinking:
         return width
 
 
-def _head_of(actual: Mapping[str, Any]) -> int:
-    """Return the size of a head: a field, or the width over the number of heads."""
-    numbers = [(kind_of(name), value) for scope in _scopes(actual) for name, value in _numbers(scope)]
-    kinds = dict(reversed(numbers))
-    return kinds.get("head") or kinds.get("hidden", 0) // kinds.get("heads", 1)
-
-
-def _divisor(actual: Mapping[str, Any], has_own_heads: bool) -> int:
-    """Return the power of two that makes heads as small as they may be, or their groups as few."""
-    sizes: list[int] = []
-    for scope in _scopes(actual):
-        kinds = {kind_of(name): value for name, value in reversed(_numbers(scope))}
-        if has_own_heads:
-            sizes += [kinds[kind] for kind in ("heads", "groups") if kinds.get(kind, 0) >= 2 * LEAST[kind]]
-        else:
-            sizes += [value for name, value in _numbers(scope) if kind_of(name) == "head"]
-            sizes += [kinds["hidden"] // kinds["heads"]] if kinds.get("heads", 0) and "hidden" in kinds else []
-    least = LEAST["groups" if has_own_heads else "head"]
-    most = min([size // least for size in sizes if size >= 2 * least], default=least)
-    return 2 ** (most.bit_length() - 1)
-
-
-def _rotary_part(actual: Mapping[str, Any]) -> float:
-    """Return the share of a head that has rotary positions."""
-    scopes: list[Mapping[str, Any]] = [*_scopes(actual)]
-    scopes += [scope["rope_parameters"] for scope in scopes if isinstance(scope.get("rope_parameters"), dict)]
-    found = [scope.get(name) for scope in scopes for name in ("partial_rotary_factor", "rotary_pct")]
-    head = _head_of(actual)
-    found += [value / head for scope in scopes for name, value in _numbers(scope) if head and kind_of(name) == "rotary"]
-    return min([part for part in found if isinstance(part, float) and 0.1 <= part <= 1], default=1.0)
-
-
-def _divisors(actual: Mapping[str, Any]) -> Iterator[int]:
-    """Yield numbers of groups, which divide widths."""
-    for scope in _scopes(actual):
-        for name, value in _numbers(scope):
-            if name.endswith("_groups") and 1 < value <= 32:
-                yield value
-
-
-def _scopes(actual: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield a configuration, and those inside of it."""
-    yield actual
-    for value in actual.values():
-        if _is_configuration(value):
-            yield from _scopes(value)
-
-
-def _numbers(scope: Mapping[str, Any]) -> list[tuple[str, int]]:
-    return [(name, value) for name, value in scope.items() if _is_integer(value)]
-
-
-def _lists(scope: Mapping[str, Any]) -> list[tuple[str, list[int]]]:
-    found = [(name, cast("list[Any]", value)) for name, value in scope.items() if isinstance(value, list) and value]
-    return [(name, value) for name, value in found if _are_integers(value)]
-
-
 def _sectioned(value: Fields, head: int, small_head: int) -> Fields:
     """Return the parameters of rotary positions with sections that add up for heads of a small size."""
     found = dict(value)
-    for name, sizes in _lists(value):
+    for name, sizes in lists_in(value):
         whole = sum(sizes) * small_head // head if head else 0
         if name.endswith("section") and len(sizes) <= whole != sum(sizes):
             few = [max(size * whole // sum(sizes), 1) for size in sizes]
@@ -405,12 +365,6 @@ def _sectioned(value: Fields, head: int, small_head: int) -> Fields:
             few[other] += whole - sum(few)
             found[name] = few
     return found
-
-
-def _has_sections(actual: Mapping[str, Any]) -> bool:
-    """Whether rotary positions are those of several axes."""
-    rotary = [scope.get("rope_parameters") for scope in _scopes(actual)]
-    return any(isinstance(value, dict) and "mrope_section" in value for value in rotary)
 
 
 def _for_layers(value: Fields, few: int) -> Fields:
@@ -422,7 +376,7 @@ def _within(value: Any, vocabulary: int) -> Any:
     """Return the identifiers of tokens, moved into a small vocabulary."""
     if isinstance(value, list):
         return [_within(item, vocabulary) for item in cast("list[Any]", value)]
-    return vocabulary - 1 - value % 16 if _is_integer(value) and value >= vocabulary else value
+    return vocabulary - 1 - value % 16 if is_integer(value) and value >= vocabulary else value
 
 
 def _rescaled(value: Any, many: int, few: int) -> Any:
@@ -430,18 +384,6 @@ def _rescaled(value: Any, many: int, few: int) -> Any:
     if isinstance(value, list):
         items = cast("list[Any]", value)
         return list(dict.fromkeys([-(-item * few // many) if item > 0 else item for item in items]))
-    if not _is_integer(value) or value <= 0:
+    if not is_integer(value) or value <= 0:
         return value
     return few if value >= many else min(value, max(few - 2, 1))
-
-
-def _is_configuration(value: Any) -> TypeGuard[Fields]:
-    return isinstance(value, dict) and "model_type" in value
-
-
-def _is_integer(value: Any) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _are_integers(value: list[Any]) -> bool:
-    return all(_is_integer(item) for item in value)

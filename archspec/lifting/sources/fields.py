@@ -1,0 +1,87 @@
+"""What the fields of a configuration say about its sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias, TypeGuard, cast
+
+from archspec.lifting.sources.kinds import LEAST, kind_of
+
+Fields: TypeAlias = "dict[str, Any]"
+
+
+def scopes_of(actual: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield a configuration, and those inside of it."""
+    yield actual
+    for value in actual.values():
+        if is_configuration(value):
+            yield from scopes_of(value)
+
+
+def numbers_in(scope: Mapping[str, Any]) -> list[tuple[str, int]]:
+    return [(name, value) for name, value in scope.items() if is_integer(value)]
+
+
+def lists_in(scope: Mapping[str, Any]) -> list[tuple[str, list[int]]]:
+    found = [(name, cast("list[Any]", value)) for name, value in scope.items() if isinstance(value, list) and value]
+    return [(name, value) for name, value in found if are_integers(value)]
+
+
+def head_of(actual: Mapping[str, Any]) -> int:
+    """Return the size of a head: a field, or the width over the number of heads."""
+    numbers = [(kind_of(name), value) for scope in scopes_of(actual) for name, value in numbers_in(scope)]
+    kinds = dict(reversed(numbers))
+    return kinds.get("head") or kinds.get("hidden", 0) // kinds.get("heads", 1)
+
+
+def common_divisor(actual: Mapping[str, Any], has_own_heads: bool) -> int:
+    """Return the power of two that makes heads as small as they may be, or their groups as few."""
+    sizes: list[int] = []
+    for scope in scopes_of(actual):
+        kinds = {kind_of(name): value for name, value in reversed(numbers_in(scope))}
+        if has_own_heads:
+            sizes += [kinds[kind] for kind in ("heads", "groups") if kinds.get(kind, 0) >= 2 * LEAST[kind]]
+        else:
+            sizes += [value for name, value in numbers_in(scope) if kind_of(name) == "head"]
+            sizes += [kinds["hidden"] // kinds["heads"]] if kinds.get("heads", 0) and "hidden" in kinds else []
+    least = LEAST["groups" if has_own_heads else "head"]
+    most = min([size // least for size in sizes if size >= 2 * least], default=least)
+    return 2 ** (most.bit_length() - 1)
+
+
+def rotary_part(actual: Mapping[str, Any]) -> float:
+    """Return the share of a head that has rotary positions."""
+    scopes: list[Mapping[str, Any]] = [*scopes_of(actual)]
+    scopes += [scope["rope_parameters"] for scope in scopes if isinstance(scope.get("rope_parameters"), dict)]
+    found = [scope.get(name) for scope in scopes for name in ("partial_rotary_factor", "rotary_pct")]
+    head = head_of(actual)
+    found += [
+        value / head for scope in scopes for name, value in numbers_in(scope) if head and kind_of(name) == "rotary"
+    ]
+    return min([part for part in found if isinstance(part, float) and 0.1 <= part <= 1], default=1.0)
+
+
+def has_sections(actual: Mapping[str, Any]) -> bool:
+    """Whether rotary positions are those of several axes."""
+    rotary = [scope.get("rope_parameters") for scope in scopes_of(actual)]
+    return any(isinstance(value, dict) and "mrope_section" in value for value in rotary)
+
+
+def numbers_of_groups(actual: Mapping[str, Any]) -> Iterator[int]:
+    """Yield numbers of groups, which divide widths."""
+    for scope in scopes_of(actual):
+        for name, value in numbers_in(scope):
+            if name.endswith("_groups") and 1 < value <= 32:
+                yield value
+
+
+def is_configuration(value: Any) -> TypeGuard[Fields]:
+    return isinstance(value, dict) and "model_type" in value
+
+
+def is_integer(value: Any) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def are_integers(value: list[Any]) -> bool:
+    return all(is_integer(item) for item in value)
