@@ -114,9 +114,10 @@ class Positions(nn.Module):
         self.in_turn = torch.stack([rotary.sin(), rotary.cos()], -1).flatten(1).float()[None]
         self.padded = torch.cat([spaced.sin(), spaced.cos()], 1).float()
         self.padded[1] = 0
+        self.reversed = torch.cat([rotary.cos(), rotary.sin()], 1).float()
 
     def forward(self, x: Any) -> Any:
-        return x + self.in_turn, x + self.padded
+        return x + self.in_turn, x + self.padded, x + self.reversed
 
 
 class Windows(nn.Module):

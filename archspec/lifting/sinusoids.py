@@ -11,17 +11,21 @@ from archspec.lifting.values import Value
 
 
 def sinusoids(builder: Builder, value: Any) -> Value | None:
-    """Return a table with one row for each position: all sines, then all cosines, or in turn. A row may be zero."""
+    """Return a table with one row for each position: all sines and all cosines, or both in turn. A row may be zero."""
     rows, columns = value.shape
     if rows < 3 or columns % 2:
         return None
     half = columns // 2
-    return _of_layout(builder, value[:, :half], value[:, half:], False) or _of_layout(
-        builder, value[:, ::2], value[:, 1::2], True
+    return (
+        _of_layout(builder, value[:, :half], value[:, half:])
+        or _of_layout(builder, value[:, half:], value[:, :half], is_reversed=True)
+        or _of_layout(builder, value[:, ::2], value[:, 1::2], in_turn=True)
     )
 
 
-def _of_layout(builder: Builder, sines: Any, cosines: Any, in_turn: bool) -> Value | None:
+def _of_layout(
+    builder: Builder, sines: Any, cosines: Any, in_turn: bool = False, is_reversed: bool = False
+) -> Value | None:
     import torch
 
     rows, half = sines.shape
@@ -49,7 +53,7 @@ def _of_layout(builder: Builder, sines: Any, cosines: Any, in_turn: bool) -> Val
     if in_turn:
         table = builder.reshape(builder.op("stack", *waves, axis=2), (rows, 2 * half))
     else:
-        table = builder.op("concat", *waves, axis=1)
+        table = builder.op("concat", *(waves[::-1] if is_reversed else waves), axis=1)
     return builder.op("where", builder.op("ne", positions, empty[0]), table, 0.0) if empty else table
 
 
