@@ -37,7 +37,8 @@ class Proposal(NamedTuple):
     the size of a head does not follow from the width. `is_cropped`: images and patches are small. `unit` divides all
     widths; 0 leaves sizes of heads as they are, and widths as well unless they have their own heads. `is_scaled`: all
     widths are divided by the same number, and so are the sizes of heads, or else their numbers if these have their own
-    size; that keeps what they add up to and are multiples of.
+    size; that keeps what they add up to and are multiples of. `ends_alike`: the last layer is of the kind that the last
+    one of all is.
     """
 
     is_distinct: bool
@@ -45,12 +46,14 @@ class Proposal(NamedTuple):
     is_cropped: bool
     unit: int
     is_scaled: bool = False
+    ends_alike: bool = False
 
 
 PROPOSALS = (
     Proposal(True, True, True, 8),
     Proposal(True, False, True, 8),
     Proposal(True, False, False, 8),
+    Proposal(True, True, True, 8, ends_alike=True),
     Proposal(False, True, True, 8),
     Proposal(False, False, False, 8),
     Proposal(True, False, True, 32),
@@ -79,9 +82,9 @@ class Choices(NamedTuple):
 
 
 CHOICES = (
-    Choices((3, 4, 5), 1, (6, 4, 12), 2, (6, 3), 97, 44, 5, (12, 2, 3, 2), (0, 1, 3, 6, 10)),
-    Choices((4, 5, 6), 3, (8, 16, 32), 4, (4, 5), 113, 68, 7, (20, 3, 4, 3), (0, 2, 1, 4, 5)),
-    Choices((), 1, (6, 4, 12), 2, (6, 3), 97, 44, 5, (12, 2, 3, 2), (0, 1, 3, 6, 10)),
+    Choices((3, 4, 5), 1, (6, 4, 12), 2, (5, 4), 97, 44, 5, (12, 2, 3, 2), (0, 1, 3, 6, 10)),
+    Choices((4, 5, 6), 3, (8, 16, 32), 4, (4, 6), 113, 68, 7, (20, 3, 4, 3), (0, 2, 1, 4, 5)),
+    Choices((), 1, (6, 4, 12), 2, (5, 4), 97, 44, 5, (12, 2, 3, 2), (0, 1, 3, 6, 10)),
 )
 """The first and the second configuration, and the first one with all layers.
 
@@ -307,6 +310,9 @@ class _Shrinking:
         if not several:
             return few
         for kinds in self._lists_of(count):
+            ends = [most for most in range(several + 1, count) if kinds[most - 1] == kinds[-1]]
+            if self.proposal.ends_alike and len(ends) > 1:
+                return ends[is_second]
             for most in range(several + 1, min(several + _MOST_IN_A_ROW, count)):
                 if len({*kinds}) > 1 and most + 1 >= least and kinds[most - 2] == kinds[most - 1] == kinds[most]:
                     return most + is_second
