@@ -231,7 +231,7 @@ class _Shrinking:
         if not are_integers(value):
             return value
         if re.search(r"depths$|num_blocks$|block_repeats$", name):
-            return [min(count, 2 + (turn + self.choices.width // 2) % 2) for turn, count in enumerate(value)]
+            return [min(count, 3 + (turn + self.choices.width // 2) % 2) for turn, count in enumerate(value)]
         if self.proposal.unit == 8 and kind_of(name) in ("hidden", "width") and min(value, default=0) >= 32:
             by = math.gcd(*value, 2 ** (min(value) // 16).bit_length() // 2)
             return [size // by for size in value]
