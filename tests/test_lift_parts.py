@@ -85,6 +85,9 @@ def test_sizes_of_a_part_depend_on_its_own_fields() -> None:
     fields = {"vision_heads": (6, 8), "text_width": (384, 2304), "text_heads": (2, 4), "text_head_dim": (32, 72)}
     found = [Expressions(fields, parts).find((64, 288)) for parts in ((), ("vision_", "text_"))]
     assert [item and item.text for item in found] == ["text_width // vision_heads", "text_heads * text_head_dim"]
+    fields = {"text_heads": (6, 8), "vision_image_size": (20, 24), "vision_patch_size": (5, 4)}
+    places = Expressions(fields, ("text_", "vision_")).find((16, 36))
+    assert places is not None and places.text == "(vision_image_size // vision_patch_size) ** 2"
 
 
 def test_pixels_of_patches_are_counted() -> None:

@@ -74,6 +74,7 @@ class Expressions:
             if isinstance(pair[0], int) and pair[0] > 0 and not name.endswith(TOKEN)
         }
         simple = [Found(name, (name,)) for name in whole]
+        taken = {_key(pair) for pair in pairs.values() if isinstance(pair[0], int)}
         values = {found: (whole[found.text][0], whole[found.text][1] or 0) for found in simple}
         sizes = {found: pair for found, pair in values.items() if not found.text.endswith(LAYERS)}
         second: dict[Found, tuple[float, float]] = {}
@@ -81,32 +82,34 @@ class Expressions:
         for found, pair in _of_two(sizes):
             of_two["*" in found.text and _is_unlikely(found.fields)].append((found, pair))
         for found, pair in [*of_two[0], *_with_numbers(values)]:
-            if self._keep(found, pair):
+            if self._keep(found, pair, taken):
                 second[found] = pair
         joint = {found: pair for found, pair in second.items() if len(found.fields) > 1}
         third = [*_sums(sizes), *_with_numbers(joint), *_shifted(second), *_squares(values | second)]
         for found, pair in third:
-            self._keep(found, pair)
+            self._keep(found, pair, taken)
         for found, pair in _of_three(sizes, second):
-            self._keep(found, pair)
+            self._keep(found, pair, taken)
         for found, pair in _joined(sizes, second):
-            self._keep(found, pair)
+            self._keep(found, pair, taken)
         spans = [item for item in _sums(sizes) if all("position" in name for name in item[0].fields)]
         for found, pair in [*_sums_of_three(sizes), *of_two[1], *_shifted(dict(spans))]:
-            self._keep(found, pair)
+            self._keep(found, pair, taken)
         for found, pair in [*_of_videos(second), *_of_patches(sizes)]:
-            self._keep(found, pair)
+            self._keep(found, pair, taken)
         for found, pair in [*_reals(values | second, 0.5), *_logarithms(values | second)]:
-            self._keep(found, pair)
+            self._keep(found, pair, taken)
 
-    def _keep(self, found: Found, pair: tuple[float, float]) -> bool:
-        if any(_same(own, pair) for own in self.fields.values()):
+    def _keep(self, found: Found, pair: tuple[float, float], taken: set[Pair]) -> bool:
+        """Whether an expression has other values than simpler ones, which are `taken`."""
+        key = _key(pair)
+        if key in taken:
             return False
-        if _key(pair) in self._known:
-            return self._known[_key(pair)] == found
-        self._known[_key(pair)] = found
-        if isinstance(pair[0], float):
-            self._rounded.setdefault((_single(pair[0]), _single(pair[1])), found)
+        taken.add(key)
+        if key not in self._known and not any(_same(own, pair) for own in self.fields.values()):
+            self._known[key] = found
+            if isinstance(pair[0], float):
+                self._rounded.setdefault((_single(pair[0]), _single(pair[1])), found)
         return True
 
 
