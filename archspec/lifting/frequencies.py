@@ -67,11 +67,20 @@ def _is_like(builder: Builder, found: Value, values: list[float]) -> bool:
 
 
 def frequencies(builder: Builder, values: list[float], parameters: Sequence[Parameters]) -> Value | None:
-    """Return the frequencies of rotary positions, theta^(-2i / size) for pair i, also as `parameters` scale them."""
-    known = [item["rope_theta"] for item in parameters if _are_powers(values, item["rope_theta"], len(values))]
-    found = (known[0], len(values)) if known else powers(values, [len(values)])
-    if found is not None:
-        return rotary(builder, len(values), found[0])
+    """Return the frequencies of rotary positions, theta^(-2i / size) for pair i, or 0 from some pair on, also as
+    `parameters` scale them.
+    """
+    count = len(values)
+    moving = next((turn for turn, value in enumerate(values) if not value), count)
+    if not any(values[moving:]):
+        first = values[:moving]
+        known = [item["rope_theta"] for item in parameters if first and _are_powers(first, item["rope_theta"], count)]
+        found = (known[0], count) if known else powers(first, [count])
+        all_move = rotary(builder, count, found[0]) if found is not None else None
+        if all_move is not None and moving < count:
+            return builder.op("where", builder.op("lt", builder.op("arange", stop=count), moving), all_move, 0.0)
+        if all_move is not None:
+            return all_move
     return next((scaled for item in parameters if (scaled := _scaled(builder, values, item)) is not None), None)
 
 
