@@ -292,3 +292,22 @@ def test_a_tower_of_packed_patches_takes_those_of_one_image() -> None:
     }
     exported = torch.export.export(alone, (), inputs, strict=False)
     assert torch.allclose(exported.module()(**inputs), alone(**inputs))
+
+
+@pytest.mark.slow
+def test_tokens_are_one_sequence_before_they_are_several() -> None:
+    torch = pytest.importorskip("torch")
+    from archspec.lifting.sources.examples import SIZES, examples
+
+    class Reader(torch.nn.Module):
+        def forward(self, input_ids: Any, input_features: Any = None, attention_mask: Any = None) -> Any: ...
+
+    class Other(torch.nn.Module):
+        def forward(self, x: Any, attention_mask: Any = None) -> Any: ...
+
+    shapes = [{name: value.dim() for name, value in given.items()} for given in examples(Reader(), SIZES[0])]
+    assert shapes[0] == {"input_ids": 2, "input_features": 3, "attention_mask": 2}
+    assert shapes[-1] == {"input_ids": 3}
+    dims = [given["input_ids"] for given in shapes if "input_ids" in given]
+    assert dims == sorted(dims)
+    assert [*examples(Other(), SIZES[0])] == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archspec.equivalence.calls.values import listed
@@ -31,6 +32,9 @@ _TOKENS = ("input_ids", "decoder_input_ids")
 _OPTIONAL = ("attention_mask", "token_type_ids", "bbox")
 _CONTENTS = ("pixel_values", "pixel_values_videos", "input_features", "input_values")
 _STEPS = ("states", "actions", "rewards", "returns_to_go", "timesteps")
+_MOST_SHAPES = 3
+"""Tokens have so many shapes in one class or another: first they are tried as one sequence for each item."""
+
 _BLOCK = 1920
 """The number of samples of which some models take a multiple."""
 
@@ -60,15 +64,18 @@ def examples(module: nn.Module, sizes: Sizes) -> Iterator[dict[str, torch.Tensor
     choices = [(*tokens, *optional, *contents), (*tokens, *optional), (*tokens, "attention_mask"), (*contents, *tokens),
                (*contents, "attention_mask"), tuple(contents), *[(name,) for name in (*contents, *tokens)],
                (*_STEPS, "attention_mask")]  # fmt: skip
-    for chosen in dict.fromkeys(choices):
+    for shape, chosen in product(range(_MOST_SHAPES), dict.fromkeys(choices)):
         given = [name for name in names if name in chosen]
-        if given == ["attention_mask"]:
+        shapes = {name: _shapes(name, config, sizes) for name in given}
+        varied = [len(shapes[name]) for name in given if name in _CONTENTS]
+        others = [len(shapes[name]) for name in given if name not in _CONTENTS]
+        if given in ([], ["attention_mask"]) or (shape and max(others, default=1) <= shape):
             continue
-        shapes = [_shapes(name, config, sizes) for name in given]
-        for turn in range(max(map(len, shapes), default=0)):
+        for turn in range(max(varied, default=1)):
+            places = {name: turn if name in _CONTENTS else shape for name in given}
             yield {
-                name: _drawn(name, options[min(turn, len(options) - 1)], config, generator)
-                for name, options in zip(given, shapes, strict=True)
+                name: _drawn(name, shapes[name][min(place, len(shapes[name]) - 1)], config, generator)
+                for name, place in places.items()
             }
 
 
