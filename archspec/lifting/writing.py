@@ -24,6 +24,7 @@ from archspec.lifting.notation import (
 from archspec.lifting.numbers import literal
 from archspec.lifting.roles import NONE, role_statements
 from archspec.lifting.runs import Run
+from archspec.lifting.stacks import stacked
 from archspec.lifting.templates import Gaps, Statement, Template
 from archspec.lifting.values import Value
 from archspec.ops.forms.shape import LOWEST
@@ -117,8 +118,9 @@ class BodyWriter:
         roles = role_statements(self.body.frame.kind, list(dict.fromkeys(layers)), owns)
         ties = [f"tie {written(alias)} = {written(counted)}" for alias, counted in self.facts.ties]
         self.statements = [Statement(text=text) for text in (*ties, *roles)]
-        for address, modifiers, shape in self.facts.owned:
+        for address, modifiers, shape, count in stacked(self.facts.owned):
             text = f"{written(address)}: {modifiers} {self.gaps.number(shape, 'size')}"
+            text += f" for i in 0..{self.gaps.number(count, 'layers')}" if count is not None else ""
             self.statements.append(Statement(text=text))
         for value, path, is_declared in self.facts.lent:
             condition = self.gaps.condition(is_declared, f"has_{value.address.rpartition('.')[2]}")
