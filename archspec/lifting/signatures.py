@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from archspec.equivalence.calls.values import Untranslatable
+from archspec.lifting.calling import called
 
 if TYPE_CHECKING:
     import torch
@@ -30,16 +31,13 @@ class Signatures(NamedTuple):
 
 def signatures_of(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> Signatures:
     """Call a module, and return what its modules are called with."""
-    import torch
-
     found: dict[str, list[Argument]] = {}
     modules = dict(cast("Iterable[tuple[str, nn.Module]]", module.named_modules()))
     handles = [
         part.register_forward_pre_hook(_recorder(found, path, part), with_kwargs=True) for path, part in modules.items()
     ]
     try:
-        with torch.no_grad():
-            outputs = module(**inputs)
+        outputs = called(module, inputs)
     except Exception as problem:  # of any class, as it comes from the module
         raise Untranslatable(f"calling it fails: {problem}") from problem
     finally:

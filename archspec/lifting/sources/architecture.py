@@ -5,14 +5,17 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from archspec.lifting.calling import called
 from archspec.lifting.modes import changed_mode, modes_of
 from archspec.lifting.sources.fields import Fields
 from archspec.lifting.sources.kinds import kind_of
 from archspec.lifting.sources.shrinking import (
     CHOICES,
     PROPOSALS,
+    SHALLOW,
     Choices,
     Proposal,
     has_patterns,
@@ -20,6 +23,7 @@ from archspec.lifting.sources.shrinking import (
     merged,
     small,
 )
+from archspec.lifting.sources.unfilled import unfilled
 from archspec.lifting.subject import Subject
 from archspec.source import ArchError, fail
 
@@ -27,8 +31,8 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
-LARGEST = 300_000_000
-"""Modules with more parameters are not run."""
+MOST_FILLED = 100_000_000
+"""Modules with more parameters have no values, and are not run."""
 
 MOST_UNROLLED = 72
 """Layers of larger modules are not written one by one."""
@@ -112,6 +116,11 @@ def uncropped(architecture: Architecture) -> Architecture | None:
     return replace(architecture, proposals=kept)
 
 
+def shallow(architecture: Architecture) -> Architecture:
+    """Return the architecture with all sizes as they are in small modules, which only have fewer layers."""
+    return replace(architecture, proposals=[SHALLOW])
+
+
 def numbers_of(fields: Mapping[str, Any], prefix: str = "") -> dict[str, object]:
     """Return the values of a configuration, and of those inside of it under the names of both."""
     found: dict[str, object] = {}
@@ -149,10 +158,10 @@ def _small(architecture: Architecture, turn: int, first: Fields | None = None) -
         try:
             with torch.device("meta"):
                 size = sum(parameter.numel() for parameter in architecture.build(fields).parameters())
-            if size > LARGEST:
-                continue
             torch.random.manual_seed(turn)  # pyright: ignore[reportUnknownMemberType]
-            module = architecture.build(fields).eval()
+            is_large = size > MOST_FILLED
+            module = unfilled(partial(architecture.build, fields)) if is_large else architecture.build(fields)
+            module.eval()
         except ArchError:
             raise
         except Exception as error:  # of any class, as it comes from the architecture
@@ -173,6 +182,9 @@ def _small(architecture: Architecture, turn: int, first: Fields | None = None) -
                 others = [other for other in architecture.inputs(module, 1 - turn % 2) if _is_like(inputs, other)]
                 other = next((other for other in others if failure(module, other) is None), None)
                 numbers = numbers_of(_settled(module, merged(architecture.fields, fields)))
+                if proposal.is_shallow:
+                    kept = numbers_of(architecture.fields)
+                    numbers = {name: value for name, value in numbers.items() if value != kept.get(name)}
                 made = Subject(module, ordered(module, inputs), other, None, numbers, None, architecture.name)
                 return Small(made, fields)
             problem = problem or error
@@ -187,11 +199,8 @@ def _settled(module: nn.Module, fields: Fields) -> Mapping[str, Any]:
 
 def failure(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> Exception | None:
     """Return the exception that calling a module raises."""
-    import torch
-
     try:
-        with torch.no_grad():
-            module(**inputs)
+        called(module, inputs)
     except Exception as problem:  # of any class, as it comes from the module
         return problem
     return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from archspec.equivalence.api import other_tensors
 from archspec.equivalence.calls.values import Untranslatable
@@ -25,10 +25,22 @@ def lift_source(text: str, inputs: Sequence[str] = ()) -> str:
     try:
         return _lifted(source)
     except ArchError as error:
-        other = source.unrolled() if isinstance(error.__cause__, Unlike) else source.alternative()
-        if other is None:
-            raise
-        return _lifted(other)
+        problem = error
+    others = source.others(isinstance(problem.__cause__, Unlike))
+    while (other := _next(others)) is not None:
+        try:
+            return _lifted(other)
+        except ArchError:
+            continue
+    raise problem
+
+
+def _next(sources: Iterator[Source]) -> Source | None:
+    """Return the next module that can be built and run."""
+    try:
+        return next(sources, None)
+    except ArchError:
+        return None
 
 
 def _lifted(source: Source) -> str:

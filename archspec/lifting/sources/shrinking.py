@@ -38,7 +38,7 @@ class Proposal(NamedTuple):
     widths; 0 leaves sizes of heads as they are, and widths as well unless they have their own heads. `is_scaled`: all
     widths are divided by the same number, and so are the sizes of heads, or else their numbers if these have their own
     size; that keeps what they add up to and are multiples of. `ends_alike`: the last layer is of the kind that the last
-    one of all is.
+    one of all is. `is_shallow`: only the layers are fewer.
     """
 
     is_distinct: bool
@@ -47,6 +47,7 @@ class Proposal(NamedTuple):
     unit: int
     is_scaled: bool = False
     ends_alike: bool = False
+    is_shallow: bool = False
 
 
 PROPOSALS = (
@@ -64,6 +65,9 @@ PROPOSALS = (
     Proposal(False, True, False, 0),
     Proposal(False, False, False, 0),
 )
+
+
+SHALLOW = Proposal(False, False, False, 0, is_shallow=True)
 
 
 class Choices(NamedTuple):
@@ -207,7 +211,7 @@ class _Shrinking:
                 found[name] = _rescaled(value, *layers[0])
             elif isinstance(value, dict) and "layer" in name and layers:
                 found[name] = _for_layers(cast("Fields", value), layers[0][1])
-            elif isinstance(value, dict) and not is_configuration(value):
+            elif isinstance(value, dict) and not is_configuration(value) and not self.proposal.is_shallow:
                 found[name] = _sectioned(cast("Fields", value), head_of(actual), head_of({**actual, **found}))
             elif isinstance(value, list):
                 found[name] = self._list(name, cast("list[Any]", value), layers)
@@ -248,6 +252,8 @@ class _Shrinking:
     def _number(self, name: str, value: int) -> int:
         kind = kind_of(name)
         if value < LEAST.get(kind, 2) or (kind == "layers" and not self.choices.layers):
+            return value
+        if kind != "layers" and self.proposal.is_shallow:
             return value
         if kind in self._scaled_kinds:
             return self._scaled(value)

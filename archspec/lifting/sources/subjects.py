@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from archspec.lifting.sources.architecture import Architecture, subject_of, uncropped, unrolled, with_all_layers
+from archspec.lifting.sources.architecture import (
+    Architecture,
+    shallow,
+    subject_of,
+    uncropped,
+    unrolled,
+    with_all_layers,
+)
 from archspec.lifting.sources.collections import COLLECTIONS, subject_of_collection
 from archspec.lifting.sources.configuration import architecture_of, is_configuration
 from archspec.lifting.sources.file import subject_of_file
@@ -28,10 +35,8 @@ class Source(NamedTuple):
     """A module of the same class with all layers, where these may differ: if those of a small one alternate, or else if
     the configuration says so.
     """
-    alternative: Callable[[], Source | None] = lambda: None
-    """Another module to lift, if this one has sizes that do not show what they depend on."""
-    unrolled: Callable[[], Source | None] = lambda: None
-    """Another module to lift, if this one is another program with more layers."""
+    others: Callable[[bool], Iterator[Source]] = lambda is_unlike: iter(())
+    """Other modules to lift in the place of this one; `is_unlike`: if this one is another program at other sizes."""
 
 
 def source_of(text: str, inputs: Sequence[str] = ()) -> Source:
@@ -55,16 +60,18 @@ def source_of(text: str, inputs: Sequence[str] = ()) -> Source:
 
 
 def _of_architecture(architecture: Architecture) -> Source:
-    def alternative() -> Source | None:
-        other = uncropped(architecture)
-        return _of_architecture(other)._replace(alternative=lambda: None) if other is not None else None
+    def others(is_unlike: bool) -> Iterator[Source]:
+        small = unrolled(architecture) if is_unlike else uncropped(architecture)
+        of_its_sizes = shallow(architecture)
+        for other in (small, of_its_sizes, unrolled(of_its_sizes)):
+            if other is not None:
+                yield _source(other)
 
-    def with_layers() -> Source | None:
-        other = unrolled(architecture)
-        return _of_architecture(other)._replace(unrolled=lambda: None) if other is not None else None
+    return _source(architecture)._replace(others=others)
 
-    found = subject_of(architecture)
-    return Source(found, architecture.actual, partial(with_all_layers, architecture), alternative, with_layers)
+
+def _source(architecture: Architecture) -> Source:
+    return Source(subject_of(architecture), architecture.actual, partial(with_all_layers, architecture))
 
 
 def _known_inputs(text: str) -> ArchError:

@@ -1,0 +1,26 @@
+"""Calls of modules for the shapes and names of what they compute."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+MOST_ELEMENTS = 20_000_000
+"""Larger modules are called without computing values."""
+
+
+def called(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> Any:
+    """Return the outputs of a module. Those of a large one have shapes, but no values."""
+    import torch
+    from torch._subclasses import FakeTensorMode
+
+    with ExitStack() as stack:
+        stack.enter_context(torch.no_grad())
+        if sum(parameter.numel() for parameter in module.parameters()) > MOST_ELEMENTS:
+            stack.enter_context(FakeTensorMode(allow_non_fake_inputs=True))
+        return module(**inputs)
