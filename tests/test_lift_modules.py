@@ -122,6 +122,20 @@ class Positions(nn.Module):
         return x + self.in_turn, x + self.padded, x + self.reversed, x.sum(-1, keepdim=True) * self.some
 
 
+class Unused(nn.Module):
+    """Layers that are not applied, two of which share their weight."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tower = nn.Sequential(*[nn.Linear(16, 16) for _ in range(3)])
+        self.spare = nn.ModuleList([nn.Linear(16, 8), nn.Linear(16, 8, bias=False)])
+        self.spare[1].weight = self.spare[0].weight
+        self.head = nn.Linear(16, 2)
+
+    def forward(self, x: Any) -> Any:
+        return self.head(x)
+
+
 class Windows(nn.Module):
     """Attention in windows, which are an axis of their own."""
 
@@ -237,6 +251,7 @@ MODULES: dict[str, tuple[Any, Inputs, str]] = {
         "blocks[i]: Plain()(_, y) if i % 2 == 0 else blocks[i]: Gated()(_, y) for i in 0..3",
     ),
     "constants": (Constants, (torch.randn(2, 7),), "arange(16) // 4"),
+    "unused layers": (Unused, (torch.randn(2, 16),), "tower[i].weight: unused param [16, 16] for i in 0..3"),
     "positions": (Positions, (torch.randn(2, 9, 16),), "exp(arange(8) / 7 * -9.2"),
 }
 

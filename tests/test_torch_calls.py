@@ -103,6 +103,9 @@ GROUPS: dict[str, list[tuple[Any, ...]]] = {
         (lambda x: torch.var_mean(x, dim=1, correction=0), r(3, 4)),
         (lambda x: x.norm(dim=1), r(3, 4)),
         (lambda x: x.norm(p=1, dim=1), r(3, 4)),
+        (lambda x: torch.linalg.norm(x, ord=2, dim=-1, keepdim=True), r(3, 4)),
+        (lambda x: torch.linalg.norm(x), r(3, 4)),
+        (lambda x: torch.linalg.norm(x, ord=1), r(4)),
         (lambda x: F.normalize(x, dim=-1), r(3, 4)),
         (lambda a, b: F.cosine_similarity(a, b, dim=-1), r(3, 4), r(3, 4)),
         (lambda v, g: torch._weight_norm(v, g, 0), r(3, 4, 2), r(3, 1, 1)),
@@ -186,6 +189,8 @@ GROUPS: dict[str, list[tuple[Any, ...]]] = {
         (lambda x: torch.eye(4) + x, r(4, 4)),
         (lambda x: F.one_hot(x, 7), i(7, 3, 4)),
         (lambda x: torch.linspace(-1, 1, 5) * x, r(5)),
+        (lambda x: torch.arange(0.5, 4) * x, r(4)),
+        (lambda x: torch.arange(-1, 0, 0.25) * x, r(4)),
         (lambda x: torch.bucketize(x, boundaries()), r(3, 4)),
         (lambda x: torch.searchsorted(boundaries(), x), r(4)),
         (lambda x: torch.isin(x, torch.tensor([1, 3])), i(5, 4)),
@@ -255,6 +260,8 @@ REFUSED: list[tuple[str, Any, Any]] = [
     ("`aten.cumprod` has no normal form", lambda x: torch.cumprod(x, 0), r(4)),
     ("has no normal form with these arguments", lambda x: x.index_put((torch.tensor([0, 2]),), x[:2]), r(4)),
     ("bitwise operations on integers", lambda x: x & 1, i(5, 4)),
+    ("in steps that are no binary fractions", lambda x: torch.arange(0.1, 4) * x, r(4)),
+    ("`aten.linalg_norm` has no normal form", lambda x: torch.linalg.norm(x, ord=2), r(3, 4)),
     ("it changes its inputs", lambda x: x.add_(1.0), r(4)),
 ]
 

@@ -247,7 +247,7 @@ def _owned(bodies: Any, stored: Stored, kept: set[str]) -> dict[Body, list[tuple
                 (body for body in all_bodies if not body.path or name.startswith(f"{body.path}.")),
                 key=lambda body: len(body.path),
             )
-            unused = "" if stored.is_tied(name) else "unused "
+            unused = "" if declared & {*stored.names_of(name)} else "unused "
             for body in all_bodies:
                 if body.path == owner.path:
                     found[body].append(

@@ -52,14 +52,13 @@ class Stored:
             found += [(name, counted) for name in group if name != counted]
         return found
 
-    def is_tied(self, name: str) -> bool:
-        """Whether a tensor has several names."""
-        return len(self._groups[self.names[name].storage]) > 1
+    def names_of(self, name: str) -> list[str]:
+        """Return all names of a tensor."""
+        return self._groups.get(self.names[name].storage, [name])
 
     def name_under(self, name: str, path: str) -> str | None:
         """Return the name of a tensor inside a module; None if it has none."""
-        group = self._groups.get(self.names[name].storage, [name])
-        return next((other for other in group if not path or other.startswith(f"{path}.")), None)
+        return next((other for other in self.names_of(name) if not path or other.startswith(f"{path}.")), None)
 
     def modifiers(self, name: str) -> str:
         """Return what is written before the shape of a tensor in its declaration."""

@@ -163,6 +163,19 @@ def _norm(
     return n.array(summed.shape, e.product([(summed.element, 1 / ord)]))
 
 
+def is_of_vectors(rank: int, ord: Any, dim: Any) -> bool:
+    """Whether `torch.linalg.norm` computes norms of vectors, and not of matrices."""
+    return ord is None or (rank == 1 if dim is None else len(listed(dim)) == 1)
+
+
+def _norm_of_vectors(
+    n: Arrays, types: Sequence[Type], x: Array, ord: Any = None, dim: Any = None, *rest: Any, **named: Any
+) -> Array:
+    if not is_of_vectors(len(x.shape), ord, dim):
+        refuse("linalg_norm")
+    return _norm(n, types, x, ord, dim, *rest, **named)
+
+
 def _log_sum_exp(n: Arrays, types: Sequence[Type], x: Array, dim: Any, keepdim: bool = False) -> Array:
     """Return log(sum(exp(x))), computed without overflow."""
     most = along.largest(n, x, _axes(x, dim), True)
@@ -391,6 +404,7 @@ NAMES: dict[Handler, str] = {
     _variance(1.0, True): "var_mean",
     _variance(0.5, True): "std_mean",
     _norm: "norm linalg_vector_norm",
+    _norm_of_vectors: "linalg_norm",
     _log_sum_exp: "logsumexp",
     _log_softmax: "log_softmax _log_softmax",
     _product: "prod",

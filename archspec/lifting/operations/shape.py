@@ -168,11 +168,17 @@ def _embedding(b: Builder, types: Types, table: Value, ids: Value, *rest: Any) -
     return embedding(b, ids, table)
 
 
+EXACT = 2.0**10
+"""Counting in multiples of one over this number is exact in float32."""
+
+
 def _arange(b: Builder, types: Types, *values: Any, **keywords: Any) -> Any:
     start, step = (values[0] if len(values) > 1 else 0), (values[2] if len(values) > 2 else 1)
-    if not all(isinstance(value, int) or hasattr(value, "terms") for value in (start, step)):
-        raise Untranslatable("it counts in steps that are not integers")
+    if any(isinstance(value, float) and not (value * EXACT).is_integer() for value in (start, step)):
+        raise Untranslatable("it counts in steps that are no binary fractions, which PyTorch rounds")
     found = b.op("arange", stop=types[0].shape[0])
+    if isinstance(start, float) or isinstance(step, float):
+        found, start, step = b.op("real", found), float(start), float(step)
     for name, by, neutral in (("mul", step, 1), ("add", start, 0)):
         if by != neutral:
             found = b.op(name, found, by)

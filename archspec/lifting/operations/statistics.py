@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from archspec.algebra import product
-from archspec.equivalence.calls.reductions import Equation, equation_of
+from archspec.equivalence.calls.reductions import Equation, equation_of, is_of_vectors
 from archspec.equivalence.calls.values import Untranslatable, listed
 from archspec.ir import Type
 from archspec.lifting.builder import Builder
@@ -120,6 +120,15 @@ def _norm(
     if ord in (0, -math.inf):
         raise Untranslatable(f"it computes a norm of order {ord}")
     return b.op("pow", b.op("sum", b.op("pow", b.op("abs", x), float(ord)), **along), 1 / ord)
+
+
+def _norm_of_vectors(
+    b: Builder, types: Types, x: Value, ord: Any = None, dim: Any = None, *rest: Any, **named: Any
+) -> Value:
+    """Return the norms of vectors; those of matrices are others."""
+    if not is_of_vectors(len(x.shape), ord, dim):
+        raise Untranslatable("it computes a norm of matrices")
+    return _norm(b, types, x, ord, dim, *rest, **named)
 
 
 def _log_sum_exp(b: Builder, types: Types, x: Value, dim: Any, keepdim: bool = False) -> Value:
@@ -293,6 +302,7 @@ NAMES: dict[Handler, str] = {
     _variance(False, True): "var_mean",
     _variance(True, True): "std_mean",
     _norm: "norm linalg_vector_norm",
+    _norm_of_vectors: "linalg_norm",
     _log_sum_exp: "logsumexp",
     _log_softmax: "log_softmax _log_softmax",
     _product: "prod",
