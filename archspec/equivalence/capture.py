@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from archspec.algebra import Dim, Expression, Polynomial, at_least, dim_max, dim_min, substitute, symbols
 from archspec.equivalence import recurrent
 from archspec.equivalence.bodies import apply
-from archspec.equivalence.calls.complex import call_complex, has_complex
+from archspec.equivalence.calls.complex import Complex, call_complex, has_complex
 from archspec.equivalence.calls.table import CALLS
 from archspec.equivalence.calls.values import Untranslatable, listed
 from archspec.equivalence.places import Place, Places
@@ -99,8 +99,8 @@ class Capture:
         for guard in _guards(self.program):
             self._check_guard(guard)
 
-    def outputs(self) -> list[Array | None]:
-        """Return the outputs of the module."""
+    def outputs(self) -> list[Any]:
+        """Return the outputs of the module that are tensors."""
         signature = self.program.graph_signature
         if any(spec.kind.name != "USER_OUTPUT" for spec in signature.output_specs):
             raise Untranslatable("it changes its inputs or buffers")
@@ -117,7 +117,8 @@ class Capture:
                 except Untranslatable as problem:
                     raise Untranslatable(f"{problem}, in {_place(node)}") from problem
             elif node.op == "output":
-                return [self._value(item) for item in node.args[0]]
+                found = [self._value(item) for item in node.args[0]]
+                return [value for value in found if value is None or isinstance(value, Array | Complex)]
             else:
                 raise Untranslatable(f"it reads `{node.target}`")
         raise Untranslatable("it has no outputs")

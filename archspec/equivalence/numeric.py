@@ -111,7 +111,7 @@ def flat(outputs: Any) -> list[torch.Tensor]:
 
     if isinstance(outputs, torch.Tensor):
         return [outputs]
-    if outputs is None:
+    if outputs is None or isinstance(outputs, bool | int | float | str):
         return []
     items = cast("dict[str, Any]", outputs).values() if isinstance(outputs, dict) else cast("Sequence[Any]", outputs)
     return [tensor for item in items for tensor in flat(item)]

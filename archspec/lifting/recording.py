@@ -52,7 +52,7 @@ class Recording(Capture):
         self.outputs()
         self._enter([self.root])
         (output,) = [node for node in self.program.graph.nodes if node.op == "output"]
-        values = [self._made[item] for item in output.args[0] if item is not None]
+        values = [self._made[item] for item in output.args[0] if isinstance(self._value(item), Array | Complex)]
         self.builder.frame = self.root
         self._naming.give()
         return [self.builder.written(value) for value in values]

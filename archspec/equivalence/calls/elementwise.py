@@ -57,6 +57,17 @@ def _logic(function: forms.Each) -> Handler:
     return call
 
 
+def _arithmetic(function: forms.Each, logic: forms.Each) -> Handler:
+    """Return the handler of a function of numbers, which is another one of booleans."""
+
+    def call(n: Arrays, types: Sequence[Type], a: Any, b: Any, **keywords: Any) -> Array:
+        if types[0].dtype == "bool":
+            return _logic(logic)(n, types, a, b)
+        return each(function)(n, types, a, b, **keywords)
+
+    return call
+
+
 def _same(n: Arrays, types: Sequence[Type], x: Array, *rest: Any, **keywords: Any) -> Array:
     return typed(n, x, types[0])
 
@@ -235,16 +246,16 @@ NAMES: dict[Handler, str] = {
     _pow_scalar: "pow",
     _rsub: "rsub",
     _div: "div true_divide divide",
-    each(forms.add): "add",
+    _arithmetic(forms.add, forms.either): "add",
     each(forms.subtract): "sub",
-    each(forms.multiply): "mul",
+    _arithmetic(forms.multiply, forms.both): "mul",
     each(forms.negate): "neg",
     each(forms.absolute): "abs",
     _rounded(forms.floor): "floor",
     each(forms.floor_divide): "floor_divide",
     each(forms.remainder): "remainder",
-    each(forms.smaller): "minimum",
-    each(forms.larger): "maximum",
+    _arithmetic(forms.smaller, forms.both): "minimum",
+    _arithmetic(forms.larger, forms.either): "maximum",
     each(forms.square_root): "sqrt",
     _power(-0.5): "rsqrt",
     _power(-1.0): "reciprocal",

@@ -195,8 +195,7 @@ def _gather(n: Arrays, types: Sequence[Type], x: Array, dim: int, index: Array, 
 
 
 def _index_select(n: Arrays, types: Sequence[Type], x: Array, dim: int, index: Array) -> Array:
-    axis = dim % len(x.shape)
-    index = wrapped(n, index, x.shape[axis])
+    axis = dim % len(x.shape)  # unlike in `x[index]`, no index is negative
 
     def at(i: tuple[Any, ...]) -> list[Any]:
         return [*i[:axis], n.elements.polynomial(n.at(index, [i[axis]])), *i[axis + 1 :]]

@@ -11,8 +11,14 @@ from archspec.lifting.rotary import rotation
 from archspec.lifting.values import Value
 
 
+LOGIC = {"add": "or", "mul": "and", "min": "and", "max": "or"}
+"""What functions of numbers are for booleans."""
+
+
 def _arithmetic(name: str) -> Handler:
     def call(b: Builder, types: Types, x: Any, y: Any, alpha: Any = 1) -> Any:
+        if types[0].dtype == "bool" and name in LOGIC:
+            return b.op(LOGIC[name], x, y)
         if alpha != 1:
             y = b.op("mul", number_of(b, y), alpha) if isinstance(y, Value) else y * alpha
         rotated = rotation(b, x, y) if name == "add" else None
