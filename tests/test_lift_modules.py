@@ -136,6 +136,26 @@ class Unused(nn.Module):
         return self.head(x)
 
 
+class Scaled(nn.Module):
+    """A norm without tensors, of queries and of fewer keys."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.query, self.key = nn.Linear(16, 16), nn.Linear(16, 8)
+        self.norm = Norm()
+
+    def forward(self, x: Any) -> Any:
+        query, key = [part(x).view(*x.shape[:2], -1, 4) for part in (self.query, self.key)]
+        return self.norm(query), self.norm(key)
+
+
+class Norm(nn.Module):
+    def forward(self, x: Any) -> Any:
+        x = x - x.mean(-1, keepdim=True)
+        x = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)
+        return x.abs().amax(-1, keepdim=True) + x
+
+
 class Windows(nn.Module):
     """Attention in windows, which are an axis of their own."""
 
@@ -252,6 +272,7 @@ MODULES: dict[str, tuple[Any, Inputs, str]] = {
     ),
     "constants": (Constants, (torch.randn(2, 7),), "arange(16) // 4"),
     "unused layers": (Unused, (torch.randn(2, 16),), "tower[i].weight: unused param [16, 16] for i in 0..3"),
+    "a norm of different sizes": (Scaled, (torch.randn(2, 7, 16),), "amax("),
     "positions": (Positions, (torch.randn(2, 9, 16),), "exp(arange(8) / 7 * -9.2"),
 }
 

@@ -160,6 +160,7 @@ def _kept(root: Frame, values: Sequence[Value], owners: Mapping[str, Sequence[st
     listed = Counter([(_list_of(frame.path), frame.kind) for frame in frames if _list_of(frame.path)])
     lists = {path for (path, _), count in listed.items() if count > 1}
     kinds = Counter([frame.kind for frame in frames])
+    uneven = _uneven(values)
     kept = {root}
     steps: Counter[Frame] = Counter()
     counted: set[object] = set()
@@ -175,6 +176,7 @@ def _kept(root: Frame, values: Sequence[Value], owners: Mapping[str, Sequence[st
         if (
             steps[frame]
             and not is_list
+            and frame.path not in uneven
             and ((is_element and steps[frame] > 1) or is_layer or steps[frame] > MOST_INLINED)
         ):
             kept.add(frame)
@@ -186,6 +188,16 @@ def _kept(root: Frame, values: Sequence[Value], owners: Mapping[str, Sequence[st
             steps[frame.parent] += steps[frame]
             counted.add((frame.parent, frame.path))
     return kept
+
+
+def _uneven(values: Sequence[Value]) -> set[str]:
+    """Return the addresses of modules that are called with inputs of different sizes, other than dimensions."""
+    sizes: dict[str, dict[Frame, list[Dim | None]]] = {}
+    for value in values:
+        if value.op not in TAKEN_APART:
+            own = sizes.setdefault(value.frame.path, {}).setdefault(value.frame, [])
+            own += [size if isinstance(size, int) else None for size in value.shape]
+    return {path for path, calls in sizes.items() if len({tuple(own) for own in calls.values()}) > 1}
 
 
 def _sized(kept: set[Frame], values: Sequence[Value]) -> set[Frame]:

@@ -10,7 +10,6 @@ from archspec.lifting.operations.handlers import Handler, Types, converted, numb
 from archspec.lifting.rotary import rotation
 from archspec.lifting.values import Value
 
-
 LOGIC = {"add": "or", "mul": "and", "min": "and", "max": "or"}
 """What functions of numbers are for booleans."""
 
