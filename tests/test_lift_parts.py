@@ -54,6 +54,11 @@ def test_sizes_are_expressions_of_fields(pair: tuple[float, float], text: str) -
     assert found is not None and found.text == text
 
 
+def test_a_root_of_a_size_that_is_divided_twice() -> None:
+    found = Expressions({"width": (96, 160), "heads": (6, 5), "ratio": (4, 2)}).find((4.0**-0.5, 16.0**-0.5))
+    assert found is not None and found.text == "(width // heads // ratio) ** -0.5"
+
+
 def test_what_does_not_change_is_a_number() -> None:
     assert Expressions(FIELDS).find((3, 3)) is None
     assert Expressions(FIELDS).find((11, 97)) is None

@@ -97,7 +97,8 @@ class Expressions:
             self._keep(found, pair, taken)
         for found, pair in [*_of_videos(second), *_of_patches(sizes)]:
             self._keep(found, pair, taken)
-        for found, pair in [*_reals(values | second, 0.5), *_logarithms(values | second)]:
+        quotients = {found: pair for found, pair in _quotients(sizes, second) if self._keep(found, pair, taken)}
+        for found, pair in [*_reals(values | second | quotients, 0.5), *_logarithms(values | second)]:
             self._keep(found, pair, taken)
 
     def _keep(self, found: Found, pair: tuple[float, float], taken: set[Pair]) -> bool:
@@ -210,6 +211,15 @@ def _of_three(simple: Values, compound: Values) -> Candidates:
         if "//" in found.text:
             for other, (c, d) in simple.items():
                 yield Found(f"{found.text} * {other.text}", (*found.fields, *other.fields)), (a * c, b * d)
+
+
+def _quotients(simple: Values, compound: Values) -> Candidates:
+    """Yield sizes that are divided twice, such as the size of a head of a narrower stream."""
+    for found, (a, b) in compound.items():
+        if re.fullmatch(r"\w+ // \w+", found.text):
+            for other, (c, d) in simple.items():
+                if a % c == 0 and b % d == 0 and a > c and b > d:
+                    yield Found(f"{found.text} // {other.text}", (*found.fields, *other.fields)), (a // c, b // d)
 
 
 def _joined(simple: Values, compound: Values) -> Candidates:

@@ -79,6 +79,8 @@ class Recording(Capture):
         return self._latest.array
 
     def _placeholder(self, node: Any, tensors: Mapping[str, str], constants: Mapping[str, str]) -> Array | None:
+        if not node.users and (node.name in tensors or node.name in constants):
+            return None
         found = super()._placeholder(node, tensors, constants)
         if found is not None:
             if node.name not in tensors and node.name not in constants:

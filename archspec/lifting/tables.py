@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -19,6 +20,10 @@ MOST_NUMBERS = 64
 
 MOST_PARTS = 4
 """Constants are written part by part along an axis with at most so many elements."""
+
+
+MOST_PLACES = 1000
+"""Steps of coordinates are fractions with at most this denominator."""
 
 
 def constant(builder: Builder, value: Any, name: str, parameters: Sequence[Parameters] = ()) -> Value:
@@ -43,6 +48,7 @@ def _formula(builder: Builder, value: Any, parameters: Sequence[Parameters] = ()
         return builder.reshape(builder.op("arange", stop=size), tuple(value.shape))
     if value.dtype.is_floating_point:
         found = _sinusoidal(builder, value, parameters) or between_regions(builder, value) or slopes(builder, value)
+        found = found or _scaled_grid(builder, value)
         if found is not None:
             return found
     if not value.dtype.is_floating_point:
@@ -134,6 +140,21 @@ def _grid(builder: Builder, value: Any) -> Value | None:
         return None
     columns = [_digit(builder, value[:, axis].tolist()) for axis in range(value.shape[1])]
     return builder.op("stack", *columns, axis=1) if all(column is not None for column in columns) else None
+
+
+def _scaled_grid(builder: Builder, value: Any) -> Value | None:
+    """Return the coordinates of places in a grid, times a number."""
+    import torch
+
+    steps = value[value > 0]
+    if value.dim() != 2 or not len(steps):
+        return None
+    step = float(Fraction(float(steps.min())).limit_denominator(MOST_PLACES))
+    places = (value.double() / step).round() if step else value
+    if not step or not torch.allclose(places * step, value.double(), rtol=1e-6, atol=0):
+        return None
+    found = _grid(builder, places.long())
+    return None if found is None else builder.op("mul", builder.op("real", found), step)
 
 
 def _digit(builder: Builder, values: list[int]) -> Value | None:
