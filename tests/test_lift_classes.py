@@ -9,6 +9,7 @@ default; where checkpoints have such fields, `config` has those of one of them.
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -84,11 +85,12 @@ def check(name: str, folder: Path) -> None:
 
 def is_like(model: Any, text: str, architecture: Any, rounded: bool) -> bool:
     """Whether a spec is a second small module of an architecture; one where the lists of sizes stay as they are if the
-    spec has no hyperparameters for these. `rounded`: up to the rounding of tables that the module keeps in float32.
+    spec has no hyperparameters for these. `rounded`: up to the rounding of tables that the module keeps in float32,
+    which are computed in float64 here.
     """
     second = subject_of(architecture).second
     assert second is not None
-    other = second()
+    other = in_float64(second) if rounded else second()
     overrides: dict[str, Any] = {name: other.numbers[name] for name in model.hyperparameters if name in other.numbers}
     if len(overrides) < len(model.hyperparameters):
         return True
@@ -97,3 +99,37 @@ def is_like(model: Any, text: str, architecture: Any, rounded: bool) -> bool:
     except archspec.ArchError:  # one whose layers are written one by one is no spec of fewer
         return False
     return found.verdict in ("equal", "outputs equal") or (rounded and "rounding to float32" in found.reason)
+
+
+def in_float64(make: Callable[[], Any]) -> Any:
+    """What is made of a module that computes in float64 what is to be in float32, such as its tables."""
+    import torch
+    from torch.overrides import TorchFunctionMode
+
+    class Exact(TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if func is torch.Tensor.float:
+                return args[0].double()
+            args = [torch.float64 if arg is torch.float32 else arg for arg in args]
+            named = {name: torch.float64 if arg is torch.float32 else arg for name, arg in (kwargs or {}).items()}
+            return func(*args, **named)
+
+    modes: list[Exact] = []
+
+    def enter(*_: Any) -> None:
+        modes.append(Exact())
+        modes[-1].__enter__()
+
+    def leave(*_: Any) -> None:
+        modes.pop().__exit__(None, None, None)
+
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with Exact():
+            made = make()
+    finally:
+        torch.set_default_dtype(before)
+    made.module.register_forward_pre_hook(enter)  # a call may be in another thread, which has no modes
+    made.module.register_forward_hook(leave, always_call=True)
+    return made
