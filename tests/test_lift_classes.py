@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 import yaml
@@ -126,7 +127,7 @@ def in_float64(make: Callable[[], Any]) -> Any:
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
-        with Exact():
+        with Exact(), mock.patch.object(torch, "FloatTensor", torch.DoubleTensor):
             made = make()
     finally:
         torch.set_default_dtype(before)

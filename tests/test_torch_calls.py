@@ -190,6 +190,7 @@ GROUPS: dict[str, list[tuple[Any, ...]]] = {
         (lambda x: F.one_hot(x, 7), i(7, 3, 4)),
         (lambda x: torch.linspace(-1, 1, 5) * x, r(5)),
         (lambda x: torch.arange(0.5, 4) * x, r(4)),
+        (lambda x: (x.tile(2), x.tile(2, 1, 3)), r(3, 4)),
         (lambda x: ((x > 0) * (x < 1), (x < 0) + (x > 1), torch.maximum(x < 0, x > 1)), r(3, 4)),
         (lambda x: x.index_select(1, torch.tensor([2, 0])), r(3, 4)),
         (lambda x: torch.arange(-1, 0, 0.25) * x, r(4)),

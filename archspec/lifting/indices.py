@@ -150,6 +150,8 @@ class Indexed:
                 for part in parts[1:]:
                     found = self._op("or", found, part)
                 return found
+            case "where":
+                return self._op("where", *[self._element(part) for part in arguments])
             case "load":
                 return self._loaded(arguments[0], arguments[1:])
             case _:

@@ -75,7 +75,7 @@ def _unbind(n: Arrays, types: Sequence[Type], x: Array, dim: int = 0) -> list[Ar
 
 
 def _repeat(n: Arrays, types: Sequence[Type], x: Array, repeats: list[Dim]) -> Array:
-    new = len(repeats) - len(x.shape)
+    new = max(len(repeats) - len(x.shape), 0)  # `tile` permits fewer repeats than axes
     return n.view(
         x, types[0].shape, lambda i: [n.axes.divide(at, size)[1] for at, size in zip(i[new:], x.shape, strict=True)]
     )

@@ -87,6 +87,7 @@ def _unbind(b: Builder, types: Types, x: Value, dim: int = 0) -> list[Value]:
 
 
 def _repeat(b: Builder, types: Types, x: Value, repeats: list[Any]) -> Value:
+    repeats = [1] * (len(x.shape) - len(repeats)) + repeats
     sizes = (1,) * (len(repeats) - len(x.shape)) + x.shape
     split = [part for size in sizes for part in (1, size)]
     wide = [part for times, size in zip(repeats, sizes, strict=True) for part in (times, size)]
