@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import ExitStack
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -23,4 +24,16 @@ def called(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> Any:
         stack.enter_context(torch.no_grad())
         if sum(parameter.numel() for parameter in module.parameters()) > MOST_ELEMENTS:
             stack.enter_context(FakeTensorMode(allow_non_fake_inputs=True))
+            stack.enter_context(_quietly("torch._subclasses.fake_tensor"))
         return module(**inputs)
+
+
+@contextmanager
+def _quietly(name: str) -> Iterator[None]:
+    """Let a logger be silent."""
+    logger = logging.getLogger(name)
+    logger.disabled = True
+    try:
+        yield
+    finally:
+        logger.disabled = False

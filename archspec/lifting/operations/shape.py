@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from archspec.algebra import Dim
 from archspec.equivalence.calls.shape import wrapped
 from archspec.equivalence.calls.table import CALLS
 from archspec.equivalence.calls.values import Untranslatable, listed
@@ -115,6 +116,18 @@ def _pad(b: Builder, types: Types, x: Value, pad: list[Any], value: Any = 0, mod
     return x
 
 
+def _selected_all(b: Builder, x: Value, indices: Sequence[Value]) -> Value | None:
+    """Return a tensor with the axes that indices have if each of them counts along one axis; None otherwise."""
+    rank = max(len(index.shape) for index in indices)
+    shape: list[Dim] = [1] * rank
+    for size, index in zip(x.shape, indices, strict=False):
+        along = [axis - len(index.shape) for axis, other in enumerate(index.shape) if other != 1]
+        if len(indices) < len(x.shape) or index.dtype != "int" or len(along) != 1 or shape[along[0]] != 1:
+            return None
+        shape[along[0]] = size
+    return b.reshape(x, shape) if [size for size in shape if size != 1] == [*x.shape] else None
+
+
 def _index(b: Builder, types: Types, x: Value, indices: list[Value | None]) -> Value:
     given = [(axis, index) for axis, index in enumerate(indices) if index is not None]
     if len(given) == 1 and given[0][0] == 0 and given[0][1].dtype == "int":
@@ -127,6 +140,9 @@ def _index(b: Builder, types: Types, x: Value, indices: list[Value | None]) -> V
         at = index.settings["value"] % x.shape[axis]
         return b.op("slice", x, axis=_last(axis, x), **({"start": at} if at else {}), stop=at + 1)
     found = _by_form("index", b, types, x, indices)
+    viewed = _selected_all(b, x, [index for _, index in given])
+    if viewed is not None and viewed.array == found.array:
+        return viewed
     if len(x.shape) == 3 and [axis for axis, _ in given] == [0, 1]:
         token = b.function("token_at", [b.written(x), b.shortened(given[1][1])], types[0].shape)
         if token is not None and token.array == found.array:
