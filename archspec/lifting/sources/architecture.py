@@ -184,7 +184,11 @@ def _small(architecture: Architecture, turn: int, first: Fields | None = None) -
                 numbers = numbers_of(_settled(module, merged(architecture.fields, fields)))
                 if proposal.is_shallow:
                     kept = numbers_of(architecture.fields)
-                    numbers = {name: value for name, value in numbers.items() if value != kept.get(name)}
+                    numbers = {
+                        name: value
+                        for name, value in numbers.items()
+                        if value != kept.get(name) or kind_of(name) == "layers"
+                    }
                 made = Subject(module, ordered(module, inputs), other, None, numbers, None, architecture.name)
                 return Small(made, fields)
             problem = problem or error
