@@ -175,6 +175,7 @@ def test_definitions_of_one_class_are_told_apart_by_their_addresses() -> None:
         "decoder",
     ]
     assert definition_names(kinds, paths) == ["T5SelfAttention", "T5EncDecAttention", "T5Block", "T5Stack"]
+    assert definition_names(["LayerNorm", "Block"], ["norm", "block"], ["LayerNorm"]) == ["LayerNorm2", "Block"]
 
 
 def test_names_are_free() -> None:

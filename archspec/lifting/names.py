@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from archspec.equivalence.calls.values import Untranslatable
 
@@ -43,15 +43,18 @@ def identifier(text: str) -> str:
     return name
 
 
-def definition_names(kinds: Sequence[str], paths: Sequence[str]) -> list[str]:
-    """Return a name for each definition: its class, or with a word of its address where several have one class."""
+def definition_names(kinds: Sequence[str], paths: Sequence[str], taken: Collection[str] = ()) -> list[str]:
+    """Return a name for each definition: its class, or with a word of its address where several have one class.
+
+    None of them is one of those that are `taken`.
+    """
     prefix = _common_prefix([*dict.fromkeys(kinds)])
     found: list[str] = []
     for kind, path in zip(kinds, paths, strict=True):
         others = [other for same, other in zip(kinds, paths, strict=True) if same == kind and other != path]
         name = kind if kinds.count(kind) == 1 else _distinguished(kind, prefix, path, others)
         turn = 2
-        while name in found:
+        while name in found or name in taken:
             name, turn = f"{kind}{turn}", turn + 1
         found.append(name)
     return found

@@ -66,7 +66,7 @@ class Sizes:
         self.created: list[str] = []
         kinds = [definition.template.kind for definition in program.definitions]
         paths = [definition.paths[0] for definition in program.definitions]
-        self.heads = [Head(name) for name in definition_names(kinds, paths)]
+        self.heads = [Head(name) for name in definition_names(kinds, paths, program.imports)]
         self._seconds: list[dict[str, tuple[Any, ...]]] = [{} for _ in self.heads]
         for number in range(len(program.definitions)):
             self._settle(number)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from archspec.equivalence.api import other_tensors
 from archspec.equivalence.calls.values import Untranslatable
@@ -21,26 +21,21 @@ def lift_source(text: str, inputs: Sequence[str] = ()) -> str:
 
     `inputs` describe those of a file's module, as in `x=real[batch,8]`. Raises ArchError.
     """
-    source = source_of(text, inputs)
+    return lifted(source_of(text, inputs))
+
+
+def lifted(source: Source) -> str:
+    """Return the spec of a source, or of another module in its place if it cannot be lifted. Raises ArchError."""
     try:
         return _lifted(source)
     except ArchError as error:
         problem = error
-    others = source.others(isinstance(problem.__cause__, Unlike))
-    while (other := _next(others)) is not None:
+    for other in source.others(isinstance(problem.__cause__, Unlike)):
         try:
-            return _lifted(other)
+            return _lifted(other())
         except ArchError:
             continue
     raise problem
-
-
-def _next(sources: Iterator[Source]) -> Source | None:
-    """Return the next module that can be built and run."""
-    try:
-        return next(sources, None)
-    except ArchError:
-        return None
 
 
 def _lifted(source: Source) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -35,7 +35,7 @@ class Source(NamedTuple):
     """A module of the same class with all layers, where these may differ: if those of a small one alternate, or else if
     the configuration says so.
     """
-    others: Callable[[bool], Iterator[Source]] = lambda is_unlike: iter(())
+    others: Callable[[bool], Sequence[Callable[[], Source]]] = lambda is_unlike: ()
     """Other modules to lift in the place of this one; `is_unlike`: if this one is another program at other sizes."""
 
 
@@ -55,19 +55,30 @@ def source_of(text: str, inputs: Sequence[str] = ()) -> Source:
         architecture = architecture_of(text)
         if inputs:
             raise _known_inputs(text)
-        return _of_architecture(architecture)
+        return source_of_architecture(architecture)
     return Source(*subject_of_file(text, declared))
 
 
-def _of_architecture(architecture: Architecture) -> Source:
-    def others(is_unlike: bool) -> Iterator[Source]:
+def source_of_architecture(architecture: Architecture) -> Source:
+    """Return small modules of an architecture, or else shallow ones. Raises ArchError if none can be built and run."""
+
+    def others(is_unlike: bool) -> Sequence[Callable[[], Source]]:
         small = unrolled(architecture) if is_unlike else uncropped(architecture)
         of_its_sizes = shallow(architecture)
-        for other in (small, of_its_sizes, unrolled(of_its_sizes)):
-            if other is not None:
-                yield _source(other)
+        found = [small, of_its_sizes, unrolled(of_its_sizes)]
+        return [partial(_source, other) for other in found if other is not None]
 
-    return _source(architecture)._replace(others=others)
+    try:
+        return _source(architecture)._replace(others=others)
+    except ArchError:  # no small module can be built and run
+        rest = [*others(True)]
+        while rest:
+            make = rest.pop(0)
+            try:
+                return make()._replace(others=lambda is_unlike: rest)
+            except ArchError:
+                continue
+        raise
 
 
 def _source(architecture: Architecture) -> Source:

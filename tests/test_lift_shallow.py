@@ -1,0 +1,86 @@
+"""Lifting: modules of the actual sizes with fewer layers, whose parameters have no values."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import archspec  # noqa: E402
+from archspec.lifting.calling import called  # noqa: E402
+from archspec.lifting.sources.architecture import Architecture  # noqa: E402
+from archspec.lifting.sources.lifting import lifted  # noqa: E402
+from archspec.lifting.sources.subjects import source_of_architecture  # noqa: E402
+from archspec.lifting.sources.unfilled import unfilled  # noqa: E402
+
+nn = torch.nn
+FIELDS = {"hidden_size": 64, "intermediate_size": 200, "num_hidden_layers": 5, "vocab_size": 100}
+
+
+class Layer(nn.Module):
+    def __init__(self, hidden: int, inner: int) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(hidden)
+        self.up, self.down = nn.Linear(hidden, inner), nn.Linear(inner, hidden)
+
+    def forward(self, x: Any) -> Any:
+        return x + self.down(torch.relu(self.up(self.norm(x))))
+
+
+class Decoder(nn.Module):
+    """The inner size is one that no expression of the fields has."""
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        super().__init__()
+        hidden, inner = fields["hidden_size"], fields["intermediate_size"] ** 3 % 97 + 30
+        self.words = nn.Embedding(fields["vocab_size"], hidden)
+        self.layers = nn.ModuleList([Layer(hidden, inner) for _ in range(fields["num_hidden_layers"])])
+        self.head = nn.Linear(hidden, fields["vocab_size"], bias=False)
+        self.head.weight = self.words.weight
+        self.register_buffer("scale", torch.tensor(2.0), persistent=False)
+
+    def forward(self, ids: Any) -> Any:
+        x = self.words(ids) * self.scale
+        for layer in self.layers:
+            x = layer(x)
+        return self.head(x)
+
+
+class Picky(Decoder):
+    """A module that is only built with the actual sizes."""
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        if fields["hidden_size"] != FIELDS["hidden_size"]:
+            raise ValueError("the size has to be 64")
+        super().__init__(fields)
+
+
+def architecture(owner: type) -> Architecture:
+    def inputs(module: Any, turn: int) -> Iterator[dict[str, Any]]:
+        yield {"ids": torch.zeros(((3, 11), (2, 14))[turn], dtype=torch.long)}
+
+    return Architecture(owner.__name__, dict(FIELDS), lambda fields: owner({**FIELDS, **fields}), inputs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("owner", [Decoder, Picky])
+def test_sizes_that_no_small_module_explains_are_numbers(owner: type) -> None:
+    text = lifted(source_of_architecture(architecture(owner)))
+    assert "num_hidden_layers = 5" in text
+    assert "Linear(64, 52)" in text
+    assert archspec.equivalent(archspec.loads(text), owner(FIELDS).eval()).verdict in ("equal", "outputs equal")
+    deeper = archspec.loads(text, num_hidden_layers=7)
+    assert archspec.equivalent(deeper, owner({**FIELDS, "num_hidden_layers": 7}).eval()).verdict in (
+        "equal",
+        "outputs equal",
+    )
+
+
+@pytest.mark.slow
+def test_a_large_module_takes_no_memory_and_is_not_run() -> None:
+    fields = {**FIELDS, "hidden_size": 100_000, "vocab_size": 1_000_000}
+    module = unfilled(lambda: Decoder(fields))
+    assert module.head.weight is module.words.weight
+    assert module.scale == 2.0
+    assert called(module, {"ids": torch.zeros(2, 7, dtype=torch.long)}).shape == (2, 7, 1_000_000)
