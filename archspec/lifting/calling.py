@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ def called(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> Any:
 
 
 @contextmanager
-def _quietly(name: str) -> Iterator[None]:
+def _quietly(name: str) -> Generator[None]:
     """Let a logger be silent."""
     logger = logging.getLogger(name)
     logger.disabled = True

@@ -11,12 +11,12 @@ Owned = tuple[str, str, tuple[int, ...]]
 
 
 class Declaration(NamedTuple):
-    """A tensor of each of `count` layers from the first one on, with the index `i` in its address; or one tensor."""
+    """A tensor of each of so many `layers`, with the index `i` in its address; or one tensor."""
 
     address: str
     modifiers: str
     shape: tuple[int, ...]
-    count: int | None = None
+    layers: int | None = None
 
 
 def stacked(owned: Sequence[Owned]) -> Iterator[Declaration]:

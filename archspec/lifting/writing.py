@@ -118,9 +118,9 @@ class BodyWriter:
         roles = role_statements(self.body.frame.kind, list(dict.fromkeys(layers)), owns)
         ties = [f"tie {written(alias)} = {written(counted)}" for alias, counted in self.facts.ties]
         self.statements = [Statement(text=text) for text in (*ties, *roles)]
-        for address, modifiers, shape, count in stacked(self.facts.owned):
+        for address, modifiers, shape, several in stacked(self.facts.owned):
             text = f"{written(address)}: {modifiers} {self.gaps.number(shape, 'size')}"
-            text += f" for i in 0..{self.gaps.number(count, 'layers')}" if count is not None else ""
+            text += f" for i in 0..{self.gaps.number(several, 'layers')}" if several is not None else ""
             self.statements.append(Statement(text=text))
         for value, path, is_declared in self.facts.lent:
             condition = self.gaps.condition(is_declared, f"has_{value.address.rpartition('.')[2]}")

@@ -60,7 +60,7 @@ def _logic(function: forms.Each) -> Handler:
 def _arithmetic(function: forms.Each, logic: forms.Each) -> Handler:
     """Return the handler of a function of numbers, which is another one of booleans."""
 
-    def call(n: Arrays, types: Sequence[Type], a: Any, b: Any, **keywords: Any) -> Array:
+    def call(n: Arrays, types: Sequence[Type], a: Any, b: Any, **keywords: Any) -> Any:
         if types[0].dtype == "bool":
             return _logic(logic)(n, types, a, b)
         return each(function)(n, types, a, b, **keywords)

@@ -172,6 +172,11 @@ class _Shrinking:
         self._known: dict[tuple[str, int], int] = {}
         self._hidden = [scope["hidden_size"] for scope in scopes_of(actual) if is_integer(scope.get("hidden_size"))]
         self._turns: dict[str, int] = {}
+        places = [
+            value for scope in scopes_of(actual) for name, value in numbers_in(scope) if kind_of(name) == "at_layer"
+        ]
+        self._has_first_layers = any(value > 1 for value in places)
+        """Whether several layers at the beginning are of another kind: one alone would be written in another way."""
         self._heads = math.lcm(*self._head_counts(actual))
         self._groups = math.lcm(*numbers_of_groups(actual))
         self.fields = self._scope(actual)
@@ -280,7 +285,7 @@ class _Shrinking:
         self._turns[kind] = turn + 1
         match kind:
             case "layers":
-                least = choices.layers[turn % len(choices.layers)]
+                least = choices.layers[turn % len(choices.layers)] + self._has_first_layers
                 return self._layers(value, least, choices.scale > 1)
             case "heads":
                 return choices.heads[turn % len(choices.heads)]

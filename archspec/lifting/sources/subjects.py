@@ -72,10 +72,14 @@ def source_of_architecture(architecture: Architecture) -> Source:
         return _source(architecture)._replace(others=others)
     except ArchError:  # no small module can be built and run
         rest = [*others(True)]
+
+        def remaining(is_unlike: bool) -> Sequence[Callable[[], Source]]:
+            return rest
+
         while rest:
             make = rest.pop(0)
             try:
-                return make()._replace(others=lambda is_unlike: rest)
+                return make()._replace(others=remaining)
             except ArchError:
                 continue
         raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -31,16 +31,16 @@ def unfilled(build: Callable[[], nn.Module]) -> nn.Module:
 
 
 @contextmanager
-def _without_values() -> Iterator[None]:
+def _without_values() -> Generator[None]:
     """Move each parameter to the device `meta` as soon as a module gets it."""
     import torch
 
     register = torch.nn.Module.register_parameter
 
-    def registered(module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
-        if parameter is not None and not parameter.is_meta:
-            parameter = torch.nn.Parameter(parameter.to("meta"), parameter.requires_grad)
-        register(module, name, parameter)
+    def registered(self: nn.Module, name: str, param: nn.Parameter | None) -> None:
+        if param is not None and not param.is_meta:
+            param = torch.nn.Parameter(param.to("meta"), param.requires_grad)
+        register(self, name, param)
 
     torch.nn.Module.register_parameter = registered
     try:
