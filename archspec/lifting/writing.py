@@ -459,10 +459,12 @@ class BodyWriter:
         return f"[{', '.join([self.gaps.number(size, 'size') for size in shape])}]"
 
     def joint_sizes(self) -> list[Polynomial]:
-        """Return the product of dimensions that is a size of an input, if nothing else in the body depends on these."""
+        """Return the size of an input that is made of dimensions, if nothing else in the body depends on these."""
         inputs = {size for value in self.body.inputs for size in value.shape if isinstance(size, Polynomial)}
         joint = [size for size in inputs if size.symbol is None]
-        return joint if self.body.path and len(joint) == 1 and self.body.sizes() == {*joint} else []
+        others = {name for size in self.body.sizes() if size not in joint for name in symbols(size)}
+        free = {"batch"} - {name for size in joint for name in symbols(size)}
+        return joint if self.body.path and len(joint) == 1 and others <= free else []
 
     def free_length(self) -> int | None:
         """Return the number of tokens of the inputs, if nothing in the body depends on it."""
