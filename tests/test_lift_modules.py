@@ -139,6 +139,29 @@ class Unused(nn.Module):
         return self.head(x)
 
 
+class Lender(nn.Module):
+    """A table that a module inside of this one stores, which is not applied by that."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stack = Stack()
+
+    def forward(self, ids: Any) -> Any:
+        return self.stack(nn.functional.embedding(ids, self.stack.table) * 4)
+
+
+class Stack(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(30, 16))
+        self.layers = nn.Sequential(*[Residual() for _ in range(2)])
+        self.norms = nn.ModuleList([nn.LayerNorm(16) for _ in range(4)])
+
+    def forward(self, x: Any) -> Any:
+        x = self.layers(x)
+        return self.norms[0](x) * self.norms[1](x) + self.norms[2](x) * self.norms[3](x)
+
+
 class Scaled(nn.Module):
     """A norm without tensors, of queries and of fewer keys."""
 
@@ -275,6 +298,7 @@ MODULES: dict[str, tuple[Any, Inputs, str]] = {
     ),
     "constants": (Constants, (torch.randn(2, 7),), "arange(16) // 4"),
     "unused layers": (Unused, (torch.randn(2, 16),), "tower[i].weight: unused param [16, 16] for i in 0..3"),
+    "a table of a module inside": (Lender, (torch.randint(0, 30, (2, 7)),), ".stack.table"),
     "a norm of different sizes": (Scaled, (torch.randn(2, 7, 16),), "amax("),
     "positions": (Positions, (torch.randn(2, 9, 16),), "exp(arange(8) / 7 * -9.2"),
 }

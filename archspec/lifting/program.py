@@ -231,6 +231,7 @@ def _owned(bodies: Any, stored: Stored, kept: set[str]) -> dict[Body, list[tuple
     all_bodies = list(bodies)
     for body in all_bodies:
         found[body] = []
+    for body in all_bodies:
         for value in body.values():
             if value.kind == "layer":
                 declared |= {name for name in stored.names if name.startswith(f"{value.address}.")}
@@ -240,7 +241,9 @@ def _owned(bodies: Any, stored: Stored, kept: set[str]) -> dict[Body, list[tuple
                     raise Untranslatable(f"`{body.path}` uses the tensor `{value.address}`, which is not its own")
                 value.address = name
                 declared.add(name)
-                found[body].append((_relative(name, body.path), stored.modifiers(name), stored.names[name].shape))
+                for holder in _holders(all_bodies, body, name):
+                    item = _relative(name, holder.path), stored.modifiers(name), stored.names[name].shape
+                    found[holder] += [item] if item not in found[holder] else []
     for name in stored.names:
         if name not in declared:
             owner = max(
@@ -254,6 +257,13 @@ def _owned(bodies: Any, stored: Stored, kept: set[str]) -> dict[Body, list[tuple
                         (_relative(name, body.path), unused + stored.modifiers(name), stored.names[name].shape)
                     )
     return found
+
+
+def _holders(bodies: Sequence[Body], user: Body, name: str) -> list[Body]:
+    """Return the bodies that declare a tensor: those of the innermost block of it inside the one that uses it."""
+    inner = [body for body in bodies if _is_inside(body.path, user.path) and _is_inside(name, body.path)]
+    path = max([body.path for body in inner], key=len, default=None)
+    return [user] if path is None else [body for body in inner if body.path == path]
 
 
 def _relative(name: str, path: str) -> str:

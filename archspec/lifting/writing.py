@@ -254,13 +254,10 @@ class BodyWriter:
                 self.statements.append(Statement(text=text))
 
     def _lends(self, value: Value) -> bool:
-        """Whether a layer inside of a block is applied here, outside of it."""
+        """Whether a layer or tensor inside of a block is used here, outside of it."""
         addresses = [item.address for item in (self.runs[value].values if value in self.runs else [value])]
-        return any(
-            other.kind == "layer" and other.address.startswith(f"{address}.")
-            for other in self.values
-            for address in addresses
-        )
+        used = [other.address for other in self.body.values() if other.kind == "layer" or other.op == "tensor"]
+        return any(other.startswith(f"{address}.") for other in used for address in addresses)
 
     def _is_borrowed(self, value: Value) -> bool:
         """Whether a layer is declared in a block inside of this one."""
