@@ -42,8 +42,8 @@ class Template:
     hints: tuple[str, ...]
     uses: tuple[int, ...]
     """The number of the definition of each use."""
-    starts: tuple[int, ...] = ()
-    """The first index of each use in a loop."""
+    starts: tuple[int, ...] = field(default=(), compare=False)
+    """The first index of each use in a loop, which is in the text as well."""
     is_layer: bool = False
 
 

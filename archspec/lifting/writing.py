@@ -250,7 +250,7 @@ class BodyWriter:
                 self.declared.add(value.address)
                 text = f"{written(self._relative(path))}: {self._callee(value)}"
                 if run is not None and not run.is_shared:
-                    text += f" for i in {run.start}..{self.gaps.number(run.start + len(run.values), 'layers')}"
+                    text += self._loop(run)
                 self.statements.append(Statement(text=text))
 
     def _lends(self, value: Value) -> bool:
@@ -392,9 +392,12 @@ class BodyWriter:
             if given != ["_"]:
                 text += f"({', '.join(given)})"
         if run is not None:
-            start = str(run.start)
-            text += f" for i in {start}..{self.gaps.number(run.start + len(run.values), 'layers')}"
+            text += self._loop(run)
         return text
+
+    def _loop(self, run: Run) -> str:
+        start = str(run.start) if run.start < 2 else self.gaps.number(run.start, "number")
+        return f" for i in {start}..{self.gaps.number(run.start + len(run.values), 'layers')}"
 
     def _alternatives(self, value: Value, run: Run) -> str:
         """Return the layer of an iteration as conditionals, or its arguments if there is only one layer."""
