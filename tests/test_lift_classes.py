@@ -29,6 +29,7 @@ LIFTED = [name for name, entry in TRIED.items() if "lifted" in entry]
 SAMPLE = ("clip_text_model", "ernie")
 
 ROUNDED = "up to the rounding of tables to float32"
+IN_FLOAT64 = "exactly, with tables in float64"
 AT_ITS_SIZES = "with a size that does not follow the hyperparameters"
 NOT_COMPARED = "without a comparison at further sizes"
 
@@ -81,17 +82,17 @@ def check(name: str, folder: Path) -> None:
     model, (text, architecture) = found
     if CLASSES[name].get("lifted") not in (AT_ITS_SIZES, NOT_COMPARED):
         others = [other for other in (architecture, unrolled(architecture)) if other is not None]
-        assert any(is_like(model, text, other, CLASSES[name].get("lifted") == ROUNDED) for other in others)
+        assert any(is_like(model, text, other, CLASSES[name].get("lifted", "")) for other in others)
 
 
-def is_like(model: Any, text: str, architecture: Any, rounded: bool) -> bool:
+def is_like(model: Any, text: str, architecture: Any, how: str) -> bool:
     """Whether a spec is a second small module of an architecture; one where the lists of sizes stay as they are if the
-    spec has no hyperparameters for these. `rounded`: up to the rounding of tables that the module keeps in float32,
-    which are computed in float64 here.
+    spec has no hyperparameters for these. `how` says whether tables that the module keeps in float32 are to be computed
+    in float64, or their rounding is to be allowed for.
     """
     second = subject_of(architecture).second
     assert second is not None
-    other = in_float64(second) if rounded else second()
+    other = in_float64(second) if how == IN_FLOAT64 else second()
     overrides: dict[str, Any] = {name: other.numbers[name] for name in model.hyperparameters if name in other.numbers}
     if len(overrides) < len(model.hyperparameters):
         return True
@@ -99,7 +100,7 @@ def is_like(model: Any, text: str, architecture: Any, rounded: bool) -> bool:
         found = equivalent(archspec.loads(text, **overrides), other.module)
     except archspec.ArchError:  # one whose layers are written one by one is no spec of fewer
         return False
-    return found.verdict in ("equal", "outputs equal") or (rounded and "rounding to float32" in found.reason)
+    return found.verdict in ("equal", "outputs equal") or (how == ROUNDED and "rounding to float32" in found.reason)
 
 
 def in_float64(make: Callable[[], Any]) -> Any:
