@@ -140,19 +140,27 @@ class Unused(nn.Module):
 
 
 class Lender(nn.Module):
-    """A table that a module inside of this one stores, which is not applied by that."""
+    """A table and a layer of a module inside of this one, which that does not apply itself."""
 
     def __init__(self) -> None:
         super().__init__()
         self.stack = Stack()
 
     def forward(self, ids: Any) -> Any:
-        return self.stack(nn.functional.embedding(ids, self.stack.table) * 4)
+        return self.stack(nn.functional.embedding(ids, self.stack.table) * 4 + self.stack.words(ids))
+
+
+class Words(nn.Embedding):
+    def forward(self, ids: Any) -> Any:
+        x = super().forward(ids)
+        x = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)
+        return x.abs().amax(-1, keepdim=True) + x
 
 
 class Stack(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.words = Words(30, 16)
         self.table = nn.Parameter(torch.randn(30, 16))
         self.layers = nn.Sequential(*[Residual() for _ in range(2)])
         self.norms = nn.ModuleList([nn.LayerNorm(16) for _ in range(4)])

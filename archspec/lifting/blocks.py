@@ -187,7 +187,13 @@ def _kept(root: Frame, values: Sequence[Value], owners: Mapping[str, Sequence[st
         elif frame.parent is not None and (calls[frame.path] == 1 or (frame.parent, frame.path) not in counted):
             steps[frame.parent] += steps[frame]
             counted.add((frame.parent, frame.path))
-    return kept
+    return {frame for frame in kept if not _is_borrowed(frame, {other.path for other in kept})}
+
+
+def _is_borrowed(frame: Frame, paths: Collection[str]) -> bool:
+    """Whether a module is a part of another one that becomes a definition, but is called outside of it."""
+    calls = {other.path for other in frame.stack}
+    return any(path and path not in calls and frame.path.startswith(f"{path}.") for path in paths)
 
 
 def _uneven(values: Sequence[Value]) -> set[str]:
