@@ -38,9 +38,9 @@ def with_loops(text: str) -> ast.Module:
     return ast.fix_missing_locations(tree)
 
 
-def has_loops(text: str) -> bool:
-    """Whether `with_loops` changes the loops of a generated file."""
-    return any(isinstance(node, ast.Name) and node.id == _LOOP for node in ast.walk(with_loops(text)))
+def has_loops(tree: ast.Module) -> bool:
+    """Whether code that `with_loops` returns has loops that it has changed."""
+    return any(isinstance(node, ast.Name) and node.id == _LOOP for node in ast.walk(tree))
 
 
 def _block(body: Iterable[ast.stmt], bound: set[str]) -> list[ast.stmt]:

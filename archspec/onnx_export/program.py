@@ -58,26 +58,21 @@ def export(model: Model) -> Exported:
     Raises ArchError (`untranslatable`) for anything that the exporter cannot express.
     """
     code = torch_source(model)
-    module = module_of(model, with_loops(code), functions()).eval().requires_grad_(False)
+    changed = with_loops(code)
+    module = module_of(model, changed, functions()).eval().requires_grad_(False)
     names = dict(zip(model.inputs, (slot.name for slot in interface_of(model).inputs), strict=True))
     types = {names[name]: type for name, type in model.inputs.items()}
     body = internals(model).body
     sizes = example_sizes(body)
     try:
-        if has_loops(code):
+        if has_loops(changed):
             require_same_outputs(module, module_of(model, code, {}).eval(), examples(module, types, sizes))
         recorded = exported(module, types, sizes, decomposed=False)
         if {*recorded.graph_signature.user_inputs} != {*types}:
             raise Untranslatable("torch.export renames its inputs")
-    except Untranslatable as problem:
-        raise refusal(model, str(problem)) from problem
-    try:
         capture = Capture(arrays := Arrays(), recorded, types, _no_tensor, Places(arrays))
         require_all_sizes(capture, module, types, body, sizes)
         symbols = {str(symbol): str(capture.size(size)) for symbol, size in _symbols(recorded)}
-    except Untranslatable as problem:
-        raise refusal(model, str(problem)) from problem
-    try:
         return Exported(module, _converted(recorded), symbols, {names[name]: name for name in names})
     except Untranslatable as problem:
         raise refusal(model, str(problem)) from problem
