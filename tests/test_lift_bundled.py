@@ -37,7 +37,7 @@ from archspec.equivalence.stack import deeply  # noqa: E402
 from archspec.lifting.api import lift_subject  # noqa: E402
 from archspec.lifting.sources.architecture import Architecture, subject_of  # noqa: E402
 from archspec.lifting.sources.configuration import architecture_of  # noqa: E402
-from archspec.lifting.sources.shrinking import CHOICES  # noqa: E402
+from archspec.lifting.sources.proposals import CHOICES  # noqa: E402
 from archspec.lifting.subject import Subject  # noqa: E402
 
 CONFIGS: dict[str, dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "lift_bundled.yaml").read_text())

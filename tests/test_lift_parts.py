@@ -13,7 +13,8 @@ from archspec.lifting.program import Program
 from archspec.lifting.roles import role_statements
 from archspec.lifting.runs import address_pattern
 from archspec.lifting.sizes import Sizes
-from archspec.lifting.sources.shrinking import CHOICES, PROPOSALS, small
+from archspec.lifting.sources.proposals import CHOICES, PROPOSALS
+from archspec.lifting.sources.shrinking import small
 from archspec.lifting.templates import Definition, Gaps, Statement, Template, filled
 from archspec.lifting.views import Layout, pattern
 from archspec.source import ArchError

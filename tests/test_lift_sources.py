@@ -13,7 +13,8 @@ from archspec import ArchError
 from archspec.cli import main
 from archspec.lifting.sources.collections import subject_of_collection
 from archspec.lifting.sources.inputs import Declared, parse_input
-from archspec.lifting.sources.shrinking import CHOICES, PROPOSALS, has_patterns, hidden_changes, merged, small
+from archspec.lifting.sources.proposals import CHOICES, PROPOSALS
+from archspec.lifting.sources.shrinking import has_patterns, hidden_changes, merged, small
 
 BERT: dict[str, Any] = {
     "model_type": "bert",

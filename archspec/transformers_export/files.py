@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from archspec.addresses import parent
 from archspec.model import Model, internals
@@ -12,9 +12,18 @@ from archspec.pytorch.build import torch_source
 from archspec.pytorch.emitted import Slot
 from archspec.pytorch.interface import Interface, interface_of
 from archspec.pytorch.names import is_hidden, usable
-from archspec.pytorch.pretty import WIDTH, bracketed, docstring, double_quoted
+from archspec.pytorch.pretty import bracketed, docstring
 from archspec.source import fail
-from archspec.table import Plain
+from archspec.transformers_export.fragments import (
+    GENERATION,
+    PRETRAINED,
+    SWITCH,
+    argument,
+    collection,
+    imported,
+    parameter,
+    quoted,
+)
 from archspec.transformers_export.heads import NEXT_WORDS, Head, head_of, word_table
 from archspec.transformers_export.names import TAKEN_BY_CONFIGURATIONS, TAKEN_BY_MODELS, TAKEN_BY_OUTPUTS
 
@@ -114,10 +123,10 @@ class _Files:
         """The lines of the file with the class of configurations."""
         labels = self._labels_key()
         values = {self.keys[word]: value for word, value in self.interface.arguments.items()}
-        parameters = [_parameter(key, value) for key, value in values.items()]
+        parameters = [parameter(key, value) for key, value in values.items()]
         parameters += [f"tie_word_embeddings: bool = {bool(self.ties)}", "**settings: Any"]
         passed = [
-            f'"{self.interface.parameters[word]}": {_argument(key, values[key])}' for word, key in self.keys.items()
+            f'"{self.interface.parameters[word]}": {argument(key, values[key])}' for word, key in self.keys.items()
         ]
         number = [
             '        if "id2label" not in settings:',
@@ -137,7 +146,7 @@ class _Files:
             f"class {self.config_name}(PreTrainedConfig):",
             *docstring([f"The sizes of {self.interface.name}."], 1),
             "",
-            f"    model_type = {_text(self.model_type)}",
+            f"    model_type = {quoted(self.model_type)}",
             *(attribute_map if labels else []),
             "",
             *bracketed("def __init__(", ["self", *parameters], ") -> None:", 1),
@@ -148,7 +157,7 @@ class _Files:
             "",
             "    def constructor_arguments(self) -> dict[str, Any]:",
             '        """The arguments of the constructor of the network."""',
-            *_collection("return {", passed, "}", 2),
+            *collection("return {", passed, "}", 2),
         ]
 
     # The model --------------------------------------------------------------------------------------------------------
@@ -173,11 +182,11 @@ class _Files:
             *(["from transformers.modeling_layers import GradientCheckpointingLayer"] if self.blocks else []),
             "from transformers.utils import ModelOutput, can_return_tuple",
             "",
-            *_import(self.configuration_file, self.config_name),
-            *[line for name, alias in self._aliases() for line in _import(self.network_file, f"{name} as {alias}")],
+            *imported(self.configuration_file, self.config_name),
+            *[line for name, alias in self._aliases() for line in imported(self.network_file, f"{name} as {alias}")],
             *self._block_classes(),
             *self._output_class(),
-            *_PRETRAINED.split("\n"),
+            *PRETRAINED.split("\n"),
             "",
             "",
             f"class {self.name}(Network, Pretrained{', GenerationMixin' if self.generates else ''}):",
@@ -188,13 +197,13 @@ class _Files:
             '            raise ValueError("the specification decides which tensors are tied")',
             "        self.config = config",
             "        super().__init__(**config.constructor_arguments())",
-            *(_SWITCH if self.blocks else []),
+            *(SWITCH if self.blocks else []),
             "        self.post_init()",
             *(["        self.generation_config.use_cache = False"] if self.generates else []),
             *self._embeddings(),
             "",
             *self._forward(),
-            *(_GENERATION.split("\n") if self.generates else []),
+            *(GENERATION.split("\n") if self.generates else []),
         ]
 
     def _aliases(self) -> list[tuple[str, str]]:
@@ -208,7 +217,7 @@ class _Files:
             lines += ["", "", f"class {name}(GradientCheckpointingLayer, {plain}):", *told]
         if self.blocks:
             pairs = [f"{plain}: {name}" for name, plain in self.blocks.values()]
-            lines += ["", "", *_collection("CHECKPOINTED = {", pairs, "}", 0)]
+            lines += ["", "", *collection("CHECKPOINTED = {", pairs, "}", 0)]
         return lines
 
     def _fields(self) -> dict[str, str]:
@@ -232,12 +241,12 @@ class _Files:
         lines = [*docstring(told, 1), "", f"    config_class = {self.config_name}"]
         main = self.interface.inputs[0].name if self.interface.inputs else ""
         if main != "input_ids":
-            lines.append(f"    main_input_name = {_text(main)}")
+            lines.append(f"    main_input_name = {quoted(main)}")
         lines += [f"    supports_gradient_checkpointing = {bool(self.blocks)}", "    _supports_sdpa = True"]
         lines.append("    accepts_loss_kwargs = False")
         if self.blocks:
-            names = [_text(name) for name, _ in self.blocks.values()]
-            lines += _collection("_no_split_modules: ClassVar[list[str]] = [", names, "]", 1)
+            names = [quoted(name) for name, _ in self.blocks.values()]
+            lines += collection("_no_split_modules: ClassVar[list[str]] = [", names, "]", 1)
         return [*lines, *self._tied()]
 
     def _tied(self) -> list[str]:
@@ -246,8 +255,8 @@ class _Files:
         ties: Mapping[str, str] = self.ties
         if not all(_PLAIN_TENSOR.fullmatch(name) for name in (*ties, *ties.values())):
             ties = {re.escape(name) + "$": re.escape(source) + "$" for name, source in ties.items()}
-        pairs = [f"{_text(name)}: {_text(source)}" for name, source in ties.items()]
-        return _collection("_tied_weights_keys: ClassVar[dict[str, str]] = {", pairs, "}", 1)
+        pairs = [f"{quoted(name)}: {quoted(source)}" for name, source in ties.items()]
+        return collection("_tied_weights_keys: ClassVar[dict[str, str]] = {", pairs, "}", 1)
 
     def _embeddings(self) -> list[str]:
         table = word_table(self.model)
@@ -257,7 +266,7 @@ class _Files:
             "",
             "    def get_input_embeddings(self) -> torch.nn.Module:",
             '        """The layer with the embeddings of words."""',
-            f"        return self.get_submodule({_text(parent(table))})",
+            f"        return self.get_submodule({quoted(parent(table))})",
         ]
 
     def _forward(self) -> list[str]:
@@ -280,56 +289,6 @@ class _Files:
         ]
 
 
-_PRETRAINED = '''
-
-class Pretrained(PreTrainedModel):
-    """What a network inherits; `config` is set before its constructor is called."""
-
-    def __init__(self) -> None:
-        super().__init__(self.config)
-
-    def post_init(self) -> None:
-        """Note whether the constructor initialized the tensors."""
-        self._is_filled = not any(tensor.is_meta for tensor in self._tensors().values())
-        super().post_init()
-
-    @torch.no_grad()
-    def initialize_weights(self) -> None:
-        """Give tensors that no checkpoint filled the values that they have in a new network."""
-        if not self._is_filled:
-            self._is_filled = True
-            missing = {
-                name: tensor
-                for name, tensor in self._tensors().items()
-                if not getattr(tensor, "_is_hf_initialized", False)
-            }
-            new = type(self)(self.config)._tensors() if missing else {}
-            for name, tensor in missing.items():
-                tensor.copy_(new[name])
-
-    def _tensors(self) -> dict[str, Tensor]:
-        parameters = dict(self.named_parameters(remove_duplicate=False))
-        return parameters | dict(self.named_buffers(remove_duplicate=False))'''
-
-_GENERATION = '''
-    def prepare_inputs_for_generation(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor | None = None,
-        **settings: object,
-    ) -> dict[str, Tensor]:
-        """All words so far: there is no cache."""
-        if attention_mask is not None and not attention_mask.all():
-            raise ValueError("texts that are continued together differ in length")
-        return {"input_ids": input_ids}'''
-
-_SWITCH = [
-    "        for module in self.modules():",
-    "            if type(module) in CHECKPOINTED:",
-    "                module.__class__ = CHECKPOINTED[type(module)]",
-]
-
-
 def _refuse_unsupported(model: Model, interface: Interface) -> None:
     """Raise ArchError (`untranslatable`) where `transformers` would give a name another meaning."""
     table = internals(model).table
@@ -350,45 +309,6 @@ def _refuse_unsupported(model: Model, interface: Interface) -> None:
     for slot in interface.inputs:
         if slot.name == "return_dict":
             raise fail("untranslatable", "transformers uses an input with the name `return_dict`", help="rename it")
-
-
-def _collection(head: str, items: Sequence[str], tail: str, indent: int) -> list[str]:
-    """A list or dictionary in one line, or with a line for each item."""
-    margin = "    " * indent
-    line = f"{margin}{head}{', '.join(items)}{tail}"
-    if len(line) <= WIDTH:
-        return [line]
-    return [margin + head, *[f"{margin}    {item}," for item in items], margin + tail]
-
-
-def _import(file: str, what: str) -> list[str]:
-    line = f"from .{file} import {what}"
-    return [line] if len(line) <= WIDTH else [f"from .{file} import (", f"    {what},", ")"]
-
-
-def _parameter(name: str, value: Plain) -> str:
-    if isinstance(value, bool | int | float | str):
-        annotation = value.__class__.__name__
-    else:
-        annotation = "int | None" if value is None else "tuple[Any, ...]"
-    return f"{name}: {annotation} = {_code(value)}"
-
-
-def _argument(key: str, value: Plain) -> str:
-    return f"tuple(self.{key})" if isinstance(value, Sequence) and not isinstance(value, str) else f"self.{key}"
-
-
-def _code(value: Plain) -> str:
-    if isinstance(value, str):
-        return _text(value)
-    if isinstance(value, Sequence):
-        items = [_code(item) for item in value]
-        return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
-    return repr(value)
-
-
-def _text(text: str) -> str:
-    return double_quoted(repr(text))
 
 
 def _annotated(slot: Slot) -> str:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from archspec.equivalence.calls import activations, elementwise, images, layers, placing, recurrent, reductions, shape
+from archspec.equivalence.calls import (
+    activations,
+    contractions,
+    elementwise,
+    images,
+    layers,
+    placing,
+    recurrent,
+    reductions,
+    shape,
+)
 from archspec.equivalence.calls.values import Handler
 
 CALLS: dict[str, Handler] = {
     name: handler
-    for group in (elementwise, activations, shape, placing, layers, recurrent, reductions, images)
+    for group in (elementwise, activations, shape, placing, layers, recurrent, reductions, contractions, images)
     for handler, called in group.NAMES.items()
     for name in called.split()
 }

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from archspec.algebra import product
-from archspec.equivalence.calls.reductions import Equation, equation_of, is_of_vectors
+from archspec.equivalence.calls.contractions import Equation, equation_of
+from archspec.equivalence.calls.reductions import is_of_vectors
 from archspec.equivalence.calls.values import Untranslatable, listed
 from archspec.ir import Type
 from archspec.lifting.builder import Builder

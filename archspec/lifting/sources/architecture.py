@@ -12,12 +12,8 @@ from archspec.lifting.calling import called
 from archspec.lifting.modes import changed_mode, modes_of
 from archspec.lifting.sources.fields import Fields
 from archspec.lifting.sources.kinds import kind_of
+from archspec.lifting.sources.proposals import CHOICES, PROPOSALS, SHALLOW, Choices, Proposal
 from archspec.lifting.sources.shrinking import (
-    CHOICES,
-    PROPOSALS,
-    SHALLOW,
-    Choices,
-    Proposal,
     has_patterns,
     hidden_changes,
     merged,

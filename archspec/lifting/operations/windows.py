@@ -1,0 +1,193 @@
+"""Windows and images of PyTorch that the language does not have, as several of its operations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from archspec.equivalence.calls.images import resampled, window_means, windows
+from archspec.equivalence.calls.values import Untranslatable, listed
+from archspec.lifting.builder import Builder
+from archspec.lifting.operations.handlers import Handler, Types, sliced, whole
+from archspec.lifting.operations.table import OPERATIONS
+from archspec.lifting.values import Value
+
+
+def _weighted(b: Builder, x: Value, axis: int, matrix: list[list[float]]) -> Value:
+    """Return sums along an axis with constant weights."""
+    if all(value == float(i == j) for i, row in enumerate(matrix) for j, value in enumerate(row)) and len(
+        matrix
+    ) == len(matrix[0]):
+        return x
+    rank, table = len(x.shape), b.op("table", values=matrix)
+    last = [*[at for at in range(rank) if at != axis], axis]
+    found = b.op("linear", b.permute(x, last), table)
+    return b.permute(found, [last.index(at) for at in range(rank)])
+
+
+def _adaptive_mean(rank: int) -> Handler:
+    def call(b: Builder, types: Types, x: Value, sizes: Any) -> Value:
+        for axis in range(len(x.shape) - rank, len(x.shape)):
+            old, new = x.shape[axis], types[0].shape[axis]
+            if new == 1:
+                x = b.op("div", b.op("sum", x, axis=axis, keep=True), old)
+            else:
+                x = _weighted(b, x, axis, window_means(whole(old), whole(new)))
+        return x
+
+    return call
+
+
+def _resize(rank: int, degree: int) -> Handler:
+    def call(b: Builder, types: Types, x: Value, sizes: Any, aligned: bool = False, *scales: Any) -> Value:
+        given = listed(scales[0]) if len(scales) == 1 and isinstance(scales[0], list) else [*scales]
+        for turn, scale in enumerate([*given, *[None] * (rank - len(given))]):
+            axis = len(x.shape) - rank + turn
+            old, new = whole(x.shape[axis]), whole(types[0].shape[axis])
+            x = _weighted(b, x, axis, resampled(old, new, aligned, scale, degree))
+        return x
+
+    return call
+
+
+def _nearest(rank: int, shift: float = 0.0) -> Handler:
+    def call(b: Builder, types: Types, x: Value, sizes: Any, *scales: Any) -> Value:
+        given = listed(scales[0]) if len(scales) == 1 and isinstance(scales[0], list) else [*scales]
+        for turn, scale in enumerate([*given, *[None] * (rank - len(given))]):
+            axis = len(x.shape) - rank + turn
+            old, new = x.shape[axis], types[0].shape[axis]
+            if new == old:
+                continue
+            if scale is not None and float(scale).is_integer() and new == old * int(scale):
+                wide = (*x.shape[: axis + 1], int(scale), *x.shape[axis + 1 :])
+                spread = b.expand(b.reshape(x, (*x.shape[: axis + 1], 1, *x.shape[axis + 1 :])), wide)
+                x = b.reshape(spread, (*x.shape[:axis], new, *x.shape[axis + 1 :]))
+                continue
+            step = 1 / scale if scale else whole(old) / whole(new)
+            places = [min(math.floor((i + shift) * step), whole(old) - 1) for i in range(whole(new))]
+            x = b.op("concat", *[sliced(b, x, axis, place, place + 1) for place in places], axis=axis)
+        return x
+
+    return call
+
+
+def _adaptive_max(rank: int) -> Handler:
+    def call(b: Builder, types: Types, x: Value, sizes: Any) -> list[Value | None]:
+        for axis in range(len(x.shape) - rank, len(x.shape)):
+            old, new = x.shape[axis], types[0].shape[axis]
+            ends = [(0, old)] if new == 1 else windows(whole(old), whole(new))
+            parts = [sliced(b, x, axis, first, last) if (first, last) != (0, old) else x for first, last in ends]
+            parts = [b.op("amax", part, axis=axis, keep=True) for part in parts]
+            x = b.op("concat", *parts, axis=axis) if len(parts) > 1 else parts[0]
+        return [x, None]
+
+    return call
+
+
+def _convolution(rank: int) -> Handler:
+    def call(b: Builder, types: Types, x: Value, weight: Value, bias: Value | None = None, stride: Any = 1,
+             padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Value:  # fmt: skip
+        if padding == "valid":
+            padding = 0
+        elif padding == "same":
+            gaps = listed(dilation) * (rank // len(listed(dilation)))
+            padding = [gap * (size - 1) // 2 for gap, size in zip(gaps, weight.shape[2:], strict=True)]
+        batched = x if len(x.shape) == rank + 2 else b.reshape(x, (1, *x.shape))
+        args = [batched, weight, bias, stride, padding, dilation, groups]
+        return b.reshape(OPERATIONS[f"conv{rank}d"](b, types, *args), types[0].shape)
+
+    return call
+
+
+def _max_pool(rank: int) -> Handler:
+    def call(b: Builder, types: Types, x: Value, kernel: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+             ceil_mode: bool = False) -> Value:  # fmt: skip
+        if any(gap != 1 for gap in listed(dilation)):
+            raise Untranslatable("it pools with gaps")
+        windows = _spread(rank, kernel, stride, padding)
+        x = _lengthened(b, x, types[0].shape, windows, -math.inf)
+        return b.op("max_pool", x, **_window(*windows))
+
+    return call
+
+
+def _mean_pool(rank: int) -> Handler:
+    def call(b: Builder, types: Types, x: Value, kernel: Any, stride: Any = None, padding: Any = 0,
+             ceil_mode: bool = False, count_include_pad: bool = True, divisor: Any = None) -> Value:  # fmt: skip
+        windows = sizes, steps, ends = _spread(rank, kernel, stride, padding)
+        whole = _lengthened(b, x, types[0].shape, windows, 0)
+        if divisor is not None:
+            raise Untranslatable("it divides the sum of windows by another number")
+        found = b.op("mean_pool", whole, **_window(*windows))
+        if whole.shape == x.shape and (count_include_pad or not any(ends)):
+            return found
+        places, counted = x.shape[-rank:], ends
+        if count_include_pad:
+            places, counted = tuple([size + 2 * end for size, end in zip(places, ends, strict=True)]), [0] * rank
+        ones = b.op("full", shape=(1, 1, *places), value=1.0)
+        ones = _lengthened(b, ones, types[0].shape, [sizes, steps, counted], 0)
+        return b.op("div", found, b.op("mean_pool", ones, **_window(sizes, steps, counted)))
+
+    return call
+
+
+def _spread(rank: int, kernel: Any, stride: Any, padding: Any) -> list[list[Any]]:
+    steps = kernel if stride is None or stride == [] else stride
+    return [listed(value) * (rank // len(listed(value))) for value in (kernel, steps, padding)]
+
+
+def _window(kernel: list[Any], stride: list[Any], padding: list[Any]) -> dict[str, Any]:
+    given = {"kernel": kernel, "stride": stride, "padding": padding}
+    settings = {name: value[0] if len(set(value)) == 1 else value for name, value in given.items()}
+    return {name: value for name, value in settings.items()
+            if name == "kernel" or value != {"stride": settings["kernel"], "padding": 0}[name]}  # fmt: skip
+
+
+def _lengthened(b: Builder, x: Value, shape: Sequence[Any], windows: list[list[Any]], value: float) -> Value:
+    """Return a tensor that is long enough for as many windows as the result has, if its size is rounded up."""
+    rank = len(windows[0])
+    for axis, (size, step, end) in enumerate(zip(*windows, strict=True), len(x.shape) - rank):
+        missing = (shape[axis] - 1) * step + size - (x.shape[axis] + 2 * end)
+        if isinstance(missing, int) and missing > 0:
+            x = b.op("pad", x, axis=axis, after=missing, **({"value": value} if value else {}))
+    return x
+
+
+def _transposed_convolution(
+    b: Builder,
+    types: Types,
+    x: Value,
+    weight: Value,
+    bias: Value | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Value:
+    if any(listed(output_padding)):
+        raise Untranslatable("it pads the result of a transposed convolution")
+    given = {"stride": stride, "padding": padding, "dilation": dilation}
+    settings = {name: value if len({*listed(value)}) > 1 else listed(value)[0] for name, value in given.items()}
+    usual = {"stride": 1, "padding": 0, "dilation": 1}
+    settings = {name: value for name, value in settings.items() if value != usual[name]}
+    settings |= {"groups": groups} if groups != 1 else {}
+    return b.op("conv", x, weight, *([bias] if bias is not None else []), **settings, transposed=True)
+
+
+NAMES: dict[Handler, str] = {
+    **{_adaptive_mean(rank): f"adaptive_avg_pool{rank}d" for rank in (1, 2, 3)},
+    _resize(1, 1): "upsample_linear1d",
+    _resize(2, 1): "upsample_bilinear2d",
+    _resize(3, 1): "upsample_trilinear3d",
+    _resize(2, 3): "upsample_bicubic2d",
+    **{_nearest(rank): f"upsample_nearest{rank}d" for rank in (1, 2, 3)},
+    **{_nearest(rank, 0.5): f"_upsample_nearest_exact{rank}d" for rank in (1, 2, 3)},
+    **{_adaptive_max(rank): f"adaptive_max_pool{rank}d" for rank in (1, 2, 3)},
+    **{_convolution(rank): f"conv{rank}d" for rank in (1, 2, 3)},
+    **{_max_pool(rank): f"max_pool{rank}d" for rank in (1, 2, 3)},
+    **{_mean_pool(rank): f"avg_pool{rank}d" for rank in (1, 2, 3)},
+    _transposed_convolution: "conv_transpose1d conv_transpose2d conv_transpose3d",
+}
+"""The names of the operations that each function is for."""

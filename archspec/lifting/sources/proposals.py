@@ -1,0 +1,71 @@
+"""How configurations are made small: proposals, and the values that they choose from."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Proposal(NamedTuple):
+    """How far a small configuration is from the actual one.
+
+    `is_distinct`: no two sizes are equal; otherwise, those stay equal that are in the configuration. `has_own_heads`:
+    the size of a head does not follow from the width. `is_cropped`: images and patches are small. `unit` divides all
+    widths; 0 leaves sizes of heads as they are, and widths as well unless they have their own heads. `is_scaled`: all
+    widths are divided by the same number, and so are the sizes of heads, or else their numbers if these have their own
+    size; that keeps what they add up to and are multiples of. `ends_alike`: the last layer is of the kind that the last
+    one of all is. `is_shallow`: only the layers are fewer.
+    """
+
+    is_distinct: bool
+    has_own_heads: bool
+    is_cropped: bool
+    unit: int
+    is_scaled: bool = False
+    ends_alike: bool = False
+    is_shallow: bool = False
+
+
+PROPOSALS = (
+    Proposal(True, True, True, 8),
+    Proposal(True, False, True, 8),
+    Proposal(True, False, False, 8),
+    Proposal(True, True, True, 8, ends_alike=True),
+    Proposal(False, True, True, 8),
+    Proposal(False, False, False, 8),
+    Proposal(True, False, True, 32),
+    Proposal(False, False, False, 32),
+    Proposal(False, False, True, 0, is_scaled=True),
+    Proposal(False, False, False, 0, is_scaled=True),
+    Proposal(False, True, False, 0, is_scaled=True),
+    Proposal(False, True, False, 0),
+    Proposal(False, False, False, 0),
+)
+
+SHALLOW = Proposal(False, False, False, 0, is_shallow=True)
+
+
+class Choices(NamedTuple):
+    """Small values, in the order in which they are used. Without `layers`, there are as many as there are."""
+
+    layers: tuple[int, ...]
+    scale: int
+    heads: tuple[int, ...]
+    groups: int
+    patches: tuple[int, int]
+    vocabulary: int
+    positions: int
+    width: int
+    experts: tuple[int, int, int, int]
+    steps: tuple[int, ...]
+
+
+CHOICES = (
+    Choices((3, 4, 5), 1, (6, 4, 12), 2, (5, 4), 97, 44, 5, (12, 2, 3, 2), (0, 1, 3, 6, 10)),
+    Choices((4, 5, 6), 3, (8, 16, 32), 4, (4, 6), 113, 68, 7, (20, 3, 4, 3), (0, 2, 1, 4, 5)),
+    Choices((), 1, (6, 4, 12), 2, (5, 4), 97, 44, 5, (12, 2, 3, 2), (0, 1, 3, 6, 10)),
+)
+"""The first and the second configuration, and the first one with all layers.
+
+Widths are multiples of `scale`, and exceed the least one by `steps`. Groups divide heads. Experts are all, those of a
+token, their groups, and the groups of a token.
+"""
