@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from archspec.algebra import Polynomial, symbol, symbols
 from archspec.equivalence.calls.values import Untranslatable, listed
 from archspec.lifting.blocks import Body
+from archspec.lifting.chains import Chains
 from archspec.lifting.conditions import branches_of
 from archspec.lifting.names import Names
 from archspec.lifting.notation import (
     LAYER_SETTINGS,
-    LISTED,
     OPERATORS,
     PRECEDENCE,
     RESULTS,
@@ -28,9 +27,6 @@ from archspec.lifting.stacks import stacked
 from archspec.lifting.templates import Gaps, Statement, Template
 from archspec.lifting.values import Value
 from archspec.ops.forms.shape import LOWEST
-
-MOST_STEPS_INLINE = 2
-"""Longer values that are not layers are named."""
 
 
 class Lent(NamedTuple):
@@ -79,13 +75,10 @@ class BodyWriter:
         self.key = key
         self.gaps = Gaps()
         self.imports: set[str] = set()
-        skipped = {value for run in self.runs.values() for value in run.values[:-1]}
-        self.values = [value for value in body.values() if value.op != "tensor" and value not in skipped]
-        self.uses = Counter([operand for value in self.values for operand in self._operands(value)])
-        self.uses.update(body.outputs)
+        self.called: dict[Value, str] = dict(zip(body.inputs, facts.inputs, strict=True))
+        self.chains = Chains(body, self.runs, self.called)
         functions = {value.op for value in body.values() if value.kind in ("ops", "std")}
         self.names = Names([*facts.inputs, *facts.taken, *functions])
-        self.called: dict[Value, str] = dict(zip(body.inputs, facts.inputs, strict=True))
         self.declared: set[str] = set()
         self.statements: list[Statement] = []
         named = {name for value in (*body.inputs, *body.outputs) for size in value.shape for name in symbols(size)}
@@ -108,13 +101,13 @@ class BodyWriter:
         )
         layers = [
             written(self._relative(value.address))
-            for value in self.values
+            for value in self.chains.values
             if value.kind == "layer"
             and value.op not in NONE
             and value not in self.runs
             and not self._is_borrowed(value)
         ]
-        owns = bool(self.facts.owned) or any(value.kind in ("layer", "block") for value in self.values)
+        owns = bool(self.facts.owned) or any(value.kind in ("layer", "block") for value in self.chains.values)
         roles = role_statements(self.body.frame.kind, list(dict.fromkeys(layers)), owns)
         ties = [f"tie {written(alias)} = {written(counted)}" for alias, counted in self.facts.ties]
         self.statements = [Statement(text=text) for text in (*ties, *roles)]
@@ -128,7 +121,7 @@ class BodyWriter:
             text = f"{address}: {self._callee(value)} if {condition}"
             self.statements.append(Statement(text=text))
         self._declare_shared()
-        for value in self.values:
+        for value in self.chains.values:
             if self._is_statement(value):
                 self._bind(value)
         returned = [self._returned(value) for value in self.body.outputs]
@@ -136,7 +129,7 @@ class BodyWriter:
             self.statements.append(Statement((), *returned[0]))
         else:
             self.statements.append(Statement(text="return " + ", ".join([_inline(*part) for part in returned])))
-        is_layer = not any(value.kind in ("layer", "block") for value in self.values)
+        is_layer = not any(value.kind in ("layer", "block") for value in self.chains.values)
         return Template(
             self.body.frame.kind,
             inputs,
@@ -145,7 +138,7 @@ class BodyWriter:
             tuple(self.gaps.hints),
             tuple(self.gaps.uses),
             tuple(self.gaps.starts),
-            is_layer and any(operand.op == "tensor" for value in self.values for operand in value.operands),
+            is_layer and any(operand.op == "tensor" for value in self.chains.values for operand in value.operands),
         )
 
     def _input(self, name: str, value: Value) -> tuple[str, str, str]:
@@ -153,44 +146,26 @@ class BodyWriter:
 
     # Statements -------------------------------------------------------------------------------------------------------
 
-    def _operands(self, value: Value) -> list[Value]:
-        if self._alternates(value):
-            run = self.runs[value]
-            given = dict.fromkeys([operand for item in run.values for operand in item.operands])
-            return [operand for operand in given if operand not in run.values]
-        first = self.runs[value].values[0] if value in self.runs else value
-        return [operand for operand in first.operands if operand.op != "tensor"]
-
-    def _args(self, value: Value) -> list[Any]:
-        return self.runs[value].values[0].args if value in self.runs else value.args
-
     def _is_statement(self, value: Value) -> bool:
         if value.op == "part":
             return False
-        if value in self.body.outputs and self.uses[value] == 1:
-            return len(self.body.outputs) > 1 and not self._is_simple(value)
-        if self.parts(value):
+        if value in self.body.outputs and self.chains.uses[value] == 1:
+            return len(self.body.outputs) > 1 and not self.chains.is_simple(value)
+        if self.chains.parts(value):
             return True
-        if self.uses[value] > 1:
+        if self.chains.uses[value] > 1:
             return not (value.op == "arange" and not value.args)
         if value.op == "key_mask":
             return True
-        (user,) = [other for other in self.values if value in self._operands(other)]
-        if (user.op == "attention" and self._depth(value) > 1) or (
-            self._alternates(user) and value is not user.args[0]
+        (user,) = [other for other in self.chains.values if value in self.chains.operands(other)]
+        if (user.op == "attention" and self.chains.depth(value) > 1) or (
+            self.chains.alternates(user) and value is not user.args[0]
         ):
             return not (value.op == "arange" and not value.args)
-        return not (self.stream(user) is value or self._is_simple(value))
-
-    def _alternates(self, value: Value) -> bool:
-        return value in self.runs and bool(self.runs[value].kinds)
-
-    def parts(self, value: Value) -> list[Value]:
-        """Return the results of a value that has several."""
-        return [other for other in self.values if other.op == "part" and other.args == [value]]
+        return not (self.chains.stream(user) is value or self.chains.is_simple(value))
 
     def _bind(self, value: Value) -> None:
-        parts = self.parts(value)
+        parts = self.chains.parts(value)
         source, steps = self.chain(value)
         if parts:
             count = 1 + max(int(part.settings["index"]) for part in parts)
@@ -218,10 +193,10 @@ class BodyWriter:
 
     def _wanted(self, value: Value) -> list[str]:
         """Return names for a value, the best first."""
-        users = [other for other in self.values if value in self._operands(other)]
+        users = [other for other in self.chains.values if value in self.chains.operands(other)]
         outputs = dict(zip(self.body.outputs, self.facts.outputs, strict=True))
         named = [*([outputs[value]] if outputs.get(value) else []), *value.names]
-        if value.op == "part" and users and self.uses[value] == 1:
+        if value.op == "part" and users and self.chains.uses[value] == 1:
             named += users[0].names
         attended = next((user for user in users if user.op == "attention" and value in user.args[:3]), None)
         if attended is not None:
@@ -229,7 +204,7 @@ class BodyWriter:
         if value.dtype == "bool":
             named = ["mask", *named]
         words = [word for word in value.address.split(".") if not word.isdigit()]
-        stream = self.stream(value)
+        stream = self.chains.stream(value)
         carried = stream.names if stream is not None and stream not in self.called else []
         return [*named, *([words[-1]] if words else []), *carried]
 
@@ -241,7 +216,7 @@ class BodyWriter:
 
     def _declare_shared(self) -> None:
         """Declare the layers that are applied several times."""
-        for value in self.values:
+        for value in self.chains.values:
             run = self.runs.get(value)
             if value.kind not in ("layer", "block") or value.address in self.declared:
                 continue
@@ -265,70 +240,9 @@ class BodyWriter:
 
     # Expressions ------------------------------------------------------------------------------------------------------
 
-    def stream(self, value: Value) -> Value | None:
-        """Return the argument that is piped into a step; None if the value begins a chain."""
-        args = self._args(value)
-        tensors = [arg for arg in args if isinstance(arg, Value) and arg.op != "tensor"]
-        if not tensors or value.op in LISTED:
-            return None
-        if value.kind in ("layer", "block"):
-            return tensors[0]
-        symbol = OPERATORS.get(value.op)
-        if symbol is None:
-            whole = [arg for arg in args if isinstance(arg, Value)]
-            if len(whole) == 1:
-                return tensors[0] if value.op != "where" else None
-            return next((arg for arg in tensors if self._is_chain(arg) and arg.dtype == "real"), None)
-        if symbol not in STREAMED or len(args) < 2:
-            return None
-        candidates = [
-            arg for arg in (args if symbol in ("+", "*") else args[:1]) if isinstance(arg, Value) and arg.op != "tensor"
-        ]
-        chains = [arg for arg in candidates if self._is_chain(arg)]
-        if not chains or (len(candidates) > 1 and candidates[0] is candidates[1]):
-            return None
-        if symbol == "*":
-            return max(chains, key=lambda arg: (self._weight(arg), chains.index(arg)))
-        return max(chains, key=lambda arg: (self._weight(arg), -chains.index(arg)))
-
-    def _is_chain(self, value: Value) -> bool:
-        """Whether a value is written as part of the chain of its only use."""
-        return self.uses[value] == 1 and value not in self.called and value.op != "part" and self._has_layer(value)
-
-    def _has_layer(self, value: Value) -> bool:
-        if value.kind in ("layer", "block") or value.op in LISTED:
-            return True
-        return value.op != "part" and any(
-            self.uses[operand] == 1 and operand not in self.called and self._has_layer(operand)
-            for operand in self._operands(value)
-        )
-
-    def _weight(self, value: Value) -> int:
-        """Return the number of layers in the chain of a value."""
-        own = value.kind in ("layer", "block") or value.op in LISTED
-        inner = [operand for operand in self._operands(value) if self._is_chain(operand)]
-        return own + max([self._weight(operand) for operand in inner], default=0)
-
-    def _depth(self, value: Value) -> int:
-        inner = [
-            operand
-            for operand in self._operands(value)
-            if self.uses[operand] == 1 and operand not in self.called and operand.op != "part"
-        ]
-        return 1 + max([self._depth(operand) for operand in inner], default=0)
-
-    def _is_simple(self, value: Value) -> bool:
-        """Whether a value is short enough to be written as an argument."""
-        return (
-            value.kind not in ("layer", "block")
-            and value.op != "attention"
-            and not self._has_layer(value)
-            and self._depth(value) <= MOST_STEPS_INLINE
-        )
-
     def chain(self, value: Value) -> tuple[str, list[str]]:
         """Return what a value begins with, and the steps that follow."""
-        stream = self.stream(value)
+        stream = self.chains.stream(value)
         if stream is None:
             return self.expression(value), []
         if stream in self.called or stream.op == "part":
@@ -364,7 +278,7 @@ class BodyWriter:
                 left = self.argument(value.args[0], own + (symbol in ("**", "==", "!=", "<", "<=", ">", ">=")))
                 text = f"{left} {symbol} {self.argument(value.args[1], own + 1)}"
             return f"({text})" if own < precedence else text
-        flat = self._flat(value)
+        flat = self.chains.flat(value)
         reals = any(isinstance(arg, Value) and arg.dtype == "real" for arg in flat)
         args = [self.argument(arg, among_reals=reals) for arg in flat if arg is not None]
         if value.op == "attention" and len(value.args) == 5 and value.args[3] is None:
@@ -373,12 +287,8 @@ class BodyWriter:
             return self._callee(value)
         return f"{self._applied(value)}({', '.join(args)})"
 
-    def _flat(self, value: Value) -> list[Any]:
-        args = self._args(value)
-        return [*listed(args[0]), *args[1:]] if args and isinstance(args[0], list) else args
-
     def _step(self, value: Value, stream: Value) -> str:
-        args = self._args(value)
+        args = self.chains.args(value)
         symbol = OPERATORS.get(value.op)
         if symbol in STREAMED and value.kind == "ops" and len(args) == 2:
             other = args[1] if args[0] is stream else args[0]
@@ -387,7 +297,7 @@ class BodyWriter:
         if run is not None and run.kinds:
             text = self._alternatives(value, run)
         else:
-            given = ["_" if arg is stream else self.argument(arg) for arg in self._flat(value)]
+            given = ["_" if arg is stream else self.argument(arg) for arg in self.chains.flat(value)]
             text = self._applied(value)
             if given != ["_"]:
                 text += f"({', '.join(given)})"

@@ -21,14 +21,16 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Literal, cast
 
 from archspec.algebra import Atom, Expression, dim_max, dim_min, substitute
-from archspec.algebra.polynomial import expression, terms_of
-from archspec.normal.axes import Axes, Indices, joined
+from archspec.algebra.polynomial import terms_of
+from archspec.normal.axes import Indices
+from archspec.normal.discrete import Discrete
 from archspec.normal.numbers import Numbers, power_of
+from archspec.normal.places import Places
 from archspec.normal.signs import Signs
-from archspec.normal.table import MOST, NONE, OPAQUE, Dtype, Element, Node, Table, index_name, index_of, single
+from archspec.normal.table import MOST, NONE, OPAQUE, Dtype, Element, index_name, single
 
 
-class Elements:
+class Elements(Discrete):
     """Elements over one table, of at most so many expressions.
 
     All methods raise ArithmeticError: OverflowError for what is too large, and ZeroDivisionError for an integer that is
@@ -36,42 +38,11 @@ class Elements:
     """
 
     def __init__(self, most: int = MOST) -> None:
-        self.table = Table(most)
-        self.nodes: list[Node] = self.table.nodes
-        self.axes = Axes()
+        super().__init__(most)
         self.signs = Signs(self.table, self.axes)
         self._numbers = Numbers()
+        self._places = Places(self)
         self._chosen: dict[tuple[Element, Element, Element], Element] = {}
-        self.true = self.table.make("bool", (True,), "bool", True)
-        self.false = self.table.make("bool", (False,), "bool", False)
-
-    def dtype(self, element: Element) -> Dtype:
-        """Return the type of an element."""
-        return self.nodes[element].dtype
-
-    # Integers ---------------------------------------------------------------------------------------------------------
-
-    def integer(self, value: Expression) -> Element:
-        """Return an integer."""
-        value = joined(value)
-        name = index_name(value)
-        if name.startswith(OPAQUE) and self.nodes[int(name[2:])].dtype == "int":
-            return int(name[2:])
-        return self._of_integer("int", value, "int")
-
-    def _of_integer(self, kind: str, value: Expression, dtype: Dtype) -> Element:
-        return self.table.make(kind, (value,), dtype, self.table.blind(value), names=self.table.names_in(value))
-
-    def polynomial(self, element: Element) -> Expression:
-        """Return an integer element, or a boolean as 0 or 1, as a polynomial."""
-        node = self.nodes[element]
-        if node.kind == "int":
-            return cast("Expression", node.arguments[0])
-        if node.kind == "bool":
-            return int(cast("bool", node.arguments[0]))
-        if node.dtype == "bool":
-            return index_of(f"{OPAQUE}{element}", 0, 1)
-        return index_of(f"{OPAQUE}{element}", None, None)
 
     # Reals ------------------------------------------------------------------------------------------------------------
 
@@ -119,9 +90,9 @@ class Elements:
     def combination(self, parts: Iterable[tuple[float, Element]], constant: float = 0.0) -> Element:
         """Return the sum of reals with coefficients."""
         parts = list(parts)
-        place = self._place_in([part for _, part in parts])
+        place = self._places.first_in([part for _, part in parts])
         if place is not None:
-            sides = [[(c, self._beside(part, place, side)) for c, part in parts] for side in (True, False)]
+            sides = [[(c, self._places.beside(part, place, side)) for c, part in parts] for side in (True, False)]
             return self.where(place, *[self.combination(side, constant) for side in sides])
         found: dict[Element, float] = {}
         for coefficient, part in parts:
@@ -189,9 +160,11 @@ class Elements:
         Positive and negative powers of the same factor are only joined where it cannot be 0.
         """
         parts = list(parts)
-        place = self._place_in([part for part, _ in parts])
+        place = self._places.first_in([part for part, _ in parts])
         if place is not None:
-            sides = [[(self._beside(part, place, side), power) for part, power in parts] for side in (True, False)]
+            sides = [
+                [(self._places.beside(part, place, side), power) for part, power in parts] for side in (True, False)
+            ]
             return self.where(place, *[self.product(side) for side in sides])
         coefficient = 1.0
         found: dict[tuple[Element, bool], float] = {}
@@ -268,34 +241,11 @@ class Elements:
 
     # Booleans ---------------------------------------------------------------------------------------------------------
 
-    def boolean(self, value: bool) -> Element:
-        """Return true or false."""
-        return self.true if value else self.false
-
     def at_least_zero(self, element: Element) -> Element:
         """Return whether a number is 0 or more."""
         if self.dtype(element) == "real":
             return self.negation(self.is_positive(self.combination([(-1.0, element)])))
-        value = self.polynomial(element)
-        if self.axes.is_at_least(value, 0):
-            return self.true
-        if self.axes.is_at_least(-value, 1):
-            return self.false
-        for monomial, coefficient in terms_of(value):
-            if (
-                len(monomial) == 1
-                and monomial[0][0].kind in ("min", "max")
-                and monomial[0][1] == 1
-                and coefficient in (1, -1)
-            ):
-                (atom, _), rest = monomial[0], value - expression(((monomial, coefficient),))
-                parts = [
-                    self.at_least_zero(self.integer(rest + int(coefficient) * expression(part)))
-                    for part in atom.arguments
-                ]
-                every = (atom.kind == "min") == (coefficient == 1)
-                return self.conjunction(parts) if every else self.disjunction(parts)
-        return self._of_integer("ge0", value, "bool")
+        return super().at_least_zero(element)
 
     def is_positive(self, element: Element) -> Element:
         """Return whether a real is above 0."""
@@ -313,58 +263,10 @@ class Elements:
                 return self.boolean(constant == 0)
             scaled = self._scaled(element, self._leading(terms, constant))
             return self.table.make("zero", (scaled,), "bool", self.nodes[scaled].blind, [scaled])
-        value = self.polynomial(element)
-        if value == 0:
-            return self.true
-        if self.axes.is_at_least(value, 1) or self.axes.is_at_least(-value, 1):
-            return self.false
-        return self._of_integer("eq0", -value if terms_of(value)[0][1] < 0 else value, "bool")
+        return super().is_zero(element)
 
     def _scaled(self, element: Element, by: float) -> Element:
         return self.combination([(1 / by, element)]) if math.isfinite(by) else element
-
-    def negation(self, element: Element) -> Element:
-        """Return whether a boolean is false."""
-        node = self.nodes[element]
-        if node.kind == "bool":
-            return self.boolean(not node.arguments[0])
-        if node.kind == "not":
-            return cast("Element", node.arguments[0])
-        if node.kind == "ge0":
-            return self.at_least_zero(self.integer(-cast("Expression", node.arguments[0]) - 1))
-        if node.kind in ("and", "or"):
-            parts = [self.negation(part) for part in cast("tuple[Element, ...]", node.arguments)]
-            return self.disjunction(parts) if node.kind == "and" else self.conjunction(parts)
-        return self.table.make("not", (element,), "bool", node.blind, [element])
-
-    def conjunction(self, parts: Iterable[Element]) -> Element:
-        """Return whether all booleans are true."""
-        return self._junction("and", parts, self.true, self.false)
-
-    def disjunction(self, parts: Iterable[Element]) -> Element:
-        """Return whether any boolean is true."""
-        return self._junction("or", parts, self.false, self.true)
-
-    def _junction(self, kind: str, parts: Iterable[Element], neutral: Element, absorbing: Element) -> Element:
-        found = set[Element]()
-        for part in parts:
-            node = self.nodes[part]
-            found |= set(cast("tuple[Element, ...]", node.arguments)) if node.kind == kind else {part}
-        found.discard(neutral)
-        found -= {part for part in found if any(self._is_needless(kind, part, other) for other in found)}
-        if absorbing in found or any(self.negation(part) in found for part in found):
-            return absorbing
-        if len(found) < 2:
-            return found.pop() if found else neutral
-        kept = tuple(sorted(found))
-        return self.table.make(kind, kept, "bool", tuple(sorted([self.nodes[part].blind for part in kept])), kept)
-
-    def _is_needless(self, kind: str, part: Element, other: Element) -> bool:
-        """Whether a comparison follows from another one, under `and`, or implies it, under `or`."""
-        if part == other or self.nodes[part].kind != "ge0" or self.nodes[other].kind != "ge0":
-            return False
-        own, others = (cast("Expression", self.nodes[item].arguments[0]) for item in (part, other))
-        return self.axes.is_at_least(own - others if kind == "and" else others - own, 1)
 
     # Any type ---------------------------------------------------------------------------------------------------------
 
@@ -379,11 +281,11 @@ class Elements:
         return found
 
     def _where(self, condition: Element, a: Element, b: Element) -> Element:
-        if self._is_place(condition):
-            a, b = self._beside(a, condition, True), self._beside(b, condition, False)
-            first = self._place_in([a, b])
+        if self._places.is_place(condition):
+            a, b = self._places.beside(a, condition, True), self._places.beside(b, condition, False)
+            first = self._places.first_in([a, b])
             if first is not None and first < min(condition, self.negation(condition)):
-                sides = [[self._beside(part, first, side) for part in (a, b)] for side in (True, False)]
+                sides = [[self._places.beside(part, first, side) for part in (a, b)] for side in (True, False)]
                 return self.where(first, *[self.where(condition, *side) for side in sides])
         if self.dtype(a) != self.dtype(b):
             a, b = self.real(a), self.real(b)
@@ -413,45 +315,6 @@ class Elements:
         values = [substitute(cast("Expression", item.arguments[0]), {name: 0}) for item in (first, rest)]
         return bool(name) and self.axes.is_at_least(at, 0) and values[0] == values[1]
 
-    def _is_place(self, condition: Element) -> bool:
-        """Whether a condition divides an axis in two, like the parts of a concatenation."""
-        node = self.nodes[condition]
-        terms = terms_of(cast("Expression", node.arguments[0])) if node.kind == "ge0" else ()
-        indices = [monomial for monomial, _ in terms if any(atom.kind != "symbol" for atom, _ in monomial)]
-        return len(indices) == 1 and _is_index(indices[0])
-
-    def _place_in(self, parts: Iterable[Element]) -> Element | None:
-        """Return the first of the places that reals are divided at; None if they are not. What is computed from divided
-        reals is divided at the same places.
-        """
-        found: Element | None = None
-        for part in parts:
-            node = self.nodes[part]
-            if node.kind == "where" and node.dtype == "real":
-                condition = cast("Element", node.arguments[0])
-                if self._is_place(condition):
-                    place = min(condition, self.negation(condition))
-                    found = place if found is None else min(found, place)
-        return found
-
-    def _beside(self, part: Element, place: Element, holds: bool) -> Element:
-        """Return what a real is where a place condition holds, or does not."""
-        node = self.nodes[part]
-        if node.kind == "where" and node.dtype == "real":
-            condition, a, b = cast("tuple[Element, Element, Element]", node.arguments)
-            if self._is_place(condition):
-                decided = self._decided(condition, place, holds)
-                return part if decided is None else self._beside(a if decided else b, place, holds)
-        return part
-
-    def _decided(self, condition: Element, place: Element, holds: bool) -> bool | None:
-        """Whether a place condition holds where another one does, or does not; None if that does not decide it."""
-        value, other = (cast("Expression", self.nodes[item].arguments[0]) for item in (condition, place))
-        least = other if holds else -other - 1  # which is 0 or more
-        if self.axes.is_at_least(value - least, 0):
-            return True
-        return False if self.axes.is_at_least(-value - 1 - least, 0) else None
-
     def _is_turned(self, condition: Element, a: Element, b: Element) -> bool:
         """Whether the opposite of a condition is the one to write: a number goes last."""
         numbers = self.nodes[a].kind == "number", self.nodes[b].kind == "number"
@@ -464,9 +327,9 @@ class Elements:
 
     def apply(self, name: str, parts: Sequence[Element], dtype: Dtype, commutes: bool = False) -> Element:
         """Return an elementwise function that has no other form."""
-        place = self._place_in(parts)
+        place = self._places.first_in(parts)
         if place is not None:
-            sides = [[self._beside(part, place, side) for part in parts] for side in (True, False)]
+            sides = [[self._places.beside(part, place, side) for part in parts] for side in (True, False)]
             return self.where(place, *[self.apply(name, side, dtype, commutes) for side in sides])
         parts = sorted(parts) if commutes else parts
         blinds = [self.nodes[part].blind for part in parts]
@@ -494,8 +357,3 @@ class Elements:
         blind = (base, *[self.table.blind(value) for value in indices])
         arguments = cast("tuple[Any, ...]", (base, *indices))
         return self.table.make("load", arguments, self.dtype(base), blind, names=names)
-
-
-def _is_index(monomial: Any) -> bool:
-    """Whether a product is the index of an axis."""
-    return len(monomial) == 1 and monomial[0][1] == 1 and monomial[0][0].kind == "index" and "." in monomial[0][0].text
