@@ -86,8 +86,7 @@ class Expressions:
                 second[found] = pair
         joint = {found: pair for found, pair in second.items() if len(found.fields) > 1}
         third = [*_sums(sizes), *_with_numbers(joint), *_shifted(second), *_squares(values | second)]
-        for found, pair in third:
-            self._keep(found, pair, taken)
+        kept = {found: pair for found, pair in third if self._keep(found, pair, taken)}
         for found, pair in _of_three(sizes, second):
             self._keep(found, pair, taken)
         for found, pair in _joined(sizes, second):
@@ -98,6 +97,7 @@ class Expressions:
         for found, pair in [*_of_videos(second), *_of_patches(sizes)]:
             self._keep(found, pair, taken)
         quotients = {found: pair for found, pair in _quotients(sizes, second) if self._keep(found, pair, taken)}
+        quotients |= {found: pair for found, pair in kept.items() if re.search(r"\) // [0-9]$", found.text)}
         for found, pair in [*_reals(values | second | quotients, 0.5), *_logarithms(values | second)]:
             self._keep(found, pair, taken)
 
