@@ -15,6 +15,7 @@ from archspec.equivalence.bodies import apply
 from archspec.equivalence.calls.complex import Complex, call_complex, has_complex
 from archspec.equivalence.calls.table import CALLS
 from archspec.equivalence.calls.values import Untranslatable, listed
+from archspec.equivalence.in_place import without_changes
 from archspec.equivalence.places import Place, Places
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
@@ -57,20 +58,10 @@ def exported(
         with warnings.catch_warnings(), torch.no_grad(), recurrent.keeping():
             warnings.simplefilter("ignore")  # those of PyTorch about its own code
             program: Any = torch.export.export(module, (), arguments, dynamic_shapes=free, strict=False)
-            return program if not decomposed or _is_functional(program) else program.run_decompositions({})
+            return program if not decomposed or without_changes(program) else program.run_decompositions({})
     except Exception as error:
         message = str(error).strip().splitlines()
         raise Untranslatable(f"torch.export fails: {message[0] if message else type(error).__name__}") from error
-
-
-def _is_functional(program: Any) -> bool:
-    """Whether nothing in a program is changed in place or is a graph of its own, both of which decomposing removes."""
-    schemas = [
-        getattr(node.target, "_schema", None)
-        for node in program.graph.nodes
-        if node.op == "call_function" and node.target.__class__.__module__ != "builtins"
-    ]
-    return all(schema is not None and not schema.is_mutable for schema in schemas)
 
 
 class Capture:

@@ -12,7 +12,7 @@ from archspec.equivalence.capture import exported
 from archspec.ir import Type
 from archspec.lifting.modes import changed_mode, modes_of
 from archspec.lifting.program import Program, program_of
-from archspec.lifting.recording import Recording
+from archspec.lifting.recording import Recording, Unwritten
 from archspec.lifting.signatures import Signatures, signatures_of
 from archspec.lifting.subject import Subject
 from archspec.normal.arrays import Array, Arrays
@@ -79,8 +79,8 @@ def outputs_without(subject: Subject, names: Sequence[str], arrays: Arrays) -> l
     types, sizes = dimensions(subject.inputs, subject.other_inputs)
     kept = {name: type for name, type in types.items() if name not in names}
     program = exported(subject.module, kept, sizes)
-    recording = Recording(arrays, program, subject.module, _settled(program, kept, sizes))
-    return [value.array for value in recording.results()]
+    recording = Unwritten(arrays, program, subject.module, _settled(program, kept, sizes))
+    return [array for array in recording.outputs() if isinstance(array, Array)]
 
 
 def _recorded(subject: Subject, types: Mapping[str, Type], sizes: Mapping[str, int]) -> Recording:

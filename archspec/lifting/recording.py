@@ -197,3 +197,10 @@ class Recording(Capture):
 
     def _unmade(self, node: Any) -> Any:
         raise Untranslatable(f"it reads `{os.path.basename(str(node.target))}`")
+
+
+class Unwritten(Recording):
+    """The normal forms of the values of an exported program, without operations of the language that compute them."""
+
+    def _note(self, node: Any, found: Any) -> None:
+        pass
