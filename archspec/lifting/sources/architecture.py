@@ -94,6 +94,20 @@ def with_all_layers(architecture: Architecture, alternates: bool) -> Subject | N
     return None
 
 
+def with_more_heads(architecture: Architecture) -> Architecture | None:
+    """Return the architecture with twice as many heads in small modules, for classes some layers of which have twice as
+    many groups of them; None if it has as many groups as heads.
+    """
+    numbers = numbers_of(architecture.fields)
+    heads, groups = [
+        {value for name, value in numbers.items() if kind_of(name) == kind} for kind in ("heads", "groups")
+    ]
+    if groups <= heads:
+        return None
+    twice = [choices._replace(heads=tuple([2 * count for count in choices.heads])) for choices in architecture.choices]
+    return replace(architecture, choices=twice)
+
+
 def unrolled(architecture: Architecture) -> Architecture | None:
     """Return the architecture with all layers in small modules, and with lists of sizes as they are; None if there are
     too many layers.

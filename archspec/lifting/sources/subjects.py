@@ -13,6 +13,7 @@ from archspec.lifting.sources.architecture import (
     uncropped,
     unrolled,
     with_all_layers,
+    with_more_heads,
 )
 from archspec.lifting.sources.collections import COLLECTIONS, subject_of_collection
 from archspec.lifting.sources.configuration import architecture_of, is_configuration
@@ -63,9 +64,9 @@ def source_of_architecture(architecture: Architecture) -> Source:
     """Return small modules of an architecture, or else shallow ones. Raises ArchError if none can be built and run."""
 
     def others(is_unlike: bool) -> Sequence[Callable[[], Source]]:
-        small = unrolled(architecture) if is_unlike else uncropped(architecture)
+        small = [with_more_heads(architecture), unrolled(architecture)] if is_unlike else [uncropped(architecture)]
         of_its_sizes = shallow(architecture)
-        found = [small, of_its_sizes, unrolled(of_its_sizes)]
+        found = [*small, of_its_sizes, unrolled(of_its_sizes)]
         return [partial(_source, other) for other in found if other is not None]
 
     try:
