@@ -145,3 +145,22 @@ def test_ties_are_where_both_tensors_are_and_no_address_begins_with_an_index() -
     assert " i:" not in text
     assert "blocks[i]: Sequential for i in 1..4" in text
     assert archspec.equivalent(archspec.loads(text), module).verdict in EQUAL
+
+
+class Offset(nn.Module):
+    """Tokens of several kinds in one table: the first kind at its beginning, the others after it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("starts", nn.functional.pad(7 + 5 * torch.arange(4), (1, 0)), persistent=False)
+        self.table = nn.Embedding(27, 8)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        return self.table(ids + self.starts).sum(-2)
+
+
+def test_integers_that_grow_after_the_first_one() -> None:
+    module = Offset().eval()
+    text = archspec.lift(module, (torch.zeros(2, 3, 5, dtype=torch.long),))
+    assert "arange(4) * 5 + 7" in text
+    assert archspec.equivalent(archspec.loads(text), module).verdict in EQUAL

@@ -55,6 +55,7 @@ def _formula(builder: Builder, value: Any, parameters: Sequence[Parameters] = ()
         found = (
             _relative_positions(builder, flat, tuple(value.shape))
             or _affine(builder, value)
+            or _led(builder, value)
             or _grid(builder, value)
             or _distances(builder, value)
         )
@@ -132,6 +133,12 @@ def _affine(builder: Builder, value: Any) -> Value | None:
     if found is None or not value.equal(exact.expand(value.shape)):
         return None
     return builder.spread(builder.op("add", found, first) if first else found, tuple(value.shape))
+
+
+def _led(builder: Builder, value: Any) -> Value | None:
+    """Return integers that grow by one number after the first one."""
+    rest = _affine(builder, value[1:]) if value.dim() == 1 and len(value) > 3 else None
+    return rest and builder.op("concat", builder.op("full", shape=(1,), value=int(value[0])), rest, axis=0)
 
 
 def _grid(builder: Builder, value: Any) -> Value | None:
