@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -32,6 +32,12 @@ _TOKENS = ("input_ids", "decoder_input_ids")
 _OPTIONAL = ("attention_mask", "token_type_ids", "bbox")
 _CONTENTS = ("pixel_values", "pixel_values_videos", "input_features", "input_values")
 _STEPS = ("states", "actions", "rewards", "returns_to_go", "timesteps")
+_IDS, _MASK = "_input_ids", "_attention_mask"
+"""How the arguments of further parts end, such as `qformer_input_ids`."""
+
+_IMAGES = ("_pixel_values", "_masks")
+"""How those of further images and of masks over images end."""
+
 _MOST_SHAPES = 3
 """Tokens have so many shapes in one class or another: first they are tried as one sequence for each item."""
 
@@ -53,7 +59,8 @@ def examples(module: nn.Module, sizes: Sizes) -> Iterator[dict[str, torch.Tensor
     import torch
 
     config: Any = getattr(module, "config", None)
-    names = list(inspect.signature(module.forward).parameters)
+    arguments = inspect.signature(module.forward).parameters
+    names = list(arguments)
     generator = torch.Generator().manual_seed(sizes.batch)
     if takes_one_image(module):
         yield patches(module, sizes.length, generator)
@@ -61,50 +68,55 @@ def examples(module: nn.Module, sizes: Sizes) -> Iterator[dict[str, torch.Tensor
     tokens = [name for name in _TOKENS if name in names]
     optional = [name for name in _OPTIONAL if name in names and tokens]
     contents = [name for name in _CONTENTS if name in names]
+    required = _required(arguments)
     choices = [(*tokens, *optional, *contents), (*tokens, *optional), (*tokens, "attention_mask"), (*contents, *tokens),
                (*contents, "attention_mask"), tuple(contents), *[(name,) for name in (*contents, *tokens)],
                (*_STEPS, "attention_mask")]  # fmt: skip
     for shape, chosen in product(range(_MOST_SHAPES), dict.fromkeys(choices)):
-        given = [name for name in names if name in chosen]
+        given = [name for name in names if name in chosen or name in required]
         shapes = {name: _shapes(name, config, sizes) for name in given}
-        varied = [len(shapes[name]) for name in given if name in _CONTENTS]
-        others = [len(shapes[name]) for name in given if name not in _CONTENTS]
-        if given in ([], ["attention_mask"]) or (shape and max(others, default=1) <= shape):
+        varied = [len(shapes[name]) for name in given if _is_content(name)]
+        others = [len(shapes[name]) for name in given if not _is_content(name)]
+        if not {*given} - {"attention_mask"} or (shape and max(others, default=1) <= shape):
             continue
         for turn in range(max(varied, default=1)):
-            places = {name: turn if name in _CONTENTS else shape for name in given}
+            places = {name: turn if _is_content(name) else shape for name in given}
             yield {
                 name: _drawn(name, shapes[name][min(place, len(shapes[name]) - 1)], config, generator)
                 for name, place in places.items()
             }
 
 
+def _required(arguments: Mapping[str, inspect.Parameter]) -> list[str]:
+    """Return the arguments of further parts, such as `qformer_input_ids`, that have to be given, and their masks."""
+    known = (*_TOKENS, *_CONTENTS)
+    found = [
+        name
+        for name, argument in arguments.items()
+        if argument.default is argument.empty and name not in known and name.endswith((_IDS, *_IMAGES))
+    ]
+    masks = [name.removesuffix(_IDS) + _MASK for name in found if name.endswith(_IDS)]
+    return [*found, *[name for name in masks if name in arguments]]
+
+
+def _is_content(name: str) -> bool:
+    return name in _CONTENTS or name.endswith(_IMAGES)
+
+
 def _shapes(name: str, config: Any, sizes: Sizes) -> list[tuple[int, ...]]:
     """Return the shapes that an argument of this name has, in one class or another."""
     match name:
-        case "decoder_input_ids":
+        case _ if name.endswith((_IDS, _MASK)):
             return [(sizes.batch, sizes.target)]
         case "bbox":
             return [(sizes.batch, sizes.length, 4)]
         case "states" | "actions" | "rewards" | "returns_to_go":
             size = _field(config, "state_dim") if name == "states" else _field(config, "act_dim")
             return [(sizes.batch, sizes.length, size if name in ("states", "actions") else 1)]
-        case "pixel_values" | "pixel_values_videos":
-            image = _field(config, "image_size", "img_size", "input_size") or 64
-            height, width = listed(image) * (1 if isinstance(image, list | tuple) else 2)
-            channels = _field(config, "num_channels", "in_channels", "in_chans", "num_input_channels") or 3
-            channels = channels if isinstance(channels, int) else 3
-            frames = _field(config, "num_frames", "frames_per_clip") or 4
-            still, moving = (sizes.batch, channels, height, width), (sizes.batch, frames, channels, height, width)
-            return [moving, still] if name.endswith("videos") or _field(config, "num_frames") else [still, moving]
         case "input_features" | "input_values":
-            mel = _field(config, *_BINS) or 80
-            frames = _field(config, "max_length", "max_source_positions") or sizes.frames
-            frames = 2 * frames if _field(config, "max_source_positions") else frames
-            options = [(sizes.batch, mel, frames), (sizes.batch, frames, mel), (sizes.batch, sizes.frames, mel)]
-            counts = sizes.samples, _BLOCK * sizes.batch
-            waves = [shape for count in counts for shape in ((sizes.batch, count), (sizes.batch, 1, count))]
-            return options + waves if name == "input_features" else waves + options
+            return _shapes_of_sound(name, config, sizes)
+        case _ if _is_content(name):
+            return _shapes_of_images(name, config, sizes)
         case _ if isinstance(streams := _field(config, "num_codebooks"), int):
             streamed = [(sizes.batch, streams, sizes.length), (sizes.batch, sizes.length, streams + 1)]
             return [(sizes.batch, sizes.length), *streamed]
@@ -112,19 +124,45 @@ def _shapes(name: str, config: Any, sizes: Sizes) -> list[tuple[int, ...]]:
             return [(sizes.batch, sizes.length), (sizes.batch, sizes.target, sizes.length)]
 
 
+def _shapes_of_images(name: str, config: Any, sizes: Sizes) -> list[tuple[int, ...]]:
+    image = _field(config, "image_size", "img_size", "input_size") or 64
+    height, width = listed(image) * (1 if isinstance(image, list | tuple) else 2)
+    channels = _field(config, "num_channels", "in_channels", "in_chans", "num_input_channels") or 3
+    channels = channels if isinstance(channels, int) else 3
+    frames = _field(config, "num_frames", "frames_per_clip") or 4
+    still, moving = (sizes.batch, channels, height, width), (sizes.batch, frames, channels, height, width)
+    of_two = [(sizes.batch, channels, width, width)] if height == 2 * width else []
+    return [moving, still] if name.endswith("videos") or _field(config, "num_frames") else [still, moving, *of_two]
+
+
+def _shapes_of_sound(name: str, config: Any, sizes: Sizes) -> list[tuple[int, ...]]:
+    mel = _field(config, *_BINS) or 80
+    frames = _field(config, "max_length", "max_source_positions") or sizes.frames
+    frames = 2 * frames if _field(config, "max_source_positions") else frames
+    options: list[tuple[int, ...]] = [(sizes.batch, mel, frames), (sizes.batch, frames, mel)]
+    options.append((sizes.batch, sizes.frames, mel))
+    square = _field(config, "spec_size")
+    if isinstance(square, int):  # an image that is as high as wide, of several pieces of the sound
+        options.append((sizes.batch, 1, square * (square // mel), mel))
+    counts = sizes.samples, _BLOCK * sizes.batch
+    waves = [shape for count in counts for shape in ((sizes.batch, count), (sizes.batch, 1, count))]
+    return options + waves if name == "input_features" else waves + options
+
+
 def _drawn(name: str, shape: tuple[int, ...], config: Any, generator: torch.Generator) -> torch.Tensor:
     import torch
 
-    if name in (*_CONTENTS, *_STEPS) and name != "timesteps":
+    if _is_content(name) or (name in _STEPS and name != "timesteps"):
         return torch.randn(shape, generator=generator)
-    if name == "attention_mask":
+    if name.endswith("attention_mask"):
         mask = torch.ones(shape, dtype=torch.long)
         mask[-1, ..., -shape[-1] // 3 :] = 0
         return mask
     if name == "token_type_ids":
         most = min(_field(config, "type_vocab_size") or 2, 2)
     else:
-        most = _field(config, "max_ep_len" if name == "timesteps" else "vocab_size") or 32
+        part = getattr(config, name.removesuffix(_IDS) + "_config", config)
+        most = _field(part, "max_ep_len" if name == "timesteps" else "vocab_size") or 32
     return torch.randint(0, most, shape, generator=generator)
 
 

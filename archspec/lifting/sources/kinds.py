@@ -27,7 +27,10 @@ _KINDS: tuple[tuple[str, str], ...] = (
     ("chosen", r"experts_per_tok(en)?$|^moe_(topk|k)$|^top_k$"),
     ("expert_groups", r"^n_group$"),
     ("chosen_groups", r"^topk_group$"),
-    ("kept", r"image|patch|kernel|window|crop|chunk|bucket|stride|time|sampl|bins|block_size|pool_size|batch|mel|freq"),
+    (
+        "kept",
+        r"image|spec_size|patch|kernel|window|crop|chunk|bucket|stride|time|sampl|bins|block_size|pool_size|batch|mel|freq",
+    ),
     (
         "hidden",
         r"(hidden_size|hidden_dim|d_model|n_embd|embed_dim|^dim|embedding_size|embedding_dim|width|projection_dim)s?$",
