@@ -7,6 +7,7 @@ forms have equal values in the reference.
 import math
 import random
 import re
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,10 @@ import reference
 from small import load
 
 from archspec import ArchError
-from archspec.algebra import index
+from archspec.algebra import index, substitute, symbol
 from archspec.ir import Body, leaves
 from archspec.model import internals
-from archspec.normal.arrays import Arrays
+from archspec.normal.arrays import Array, Arrays
 from archspec.normal.table import index_name
 from archspec.ops import OPS
 
@@ -264,6 +265,39 @@ def test_what_a_place_excludes_is_left_out() -> None:
     assert e.where(first, e.where(second, x, y), e.where(second, x, z)) == whole
     assert e.where(second, x, e.where(first, y, z)) == whole
     assert e.where(second, e.where(first, x, z), e.where(first, y, z)) == whole
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_integers_are_divided_exactly(seed: int) -> None:
+    generator = random.Random(seed)
+    axes = Arrays().axes
+    extents = generator.choices([1, 2, 3, 4, 6, 8], k=3)
+    indices = [axes.index(f"x{turn}", extent) for turn, extent in enumerate(extents)]
+    factors = generator.choices([1, 2, 3, 4, 6, 8, 12, -2, -4], k=3)
+    value = sum([by * index for by, index in zip(factors, indices, strict=True)], generator.choice([0, 1, 3, -5]))
+    by = generator.choice([2, 3, 4, 6, 8, 12, 24])
+    found = axes.divide(value, by)
+    for places in product(*map(range, extents)):
+        at = {index_name(index): place for index, place in zip(indices, places, strict=True)}
+        exact = divmod(int(substitute(value, at)), by)
+        assert tuple([int(substitute(part, at)) for part in found]) == exact
+
+
+def test_an_axis_of_several_flattened_ones_is_divided() -> None:
+    """A product of matrices is the same whether leading axes are flattened, in any order, or not."""
+    arrays = Arrays()
+    batch = symbol("batch")
+    x = arrays.stored("input", "x", (3, batch, 2, 4, 5), "real")
+    turned = arrays.view(x, (batch, 2, 3, 4, 5), lambda i: [i[2], i[0], i[1], i[3], i[4]])
+
+    def total(value: Array) -> Array:
+        over = arrays.axes.index("s0", 5)
+        at = arrays.own(value.shape[:-1])
+        return arrays.array(value.shape[:-1], arrays.total(arrays.at(value, [*at, over]), [(over, 5)]))
+
+    whole = total(turned)
+    assert arrays.reshape(total(arrays.reshape(turned, (24 * batch, 5))), whole.shape) == whole
+    assert arrays.reshape(total(arrays.reshape(turned, (2 * batch, 12, 5))), whole.shape) == whole
 
 
 @pytest.mark.parametrize("seed", range(12))

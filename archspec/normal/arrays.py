@@ -98,8 +98,10 @@ class Arrays:
         self, kind: str, body: Element, reduced: Iterable[Expression], kept: Expression | None = None
     ) -> Element:
         """Return the reduction of an element over indices; with `kept`, its element at that index in their place."""
-        body, parts = self._divided(body, reduced)
-        return self.replace(self._reduction(kind, body, reduced, kept), parts)
+        divided, parts = self._divided(body, reduced)
+        if parts:
+            return self.replace(self.reduction(kind, divided, reduced, kept), parts)
+        return self._reduction(kind, body, reduced, kept)
 
     def _reduction(
         self, kind: str, body: Element, reduced: Iterable[Expression], kept: Expression | None = None
@@ -139,8 +141,8 @@ class Arrays:
 
     def total(self, body: Element, over: Sequence[tuple[Expression, Dim]]) -> Element:
         """Return the sum of an element over indices with these extents. Factors without the indices are outside."""
-        body, parts = self._divided(body, [at for at, _ in over])
-        return self.replace(self._total(body, over), parts)
+        divided, parts = self._divided(body, [at for at, _ in over])
+        return self.replace(self.total(divided, over), parts) if parts else self._total(body, over)
 
     def _total(self, body: Element, over: Sequence[tuple[Expression, Dim]]) -> Element:
         elements = self.elements

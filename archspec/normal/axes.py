@@ -6,7 +6,8 @@ names. No dimension of a spec has a name that begins with `#`.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from math import gcd
+from typing import TypeAlias, cast
 
 from archspec.algebra import Atom, Dim, Expression, at_least
 from archspec.algebra.polynomial import expression, terms_of
@@ -75,17 +76,19 @@ class Axes:
 
     def divide(self, value: Expression, by: Dim) -> tuple[Expression, Expression]:
         """Return the quotient, rounded down, and the remainder of an integer and a size."""
-        whole: Expression = 0
-        rest: Expression = 0
-        for term in terms_of(value):
-            part = expression((term,))
-            if part % by == 0:
-                whole = whole + part // by
-            else:
-                rest = rest + part
-        if self.is_at_least(rest, 0) and self.is_at_least(by - 1 - rest, 0):
+        whole, rest = _parted(value, by)
+        if self._is_within(rest, by):
             return whole, rest
+        for step in _steps(rest, by):
+            above, below = _parted(rest, step)
+            if self._is_within(below, step):
+                quotient, remainder = self.divide(above, cast("int", by) // step)
+                return whole + quotient, remainder * step + below
         return whole + rest // by, rest % by
+
+    def _is_within(self, value: Expression, size: Dim) -> bool:
+        """Whether an integer is an index of an axis of this size."""
+        return self.is_at_least(value, 0) and self.is_at_least(size - 1 - value, 0)
 
     def settled(self, value: Expression) -> Expression:
         """Return an integer whose quotients and remainders are decided as far as the extents of axes decide them."""
@@ -103,6 +106,28 @@ class Axes:
                 part = part * factor**power
             found = found + part
         return found
+
+
+def _steps(value: Expression, by: Dim) -> list[int]:
+    """Return the numbers that divide both a size and a coefficient of an integer, the largest first."""
+    if not isinstance(by, int):
+        return []
+    coefficients = [coefficient for monomial, coefficient in terms_of(value) if monomial]
+    common = {gcd(coefficient, by) for coefficient in coefficients if isinstance(coefficient, int)}
+    return sorted(common - {1, by}, reverse=True)
+
+
+def _parted(value: Expression, by: Dim) -> tuple[Expression, Expression]:
+    """Return the terms of an integer that are multiples of a size, divided by it, and the sum of the others."""
+    above: Expression = 0
+    below: Expression = 0
+    for term in terms_of(value):
+        part = expression((term,))
+        if part % by == 0:
+            above = above + part // by
+        else:
+            below = below + part
+    return above, below
 
 
 def joined(value: Expression) -> Expression:

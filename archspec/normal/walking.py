@@ -61,12 +61,16 @@ def names_in_order(table: Table, element: Element) -> list[str]:
 
 
 def divisors(table: Table, element: Element) -> dict[str, Dim]:
-    """Return the indices in an element that occur only as quotient and remainder by one size, with that size."""
+    """Return the indices in an element that occur only as quotients and remainders, with the size by which they are
+    divided: of several sizes the one that divides the others.
+    """
     found: dict[str, Dim | None] = {}
     seen: set[Element] = set()
 
     def see(name: str, by: Dim | None) -> None:
-        found[name] = by if found.get(name, by) == by else None
+        before = found.get(name, by)
+        sizes = [] if before is None or by is None else [by, before]
+        found[name] = next((size for size in sizes if all(other % size == 0 for other in sizes)), None)
 
     def visit(value: Expression) -> None:
         for monomial, _ in terms_of(value):
