@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from archspec.algebra import Dim, Expression, Polynomial, at_least, dim_max, dim_min, substitute, symbols
+from archspec.algebra import Dim, Expression, Polynomial, at_least, dim_max, dim_min, product, substitute, symbols
 from archspec.equivalence import recurrent
 from archspec.equivalence.bodies import apply
 from archspec.equivalence.calls.complex import Complex, call_complex, has_complex
@@ -17,6 +17,7 @@ from archspec.equivalence.calls.table import CALLS
 from archspec.equivalence.calls.values import Untranslatable, listed
 from archspec.equivalence.in_place import without_changes
 from archspec.equivalence.places import Place, Places
+from archspec.equivalence.selection import with_all_rows
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.table import index_of
@@ -84,9 +85,12 @@ class Capture:
         self._inputs = inputs
         self.least: dict[str, int] = {}
         self.most: dict[str, int] = {}
+        masks = with_all_rows(program)
         for node in self.program.graph.nodes:
             if node.op == "placeholder" and node.name in inputs:
                 self._bind(node)
+        for name, mask in masks.items():
+            self._symbols[name] = product([self.size(size) for size in mask.meta["val"].shape])
         for guard in _guards(self.program):
             self._check_guard(guard)
 
@@ -197,7 +201,7 @@ class Capture:
         if value is None or name.startswith(("_assert", "sym_constrain", "assert_")):
             return None
         if not _is_tensor(value) and not isinstance(value, list | tuple):
-            return self.size(value)
+            return None if type(value).__name__ == "SymBool" else self.size(value)  # only assertions take these
         handler = CALLS.get(name)
         types = [self._type(item) for item in listed(value)]
         arguments = [self._value(item) for item in node.args]

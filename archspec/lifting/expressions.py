@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple, TypeAlias
 
@@ -34,18 +34,20 @@ class Expressions:
         self._known: dict[Pair, Found] = {}
         self._rounded: dict[Pair, Found] = {}
         """Expressions of reals by their values in float32, in which modules keep constants."""
+        self._of_parts: dict[str, dict[Pair, Found]] = {}
         if all(pair[1] is not None for pair in self.fields.values()):
             for part in parts:  # a size of a part seldom depends on fields of another one
-                self._index([name for name in self.fields if name.startswith(part)])
-            self._index([*self.fields])
+                self._of_parts[part] = {}
+                self._index([name for name in self.fields if name.startswith(part)], self._of_parts[part])
+            self._index([*self.fields], {})
 
     def add(self, name: str, pair: Pair) -> None:
         """Add a field."""
         self.fields[name] = pair
         self._known[_key(pair)] = Found(name, (name,))
 
-    def find(self, pair: Pair, hint: str = "") -> Found | None:
-        """Return the simplest expression with these values."""
+    def find(self, pair: Pair, hint: str = "", part: str = "", used: Collection[str] = ()) -> Found | None:
+        """Return the simplest expression with these values: preferably of fields of a part, or of those in use."""
         a, b = pair
         is_still = b is None or a == b
         if hint == "number" and (b is None or (is_still and isinstance(a, int))):  # equal by accident, perhaps
@@ -58,15 +60,19 @@ class Expressions:
         if named:
             words = set(hint.split("_"))
             alike = {name: len(words & set(name.split("_"))) for name in named}
-            best = max(named, key=lambda name: (alike[name], -named.index(name)))
+            best = max(named, key=lambda name: (name.startswith(part), alike[name], name in used, -named.index(name)))
             if not is_still or len(named) == 1 or [*alike.values()].count(alike[best]) == 1:
                 return Found(best, (best,))
         if b is None or _close(a, b):
             return None
-        return self._known.get(_key(pair)) or self._rounded.get((a, b))
+        key = _key(pair)
+        return self._of_parts.get(part, {}).get(key) or self._known.get(key) or self._rounded.get((a, b))
 
-    def _index(self, names: Sequence[str]) -> None:
-        """Compute expressions, the simpler ones first; an expression is only kept if no simpler one has its values."""
+    def _index(self, names: Sequence[str], own: dict[Pair, Found]) -> None:
+        """Compute expressions, the simpler ones first; an expression is only kept if no simpler one has its values.
+
+        `own` takes all of them, also those that have the values of expressions of fields of another part.
+        """
         pairs = {name: self.fields[name] for name in names}
         whole = {
             name: pair
@@ -82,31 +88,32 @@ class Expressions:
         for found, pair in _of_two(sizes):
             of_two["*" in found.text and _is_unlikely(found.fields)].append((found, pair))
         for found, pair in [*of_two[0], *_with_numbers(values)]:
-            if self._keep(found, pair, taken):
+            if self._keep(found, pair, taken, own):
                 second[found] = pair
         joint = {found: pair for found, pair in second.items() if len(found.fields) > 1}
         third = [*_sums(sizes), *_with_numbers(joint), *_shifted(second), *_squares(values | second)]
-        kept = {found: pair for found, pair in third if self._keep(found, pair, taken)}
+        kept = {found: pair for found, pair in third if self._keep(found, pair, taken, own)}
         for found, pair in _of_three(sizes, second):
-            self._keep(found, pair, taken)
+            self._keep(found, pair, taken, own)
         for found, pair in _joined(sizes, second):
-            self._keep(found, pair, taken)
+            self._keep(found, pair, taken, own)
         spans = [item for item in _sums(sizes) if all("position" in name for name in item[0].fields)]
         for found, pair in [*_sums_of_three(sizes), *of_two[1], *_shifted(dict(spans))]:
-            self._keep(found, pair, taken)
+            self._keep(found, pair, taken, own)
         for found, pair in [*_of_videos(second), *_of_patches(sizes)]:
-            self._keep(found, pair, taken)
-        quotients = {found: pair for found, pair in _quotients(sizes, second) if self._keep(found, pair, taken)}
+            self._keep(found, pair, taken, own)
+        quotients = {found: pair for found, pair in _quotients(sizes, second) if self._keep(found, pair, taken, own)}
         quotients |= {found: pair for found, pair in kept.items() if re.search(r"\) // [0-9]$", found.text)}
         for found, pair in [*_reals(values | second | quotients, 0.5), *_logarithms(values | second)]:
-            self._keep(found, pair, taken)
+            self._keep(found, pair, taken, own)
 
-    def _keep(self, found: Found, pair: tuple[float, float], taken: set[Pair]) -> bool:
+    def _keep(self, found: Found, pair: tuple[float, float], taken: set[Pair], kept: dict[Pair, Found]) -> bool:
         """Whether an expression has other values than simpler ones, which are `taken`."""
         key = _key(pair)
         if key in taken:
             return False
         taken.add(key)
+        kept[key] = found
         if key not in self._known and not any(_same(own, pair) for own in self.fields.values()):
             self._known[key] = found
             if isinstance(pair[0], float):

@@ -62,6 +62,7 @@ class Sizes:
             if _is_number(value) and (self.other is None or _is_number(second)):
                 fields[name] = (value, second if self.other is not None else None)  # pyright: ignore
         self.expressions = Expressions(fields, parts)
+        self._parts = _only_parts(fields, parts)
         self.order = list(numbers)
         self.created: list[str] = []
         kinds = [definition.template.kind for definition in program.definitions]
@@ -76,17 +77,19 @@ class Sizes:
         definition, head = self.program.definitions[number], self.heads[number]
         other = self.other.definitions[number] if self.other is not None else None
         taken = Names([*self.expressions.fields, *_values(definition)])
-        fields: dict[str, None] = {}
+        inherited = [name for use in definition.template.uses for name in self.heads[use].fields]
+        fields: dict[str, None] = dict.fromkeys(inherited)
+        part = self._part(definition, other)
 
         def text(hint: str, column: Sequence[Any], second: Sequence[Any] | None) -> str:
-            return self._text(number, taken, fields, hint, tuple(column), None if second is None else tuple(second))
+            pair = tuple(column), None if second is None else tuple(second)
+            return self._text(number, taken, fields, hint, *pair, part)
 
         for gap, hint in enumerate(definition.template.hints):
             second = None if other is None else [row[gap] for row in other.rows]
             head.gaps.append(text(hint, [row[gap] for row in definition.rows], second))
         for use, used in enumerate(definition.template.uses):
             inner = self.heads[used]
-            fields |= dict.fromkeys(inner.fields)
             given: list[str] = []
             for name, column in inner.own.items():
                 second = None if other is None else _passed(other, use, self._seconds[used][name])
@@ -96,6 +99,14 @@ class Sizes:
             head.uses.append(f"{inner.name}({', '.join(listed)})" if listed else inner.name)
         head.fields = sorted(fields, key=lambda name: self.order.index(name) if name in self.order else len(self.order))
 
+    def _part(self, definition: Definition, other: Definition | None) -> str:
+        """Return the part of the configuration that a definition is for: the only one that has some of its sizes."""
+        if other is None:
+            return ""
+        pairs = {pair for rows in zip(definition.rows, other.rows, strict=False) for pair in zip(*rows, strict=True)}
+        found = {self._parts[pair] for pair in pairs if pair in self._parts}
+        return found.pop() if len(found) == 1 else ""
+
     def _text(
         self,
         number: int,
@@ -104,6 +115,7 @@ class Sizes:
         hint: str,
         column: tuple[Any, ...],
         other: tuple[Any, ...] | None,
+        part: str,
     ) -> str:
         """Return what to write for a number that has a value in each instance."""
         head = self.heads[number]
@@ -123,7 +135,7 @@ class Sizes:
         if isinstance(column[0], bool):
             return literal(column[0])
         pair = column[0], None if other is None else other[0]
-        found = self.expressions.find(pair, hint)
+        found = self.expressions.find(pair, hint, part, fields)
         if found is None and pair[1] is not None and pair[0] != pair[1]:
             found = self._created(pair, hint)
         if found is None:
@@ -207,6 +219,15 @@ def _values(definition: Definition) -> list[str]:
     """Return the names of the inputs and values of a definition."""
     template = definition.template
     return [*[name for name, _, _ in template.inputs], *[name for item in template.statements for name in item.names]]
+
+
+def _only_parts(fields: Mapping[str, Pair], parts: Sequence[str]) -> dict[Pair, str]:
+    """Return the part of the configuration that has two values, for those that no other part has, and that differ."""
+    found: dict[Pair, set[str]] = {}
+    for name, pair in fields.items():
+        inside = [part for part in parts if name.startswith(part)]
+        found.setdefault(pair, set()).add(max(inside, key=len, default=""))
+    return {pair: min(names) for pair, names in found.items() if len(names) == 1 and pair[0] != pair[1]}
 
 
 def _check_alike(program: Program, other: Program) -> None:

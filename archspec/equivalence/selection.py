@@ -1,0 +1,164 @@
+"""Rows that a mask selects, in exported programs: `x[mask]`, what is computed of each row, and its way back.
+
+How many rows that are depends on the data, so the language has no size for it. A program that only applies something to
+each row by itself, and puts the rows back where they come from, computes the same if it takes all rows, and puts back
+those for which the mask is true.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Hashable
+from typing import Any
+
+from archspec.equivalence.calls.values import Untranslatable, listed
+
+_UNCHANGED = ("_to_copy", "clone", "alias", "detach", "dropout", "contiguous")
+_OF_VECTORS = ("linear", "layer_norm", "rms_norm", "matmul")
+_ALONG_AXES = (
+    "sum", "mean", "amax", "softmax", "_softmax", "unsqueeze", "squeeze", "cat", "split", "split_with_sizes", "chunk",
+    "slice", "select", "transpose",
+)  # fmt: skip
+_AXES = ("dim", "dim0", "dim1")
+
+Rows = dict[Any, Hashable]
+"""Nodes whose first axis are the rows that a mask selects, and the mask."""
+
+
+def with_all_rows(program: Any) -> dict[str, Any]:
+    """Have a program take all rows where it selects some by a mask. Return the masks by the symbols of their numbers.
+
+    Raises Untranslatable if it does anything else with them than with each row by itself.
+    """
+    import torch
+
+    masks: dict[str, Any] = {}
+    rows: Rows = {}
+    for node in list(program.graph.nodes):
+        mask = _selecting(node)
+        if mask is not None and not any(item in rows for item in node.all_input_nodes):
+            masks[str(_sizes(node)[0])] = mask
+            rows[node] = _form(mask)
+            node.target, node.args = torch.ops.aten.reshape.default, (node.args[0], [])
+            continue
+        given = [item for item in node.all_input_nodes if item in rows]
+        if given and _is_put_back(node, rows):
+            _choose(program.graph, node)
+        elif given and _is_rowwise(node, rows) and len({rows[item] for item in given}) == 1:
+            rows[node] = rows[given[0]]
+        elif masks and _depends_on_others(node, given, {*masks}):
+            raise Untranslatable("it selects rows by a mask, and computes something of several rows")
+    return masks
+
+
+def _name(node: Any) -> str:
+    schema = getattr(node.target, "_schema", None)
+    return schema.name.partition("::")[2] if schema is not None else ""
+
+
+def _sizes(node: Any) -> tuple[Any, ...]:
+    """Return the sizes of a tensor, as numbers and expressions of PyTorch."""
+    return tuple([size if isinstance(size, int) else size.node.expr for size in node.meta["val"].shape])
+
+
+def _selecting(node: Any) -> Any:
+    """Return the mask of leading axes by which a node selects rows; None for any other node."""
+    import torch
+
+    if node.op != "call_function" or _name(node) != "index" or len(node.args[1]) != 1:
+        return None
+    (mask,) = node.args[1]
+    is_mask = mask is not None and mask.meta["val"].dtype == torch.bool
+    return mask if is_mask and getattr(_sizes(node)[0], "is_Symbol", False) else None
+
+
+def _form(mask: Any) -> Hashable:
+    """Return what a mask is, without axes at its end along which it does not change: equal ones select the same."""
+    name, source = _name(mask), mask.args[0] if mask.args else None
+    if name == "unsqueeze" and mask.args[1] in (-1, len(_sizes(source))):
+        return _form(source)
+    if name in _UNCHANGED and source.meta["val"].dtype == mask.meta["val"].dtype:
+        return _form(source)
+    return ("not", _form(source)) if name in ("bitwise_not", "logical_not") else mask
+
+
+def _is_put_back(node: Any, rows: Rows) -> bool:
+    """Whether a node puts rows where a mask selects them, and has what is computed of the same ones."""
+    if _name(node) not in ("index_put", "masked_scatter") or len(node.args) != 3:
+        return False
+    x, mask, value = node.args
+    masks = listed(mask)
+    if len(masks) != 1 or masks[0] is None or x in rows or rows.get(value) != _form(masks[0]):
+        return False
+    width = len(_sizes(value)) - 1
+    return _sizes(value)[1:] == _sizes(x)[len(_sizes(x)) - width :]
+
+
+def _choose(graph: Any, node: Any) -> None:
+    """Take the rows where the mask is true, and the others elsewhere."""
+    import torch
+
+    x, mask, value = node.args
+    (mask,) = listed(mask)
+
+    def made(target: Any, args: tuple[Any, ...], found: Any) -> Any:
+        new = graph.call_function(target, args)
+        new.meta = {**node.meta, "val": found}
+        return new
+
+    with graph.inserting_before(node):
+        while len(_sizes(mask)) < len(_sizes(x)):
+            mask = made(torch.ops.aten.unsqueeze.default, (mask, -1), mask.meta["val"].unsqueeze(-1))
+        value = made(torch.ops.aten.reshape.default, (value, []), x.meta["val"])
+        chosen = made(torch.ops.aten.where.self, (mask, value, x), node.meta["val"])
+    node.replace_all_uses_with(chosen)
+    graph.erase_node(node)
+
+
+def _is_rowwise(node: Any, rows: Rows) -> bool:
+    """Whether a node computes each row of its results of the same row of its arguments, and of nothing else."""
+    import torch
+
+    if node.op != "call_function":
+        return False
+    if node.target is operator.getitem:
+        return True
+    name, first = _name(node), listed(node.args[0])[0]
+    if name in ("view", "reshape"):
+        return _sizes(node)[:1] == _sizes(first)[:1]
+    if not all(hasattr(item.meta.get("val"), "shape") for item in node.all_input_nodes):
+        return False  # a number, which may be that of the rows
+    rank = len(_sizes(first))
+    if torch.Tag.pointwise in getattr(node.target, "tags", ()):
+        rank = len(_sizes(node))
+        return all(
+            len(_sizes(item)) == rank if item in rows else len(_sizes(item)) < rank or _sizes(item)[0] == 1
+            for item in node.all_input_nodes
+        )
+    if name in _OF_VECTORS:
+        others = [item for item in node.all_input_nodes if item is not first]
+        count = len(node.args[1]) if name.endswith("norm") else 1
+        return first in rows and count < rank and all(item not in rows and len(_sizes(item)) < 3 for item in others)
+    return name in _UNCHANGED or (name in _ALONG_AXES and all(axis % rank for axis in _axes(node)))
+
+
+def _axes(node: Any) -> list[int]:
+    """Return the axes that a node works along: the first one unless it says otherwise."""
+    names = [argument.name for argument in node.target._schema.arguments]
+    given = dict(zip(names, node.args, strict=False)) | node.kwargs
+    return [axis for name in _AXES if given.get(name) is not None for axis in listed(given[name])] or [0]
+
+
+def _depends_on_others(node: Any, given: list[Any], numbers: set[str]) -> bool:
+    """Whether rows, or how many there are, make a difference to a tensor or output that is not computed row by row."""
+    if node.op != "call_function":
+        return bool(given)
+    results = [value for value in listed(node.meta.get("val")) if hasattr(value, "shape")]
+    sizes = [size for value in results for size in value.shape]
+    sizes += [item.meta.get("val") for item in node.all_input_nodes]
+    return bool(results) and (bool(given) or any(_symbols(size) & numbers for size in sizes))
+
+
+def _symbols(size: Any) -> set[str]:
+    """Return the names of the symbols in a size; none for a tensor."""
+    return {str(symbol) for symbol in size.node.expr.free_symbols} if hasattr(size, "node") else set()
