@@ -84,7 +84,7 @@ def program_of(
         )
         writer = BodyWriter(facts, found.__getitem__, key)
         template = writer.template()
-        program.dims |= dict.fromkeys(["seq"] if writer.gaps.joint else [])
+        program.dims |= dict.fromkeys([str(size) for size in writer.gaps.joint.values()])
         length = writer.free_length()
         if length is not None:
             program.dims["seq"] = None
@@ -125,9 +125,15 @@ def _lent(bodies: Iterable[Body]) -> dict[Body, list[Lent]]:
                 lenders.setdefault(lender.frame.kind, []).append((lender.path, value))
     found: dict[Body, list[Lent]] = {}
     for body in listed:
+        own = {value.address for value in body.values()}
+        lent: dict[str, Lent] = {}
         for path, value in lenders.get(body.frame.kind, []):
-            if path == body.path or _list_key(path) == _list_key(body.path):
-                found.setdefault(body, []).append(Lent(value, path, path == body.path))
+            address = _relative(value.address, path)
+            is_like = path == body.path or (_list_key(path) == _list_key(body.path) and address not in lent)
+            if is_like and f"{body.path}.{address}" not in own:
+                lent[address] = Lent(value, path, path == body.path)
+        if lent:
+            found[body] = [*lent.values()]
     return found
 
 

@@ -84,7 +84,7 @@ class BodyWriter:
         named = {name for value in (*body.inputs, *body.outputs) for size in value.shape for name in symbols(size)}
         if body.path and len(named - {"batch"}) == 1:
             self.gaps.renamed = {(named - {"batch"}).pop(): symbol("seq")}
-        self.gaps.joint = {size: symbol("seq") for size in self.joint_sizes()}
+        self.gaps.joint = self._joint_sizes()
         self.length = length
         """The number of tokens that is a dimension here, as it is in no statement."""
 
@@ -368,13 +368,14 @@ class BodyWriter:
         shape = [symbol("seq") if size == self.length else size for size in value.shape]
         return f"[{', '.join([self.gaps.number(size, 'size') for size in shape])}]"
 
-    def joint_sizes(self) -> list[Polynomial]:
-        """Return the size of an input that is made of dimensions, if nothing else in the body depends on these."""
+    def _joint_sizes(self) -> dict[Polynomial, Polynomial]:
+        """Return a name for the size of an input that is made of dimensions, if nothing else depends on these."""
         inputs = {size for value in self.body.inputs for size in value.shape if isinstance(size, Polynomial)}
         joint = [size for size in inputs if size.symbol is None]
         others = {name for size in self.body.sizes() if size not in joint for name in symbols(size)}
-        free = {"batch"} - {name for size in joint for name in symbols(size)}
-        return joint if self.body.path and len(joint) == 1 and others <= free else []
+        name = "seq" if others <= {"batch"} else "batch"
+        taken = {name for size in joint for name in symbols(size)} | ({name} - {"seq"})
+        return {joint[0]: symbol(name)} if self.body.path and len(joint) == 1 and not others & taken else {}
 
     def free_length(self) -> int | None:
         """Return the number of tokens of the inputs, if nothing in the body depends on it."""
