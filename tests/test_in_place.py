@@ -1,5 +1,6 @@
 """Programs that change values in place, as programs of new values: they compute the same."""
 
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -116,3 +117,74 @@ def test_other_changes_are_left_to_pytorch(function: Callable[[Any], Any]) -> No
     before = str(program.graph)
     assert not without_changes(program)
     assert str(program.graph) == before
+
+
+def drawn_view(draw: random.Random, x: Any) -> Any:
+    axis = draw.randrange(x.dim())
+    size = x.shape[axis]
+    first = draw.randrange(size)
+    match draw.randrange(8):
+        case 0:
+            return torch.ops.aten.slice.Tensor(x, axis, first, draw.randrange(first + 1, size + 1))
+        case 1:
+            return torch.ops.aten.slice.Tensor(x, axis, first, size, 2)
+        case 2 if x.dim() > 1:
+            return x.select(axis, draw.choice([first, -1]))
+        case 3:
+            return x.transpose(axis, draw.randrange(x.dim()))
+        case 4:
+            return x.unsqueeze(draw.choice([axis, -1]))
+        case 5:
+            return x.split(1, axis)[first]
+        case 6:
+            return x.reshape(-1, x.shape[-1])
+        case _:
+            return x.detach()
+
+
+def drawn_change(draw: random.Random, x: Any, other: Any) -> Any:
+    changes: list[Callable[[], Any]] = [
+        lambda: x.add_(1.5),
+        lambda: x.mul_(-2.0),
+        lambda: x.fill_(3.0),
+        lambda: x.masked_fill_(x > 1, 0.25),
+        lambda: x.copy_(other.sum().expand(x.shape)),
+        lambda: x.sub_(other.clone() if other.shape == x.shape else other.mean()),
+    ]
+    return draw.choice(changes)()
+
+
+def drawn_function(seed: int) -> Callable[[Any], Any]:
+    def function(x: Any) -> Any:
+        draw = random.Random(seed)
+        values = [x * 2, torch.zeros(4, 6, dtype=x.dtype)]
+        for _ in range(draw.randrange(4, 14)):
+            value = draw.choice(values)
+            turn = draw.random()
+            if turn < 0.4 and value.dim() < 4:
+                values.append(drawn_view(draw, value))
+            elif turn < 0.8:
+                changed = drawn_change(draw, value, draw.choice(values))
+                values += [changed] if draw.random() < 0.5 else []
+            else:
+                values.append(value + 1)
+        return tuple([value + 0 for value in values])
+
+    return function
+
+
+@pytest.mark.parametrize("start", range(0, 60, 15))
+def test_drawn_programs_compute_the_same(start: int) -> None:
+    same = 0
+    for seed in range(start, start + 15):
+        function = drawn_function(seed)
+        x = torch.randn(4, 6, dtype=torch.float64)
+        program = program_of(function, x)
+        if without_changes(program):
+            same += 1
+            names = program.graph_signature.inputs_to_lifted_tensor_constants.values()
+            constants = [program.constants[name] for name in names]
+            found = torch.fx.Interpreter(program.graph_module).run(*constants, x.clone())
+            for a, b in zip(found, function(x.clone()), strict=True):
+                torch.testing.assert_close(a, b, rtol=0, atol=0)
+    assert same > 5

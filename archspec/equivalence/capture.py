@@ -201,7 +201,7 @@ class Capture:
         if value is None or name.startswith(("_assert", "sym_constrain", "assert_")):
             return None
         if not _is_tensor(value) and not isinstance(value, list | tuple):
-            return None if type(value).__name__ == "SymBool" else self.size(value)  # only assertions take these
+            return None if _is_asserted(node) else self.size(value)
         handler = CALLS.get(name)
         types = [self._type(item) for item in listed(value)]
         arguments = [self._value(item) for item in node.args]
@@ -307,6 +307,13 @@ def _place(node: Any) -> Place:
     lines = [line for line in lines if f"{os.sep}torch{os.sep}" not in line[0]] or lines
     source = f"{os.path.basename(lines[-1][0])}:{lines[-1][1]}" if lines else node.name
     return Place(stack[-1][0] if stack else "", source)
+
+
+def _is_asserted(node: Any) -> bool:
+    """Whether a node is a condition that only assertions take."""
+    if type(node.meta.get("val")).__name__ != "SymBool":
+        return False
+    return all(_is_asserted(user) or "assert" in str(user.target) for user in node.users)
 
 
 def _is_tensor(value: Any) -> bool:

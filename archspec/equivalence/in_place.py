@@ -130,7 +130,8 @@ class _Rewriting:
         import torch
 
         aten: Any = torch.ops.aten
-        name, rest = view.target._schema.name.removeprefix("aten::"), self._values(view.args[1:])
+        schema = getattr(view.target, "_schema", None)
+        name, rest = (schema.name if schema is not None else "").removeprefix("aten::"), self._values(view.args[1:])
         keywords = self._values(view.kwargs)
         match name:
             case "slice":
@@ -163,7 +164,9 @@ def _storage(node: Any) -> int | None:
     import torch
 
     found = {
-        value.untyped_storage()._cdata if isinstance(value, torch.Tensor) else None
+        value.untyped_storage()._cdata  # pyright: ignore[reportPrivateUsage]
+        if isinstance(value, torch.Tensor)
+        else None
         for value in listed(node.meta.get("val"))
     }
     return found.pop() if len(found) == 1 else None

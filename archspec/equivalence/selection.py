@@ -44,7 +44,7 @@ def with_all_rows(program: Any) -> dict[str, Any]:
         given = [item for item in node.all_input_nodes if item in rows]
         if given and _is_put_back(node, rows):
             _choose(program.graph, node)
-        elif given and _is_rowwise(node, rows) and len({rows[item] for item in given}) == 1:
+        elif given and _is_rowwise(node, rows) and _keeps_rows(node, given[0]) and len({*map(rows.get, given)}) == 1:
             rows[node] = rows[given[0]]
         elif masks and _depends_on_others(node, given, {*masks}):
             raise Untranslatable("it selects rows by a mask, and computes something of several rows")
@@ -58,7 +58,11 @@ def _name(node: Any) -> str:
 
 def _sizes(node: Any) -> tuple[Any, ...]:
     """Return the sizes of a tensor, as numbers and expressions of PyTorch."""
-    return tuple([size if isinstance(size, int) else size.node.expr for size in node.meta["val"].shape])
+    return _sizes_of(node.meta["val"])
+
+
+def _sizes_of(tensor: Any) -> tuple[Any, ...]:
+    return tuple([size if isinstance(size, int) else size.node.expr for size in tensor.shape])
 
 
 def _selecting(node: Any) -> Any:
@@ -74,7 +78,8 @@ def _selecting(node: Any) -> Any:
 
 def _form(mask: Any) -> Hashable:
     """Return what a mask is, without axes at its end along which it does not change: equal ones select the same."""
-    name, source = _name(mask), mask.args[0] if mask.args else None
+    name: str = _name(mask)
+    source: Any = mask.args[0] if mask.args else None
     if name == "unsqueeze" and mask.args[1] in (-1, len(_sizes(source))):
         return _form(source)
     if name in _UNCHANGED and source.meta["val"].dtype == mask.meta["val"].dtype:
@@ -90,8 +95,11 @@ def _is_put_back(node: Any, rows: Rows) -> bool:
     masks = listed(mask)
     if len(masks) != 1 or masks[0] is None or x in rows or rows.get(value) != _form(masks[0]):
         return False
-    width = len(_sizes(value)) - 1
-    return _sizes(value)[1:] == _sizes(x)[len(_sizes(x)) - width :]
+    leading, wide = len(_sizes(x)) - len(_sizes(value)) + 1, _sizes(masks[0])
+    if _name(node) == "masked_scatter" and len(wide) != len(_sizes(x)):
+        return False
+    is_whole = wide[:leading] == _sizes(x)[:leading] and all(size == 1 for size in wide[leading:])
+    return is_whole and _sizes(value)[1:] == _sizes(x)[leading:]
 
 
 def _choose(graph: Any, node: Any) -> None:
@@ -140,6 +148,17 @@ def _is_rowwise(node: Any, rows: Rows) -> bool:
         count = len(node.args[1]) if name.endswith("norm") else 1
         return first in rows and count < rank and all(item not in rows and len(_sizes(item)) < 3 for item in others)
     return name in _UNCHANGED or (name in _ALONG_AXES and all(axis % rank for axis in _axes(node)))
+
+
+def _keeps_rows(node: Any, given: Any) -> bool:
+    """Whether the first axes of all results are the rows."""
+    (count,) = _counts(given)
+    return _counts(node) == {count}
+
+
+def _counts(node: Any) -> set[Any]:
+    """Return the sizes of the first axes of a tensor, or of each tensor of a list."""
+    return {_sizes_of(value)[:1] for value in listed(node.meta["val"])}
 
 
 def _axes(node: Any) -> list[int]:

@@ -1,0 +1,71 @@
+"""Rows that a mask selects and that are put back: the program takes all rows, unless one depends on others."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from archspec.equivalence.calls.values import Untranslatable  # noqa: E402
+from archspec.equivalence.selection import with_all_rows  # noqa: E402
+
+pytestmark = pytest.mark.slow  # as PyTorch takes seconds to be loaded
+
+
+class Module(torch.nn.Module):
+    def __init__(self, function: Callable[[Any, Any], Any]) -> None:
+        super().__init__()
+        self.function = function
+        self.layer = torch.nn.Linear(4, 4)
+
+    def forward(self, x: Any, mask: Any) -> Any:
+        return self.function(self.layer, x, mask)
+
+
+def program_of(function: Callable[..., Any]) -> Any:
+    x, mask = torch.randn(2, 5, 4), torch.rand(2, 5) > 0.5
+    free = ({0: torch.export.Dim("batch"), 1: torch.export.Dim("seq")},) * 2
+    with torch.no_grad():
+        program = torch.export.export(Module(function), (x, mask), dynamic_shapes=free, strict=False)
+        return program.run_decompositions({})
+
+
+def put(x: Any, mask: Any, rows: Any) -> Any:
+    return x.masked_scatter(mask.unsqueeze(-1), rows)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda layer, x, mask: put(x, mask, layer(x[mask]).relu() * 2),
+        lambda layer, x, mask: put(x, mask, layer(x[mask]).softmax(-1)),
+        lambda layer, x, mask: torch.index_put(x, (mask,), layer(x[mask])),
+        lambda layer, x, mask: put(x, mask, torch.cat(x[mask].split(2, dim=1)[::-1], dim=1)),
+    ],
+)
+def test_what_is_computed_of_each_row_is_computed_of_all(function: Callable[..., Any]) -> None:
+    program = program_of(function)
+    assert len(with_all_rows(program)) == 1
+    assert "where" in str(program.graph)
+    assert "masked_scatter" not in str(program.graph)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda layer, x, mask: put(x, mask, x[mask] - x[mask].mean(0)),
+        lambda layer, x, mask: put(x, mask, x[mask].softmax(0)),
+        lambda layer, x, mask: put(x, mask, x[mask].unsqueeze(-3).sum(1).expand(x[mask].shape[0], 4)),
+        lambda layer, x, mask: put(x, mask, x[mask].flip(0)),
+        lambda layer, x, mask: put(x, mask, x[mask].cumsum(0)),
+        lambda layer, x, mask: put(x, mask, x[mask] + torch.arange(x[mask].shape[0]).unsqueeze(-1)),
+        lambda layer, x, mask: x * x[mask].shape[0],
+        lambda layer, x, mask: x[mask],
+        lambda layer, x, mask: x + x[mask].sum(),
+    ],
+)
+def test_what_depends_on_other_rows_is_refused(function: Callable[..., Any]) -> None:
+    program = program_of(function)
+    with pytest.raises(Untranslatable, match="several rows"):
+        with_all_rows(program)
