@@ -59,6 +59,7 @@ class Machine:
         self._starts = data["starts"]
         known: dict[str, Make | None] = {**makers, "": None, "_": _all}
         self._rules = [(origin, known[action], size, inlined) for origin, action, size, inlined in data["rules"]]
+        self._passed: dict[tuple[int, int, str], tuple[int, int | None]] = {}  # results of `_pass_on`
         self._contextual = contextual
         literals, patterns = data["literals"], data["patterns"]
         self.keywords = frozenset(text for text in literals if text.isalpha())
@@ -85,27 +86,26 @@ class Machine:
     def run(self, tokens: Sequence[Token], start: str) -> Any:
         """Parse `tokens` from the start symbol `start`. Raises Unexpected, or a Fault from a maker."""
         actions, gotos, rules, contextual = self._actions, self._gotos, self._rules, self._contextual
+        passed = self._passed
         state, last = self._starts[start]
         states: list[int] = [state]
         values: Children = []
         end = tokens[-1].end if tokens else 0
         for index, token in enumerate((*tokens, Token(end, end, "$END", ""))):
             kind = token.kind
-            while True:
-                target = actions[state].get(kind)
+            target: int | None = actions[state].get(kind)
+            while target is None or target < 0:
                 if target is None:
-                    if kind in contextual:
-                        kind = "NAME"
-                        continue
-                    raise Unexpected(tokens, index, states)
-                if target >= 0:
-                    state = target
-                    states.append(state)
-                    values.append(token)
-                    break
+                    if kind not in contextual:
+                        raise Unexpected(tokens, index, states)
+                    kind = "NAME"
+                    target = actions[state].get(kind)
+                    continue
                 origin, make, size, inlined = rules[~target]
-                if make is None:  # a single child, passed on
-                    state = states[-1] = gotos[states[-2]][origin]
+                if make is None:
+                    key: tuple[int, int, str] = (states[-2], target, kind)
+                    state, target = passed.get(key) or self._pass_on(*key)
+                    states[-1] = state
                 else:
                     children: Children = []
                     if size:
@@ -117,9 +117,24 @@ class Machine:
                     values.append(make(children))
                     state = gotos[states[-1]][origin]
                     states.append(state)
+                    target = actions[state].get(kind)
                 if state == last and kind == "$END":
                     return values[0]
+            state = target
+            states.append(state)
+            values.append(token)
         raise AssertionError
+
+    def _pass_on(self, below: int, target: int, kind: str) -> tuple[int, int | None]:
+        """Return the state above `below` after the rule `target` and those after it that only pass on a single child,
+        and the next action: a name passes through a rule for every precedence of operators.
+        """
+        state, following = below, target
+        while following is not None and following < 0 and self._rules[~following][1] is None:
+            state = self._gotos[below][self._rules[~following][0]]
+            following = self._actions[state].get(kind)
+        found = self._passed[below, target, kind] = (state, following)
+        return found
 
     def accepted(self, stack: list[int]) -> set[str]:
         """Return the kinds of token that are allowed next for a parser stack."""
