@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 
 from archspec.bodies.fold import arguments, fold_body, fold_calls, fold_loop, yielded
 from archspec.elaborate.application import Applications
@@ -115,6 +114,8 @@ class ResidualCheck:
         body = self.interpreter.builder.body
         calls = body.calls[self._calls :]
         self._calls += len(calls)
+        if self._without is not None and not self._without:
+            return
         names = set(after) if self._without is None else self._without
         if not any(call.kind == "block" for call in calls):
             names = set[str]()
@@ -176,27 +177,37 @@ def _dependence(calls: list[Call], start: Iterable[int]) -> dict[int, int]:
     """Return how slots depend on those at the start of an iteration."""
     slots = dict.fromkeys(start, KEPT)
 
-    def visit_op(call: Call, given: list[int]) -> list[int]:
-        return [_of_result(call, given)] * len(call.outputs)
-
-    def visit_call(call: Call, given: list[int]) -> Sequence[int]:
-        assert call.body is not None
-        if min(given, default=INDEPENDENT) == INDEPENDENT:
-            return [INDEPENDENT] * len(call.outputs)
-        return outputs(call.body, tuple(arguments(call, given)))
-
-    @cache
-    def outputs(body: Body, inputs: tuple[int, ...]) -> list[int]:
-        def once(inputs: tuple[int, ...]) -> list[int]:
-            return fold_body(body, inputs, visit_op, visit_call, INDEPENDENT).outputs
-
-        return once(inputs) if body.loop is None else fold_loop(body.loop, inputs, once, min)
-
     def value_of(operand: object) -> int:
         return slots.get(operand, INDEPENDENT) if isinstance(operand, int) else INDEPENDENT
 
-    fold_calls(calls, slots, value_of, visit_op, visit_call)
+    fold_calls(calls, slots, value_of, _of_operation, _of_call)
     return slots
+
+
+def _of_operation(call: Call, given: list[int]) -> list[int]:
+    return [_of_result(call, given)] * len(call.outputs)
+
+
+def _of_call(call: Call, given: list[int]) -> Sequence[int]:
+    assert call.body is not None
+    if min(given, default=INDEPENDENT) == INDEPENDENT:
+        return [INDEPENDENT] * len(call.outputs)
+    return _of_body(call.body, tuple(arguments(call, given)))
+
+
+def _of_body(body: Body, inputs: tuple[int, ...]) -> Sequence[int]:
+    """Return the dependence of the outputs of a body, which keeps it: many loops apply the same one."""
+    known: dict[tuple[int, ...], Sequence[int]] = body.views.setdefault("dependence", {})
+    if inputs not in known:
+        found = _of_iteration(body, inputs)
+        if body.loop is not None:
+            found = fold_loop(body.loop, inputs, lambda given: _of_iteration(body, given), min)
+        known[inputs] = found
+    return known[inputs]
+
+
+def _of_iteration(body: Body, inputs: tuple[int, ...]) -> list[int]:
+    return fold_body(body, inputs, _of_operation, _of_call, INDEPENDENT).outputs
 
 
 def _of_result(call: Call, given: list[int]) -> int:
