@@ -7,7 +7,7 @@ relative, and are expanded only on demand.
 from __future__ import annotations
 
 import gc
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
@@ -121,6 +121,15 @@ class Call:
         self.first = first
         self.span = span
         self.origin: Call | None = None
+
+    def moved(self, slots: Mapping[int, int], origin: Call | None) -> Call:
+        """Return the same application in a body where the values of its slots have others."""
+        inputs = tuple([(name, slots[o] if isinstance(o, int) else o) for name, o in self.inputs])
+        first = slots.get(self.first, 0)  # 0: it yields nothing
+        kind, type, address = self.kind, self.type, self.address
+        call = Call(kind, type, address, self.body, inputs, self.attributes, self.outputs, first, self.span)
+        call.origin = origin
+        return call
 
 
 class Body:

@@ -38,7 +38,7 @@ def product(dims: Iterable[Dim]) -> Dim:
     """The product of sizes, 1 if there are none. Raises OverflowError as `checked`."""
     result: Dim = 1
     for dim in dims:
-        result = result * dim
+        result = dim if result.__class__ is int and result == 1 else result * dim
         if isinstance(result, Polynomial):
             checked(result)
     return result

@@ -13,8 +13,9 @@ from archspec.elaborate.loop_index import indices_in
 from archspec.elaborate.loops import Collected, Iteration, collected, scan, stacked
 from archspec.elaborate.program import Frame, Given, Program, Refused, Target
 from archspec.elaborate.rearranging import rearranged
+from archspec.elaborate.repeats import Iterations, evaluated
 from archspec.elaborate.shapes import Result, shape_text
-from archspec.elaborate.values import POISON, Several, Tensor, Value, describe, is_list, key_of
+from archspec.elaborate.values import POISON, Several, Tensor, Value, describe, is_list
 from archspec.ir import Body, Constant, Type
 from archspec.ops import OPS
 from archspec.resolve import nodes, walk
@@ -29,12 +30,9 @@ def body_of(program: Program, target: Target, given: tuple[Given, ...], frame: F
 
     `frame` is the use that requires it.
     """
-    owner: object = target.module
-    if owner in program.refused:
+    if target.module in program.refused:
         return None
-    if owner is None:
-        owner = (target.definition, *[key_of(v) for v in target.values.values()])
-    key = (owner, *map(program.numbers.key, given), *_ranges(program, target, given))
+    key = (target.owner, *map(program.numbers.key, given), *_ranges(program, target, given))
     if key in program.bodies:
         return program.bodies[key]
     frames = program.frames
@@ -158,7 +156,7 @@ class BodyInterpreter(Applications):
 
     def visit_return(self, statement: nodes.Return) -> bool:
         self._return = statement
-        self.results = tuple([self.value(v) for v in statement.values])
+        self.results = tuple([evaluated(self, value) for value in statement.values])
         if len(self.results) == 1 and isinstance(self.results[0], Several):
             self.results = self.results[0].values
         return True
@@ -167,7 +165,7 @@ class BodyInterpreter(Applications):
         if isinstance(statement.value, nodes.Collect):
             self._collect(statement.targets[0], statement.value)
             return
-        value = self.value(statement.value)
+        value = evaluated(self, statement.value)
         targets = statement.targets
         values: Sequence[Value] = value.values if isinstance(value, Several) else (value,)
         if value is POISON:
@@ -273,10 +271,11 @@ class BodyInterpreter(Applications):
             once = self._once(lambda: self.env.update(_=self._step_once(step, self.env["_"])))
             return self.env["_"] if scan(self, step.loop, bounds, ("_",), once) else POISON
         check = ResidualCheck(self, step.value.at)
+        iterations = Iterations(self, step, self._step_once)
 
         def run() -> None:
             if self.env["_"] is not POISON:
-                self.env["_"] = self._step_once(step, self.env["_"])
+                self.env["_"] = iterations.value(self.env["_"])
 
         def after_each(before: dict[str, Value], after: dict[str, Value]) -> None:
             check.iteration({"": before["_"]}, {"": after["_"]})

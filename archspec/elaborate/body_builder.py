@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from archspec.algebra import Dim
 from archspec.elaborate.limits import Limits
 from archspec.elaborate.values import Several, Tensor, Value
 from archspec.ir import Body, Call, Constant, Leaf, Module, Operand, Type, find
 from archspec.ops import element_type
-from archspec.record import from_values
+from archspec.record import Record, from_values
 from archspec.source import Span
+
+
+class Evaluated(Record):
+    """What the evaluation of an expression added to a body: calls, and the types of the slots from `first` on.
+
+    It was given a module, the names in `env`, and `leading` for `...`. `weights` are the slots of stored tensors in the
+    body, and `discarded` those of values that are assigned to `_`.
+    """
+
+    value: Value
+    module: Module | None
+    env: dict[str, Value]
+    leading: tuple[Dim, ...] | None
+    weights: list[tuple[str, int]]
+    first: int
+    types: list[Type]
+    calls: list[Call]
+    discarded: set[int]
 
 
 class BodyBuilder:
@@ -57,26 +75,41 @@ class BodyBuilder:
 
     def splice(self, body: Body, operands: Sequence[int], span: Span) -> Value:
         """Add the calls of a body whose module is merged into this one, applied to tensors; return its outputs."""
-        assert self.body.module is not None
         self.limits.count_text(len(body.calls), span)
         slots = dict(enumerate(operands))
         for address, slot in body.weights:
-            leaf = find(self.body.module, address)
-            assert isinstance(leaf, Leaf)
-            slots[slot] = self.read(address, leaf).slot
+            slots[slot] = self._read_again(address)
         for slot, type in enumerate(body.types):
             if slot not in slots:
                 slots[slot] = self.slot(type).slot
-        for call in body.calls:
-            inputs = tuple([(name, slots[o] if isinstance(o, int) else o) for name, o in call.inputs])
-            first = slots.get(call.first, 0)  # 0: it yields nothing
-            kind, type, address = call.kind, call.type, call.address
-            made = Call(kind, type, address, call.body, inputs, call.attributes, call.outputs, first, call.span)
-            made.origin = call
-            self.body.calls.append(made)
+        self.body.calls += [call.moved(slots, call) for call in body.calls]
         self.body.discarded.update([slots[slot] for slot in body.discarded])
         values = [Tensor(slots[o], body.types[o]) if isinstance(o, int) else None for _, o in body.outputs]
         return values[0] if len(values) == 1 else Several(tuple(values))
+
+    def repeat(self, known: Evaluated, slots: dict[int, int]) -> Value:
+        """Add what an evaluation added to another body; return its value. `slots` are those of the tensors that it
+        was given, by those that they have in the other body.
+        """
+        used = {operand for call in known.calls for _, operand in call.inputs if isinstance(operand, int)}
+        results = known.value.values if isinstance(known.value, Several) else (known.value,)
+        used.update([result.slot for result in results if isinstance(result, Tensor)])
+        for address, slot in known.weights:
+            if slot not in slots and (slot in used or slot >= known.first):
+                slots[slot] = self._read_again(address)
+        for slot, type in enumerate(known.types, known.first):
+            if slot not in slots:
+                slots[slot] = self.slot(type).slot
+        self.body.calls += [call.moved(slots, call.origin) for call in known.calls]
+        self.body.discarded.update([slots[slot] for slot in known.discarded])
+        return _moved(known.value, slots)
+
+    def _read_again(self, address: str) -> int:
+        """Return the slot of a stored tensor that another body of the same module reads."""
+        assert self.body.module is not None
+        leaf = find(self.body.module, address)
+        assert isinstance(leaf, Leaf)
+        return self.read(address, leaf).slot
 
     def maker(self, slot: int, axis: int) -> Span | None:
         """Return the location of the call that made the size of an axis of a tensor; None if an input has it."""
@@ -104,6 +137,13 @@ def _passed_on(body: Body, call: Call, slot: int, axis: int, size: Dim) -> tuple
             if is_reordered and size in shape:
                 return operand, shape.index(size)
     return None
+
+
+def _moved(value: Value, slots: Mapping[int, int]) -> Value:
+    """Return a value in a body where its tensors have other slots."""
+    if isinstance(value, Several):
+        return Several(tuple([Tensor(slots[v.slot], v.type) if v is not None else None for v in value.values]))
+    return Tensor(slots[value.slot], value.type) if isinstance(value, Tensor) else value
 
 
 def number_type(value: Value) -> Type:

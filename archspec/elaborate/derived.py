@@ -157,7 +157,10 @@ class DerivedNumbers(Numbers):
     `decisive` are the sizes for whose other values something else would be computed, comparisons aside.
     """
 
+    repeats = False
+
     def __init__(self) -> None:
+        super().__init__()
         self.decisive: set[str] = set()
 
     def scalar(self, op: Op, values: list[Value], span: Span) -> Value:

@@ -18,6 +18,9 @@ from archspec.resolve.unit import Definition, Unit
 from archspec.source import Span
 from archspec.syntax.tree import Located
 
+MOST_KEPT = 10_000
+"""The limit on operations whose types are kept."""
+
 
 class Walker(Protocol):
     """The part of an interpreter that `Numbers` uses."""
@@ -41,9 +44,16 @@ class Walker(Protocol):
 
 
 class Numbers:
-    """Computes with known numbers. `counts_elements` means that tensors have a number of elements."""
+    """Computes with known numbers. `counts_elements` means that tensors have a number of elements.
+
+    `repeats` means that it need not be asked again about what it decided for equal values.
+    """
 
     counts_elements = True
+    repeats = True
+
+    def __init__(self) -> None:
+        self._outputs: dict[Hashable, tuple[Type, ...]] = {}
 
     def combine(self, operator: str, left: Value, right: Value, span: Span) -> Value:
         """Evaluate `left operator right` on numbers, one of which is symbolic. Raises StaticError."""
@@ -57,7 +67,14 @@ class Numbers:
         self, op: Op, inputs: Sequence[Type | None], attributes: Mapping[str, Value], span: Span
     ) -> tuple[Type, ...]:
         """The types of the results of an operation. Raises OpError."""
-        return op.rule(inputs, attributes)
+        operands = tuple([self.key(type) for type in inputs])
+        key = (op.name, operands, tuple([(name, key_of(value)) for name, value in attributes.items()]))
+        found = self._outputs.get(key)
+        if found is None:
+            if len(self._outputs) > MOST_KEPT:
+                self._outputs.clear()
+            found = self._outputs[key] = op.rule(inputs, attributes)
+        return found
 
     def agree(self, left: Dim, right: Dim, span: Span) -> bool:
         """Whether two sizes are equal."""

@@ -6,9 +6,10 @@ from collections.abc import Hashable
 from typing import Protocol, TypeAlias
 
 from archspec.algebra import Dim, Polynomial, substitute
+from archspec.elaborate.body_builder import Evaluated
 from archspec.elaborate.limits import Limits
 from archspec.elaborate.numbers import Numbers
-from archspec.elaborate.values import Value
+from archspec.elaborate.values import Value, key_of
 from archspec.ir import Body, Constant, Module, Type, Weight
 from archspec.ops import Op
 from archspec.record import Record
@@ -49,6 +50,13 @@ class Target(Record):
     definition: Definition
     values: dict[str, Value]
     module: Module | None
+
+    @property
+    def owner(self) -> Hashable:
+        """What its bodies belong to: the module, or the function with its hyperparameters."""
+        if self.module is not None:
+            return self.module
+        return (self.definition, *[key_of(value) for value in self.values.values()])
 
 
 class Range(Record):
@@ -107,6 +115,8 @@ class Program:
         self.modules: dict[Hashable, Module] = {}
         self.definitions: dict[Module, Definition] = {}
         self.bodies: dict[Hashable, Body | None] = {}
+        self.evaluated: dict[Hashable, list[Evaluated]] = {}  # by definition and expression
+        self.reads: dict[int, tuple[tuple[str, ...], bool]] = {}  # what expressions depend on
         self.bound: dict[Hashable, tuple[nodes.Expr, Definition | Op, Bound | None]] = {}  # by application and callee
         self.checked: set[Unit | Definition] = set()
         self.warnings: dict[Unit, tuple[Diagnostic, ...]] = {}
@@ -121,6 +131,7 @@ class Program:
             self.modules.clear()
             self.definitions.clear()
             self.bodies.clear()
+            self.evaluated.clear()
         self.report = report
         self.limits = Limits(report)
         self.root = root

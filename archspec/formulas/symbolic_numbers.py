@@ -33,8 +33,10 @@ class SymbolicNumbers(Numbers):
     """
 
     counts_elements = False
+    repeats = False
 
     def __init__(self, solver: Solver) -> None:
+        super().__init__()
         self.solver = solver
         self._around: dict[int, tuple[Segment, ...]] = {}  # the loops processed as one, by interpreter
 
@@ -52,7 +54,7 @@ class SymbolicNumbers(Numbers):
         self, op: Op, inputs: Sequence[Type | None], attributes: Mapping[str, Value], span: Span
     ) -> tuple[Type, ...]:
         with undecided() as sizes:
-            types = super().outputs(op, inputs, attributes, span)
+            types = op.rule(inputs, attributes)
         for size, least in sizes:
             self.solver.assume_least(size, least, span)
         return types

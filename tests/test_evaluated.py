@@ -1,0 +1,120 @@
+"""Evaluations that repeat others leave the same bodies as those that do not."""
+
+from pathlib import Path
+
+import pytest
+
+from archspec import resources
+from archspec.elaborate.models import check_definitions, check_files, compile_model
+from archspec.elaborate.numbers import Numbers
+from archspec.elaborate.program import Program
+from archspec.ir import Body, Call, Module
+from archspec.pipeline.trees import parsed
+from archspec.resolve.files import Library
+from archspec.source import Report, Source
+
+SPECS = Path(resources.specs_root())
+EVERYDAY = ("bert", "longformer", "t5")
+OTHERS = sorted(path.stem for path in SPECS.glob("*.arch") if path.stem not in EVERYDAY)
+
+ALIASED = """
+dim batch
+layer Scale(n)(x [batch, n], y [batch, n] = none, z [batch, n] = none) -> [batch, n] {
+  a: param [n]
+  b: param [n]
+  gain = .b if z != none else .a
+  other = y if y != none else x
+  scaled = x * gain + other * .b * .a
+  low, _ = split([n // 2, n // 2])(scaled)
+  return concat(axis = -1)(low, low)
+}
+block Net(n = 8, layers = 3)(x [batch, n], y [batch, n] = none, z [batch, n] = none) -> [batch, n] {
+  h = first: Scale(n)(x, y, z)
+  k = h + (y if y != none else h)
+  m = h |> layer[i]: Scale(n)(_, h, k) for i in 0..layers
+  last = m
+  for i in 0..2 {
+    last = last + last[i]: Scale(n)(last, k)
+    _ = last + k
+  }
+  return last + k + (z if z != none else h)
+}
+block Merged(n = 8)(x [batch, n], y [batch, n] = none) -> [batch, n] {
+  h = ..: Net(n)(x, y)
+  return h + x
+}
+model "a" = Net()
+model "b" = Net(layers = 4)
+model "c" = Merged()
+"""
+
+
+def bodies(label: str, text: str, repeats: bool, monkeypatch: pytest.MonkeyPatch) -> tuple[list[object], list[str]]:
+    """Every body that the models and definitions of a file are compiled to, with numbers instead of slots."""
+    monkeypatch.setattr(Numbers, "repeats", repeats)
+    report = Report()
+    library, program = Library(str(SPECS), parsed), Program()
+    unit = library.define(Source(label, text), report, folder=None, root=None, path=label)
+    program.begin(report, unit.source)
+    check_files(program, library, unit)
+    for model in unit.models.values():
+        compile_model(program, unit, model, {})
+    check_definitions(program, unit)
+    order: dict[Body | Module, int] = {}
+    for body in program.bodies.values():
+        if body is not None:
+            order.setdefault(body, len(order))
+            order.setdefault(body.module, len(order)) if body.module is not None else None
+    found = [described(body, order) if body is not None else None for body in program.bodies.values()]
+    errors = [f"{each.code} {each.span}: {each.message}" for each in report.diagnostics]
+    return found, errors
+
+
+def described(body: Body, order: dict[Body | Module, int]) -> object:
+    """A body, whose slots are numbered by the inputs, tensors and calls that fill them."""
+    slots: dict[int, object] = {slot: name for slot, (name, _) in enumerate(body.inputs)}
+    slots.update({slot: f".{address}" for address, slot in body.weights})
+    for number, call in enumerate(body.calls):
+        present = [i for i, type in enumerate(call.outputs) if type is not None]
+        slots.update({call.first + offset: (number, i) for offset, i in enumerate(present)})
+        assert all(body.types[call.first + offset] == call.outputs[i] for offset, i in enumerate(present))
+
+    def operand(value: object) -> object:
+        return slots[value] if isinstance(value, int) else value
+
+    def one(call: Call) -> object:
+        inside = call.body and (order[call.body] if call.body in order else described(call.body, order))
+        inputs = [(name, operand(value)) for name, value in call.inputs]
+        attributes = sorted(call.attributes.items())
+        place = call.span.start, call.span.end, call.span.source.label
+        return call.kind, call.type, call.address, inside, inputs, attributes, call.outputs, place
+
+    assert len(slots) == len(body.types)
+    results = [(name, operand(value)) for name, value in body.outputs]
+    discarded = {str(operand(slot)) for slot in body.discarded}
+    calls = [one(call) for call in body.calls]
+    return body.inputs, {a for a, _ in body.weights}, calls, results, body.results, body.unused, discarded, body.size
+
+
+def same(label: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, errors = bodies(label, text, False, monkeypatch)
+    repeated, others = bodies(label, text, True, monkeypatch)
+    assert errors == others == []
+    assert len(plain) == len(repeated)
+    for expected, found in zip(plain, repeated, strict=True):
+        assert found == expected
+
+
+def test_names_of_one_tensor_are_not_confused(monkeypatch: pytest.MonkeyPatch) -> None:
+    same("aliased.arch", ALIASED, monkeypatch)
+
+
+@pytest.mark.parametrize("spec", EVERYDAY)
+def test_bodies_are_the_same(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    same(f"specs/{spec}.arch", (SPECS / f"{spec}.arch").read_text(), monkeypatch)
+
+
+@pytest.mark.slow  # all other families
+@pytest.mark.parametrize("spec", OTHERS)
+def test_bodies_of_other_specs_are_the_same(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    same(f"specs/{spec}.arch", (SPECS / f"{spec}.arch").read_text(), monkeypatch)
