@@ -105,13 +105,19 @@ class Tensors(Sequence[Tensor]):
 
     def names(self) -> list[str]:
         """Return the names of all tensors."""
-        if self._all is not None:
-            return [tensor.name for tensor in self._all]
-        names = self.column([tensor.name for tensor in self.distinct])
+        return self._addresses([tensor.name for tensor in self.distinct])
+
+    def layers(self) -> list[str]:
+        """Return the addresses of the modules that own the tensors."""
+        return self._addresses([tensor.layer for tensor in self.distinct])
+
+    def _addresses(self, values: Sequence[str]) -> list[str]:
+        """Return the address of each tensor, or in it, from those of the distinct ones."""
+        found = self.column(values)
         for address, of, start, stop, first in self.repeats:
             cut = len(of)
-            names[start:stop] = [address + name[cut:] for name in names[first : first + stop - start]]
-        return names
+            found[start:stop] = [address + value[cut:] for value in found[first : first + stop - start]]
+        return found
 
     def column(self, values: Sequence[V]) -> list[V]:
         """Return the value of each tensor; `values` are those of the distinct ones."""

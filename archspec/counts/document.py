@@ -10,7 +10,9 @@ from archspec.table import Tensor
 def contents(counted: Count) -> Document:
     """Return the document of the JSON and YAML output: totals, and the rows of the view if one was requested."""
     table, selection = counted.table, counted.selection
-    tensors: list[Document] = [dict(zip(Tensor._fields, tensor, strict=True)) for tensor in table.tensors]
+    distinct = [dict(zip(Tensor._fields, tensor, strict=True)) for tensor in table.tensors.distinct]
+    rows = zip(table.tensors.column(distinct), table.tensors.names(), table.tensors.layers(), strict=True)
+    tensors: list[Document] = [{**row, "name": name, "layer": layer} for row, name, layer in rows]
     if counted.rules:
         for row, params in zip(tensors, selection.params, strict=True):
             row["selected"] = params
