@@ -25,6 +25,7 @@ from archspec.resolve.unit import Definition, Unit
 from archspec.source import Enough, Report, Source
 from archspec.syntax import tree
 from archspec.syntax.parse import parse
+from archspec.syntax.reparse import reparsed
 
 MOST_FILES = 1_000
 """The limit on files of a folder in which references are searched."""
@@ -171,6 +172,7 @@ class Workspace:
         self._analyses: dict[str, tuple[dict[str, bytes | None], Analysis]] = {}
         self._bundled = _Bundled(os.path.realpath(resources.specs_root()))
         self._trees: dict[str, tree.File] = {}
+        self._edited: dict[str, tuple[str, tree.File]] = {}  # the last text without syntax errors, by real path
 
     def prepare(self) -> None:
         """Load the standard library, which most files import."""
@@ -187,6 +189,7 @@ class Workspace:
     def close(self, path: str) -> None:
         """Read the file from disk again."""
         self.texts.pop(os.path.realpath(path), None)
+        self._edited.pop(os.path.realpath(path), None)
 
     def analysis(self, path: str) -> Analysis:
         """The analysis of a file, as it and those that it imports are now."""
@@ -241,10 +244,23 @@ class Workspace:
         known = self._trees.get(source.text)
         if known is not None:
             return known
-        if os.path.realpath(source.label) in self.texts:  # edited: the cache would keep every version
-            return parse(source, report)
+        real = os.path.realpath(source.label)
+        if real in self.texts:  # edited: the cache would keep every version
+            return self._reparsed(real, source, report)
         before = len(report.diagnostics)
         file = parsed(source, report)
         if len(report.diagnostics) == before and source.label.startswith("specs/"):
             self._trees[source.text] = file
+        return file
+
+    def _reparsed(self, real: str, source: Source, report: Report) -> tree.File:
+        """The tree of a file that an editor has open."""
+        known = self._edited.get(real)
+        file = reparsed(source, *known) if known is not None else None
+        if file is None:
+            before = len(report.diagnostics)
+            file = parse(source, report)
+            if len(report.diagnostics) > before:
+                return file
+        self._edited[real] = source.text, file
         return file
