@@ -8,7 +8,7 @@ Bodies are shared, so an analysis keeps its results by body and inputs with `fun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, TypeAlias, TypeVar
 
 from archspec.ir import Body, Call, Loop, Operand
@@ -139,13 +139,12 @@ def fold_loop(
         given[: loop.carried] = carried
 
 
-def yielded(call: Call) -> Iterator[tuple[int, int]]:
+def yielded(call: Call) -> Sequence[tuple[int, int]]:
     """The position and the slot of each output that is not absent."""
-    slot = call.first
-    for i, type in enumerate(call.outputs):
-        if type is not None:
-            yield i, slot
-            slot += 1
+    if len(call.outputs) == 1:  # as nearly always
+        return ((0, call.first),) if call.outputs[0] is not None else ()
+    present = [i for i, type in enumerate(call.outputs) if type is not None]
+    return list(zip(present, range(call.first, call.first + len(present)), strict=True))
 
 
 def arguments(call: Call, given: Sequence[V]) -> list[V]:

@@ -86,7 +86,7 @@ class BodyInterpreter(Applications):
             return None
         body = self.builder.body
         body.results = tuple([body.types[o] if isinstance(o, int) else None for _, o in body.outputs])
-        body.size = sum(c.body.size if c.body is not None else 1 for c in body.calls)
+        body.size = sum([c.body.size if c.body is not None else 1 for c in body.calls])
         self.limits.check_operations(body.size, self.definition.span)
         if self.module is not None:
             # A loop with an open number of iterations does not connect the values that it carries.

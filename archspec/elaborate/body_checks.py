@@ -42,16 +42,12 @@ def find_unused(module: Module, body: Body, discarded: Iterable[int]) -> list[st
 
 def _live(body: Body, discarded: Iterable[int]) -> tuple[set[int], dict[str, list[Body]]]:
     """Return the slots that affect an output or a `discarded` slot, and the bodies that do so, by address."""
-    live = set(discarded)
+    live = {*discarded, *[operand for _, operand in body.outputs if isinstance(operand, int)]}
     applied: dict[str, list[Body]] = {}
-
-    def use(operands: list[tuple[str, Operand]] | tuple[tuple[str, Operand], ...]) -> None:
-        live.update([operand for _, operand in operands if isinstance(operand, int)])
-
-    use(body.outputs)
     for call in reversed(body.calls):
-        if any(slot in live for _, slot in yielded(call)):
-            use(call.inputs if call.kind != "loop" else _live_inputs(call))
+        if any([slot in live for _, slot in yielded(call)]):
+            inputs = call.inputs if call.kind != "loop" else _live_inputs(call)
+            live.update([operand for _, operand in inputs if isinstance(operand, int)])
             if call.body is not None and call.body.module is not None:
                 applied.setdefault(call.address, []).append(call.body)
     return live, applied

@@ -56,12 +56,14 @@ def _same(walker: Applications, expr: nodes.Expr, other: Evaluated) -> dict[int,
         others = {slot: address for address, slot in other.weights}
     for name in names:
         old, new = other.env.get(name, DYNAMIC), walker.env.get(name, DYNAMIC)
+        if old is new and not isinstance(new, Tensor | Several | Owned):
+            continue
         if isinstance(old, Tensor) and isinstance(new, Tensor):
             if old.type != new.type or slots.setdefault(old.slot, new.slot) != new.slot:
                 return None
             if others.get(old.slot) != stored.get(new.slot):
                 return None
-        elif old is not new and (isinstance(new, Tensor | Several | Owned) or key_of(old) != key_of(new)):
+        elif isinstance(new, Tensor | Several | Owned) or key_of(old) != key_of(new):
             return None
     return slots
 

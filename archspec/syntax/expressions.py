@@ -21,11 +21,11 @@ N = TypeVar("N", bound=SyntaxNode)
 
 
 def nodes(children: Children) -> tuple[Any, ...]:
-    return tuple(c for c in children if not isinstance(c, Token))
+    return tuple([c for c in children if not isinstance(c, Token)])
 
 
 def words(children: Children) -> tuple[Token, ...]:
-    return tuple(c for c in children if isinstance(c, Token) and c.text != ",")
+    return tuple([c for c in children if isinstance(c, Token) and c.text != ","])
 
 
 def end_of(children: Children) -> int:
