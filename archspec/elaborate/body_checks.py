@@ -45,7 +45,7 @@ def _live(body: Body, discarded: Iterable[int]) -> tuple[set[int], dict[str, lis
     live = {*discarded, *[operand for _, operand in body.outputs if isinstance(operand, int)]}
     applied: dict[str, list[Body]] = {}
     for call in reversed(body.calls):
-        if any([slot in live for _, slot in yielded(call)]):
+        if any(slot in live for _, slot in yielded(call)):
             inputs = call.inputs if call.kind != "loop" else _live_inputs(call)
             live.update([operand for _, operand in inputs if isinstance(operand, int)])
             if call.body is not None and call.body.module is not None:
