@@ -109,6 +109,16 @@ def test_one_proposal_keeps_all_proportions() -> None:
     assert hidden_changes(fields, first, second) == []
 
 
+def test_one_proposal_has_as_many_heads_of_keys_as_of_queries() -> None:
+    """What joins the parts of a head that have positions and that have none needs them, and its sizes stay distinct."""
+    sizes = {"head_dim": 128, "qk_rope_head_dim": 64, "rope_parameters": {"partial_rotary_factor": 0.5}}
+    equal = next(proposal for proposal in PROPOSALS if proposal.has_equal_heads)
+    for choices in CHOICES[:2]:
+        found = small(MIXTURE | sizes, equal, choices)
+        assert found["num_key_value_heads"] == found["num_attention_heads"] < found["n_routed_experts"]
+        assert 2 * found["qk_rope_head_dim"] == found["head_dim"]
+
+
 def test_the_third_configuration_has_all_layers() -> None:
     assert small(BERT, PROPOSALS[0], CHOICES[2]) == small(BERT, PROPOSALS[0], CHOICES[0]) | {"num_hidden_layers": 12}
     assert has_patterns(MIXTURE) and not has_patterns(BERT)
@@ -312,3 +322,31 @@ def test_tokens_are_one_sequence_before_they_are_several() -> None:
     dims = [given["input_ids"] for given in shapes if "input_ids" in given]
     assert dims == sorted(dims)
     assert [*examples(Other(), SIZES[0])] == []
+
+
+@pytest.mark.slow
+def test_parts_that_need_inputs_get_them() -> None:
+    torch = pytest.importorskip("torch")
+    from archspec.lifting.sources.examples import SIZES, examples
+
+    class Joined(torch.nn.Module):  # type: ignore[name-defined,misc]
+        config = SimpleNamespace(
+            vocab_size=50, image_size=(32, 16), guide_config=SimpleNamespace(model_type="bert", vocab_size=9)
+        )
+
+        def forward(
+            self,
+            pixel_values: Any,
+            prompt_masks: Any,
+            guide_input_ids: Any,
+            guide_attention_mask: Any = None,
+            input_ids: Any = None,
+        ) -> None: ...
+
+    found = [*examples(Joined(), SIZES[0])]
+    assert all({"prompt_masks", "guide_input_ids", "guide_attention_mask"} <= {*inputs} for inputs in found)
+    assert all(int(inputs["guide_input_ids"].max()) < 9 for inputs in found)
+    assert all(inputs["guide_attention_mask"][-1, -1] == 0 for inputs in found)
+    shapes = [{name: tuple(value.shape) for name, value in inputs.items()} for inputs in found]
+    assert {"pixel_values": (3, 3, 32, 16), "prompt_masks": (3, 3, 32, 16)}.items() <= shapes[0].items()
+    assert any(shape["pixel_values"] == shape["prompt_masks"] == (3, 3, 16, 16) for shape in shapes)

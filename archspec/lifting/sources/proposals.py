@@ -13,7 +13,8 @@ class Proposal(NamedTuple):
     widths; 0 leaves sizes of heads as they are, and widths as well unless they have their own heads. `is_scaled`: all
     widths are divided by the same number, and so are the sizes of heads, or else their numbers if these have their own
     size; that keeps what they add up to and are multiples of. `ends_alike`: the last layer is of the kind that the last
-    one of all is. `is_shallow`: only the layers are fewer.
+    one of all is. `is_shallow`: only the layers are fewer. `has_equal_heads`: there are as many heads of keys as of
+    queries if that is so in the actual configuration.
     """
 
     is_distinct: bool
@@ -23,6 +24,7 @@ class Proposal(NamedTuple):
     is_scaled: bool = False
     ends_alike: bool = False
     is_shallow: bool = False
+    has_equal_heads: bool = False
 
 
 PROPOSALS = (
@@ -30,6 +32,7 @@ PROPOSALS = (
     Proposal(True, False, True, 8),
     Proposal(True, False, False, 8),
     Proposal(True, True, True, 8, ends_alike=True),
+    Proposal(True, True, True, 8, has_equal_heads=True),
     Proposal(False, True, True, 8),
     Proposal(False, False, False, 8),
     Proposal(True, False, True, 32),

@@ -135,8 +135,9 @@ class _Shrinking:
                 found[name] = cropped[name]
             elif is_integer(value):
                 found[name] = value if kind_of(name) == "layers" and value in stages else self._number(name, value)
-        if not self.proposal.is_distinct:
+        if not self.proposal.is_distinct or self.proposal.has_equal_heads:
             self._equalize(actual, found)
+        found |= self._rotary_sizes(actual, found)
         layers = [(value, found[name]) for name, value in numbers_in(actual) if kind_of(name) == "layers"]
         large = [name for name, value in numbers_in(actual) if value >= LEAST["vocabulary"]]
         most = min([found[name] for name in large if kind_of(name) == "vocabulary"], default=0)
@@ -162,6 +163,15 @@ class _Shrinking:
         for name, value in numbers_in(actual):
             if kind_of(name) == "groups" and value in heads:
                 found[name] = heads[value]
+
+    def _rotary_sizes(self, actual: Mapping[str, Any], found: Fields) -> Fields:
+        """Return sizes that are the share of a head that has rotary positions, if they are in the configuration."""
+        rotary, head = actual.get("rope_parameters"), actual.get("head_dim")
+        part = cast("Fields", rotary).get("partial_rotary_factor") if isinstance(rotary, dict) else None
+        if not isinstance(part, float) or not is_integer(head):
+            return {}
+        names = [name for name, value in numbers_in(actual) if "rope" in name and value == head * part]
+        return {name: round(found["head_dim"] * part) for name in names}
 
     def _list(self, name: str, value: list[Any], layers: list[tuple[int, int]]) -> list[Any]:
         few = next((few for many, few in layers if many == len(value) and many > few), None)
