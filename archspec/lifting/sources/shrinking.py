@@ -42,8 +42,10 @@ _MOST_IN_A_ROW = 6
 _DERIVED = ("stage_names", "out_features", "out_indices")
 """Fields that follow from the number of layers."""
 
-_OF_OTHERS = re.compile(r"^(out|output|text|llm|lm|adapter|decoder|encoder)_\w*(hidden_size|dim)$")
-"""Names of fields that are the width of another part, if the width of that has the same value."""
+_OF_OTHERS = re.compile(
+    r"^(out|output|text|llm|lm|adapter|decoder|encoder|backbone)_\w*(hidden_size|dim|input_size)$|groups$"
+)
+"""Names of fields that are the width of another part, or its channels one by one, if that width has the same value."""
 
 _PATTERN = r"interval|period|pattern|every|freq|skip|sparse_step|dense_replace|full_attention|attn_layer|layer_types"
 """Parts of the names of fields that say that some layers are different."""
