@@ -9,6 +9,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple, TypeAlias
 
+from archspec.lifting.numbers import literal
+
 Pair: TypeAlias = "tuple[float, float | None]"
 """A number at the first configuration, and at the second; None without a second one."""
 
@@ -35,6 +37,8 @@ class Expressions:
         self._rounded: dict[Pair, Found] = {}
         """Expressions of reals by their values in float32, in which modules keep constants."""
         self._of_parts: dict[str, dict[Pair, Found]] = {}
+        self._roots: dict[tuple[float, float], Found] = {}
+        """What scores are scaled with: roots of the sizes of heads."""
         if all(pair[1] is not None for pair in self.fields.values()):
             for part in parts:  # a size of a part seldom depends on fields of another one
                 self._of_parts[part] = {}
@@ -65,8 +69,16 @@ class Expressions:
                 return Found(best, (best,))
         if b is None or _close(a, b):
             return None
-        key = _key(pair)
-        return self._of_parts.get(part, {}).get(key) or self._known.get(key) or self._rounded.get((a, b))
+        key, own = _key(pair), self._of_parts.get(part, {})
+        return own.get(key) or self._known.get(key) or self._rounded.get((a, b)) or self._multiple(a, b)
+
+    def _multiple(self, a: float, b: float) -> Found | None:
+        """Return a number times what scores are scaled with, if that can be of one size only."""
+        found = [(a / c, root) for (c, d), root in self._roots.items() if math.isclose(a * d, b * c, rel_tol=1e-14)]
+        if len(found) != 1 or not isinstance(a, float):
+            return None
+        factor, root = found[0]
+        return Found(f"{literal(factor)} * {root.text}", root.fields)
 
     def _index(self, names: Sequence[str], own: dict[Pair, Found]) -> None:
         """Compute expressions, the simpler ones first; an expression is only kept if no simpler one has its values.
@@ -104,6 +116,9 @@ class Expressions:
             self._keep(found, pair, taken, own)
         quotients = {found: pair for found, pair in _quotients(sizes, second) if self._keep(found, pair, taken, own)}
         quotients |= {found: pair for found, pair in kept.items() if re.search(r"\) // [0-9]$", found.text)}
+        heads = {found: pair for found, pair in (values | second | kept).items() if _is_of_head(found)}
+        for found, (a, b) in heads.items():
+            self._roots.setdefault((a**-0.5, b**-0.5), Found(f"{_factor(found)} ** -0.5", found.fields))
         for found, pair in [*_reals(values | second | quotients, 0.5), *_logarithms(values | second)]:
             self._keep(found, pair, taken, own)
 
@@ -129,6 +144,12 @@ def _is_unlikely(fields: Sequence[str]) -> bool:
 def _is_count(field: str) -> bool:
     """Whether a field counts parts: a size is a multiple of one count, but seldom the product of two."""
     return re.search(r"heads?$|^n_head|experts|_tok(en)?$|top_?k|_k$|groups?$", field) is not None
+
+
+def _is_of_head(found: Found) -> bool:
+    """Whether an expression is the size of a head, which may be the sum of two."""
+    of_head = r"\w*(head_dim|head_size|d_head|d_kv)"
+    return re.fullmatch(rf"{of_head}( \+ {of_head})?|\w+ // \w*heads?", found.text) is not None
 
 
 Values: TypeAlias = Mapping[Found, "tuple[float, float]"]

@@ -62,8 +62,9 @@ def _linear(b: Builder, types: Types, x: Value, weight: Value, bias: Value | Non
 def _addmm(b: Builder, types: Types, bias: Value, x: Value, y: Value, *, beta: float = 1, alpha: float = 1) -> Value:
     if (beta, alpha) != (1, 1):
         raise Untranslatable("it scales a matrix product and what it is added to")
-    rows = b.unflattened(x)
-    return b.reshape(b.op("add", b.op("matmul", rows, y), bias), types[0].shape)
+    flat = b.op("add", b.op("matmul", x, y), bias)
+    found = b.reshape(b.op("add", b.op("matmul", b.unflattened(x), y), bias), types[0].shape)
+    return found if found.array == flat.array else flat  # the form of stacked rows depends on where they are flattened
 
 
 def _baddbmm(b: Builder, types: Types, bias: Value, x: Value, y: Value, *, beta: float = 1, alpha: float = 1) -> Value:

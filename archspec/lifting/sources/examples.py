@@ -106,6 +106,9 @@ def _is_content(name: str) -> bool:
 def _shapes(name: str, config: Any, sizes: Sizes) -> list[tuple[int, ...]]:
     """Return the shapes that an argument of this name has, in one class or another."""
     match name:
+        case "decoder_input_ids":
+            streams = _field(getattr(config, "decoder_config", None), "num_channels")  # of tokens for each position
+            return [(sizes.batch, sizes.target, *([streams] if streams is not None else []))]
         case _ if name.endswith((_IDS, _MASK)):
             return [(sizes.batch, sizes.target)]
         case "bbox":
