@@ -9,8 +9,7 @@ from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.api import lift_subject, refusing
 from archspec.lifting.capture import captured
 from archspec.lifting.check import check
-from archspec.lifting.sizes import Unlike
-from archspec.lifting.sources.subjects import Source, source_of
+from archspec.lifting.sources.subjects import OfFewLayers, Source, source_of
 from archspec.lifting.subject import Subject
 from archspec.pipeline.compile import loads
 from archspec.source import ArchError, fail
@@ -30,7 +29,7 @@ def lifted(source: Source) -> str:
         return _lifted(source)
     except ArchError as error:
         problem = error
-    for other in source.others(isinstance(problem.__cause__, Unlike)):
+    for other in source.others(problem.__cause__):
         try:
             return _lifted(other())
         except ArchError:
@@ -43,7 +42,8 @@ def _lifted(source: Source) -> str:
     model = loads(spec)
     name, reason = source.subject.name, other_tensors(model, source.actual())
     if reason:
-        raise fail("lift", f"cannot lift `{name}`: the spec of a small one does not hold for its sizes: {reason}")
+        reason = f"the spec of a small one does not hold for its sizes: {reason}"
+        raise fail("lift", f"cannot lift `{name}`: {reason}") from OfFewLayers(reason)
     deep = source.deep(" if i " in spec)
     if deep is not None:
         overrides = {name: deep.numbers[name] for name in model.hyperparameters}
@@ -55,4 +55,4 @@ def _check_deep(spec: str, overrides: Mapping[str, object], deep: Subject) -> No
     try:
         check(spec, overrides, deep.module, captured(deep))
     except Untranslatable as problem:
-        raise Untranslatable(f"the spec of one with few layers does not hold for all: {problem}") from None
+        raise OfFewLayers(f"the spec of one with few layers does not hold for all: {problem}") from None

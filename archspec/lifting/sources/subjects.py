@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from archspec.equivalence.calls.values import Untranslatable
+from archspec.lifting.sizes import Unlike
 from archspec.lifting.sources.architecture import (
     Architecture,
     shallow,
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
     from torch import nn
 
 
+class OfFewLayers(Untranslatable):
+    """The spec of a small module is not that of the actual one, as its layers may be of other kinds."""
+
+
 class Source(NamedTuple):
     """What is lifted, and what makes the actual module, whose tensors the spec has to have."""
 
@@ -36,8 +42,8 @@ class Source(NamedTuple):
     """A module of the same class with all layers, where these may differ: if those of a small one alternate, or else if
     the configuration says so.
     """
-    others: Callable[[bool], Sequence[Callable[[], Source]]] = lambda is_unlike: ()
-    """Other modules to lift in the place of this one; `is_unlike`: if this one is another program at other sizes."""
+    others: Callable[[BaseException | None], Sequence[Callable[[], Source]]] = lambda cause: ()
+    """Other modules to lift in the place of this one, by what it cannot be lifted for."""
 
 
 def source_of(text: str, inputs: Sequence[str] = ()) -> Source:
@@ -63,8 +69,12 @@ def source_of(text: str, inputs: Sequence[str] = ()) -> Source:
 def source_of_architecture(architecture: Architecture) -> Source:
     """Return small modules of an architecture, or else shallow ones. Raises ArchError if none can be built and run."""
 
-    def others(is_unlike: bool) -> Sequence[Callable[[], Source]]:
-        small = [with_more_heads(architecture), unrolled(architecture)] if is_unlike else [uncropped(architecture)]
+    def others(cause: BaseException | None) -> Sequence[Callable[[], Source]]:
+        small = [uncropped(architecture)]
+        if isinstance(cause, Unlike):
+            small = [with_more_heads(architecture), unrolled(architecture)]
+        elif isinstance(cause, OfFewLayers):
+            small += [unrolled(architecture)]
         of_its_sizes = shallow(architecture)
         found = [*small, of_its_sizes, unrolled(of_its_sizes)]
         return [partial(_source, other) for other in found if other is not None]
@@ -72,9 +82,9 @@ def source_of_architecture(architecture: Architecture) -> Source:
     try:
         return _source(architecture)._replace(others=others)
     except ArchError:  # no small module can be built and run
-        rest = [*others(True)]
+        rest = [*others(Unlike())]
 
-        def remaining(is_unlike: bool) -> Sequence[Callable[[], Source]]:
+        def remaining(cause: BaseException | None) -> Sequence[Callable[[], Source]]:
             return rest
 
         while rest:
