@@ -19,6 +19,7 @@ from archspec.normal.arrays import Array, Arrays
 
 if TYPE_CHECKING:
     import torch
+    from torch import nn
 
 FREE_NAMES = ("seq", "length", "frames", "height", "width", "depth")
 """Names of dimensions after `batch`."""
@@ -52,9 +53,7 @@ def captured(subject: Subject, optional: bool = True) -> Captured:
     signatures = signatures_of(module, subject.inputs)
     types, sizes = dimensions(subject.inputs, subject.other_inputs)
     recording = _recorded(subject, types, sizes)
-    changed = changed_mode(modes, module)
-    if changed is not None:
-        raise Untranslatable(f"a call of it changes its `{changed}`")
+    _check_modes(modes, module)
     values = recording.results()
     outputs = [value.array for value in values]
     program = program_of(
@@ -74,6 +73,14 @@ def omissible(subject: Subject) -> list[str]:
     return [name for name in subject.inputs if name in parameters and parameters[name].default is None]
 
 
+def captured_outputs(subject: Subject) -> tuple[Arrays, list[Array]]:
+    """Return the outputs of a module in normal form, for which the language need not have all operations."""
+    arrays, modes = Arrays(), modes_of(subject.module)
+    outputs = outputs_without(subject, (), arrays)
+    _check_modes(modes, subject.module)
+    return arrays, outputs
+
+
 def outputs_without(subject: Subject, names: Sequence[str], arrays: Arrays) -> list[Array]:
     """Return the outputs of a module that is called without some inputs, in normal form."""
     types, sizes = dimensions(subject.inputs, subject.other_inputs)
@@ -86,6 +93,13 @@ def outputs_without(subject: Subject, names: Sequence[str], arrays: Arrays) -> l
 def _recorded(subject: Subject, types: Mapping[str, Type], sizes: Mapping[str, int]) -> Recording:
     program = exported(subject.module, types, sizes)
     return Recording(Arrays(), program, subject.module, _settled(program, types, sizes))
+
+
+def _check_modes(modes: Mapping[str, object], module: nn.Module) -> None:
+    """Refuse a module that its own calls change."""
+    changed = changed_mode(modes, module)
+    if changed is not None:
+        raise Untranslatable(f"a call of it changes its `{changed}`")
 
 
 def _settled(program: Any, types: Mapping[str, Type], sizes: Mapping[str, int]) -> dict[str, Type]:

@@ -13,7 +13,7 @@ from archspec.equivalence.numeric import largest_error, of_arrays, of_module
 from archspec.equivalence.places import Places
 from archspec.equivalence.sides import outputs_of
 from archspec.ir import Body
-from archspec.lifting.capture import Captured, outputs_without
+from archspec.lifting.capture import Captured, captured_outputs, outputs_without
 from archspec.lifting.subject import Subject
 from archspec.model import internals
 from archspec.normal.arrays import Array, Arrays
@@ -33,6 +33,17 @@ def check(text: str, overrides: Mapping[str, Any], module: nn.Module, captured: 
     It computes the same if its normal form is that of the module, or if its outputs are the same in float64 at two
     sizes, with padding.
     """
+    _check(text, overrides, module, captured.arrays, captured.outputs)
+
+
+def check_again(text: str, overrides: Mapping[str, Any], subject: Subject) -> None:
+    """Raise Untranslatable unless a spec is another module of the same class."""
+    _check(text, overrides, subject.module, *captured_outputs(subject))
+
+
+def _check(
+    text: str, overrides: Mapping[str, Any], module: nn.Module, arrays: Arrays, outputs: Sequence[Array]
+) -> None:
     try:
         model = loads(text, **overrides)
     except ArchError as error:
@@ -40,7 +51,7 @@ def check(text: str, overrides: Mapping[str, Any], module: nn.Module, captured: 
     reason = other_tensors(model, module)
     if reason:
         raise Untranslatable(f"its spec has other tensors: {reason}")
-    _check_outputs(internals(model).body, module, captured.arrays, captured.outputs)
+    _check_outputs(internals(model).body, module, arrays, outputs)
 
 
 def check_without(

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from archspec.equivalence.api import other_tensors
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.api import lift_subject, refusing
-from archspec.lifting.capture import captured
-from archspec.lifting.check import check
+from archspec.lifting.check import check_again
 from archspec.lifting.sources.subjects import OfFewLayers, Source, source_of
 from archspec.lifting.subject import Subject
 from archspec.pipeline.compile import loads
@@ -53,6 +52,6 @@ def _lifted(source: Source) -> str:
 
 def _check_deep(spec: str, overrides: Mapping[str, object], deep: Subject) -> None:
     try:
-        check(spec, overrides, deep.module, captured(deep))
+        check_again(spec, overrides, deep)
     except Untranslatable as problem:
         raise OfFewLayers(f"the spec of one with few layers does not hold for all: {problem}") from None
