@@ -270,6 +270,36 @@ class Alternating(nn.Module):
         return x
 
 
+class Stacked(nn.Module):
+    """Steps of three sequences as one, and a product of its rows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(8)
+        self.weight, self.bias = nn.Parameter(torch.randn(8, 12)), nn.Parameter(torch.randn(12))
+
+    def forward(self, a: Any, b: Any, c: Any) -> Any:
+        x = torch.stack((a, b, c), 1).permute(0, 2, 1, 3).reshape(a.shape[0], 3 * a.shape[1], 8)
+        x = self.norm(x)
+        return torch.addmm(self.bias, x.view(-1, 8), self.weight).view(*x.shape[:-1], 12)
+
+
+class Overwriting(nn.Module):
+    """A module that fills parts of a value one after the other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left, self.right = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Any) -> Any:
+        y = torch.empty_like(x)
+        y[..., :4] = self.left(x)[..., :4]
+        y[..., 4:] = self.right(x)[..., 4:]
+        weights = y.softmax(-1)
+        weights /= weights.sum(1, keepdim=True) + 1.0
+        return weights
+
+
 def padded() -> dict[str, Any]:
     hidden = torch.zeros(2, 7, dtype=torch.bool)
     hidden[0, 5:] = True
@@ -308,6 +338,12 @@ MODULES: dict[str, tuple[Any, Inputs, str]] = {
     "unused layers": (Unused, (torch.randn(2, 16),), "tower[i].weight: unused param [16, 16] for i in 0..3"),
     "a table of a module inside": (Lender, (torch.randint(0, 30, (2, 7)),), ".stack.table"),
     "a norm of different sizes": (Scaled, (torch.randn(2, 7, 16),), "amax("),
+    "rows of stacked steps": (Stacked, tuple([torch.randn(2, 7, 8) for _ in range(3)]), "stack(axis = 1)(a, b, c)"),
+    "values that are overwritten": (
+        Overwriting,
+        (torch.randn(2, 7, 8),),
+        "weights / (sum(axis = 1, keep = true)(weights)",
+    ),
     "positions": (Positions, (torch.randn(2, 9, 16),), "exp(arange(8) / 7 * -9.2"),
 }
 

@@ -60,6 +60,20 @@ def test_a_root_of_a_size_that_is_divided_twice() -> None:
     assert found is not None and found.text == "(width // heads // ratio) ** -0.5"
 
 
+def test_a_root_of_a_size_that_is_divided_by_a_field_and_a_number() -> None:
+    found = Expressions({"width": (48, 192), "heads": (6, 8)}).find((2.0**0.5, 6.0**0.5))
+    assert found is not None and found.text == "((width // heads) // 4) ** 0.5"
+
+
+def test_the_scale_of_scores_times_a_number() -> None:
+    pair = 2.25 * 48.0**-0.5, 2.25 * 136.0**-0.5
+    sizes = {"rope_head_dim": (16, 56), "nope_head_dim": (32, 80)}
+    found = Expressions(sizes).find(pair)
+    assert found is not None and found.text == "2.25 * (rope_head_dim + nope_head_dim) ** -0.5"
+    ambiguous = Expressions({"rope_head_dim": (16, 32), "nope_head_dim": (32, 64)})
+    assert ambiguous.find((2.25 * 48.0**-0.5, 2.25 * 96.0**-0.5)) is None
+
+
 def test_what_does_not_change_is_a_number() -> None:
     assert Expressions(FIELDS).find((3, 3)) is None
     assert Expressions(FIELDS).find((11, 97)) is None

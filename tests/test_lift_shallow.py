@@ -1,6 +1,7 @@
 """Lifting: modules of the actual sizes with fewer layers, whose parameters have no values."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -56,6 +57,38 @@ class Picky(Decoder):
         super().__init__(fields)
 
 
+class Heads(nn.Module):
+    """A projection with twice as many groups as the configuration has, each for several heads."""
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        super().__init__()
+        self.heads, self.groups = fields["num_attention_heads"], 2 * fields["num_key_value_heads"]
+        self.words = nn.Embedding(fields["vocab_size"], fields["hidden_size"])
+        self.wide = nn.Linear(fields["hidden_size"], self.groups * fields["head_dim"])
+        self.narrow = nn.Linear(self.heads * fields["head_dim"], fields["hidden_size"])
+
+    def forward(self, ids: Any) -> Any:
+        x = self.words(ids)
+        y = self.wide(x).unflatten(-1, (self.groups, -1)).transpose(1, 2)
+        if self.groups < self.heads:
+            y = y.repeat_interleave(self.heads // self.groups, 1)
+        return self.narrow(y.transpose(1, 2).flatten(2))
+
+
+class Uneven(Decoder):
+    """A module with another layer at two places that are at no regular distance."""
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        super().__init__(fields)
+        self.kinds = fields["layer_types"]
+
+    def forward(self, ids: Any) -> Any:
+        x = self.words(ids)
+        for kind, layer in zip(self.kinds, self.layers, strict=True):
+            x = layer(x) if kind == "plain" else layer(x.flip(1))
+        return self.head(x)
+
+
 def architecture(owner: type) -> Architecture:
     def inputs(module: Any, turn: int) -> Iterator[dict[str, Any]]:
         yield {"ids": torch.zeros(((3, 11), (2, 14))[turn], dtype=torch.long)}
@@ -75,6 +108,26 @@ def test_sizes_that_no_small_module_explains_are_numbers(owner: type) -> None:
         "equal",
         "outputs equal",
     )
+
+
+@pytest.mark.slow
+def test_other_numbers_of_heads_are_tried() -> None:
+    fields = {"num_attention_heads": 16, "num_key_value_heads": 4, "head_dim": 16, "hidden_size": 64, "vocab_size": 100}
+    made = architecture(Heads)
+    text = lifted(source_of_architecture(replace(made, fields=fields, build=lambda own: Heads({**fields, **own}))))
+    assert "num_key_value_heads = 4" in text and "num_attention_heads = 16" in text
+    others = {**fields, "num_attention_heads": 24, "num_key_value_heads": 3}
+    other = archspec.loads(text, num_attention_heads=24, num_key_value_heads=3)
+    assert archspec.equivalent(other, Heads(others).eval()).verdict in ("equal", "outputs equal")
+
+
+@pytest.mark.slow
+def test_layers_are_written_one_by_one_if_few_do_not_show_the_rule() -> None:
+    kinds = ["plain", "turned", "plain", "turned", "plain", "plain", "turned"]
+    fields = {**FIELDS, "num_hidden_layers": 7, "intermediate_size": 200, "layer_types": kinds}
+    made = replace(architecture(Uneven), fields=fields, build=lambda own: Uneven({**fields, **own}))
+    text = lifted(source_of_architecture(made))
+    assert archspec.equivalent(archspec.loads(text), Uneven(fields).eval()).verdict in ("equal", "outputs equal")
 
 
 @pytest.mark.slow

@@ -95,6 +95,15 @@ def test_two_small_configurations_differ_in_all_that_is_changed() -> None:
     assert hidden_changes({"n_group": 8, "size": 2}, {"n_group": 2}, {"n_group": 2}) == ["n_group"]
 
 
+def test_counts_of_experts_are_those_of_nothing_else() -> None:
+    counts = ("n_routed_experts", "n_group", "topk_group", "num_experts_per_tok", "num_hidden_layers")
+    first, second = [small(MIXTURE, PROPOSALS[0], choices) for choices in CHOICES[:2]]
+    pairs = [(first[name], second[name]) for name in counts]
+    pairs.append((first["n_routed_experts"] // first["n_group"], second["n_routed_experts"] // second["n_group"]))
+    assert len({*pairs}) == len(pairs)
+    assert all(one % own["n_group"] == 0 for own in (first, second) for one in (own["n_routed_experts"],))
+
+
 def test_one_proposal_keeps_all_proportions() -> None:
     fields = {"hidden_size": 1024, "num_heads": 32, "head_dim": 64, "rank_dim": 192, "num_hidden_layers": 8}
     scaled = next(proposal for proposal in PROPOSALS if proposal.is_scaled)
@@ -323,6 +332,13 @@ def test_tokens_are_one_sequence_before_they_are_several() -> None:
     assert dims == sorted(dims)
     assert [*examples(Other(), SIZES[0])] == []
 
+    class Speaker(torch.nn.Module):
+        config = SimpleNamespace(decoder_config=SimpleNamespace(num_channels=9))
+
+        def forward(self, input_ids: Any, decoder_input_ids: Any = None) -> Any: ...
+
+    first = next(examples(Speaker(), SIZES[0]))
+    assert first["decoder_input_ids"].shape == (3, 7, 9)
 
 @pytest.mark.slow
 def test_parts_that_need_inputs_get_them() -> None:

@@ -194,10 +194,11 @@ def _small(architecture: Architecture, turn: int, first: Fields | None = None) -
                 numbers = numbers_of(_settled(module, merged(architecture.fields, fields)))
                 if proposal.is_shallow:
                     kept = numbers_of(architecture.fields)
+                    has_fewer = bool(architecture.choices[0].layers)
                     numbers = {
                         name: value
                         for name, value in numbers.items()
-                        if value != kept.get(name) or kind_of(name) == "layers"
+                        if value != kept.get(name) or (has_fewer and kind_of(name) == "layers")
                     }
                 made = Subject(module, ordered(module, inputs), other, None, numbers, None, architecture.name)
                 return Small(made, fields)
