@@ -19,7 +19,7 @@ import yaml
 
 import archspec
 from archspec.equivalence.api import equivalent
-from archspec.lifting.sources.architecture import subject_of, unrolled
+from archspec.lifting.sources.architecture import subject_of, uncropped, unrolled
 from archspec.lifting.sources.configuration import architecture_of
 from archspec.lifting.sources.lifting import lift_source
 
@@ -81,7 +81,9 @@ def check(name: str, folder: Path) -> None:
         return
     model, (text, architecture) = found
     if CLASSES[name].get("lifted") not in (AT_ITS_SIZES, NOT_COMPARED):
-        others = [other for other in (architecture, unrolled(architecture)) if other is not None]
+        large = uncropped(architecture)
+        small = [architecture, unrolled(architecture), large, unrolled(large) if large else None]
+        others = [other for other in small if other is not None]
         assert any(is_like(model, text, other, CLASSES[name].get("lifted", "")) for other in others)
 
 

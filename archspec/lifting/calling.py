@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 MOST_ELEMENTS = 20_000_000
 """Larger modules are called without computing values."""
 
+MOST_INPUTS = 2_000_000
+"""So are modules whose inputs have more elements, such as large images."""
+
 
 def called(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> Any:
     """Return the outputs of a module. Those of a large one have shapes, but no values."""
@@ -22,10 +25,14 @@ def called(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> Any:
 
     with ExitStack() as stack:
         stack.enter_context(torch.no_grad())
-        if sum(parameter.numel() for parameter in module.parameters()) > MOST_ELEMENTS:
+        if _count(module.parameters()) > MOST_ELEMENTS or _count(inputs.values()) > MOST_INPUTS:
             stack.enter_context(FakeTensorMode(allow_non_fake_inputs=True))
             stack.enter_context(_quietly("torch._subclasses.fake_tensor"))
         return module(**inputs)
+
+
+def _count(tensors: Iterable[torch.Tensor]) -> int:
+    return sum([tensor.numel() for tensor in tensors])
 
 
 @contextmanager

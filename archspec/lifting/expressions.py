@@ -70,9 +70,20 @@ class Expressions:
         if b is None or _close(a, b):
             return None
         key, own = _key(pair), self._of_parts.get(part, {})
-        return own.get(key) or self._known.get(key) or self._rounded.get((a, b)) or self._multiple(a, b)
+        known = own.get(key) or self._known.get(key) or self._rounded.get((a, b))
+        return known or self._multiple_of_root(a, b) or self._multiple_of_field(a, b)
 
-    def _multiple(self, a: float, b: float) -> Found | None:
+    def _multiple_of_field(self, a: float, b: float) -> Found | None:
+        """Return a field times a number, if there is only one such field."""
+        found = [
+            (name, a // own)
+            for name, (own, other) in self.fields.items()
+            if isinstance(own, int) and other and own != other and a * other == b * own and a % own == 0
+            and not name.endswith((TOKEN, *LAYERS))
+        ]  # fmt: skip
+        return Found(f"{found[0][1]} * {found[0][0]}", (found[0][0],)) if len(found) == 1 else None
+
+    def _multiple_of_root(self, a: float, b: float) -> Found | None:
         """Return a number times what scores are scaled with, if that can be of one size only."""
         found = [(a / c, root) for (c, d), root in self._roots.items() if math.isclose(a * d, b * c, rel_tol=1e-14)]
         if len(found) != 1 or not isinstance(a, float):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from archspec.algebra import Dim, Polynomial, product
-from archspec.equivalence.calls.values import Handler, Untranslatable, array_of, as_number, listed, refuse, typed
+from archspec.equivalence.calls.values import Handler, Untranslatable, array_of, listed, refuse, typed
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.elements import Elements
@@ -24,9 +24,14 @@ def _softmax(n: Arrays, types: Sequence[Type], x: Array, dim: int, *rest: Any, *
 def _reduction(function: Callable[..., Array]) -> Handler:
     def call(n: Arrays, types: Sequence[Type], x: Array, dim: Any = None, keepdim: bool = False, **rest: Any) -> Array:
         axes = list(range(len(x.shape))) if dim is None or dim == [] else dim
-        return typed(n, function(n, as_number(n, x, Type((), "int")), axes, keepdim), types[0])
+        return typed(n, function(n, _summand(n, x, types[0]), axes, keepdim), types[0])
 
     return call
+
+
+def _summand(n: Arrays, x: Array, result: Type) -> Array:
+    """Return what is summed: integers if it is booleans, or if the sums are to be integers."""
+    return typed(n, x, Type((), "int")) if n.dtype(x) == "bool" or result.dtype == "int" else x
 
 
 def _mean(n: Arrays, types: Sequence[Type], x: Array, dim: Any = None, keepdim: bool = False, **rest: Any) -> Array:
@@ -38,7 +43,7 @@ def _mean(n: Arrays, types: Sequence[Type], x: Array, dim: Any = None, keepdim: 
 
 
 def _cumsum(n: Arrays, types: Sequence[Type], x: Array, dim: int, **rest: Any) -> Array:
-    return along.running_total(n, as_number(n, x, types[0]), dim)
+    return typed(n, along.running_total(n, _summand(n, x, types[0]), dim), types[0])
 
 
 def _argmax(n: Arrays, types: Sequence[Type], x: Array, dim: int | None = None, keepdim: bool = False) -> Array:

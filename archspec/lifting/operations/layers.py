@@ -17,9 +17,14 @@ def _softmax(b: Builder, types: Types, x: Value, dim: int, *rest: Any, **keyword
 
 def _reduction(name: str) -> Handler:
     def call(b: Builder, types: Types, x: Value, dim: Any = None, keepdim: bool = False, **rest: Any) -> Any:
-        return converted(b, b.op(name, number_of(b, x), **_along(x, dim, keepdim)), types[0].dtype)
+        return converted(b, b.op(name, _summand(b, x, types), **_along(x, dim, keepdim)), types[0].dtype)
 
     return call
+
+
+def _summand(b: Builder, x: Value, types: Types) -> Value:
+    """Return what is summed: integers if it is booleans, or if the sums are to be integers."""
+    return converted(b, x, "int") if x.dtype == "bool" or types[0].dtype == "int" else x
 
 
 def _along(x: Value, dim: Any, keepdim: bool) -> dict[str, Any]:
@@ -35,7 +40,7 @@ def _mean(b: Builder, types: Types, x: Value, dim: Any = None, keepdim: bool = F
 
 
 def _cumsum(b: Builder, types: Types, x: Value, dim: int, **rest: Any) -> Value:
-    return b.op("cumsum", number_of(b, x), axis=dim)
+    return b.op("cumsum", _summand(b, x, types), axis=dim)
 
 
 def _argmax(b: Builder, types: Types, x: Value, dim: int | None = None, keepdim: bool = False) -> Value:

@@ -70,9 +70,10 @@ def source_of_architecture(architecture: Architecture) -> Source:
     """Return small modules of an architecture, or else shallow ones. Raises ArchError if none can be built and run."""
 
     def others(cause: BaseException | None) -> Sequence[Callable[[], Source]]:
-        small = [uncropped(architecture)]
+        large = uncropped(architecture)
+        small = [large]
         if isinstance(cause, Unlike):
-            small = [with_more_heads(architecture), unrolled(architecture)]
+            small = [with_more_heads(architecture), unrolled(architecture), unrolled(large) if large else None]
         elif isinstance(cause, OfFewLayers):
             small += [unrolled(architecture)]
         of_its_sizes = shallow(architecture)
