@@ -112,11 +112,11 @@ class Discrete:
             found |= set(cast("tuple[Element, ...]", node.arguments)) if node.kind == kind else {part}
         found.discard(neutral)
         found -= {part for part in found if any(self._is_needless(kind, part, other) for other in found)}
-        if absorbing in found or any(self.negation(part) in found for part in found):
+        kept = tuple(sorted(found))
+        if absorbing in found or any(self.negation(part) in found for part in kept):
             return absorbing
         if len(found) < 2:
             return found.pop() if found else neutral
-        kept = tuple(sorted(found))
         return self.table.make(kind, kept, "bool", tuple(sorted([self.nodes[part].blind for part in kept])), kept)
 
     def _is_needless(self, kind: str, part: Element, other: Element) -> bool:
