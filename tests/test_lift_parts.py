@@ -110,6 +110,18 @@ def test_sizes_of_a_part_depend_on_its_own_fields() -> None:
     assert places is not None and places.text == "(vision_image_size // vision_patch_size) ** 2"
 
 
+def test_sizes_that_two_parts_have_are_named_by_the_one_that_is_described() -> None:
+    fields = {"vision_size": (32, 72), "vision_step": (4, 6), "text_width": (48, 96), "text_heads": (6, 8)}
+    expressions = Expressions(fields, ("vision_", "text_"))
+    found = [expressions.find((8, 12), "", part) for part in ("", "vision_", "text_")]
+    assert [item and item.text for item in found] == [
+        "vision_size // vision_step", "vision_size // vision_step", "text_width // text_heads"
+    ]  # fmt: skip
+    twins = Expressions({"vision_width": (8, 12), "text_width": (8, 12)}, ("vision_", "text_"))
+    named = [twins.find((8, 12), "", part, used) for part, used in (("", ()), ("text_", ()), ("", ("text_width",)))]
+    assert [item and item.text for item in named] == ["vision_width", "text_width", "text_width"]
+
+
 def test_pixels_of_patches_are_counted() -> None:
     fields = Expressions({"in_channels": (3, 3), "patch_size": (6, 4), "temporal_patch_size": (2, 2)})
     for pair, text in (

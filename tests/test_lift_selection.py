@@ -1,0 +1,115 @@
+"""Lifting modules that select rows by a mask, compute something of each, and put them back."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import archspec  # noqa: E402
+from archspec.source import ArchError  # noqa: E402
+
+nn = torch.nn
+pytestmark = pytest.mark.slow
+
+
+class Routed(nn.Module):
+    """Tokens of two kinds go through different layers; `mixed` is what is done with the rows of the first kind."""
+
+    def __init__(self, mixed: Callable[..., Any] | None = None) -> None:
+        super().__init__()
+        self.words = nn.Embedding(30, 8)
+        self.norm = nn.LayerNorm(8)
+        self.first, self.second = nn.Linear(8, 8), nn.Linear(8, 8)
+        self.mixed = mixed
+
+    def forward(self, ids: Any) -> Any:
+        x, mask = self.words(ids), ids > 0
+        if self.mixed is not None:
+            return self.mixed(x, mask)
+        x = x.masked_scatter(mask.unsqueeze(-1), self.norm(x[mask]))
+        x[~mask] += self.first(x[~mask]).relu()
+        found = torch.zeros_like(x)
+        found[mask] = self.second(x[mask]).view(-1, 2, 4).flatten(1)
+        return found
+
+
+class Adapted(nn.Module):
+    """A block of the items of a batch that a mask selects, whose norm the module around it applies as well."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dense, self.norm, self.adapter = nn.Linear(8, 8), nn.LayerNorm(8), nn.Linear(8, 8)
+
+    def forward(self, x: Any) -> Any:
+        x = self.norm(self.dense(x))
+        mask = torch.ones(x.shape[0], dtype=torch.long) == 1
+        found = torch.zeros_like(x)
+        found[mask] = self.adapter(x[mask])
+        return (found + x).relu() + x.exp().sum(-1, keepdim=True).log()
+
+
+class Choices(nn.Module):
+    """Layers for several sequences of each item, as for questions with choices."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(30, 8)
+        self.layers = nn.ModuleList([Adapted() for _ in range(3)])
+
+    def forward(self, ids: Any) -> Any:
+        x = self.words(ids.view(-1, ids.shape[-1]))
+        for layer in self.layers:
+            x = layer.norm(layer(x))
+        return x
+
+
+def test_rows_that_a_mask_selects_are_all_rows() -> None:
+    torch.manual_seed(0)
+    module = Routed().eval()
+    ids = torch.randint(0, 3, (3, 7))
+    text = archspec.lift(module, (ids,))
+    assert "where(mask, _, 0.0)" in text and "norm: LayerNorm(8" in text
+    built = archspec.to_torch(archspec.loads(text))
+    built.load_state_dict(module.state_dict())
+    with torch.no_grad():
+        assert torch.allclose(built.eval()(ids), module(ids), atol=1e-6)
+
+
+def mean(x: Any, mask: Any) -> Any:
+    x[mask] = x[mask] - x[mask].mean(0)
+    return x
+
+
+def in_pairs(x: Any, mask: Any) -> Any:
+    return x + torch.softmax(x[mask] @ x[mask].T, -1).sum()
+
+
+def count(x: Any, mask: Any) -> Any:
+    return x * x[mask].shape[0]
+
+
+def elsewhere(x: Any, mask: Any) -> Any:
+    x[mask.flip(0)] = x[mask]
+    return x
+
+
+def selected(x: Any, mask: Any) -> Any:
+    return x[mask]
+
+
+def turned(x: Any, mask: Any) -> Any:
+    x[mask] = x[mask].flip(0)
+    return x
+
+
+@pytest.mark.parametrize("mixed", [mean, in_pairs, count, elsewhere, selected, turned])
+def test_rows_that_are_combined_are_refused(mixed: Callable[..., Any]) -> None:
+    with pytest.raises(ArchError, match="it selects rows by a mask, and computes something of several rows"):
+        archspec.lift(Routed(mixed).eval(), (torch.ones((3, 7), dtype=torch.long),))
+
+
+def test_items_of_joint_axes() -> None:
+    text = archspec.lift(Choices().eval(), (torch.randint(0, 30, (3, 5, 7)),))
+    assert "block Adapted(x [batch, " in text and text.count("has_norm") == 0
