@@ -35,17 +35,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Search for garbage seldom: what a test has compiled is mostly there until its end.
+
+    In the everyday suite, whose garbage takes less than a gigabyte, hardly ever. That of slow tests may be weights.
+    """
+    gc.set_threshold(20_000_000 if config.option.markexpr == "not slow" else 1_000_000, 20, 20)
+
+
 def pytest_collection_finish() -> None:
-    """Search for garbage seldom, and not among the tests: what a test has compiled is mostly there until its end."""
+    """Never search among the tests."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(1_000_000, 20, 20)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish() -> None:
-    """Search for garbage once. pytest does it five times at its end, for longer than a worker is waited for."""
-    gc.collect()
+    """Search for no garbage at the end. pytest does it five times, for longer than a worker is waited for."""
     gc.freeze()
 
 

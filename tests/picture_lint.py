@@ -104,12 +104,12 @@ def _through(boxes: list[Box], lines: list[Line]) -> Iterator[str]:
     for line in lines:
         for x0, x1, y0, y1 in _segments(line):
             for box in boxes:
+                w, h = box.frame.w, box.frame.h
+                if not (x0 < box.x + w - 2 and x1 > box.x + 2 and y0 < box.y + h - 2 and y1 > box.y + 2):
+                    continue
                 if box.frame.node.id in (line.path.source, line.path.target, line.block):
                     continue
-                if line.block in _ids_inside(box) or box.frame.node.kind == "group":
-                    continue
-                w, h = box.frame.w, box.frame.h
-                if x0 < box.x + w - 2 and x1 > box.x + 2 and y0 < box.y + h - 2 and y1 > box.y + 2:
+                if line.block not in _ids_inside(box) and box.frame.node.kind != "group":
                     yield f"a line of {line.value} to {line.path.target} goes through {box.frame.node.name}"
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from modules import PACKAGE, tree_of
+from modules import PACKAGE, nodes_of
 
 import archspec
 from archspec import resources
@@ -83,7 +83,7 @@ def codes() -> tuple[set[str], set[str]]:
     found: set[str] = set()
     patterns: set[str] = set()
     for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             for argument in _codes_given(node):
                 if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
                     found.add(argument.value)

@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 import networkx
-from modules import PACKAGE, tree_of
+from modules import PACKAGE, nodes_of
 
 MAY_IMPORT = {
     "adapters": {
@@ -392,7 +392,7 @@ def room_of(module: str) -> str:
 
 def imported(path: Path) -> set[str]:
     found: set[str] = set()
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names if alias.name.split(".")[0] == "archspec"}
         elif isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "archspec":
@@ -428,7 +428,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     }
     uses = networkx.DiGraph()
     for module, path in modules.items():
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             for alias in node.names if isinstance(node, ast.ImportFrom) and node.module else ():
                 inner = f"{node.module}.{alias.name}"
                 uses.add_edge(module, inner if inner in modules else node.module)
@@ -439,7 +439,7 @@ def test_few_modules_are_imported_inside_functions() -> None:
     found = [
         f"{path.relative_to(PACKAGE)}:{inner.lineno}"
         for path in PACKAGE.rglob("*.py")
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.FunctionDef)
         for inner in ast.walk(node)
         if isinstance(inner, ast.ImportFrom) and (inner.module or "").startswith("archspec")

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import reference
 import torch_compare
-from modules import PACKAGE, tree_of
+from modules import PACKAGE, nodes_of
 from small import load
 from test_docs import elementwise_work
 from test_ops import rendered
@@ -190,7 +190,7 @@ def is_pattern(path: Path) -> bool:
 def names_in_tables(path: Path) -> Iterator[str]:
     """Operation names that a file compares with, or has in sets, in `match` patterns, or as keys."""
     names = {*OPS} - WORDS
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         match node:
             case ast.Compare():
                 found = [node.left, *node.comparators]
