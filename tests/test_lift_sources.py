@@ -340,6 +340,7 @@ def test_tokens_are_one_sequence_before_they_are_several() -> None:
     first = next(examples(Speaker(), SIZES[0]))
     assert first["decoder_input_ids"].shape == (3, 7, 9)
 
+
 @pytest.mark.slow
 def test_parts_that_need_inputs_get_them() -> None:
     torch = pytest.importorskip("torch")

@@ -49,7 +49,7 @@ def exported(
     Untranslatable if it cannot be exported.
     """
     import torch
-    from torch.fx._lazy_graph_module import _use_lazy_graph_module  # no code is made of graphs that only passes read
+    from torch.fx._lazy_graph_module import _use_lazy_graph_module  # pyright: ignore[reportPrivateUsage]
 
     arguments = examples(module, inputs, sizes)
     free = {
@@ -57,6 +57,7 @@ def exported(
         for name, type in inputs.items()
     }
     try:
+        # No code is made of graphs that only passes read.
         with warnings.catch_warnings(), torch.no_grad(), recurrent.keeping(), _use_lazy_graph_module(True):
             warnings.simplefilter("ignore")  # those of PyTorch about its own code
             program: Any = torch.export.export(module, (), arguments, dynamic_shapes=free, strict=False)
