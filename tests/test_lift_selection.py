@@ -8,6 +8,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import archspec  # noqa: E402
+from archspec.lifting.api import lift_subject  # noqa: E402
+from archspec.lifting.subject import Subject  # noqa: E402
 from archspec.source import ArchError  # noqa: E402
 
 nn = torch.nn
@@ -111,5 +113,6 @@ def test_rows_that_are_combined_are_refused(mixed: Callable[..., Any]) -> None:
 
 
 def test_items_of_joint_axes() -> None:
-    text = archspec.lift(Choices().eval(), (torch.randint(0, 30, (3, 5, 7)),))
-    assert "block Adapted(x [batch, " in text and text.count("has_norm") == 0
+    inputs, others = [{"ids": torch.zeros(shape, dtype=torch.long)} for shape in ((3, 5, 7), (4, 6, 9))]
+    text = lift_subject(Subject(Choices().eval(), inputs, others))
+    assert "block Adapted(x [batch, length, 8]) -> [batch, length, 8]" in text and "has_norm" not in text

@@ -19,6 +19,7 @@ _ALONG_AXES = (
     "sum", "mean", "amax", "softmax", "_softmax", "unsqueeze", "squeeze", "cat", "split", "split_with_sizes", "chunk",
     "slice", "select", "transpose",
 )  # fmt: skip
+_VIEWS = ("view", "_unsafe_view", "reshape", "flatten", "unflatten")
 _AXES = ("dim", "dim0", "dim1")
 
 Rows = dict[Any, Hashable]
@@ -132,7 +133,7 @@ def _is_rowwise(node: Any, rows: Rows) -> bool:
     if node.target is operator.getitem:
         return True
     name, first = _name(node), listed(node.args[0])[0]
-    if name in ("view", "reshape"):
+    if name in _VIEWS:
         return _sizes(node)[:1] == _sizes(first)[:1]
     if not all(hasattr(item.meta.get("val"), "shape") for item in node.all_input_nodes):
         return False  # a number, which may be that of the rows
