@@ -13,7 +13,7 @@ from typing import Any
 
 from archspec.equivalence.calls.values import Untranslatable, listed
 
-_UNCHANGED = ("_to_copy", "clone", "alias", "detach", "dropout", "contiguous")
+_UNCHANGED = ("to", "type_as", "_to_copy", "clone", "alias", "detach", "dropout", "contiguous")
 _OF_VECTORS = ("linear", "layer_norm", "rms_norm", "matmul")
 _ALONG_AXES = (
     "sum", "mean", "amax", "softmax", "_softmax", "unsqueeze", "squeeze", "cat", "split", "split_with_sizes", "chunk",
