@@ -8,6 +8,7 @@ import pytest
 import reference
 
 import archspec
+from archspec.bodies.active import Parts, parts_read
 from archspec.cli import main
 from archspec.model import internals
 from archspec.ops import OPS
@@ -189,6 +190,27 @@ def test_what_is_unknown_has_no_figure(statements: str, around: str, total: int 
 
 
 # Records of operations ------------------------------------------------------------------------------------------------
+
+
+REPEATED = "a = m[0]: Mixture()(x)\n b = m[1]: Mixture()(sum(axis = 2)(a))\n c = m[2]: Mixture()(sum(axis = 2)(b))\n "
+
+
+@pytest.mark.parametrize(
+    ("around", "unknown"),
+    [
+        (f"{REPEATED} return c", set()),
+        (f"{REPEATED} return .m[1](sum(axis = 2)(c))", {"m.1"}),
+        (f"{REPEATED} return c + sum(axis = 0)(.m[2].bias)", {"m.2"}),
+        (f"tie m[1].weight = m[0].weight\n {REPEATED} return c", {"m.0"}),
+    ],
+)
+def test_equal_modules_are_told_apart_by_what_reads_them(around: str, unknown: set[str]) -> None:
+    model = internals(archspec.loads(MIXTURE.format(statements=PLAIN, around=around)))
+    parts = parts_read(model.body)
+    found = Parts(model.body).of_tensors(model.table.tensors)
+    by_name = dict(zip(model.table.tensors.names(), found, strict=True))
+    assert {name: by_name[name] for name in parts} == parts
+    assert {name[:3] for name, part in parts.items() if part in ("unknown", "whole") and "gate" not in name} == unknown
 
 
 def test_operations_that_rearrange_have_each_element_once() -> None:
