@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from archspec.addresses import prefixes, relative
 from archspec.ir import Module, Weight, is_frozen
-from archspec.record import Record
+from archspec.record import Record, from_values
 from archspec.table import Buffer, ModuleRow, Params, Repeat, Table, Tensor, Tensors, Values
 
 
@@ -92,7 +92,10 @@ class _TableBuilder:
             cut = len(of.address)
             self.number += of.tensors.stop - of.tensors.start
             self.buffers += [Buffer(address + name[cut:], shape) for name, shape in self.buffers[of.buffers]]
-            self.modules += [ModuleRow(address + name[cut:], *rest) for name, *rest in self.modules[of.modules]]
+            self.modules += [
+                from_values(ModuleRow, (address + name[cut:], type, kind))
+                for name, type, kind in self.modules[of.modules]
+            ]
             if self.number > tensors:
                 self.repeats.append(Repeat(address, of.address, tensors, self.number, of.tensors.start))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from archspec import cache, resources
@@ -164,9 +164,7 @@ _found: dict[tuple[str, str], str] = {}
 
 def _find_bundled(name: str, report: Report) -> Loaded | None:
     specs = resources.specs_root()
-    known = _found.get((specs, name))
-    files = resources.bundled_files(specs) if known is None else [known, *resources.bundled_files(specs)]
-    for file in files:
+    for file in _likely_files(specs, name):
         try:
             with open(os.path.join(specs, file + ".arch"), encoding="utf-8") as text:
                 if f'"{name}"' not in text.read():
@@ -178,6 +176,12 @@ def _find_bundled(name: str, report: Report) -> Loaded | None:
             _found[specs, name] = file
             return loaded
     return None
+
+
+def _likely_files(specs: str, name: str) -> Iterator[str]:
+    if (specs, name) in _found:
+        yield _found[specs, name]
+    yield from resources.bundled_files(specs)
 
 
 def _unknown(name: str, report: Report) -> ArchError:
