@@ -15,6 +15,34 @@ from archspec.resources import grammar_path
 MOST_ENTRIES = 512
 LARGEST_ENTRY = 64 * 2**20
 
+UNUSED = frozenset(
+    [
+        "adapters",
+        "audits",
+        "cli",
+        "comparisons",
+        "costs",
+        "diffs",
+        "equivalence",
+        "explanations",
+        "flop_explanations",
+        "formatting",
+        "formulas",
+        "highlighting",
+        "language_server",
+        "lifting",
+        "onnx_export",
+        "pictures",
+        "pytorch",
+        "scaffolds",
+        "searches",
+        "transformers_export",
+        "variants",
+        "verification",
+    ]
+)
+"""The packages that nothing is compiled with, so that entries stay valid when they change."""
+
 _state: str | None = None
 
 
@@ -119,13 +147,14 @@ def _evict(directory: str) -> None:
 
 
 def _package_state() -> str:
-    """Return a fingerprint of the package files on disk and of the Python version."""
+    """Return a fingerprint of the files on disk that affect entries, and of the Python version."""
     global _state
     if _state is None:
         root = os.path.dirname(os.path.abspath(__file__))
         grammar = os.stat(grammar_path())
         marks = [("", grammar.st_size, grammar.st_mtime_ns)]
-        for directory in (root, *(e.path for e in os.scandir(root) if e.is_dir() and e.name != "__pycache__")):
+        packages = [e.path for e in os.scandir(root) if e.is_dir() and e.name not in UNUSED and e.name != "__pycache__"]
+        for directory in (root, *packages):
             for entry in os.scandir(directory):
                 if entry.name.endswith(".py"):
                     status = entry.stat()

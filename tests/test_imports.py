@@ -6,6 +6,8 @@ from pathlib import Path
 import networkx
 from modules import PACKAGE, nodes_of
 
+from archspec.cache import UNUSED
+
 MAY_IMPORT = {
     "adapters": {
         "addresses",
@@ -419,6 +421,18 @@ def test_what_may_be_imported_makes_no_circle() -> None:
         ready = {room for room, below in MAY_IMPORT.items() if room not in done and below - {""} <= done}
         assert ready, f"a circle among {set(MAY_IMPORT) - done}"
         done |= ready
+
+
+def test_entries_of_the_cache_depend_on_no_package_that_their_state_leaves_out() -> None:
+    """Trees and tables are made by `pipeline`, and by what it imports."""
+    used, pending = set(), ["pipeline"]
+    while pending:
+        room = pending.pop()
+        if room not in used:
+            used.add(room)
+            pending += MAY_IMPORT.get(room, ())
+    assert MAY_IMPORT.keys() >= UNUSED
+    assert not UNUSED & used
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
