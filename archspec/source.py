@@ -184,6 +184,19 @@ def fail(
     return ArchError([Diagnostic(code, message, span, notes, help)])
 
 
+def missing_package(message: str, extra: str) -> ArchError:
+    """Return an ArchError about a package that an extra adds, for the caller to raise."""
+    return fail("missing-package", message, help=install(extra))
+
+
+def install(extra: str) -> str:
+    """Return help on how to install an extra.
+
+    The command works for every installed archspec, published or not: pip finds the packages in its metadata.
+    """
+    return f"run `pip install 'archspec-dsl[{extra}]'`"
+
+
 def nearest(name: str, candidates: list[str], similar: float = 0.6) -> str | None:
     """Return the candidate that `name` is most likely a typo for, or None without one that is `similar` enough."""
     from difflib import get_close_matches

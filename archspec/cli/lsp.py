@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from archspec.source import fail
+from archspec.source import missing_package
 
 try:
     from archspec.language_server.server import serve
@@ -17,7 +17,6 @@ except ModuleNotFoundError as missing:
 def run(options: Namespace) -> int:
     """Serve an editor on standard input and output until it closes them."""
     if serve is None:
-        help = "run `pip install 'archspec-dsl[lsp]'`"
-        raise fail("missing-package", "pygls is required but not installed", help=help)
+        raise missing_package("pygls is required but not installed", "lsp")
     serve()
     return 0

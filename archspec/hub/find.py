@@ -6,9 +6,7 @@ import os
 from contextlib import suppress
 
 from archspec.hub import local, remote
-from archspec.source import ArchError, Note, fail
-
-INSTALL = "run `pip install 'archspec-dsl[hub]'`"
+from archspec.source import ArchError, Note, fail, install
 
 
 def config(id: str, largest: int) -> str:
@@ -49,5 +47,5 @@ def not_found(id: str, reason: str, what: str = "model") -> ArchError:
         Note(f"not in the local cache of the hub: {local.directory()}"),
         Note(f"not from the hub ({os.environ.get('HF_ENDPOINT', 'https://huggingface.co')}): {reason}"),
     )
-    help = INSTALL if "not installed" in reason else f"to name a file or directory, write `./{id}`"
+    help = install("hub") if "not installed" in reason else f"to name a file or directory, write `./{id}`"
     return fail("unknown-model", f"unknown {what} `{id}`", notes=notes, help=help)

@@ -19,7 +19,7 @@ from archspec.normal.arrays import Array, Arrays
 from archspec.onnx_export.loops import functions, has_loops, require_same_outputs, with_loops
 from archspec.pytorch.build import module_of, torch_or_fail, torch_source
 from archspec.pytorch.interface import interface_of
-from archspec.source import ArchError, fail
+from archspec.source import ArchError, fail, missing_package
 
 if TYPE_CHECKING:
     from torch import nn
@@ -49,7 +49,7 @@ def libraries() -> Any:
         return import_module("onnx_ir")
     except ImportError:
         message = "writing ONNX files requires the packages onnx and onnxscript"
-        raise fail("missing-package", message, help="run `pip install 'archspec-dsl[onnx]'`") from None
+        raise missing_package(message, "onnx") from None
 
 
 def export(model: Model) -> Exported:

@@ -11,7 +11,7 @@ from archspec.model import Model, ModelLike, internals
 from archspec.pipeline.compile import model_of
 from archspec.pytorch import recording
 from archspec.pytorch.file import file_text
-from archspec.source import fail
+from archspec.source import fail, missing_package
 
 if TYPE_CHECKING:
     from torch import nn
@@ -67,8 +67,7 @@ def torch_or_fail() -> Any:
     try:
         import torch
     except ImportError:
-        help = "run `pip install 'archspec-dsl[torch]'`"
-        raise fail("missing-package", "PyTorch is required but not installed", help=help) from None
+        raise missing_package("PyTorch is required but not installed", "torch") from None
     return torch
 
 

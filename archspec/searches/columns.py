@@ -13,7 +13,7 @@ from importlib import import_module
 from math import ceil, floor
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from archspec.source import fail
+from archspec.source import missing_package
 
 if TYPE_CHECKING:
     from typing import TypeGuard
@@ -33,7 +33,7 @@ def numpy() -> Any:
         return import_module("numpy")
     except ImportError:
         message = "a search requires numpy, which is not installed"
-        raise fail("missing-package", message, help="run `pip install 'archspec-dsl[search]'`") from None
+        raise missing_package(message, "search") from None
 
 
 class Column:

@@ -7,7 +7,7 @@ from io import BytesIO
 
 from archspec.reporting.results import rows_of
 from archspec.searches.result import Search
-from archspec.source import fail
+from archspec.source import missing_package
 
 
 def parquet(found: Search) -> bytes:
@@ -16,7 +16,7 @@ def parquet(found: Search) -> bytes:
         pyarrow, library = import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError:
         message = "Parquet output requires pyarrow, which is not installed"
-        raise fail("missing-package", message, help="run `pip install 'archspec-dsl[parquet]'`") from None
+        raise missing_package(message, "parquet") from None
     view = rows_of(found)
     table = pyarrow.table({column.key: [row[column.key] for row in view.rows] for column in view.columns})
     file = BytesIO()
