@@ -55,6 +55,18 @@ def test_the_version_has_an_entry_in_the_changelog() -> None:
     assert f"\n## {archspec.__version__}" in (ROOT / "CHANGELOG.md").read_text()
 
 
+def test_the_source_distribution_has_what_tests_read() -> None:
+    included = PROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    always = {"README.md", "LICENSE", "pyproject.toml", ".gitignore"}
+    tests = "".join(path.read_text() for path in (ROOT / "tests").glob("*.py"))
+    read = {
+        *re.findall(r'\b(?:ROOT|REPOSITORY)(?:, | / )"([^"/]+)', tests),
+        *re.findall(r'parent\.parent / "([^"/]+)', tests),
+    }
+    assert read
+    assert {name for name in read - {".git"} if (ROOT / name).exists()} <= {path.strip("/") for path in included} | always
+
+
 def test_the_readmes_test_command_is_the_one_that_ci_runs() -> None:
     command = re.search(r"^.* -m pytest -q -n auto$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
     assert command and f"\n{command[0]}\n" in (ROOT / "README.md").read_text()
