@@ -39,7 +39,7 @@ COMPLETIONS = {
     "keyword": types.CompletionItemKind.Keyword,
 }
 SEVERITIES = {"error": types.DiagnosticSeverity.Error, "warning": types.DiagnosticSeverity.Warning}
-DELAY = 0.002
+DELAY = 0.001
 """Seconds to wait for further changes before a changed text is checked."""
 
 
