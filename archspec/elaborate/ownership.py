@@ -301,7 +301,8 @@ class Ownership(Evaluator):
         """Return a key for the values on which a declaration depends in each iteration of a loop."""
         values = [key_of(self.value(argument.value)) for argument in own.arguments.hyperparameters]
         if own.arguments.forward is not None:
-            values += [key_of(self.env[name]) for name in self.definition.hyperparameters if name in self.env]
+            given, env = self.module.hyperparameters, self.env
+            values += [(name, key_of(env.get(name))) for name, value in given.items() if env.get(name) is not value]
         return (key_of(callee), id(own), *values)
 
     def _weight(self, tensor: nodes.Tensor) -> Weight | None:

@@ -44,10 +44,14 @@ class Seen(Record):
 
 
 class Observations:
-    """`values` and `made` are by the identity of a resolved node; `callees` are those applied at a node."""
+    """`values` and `made` are by the identity of a resolved node; `callees` are those applied at a node.
+
+    Values are sorted by node when they are needed first, after the diagnostics, which are not to wait for that.
+    """
 
     def __init__(self) -> None:
-        self.values: dict[int, Seen] = {}
+        self._seen: dict[int, Seen] = {}
+        self._pending: list[tuple[nodes.Expr | nodes.Step, Value, Frame | None]] = []
         self.made: dict[int, Made] = {}
         self.callees: dict[int, dict[Definition | Op, None]] = {}
         self._nodes: list[object] = []  # kept, so that no other node has the identity of one
@@ -60,13 +64,21 @@ class Observations:
         self._program = program
 
     def value(self, node: nodes.Expr | nodes.Step, value: Value) -> None:
-        if value is POISON or value is DYNAMIC:
-            return
-        seen = self.values.get(id(node))
-        if seen is None:
-            self.values[id(node)] = from_values(Seen, (node, self._model(), [value]))
-        elif value is not seen.values[-1]:
-            seen.values.append(value)
+        self._pending.append((node, value, self._outermost()))
+
+    @property
+    def values(self) -> dict[int, Seen]:
+        """The values of each expression and step."""
+        for node, value, frame in self._pending:
+            if value is POISON or value is DYNAMIC:
+                continue
+            seen = self._seen.get(id(node))
+            if seen is None:
+                self._seen[id(node)] = from_values(Seen, (node, self._model(frame), [value]))
+            elif value is not seen.values[-1]:
+                seen.values.append(value)
+        self._pending.clear()
+        return self._seen
 
     def applied(
         self, caller: Definition | None, node: nodes.Apply | nodes.Own, callee: Definition | Op, bound: nodes.Bound
@@ -77,7 +89,7 @@ class Observations:
     def declared(self, node: nodes.Own | nodes.Tensor, made: Module | Weight) -> None:
         first = self.made.get(id(node))
         if first is None:
-            first = self.made[id(node)] = Made(made, self._model(), set())
+            first = self.made[id(node)] = Made(made, self._model(self._outermost()), set())
             self._nodes.append(node)
         first.totals.add(parameters(made))
 
@@ -87,10 +99,13 @@ class Observations:
     def body(self, target: Target, given: tuple[Given, ...], body: Body) -> None:
         pass
 
-    def _model(self) -> str:
-        """The name of the model that is compiled."""
-        frames = self._program.frames if self._program is not None else []
-        first = frames[0] if frames else None
+    def _outermost(self) -> Frame | None:
+        """The use of the definition that is compiled for itself."""
+        frames = self._program.frames if self._program is not None else None
+        return frames[0] if frames else None
+
+    def _model(self, first: Frame | None) -> str:
+        """The name of the model that uses a definition."""
         if first is not self._first:
             self._first = first
             models = first.unit.models.items() if first is not None else ()
