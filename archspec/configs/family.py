@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from typing import Any, NamedTuple, TypeAlias, cast
 
 COMMON = "_common"
@@ -191,9 +192,15 @@ def _field(name: str, entry: _Mapping, shared: _Mapping) -> Field:
 
 
 def _document(specs: str, name: str, raw: dict[str, bytes]) -> _Mapping:
-    import yaml
-
     path = os.path.abspath(os.path.join(specs, "configs", name + ".yaml"))
     with open(path, "rb") as file:
         raw[path] = file.read()
-    return yaml.load(raw[path], Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return _parsed(raw[path])
+
+
+@cache
+def _parsed(data: bytes) -> _Mapping:
+    """A document, which nobody changes: names of tensors are looked up in those of all families."""
+    import yaml
+
+    return yaml.load(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
