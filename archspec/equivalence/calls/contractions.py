@@ -9,6 +9,7 @@ from archspec.algebra import Dim
 from archspec.equivalence.calls.values import Handler
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
+from archspec.normal.axes import Indices
 from archspec.normal.table import Element
 from archspec.ops.forms import elementwise as forms
 
@@ -62,7 +63,7 @@ def _summed(
     summed = [letter for letter in dict.fromkeys([*terms[0], *terms[-1]]) if letter not in result]
     over = {letter: n.axes.index(f"s{turn}", sizes[letter]) for turn, letter in enumerate(summed)}
 
-    def element(i: tuple[Any, ...]) -> Element:
+    def element(i: Indices) -> Element:
         at = {**over, **dict(zip(result, i, strict=True))}
         factors = [
             n.at(x, [0 if size == 1 else at[letter] for letter, size in zip(term, x.shape, strict=True)])

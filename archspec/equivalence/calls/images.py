@@ -11,6 +11,7 @@ from archspec.equivalence.bodies import apply
 from archspec.equivalence.calls.values import Handler, listed, refuse
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
+from archspec.normal.axes import Indices
 from archspec.normal.table import Element
 from archspec.ops.forms import along
 from archspec.ops.forms.elementwise import multiply
@@ -74,7 +75,7 @@ def _weighted(n: Arrays, x: Array, axis: int, matrix: Matrix) -> Array:
     (table,) = apply(n, "table", [], {"values": matrix}, [Type(size, "real")])
     over = n.axes.index("s0", size[1])
 
-    def element(i: tuple[Any, ...]) -> Element:
+    def element(i: Indices) -> Element:
         body = multiply(n.elements, n.at(table, [i[axis], over]), n.at(x, [*i[:axis], over, *i[axis + 1 :]]))
         return n.total(body, [(over, size[1])])
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from archspec.algebra import Dim
+from archspec.algebra import Dim, Expression
 from archspec.equivalence.calls.shape import wrapped
 from archspec.equivalence.calls.values import Handler, array_of, refuse, typed
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
+from archspec.normal.axes import Indices
 from archspec.normal.table import Element
 from archspec.ops.forms import shape as forms
 from archspec.ops.forms import weights
@@ -29,7 +30,7 @@ def _scatter(
     if any(a != b for at, (a, b) in enumerate(zip(index.shape, x.shape, strict=True)) if at != axis):
         refuse("scatter")
 
-    def element(i: tuple[Any, ...]) -> Element:
+    def element(i: Indices) -> Element:
         over = n.axes.index("s0", index.shape[axis])
         hit = e.is_zero(e.integer(e.polynomial(n.at(index, [*i[:axis], over, *i[axis + 1 :]])) - i[axis]))
         count = n.total(to_integer(e, hit), [(over, index.shape[axis])])
@@ -92,7 +93,7 @@ def _triangle(is_upper: bool) -> Handler:
     def call(n: Arrays, types: Sequence[Type], x: Array, diagonal: int = 0) -> Array:
         e = n.elements
 
-        def element(i: tuple[Any, ...]) -> Element:
+        def element(i: Indices) -> Element:
             above = i[-1] - i[-2] - diagonal
             return e.where(e.at_least_zero(e.integer(above if is_upper else -above)), n.at(x, i), nothing)
 
@@ -105,7 +106,7 @@ def _triangle(is_upper: bool) -> Handler:
 def _diagonal(n: Arrays, types: Sequence[Type], x: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Array:
     a, b = dim1 % len(x.shape), dim2 % len(x.shape)
 
-    def at(i: tuple[Any, ...]) -> list[Any]:
+    def at(i: Indices) -> list[Expression]:
         rest = iter(i[:-1])
         return [i[-1] + max(-offset, 0) if axis == a else i[-1] + max(offset, 0) if axis == b else next(rest)
                 for axis in range(len(x.shape))]  # fmt: skip
@@ -168,7 +169,7 @@ def _hits(n: Arrays, shape: Sequence[Dim], indices: list[Array]) -> Array:
         refuse("index_put")
     over = n.axes.index("s0", size)
 
-    def element(i: tuple[Any, ...]) -> Element:
+    def element(i: Indices) -> Element:
         found = [wrapped(n, index, shape[axis]) for axis, index in enumerate(indices)]
         ids = [e.polynomial(n.stretched(index, [over])) for index in found]
         equal = [e.is_zero(e.integer(value - at)) for value, at in zip(ids, i, strict=True)]

@@ -19,6 +19,7 @@ from archspec.equivalence.calls.values import (
 )
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
+from archspec.normal.axes import Indices
 from archspec.normal.table import Element
 from archspec.ops.forms import along, weights
 from archspec.ops.forms import elementwise as forms
@@ -225,7 +226,7 @@ def _bucket(
     over = n.axes.index("s0", boundaries.shape[0])
     bound = n.at(boundaries, [over])
 
-    def element(i: tuple[Any, ...]) -> Element:
+    def element(i: Indices) -> Element:
         part = n.at(x, i)
         hit = forms.less_or_equal(e, bound, part) if right else forms.less(e, bound, part)
         return n.total(forms.to_integer(e, hit), [(over, boundaries.shape[0])])
@@ -308,7 +309,7 @@ def _is_among(n: Arrays, types: Sequence[Type], x: Any, values: Any, *, invert: 
     size = values.shape[0] if values.shape else 1
     over = n.axes.index("s0", size)
 
-    def element(i: tuple[Any, ...]) -> Element:
+    def element(i: Indices) -> Element:
         hit = forms.equal(e, n.at(x, i), n.at(values, [over] if values.shape else []))
         count = n.total(forms.to_integer(e, hit), [(over, size)])
         found = e.at_least_zero(e.integer(e.polynomial(count) - 1))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from archspec.algebra import Dim, dim_max
+from archspec.algebra import Dim, Expression, dim_max
 from archspec.equivalence.calls.values import Handler, Untranslatable, array_of, listed, refuse, typed
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
+from archspec.normal.axes import Indices
 from archspec.normal.elements import Elements
 from archspec.normal.table import Element
 from archspec.ops.forms import shape as forms
@@ -176,7 +177,7 @@ def _index(n: Arrays, types: Sequence[Type], x: Array, indices: list[Array | Non
     first = axes[0] if together else 0
     rank = max(len(index.shape) for index in given.values())
 
-    def element(i: tuple[Any, ...]) -> int:
+    def element(i: Indices) -> int:
         chosen = i[first : first + rank]
         rest = iter([*i[:first], *i[first + rank :]])
         return n.at(
@@ -197,7 +198,7 @@ def _gather(n: Arrays, types: Sequence[Type], x: Array, dim: int, index: Array, 
 def _index_select(n: Arrays, types: Sequence[Type], x: Array, dim: int, index: Array) -> Array:
     axis = dim % len(x.shape)  # unlike in `x[index]`, no index is negative
 
-    def at(i: tuple[Any, ...]) -> list[Any]:
+    def at(i: Indices) -> list[Expression]:
         return [*i[:axis], n.elements.polynomial(n.at(index, [i[axis]])), *i[axis + 1 :]]
 
     return n.view(x, types[0].shape, at)
@@ -229,7 +230,7 @@ def _columns(
         x = forms.pad(n, x, axis + 2, end, end, 0) if end else x
     shape = (batch, channels, *kernel, *counts)
 
-    def at(i: tuple[Any, ...]) -> list[Any]:
+    def at(i: Indices) -> list[Expression]:
         taps, own = i[2 : 2 + len(kernel)], i[2 + len(kernel) :]
         return [*i[:2], *[p * step + tap * gap for p, step, tap, gap in zip(own, stride, taps, dilation, strict=True)]]
 
