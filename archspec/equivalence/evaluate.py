@@ -105,7 +105,7 @@ class _Context:
         self.torch = whole.torch
         self.names = {name: axis for axis, name in enumerate(names)}
         self.shape = list(shape)
-        self._known: dict[Element, Any] = {}
+        self._known: dict[Element, object] = {}
 
     def total(self, body: Element, free: int) -> torch.Tensor:
         """Return the sum of an element over all axes from `free` on."""

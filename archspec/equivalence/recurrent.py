@@ -32,11 +32,11 @@ def _mode() -> type[TorchFunctionMode]:
     class Keeping(TorchFunctionMode):
         def __torch_function__(
             self,
-            func: Callable[..., Any],
+            func: Callable[..., object],
             types: Sequence[type],
             args: Sequence[Any] = (),
             kwargs: Mapping[str, Any] | None = None,
-        ) -> Any:
+        ) -> object:
             name = getattr(func, "__name__", "")
             if name in operations and len(args) == 9 and isinstance(args[3], bool):  # other calls are of packed ones
                 return operations[name](*args)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.stack import deeply
@@ -78,7 +78,7 @@ def _written(subject: Subject, optional: bool) -> str:
 
     draft = written(None, None)
     check(draft, {}, subject.module, first)
-    checked: tuple[dict[str, Any], Subject, Captured] = {}, subject, first
+    checked: tuple[dict[str, object], Subject, Captured] = {}, subject, first
     if second is not None and other is not None and sizes.other is not None:
         checked = sizes.seconds(), second, other
         check(draft, checked[0], second.module, other)

@@ -22,7 +22,7 @@ class Library:
     def __init__(self, arrays: Arrays) -> None:
         self.arrays = arrays
         self._bodies: dict[str, Body | None] = {}
-        self._found: dict[tuple[Any, ...], Array | None] = {}
+        self._found: dict[tuple[object, ...], Array | None] = {}
 
     def function(
         self, name: str, settings: Mapping[str, Any], inputs: Sequence[Array], shape: Sequence[Dim], dtype: str = "real"

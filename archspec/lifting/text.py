@@ -45,7 +45,7 @@ def _imports(names: Sequence[str]) -> Iterator[str]:
         yield f"import std {{ {', '.join(part)} }}"
 
 
-def _definition(template: Template, head: Head, defaults: Mapping[str, Any] | None) -> Iterator[str]:
+def _definition(template: Template, head: Head, defaults: Mapping[str, object] | None) -> Iterator[str]:
     def text(item: str) -> str:
         return filled(item, head.gaps, head.uses)
 

@@ -153,7 +153,7 @@ def _tuple(items: Sequence[ast.expr | str], kind: ast.expr_context = _CONTEXTS[0
 # What it calls --------------------------------------------------------------------------------------------------------
 
 
-def functions() -> dict[str, Any]:
+def functions() -> dict[str, object]:
     """Return the functions that the code calls, by name."""
     return {_LOOP: loop, _STACK: stack, _PICK: pick}
 
@@ -228,7 +228,7 @@ class _Read:
         torch: Any = import_module("torch")
         others = iter(tensors)
 
-        def other(_: object) -> Any:
+        def other(_: object) -> object:
             return next(others)
 
         before = [cell.cell_contents for cell in self._variables]

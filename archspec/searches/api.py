@@ -120,7 +120,7 @@ def search(
     )
 
 
-def _columns(space: Space, every: Chosen, figures: Sequence[str]) -> dict[str, Any]:
+def _columns(space: Space, every: Chosen, figures: Sequence[str]) -> dict[str, object]:
     """Return all values of many designs, by name."""
     known = every.columns()
     return {**space.columns(every.numbers), **{name: known[name] for name in figures}}

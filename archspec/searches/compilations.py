@@ -46,7 +46,7 @@ class Compiler:
             return compile_text(self.text, "<stdin>", self.spec.model, overrides)
         return compile_spec(self.spec, overrides)[0]
 
-    def measured(self, values: Mapping[str, Plain], quantities: Sequence[Quantity]) -> list[Any] | None:
+    def measured(self, values: Mapping[str, Plain], quantities: Sequence[Quantity]) -> list[object] | None:
         """Return the quantities of a design; None if the spec refuses it. Raises ArchError for all other errors."""
         try:
             model = self.compiled(values)

@@ -101,7 +101,7 @@ def _clamp_max(n: Arrays, types: Sequence[Type], x: Array, max: Any) -> Array:
     return _clamp(n, types, x, None, max)
 
 
-def _pow_scalar(n: Arrays, types: Sequence[Type], base: Any, exponent: Any) -> Array:
+def _pow_scalar(n: Arrays, types: Sequence[Type], base: Any, exponent: object) -> Array:
     return typed(n, n.each(types[0].shape, forms.power, array_of(n, base), array_of(n, exponent)), types[0])
 
 

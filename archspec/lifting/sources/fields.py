@@ -10,7 +10,7 @@ from archspec.lifting.sources.kinds import LEAST, kind_of
 Fields: TypeAlias = "dict[str, Any]"
 
 
-def scopes_of(actual: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def scopes_of(actual: Mapping[str, Any]) -> Iterator[Mapping[str, object]]:
     """Yield a configuration, and those inside of it."""
     yield actual
     for value in actual.values():
@@ -18,11 +18,11 @@ def scopes_of(actual: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             yield from scopes_of(value)
 
 
-def numbers_in(scope: Mapping[str, Any]) -> list[tuple[str, int]]:
+def numbers_in(scope: Mapping[str, object]) -> list[tuple[str, int]]:
     return [(name, value) for name, value in scope.items() if is_integer(value)]
 
 
-def lists_in(scope: Mapping[str, Any]) -> list[tuple[str, list[int]]]:
+def lists_in(scope: Mapping[str, object]) -> list[tuple[str, list[int]]]:
     found = [(name, cast("list[Any]", value)) for name, value in scope.items() if isinstance(value, list) and value]
     return [(name, value) for name, value in found if are_integers(value)]
 
