@@ -1,6 +1,7 @@
 """What tests share: comparing with files under `tests/golden`, renewed by `pytest --update-golden`."""
 
 import gc
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -64,8 +65,10 @@ def cache_of_their_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
         patch.setenv("HF_HOME", str(tmp_path_factory.mktemp("hub")))
         patch.setenv("HF_HUB_OFFLINE", "1")
         if sys.dont_write_bytecode:  # processes need not compile the package one by one
+            own = tmp_path_factory.getbasetemp()
+            shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
             patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
-            patch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path_factory.mktemp("bytecode")))
+            patch.setenv("PYTHONPYCACHEPREFIX", str(shared / "bytecode"))
         yield
 
 
