@@ -122,6 +122,19 @@ def test_sizes_that_two_parts_have_are_named_by_the_one_that_is_described() -> N
     assert [item and item.text for item in named] == ["vision_width", "text_width", "text_width"]
 
 
+def test_the_simplest_expression_of_any_part_is_written() -> None:
+    own = {"heads": (6, 8), "head_dim": (32, 80)}
+    other = {"inner_heads": (4, 16), "inner_groups": (2, 4), "inner_streams": (32, 32)}
+    found = Expressions(other | own, ("inner_",)).find((192, 640))
+    assert found is not None and found.text == "heads * head_dim"
+
+
+def test_a_table_of_several_vocabularies() -> None:
+    fields = {"vocab_size": (97, 113), "streams": (32, 32), "sound_vocab_size": (2049, 2049)}
+    found = Expressions(fields).find((97 + 32 * 2049 + 1, 113 + 32 * 2049 + 1))
+    assert found is not None and found.text == "vocab_size + streams * sound_vocab_size + 1"
+
+
 def test_pixels_of_patches_are_counted() -> None:
     fields = Expressions({"in_channels": (3, 3), "patch_size": (6, 4), "temporal_patch_size": (2, 2)})
     for pair, text in (

@@ -128,6 +128,25 @@ def test_one_proposal_has_as_many_heads_of_keys_as_of_queries() -> None:
         assert 2 * found["qk_rope_head_dim"] == found["head_dim"]
 
 
+def test_parts_have_other_numbers_of_heads_of_keys() -> None:
+    inner = {"model_type": "depth", "num_attention_heads": 8, "num_key_value_heads": 2, "hidden_size": 1024}
+    outer = {"model_type": "speech", "num_attention_heads": 32, "num_key_value_heads": 8, "hidden_size": 2048}
+    found = [small({"inner_config": inner, **outer}, PROPOSALS[0], choices) for choices in CHOICES[:2]]
+    assert [(each["num_key_value_heads"], each["inner_config"]["num_key_value_heads"]) for each in found] == [
+        (3, 2),
+        (2, 4),
+    ]
+    assert all(each["num_attention_heads"] % each["num_key_value_heads"] == 0 for each in found)
+
+
+def test_sizes_of_heads_are_no_sums_of_others() -> None:
+    """Three sizes at even distances would be: the first and the last one are twice the one between."""
+    heads = {"qk_rope_head_dim": 64, "v_head_dim": 256, "qk_nope_head_dim": 192}
+    for choices in CHOICES[:2]:
+        rope, value, nope = (small(MIXTURE | heads, PROPOSALS[0], choices)[name] for name in heads)
+        assert rope + nope != 2 * value
+
+
 def test_the_third_configuration_has_all_layers() -> None:
     assert small(BERT, PROPOSALS[0], CHOICES[2]) == small(BERT, PROPOSALS[0], CHOICES[0]) | {"num_hidden_layers": 12}
     assert has_patterns(MIXTURE) and not has_patterns(BERT)

@@ -64,7 +64,9 @@ def test_the_source_distribution_has_what_tests_read() -> None:
         *re.findall(r'parent\.parent / "([^"/]+)', tests),
     }
     assert read
-    assert {name for name in read - {".git"} if (ROOT / name).exists()} <= {path.strip("/") for path in included} | always
+    assert {name for name in read - {".git"} if (ROOT / name).exists()} <= {
+        path.strip("/") for path in included
+    } | always
 
 
 def test_the_readmes_test_command_is_the_one_that_ci_runs() -> None:

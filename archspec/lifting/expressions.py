@@ -43,6 +43,9 @@ class Expressions:
             for part in parts:  # a size of a part seldom depends on fields of another one
                 self._of_parts[part] = {}
                 self._index([name for name in self.fields if name.startswith(part)], self._of_parts[part])
+            self._of_parts[""] = {}
+            own = [name for name in self.fields if parts and not name.startswith(tuple(parts))]
+            self._index(own, self._of_parts[""])
             self._index([*self.fields], {})
 
     def add(self, name: str, pair: Pair) -> None:
@@ -51,7 +54,7 @@ class Expressions:
         self._known[_key(pair)] = Found(name, (name,))
 
     def find(self, pair: Pair, hint: str = "", part: str = "", used: Collection[str] = ()) -> Found | None:
-        """Return the simplest expression with these values: preferably of fields of a part, or of those in use."""
+        """Return the simplest expression with these values: of fields of a part, if it is known, or of those in use."""
         a, b = pair
         is_still = b is None or a == b
         if hint == "number" and (b is None or (is_still and isinstance(a, int))):  # equal by accident, perhaps
@@ -69,8 +72,13 @@ class Expressions:
                 return Found(best, (best,))
         if b is None or _close(a, b):
             return None
-        key, own = _key(pair), self._of_parts.get(part, {})
-        known = own.get(key) or self._known.get(key) or self._rounded.get((a, b))
+        key = _key(pair)
+        own = self._of_parts.get(part, {}).get(key)
+        if own is not None:
+            return own
+        found = [self._known.get(key), *[others.get(key) for others in self._of_parts.values()]]
+        simplest = min([item for item in found if item], key=lambda item: len(item.fields), default=None)
+        known = simplest or self._rounded.get((a, b))
         return known or self._multiple_of_root(a, b) or self._multiple_of_field(a, b)
 
     def _multiple_of_field(self, a: float, b: float) -> Found | None:
@@ -123,7 +131,7 @@ class Expressions:
         spans = [item for item in _sums(sizes) if all("position" in name for name in item[0].fields)]
         for found, pair in [*_sums_of_three(sizes), *of_two[1], *_shifted(dict(spans))]:
             self._keep(found, pair, taken, own)
-        for found, pair in [*_of_videos(second), *_of_patches(sizes)]:
+        for found, pair in [*_of_videos(second), *_of_patches(sizes), *_of_vocabularies(sizes, of_two[1])]:
             self._keep(found, pair, taken, own)
         quotients = {found: pair for found, pair in _quotients(sizes, second) if self._keep(found, pair, taken, own)}
         quotients |= {found: pair for found, pair in kept.items() if re.search(r"\) // [0-9]$", found.text)}
@@ -219,6 +227,16 @@ def _squares(values: Values) -> Candidates:
                 continue
             text = f"{_factor(found)} ** 2" + (f" + {extra}" if extra else "")
             yield Found(text, found.fields), (a * a + extra, b * b + extra)
+
+
+def _of_vocabularies(values: Values, products: Sequence[Candidate]) -> Candidates:
+    """Yield the rows of a table of one vocabulary and several others of one size, and one row more."""
+    for found, (a, b) in products:
+        if sum("vocab" in field for field in found.fields) == 1:
+            for first, (c, d) in values.items():
+                if "vocab" in first.text and first.fields[0] not in found.fields:
+                    both = Found(f"{first.text} + {found.text}", (*first.fields, *found.fields)), (a + c, b + d)
+                    yield from [both, *_shifted(dict([both]))]
 
 
 def _of_videos(values: Values) -> Candidates:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
-from itertools import chain, count
+from collections.abc import Iterator, Mapping
+from itertools import chain, count, islice
 from typing import Any, cast
 
 from archspec.lifting.sources.fields import (
@@ -108,6 +108,7 @@ class _Shrinking:
         self._known: dict[tuple[str, int], int] = {}
         self._hidden = [scope["hidden_size"] for scope in scopes_of(actual) if is_integer(scope.get("hidden_size"))]
         self._turns: dict[str, int] = {}
+        self._known_groups: dict[int, int] = {}
         places = [
             value for scope in scopes_of(actual) for name, value in numbers_in(scope) if kind_of(name) == "at_layer"
         ]
@@ -139,7 +140,7 @@ class _Shrinking:
                 found[name] = value if kind_of(name) == "layers" and value in stages else self._number(name, value)
         if not self.proposal.is_distinct or self.proposal.has_equal_heads:
             self._equalize(actual, found)
-        found |= self._rotary_sizes(actual, found)
+        found |= self._rotary_sizes(actual, found) | self._distinct_groups(actual, found)
         layers = [(value, found[name]) for name, value in numbers_in(actual) if kind_of(name) == "layers"]
         large = [name for name, value in numbers_in(actual) if value >= LEAST["vocabulary"]]
         most = min([found[name] for name in large if kind_of(name) == "vocabulary"], default=0)
@@ -165,6 +166,21 @@ class _Shrinking:
         for name, value in numbers_in(actual):
             if kind_of(name) == "groups" and value in heads:
                 found[name] = heads[value]
+
+    def _distinct_groups(self, actual: Mapping[str, Any], found: Fields) -> Fields:
+        """Return numbers of heads of keys that differ from those of other parts, if they do in the configuration."""
+        changed: Fields = {}
+        heads = next((found[name] for name, _ in numbers_in(actual) if kind_of(name) == "heads"), 0)
+        for name, value in numbers_in(actual):
+            if kind_of(name) == "groups" and 1 < found[name] < heads:
+                known = self._known_groups.setdefault(found[name], value)
+                others = [few for few in range(2, heads) if heads % few == 0]
+                others = others[::-1] if self.choices.scale > 1 else others
+                free = [few for few in others if self._known_groups.get(few, value) == value]
+                if known != value and free:
+                    changed[name] = free[0]
+                    self._known_groups[free[0]] = value
+        return changed
 
     def _rotary_sizes(self, actual: Mapping[str, Any], found: Fields) -> Fields:
         """Return sizes that are the share of a head that has rotary positions, if they are in the configuration."""
@@ -297,10 +313,14 @@ class _Shrinking:
         return found
 
     def _head(self, turn: int) -> int:
-        """Return the size of a head: that of the first width, or one that is no simple multiple of it."""
+        """Return the size of a head: that of the first width, or one that is no simple multiple of it.
+
+        These do not grow evenly either.
+        """
         scale = self.choices.scale
         width = self._heads * self._unit // self.choices.heads[0]
-        return width + 8 * (scale + 1 + turn * scale) if self.proposal.has_own_heads else width
+        more = next(islice(self._steps(), turn + 1, None))
+        return width + 8 * (scale + 1 + more * scale) if self.proposal.has_own_heads else width
 
     def _width(self, kind: str) -> int:
         """Return the next width, which is divided by the numbers of heads if it is that of a hidden state, and by those
@@ -311,10 +331,12 @@ class _Shrinking:
         is_hidden = kind == "hidden" or not self.proposal.is_distinct
         step = math.lcm(self._unit * self._heads if is_hidden else self._unit, self._groups)
         least = step if is_hidden else step * self.choices.width
-        steps = chain(self.choices.steps, count(self.choices.steps[-1] + 1))
-        width = next(width for width in (least + step * more for more in steps) if width not in self._used)
+        width = next(width for width in (least + step * more for more in self._steps()) if width not in self._used)
         self._used.add(width)
         return width
+
+    def _steps(self) -> Iterator[int]:
+        return chain(self.choices.steps, count(self.choices.steps[-1] + 1))
 
 
 def _sectioned(value: Fields, head: int, small_head: int) -> Fields:
