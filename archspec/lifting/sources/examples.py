@@ -44,6 +44,9 @@ _MOST_SHAPES = 3
 _BLOCK = 1920
 """The number of samples of which some models take a multiple."""
 
+_IMAGE = 96
+"""The side of an image where no field has it. Over the strides of 32 or 16 of most models, this is no number of heads."""
+
 _BINS = (
     "num_mel_bins",
     "feature_size",
@@ -128,7 +131,7 @@ def _shapes(name: str, config: Any, sizes: Sizes) -> list[tuple[int, ...]]:
 
 
 def _shapes_of_images(name: str, config: Any, sizes: Sizes) -> list[tuple[int, ...]]:
-    image = _field(config, "image_size", "img_size", "input_size") or 64
+    image = _field(config, "image_size", "img_size", "input_size") or _IMAGE
     height, width = listed(image) * (1 if isinstance(image, list | tuple) else 2)
     channels = _field(config, "num_channels", "in_channels", "in_chans", "num_input_channels") or 3
     channels = channels if isinstance(channels, int) else 3
