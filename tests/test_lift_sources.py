@@ -14,7 +14,7 @@ from archspec.cli import main
 from archspec.lifting.sources.collections import subject_of_collection
 from archspec.lifting.sources.inputs import Declared, parse_input
 from archspec.lifting.sources.proposals import CHOICES, PROPOSALS
-from archspec.lifting.sources.shrinking import has_patterns, hidden_changes, merged, small
+from archspec.lifting.sources.shrinking import has_patterns, hidden_changes, merged, shrinks_lists, small
 
 BERT: dict[str, Any] = {
     "model_type": "bert",
@@ -386,3 +386,13 @@ def test_parts_that_need_inputs_get_them() -> None:
     shapes = [{name: tuple(value.shape) for name, value in inputs.items()} for inputs in found]
     assert {"pixel_values": (3, 3, 32, 16), "prompt_masks": (3, 3, 32, 16)}.items() <= shapes[0].items()
     assert any(shape["pixel_values"] == shape["prompt_masks"] == (3, 3, 16, 16) for shape in shapes)
+
+
+def test_lists_of_sizes_are_told_from_other_lists() -> None:
+    def shrinks(fields: dict[str, Any]) -> bool:
+        return shrinks_lists(fields, PROPOSALS[0], CHOICES[0])
+
+    stages = {"model_type": "resnet", "depths": [3, 4, 6, 3], "hidden_sizes": [256, 512, 1024, 2048]}
+    assert shrinks(stages)
+    assert shrinks({**BERT, "backbone_config": stages})
+    assert not shrinks({**BERT, "layer_types": ["full"] * 12, "global_attn_indexes": [2, 5, 8, 11], "sizes": [1, 2]})

@@ -45,7 +45,7 @@ _BLOCK = 1920
 """The number of samples of which some models take a multiple."""
 
 _IMAGE = 96
-"""The side of an image where no field has it. Over the strides of 32 or 16 of most models, this is no number of heads."""
+"""The side of an image where no field has it: over the strides of 32 or 16 of most models, no number of heads."""
 
 _BINS = (
     "num_mel_bins",

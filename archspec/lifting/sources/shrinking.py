@@ -91,6 +91,22 @@ def hidden_changes(actual: Mapping[str, Any], first: Mapping[str, Any], second: 
     return found
 
 
+def shrinks_lists(actual: Mapping[str, Any], proposal: Proposal, choices: Choices) -> bool:
+    """Whether a small configuration has other sizes in lists, for which a spec has numbers."""
+    return _has_other_lists(actual, small(actual, proposal, choices))
+
+
+def _has_other_lists(actual: Mapping[str, Any], changed: Mapping[str, Any]) -> bool:
+    for name, value in actual.items():
+        if is_configuration(value) and _has_other_lists(value, changed[name]):
+            return True
+    return any(
+        isinstance(changed.get(name), list) and len(changed[name]) == len(sizes) and changed[name] != sizes
+        for name, sizes in lists_in(actual)
+        if kind_of(name) not in ("at_layer", "token")
+    )
+
+
 class _Shrinking:
     """The values that fields have been given."""
 

@@ -21,6 +21,7 @@ from archspec.lifting.sources.collections import COLLECTIONS, subject_of_collect
 from archspec.lifting.sources.configuration import architecture_of, is_configuration
 from archspec.lifting.sources.file import subject_of_file
 from archspec.lifting.sources.inputs import parse_input
+from archspec.lifting.sources.shrinking import shrinks_lists
 from archspec.lifting.subject import Subject
 from archspec.pytorch.build import torch_or_fail
 from archspec.source import ArchError, fail
@@ -69,19 +70,24 @@ def source_of(text: str, inputs: Sequence[str] = ()) -> Source:
 def source_of_architecture(architecture: Architecture) -> Source:
     """Return small modules of an architecture, or else shallow ones. Raises ArchError if none can be built and run."""
 
+    whole, large = unrolled(architecture), uncropped(architecture)
+    has_lists = shrinks_lists(architecture.fields, architecture.proposals[0], architecture.choices[0])
+    first = whole if has_lists and whole is not None else architecture
+
     def others(cause: BaseException | None) -> Sequence[Callable[[], Source]]:
-        large = uncropped(architecture)
         small = [large]
-        if isinstance(cause, Unlike):
-            small = [with_more_heads(architecture), unrolled(architecture), unrolled(large) if large else None]
+        if first is whole:
+            small = [unrolled(large) if large else None]
+        elif isinstance(cause, Unlike):
+            small = [with_more_heads(architecture), whole, unrolled(large) if large else None]
         elif isinstance(cause, OfFewLayers):
-            small += [unrolled(architecture)]
+            small += [whole]
         of_its_sizes = shallow(architecture)
         found = [*small, of_its_sizes, unrolled(of_its_sizes)]
         return [partial(_source, other) for other in found if other is not None]
 
     try:
-        return _source(architecture)._replace(others=others)
+        return _source(first)._replace(others=others)
     except ArchError:  # no small module can be built and run
         rest = [*others(Unlike())]
 
