@@ -270,6 +270,31 @@ class Alternating(nn.Module):
         return x
 
 
+class Widened(nn.Module):
+    """A block of too many steps to be written where it is used."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up, self.down, self.out = nn.Linear(8, 16), nn.Linear(16, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Any, y: Any) -> Any:
+        return x - torch.tanh(self.out(torch.sigmoid(self.down(torch.relu(self.up(x + y)))) * x - y)) * y
+
+
+class OfThreeKinds(nn.Module):
+    """Blocks of two classes in turn, after one of a third class."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        owners = [Widened, Gated, Plain, Gated, Gated, Plain, Gated, Gated, Plain]
+        self.blocks = nn.ModuleList([owner() for owner in owners])
+
+    def forward(self, x: Any, y: Any) -> Any:
+        for block in self.blocks:
+            x = block(x, y)
+        return x
+
+
 class Stacked(nn.Module):
     """Steps of three sequences as one, and a product of its rows."""
 
@@ -333,6 +358,11 @@ MODULES: dict[str, tuple[Any, Inputs, str]] = {
         Alternating,
         (torch.randn(2, 7, 8), torch.randn(2, 7, 8)),
         "blocks[i]: Plain()(_, y) if i % 2 == 0 else blocks[i]: Gated()(_, y) for i in 0..3",
+    ),
+    "blocks of three classes": (
+        OfThreeKinds,
+        (torch.randn(2, 7, 8), torch.randn(2, 7, 8)),
+        "blocks[i]: Gated()(_, y) if i % 3 != 2 else blocks[i]: Plain()(_, y) for i in 1..9",
     ),
     "constants": (Constants, (torch.randn(2, 7),), "arange(16) // 4"),
     "unused layers": (Unused, (torch.randn(2, 16),), "tower[i].weight: unused param [16, 16] for i in 0..3"),

@@ -47,7 +47,7 @@ def runs_of(
     for chain in _chains(values, uses, lambda first, second: _follows(first, second, key)):
         found |= _divided(chain)
     for chain in _chains(values, uses, _succeeds):
-        run = _alternating(chain, key)
+        run = _alternating(_of_two_kinds(chain, key), key)
         if run is not None:
             inside = set(run.values)
             found = {last: other for last, other in found.items() if last not in inside} | {run.values[-1]: run}
@@ -75,6 +75,12 @@ def _chains(
 
 def _succeeds(previous: Value, value: Value) -> bool:
     return value.kind == previous.kind == "block" and value.args[0] is previous
+
+
+def _of_two_kinds(chain: list[Value], key: Callable[[Value], Hashable]) -> list[Value]:
+    """Return the last values of a chain, which are made by layers of at most two kinds: as many as a step can have."""
+    keys = [key(value) for value in chain]
+    return next(chain[first:] for first in range(len(chain)) if len({*keys[first:]}) <= 2)
 
 
 def _alternating(chain: list[Value], key: Callable[[Value], Hashable]) -> Run | None:

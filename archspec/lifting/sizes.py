@@ -162,8 +162,11 @@ class Sizes:
         for condition, holds in conditions(values.start):
             if len(kinds) == 2 and all(item.follows(holds) for item in both):
                 yes, no = (
-                    next(item.values[i] for i in range(len(item.values)) if holds(item.start + i) == wanted)
-                    for item in both[:1]
+                    next(
+                        value
+                        for turn, value in enumerate(values.values, values.start)
+                        if value is not None and holds(turn) == wanted
+                    )
                     for wanted in (True, False)
                 )
                 if (yes, no) == (True, False):
