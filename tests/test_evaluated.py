@@ -54,7 +54,7 @@ def bodies(label: str, text: str, repeats: bool, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(Numbers, "repeats", repeats)
     report = Report()
     library, program = Library(str(SPECS), parsed), Program()
-    unit = library.define(Source(label, text), report, folder=None, root=None, path=label)
+    unit = library.define(Source(label, text), report, folder=str(SPECS), root=str(SPECS), path=label)
     program.begin(report, unit.source)
     check_files(program, library, unit)
     for model in unit.models.values():
