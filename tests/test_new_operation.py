@@ -173,6 +173,7 @@ forms of output.
 """
 PATTERNS = (
     "equivalence/calls/",
+    "equivalence/in_place.py",
     "lifting/",
     "pytorch/attention.py",
     "pytorch/known_modules.py",
