@@ -17,6 +17,9 @@ Pair: TypeAlias = "tuple[float, float | None]"
 TOKEN = "token_id"
 """The end of the names of fields that are no sizes, but numbers that ids are compared with."""
 
+OF_TRAINING = re.compile(r"_cost$|_coefficient$|^init(ializer)?_")
+"""The names of fields that only training and the initial values of tensors depend on."""
+
 LAYERS = ("layers", "n_layer", "depth")
 """The ends of the names of fields that no width is a multiple of."""
 
@@ -32,7 +35,7 @@ class Expressions:
     """Expressions of fields, found by their values."""
 
     def __init__(self, fields: Mapping[str, Pair], parts: Sequence[str] = ()) -> None:
-        self.fields = dict(fields)
+        self.fields = {name: pair for name, pair in fields.items() if not OF_TRAINING.search(name)}
         self._known: dict[Pair, Found] = {}
         self._rounded: dict[Pair, Found] = {}
         """Expressions of reals by their values in float32, in which modules keep constants."""
