@@ -65,6 +65,18 @@ def test_a_root_of_a_size_that_is_divided_by_a_field_and_a_number() -> None:
     assert found is not None and found.text == "((width // heads) // 4) ** 0.5"
 
 
+def test_heads_of_two_parts() -> None:
+    sizes = {
+        "rope_head_dim": (32, 88),
+        "nope_head_dim": (48, 128),
+        "heads": (6, 8),
+        "width": (96, 384),
+        "rank": (240, 576),
+    }
+    found = Expressions(sizes).find((480, 1728))
+    assert found is not None and found.text == "heads * (rope_head_dim + nope_head_dim)"
+
+
 def test_the_scale_of_scores_times_a_number() -> None:
     pair = 2.25 * 48.0**-0.5, 2.25 * 136.0**-0.5
     sizes = {"rope_head_dim": (16, 56), "nope_head_dim": (32, 80)}

@@ -127,7 +127,7 @@ class Expressions:
         joint = {found: pair for found, pair in second.items() if len(found.fields) > 1}
         third = [*_sums(sizes), *_with_numbers(joint), *_shifted(second), *_squares(values | second)]
         kept = {found: pair for found, pair in third if self._keep(found, pair, taken, own)}
-        for found, pair in _of_three(sizes, second):
+        for found, pair in [*_of_heads_in_parts(sizes, kept), *_of_three(sizes, second)]:
             self._keep(found, pair, taken, own)
         for found, pair in _joined(sizes, second):
             self._keep(found, pair, taken, own)
@@ -271,6 +271,15 @@ def _of_three(simple: Values, compound: Values) -> Candidates:
         if "//" in found.text:
             for other, (c, d) in simple.items():
                 yield Found(f"{found.text} * {other.text}", (*found.fields, *other.fields)), (a * c, b * d)
+
+
+def _of_heads_in_parts(simple: Values, compound: Values) -> Candidates:
+    """Yield the sizes of projections to heads that have two parts, such as one with positions and one without."""
+    counts = {found: pair for found, pair in simple.items() if re.search(r"heads$|^n_head$", found.text)}
+    for found, (a, b) in compound.items():
+        if " + " in found.text and _is_of_head(found):
+            for other, (c, d) in counts.items():
+                yield Found(f"{other.text} * ({found.text})", (*other.fields, *found.fields)), (a * c, b * d)
 
 
 def _quotients(simple: Values, compound: Values) -> Candidates:
