@@ -75,24 +75,15 @@ class Expressions:
                 return Found(best, (best,))
         if b is None or _close(a, b):
             return None
-        key = _key(pair)
-        own = self._of_parts.get(part, {}).get(key)
-        if own is not None:
-            return own
-        found = [self._known.get(key), *[others.get(key) for others in self._of_parts.values()]]
-        simplest = min([item for item in found if item], key=lambda item: len(item.fields), default=None)
-        known = simplest or self._rounded.get((a, b))
-        return known or self._multiple_of_root(a, b) or self._multiple_of_field(a, b)
+        known = self._simplest(_key(pair), part) or self._rounded.get((a, b))
+        return known or self._multiple_of_root(a, b)
 
-    def _multiple_of_field(self, a: float, b: float) -> Found | None:
-        """Return a field times a number, if there is only one such field."""
-        found = [
-            (name, a // own)
-            for name, (own, other) in self.fields.items()
-            if isinstance(own, int) and other and own != other and a * other == b * own and a % own == 0
-            and not name.endswith((TOKEN, *LAYERS))
-        ]  # fmt: skip
-        return Found(f"{found[0][1]} * {found[0][0]}", (found[0][0],)) if len(found) == 1 else None
+    def _simplest(self, key: Pair, part: str) -> Found | None:
+        """Return an expression of fields of a part, if it is known, or else the one of any part with fewest fields."""
+        if part and key in self._of_parts.get(part, {}):
+            return self._of_parts[part][key]
+        found = [self._known.get(key), *[own.get(key) for own in self._of_parts.values()]]
+        return min([item for item in found if item], key=lambda item: len(item.fields), default=None)
 
     def _multiple_of_root(self, a: float, b: float) -> Found | None:
         """Return a number times what scores are scaled with, if that can be of one size only."""
