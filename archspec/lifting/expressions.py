@@ -79,10 +79,9 @@ class Expressions:
         return known or self._multiple_of_root(a, b)
 
     def _simplest(self, key: Pair, part: str) -> Found | None:
-        """Return an expression of fields of a part, if it is known, or else the one of any part with fewest fields."""
-        if part and key in self._of_parts.get(part, {}):
-            return self._of_parts[part][key]
-        found = [self._known.get(key), *[own.get(key) for own in self._of_parts.values()]]
+        """Return the expression with fewest fields: of equally many, those of a part if it is known."""
+        own = self._of_parts.get(part, {}).get(key)
+        found = [own, self._known.get(key), *[others.get(key) for others in self._of_parts.values()]]
         return min([item for item in found if item], key=lambda item: len(item.fields), default=None)
 
     def _multiple_of_root(self, a: float, b: float) -> Found | None:
