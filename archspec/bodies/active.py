@@ -16,14 +16,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, reduce
 from typing import Literal, TypeAlias
 
-from archspec.addresses import prefixes, relative
 from archspec.algebra import Dim, Expression, product, substitute, symbols
 from archspec.bodies.fold import Folded, StepBudget, arguments, fold_back, fold_body
 from archspec.ir import Body, Call, Operand, canonical
 from archspec.ops import OPS, Op
 from archspec.record import Record
 from archspec.source import ArchError
-from archspec.table import Active, Table, Tensors, used_parameters
+from archspec.table import Active, Table, used_parameters
 
 Fact: TypeAlias = Literal["stored", "computed", "unclear"]
 """What a value depends on: on parameters alone, on inputs too, or on indices that were chosen."""
@@ -61,19 +60,17 @@ class _Reads(Record):
     calls: list[tuple[str, _Reads]]
 
 
-_Inner: TypeAlias = "tuple[str, _Reads | Part]"
-"""The rest of an address, and the part that is read there, or what a body reads inside of it."""
-
-
 def active_parameters(body: Body, table: Table) -> Active | None:
     """Return the parameters that a model uses for one token; None if these are all of them, or if it is unknown."""
-    tensors = table.tensors
-    counted = tensors.column([tensor.params for tensor in tensors.distinct])
     try:
-        parts = Parts(body).of_tensors(tensors)
+        parts = parts_read(body)
     except ArchError:  # following values takes too many steps
         return None
-    read: list[Part] = [part if number else None for part, number in zip(parts, counted, strict=True)]
+    tensors = table.tensors
+    counted = tensors.column([tensor.params for tensor in tensors.distinct])
+    read: list[Part] = [
+        parts.get(name) if number else None for name, number in zip(tensors.names(), counted, strict=True)
+    ]
     params = Counter[Part]()
     for (part, number), times in Counter(zip(read, counted, strict=True)).items():
         params[part] += number * times
@@ -91,17 +88,14 @@ def active_parameters(body: Body, table: Table) -> Active | None:
 def parts_read(body: Body) -> Mapping[str, Part]:
     """Return the part of each tensor that a model reads for one token, by the name that is counted."""
     assert body.module is not None
-    found = dict(_by_name(_reads_of(body), {}))
+    inputs: list[Content] = ["computed"] * len(body.inputs)
+    outputs: list[Part] = ["whole"] * len(body.outputs)
+    reads = _Reader().read(body, tuple(inputs), tuple(outputs))
+    found = dict(_by_name(reads, {}))
     for alias in body.module.aliases.keys() & found.keys():
         name, part = canonical(body.module, alias), found.pop(alias)
         found[name] = _joined(found[name], part) if name in found else part
     return found
-
-
-def _reads_of(body: Body) -> _Reads:
-    inputs: list[Content] = ["computed"] * len(body.inputs)
-    outputs: list[Part] = ["whole"] * len(body.outputs)
-    return _Reader().read(body, tuple(inputs), tuple(outputs))
 
 
 def _by_name(reads: _Reads, known: dict[int, dict[str, Part]]) -> dict[str, Part]:
@@ -117,87 +111,6 @@ def _by_name(reads: _Reads, known: dict[int, dict[str, Part]]) -> dict[str, Part
         found |= more
     known[id(reads)] = found
     return found
-
-
-class Parts:
-    """The parts of tensors that a model reads. Those inside equal modules are equal if they are read alike, so that of
-    tens of thousands of names, few are looked up.
-    """
-
-    def __init__(self, body: Body) -> None:
-        assert body.module is not None
-        self._root = _reads_of(body)
-        self._aliases: dict[str, list[str]] = {}
-        for alias in body.module.aliases:
-            self._aliases.setdefault(canonical(body.module, alias), []).append(alias)
-        self._tied = {outer for name in self._aliases for outer in prefixes(name)}
-        self._equal: dict[tuple[int, int], bool] = {}
-        self._known: dict[int, tuple[dict[str, list[_Reads]], dict[str, list[_Inner]]]] = {}
-
-    def of_tensors(self, tensors: Tensors) -> list[Part]:
-        """Return the part of each tensor; that of a tensor that is not counted may be any."""
-        found: list[Part] = tensors.column([self._part(tensor.name) for tensor in tensors.distinct])
-        names: list[str] = []
-        for address, of, start, stop, first in tensors.repeats:
-            if self._is_read_alike(address, of):
-                found[start:stop] = found[first : first + stop - start]
-            else:
-                names = names or tensors.names()
-                found[start:stop] = map(self._part, names[start:stop])
-        return found
-
-    def _part(self, name: str) -> Part:
-        """Return the part of a tensor that is counted under this name."""
-        names = [name, *self._aliases.get(name, ())]
-        parts: list[Part] = [
-            what for known in names for _, what in self._at(self._root, known) if not isinstance(what, _Reads)
-        ]
-        return reduce(_joined, parts) if parts else None
-
-    def _is_read_alike(self, address: str, of: str) -> bool:
-        return self._tied.isdisjoint((address, of)) and self._are_equal(
-            self._at(self._root, address), self._at(self._root, of)
-        )
-
-    def _are_equal(self, some: list[_Inner], others: list[_Inner]) -> bool:
-        return len(some) == len(others) and all(
-            rest == other_rest and self._is_equal(what, other)
-            for (rest, what), (other_rest, other) in zip(some, others, strict=True)
-        )
-
-    def _is_equal(self, what: _Reads | Part, other: _Reads | Part) -> bool:
-        """Whether the same is read, wherever the inputs come from."""
-        if not isinstance(what, _Reads) or not isinstance(other, _Reads):
-            return what == other
-        pair = id(what), id(other)
-        if pair not in self._equal:
-            self._equal[pair] = what is other or (
-                what.tensors == other.tensors and self._are_equal([*what.calls], [*other.calls])
-            )
-        return self._equal[pair]
-
-    def _at(self, reads: _Reads, address: str) -> list[_Inner]:
-        """Return what is read at an address and inside of it."""
-        calls, inner = self._inside(reads)
-        found = [*inner.get(address, ())]
-        for prefix in ("", *prefixes(address)) if calls else ():
-            for within in calls.get(prefix, ()) if prefix != address else ():
-                found += self._at(within, relative(address, prefix))
-        return found
-
-    def _inside(self, reads: _Reads) -> tuple[dict[str, list[_Reads]], dict[str, list[_Inner]]]:
-        """Return the calls in a body by their address, and all that it reads by each address that it is inside of."""
-        found = self._known.get(id(reads))
-        if found is None:
-            calls: dict[str, list[_Reads]] = {}
-            inner: dict[str, list[_Inner]] = {}
-            for address, within in reads.calls:
-                calls.setdefault(address, []).append(within)
-            for address, what in (*reads.calls, *reads.tensors.items()):
-                for prefix in prefixes(address):
-                    inner.setdefault(prefix, []).append((address[len(prefix) + 1 :], what))
-            found = self._known[id(reads)] = calls, inner
-        return found
 
 
 class _Reader:
