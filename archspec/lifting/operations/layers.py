@@ -91,9 +91,14 @@ def _convolution(
 ) -> Value:
     if isinstance(padding, str):
         raise Untranslatable("it pads a convolution by name")
-    named = {"stride": (stride, 1), "padding": (padding, 0), "dilation": (dilation, 1), "groups": (groups, 1)}
-    settings = {name: _alike(value) for name, (value, default) in named.items() if _alike(value) != default}
+    settings = conv_settings(stride, padding, dilation, groups)
     return b.op("conv", x, weight, *([bias] if bias is not None else []), **settings)
+
+
+def conv_settings(stride: Any, padding: Any, dilation: Any, groups: int) -> dict[str, Any]:
+    """Return the settings of a convolution that are not the usual ones."""
+    named = {"stride": (stride, 1), "padding": (padding, 0), "dilation": (dilation, 1), "groups": (groups, 1)}
+    return {name: _alike(value) for name, (value, default) in named.items() if _alike(value) != default}
 
 
 def _alike(value: Any) -> Any:

@@ -10,6 +10,7 @@ from archspec.equivalence.calls.images import resampled, window_means, windows
 from archspec.equivalence.calls.values import Untranslatable, listed
 from archspec.lifting.builder import Builder
 from archspec.lifting.operations.handlers import Handler, Types, sliced, whole
+from archspec.lifting.operations.layers import conv_settings
 from archspec.lifting.operations.table import OPERATIONS
 from archspec.lifting.values import Value
 
@@ -168,11 +169,7 @@ def _transposed_convolution(
 ) -> Value:
     if any(listed(output_padding)):
         raise Untranslatable("it pads the result of a transposed convolution")
-    given = {"stride": stride, "padding": padding, "dilation": dilation}
-    settings = {name: value if len({*listed(value)}) > 1 else listed(value)[0] for name, value in given.items()}
-    usual = {"stride": 1, "padding": 0, "dilation": 1}
-    settings = {name: value for name, value in settings.items() if value != usual[name]}
-    settings |= {"groups": groups} if groups != 1 else {}
+    settings = conv_settings(stride, padding, dilation, groups)
     return b.op("conv", x, weight, *([bias] if bias is not None else []), **settings, transposed=True)
 
 
