@@ -155,14 +155,18 @@ class Active(Record):
     """The parameters used for one token, if they are fewer than all; a table from which a token reads rows is used.
 
     `without_tables` is the total without tables from which it only reads rows. `choices` are pairs of numbers: of the
-    experts that a token chooses, and of those among which it chooses. `by_tensor` has, for each tensor, the position of
-    its choice; -1 if all of it is used.
+    experts that a token chooses, and of those among which it chooses. `runs` are pairs of numbers, too: the position of
+    a choice, or -1 for tensors of which all is used, and of how many tensors one after the other it is the choice.
     """
 
     total: int
     without_tables: int
     choices: tuple[tuple[int, int], ...]
-    by_tensor: tuple[int, ...]
+    runs: tuple[tuple[int, int], ...]
+
+    def by_tensor(self) -> list[tuple[int, int] | None]:
+        """Return, for each tensor, the choice of which it is a part; None if all of it is used."""
+        return [self.choices[choice] if choice >= 0 else None for choice, tensors in self.runs for _ in range(tensors)]
 
     def to_dict(self) -> dict[str, object]:
         """Return the totals and choices for a document."""
@@ -235,16 +239,17 @@ class Table(Record):
         numbers = [total, trainable, frozen, self.unchecked, *(n for b in self.buffers for n in b.shape)]
         numbers += [n for t in distinct for n in (t.params, t.size, *t.shape)]
         if self.active is not None:
-            used, without_tables, choices, by_tensor = self.active
-            if len(by_tensor) != len(counted) or {*map(type, by_tensor)} - {int}:
-                return False
-            if not {*by_tensor} <= {*range(-1, len(choices))}:
-                return False
-            numbers += [used, without_tables, *(n for choice in choices for n in choice)]
+            used, without_tables, choices, runs = self.active
+            numbers += [used, without_tables, *(n for pair in (*choices, *runs) for n in pair)]
             parts = Counter[tuple[int, int]]()
-            for number, choice in enumerate(choices):
-                parts[choice] += sum(compress(counted, map(number.__eq__, by_tensor)))
-            if used_parameters(total, parts) != used:
+            end = 0
+            for choice, length in runs:
+                if not (-1 <= choice < len(choices) and length > 0):
+                    return False
+                if choice >= 0:
+                    parts[choices[choice]] += sum(counted[end : end + length])
+                end += length
+            if end != len(counted) or used_parameters(total, parts) != used:
                 return False
         return (
             {type(text) for text in texts} == {str}
@@ -281,5 +286,5 @@ def _moved(tensors: Sequence[Tensor], address: str, of: str) -> list[Tensor]:
 def _active(data: Any) -> Active | None:
     if data is None:
         return None
-    total, without_tables, choices, by_tensor = data
-    return Active(total, without_tables, tuple([(count, of) for count, of in choices]), tuple(by_tensor))
+    total, without_tables, choices, runs = data
+    return Active(total, without_tables, tuple([(a, b) for a, b in choices]), tuple([(a, b) for a, b in runs]))

@@ -72,11 +72,13 @@ def test_a_wrong_repeat_is_no_table(change: dict[str, Any]) -> None:
     assert Table.from_data(data) is None
 
 
-@pytest.mark.parametrize("choice", [1, -2, False, 0.0, None])
-def test_a_wrong_choice_is_no_table(choice: object) -> None:
+@pytest.mark.parametrize("run", [(1, 4), (-2, 4), (False, 4), (0.0, 4), (None, 4), (0, 5), (0, 3), (0, 4.0), (0, 0)])
+def test_a_wrong_choice_is_no_table(run: tuple[object, object]) -> None:
     data: Any = json.loads(json.dumps(internals(archspec.load("gpt-oss-20b")).table.to_data()))
-    by_tensor = data[-3][-1]
-    by_tensor[by_tensor.index(0)] = choice
+    runs = data[-3][-1]
+    first = runs.index([0, 4])
+    assert Table.from_data(data) is not None
+    data[-3][-1] = [*runs[:first], run, *runs[first + 1 :]]
     assert Table.from_data(data) is None
-    data[-3][-1] = by_tensor[1:]
+    data[-3][-1] = runs[1:]
     assert Table.from_data(data) is None

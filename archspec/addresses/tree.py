@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
-from archspec.addresses import ANY_INDEX, is_index, join, ranges, segments
+from archspec.addresses import ANY_INDEX, is_index, join, last, parent, ranges
 
 MOST_RANGES = 6
 """The limit on ranges of indices in a label."""
@@ -57,18 +57,17 @@ class AddressTree(Generic[Own, Sum]):
     def __init__(self, nothing: Sum) -> None:
         self._nothing = nothing
         self.root: Node[Own, Sum] = Node("", nothing)
-        self._homes: dict[str, Node[Own, Sum]] = {}
+        self._nodes: dict[str, Node[Own, Sum]] = {"": self.root}
 
     def at(self, address: str) -> Node[Own, Sum]:
         """Return the node at an address, which is created if necessary."""
-        node = self._homes.get(address)
-        if node is None:
-            node = self.root
-            for segment in segments(address):
-                if segment not in node.children:
-                    node.children[segment] = Node(segment, self._nothing)
-                node = node.children[segment]
-            self._homes[address] = node
+        missing: list[str] = []
+        while (node := self._nodes.get(address)) is None:
+            missing.append(address)
+            address = parent(address)
+        for inner in reversed(missing):
+            segment = last(inner)
+            node.children[segment] = self._nodes[inner] = node = Node(segment, self._nothing)
         return node
 
     def repeat(self, address: str, of: str) -> None:
@@ -77,10 +76,7 @@ class AddressTree(Generic[Own, Sum]):
 
     def find(self, address: str) -> Node[Own, Sum] | None:
         """Return the node at an address if it exists."""
-        node: Node[Own, Sum] | None = self.root
-        for segment in segments(address):
-            node = node and node.children.get(segment)
-        return node
+        return self._nodes.get(address)
 
     def settle(self, add: Callable[[Node[Own, Sum]], Hashable], fold: bool) -> None:
         """Compute the sum of each node with `add`, from the leaves up; with `fold`, join equal numbered siblings first.
@@ -100,7 +96,7 @@ class AddressTree(Generic[Own, Sum]):
                 node.type, node.own, node.children = like.type, like.own, like.children
                 node.each, node.kind = like.each, like.kind
             elif node.kind is None:
-                if fold:
+                if fold and node.children:
                     _collapse(node)
                 own = add(node)
                 below = tuple([(child.segment, child.times, child.kind) for child in node.children.values()])

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, reduce
+from itertools import groupby
 from typing import Literal, TypeAlias
 
 from archspec.algebra import Dim, Expression, product, substitute, symbols
@@ -82,7 +83,8 @@ def active_parameters(body: Body, table: Table) -> Active | None:
         return None
     indices = {**dict.fromkeys(params, -1), **{part: i for i, part in enumerate(chosen)}}
     choices = tuple([(part.number, part.of) for part in chosen])
-    return Active(total, total - params["rows"], choices, tuple([indices[part] for part in read]))
+    runs = tuple([(choice, len([*run])) for choice, run in groupby([indices[part] for part in read])])
+    return Active(total, total - params["rows"], choices, runs)
 
 
 def parts_read(body: Body) -> Mapping[str, Part]:

@@ -74,8 +74,10 @@ def address_tree(table: Table, selection: Selection) -> AddressTree[Own, int]:
 
 
 def _add(node: Node[Own, int]) -> Hashable:
-    node.each = sum([params for _, params, _ in node.own])
-    node.each += sum([child.each * child.times for child in node.children.values()])
+    for _, params, _ in node.own:
+        node.each += params
+    for child in node.children.values():
+        node.each += child.each * child.times
     return tuple(
         [
             (name, tensor.shape, params, tensor.trainable, tensor.tied_to is None, tensor.role)

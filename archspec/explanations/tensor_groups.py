@@ -258,7 +258,7 @@ def _choices(table: Table) -> Sequence[tuple[int, int] | None]:
     active = table.active
     if active is None:
         return [None] * len(table.tensors)
-    found = [active.choices[index] if index >= 0 else None for index in active.by_tensor]
+    found = active.by_tensor()
     divides = all(c is None or tensor.size % c[1] == 0 for tensor, c in zip(table.tensors, found, strict=True))
     return found if divides else [None] * len(found)
 
