@@ -115,7 +115,6 @@ class Program:
         self.modules: dict[Hashable, Module] = {}
         self.definitions: dict[Module, Definition] = {}
         self.bodies: dict[Hashable, Body | None] = {}
-        self.evaluated: dict[Hashable, list[Evaluated]] = {}  # by definition and expression
         self.reads: dict[int, tuple[tuple[str, ...], bool]] = {}  # what expressions depend on
         self.bound: dict[Hashable, tuple[nodes.Expr, Definition | Op, Bound | None]] = {}  # by application and callee
         self.checked: set[Unit | Definition] = set()
@@ -131,12 +130,12 @@ class Program:
             self.modules.clear()
             self.definitions.clear()
             self.bodies.clear()
-            self.evaluated.clear()
         self.report = report
         self.limits = Limits(report)
         self.root = root
         self.frames: list[Frame] = []
         self.defaults: set[tuple[Definition, str]] = set()  # those that are being evaluated
+        self.evaluated: dict[Hashable, list[Evaluated]] = {}  # by definition and expression
         self.ranges: dict[str, Range] = {}  # of the indices of the loops around, by name
         self.incomplete: set[Module] = set()  # modules with an error in a member
         self.refused: set[Module | None] = set()  # modules with a `require` that does not hold
