@@ -5,13 +5,14 @@ from __future__ import annotations
 from archspec.algebra import Dim, Polynomial
 from archspec.elaborate.body_builder import BodyBuilder
 from archspec.elaborate.interpreter import Interpreter
-from archspec.elaborate.values import DYNAMIC, POISON, Value, describe
+from archspec.elaborate.values import DYNAMIC, POISON, StaticError, Value, describe
 from archspec.ir import Type
 from archspec.record import Record
 from archspec.resolve import nodes
 from archspec.resolve.definition import resolved
 from archspec.resolve.nodes import Entry
 from archspec.resolve.unit import Definition
+from archspec.resolve.walk import multiple_of
 from archspec.source import Note, Span
 from archspec.syntax import tree
 from archspec.syntax.tree import Located
@@ -83,6 +84,9 @@ class Header:
             interpreter.env[item.key] = size
             self._bound[item.name] = (str(size), entry)
             return True
+        multiple = self._unbound_multiple(entry, item)
+        if multiple is not None and not self._divide(entry, axis, *multiple, actual):
+            return False
         expected = interpreter.value(item)
         if expected is POISON or expected is DYNAMIC:
             return False
@@ -108,12 +112,47 @@ class Header:
         self._mismatch(entry, actual, result, first, axis)
         return False
 
+    def _unbound_multiple(self, entry: Entry, item: nodes.Expr) -> tuple[nodes.Expr, nodes.Dimension] | None:
+        """Return the factor and the dimension of a size such as `80 * seq`, if this occurrence binds the dimension."""
+        found = multiple_of(item) if _is_input(entry) else None
+        return found if found is not None and found[1].key not in self.interpreter.env else None
+
+    def _divide(self, entry: Entry, axis: int, written: nodes.Expr, dimension: nodes.Dimension, actual: Type) -> bool:
+        """Bind a dimension to the size of an axis divided by a factor; False after reporting one that is no multiple."""
+        interpreter = self.interpreter
+        numbers, span = interpreter.program.numbers, interpreter.unit.span(written.at)
+        factor, size = interpreter.value(written), actual.shape[axis]
+        if factor is POISON or factor is DYNAMIC:
+            return False
+        if (
+            not isinstance(factor, int | Polynomial)
+            or isinstance(factor, bool)
+            or (isinstance(factor, int) and factor < 1)
+        ):
+            message = f"expected a positive integer as the factor of a size, found {describe(factor)}"
+            interpreter.fault("wrong-kind", message, written.at)
+            return False
+        try:
+            fits = numbers.divides(factor, size, span)
+            quotient = numbers.combine("//", size, factor, span) if fits else None
+        except StaticError:
+            fits, quotient = False, None
+        if not fits:
+            is_literal = isinstance(written, nodes.Literal)
+            what = str(factor) if is_literal else f"`{self._text(written)}`, which is {factor} here"
+            note = f"{size} is not {'' if isinstance(size, int) else 'known to be '}a multiple of {what}"
+            self._mismatch(entry, actual, None, (Note(note, span),))
+            return False
+        interpreter.env[dimension.key] = quotient
+        self._bound[dimension.name] = (str(quotient), entry)
+        return True
+
     def _mismatch(
         self, entry: Entry, actual: Type, result: Result | None, notes: tuple[Note, ...], axis: int | None = None
     ) -> None:
         assert entry.shape is not None
         verb = "expects" if result is None else "is declared with"
-        wanted = self._declared(entry.shape, actual)
+        wanted = self._declared(entry, entry.shape, actual)
         message = f"{self._what(entry)} {verb} {wanted}, found {shape_text(actual.shape)}"
         self._report("dimension", message, entry, result, notes, axis=axis)
 
@@ -171,7 +210,7 @@ class Header:
         kind = "input" if _is_input(entry) else "output"
         return f"{kind}{f' `{entry.name}`' if entry.name else ''} of `{self.definition.name}`"
 
-    def _declared(self, shape: nodes.Listing, actual: Type) -> str:
+    def _declared(self, entry: Entry, shape: nodes.Listing, actual: Type) -> str:
         """Format a declared shape with the known sizes, or its number of axes if it has names of another file."""
         interpreter = self.interpreter
         frames = interpreter.program.frames
@@ -180,9 +219,10 @@ class Header:
         fits = len(actual.shape) == len(shape.items)
         for axis, item in enumerate(shape.items):
             known: Value = None
-            if isinstance(item, nodes.Dimension) and item.key not in interpreter.env:
+            is_multiple = self._unbound_multiple(entry, item) is not None
+            if is_multiple or (isinstance(item, nodes.Dimension) and item.key not in interpreter.env):
                 if fits and not leading:
-                    words.append(str(actual.shape[axis]))
+                    words.append(self._text(item) if is_multiple else str(actual.shape[axis]))
                     continue
                 if frames and frames[-1].unit is not interpreter.unit:
                     number = len(shape.items) - leading
@@ -191,7 +231,7 @@ class Header:
                 known = None if self.leading is None else ", ".join(map(str, self.leading))
             elif isinstance(item, nodes.Local | nodes.Dimension):
                 known = interpreter.env.get(item.name if isinstance(item, nodes.Local) else item.key)
-            elif not isinstance(item, nodes.Literal):
+            elif not isinstance(item, nodes.Literal) and not is_multiple:
                 known = interpreter.value(item)
             words.append(self._text(item) if known is None or known is POISON or known is DYNAMIC else str(known))
         return f"shape [{', '.join(w for w in words if w)}]"

@@ -152,10 +152,13 @@ def _empty(model: Model, type: Type, sizes: Mapping[str, Size], dtype: str) -> T
 
     shape: list[Size] = []
     for size in type.shape:
-        names = [name for name in symbols(size) if not isinstance(sizes[name], int)]
-        if names and size != symbol(names[0]):
-            raise _no_formula(model, names)
-        shape.append(sizes[names[0]] if names else substitute(size, sizes) if isinstance(size, Polynomial) else size)
+        opened = [name for name in symbols(size) if not isinstance(sizes[name], int)]
+        known = {name: sizes[name] for name in symbols(size) if name not in opened}
+        rest = substitute(size, known) if isinstance(size, Polynomial) else size
+        factor = substitute(rest, dict.fromkeys(opened, 1)) if isinstance(rest, Polynomial) else rest
+        if opened and rest != factor * symbol(opened[0]):
+            raise _no_formula(model, opened)
+        shape.append(factor * sizes[opened[0]] if opened else rest)
     element = {"real": getattr(torch, dtype), "int": torch.int64, "bool": torch.bool}[type.dtype]
     return torch.empty(shape, dtype=element)
 

@@ -6,12 +6,15 @@ import ast
 
 from archspec.pytorch.pyast import bind, literal, method, name, py
 from archspec.pytorch.scope import Scope
+from archspec.pytorch.static_code import StaticCode
 from archspec.resolve import nodes
+from archspec.resolve.walk import multiple_of
 
 
 def prelude(scope: Scope, used: set[str]) -> list[ast.stmt]:
     """The statements that bind those of the names `used` in a body that are sizes of inputs."""
     found: list[ast.stmt] = []
+    static = StaticCode(scope)
     bound: set[str] = set()
     always = scope.given_entries()
     pairs = [p for p in zip(scope.form.inputs, scope.inputs, strict=True) if p[1].is_tensor]
@@ -20,16 +23,26 @@ def prelude(scope: Scope, used: set[str]) -> list[ast.stmt]:
         items = entry.shape.items if entry.shape is not None else ()
         split = next((i for i, e in enumerate(items) if isinstance(e, nodes.Leading)), len(items))
         wanted: dict[int, str] = {}
-        for i, item in enumerate(items):
-            if isinstance(item, nodes.Dimension):
-                variable = scope.statements.variable(item.key)
-                if variable in used and variable not in bound:
-                    bound.add(variable)
-                    wanted[i if i <= split else i - len(items)] = variable
-        if not wanted:
-            continue
+        multiples: list[ast.stmt] = []
         shape = method(value.code, "shape")
-        made = _unpacked(wanted, shape, len(items) if split == len(items) else None)
+        for i, item in enumerate(items):
+            multiple = multiple_of(item)
+            dimension = item if multiple is None else multiple[1]
+            if not isinstance(dimension, nodes.Dimension):
+                continue
+            variable = scope.statements.variable(dimension.key)
+            if variable not in used or variable in bound:
+                continue
+            bound.add(variable)
+            place = i if i <= split else i - len(items)
+            if multiple is None:
+                wanted[place] = variable
+            else:
+                size = ast.Subscript(shape, literal(place), ast.Load())
+                multiples.append(bind(variable, py("size // factor", size=size, factor=static.code(multiple[0]))))
+        if not wanted and not multiples:
+            continue
+        made = [*_unpacked(wanted, shape, len(items) if split == len(items) else None), *multiples]
         is_given = any(entry is e for e, _ in always)
         found += made if is_given else [ast.If(py("x is not None", x=value.code), made, [])]
     return found

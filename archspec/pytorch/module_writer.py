@@ -78,10 +78,12 @@ class ModuleWriter:
         computed = self.parameters.computed(definition, uses, names_in(body))
         body = [*computed, *body]
         used = names_in(body)
+        sizes = prelude(forward.scope, used)
+        used |= names_in(sizes)
         parameters = self.context.parameters(definition)
         kept = {word for word, parameter in parameters.items() if parameter in used and word in known.arguments}
         needs = frozenset(forward.types.needs & used)
-        body = simplified([*prelude(forward.scope, used), *body])
+        body = simplified([*sizes, *body])
         return self._emitted(definition, kept)._replace(
             inputs=self._inputs(forward), outputs=outputs, needs=needs, forward=body, is_causal=is_causal_mask(uses)
         )

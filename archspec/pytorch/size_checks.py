@@ -11,6 +11,7 @@ from archspec.pytorch.forward_method import ForwardMethod
 from archspec.pytorch.pyast import apply, literal, method, name, names_in, py, replaced, sequence, text
 from archspec.pytorch.values import Val
 from archspec.resolve import nodes
+from archspec.resolve.walk import multiple_of
 
 LEADING = "..."
 LONGEST = 100
@@ -82,8 +83,13 @@ def _bound(forward: ForwardMethod, inputs: Iterable[_Input]) -> dict[str, ast.ex
     found: dict[str, ast.expr] = {}
     for input in inputs:
         for place, item in enumerate(input.items):
+            multiple = multiple_of(item)
             if isinstance(item, nodes.Dimension | nodes.Leading):
                 found.setdefault(_code(forward, item).id, input.part(place))
+            elif multiple is not None:
+                factor = forward.static.code(multiple[0])
+                size = py("size // factor", size=input.part(place), factor=factor)
+                found.setdefault(_code(forward, multiple[1]).id, size)
     return found
 
 
@@ -195,7 +201,7 @@ def _message(forward: ForwardMethod, input: _Input, sizes: dict[int, ast.expr], 
         size = sizes.get(place)
         if isinstance(size, ast.Constant):
             written += str(size.value)
-        elif size is not None:
+        elif size is not None and (multiple_of(item) is None or text(input.part(place)) not in text(size)):
             is_leading = isinstance(item, nodes.Leading)
             part = py("list(x)", x=size) if is_leading else size
             values += [ast.Constant(written + "*" * is_leading), formatted(part)]

@@ -154,6 +154,16 @@ def local_names(expr: Expr) -> Iterator[str]:
         yield from local_names(part)
 
 
+def multiple_of(size: Expr) -> tuple[Expr, Dimension] | None:
+    """Return the factor and the dimension of a size such as `80 * seq`; None for any other size."""
+    if isinstance(size, Binary) and size.operator == "*":
+        for dimension, factor in ((size.left, size.right), (size.right, size.left)):
+            if isinstance(dimension, Dimension):
+                is_fixed = not any(isinstance(part, Dimension) for part in every_expression(factor))
+                return (factor, dimension) if is_fixed else None
+    return None
+
+
 def every_expression(expr: Expr) -> Iterator[Expr]:
     """An expression, and all inside it."""
     yield expr
