@@ -37,7 +37,7 @@ import std { split_heads, merge_heads, repeat_heads, attention, SelfAttention, C
 import std { FeedForward, GatedFeedForward }
 import std { Dropout, BatchNorm, token_at, split_sinusoids }
 import std { top_experts, GatedExperts }
-import std { rotate, alibi, yarn_frequencies, yarn_scale, soft_cap }
+import std { rotate, alibi, yarn_frequencies, yarn_scale, soft_cap, grid_sample }
 import albert { AlbertForMaskedLM }
 import bert { BertForMaskedLM }
 import roberta { RobertaForMaskedLM }
@@ -134,6 +134,11 @@ block Joined(height, width)(x [16, 2, 2, 3]) -> [16 // (height // 2 * (width // 
   return x * .scale |> window_reverse(height, width)
 }
 
+block Sampled(aligned = false)(x [batch, 2, 5, 4], grid [batch, 6, 7, 2]) -> [batch, 2, 6, 7] {
+  scale: param []
+  return x * .scale |> grid_sample(aligned)(_, grid)
+}
+
 block Waves(features, padding = none)(x [8, features]) -> [8, features] {
   scale: param []
   return x * .scale + split_sinusoids(8, features, padding)
@@ -195,6 +200,8 @@ model "recurrent"       = Recurrent()
 model "recurrent bare"  = Recurrent(bias = false)
 model "line uneven"     = Line(groups = 3)
 model "plane uneven"    = Plane(groups = 3)
+model "sampled"         = Sampled()
+model "sampled aligned" = Sampled(aligned = true)
 model "waves"           = Waves(features = 6)
 model "waves padded"    = Waves(features = 6, padding = 1)
 model "waves odd"       = Waves(features = 7)

@@ -153,6 +153,23 @@ def test_windows_of_an_image_and_back() -> None:
         load(WINDOWS.replace("window_partition(2)", "window_partition(4)"))
 
 
+SAMPLED = """
+import std { grid_sample }
+dim batch
+block Net()(x [batch, 1, 2, 3], grid [batch, 1, 4, 2]) -> [batch, 1, 1, 4] {
+  return grid_sample(ALIGNED)(x, grid)
+}
+"""
+
+
+@pytest.mark.parametrize(("aligned", "expected"), [("false", [3.5, 0.25, 0.0, 5.75]), ("true", [3.5, 1.0, 0.0, 4.75])])
+def test_values_between_the_positions_of_an_image(aligned: str, expected: list[float]) -> None:
+    image = np.arange(1.0, 7.0).reshape(1, 1, 2, 3)
+    places = [[0.0, 0.0], [-1.0, -1.0], [-3.0, 0.0], [0.5, 0.5]]
+    found = run(SAMPLED.replace("ALIGNED", aligned), x=image, grid=np.array([[places]]))
+    assert found.flatten().tolist() == expected
+
+
 BIASED = """
 import std { attention }
 dim batch, seq

@@ -150,6 +150,12 @@ GROUPS: dict[str, list[tuple[Any, ...]]] = {
         (lambda x: F.interpolate(x, size=9, mode="linear"), r(2, 3, 4)),
         (lambda x: F.interpolate(x, scale_factor=1.7, mode="bilinear"), r(2, 3, 4, 5)),
     ],
+    "sampling": [
+        *[
+            (lambda x, g, a=aligned: F.grid_sample(x, g, align_corners=a), r(2, 3, 5, 4), r(2, 6, 7, 2))
+            for aligned in (False, True)
+        ],
+    ],
     "convolutions": [
         (lambda x, w: F.conv2d(x, w, padding="same"), r(2, 3, 4, 5), r(6, 3, 3, 3)),
         (F.conv1d, r(3, 4), r(6, 3, 3)),
@@ -265,6 +271,11 @@ REFUSED: list[tuple[str, Any, Any]] = [
     ("bitwise operations on integers", lambda x: x & 1, i(5, 4)),
     ("in steps that are no binary fractions", lambda x: torch.arange(0.1, 4) * x, r(4)),
     ("`aten.linalg_norm` has no normal form", lambda x: torch.linalg.norm(x, ord=2), r(3, 4)),
+    (
+        "has no normal form with these arguments",
+        lambda x: F.grid_sample(x, x, padding_mode="border", align_corners=False),
+        r(2, 2, 2, 2),
+    ),
     ("it changes its inputs", lambda x: x.add_(1.0), r(4)),
 ]
 

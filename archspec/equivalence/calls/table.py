@@ -11,13 +11,25 @@ from archspec.equivalence.calls import (
     placing,
     recurrent,
     reductions,
+    sampling,
     shape,
 )
 from archspec.equivalence.calls.values import Handler
 
 CALLS: dict[str, Handler] = {
     name: handler
-    for group in (elementwise, activations, shape, placing, layers, recurrent, reductions, contractions, images)
+    for group in (
+        elementwise,
+        activations,
+        shape,
+        placing,
+        layers,
+        recurrent,
+        reductions,
+        contractions,
+        images,
+        sampling,
+    )
     for handler, called in group.NAMES.items()
     for name in called.split()
 }

@@ -173,6 +173,13 @@ def _transposed_convolution(
     return b.op("conv", x, weight, *([bias] if bias is not None else []), **settings, transposed=True)
 
 
+def _grid_sample(
+    b: Builder, types: Types, x: Value, grid: Value, interpolation: int, padding: int, aligned: bool
+) -> Value | None:
+    settings: dict[str, Any] = {"aligned": True} if aligned else {}
+    return b.function("grid_sample", [b.written(x), b.written(grid)], types[0].shape, **settings)
+
+
 NAMES: dict[Handler, str] = {
     **{_adaptive_mean(rank): f"adaptive_avg_pool{rank}d" for rank in (1, 2, 3)},
     _resize(1, 1): "upsample_linear1d",
@@ -185,6 +192,7 @@ NAMES: dict[Handler, str] = {
     **{_convolution(rank): f"conv{rank}d" for rank in (1, 2, 3)},
     **{_max_pool(rank): f"max_pool{rank}d" for rank in (1, 2, 3)},
     **{_mean_pool(rank): f"avg_pool{rank}d" for rank in (1, 2, 3)},
+    _grid_sample: "grid_sampler grid_sampler_2d",
     _transposed_convolution: "conv_transpose1d conv_transpose2d conv_transpose3d",
 }
 """The names of the operations that each function is for."""
