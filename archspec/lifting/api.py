@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.stack import deeply
 from archspec.formatting.api import format
+from archspec.lifting.accidents import accidental
 from archspec.lifting.capture import Captured, captured
 from archspec.lifting.check import check, check_without
 from archspec.lifting.sizes import Sizes
@@ -68,15 +69,27 @@ def _written(subject: Subject, optional: bool) -> str:
     other = captured(second, optional) if second is not None else None
     numbers = second.numbers if second is not None else None
     theirs = other.program if other is not None else None
-    sizes = Sizes(first.program, theirs, subject.numbers, numbers, first.attributes, subject.parts)
     kind = type(subject.module).__name__
     name = subject.name or kind
+
+    def sizes_of(fields: Mapping[str, object]) -> Sizes:
+        return Sizes(first.program, theirs, fields, numbers, first.attributes, subject.parts)
 
     def written(actual: Mapping[str, object] | None, params: int | None) -> str:
         values = sizes.defaults(actual)
         return format(source(first.program, sizes, f"{name}: lifted from {kind}.", name, values, params))
 
+    sizes = sizes_of(subject.numbers)
     draft = written(None, None)
+    fields: dict[str, object] = dict(subject.numbers)
+    followed: set[str] = set()
+    while still := {field: value for field, value in sizes.still().items() if field not in followed}:
+        accidents = accidental(draft, still, subject)
+        followed |= still.keys() - accidents
+        if accidents:
+            fields = {field: value for field, value in fields.items() if field not in accidents}
+            sizes = sizes_of(fields)
+            draft = written(None, None)
     check(draft, {}, subject.module, first)
     checked: tuple[dict[str, object], Subject, Captured] = {}, subject, first
     if second is not None and other is not None and sizes.other is not None:

@@ -207,6 +207,11 @@ class Sizes:
                 found[name] = self.expressions.fields[name][0]
         return found
 
+    def still(self) -> dict[str, int]:
+        """Return the fields among the hyperparameters of the model that are integers, the same in both modules."""
+        pairs = {name: self.expressions.fields[name] for name in self.heads[-1].fields}
+        return {name: a for name, (a, b) in pairs.items() if isinstance(a, int) and a == b and not isinstance(a, bool)}
+
     def seconds(self) -> dict[str, Any]:
         """Return the values of the hyperparameters in the module with other sizes."""
         return {name: self.expressions.fields[name][1] for name in self.heads[-1].fields}

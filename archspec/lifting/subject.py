@@ -29,3 +29,5 @@ class Subject:
     """The name of the model in the spec; empty for that of the module's class."""
     parts: Sequence[str] = ()
     """The beginnings of the names of those values that belong to a part, such as `text_`."""
+    changed: Callable[[str, int], Subject | None] | None = None
+    """The module with another value of one of the `numbers`; None if that cannot be built, or called with `inputs`."""

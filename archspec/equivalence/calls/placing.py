@@ -151,14 +151,17 @@ def _spaced(n: Arrays, types: Sequence[Type], start: float, end: float, steps: i
 def _index_put(
     n: Arrays, types: Sequence[Type], x: Array, indices: list[Array | None], value: Array, accumulate: bool = False
 ) -> Array:
-    """Return a tensor with one number where a mask of its leading axes is true, or at indices of its leading axes."""
+    """Return a tensor with other elements where a mask of its leading axes is true, the same in each place, or with one
+    number at indices of its leading axes.
+    """
     given = [index for index in indices if index is not None]
     masks = [index for index in given if n.dtype(index) == "bool"]
     if accumulate or len(given) < len(indices) or (masks and len(given) > 1):
         refuse("index_put")
     mask = masks[0] if masks else _hits(n, x.shape, given)
+    is_repeated = bool(masks) and len(value.shape) <= len(x.shape) - len(mask.shape)
     mask = n.reshape(mask, (*mask.shape, *[1] * (len(x.shape) - len(mask.shape))))
-    return typed(n, n.each(x.shape, choose, mask, _one_number(n, value), x), types[0])
+    return typed(n, n.each(x.shape, choose, mask, value if is_repeated else _one_number(n, value), x), types[0])
 
 
 def _hits(n: Arrays, shape: Sequence[Dim], indices: list[Array]) -> Array:
@@ -168,6 +171,16 @@ def _hits(n: Arrays, shape: Sequence[Dim], indices: list[Array]) -> Array:
     if any(len(index.shape) != 1 or index.shape[0] not in (1, size) for index in indices):
         refuse("index_put")
     over = n.axes.index("s0", size)
+    rows = n.make((shape[0],), lambda i: e.integer(i[0]))
+
+    def in_rows(i: Indices) -> Element:
+        found = [n.stretched(wrapped(n, index, shape[axis]), i[:1]) for axis, index in enumerate(indices)]
+        return e.conjunction(
+            [e.is_zero(e.integer(e.polynomial(value) - at)) for value, at in zip(found, i, strict=True)]
+        )
+
+    if indices[0].element == rows.element and indices[0].shape == rows.shape == (size,):
+        return n.make(tuple(shape[: len(indices)]), in_rows)
 
     def element(i: Indices) -> Element:
         found = [wrapped(n, index, shape[axis]) for axis, index in enumerate(indices)]

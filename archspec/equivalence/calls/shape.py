@@ -77,9 +77,13 @@ def _unbind(n: Arrays, types: Sequence[Type], x: Array, dim: int = 0) -> list[Ar
 
 def _repeat(n: Arrays, types: Sequence[Type], x: Array, repeats: list[Dim]) -> Array:
     new = max(len(repeats) - len(x.shape), 0)  # `tile` permits fewer repeats than axes
-    return n.view(
-        x, types[0].shape, lambda i: [n.axes.divide(at, size)[1] for at, size in zip(i[new:], x.shape, strict=True)]
-    )
+    wide = types[0].shape
+
+    def place(i: Indices) -> list[Expression]:
+        axes = zip(i[new:], wide[new:], x.shape, strict=True)
+        return [at if size == whole else n.axes.divide(at, size)[1] for at, whole, size in axes]
+
+    return n.view(x, wide, place)
 
 
 def _tile(n: Arrays, types: Sequence[Type], x: Array, repeats: list[Dim]) -> Array:

@@ -8,6 +8,7 @@ from typing import Any
 from archspec.equivalence.calls.values import Untranslatable, listed
 from archspec.lifting.builder import Builder
 from archspec.lifting.operations.handlers import Handler, Types, converted, sliced, whole
+from archspec.lifting.operations.shape import from_the_start
 from archspec.lifting.operations.table import OPERATIONS
 from archspec.lifting.values import Value
 
@@ -194,11 +195,25 @@ def _scatter(b: Builder, types: Types, x: Value, dim: int, index: Value, source:
 
 
 def _index_put(b: Builder, types: Types, x: Value, indices: list[Value | None], value: Value, *rest: Any) -> Value:
-    (mask,) = indices
-    if mask is None or mask.dtype != "bool" or any(rest) or value.op != "full":
+    """Return a tensor with other elements where a mask of its leading axes is true, the same in each place, or with a
+    number in each row of its first axis where an index points.
+    """
+    first, *others = indices
+    if first is None or any(rest):
         raise Untranslatable("it replaces elements at indices")
-    shape = (*mask.shape, *[1] * (len(x.shape) - len(mask.shape)))
-    return b.op("where", b.reshape(mask, shape), value.settings["value"], x)
+    if first.dtype == "bool" and not others and len(value.shape) <= len(x.shape) - len(first.shape):
+        test = first
+    elif value.op == "full" and _is_arange(first, x.shape[0]) and len(others) == 1 and others[0] is not None:
+        ids = from_the_start(b, others[0], x.shape[1])
+        test = b.op("eq", b.reshape(ids, (*ids.shape, 1)), b.op("arange", stop=x.shape[1]))
+    else:
+        raise Untranslatable("it replaces elements at indices")
+    test = b.reshape(test, (*test.shape, *[1] * (len(x.shape) - len(test.shape))))
+    return b.op("where", test, value.settings["value"] if value.op == "full" else value, x)
+
+
+def _is_arange(value: Value, size: Any) -> bool:
+    return value.op == "arange" and value.shape == (size,) and value.settings == {"stop": size}
 
 
 def _places(b: Builder, rows: Any, columns: Any) -> Value:

@@ -128,13 +128,17 @@ def _selected_all(b: Builder, x: Value, indices: Sequence[Value]) -> Value | Non
     return b.reshape(x, shape) if [size for size in shape if size != 1] == [*x.shape] else None
 
 
+def from_the_start(b: Builder, ids: Value, size: Dim) -> Value:
+    """Return indices of an axis, of which negative ones count from its end, as those that count from its start."""
+    if wrapped(b.arrays, ids.array, size) == ids.array:
+        return ids
+    return b.op("where", b.op("ge", ids, 0), ids, b.op("add", ids, size))
+
+
 def _index(b: Builder, types: Types, x: Value, indices: list[Value | None]) -> Value:
     given = [(axis, index) for axis, index in enumerate(indices) if index is not None]
     if len(given) == 1 and given[0][0] == 0 and given[0][1].dtype == "int":
-        ids, size = given[0][1], x.shape[0]
-        if wrapped(b.arrays, ids.array, size) != ids.array:  # negative numbers count from the end
-            ids = b.op("where", b.op("ge", ids, 0), ids, b.op("add", ids, size))
-        return embedding(b, ids, x)
+        return embedding(b, from_the_start(b, given[0][1], x.shape[0]), x)
     if len(given) == 1 and given[0][1].op == "full" and given[0][1].shape == (1,):
         axis, index = given[0]
         at = index.settings["value"] % x.shape[axis]

@@ -71,11 +71,15 @@ def subject_of(architecture: Architecture) -> Subject:
     def second() -> Subject:
         return _small(architecture, 1, small_one.fields).subject
 
+    def changed(name: str, value: int) -> Subject | None:
+        return _changed(architecture, small_one, name, value)
+
     return Subject(
         module=first.module,
         inputs=first.inputs,
         other_inputs=first.other_inputs,
         second=second,
+        changed=changed,
         numbers=first.numbers,
         parts=parts_of(architecture.fields),
         actual=numbers_of(architecture.fields),
@@ -204,6 +208,38 @@ def _small(architecture: Architecture, turn: int, first: Fields | None = None) -
                 return Small(made, fields)
             problem = problem or error
     raise _unbuilt(architecture.name, problem)
+
+
+def _changed(architecture: Architecture, first: Small, name: str, value: int) -> Subject | None:
+    """Return a small module with another value of a number; None if it cannot be built or called, or is large."""
+    import torch
+
+    fields = with_number(first.fields, name, value)
+    try:
+        with torch.device("meta"):
+            size = sum(parameter.numel() for parameter in architecture.build(fields).parameters())
+        if size > MOST_FILLED:
+            return None
+        module = architecture.build(fields).eval()
+    except Exception:  # of any class, as it comes from the architecture
+        return None
+    inputs = first.subject.inputs
+    if failure(module, inputs) is not None:
+        return None
+    return Subject(module, inputs, numbers=numbers_of(_settled(module, merged(architecture.fields, fields))))
+
+
+def with_number(fields: Fields, name: str, value: int) -> Fields:
+    """Return fields with another one of the values that `numbers_of` finds in them."""
+    found = dict(fields)
+    for key, inner in fields.items():
+        if key == name:
+            found[key] = value
+        elif isinstance(inner, dict) and "model_type" in inner:
+            part = f"{key.removesuffix('_config')}_"
+            if name.startswith(part):
+                found[key] = with_number(cast("Fields", inner), name.removeprefix(part), value)
+    return found
 
 
 def _settled(module: nn.Module, fields: Fields) -> Mapping[str, Any]:

@@ -1,0 +1,66 @@
+"""Fields whose value is that of a size by accident.
+
+A size that is the same in both small modules is given the name of a field that has its value in both configurations.
+Whether it follows that field is found out with a module in which only the field is another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from archspec.algebra import substitute, symbol, symbols
+from archspec.equivalence.api import other_tensors
+from archspec.equivalence.numeric import flat
+from archspec.lifting.calling import called
+from archspec.lifting.subject import Subject
+from archspec.pipeline.compile import loads
+from archspec.source import ArchError
+
+if TYPE_CHECKING:
+    from archspec.ir import Type
+
+
+def accidental(text: str, fields: Mapping[str, int], subject: Subject) -> set[str]:
+    """Return those of the fields that sizes of a spec do not follow.
+
+    With another value of such a field, the spec does not compile, or has other tensors or shapes of outputs than the
+    module. A field of which no other value makes a module that can be called is not returned.
+    """
+    return {name for name, value in fields.items() if not _is_followed(text, name, value, subject)}
+
+
+def _is_followed(text: str, name: str, value: int, subject: Subject) -> bool:
+    for other in (2 * value, value + 1):
+        changed = subject.changed(name, other) if subject.changed is not None else None
+        if changed is not None:
+            return _is_same(text, changed)
+    return True
+
+
+def _is_same(text: str, changed: Subject) -> bool:
+    """Whether a spec with the numbers of a module has its tensors, takes its inputs, and has outputs of its shapes."""
+    try:
+        names = loads(text).hyperparameters.keys() & changed.numbers.keys()
+        numbers: dict[str, Any] = {name: changed.numbers[name] for name in names}
+        model = loads(text, **numbers)
+    except ArchError:
+        return False
+    given = [(type, changed.inputs[name].shape) for name, type in model.inputs.items()]
+    sizes = {name: size for type, shape in given for name, size in _dimensions(type, shape)}
+    expected = [[substitute(size, sizes) for size in type.shape] for type, _ in given]
+    if other_tensors(model, changed.module) or expected != [[*shape] for _, shape in given]:
+        return False
+    shapes = {tuple(tensor.shape) for tensor in flat(called(changed.module, changed.inputs))}
+    return shapes.issuperset(
+        [tuple([substitute(size, sizes) for size in type.shape]) for type in model.outputs.values()]
+    )
+
+
+def _dimensions(type: Type, shape: Sequence[int]) -> Iterator[tuple[str, int]]:
+    """Yield the sizes of dimensions that the shape of an input decides: of `seq` in `seq` and `80 * seq`."""
+    for size, actual in zip(type.shape, shape, strict=True):
+        for name in symbols(size):
+            factor = substitute(size, {name: 1})
+            if isinstance(factor, int) and size == factor * symbol(name):
+                yield name, actual // factor

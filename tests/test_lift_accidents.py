@@ -1,0 +1,57 @@
+"""Lifting: sizes that are those of a field by accident, and those that follow one that small modules keep."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import archspec  # noqa: E402
+from archspec.lifting.sources.architecture import Architecture  # noqa: E402
+from archspec.lifting.sources.lifting import lifted  # noqa: E402
+from archspec.lifting.sources.subjects import source_of_architecture  # noqa: E402
+
+nn: Any = torch.nn
+pytestmark = pytest.mark.slow
+
+FIELDS = {
+    "hidden_size": 64,
+    "num_labels": 5,
+    "conv_kernel": 3,
+    "adapter_kernel": 7,
+    "conv_stride": 2,
+    "text_config": {"model_type": "text", "kinds": 6},
+}
+
+
+class Sounds(nn.Module):
+    """A convolution in steps; no field has its second kernel, but one has its value."""
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        super().__init__()
+        hidden = fields["hidden_size"]
+        self.steps = fields["conv_stride"]
+        self.conv = nn.Conv1d(1, hidden, fields["conv_kernel"], stride=self.steps)
+        self.wide = nn.Conv1d(hidden, hidden, 7)
+        self.head = nn.Linear(hidden, fields["num_labels"])
+        self.kinds = nn.Linear(hidden, fields["text_config"]["kinds"])
+
+    def forward(self, x: Any) -> Any:
+        h = self.wide(self.conv(x.unsqueeze(1)).relu()).transpose(1, 2)
+        return self.head(h), self.kinds(h.mean(1))
+
+
+def inputs(module: Any, turn: int) -> Iterator[dict[str, Any]]:
+    yield {"x": torch.zeros(((3, 40), (2, 66))[turn])}
+
+
+def test_only_sizes_that_follow_a_field_are_called_by_its_name() -> None:
+    made = Architecture("Sounds", FIELDS, lambda fields: Sounds({**FIELDS, **fields}), inputs)
+    text = lifted(source_of_architecture(made))
+    assert "(hidden_size = 64, num_labels = 5, text_kinds = 6)" in text
+    assert "Conv1d(1, hidden_size, 3, stride = 2)" in text  # the length of the output would not follow
+    assert "Conv1d(hidden_size, hidden_size, 7)" in text
+    changed = {**FIELDS, "hidden_size": 24, "num_labels": 4, "text_config": {"kinds": 9}}
+    other = archspec.loads(text, hidden_size=24, num_labels=4, text_kinds=9)
+    assert archspec.equivalent(other, Sounds(changed).eval()).verdict in ("equal", "outputs equal")
