@@ -131,7 +131,7 @@ class Arrays:
         parts: dict[str, Expression] = {}
         for name, by in divisors(self.elements.table, body).items():
             extent = self.axes.extent(name)
-            if name not in among and extent % by == 0:
+            if name not in among and extent % by == 0 and extent != by:
                 kind = name.partition(".")[0][1:]
                 whole = self.axes.index(kind, extent)
                 above, below = self.axes.index(f"{kind}q", extent // by), self.axes.index(f"{kind}m", by)

@@ -14,7 +14,7 @@ from archspec.normal.arrays import Array, Arrays
 from archspec.normal.axes import Indices
 from archspec.normal.table import Element
 from archspec.ops.forms import along
-from archspec.ops.forms.elementwise import multiply
+from archspec.ops.forms.elementwise import absolute, add, divide, larger, multiply, smaller, subtract
 from archspec.ops.forms.shape import concat, cut
 
 Matrix: TypeAlias = "list[list[float]]"
@@ -90,11 +90,36 @@ def _resize(rank: int, degree: int) -> Handler:
         given = [*given, *[None] * (rank - len(given))]
         for turn, scale in enumerate(given):
             axis = len(x.shape) - rank + turn
-            old, new = _whole(x.shape[axis]), _whole(types[0].shape[axis])
-            x = _weighted(n, x, axis, resampled(old, new, aligned, scale, degree))
+            old, new = x.shape[axis], types[0].shape[axis]
+            if isinstance(old, int) and isinstance(new, int):
+                x = _weighted(n, x, axis, resampled(old, new, aligned, scale, degree))
+            elif degree == 1 and not aligned and scale is None:
+                x = _stretched(n, x, axis, new)
+            else:
+                refuse("upsample")
         return x
 
     return call
+
+
+def _stretched(n: Arrays, x: Array, axis: int, new: Dim) -> Array:
+    """Return a linear resizing of an axis to a size that depends on a dimension: the sums of elements with weights that
+    fall with their distance from a place between the first and the last one.
+    """
+    e, old = n.elements, x.shape[axis]
+    over = n.axes.index("s0", old)
+    half, one = e.number(0.5), e.number(1)
+
+    def element(i: Indices) -> Element:
+        place = add(e, e.real(e.integer(i[axis])), half)
+        place = divide(e, multiply(e, place, e.real(e.integer(old))), e.real(e.integer(new)))
+        place = larger(e, subtract(e, place, half), e.number(0))
+        place = smaller(e, place, e.real(e.integer(old - 1)))
+        distance = absolute(e, subtract(e, place, e.real(e.integer(over))))
+        weight = larger(e, subtract(e, one, distance), e.number(0))
+        return n.total(multiply(e, weight, n.at(x, [*i[:axis], over, *i[axis + 1 :]])), [(over, old)])
+
+    return n.make((*x.shape[:axis], new, *x.shape[axis + 1 :]), element)
 
 
 def resampled(old: int, new: int, aligned: bool, scale: float | None, degree: int) -> Matrix:

@@ -153,8 +153,13 @@ def _index_put(
 ) -> Array:
     """Return a tensor with other elements where a mask of its leading axes is true, the same in each place, or with one
     number at indices of its leading axes.
+
+    Indices that follow each other are a slice, which any tensor replaces.
     """
     given = [index for index in indices if index is not None]
+    first = first_of(n, given[0]) if len(given) == len(indices) == 1 and not accumulate else None
+    if first is not None and value.shape == (*given[0].shape, *x.shape[1:]):
+        return _slice_scatter(n, types, x, value, 0, first)
     masks = [index for index in given if n.dtype(index) == "bool"]
     if accumulate or len(given) < len(indices) or (masks and len(given) > 1):
         refuse("index_put")
@@ -162,6 +167,20 @@ def _index_put(
     is_repeated = bool(masks) and len(value.shape) <= len(x.shape) - len(mask.shape)
     mask = n.reshape(mask, (*mask.shape, *[1] * (len(x.shape) - len(mask.shape))))
     return typed(n, n.each(x.shape, choose, mask, value if is_repeated else _one_number(n, value), x), types[0])
+
+
+def _index_copy(n: Arrays, types: Sequence[Type], x: Array, dim: int, index: Array, source: Array) -> Array:
+    first = first_of(n, index)
+    return _slice_scatter(n, types, x, source, dim, first) if first is not None else refuse("index_copy")
+
+
+def first_of(n: Arrays, index: Array) -> int | None:
+    """Return the first of indices that follow each other; None for others."""
+    if len(index.shape) != 1 or n.dtype(index) != "int":
+        return None
+    over = n.axes.index("s0", index.shape[0])
+    first = n.elements.polynomial(n.at(index, [over])) - over
+    return first if isinstance(first, int) and first >= 0 else None
 
 
 def _hits(n: Arrays, shape: Sequence[Dim], indices: list[Array]) -> Array:
@@ -205,5 +224,6 @@ NAMES: dict[Handler, str] = {
     _one_hot: "one_hot",
     _spaced: "linspace",
     _index_put: "index_put",
+    _index_copy: "index_copy",
 }
 """The names of the operations that each function is for."""

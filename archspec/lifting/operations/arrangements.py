@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from archspec.equivalence.calls.placing import first_of
 from archspec.equivalence.calls.values import Untranslatable, listed
 from archspec.lifting.builder import Builder
 from archspec.lifting.operations.handlers import Handler, Types, converted, sliced, whole
@@ -195,12 +196,15 @@ def _scatter(b: Builder, types: Types, x: Value, dim: int, index: Value, source:
 
 
 def _index_put(b: Builder, types: Types, x: Value, indices: list[Value | None], value: Value, *rest: Any) -> Value:
-    """Return a tensor with other elements where a mask of its leading axes is true, the same in each place, or with a
-    number in each row of its first axis where an index points.
+    """Return a tensor with other elements where a mask of its leading axes is true, the same in each place, in a slice
+    of its first axis, or with a number in each row of that where an index points.
     """
     first, *others = indices
     if first is None or any(rest):
         raise Untranslatable("it replaces elements at indices")
+    start = first_of(b.arrays, first.array) if not others else None
+    if start is not None and value.shape == (*first.shape, *x.shape[1:]):
+        return _slice_scatter(b, types, x, value, 0, start)
     if first.dtype == "bool" and not others and len(value.shape) <= len(x.shape) - len(first.shape):
         test = first
     elif value.op == "full" and _is_arange(first, x.shape[0]) and len(others) == 1 and others[0] is not None:
@@ -214,6 +218,13 @@ def _index_put(b: Builder, types: Types, x: Value, indices: list[Value | None], 
 
 def _is_arange(value: Value, size: Any) -> bool:
     return value.op == "arange" and value.shape == (size,) and value.settings == {"stop": size}
+
+
+def _index_copy(b: Builder, types: Types, x: Value, dim: int, index: Value, source: Value) -> Value:
+    first = first_of(b.arrays, index.array)
+    if first is None:
+        raise Untranslatable("it replaces elements at indices")
+    return _slice_scatter(b, types, x, source, dim, first)
 
 
 def _places(b: Builder, rows: Any, columns: Any) -> Value:
@@ -278,6 +289,7 @@ NAMES: dict[Handler, str] = {
     _select_scatter: "select_scatter",
     _scatter: "scatter",
     _index_put: "index_put",
+    _index_copy: "index_copy",
     _triangle("ge"): "triu",
     _triangle("le"): "tril",
     _identity: "eye",

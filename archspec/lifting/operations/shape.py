@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from archspec.algebra import Dim
+from archspec.equivalence.calls.placing import first_of
 from archspec.equivalence.calls.shape import wrapped
 from archspec.equivalence.calls.table import CALLS
 from archspec.equivalence.calls.values import Untranslatable, listed
@@ -138,7 +139,11 @@ def from_the_start(b: Builder, ids: Value, size: Dim) -> Value:
 def _index(b: Builder, types: Types, x: Value, indices: list[Value | None]) -> Value:
     given = [(axis, index) for axis, index in enumerate(indices) if index is not None]
     if len(given) == 1 and given[0][0] == 0 and given[0][1].dtype == "int":
-        return embedding(b, from_the_start(b, given[0][1], x.shape[0]), x)
+        ids = given[0][1]
+        first = first_of(b.arrays, ids.array)
+        if first is not None:
+            return b.op("slice", x, axis=0, start=first, stop=first + ids.shape[0])
+        return embedding(b, from_the_start(b, ids, x.shape[0]), x)
     if len(given) == 1 and given[0][1].op == "full" and given[0][1].shape == (1,):
         axis, index = given[0]
         at = index.settings["value"] % x.shape[axis]

@@ -45,11 +45,28 @@ def _resize(rank: int, degree: int) -> Handler:
         given = listed(scales[0]) if len(scales) == 1 and isinstance(scales[0], list) else [*scales]
         for turn, scale in enumerate([*given, *[None] * (rank - len(given))]):
             axis = len(x.shape) - rank + turn
-            old, new = whole(x.shape[axis]), whole(types[0].shape[axis])
-            x = _weighted(b, x, axis, resampled(old, new, aligned, scale, degree))
+            old, new = x.shape[axis], types[0].shape[axis]
+            if isinstance(old, int) and isinstance(new, int):
+                x = _weighted(b, x, axis, resampled(old, new, aligned, scale, degree))
+            elif degree == 1 and not aligned and scale is None:
+                x = _stretched(b, x, axis, new)
+            else:
+                raise Untranslatable("it resizes an axis whose size is a dimension")
         return x
 
     return call
+
+
+def _stretched(b: Builder, x: Value, axis: int, new: Any) -> Value:
+    """Return a linear resizing of an axis to a size that depends on a dimension."""
+    old, rank = x.shape[axis], len(x.shape)
+    middles = b.op("add", b.op("real", b.op("arange", stop=new)), 0.5)
+    places = b.op("sub", b.op("div", b.op("mul", middles, old), new), 0.5)
+    places = b.reshape(b.op("min", b.op("max", places, 0.0), old - 1), (new, 1))
+    distances = b.op("abs", b.op("sub", places, b.op("real", b.op("arange", stop=old))))
+    weights = b.op("max", b.op("sub", 1.0, distances), 0.0)
+    last = [*[at for at in range(rank) if at != axis], axis]
+    return b.permute(b.op("linear", b.permute(x, last), weights), [last.index(at) for at in range(rank)])
 
 
 def _nearest(rank: int, shift: float = 0.0) -> Handler:

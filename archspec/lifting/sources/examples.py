@@ -66,7 +66,7 @@ def examples(module: nn.Module, sizes: Sizes) -> Iterator[dict[str, torch.Tensor
     names = list(arguments)
     generator = torch.Generator().manual_seed(sizes.batch)
     if takes_one_image(module):
-        yield patches(module, sizes.length, generator)
+        yield from patches(module, sizes.length, generator)
         return
     tokens = [name for name in _TOKENS if name in names]
     optional = [name for name in _OPTIONAL if name in names and tokens]

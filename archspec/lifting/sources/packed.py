@@ -1,12 +1,14 @@
 """Towers that take the patches of all images in one sequence: they are lifted for a single image.
 
 Such a tower reads from a tensor where its images end, and computes positions from their heights and widths: no graph
-can be exported of either. Without the grid, the patches are of one image, and their positions are inputs.
+can be exported of either. For one image, the patches are counted by their own axes, and what depends on their places in
+it is an input.
 """
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator, Sequence
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -22,40 +24,75 @@ _POSITIONS = {
 """What a tower can be given in place of the grid, by the function that computes it."""
 
 
-class _Whole:
-    """The bounds of the only sequence: the differences of neighboring ones are its length."""
+class _Count:
+    """A tensor with a number for each image, where there is one image: also of where it ends."""
 
-    def __init__(self, length: int) -> None:
-        self.length = length
+    shape = (1,)
 
-    def __getitem__(self, _: Any) -> _Whole:
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def _same(self, *_: Any, **__: Any) -> _Count:
         return self
 
-    def __sub__(self, _: Any) -> _Whole:
-        return self
+    __getitem__ = __mul__ = __sub__ = cpu = cumsum = prod = to = _same
 
-    def tolist(self) -> list[int]:
-        return [self.length]
+    def __add__(self, more: int) -> _Count:
+        return _Count(self._number + more)
+
+    def tolist(self) -> Sequence[Any]:
+        return [self._number]
+
+    @classmethod
+    def __torch_function__(cls, call: Any, _: Any, args: Sequence[Any] = (), keywords: Any = None) -> Any:
+        import torch
+
+        if call is torch.repeat_interleave and isinstance(args[0], torch.Tensor):
+            return args[0].expand(args[1].tolist())
+        return args[0] if call in (torch.repeat_interleave, torch.nn.functional.pad) else NotImplemented
+
+
+class _Grid(_Count):
+    """The frames, height and width of the only image."""
+
+    def __init__(self, height: int, width: int) -> None:
+        super().__init__(height * width)
+        self._sizes = (1, height, width)
+
+    def _product(self, *_: Any, **__: Any) -> _Count:
+        return _Count(self._number)
+
+    __getitem__ = prod = _product
+
+    def __iter__(self) -> Iterator[tuple[int, ...]]:
+        return iter([self._sizes])
+
+    def tolist(self) -> Sequence[Any]:
+        return [self._sizes]
 
 
 def with_one_image(module: nn.Module) -> nn.Module:
-    """Have a tower that takes packed patches take those of one image, in the groups that are merged, with positions.
+    """Have a tower that takes packed patches take those of one image: in the groups that are merged, with their
+    positions, or as rows of the image if it computes these from its height and width.
 
     Other modules stay as they are.
     """
-    called = inspect.unwrap(type(module).forward).__code__.co_names
-    named = [*inspect.signature(module.forward).parameters]
-    if _BOUNDS not in called or named[1:2] != ["grid_thw"] or "get_vision_window_index" in called:
+    called = {name for part in module.modules() for name in inspect.unwrap(type(part).forward).__code__.co_names}
+    content, *others = [*inspect.signature(module.forward).parameters, ""]
+    given = [name for function, names in _POSITIONS.items() if function in called for name in names]
+    if others[0] not in ("grid_thw", "image_grid_thw") or not (given or _BOUNDS in called):
+        return module
+    if "get_vision_window_index" in called:
         return module
     original: Any = type(module).forward
-    given = [name for function, names in _POSITIONS.items() if function in called for name in names]
 
     def of_one_image(self: nn.Module, **inputs: torch.Tensor) -> Any:
+        patches = inputs.pop(content)
         flat = {name: value.flatten(0, 1) for name, value in inputs.items()}
-        patches = flat.pop(named[0])
-        return original(self, patches, None, cu_seqlens=_Whole(patches.shape[0]), **flat)
+        grid = _Count(next(iter(flat.values())).shape[0]) if flat else _Grid(*patches.shape[:2])
+        return original(self, patches.flatten(0, 1) if patches.dim() == 3 else patches, grid, **flat)
 
-    keywords = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in (named[0], *given)]
+    keywords = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in (content, *given)]
     own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
     of_one_image.__signature__ = inspect.Signature([own, *keywords])  # pyright: ignore[reportFunctionMemberAccess]
     module.forward = MethodType(of_one_image, module)
@@ -67,14 +104,15 @@ def takes_one_image(module: nn.Module) -> bool:
     return getattr(module.forward, "__name__", "") == "of_one_image"
 
 
-def patches(module: nn.Module, groups: int, generator: torch.Generator) -> dict[str, torch.Tensor]:
-    """Return the patches of one image, in so many groups, and what says where they are."""
+def patches(module: nn.Module, groups: int, generator: torch.Generator) -> Iterator[dict[str, torch.Tensor]]:
+    """Yield patches of one image, in so many groups, and what says where they are."""
     import torch
 
     config: Any = module.config
     channels = getattr(config, "in_channels", None) or getattr(config, "num_channels", 3)
     size = channels * config.patch_size**2 * getattr(config, "temporal_patch_size", 1)
-    shape = groups, config.spatial_merge_size**2
+    merged, side = config.spatial_merge_size, config.spatial_merge_size * config.patch_size
+    shape = groups, merged**2
     places = getattr(config, "num_position_embeddings", 4)
     found = {
         "position_ids": torch.randint(0, 9, (*shape, 2), generator=generator),
@@ -82,4 +120,6 @@ def patches(module: nn.Module, groups: int, generator: torch.Generator) -> dict[
         "interp_weights": torch.rand((*shape, 4), generator=generator),
     }
     content, *given = inspect.signature(module.forward).parameters
-    return {content: torch.randn((*shape, size), generator=generator)} | {name: found[name] for name in given}
+    contents = [(*shape, size), (groups, side, side, channels)] if given else [(merged * groups, merged * groups + 2 * merged, size)]
+    for content_shape in contents:
+        yield {content: torch.randn(content_shape, generator=generator)} | {name: found[name] for name in given}
