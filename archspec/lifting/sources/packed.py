@@ -20,8 +20,12 @@ _BOUNDS = "get_vision_attention_seqlens"
 _POSITIONS = {
     "get_vision_position_ids": ("position_ids",),
     "get_vision_interpolation_indices_and_weights": ("interp_indices", "interp_weights"),
+    "get_vision_window_index": ("window_index", "cu_window_seqlens"),
 }
 """What a tower can be given in place of the grid, by the function that computes it."""
+
+_IN_WINDOWS = "flash_attention_in_windows"
+"""The name of an attention that is given the bounds of windows as a tensor, as one with `flash` in its name is."""
 
 
 class _Count:
@@ -82,21 +86,55 @@ def with_one_image(module: nn.Module) -> nn.Module:
     given = [name for function, names in _POSITIONS.items() if function in called for name in names]
     if others[0] not in ("grid_thw", "image_grid_thw") or not (given or _BOUNDS in called):
         return module
-    if "get_vision_window_index" in called:
-        return module
     original: Any = type(module).forward
+    lengths = _attending_in_windows(module) if "window_index" in given else {}
 
     def of_one_image(self: nn.Module, **inputs: torch.Tensor) -> Any:
         patches = inputs.pop(content)
-        flat = {name: value.flatten(0, 1) for name, value in inputs.items()}
+        flat = {name: value.flatten(0, 1) if value.dim() > 1 else value for name, value in inputs.items()}
         grid = _Count(next(iter(flat.values())).shape[0]) if flat else _Grid(*patches.shape[:2])
-        return original(self, patches.flatten(0, 1) if patches.dim() == 3 else patches, grid, **flat)
+        return original(self, patches.flatten(0, 1) if patches.dim() == 3 else patches, grid, **lengths, **flat)
 
     keywords = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in (content, *given)]
     own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
     of_one_image.__signature__ = inspect.Signature([own, *keywords])  # pyright: ignore[reportFunctionMemberAccess]
     module.forward = MethodType(of_one_image, module)
     return module
+
+
+def _attending_in_windows(module: nn.Module) -> dict[str, Any]:
+    """Have the layers of a tower attend to the window of each patch, which is a mask. Return further arguments for it:
+    the lengths of the longest windows, which are not read.
+    """
+    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+    ALL_ATTENTION_FUNCTIONS.register(_IN_WINDOWS, _in_windows)
+    config: Any = module.config
+    config._attn_implementation = _IN_WINDOWS
+    return {"max_seqlen": 0, "max_window_seqlen": 0}
+
+
+def _in_windows(
+    module: nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    *,
+    scaling: float,
+    cu_seq_lens_q: torch.Tensor | _Count,
+    **_: Any,
+) -> tuple[torch.Tensor, None]:
+    """Return the attention of patches to those of the same window, or to all of the image."""
+    import torch
+
+    groups, mask = query.shape[1] // key.shape[1], attention_mask
+    key, value = [part.repeat_interleave(groups, 1) if groups > 1 else part for part in (key, value)]
+    if isinstance(cu_seq_lens_q, torch.Tensor):
+        window = (torch.arange(query.shape[2])[:, None] >= cu_seq_lens_q).sum(-1)
+        mask = window[:, None] == window
+    found = torch.nn.functional.scaled_dot_product_attention(query, key, value, mask, scale=scaling)
+    return found.transpose(1, 2), None
 
 
 def takes_one_image(module: nn.Module) -> bool:
@@ -118,6 +156,8 @@ def patches(module: nn.Module, groups: int, generator: torch.Generator) -> Itera
         "position_ids": torch.randint(0, 9, (*shape, 2), generator=generator),
         "interp_indices": torch.randint(0, places, (*shape, 4), generator=generator),
         "interp_weights": torch.rand((*shape, 4), generator=generator),
+        "window_index": torch.randperm(groups, generator=generator),
+        "cu_window_seqlens": torch.arange(groups // 2 + 2) * merged**2,
     }
     content, *given = inspect.signature(module.forward).parameters
     contents = [(*shape, size), (groups, side, side, channels)] if given else [(merged * groups, merged * groups + 2 * merged, size)]
