@@ -25,6 +25,7 @@ from archspec.algebra.polynomial import expanded as expanded
 from archspec.algebra.polynomial import expression as expression
 from archspec.algebra.polynomial import factored as factored
 from archspec.algebra.polynomial import index as index
+from archspec.algebra.polynomial import is_at_least as is_at_least
 from archspec.algebra.polynomial import number as number
 from archspec.algebra.polynomial import ratio as ratio
 from archspec.algebra.polynomial import substitute as substitute

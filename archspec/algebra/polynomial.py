@@ -235,6 +235,19 @@ def at_least(value: Expression, least: int) -> bool:
     return low is not None and low >= least
 
 
+def is_at_least(value: Expression, least: int) -> bool:
+    """Whether `value >= least` is certain, also because a minimum is not above, or a maximum not below, what it is of."""
+    if at_least(value, least):
+        return True
+    for monomial, coefficient in terms_of(value):
+        atom = monomial[0][0] if len(monomial) == 1 and monomial[0][1] == 1 else None
+        if atom is not None and atom.kind == ("max" if coefficient > 0 else "min"):
+            term = expression(((monomial, coefficient),))
+            others = [expression(multiplied(constant(coefficient), argument)) for argument in atom.arguments]
+            return any(is_at_least(value - term + other, least) for other in others)
+    return False
+
+
 def number(value: Expression) -> Coefficient | None:
     """The number that a value is; None if there are symbols in it."""
     return constant_of(terms_of(value))

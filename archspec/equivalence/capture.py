@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from archspec.algebra import Dim, Expression, Polynomial, at_least, dim_max, dim_min, product, substitute, symbols
+from archspec.algebra import Dim, Expression, Polynomial, dim_max, dim_min, is_at_least, product, substitute, symbols
 from archspec.equivalence import recurrent
 from archspec.equivalence.bodies import apply
 from archspec.equivalence.calls.complex import Complex, call_complex, has_complex
@@ -169,11 +169,11 @@ class Capture:
             case "==":
                 return above == 0
             case "!=":
-                return at_least(above, 1) or at_least(-above, 1)
+                return is_at_least(above, 1) or is_at_least(-above, 1)
             case ">=" | ">":
-                return at_least(above, guard.rel_op == ">")
+                return is_at_least(above, guard.rel_op == ">")
             case _:
-                return at_least(-above, guard.rel_op == "<")
+                return is_at_least(-above, guard.rel_op == "<")
 
     def _placeholder(self, node: Any, tensors: Mapping[str, str], constants: Mapping[str, str]) -> Array | None:
         value = node.meta.get("val")
