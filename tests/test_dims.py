@@ -20,6 +20,7 @@ from archspec.algebra import (
     checked,
     dim_max,
     dim_min,
+    is_at_least,
     product,
     substitute,
     symbol,
@@ -228,6 +229,8 @@ def test_bounds() -> None:
     assert bounds((a % 8 - 16) // (b % 4 + 2)) == (-8, -2)
     assert bounds((a + 16) // (b + 1)) == (0, None)
     assert at_least(a * b, 1) and not at_least(a - 1, 1)
+    assert is_at_least(a - dim_min(a, 9), 0) and is_at_least(dim_max(a, b) - dim_min(b, 5), 0)
+    assert not is_at_least(a - dim_min(a, 9), 1) and not is_at_least(dim_min(a, b) - a, 0)
 
 
 def test_what_is_not_a_dimension() -> None:

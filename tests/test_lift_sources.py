@@ -294,46 +294,6 @@ def test_collections_that_are_not_installed_are_named(collection: str, monkeypat
 
 
 @pytest.mark.slow
-def test_a_tower_of_packed_patches_takes_those_of_one_image() -> None:
-    torch = pytest.importorskip("torch")
-    vision = pytest.importorskip("transformers.vision_utils")
-    from archspec.lifting.sources.packed import patches, takes_one_image, with_one_image
-
-    class Tower(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.config = SimpleNamespace(
-                in_channels=3, patch_size=2, spatial_merge_size=2, _attn_implementation="sdpa"
-            )
-            self.proj = torch.nn.Linear(12, 8)
-
-        def forward(self, hidden_states: Any, grid_thw: Any, **kwargs: Any) -> Any:
-            positions = vision.get_vision_position_ids(grid_thw, 2, kwargs=kwargs)
-            bounds, _ = vision.get_vision_attention_seqlens(grid_thw, self.config, kwargs=kwargs)
-            parts = torch.split(self.proj(hidden_states), (bounds[1:] - bounds[:-1]).tolist())
-            return torch.cat([part - part.mean(0) for part in parts]) * positions.sum(1, keepdim=True)
-
-    plain = torch.nn.Linear(2, 2)
-    assert with_one_image(plain) is plain and not takes_one_image(plain)
-    tower = Tower().eval()
-    grid = torch.tensor([[1, 4, 6]])
-    pixels = torch.randn(24, 12)
-    expected = tower(pixels, grid)
-    positions = vision.get_vision_position_ids(grid, 2)
-    alone = with_one_image(tower)
-    assert takes_one_image(alone)
-    found = alone(hidden_states=pixels.view(6, 4, 12), position_ids=positions.view(6, 4, 2))
-    assert torch.equal(found, expected)
-    inputs = patches(alone, 5, torch.Generator())
-    assert {name: tuple(value.shape) for name, value in inputs.items()} == {
-        "hidden_states": (5, 4, 12),
-        "position_ids": (5, 4, 2),
-    }
-    exported = torch.export.export(alone, (), inputs, strict=False)
-    assert torch.allclose(exported.module()(**inputs), alone(**inputs))
-
-
-@pytest.mark.slow
 def test_tokens_are_one_sequence_before_they_are_several() -> None:
     torch = pytest.importorskip("torch")
     from archspec.lifting.sources.examples import SIZES, examples

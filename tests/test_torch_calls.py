@@ -10,6 +10,7 @@ pytestmark = pytest.mark.slow
 
 import torch.nn.functional as F  # noqa: E402
 
+from archspec.algebra import symbol  # noqa: E402
 from archspec.equivalence.api import deeply  # noqa: E402
 from archspec.equivalence.calls.values import Untranslatable, listed  # noqa: E402
 from archspec.equivalence.capture import exported  # noqa: E402
@@ -179,6 +180,9 @@ GROUPS: dict[str, list[tuple[Any, ...]]] = {
         (lambda x, j: torch.index_put(x, (torch.arange(3), j - 1), torch.ones(())), r(3, 6, 4), i(6, 3)),
         (lambda x, j: torch.index_put(x, (torch.arange(3), j[:1]), torch.ones(())), r(3, 6, 4), i(6, 3)),
         (lambda x: x.repeat(2, 1, 3), r(3, 6, 4)),
+        (lambda x, y: torch.index_put(x, (torch.arange(2) + 1,), y), r(4, 6), r(2, 6)),
+        (lambda x, y: x.index_copy(1, torch.arange(2) + 3, y), r(3, 6), r(3, 2)),
+        (lambda x: x[torch.arange(2) + 1], r(4, 6)),
         (torch.triu, r(4, 5)),
         (lambda x: torch.tril(x, -1), r(4, 5)),
         (lambda x: torch.triu(x, 1), r(4, 5) > 0),
@@ -265,6 +269,23 @@ def test_resizing_to_the_same_size_changes_nothing() -> None:
 
     _, found, _ = deeply(lambda: recorded(resized, (r(2, 3, 4, 5),)))
     assert found == [found[-1]] * 3
+
+
+def test_images_are_resized_to_sizes_that_are_dimensions() -> None:
+    height, width = symbol("height"), symbol("width")
+    types = {"a": Type((2, 3, 4, 5), "real"), "b": Type((height, width), "real")}
+
+    def resized(x: Any, y: Any) -> Any:
+        return F.interpolate(x, size=tuple(y.shape), mode="bilinear") + y
+
+    module = Called(resized).eval()
+    recording = Recording(Arrays(), exported(module, types, {"height": 7, "width": 8}), module, types)
+    (value,), (array,) = deeply(recording.results), deeply(recording.outputs)
+    assert value.array == array
+    for sizes in ({"height": 7, "width": 3}, {"height": 2, "width": 5}, {"height": 4, "width": 12}):
+        x, y = r(2, 3, 4, 5), r(*sizes.values())
+        found = Evaluation(recording.arrays, {("input", "a"): x, ("input", "b"): y}, sizes).array(array)
+        torch.testing.assert_close(found.double(), resized(x, y).double(), atol=2e-5, rtol=1e-5)
 
 
 REFUSED: list[tuple[str, Any, Any]] = [

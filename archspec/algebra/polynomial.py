@@ -236,7 +236,7 @@ def at_least(value: Expression, least: int) -> bool:
 
 
 def is_at_least(value: Expression, least: int) -> bool:
-    """Whether `value >= least` is certain, also because a minimum is not above, or a maximum not below, what it is of."""
+    """Whether `value >= least` is certain, also because a minimum is not above, or a maximum not below, its parts."""
     if at_least(value, least):
         return True
     for monomial, coefficient in terms_of(value):

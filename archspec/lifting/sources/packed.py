@@ -122,12 +122,15 @@ def _in_windows(
     attention_mask: torch.Tensor | None,
     *,
     scaling: float,
+    is_causal: bool,
     cu_seq_lens_q: torch.Tensor | _Count,
     **_: Any,
 ) -> tuple[torch.Tensor, None]:
     """Return the attention of patches to those of the same window, or to all of the image."""
     import torch
 
+    if is_causal:
+        raise ValueError("patches attend to earlier ones only")
     groups, mask = query.shape[1] // key.shape[1], attention_mask
     key, value = [part.repeat_interleave(groups, 1) if groups > 1 else part for part in (key, value)]
     if isinstance(cu_seq_lens_q, torch.Tensor):
@@ -160,6 +163,8 @@ def patches(module: nn.Module, groups: int, generator: torch.Generator) -> Itera
         "cu_window_seqlens": torch.arange(groups // 2 + 2) * merged**2,
     }
     content, *given = inspect.signature(module.forward).parameters
-    contents = [(*shape, size), (groups, side, side, channels)] if given else [(merged * groups, merged * groups + 2 * merged, size)]
+    contents = [(*shape, size), (groups, side, side, channels)]
+    if not given:
+        contents = [(merged * groups, merged * (groups + 2), size)]
     for content_shape in contents:
         yield {content: torch.randn(content_shape, generator=generator)} | {name: found[name] for name in given}

@@ -1,0 +1,124 @@
+"""Towers that take packed patches are lifted for one image: they compute of it what they compute of it in a grid."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+vision = pytest.importorskip("transformers.vision_utils")
+pytestmark = pytest.mark.slow
+
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS  # noqa: E402
+from transformers.utils.generic import is_flash_attention_requested  # noqa: E402
+
+from archspec.lifting.api import lift_subject  # noqa: E402
+from archspec.lifting.sources.packed import patches, takes_one_image, with_one_image  # noqa: E402
+from archspec.lifting.subject import Subject  # noqa: E402
+
+
+def configuration() -> SimpleNamespace:
+    return SimpleNamespace(in_channels=3, patch_size=2, spatial_merge_size=2, _attn_implementation="sdpa")
+
+
+def test_a_tower_of_packed_patches_takes_those_of_one_image() -> None:
+    class Tower(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.config = configuration()
+            self.proj = torch.nn.Linear(12, 8)
+
+        def forward(self, hidden_states: Any, grid_thw: Any, **kwargs: Any) -> Any:
+            positions = vision.get_vision_position_ids(grid_thw, 2, kwargs=kwargs)
+            bounds, _ = vision.get_vision_attention_seqlens(grid_thw, self.config, kwargs=kwargs)
+            parts = torch.split(self.proj(hidden_states), (bounds[1:] - bounds[:-1]).tolist())
+            return torch.cat([part - part.mean(0) for part in parts]) * positions.sum(1, keepdim=True)
+
+    plain = torch.nn.Linear(2, 2)
+    assert with_one_image(plain) is plain and not takes_one_image(plain)
+    tower = Tower().eval()
+    grid = torch.tensor([[1, 4, 6]])
+    pixels = torch.randn(24, 12)
+    expected = tower(pixels, grid)
+    positions = vision.get_vision_position_ids(grid, 2)
+    alone = with_one_image(tower)
+    assert takes_one_image(alone)
+    found = alone(hidden_states=pixels.view(6, 4, 12), position_ids=positions.view(6, 4, 2))
+    assert torch.equal(found, expected)
+    (inputs, *_) = patches(alone, 5, torch.Generator())
+    assert {name: tuple(value.shape) for name, value in inputs.items()} == {
+        "hidden_states": (5, 4, 12),
+        "position_ids": (5, 4, 2),
+    }
+    exported = torch.export.export(alone, (), inputs, strict=False)
+    assert torch.allclose(exported.module()(**inputs), alone(**inputs))
+
+
+def test_a_tower_that_attends_in_windows_is_given_them() -> None:
+    class Tower(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.config = configuration()
+            self.proj = torch.nn.Linear(12, 8)
+
+        def attention(self, x: Any, bounds: Any) -> Any:
+            heads = x.unflatten(-1, (2, 4)).transpose(0, 1)[None]
+            heads = heads, heads[:, :1], heads[:, 1:]
+            call = ALL_ATTENTION_FUNCTIONS.get(self.config._attn_implementation)
+            if is_flash_attention_requested(self.config):
+                found, _ = call(self, *heads, None, scaling=0.5, is_causal=False, cu_seq_lens_q=bounds)
+            else:
+                parts = zip(*[part.split((bounds[1:] - bounds[:-1]).tolist(), dim=2) for part in heads], strict=True)
+                grouped = [(q, k.expand_as(q), v.expand_as(q)) for q, k, v in parts]
+                of_parts = [call(self, *part, None, scaling=0.5, is_causal=False)[0] for part in grouped]
+                found = torch.cat(of_parts, dim=1)
+            return found.flatten(2)[0]
+
+        def forward(self, hidden_states: Any, grid_thw: Any, **kwargs: Any) -> Any:
+            bounds, _ = vision.get_vision_attention_seqlens(grid_thw, self.config, kwargs=kwargs)
+            order, windows = vision.get_vision_window_index(grid_thw, 2, 8, 2, kwargs=kwargs)
+            x = self.proj(hidden_states).unflatten(0, (-1, 4))[order].flatten(0, 1)
+            return self.attention(self.attention(x, windows), bounds)
+
+    tower = Tower().eval()
+    grid = torch.tensor([[1, 6, 8]])
+    pixels = torch.randn(48, 12)
+    expected = tower(pixels, grid)
+    order, windows = vision.get_vision_window_index(grid, 2, 8, 2)
+    alone = with_one_image(tower)
+    found = alone(hidden_states=pixels.view(12, 4, 12), window_index=order, cu_window_seqlens=windows)
+    assert len(windows) > 3 and torch.allclose(found, expected, atol=1e-6)
+    (inputs, *_) = patches(alone, 5, torch.Generator())
+    exported = torch.export.export(alone, (), inputs, strict=False)
+    assert torch.allclose(exported.module()(**inputs), alone(**inputs))
+
+
+def test_a_tower_that_reads_the_size_of_an_image_takes_it_as_rows() -> None:
+    class Tower(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.config = configuration()
+            self.positions = torch.nn.Parameter(torch.randn(1, 12, 5, 5))
+            self.merge = torch.nn.Conv2d(12, 8, 2, stride=2)
+            self.out = torch.nn.Linear(8, 6)
+
+        def forward(self, hidden_states: Any, grid_thw: Any, **kwargs: Any) -> Any:
+            bounds, _ = vision.get_vision_attention_seqlens(grid_thw, self.config, kwargs=kwargs)
+            found = []
+            pieces = torch.split(hidden_states, (bounds[1:] - bounds[:-1]).tolist())
+            for (_, height, width), piece in zip(grid_thw.tolist(), pieces, strict=True):
+                torch._check(height > 3)
+                torch._check(width > 3)
+                place = torch.nn.functional.interpolate(self.positions, (height, width), mode="bilinear")
+                image = piece.T.reshape(1, 12, height, width) + place
+                found.append(self.out(self.merge(image).flatten(2).transpose(1, 2)))
+            return torch.cat(found, dim=1)
+
+    tower = Tower().eval()
+    pixels = torch.randn(24, 12)
+    expected = tower(pixels, torch.tensor([[1, 4, 6]]))
+    alone = with_one_image(tower)
+    assert torch.equal(alone(hidden_states=pixels.view(4, 6, 12)), expected)
+    (first,), (second,) = patches(alone, 3, torch.Generator()), patches(alone, 5, torch.Generator())
+    text = lift_subject(Subject(alone, first, second, None, {}, None, "Tower"))
+    assert "hidden_states [batch, seq, 12]" in text
