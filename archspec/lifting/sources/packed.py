@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Sequence
 from types import MethodType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     import torch
@@ -108,8 +108,8 @@ def _attending_in_windows(module: nn.Module) -> dict[str, Any]:
     """
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-    ALL_ATTENTION_FUNCTIONS.register(_IN_WINDOWS, _in_windows)
-    config: Any = module.config
+    functions, config = cast("Any", ALL_ATTENTION_FUNCTIONS), cast("Any", module.config)
+    functions.register(_IN_WINDOWS, _in_windows)
     config._attn_implementation = _IN_WINDOWS
     return {"max_seqlen": 0, "max_window_seqlen": 0}
 
