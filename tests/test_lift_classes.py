@@ -92,7 +92,10 @@ def is_like(model: Any, text: str, architecture: Any, how: str) -> bool:
     spec has no hyperparameters for these. `how` says whether tables that the module keeps in float32 are to be computed
     in float64, or their rounding is to be allowed for.
     """
-    second = subject_of(architecture).second
+    try:
+        second = subject_of(architecture).second
+    except archspec.ArchError:  # one whose lists name more layers than a small one has
+        return False
     assert second is not None
     other = in_float64(second) if how == IN_FLOAT64 else second()
     overrides: dict[str, Any] = {name: other.numbers[name] for name in model.hyperparameters if name in other.numbers}
