@@ -68,6 +68,7 @@ GROUPS: dict[str, list[tuple[Any, ...]]] = {
         (torch.expm1, r(9)),
         (torch.exp2, r(9)),
         (torch.tan, r(9)),
+        (torch.asinh, r(9)),
         (torch.log2, r(9).abs()),
         (torch.log10, r(9).abs()),
         (lambda x: torch.logit(x.sigmoid()), r(3)),

@@ -118,7 +118,7 @@ class Header:
         return found if found is not None and found[1].key not in self.interpreter.env else None
 
     def _divide(self, entry: Entry, axis: int, written: nodes.Expr, dimension: nodes.Dimension, actual: Type) -> bool:
-        """Bind a dimension to the size of an axis over a factor; False after reporting one that is no multiple."""
+        """Bind a dimension to the size of an axis divided by a factor; False after reporting that it is no multiple."""
         interpreter = self.interpreter
         numbers, span = interpreter.program.numbers, interpreter.unit.span(written.at)
         factor, size = interpreter.value(written), actual.shape[axis]

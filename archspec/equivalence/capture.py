@@ -7,9 +7,23 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from math import gcd, lcm
 from typing import TYPE_CHECKING, Any
 
-from archspec.algebra import Dim, Expression, Polynomial, dim_max, dim_min, is_at_least, product, substitute, symbols
+from archspec.algebra import (
+    Dim,
+    Expression,
+    Polynomial,
+    atoms,
+    dim_max,
+    dim_min,
+    expression,
+    is_at_least,
+    product,
+    substitute,
+    symbols,
+)
+from archspec.algebra import symbol as dimension
 from archspec.equivalence import recurrent
 from archspec.equivalence.bodies import apply
 from archspec.equivalence.calls.complex import Complex, call_complex, has_complex
@@ -65,6 +79,18 @@ def exported(
     except Exception as error:
         message = str(error).strip().splitlines()
         raise Untranslatable(f"torch.export fails: {message[0] if message else type(error).__name__}") from error
+
+
+SPECIAL = 2
+"""PyTorch exports programs for sizes from 2 on: 0 and 1 are special to it."""
+
+
+class OfMultiples(Untranslatable):
+    """A program is only for sizes that are multiples of numbers, which `multiples` has by dimension."""
+
+    def __init__(self, message: str, multiples: Mapping[str, int]) -> None:
+        super().__init__(message)
+        self.multiples = multiples
 
 
 class Capture:
@@ -130,30 +156,35 @@ class Capture:
             times, symbol = actual.node.expr.as_coeff_Mul()
             if not symbol.is_Symbol:
                 raise Untranslatable(f"it can only be exported where `{size}` is {actual.node.expr}")
-            self._symbols.setdefault(str(symbol), size // int(times))
-            if times == 1:
-                self._check_range(symbol, size)
-            else:
-                self._check_multiple(int(times), size)
+            times = int(times)
+            if size % times != 0:
+                reason = f"it can only be exported where `{size}` is a multiple of {times}"
+                raise OfMultiples(reason, divisors(size, times))
+            self._symbols.setdefault(str(symbol), size // times)
+            self._check_range(symbol, size // times)
 
-    def _check_multiple(self, times: int, size: Polynomial) -> None:
-        """Refuse a program that is only for multiples of a number."""
-        raise Untranslatable(f"it can only be exported where `{size}` is a multiple of {times}")
-
-    def _check_range(self, symbol: Any, size: Polynomial) -> None:
-        """Note the least and the largest value of a size that the program is for."""
+    def _check_range(self, symbol: Any, size: Dim) -> None:
+        """Note the least and the largest value of the dimension in a size that the program is for."""
         allowed = self.program.range_constraints.get(symbol)
-        if allowed is not None and size.symbol is not None:
-            self.least[size.symbol] = max(self.least.get(size.symbol, 0), int(allowed.lower))
-            if str(allowed.upper) != "int_oo":
-                self.most[size.symbol] = int(allowed.upper)
+        names = symbols(size)
+        if allowed is None or len(names) != 1:
+            return
+        (name,) = names
+        factor = substitute(size, {name: 1})
+        if size != factor * dimension(name):
+            return
+        self.least[name] = max(self.least.get(name, SPECIAL), -(-int(allowed.lower) // factor))
+        if str(allowed.upper) != "int_oo":
+            self.most[name] = int(allowed.upper) // factor
 
     def _check_guard(self, guard: Any) -> None:
         """Refuse a program that is only for sizes with a relation, as the module has a branch that depends on it."""
         if not self._always_holds(guard):
             sides = [str(self._expression(side)) for side in guard.args] if guard.is_Relational else []
             relation = f" {getattr(guard, 'rel_op', '')} ".join(sides) or str(guard)
-            raise Untranslatable(f"it can only be exported where `{relation}`")
+            reason = f"it can only be exported where `{relation}`"
+            multiples = _multiples([self._expression(side) for side in guard.args]) if guard.is_Relational else {}
+            raise OfMultiples(reason, multiples) if multiples else Untranslatable(reason)
 
     def _always_holds(self, guard: Any) -> bool:
         """Whether a relation of sizes holds for all sizes in the ranges that the program is for."""
@@ -282,6 +313,28 @@ class Capture:
                 return dim_min(parts[0], parts[1])
             case kind:
                 raise Untranslatable(f"it has a size with `{kind}`")
+
+
+def _multiples(sizes: Sequence[Dim]) -> dict[str, int]:
+    """Return what dimensions have to be multiples of for the remainders in some sizes to be 0."""
+    found: dict[str, int] = {}
+    for atom in [atom for size in sizes for atom in atoms(size)]:
+        inner = [expression(argument) for argument in atom.arguments]
+        given = _multiples(inner)
+        if atom.kind == "%" and isinstance(inner[1], int):
+            given |= divisors(inner[0], inner[1])
+        found |= {name: lcm(times, found.get(name, 1)) for name, times in given.items() if times > 1}
+    return found
+
+
+def divisors(size: Dim, times: int) -> dict[str, int]:
+    """Return what the only dimension in a size has to be a multiple of for the size to be a multiple of a number."""
+    names = symbols(size)
+    if len(names) != 1:
+        return {}
+    (name,) = names
+    factor = substitute(size, {name: 1})
+    return {name: times // gcd(factor, times)} if size == factor * dimension(name) else {}
 
 
 def _guards(program: Any) -> list[Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from archspec.algebra import Polynomial, symbols
 from archspec.equivalence.bodies import Bodies
 from archspec.equivalence.calls.values import Untranslatable
-from archspec.equivalence.capture import Capture, examples, exported
+from archspec.equivalence.capture import SPECIAL, Capture, examples, exported
 from archspec.equivalence.evaluate import Evaluation
 from archspec.equivalence.places import Places
 from archspec.ir import Body, Type, canonical
@@ -16,9 +16,6 @@ from archspec.normal.arrays import Array, Arrays
 
 if TYPE_CHECKING:
     from torch import nn
-
-SPECIAL = 2
-"""PyTorch exports programs for sizes from 2 on: 0 and 1 are special to it."""
 
 SMALLEST = 3
 """The smallest size of a dimension in examples."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import count
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from archspec.algebra import Dim, Polynomial, symbol
 from archspec.equivalence.calls.values import Untranslatable
-from archspec.equivalence.capture import exported
+from archspec.equivalence.capture import OfMultiples, exported
 from archspec.ir import Type
 from archspec.lifting.modes import changed_mode, modes_of
 from archspec.lifting.program import Program, program_of
@@ -21,8 +23,16 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
+Made = TypeVar("Made", bound=Recording)
+
 FREE_NAMES = ("seq", "length", "frames", "height", "width", "depth")
 """Names of dimensions after `batch`."""
+
+LARGEST_MULTIPLE = 4096
+"""Sizes are not multiples of larger numbers."""
+
+LEAST_NUMBER = 3
+"""0, 1 and 2 multiples may be special to a module."""
 
 
 class Captured(NamedTuple):
@@ -51,8 +61,7 @@ def captured(subject: Subject, optional: bool = True) -> Captured:
         raise Untranslatable("it is in training: call `eval()` first")
     modes = modes_of(module)
     signatures = signatures_of(module, subject.inputs)
-    types, sizes = dimensions(subject.inputs, subject.other_inputs)
-    recording = _recorded(subject, types, sizes)
+    recording, sizes = _recorded(subject, (), lambda *given: Recording(Arrays(), *given))
     _check_modes(modes, module)
     values = recording.results()
     outputs = [value.array for value in values]
@@ -83,16 +92,26 @@ def captured_outputs(subject: Subject) -> tuple[Arrays, list[Array]]:
 
 def outputs_without(subject: Subject, names: Sequence[str], arrays: Arrays) -> list[Array]:
     """Return the outputs of a module that is called without some inputs, in normal form."""
-    types, sizes = dimensions(subject.inputs, subject.other_inputs)
-    kept = {name: type for name, type in types.items() if name not in names}
-    program = exported(subject.module, kept, sizes)
-    recording = Unwritten(arrays, program, subject.module, _settled(program, kept, sizes))
+    recording, _ = _recorded(subject, names, lambda *given: Unwritten(arrays, *given))
     return [array for array in recording.outputs() if isinstance(array, Array)]
 
 
-def _recorded(subject: Subject, types: Mapping[str, Type], sizes: Mapping[str, int]) -> Recording:
-    program = exported(subject.module, types, sizes)
-    return Recording(Arrays(), program, subject.module, _settled(program, types, sizes))
+def _recorded(subject: Subject, without: Sequence[str], record: Callable[..., Made]) -> tuple[Made, dict[str, int]]:
+    """Return what is recorded of a module that is called `without` some inputs, and the sizes of dimensions.
+
+    If it is only for multiples of a number, then the sizes of its inputs are such multiples of dimensions.
+    """
+    multiples: dict[str, int] = {}
+    while True:
+        types, sizes = dimensions(subject.inputs, subject.other_inputs, multiples)
+        types = {name: type for name, type in types.items() if name not in without}
+        program = exported(subject.module, types, sizes)
+        try:
+            return record(program, subject.module, _settled(program, types, sizes)), sizes
+        except OfMultiples as problem:
+            multiples |= {name: times * multiples.get(name, 1) for name, times in problem.multiples.items()}
+            if max(multiples.values()) > LARGEST_MULTIPLE:
+                raise
 
 
 def _check_modes(modes: Mapping[str, object], module: nn.Module) -> None:
@@ -125,11 +144,16 @@ def _named(signatures: Signatures, count: int) -> Signatures:
 
 
 def dimensions(
-    inputs: Mapping[str, torch.Tensor], others: Mapping[str, torch.Tensor] | None
+    inputs: Mapping[str, torch.Tensor],
+    others: Mapping[str, torch.Tensor] | None,
+    multiples: Mapping[str, int] = MappingProxyType({}),
 ) -> tuple[dict[str, Type], dict[str, int]]:
-    """Return the types of inputs, in which sizes that may be others are dimensions, and the sizes of these."""
-    known: dict[tuple[int, int], str] = {}
+    """Return the types of inputs, in which sizes that may be others are dimensions, or `multiples` of them, and the
+    sizes of these.
+    """
+    known: dict[tuple[int, int], Polynomial] = {}
     sizes: dict[str, int] = {}
+    taken: list[str] = []
     types: dict[str, Type] = {}
     for name, tensor in inputs.items():
         shape: list[Dim] = []
@@ -139,14 +163,27 @@ def dimensions(
                 shape.append(pair[0])
                 continue
             if pair not in known:
-                known[pair] = _dimension_name(name, axis, sizes)
-                sizes[known[pair]] = pair[0]
-            shape.append(symbol(known[pair]))
+                taken.append(_dimension_name(name, axis, taken))
+                times = multiples.get(taken[-1], 1)
+                is_exact = pair[0] % times == 0 == pair[1] % times
+                parts = (pair[0] // times, pair[1] // times) if is_exact else (0, len(taken))
+                if parts not in known:
+                    sizes[taken[-1]] = _number(pair[0], times, {*sizes.values()})
+                    known[parts] = symbol(taken[-1])
+                known[pair] = times * known[parts]
+            shape.append(known[pair])
         types[name] = Type(tuple(shape), dtype_of(tensor))
     return types, sizes
 
 
-def _dimension_name(name: str, axis: int, taken: Mapping[str, int]) -> str:
+def _number(size: int, multiple: int, taken: Collection[int]) -> int:
+    """Return how many multiples are at least a size, and no other dimension."""
+    if multiple == 1:
+        return size
+    return next(number for number in count(max(LEAST_NUMBER, -(-size // multiple))) if number not in taken)
+
+
+def _dimension_name(name: str, axis: int, taken: Collection[str]) -> str:
     wanted = ["batch"] if axis == 0 else ["target"] if name.startswith("decoder_") else []
     return next(found for found in [*wanted, *FREE_NAMES, *[f"size{i}" for i in range(99)]] if found not in taken)
 

@@ -113,6 +113,14 @@ def _tangent(e: Elements, x: Element) -> Element:
     return e.product([(e.apply("sin", (x,), "real"), 1.0), (e.apply("cos", (x,), "real"), -1.0)])
 
 
+def _inverse_hyperbolic_sine(e: Elements, x: Element) -> Element:
+    """Return log(x + sqrt(x * x + 1)), which is odd, computed without cancellation."""
+    size = e.apply("abs", (x,), "real")
+    root = forms.square_root(e, e.combination([(1.0, e.product([(size, 2.0)]))], 1.0))
+    above = e.apply("log", (e.combination([(1.0, size), (1.0, root)]),), "real")
+    return e.where(e.is_positive(x), above, e.combination([(-1.0, above)]))
+
+
 def _gated(n: Arrays, types: Sequence[Type], x: Array, dim: int = -1) -> Array:
     half = types[0].shape[dim]
     value, gate = cut(n, x, dim, 0, half, 1), cut(n, x, dim, half, half + half, 1)
@@ -186,6 +194,7 @@ NAMES: dict[Handler, str] = {
     _of_parts(_exp_less_one): "expm1",
     _of_parts(_exp_of_two): "exp2",
     _of_parts(_tangent): "tan",
+    _of_parts(_inverse_hyperbolic_sine): "asinh arcsinh",
     _of_parts(_logarithm(2.0)): "log2",
     _of_parts(_logarithm(10.0)): "log10",
     _prelu: "prelu",

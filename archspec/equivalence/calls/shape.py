@@ -90,7 +90,9 @@ def _tile(n: Arrays, types: Sequence[Type], x: Array, repeats: list[Dim]) -> Arr
     return _repeat(n, types, x, [*[1] * (len(x.shape) - len(repeats)), *repeats])
 
 
-def _repeat_interleave(n: Arrays, types: Sequence[Type], x: Array, repeats: int, dim: int) -> Array:
+def _repeat_interleave(
+    n: Arrays, types: Sequence[Type], x: Array, repeats: int, dim: int, output_size: Dim | None = None
+) -> Array:
     axis = dim % len(x.shape)
     return n.view(x, types[0].shape, lambda i: [*i[:axis], n.axes.divide(i[axis], repeats)[0], *i[axis + 1 :]])
 

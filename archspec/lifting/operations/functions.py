@@ -105,6 +105,13 @@ def _tangent(b: Builder, x: Value) -> Value:
     return b.op("div", b.op("sin", x), b.op("cos", x))
 
 
+def _inverse_hyperbolic_sine(b: Builder, x: Value) -> Value:
+    size = b.op("abs", x)
+    root = b.op("sqrt", b.op("add", b.op("mul", size, size), 1.0))
+    above = b.op("log", b.op("add", size, root))
+    return b.op("where", b.op("gt", x, 0.0), above, b.op("neg", above))
+
+
 def _is_infinite(b: Builder, x: Value) -> Value:
     return b.op("eq", b.op("abs", x), math.inf)
 
@@ -181,6 +188,7 @@ NAMES: dict[Handler, str] = {
     _of_real(_exp_less_one): "expm1",
     _of_real(_exp_of_two): "exp2",
     _of_real(_tangent): "tan",
+    _of_real(_inverse_hyperbolic_sine): "asinh arcsinh",
     _of_real(_is_infinite): "isinf",
     _gated: "glu",
     _prelu: "prelu",

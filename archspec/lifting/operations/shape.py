@@ -96,7 +96,7 @@ def _repeat(b: Builder, types: Types, x: Value, repeats: list[Any]) -> Value:
     return b.reshape(b.expand(b.reshape(x, split), wide), types[0].shape)
 
 
-def _repeat_interleave(b: Builder, types: Types, x: Value, repeats: int, dim: int) -> Value:
+def _repeat_interleave(b: Builder, types: Types, x: Value, repeats: int, dim: int, output_size: Any = None) -> Value:
     axis = dim % len(x.shape) + 1
     split = (*x.shape[:axis], 1, *x.shape[axis:])
     return b.reshape(b.expand(b.reshape(x, split), (*x.shape[:axis], repeats, *x.shape[axis:])), types[0].shape)
@@ -112,7 +112,7 @@ def _pad(b: Builder, types: Types, x: Value, pad: list[Any], value: Any = 0, mod
     for turn in range(len(pad) // 2):
         before, after = pad[2 * turn : 2 * turn + 2]
         if (before, after) != (0, 0):
-            fill = {"value": bool(value) if x.dtype == "bool" else value} if value else {}
+            fill = {"value": bool(value)} if x.dtype == "bool" else {"value": value} if value else {}
             x = b.op("pad", x, axis=len(x.shape) - 1 - turn, before=before, after=after, **fill)
     return x
 
