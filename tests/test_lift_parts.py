@@ -55,6 +55,12 @@ def test_sizes_are_expressions_of_fields(pair: tuple[float, float], text: str) -
     assert found is not None and found.text == text
 
 
+def test_a_root_of_the_size_of_two_heads() -> None:
+    fields = {"width": (192, 1152), "heads": (4, 16), "other": (384, 768), "other_heads": (6, 8)}
+    found = Expressions(fields).find((96.0**-0.5, 144.0**-0.5))
+    assert found is not None and found.text == "(2 * (width // heads)) ** -0.5"
+
+
 def test_a_root_of_a_size_that_is_divided_twice() -> None:
     found = Expressions({"width": (96, 160), "heads": (6, 5), "ratio": (4, 2)}).find((4.0**-0.5, 16.0**-0.5))
     assert found is not None and found.text == "(width // heads // ratio) ** -0.5"

@@ -127,7 +127,9 @@ class Expressions:
         for found, pair in [*_of_videos(second), *_of_patches(sizes), *_of_vocabularies(sizes, of_two[1])]:
             self._keep(found, pair, taken, own)
         quotients = {found: pair for found, pair in _quotients(sizes, second) if self._keep(found, pair, taken, own)}
-        quotients |= {found: pair for found, pair in kept.items() if re.search(r"\) // [0-9]$", found.text)}
+        # parts of a head, and two heads: queries that are joined with their positions
+        parts = r"\) // [0-9]$|^2 \* \(\w+ // \w*heads?\)$"
+        quotients |= {found: pair for found, pair in kept.items() if re.search(parts, found.text)}
         heads = {found: pair for found, pair in (values | second | kept).items() if _is_of_head(found)}
         for found, (a, b) in heads.items():
             self._roots.setdefault((a**-0.5, b**-0.5), Found(f"{_factor(found)} ** -0.5", found.fields))
