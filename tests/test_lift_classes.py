@@ -4,7 +4,8 @@
 is refused or could not be decided, for those that have been tried. The spec of a class that was lifted has its tensors
 and computes the same at two sizes before it is written; `lifted` says what it is at further sizes. The configurations
 are the defaults of their types. Some of these build no model at all: a package is missing, or a field that has no
-default; where checkpoints have such fields, `config` has those of one of them.
+default; where checkpoints have such fields, `config` has those of one of them. `with` names a package that a class
+needs besides `transformers`; without it, the class is not tried.
 """
 
 import json
@@ -52,6 +53,8 @@ def lifted(name: str, folder: Path) -> tuple[Any, Any] | None:
     pytest.importorskip("transformers")
     path = folder / "config.json"
     entry = CLASSES[name]
+    if "with" in entry:
+        pytest.importorskip(entry["with"])
     fields = {"model_type": name, "architectures": [entry["class"]], **entry.get("config", {})}
     path.write_text(json.dumps(fields))
     try:

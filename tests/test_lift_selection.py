@@ -116,3 +116,21 @@ def test_items_of_joint_axes() -> None:
     inputs, others = [{"ids": torch.zeros(shape, dtype=torch.long)} for shape in ((3, 5, 7), (4, 6, 9))]
     text = lift_subject(Subject(Choices().eval(), inputs, others))
     assert "block Adapted(x [batch, length, 8]) -> [batch, length, 8]" in text and "has_norm" not in text
+
+
+class Best(nn.Module):
+    """The rows of each item of a batch with the best scores."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scores = nn.Linear(8, 1)
+
+    def forward(self, x: Any) -> Any:
+        _, best = torch.topk(self.scores(x).squeeze(-1), 2, dim=1)
+        return x[torch.arange(x.shape[0]).unsqueeze(1), best]
+
+
+def test_rows_of_each_item_at_indices_of_its_own() -> None:
+    text = archspec.lift(Best().eval(), (torch.randn(2, 6, 8),))
+    assert "gather(axis = 1)" in text
+    assert archspec.equivalent(archspec.loads(text), Best().eval()).verdict == "equal"

@@ -156,9 +156,20 @@ def _index(b: Builder, types: Types, x: Value, indices: list[Value | None]) -> V
         token = b.function("token_at", [b.written(x), b.shortened(given[1][1])], types[0].shape)
         if token is not None and token.array == found.array:
             return token
+    if [axis for axis, _ in given] == [0, 1] and given[1][1].shape == types[0].shape[:2]:
+        rows = _rows_of_each(b, x, given[1][1])
+        if rows.array == found.array:
+            return rows
     if found.dtype == "real":
         raise Untranslatable("it selects elements by several lists of positions")
     return found
+
+
+def _rows_of_each(b: Builder, x: Value, index: Value) -> Value:
+    """Return the rows of each item of a batch at indices of its own."""
+    rest = x.shape[2:]
+    wide = b.reshape(index, (*index.shape, *[1] * len(rest)))
+    return b.op("gather", x, b.spread(wide, (*index.shape, *rest)), axis=1)
 
 
 def _diff(
