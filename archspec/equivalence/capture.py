@@ -7,6 +7,7 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from math import gcd, lcm
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,8 @@ from archspec.equivalence.calls.complex import Complex, call_complex, has_comple
 from archspec.equivalence.calls.table import CALLS
 from archspec.equivalence.calls.values import Untranslatable, listed
 from archspec.equivalence.in_place import without_changes
+from archspec.equivalence.known_numbers import knowing
+from archspec.equivalence.ones import excludes_ones, including_ones
 from archspec.equivalence.places import Place, Places
 from archspec.equivalence.selection import with_all_rows
 from archspec.ir import Type
@@ -70,11 +73,19 @@ def exported(
         name: {axis: torch.export.Dim.AUTO for axis, size in enumerate(type.shape) if isinstance(size, Polynomial)}
         for name, type in inputs.items()
     }
+
+    def export() -> Any:
+        return torch.export.export(module, (), arguments, dynamic_shapes=free, strict=False)
+
     try:
         # No code is made of graphs that only passes read.
-        with warnings.catch_warnings(), torch.no_grad(), recurrent.keeping(), _use_lazy_graph_module(True):
+        with warnings.catch_warnings(), torch.no_grad(), _use_lazy_graph_module(True), ExitStack() as modes:
             warnings.simplefilter("ignore")  # those of PyTorch about its own code
-            program: Any = torch.export.export(module, (), arguments, dynamic_shapes=free, strict=False)
+            for mode in (recurrent.keeping(), knowing(module)):
+                modes.enter_context(mode)
+            program = export()
+            if excludes_ones(_guards(program)):
+                program = including_ones(export) or program
             return program if not decomposed or without_changes(program) else program.run_decompositions({})
     except Exception as error:
         message = str(error).strip().splitlines()

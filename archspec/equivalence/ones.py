@@ -1,0 +1,47 @@
+"""Sizes that are computed from those of inputs and may be 1, such as numbers of frames.
+
+For each of these, `torch.export` makes a program for all other values, as one step may depend on it: a size of 1 is
+repeated where the other operand has more, and squeezed. The values of other steps are the same for all sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from archspec.equivalence.calls.values import listed
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+
+
+def excludes_ones(guards: Iterable[Any]) -> bool:
+    """Whether a program with these relations is not for sizes of 0 or 1 that are computed from others."""
+    return any(
+        guard.is_Relational and guard.rel_op == "!=" and guard.rhs in (0, 1) and not guard.lhs.is_Symbol
+        for guard in guards
+    )
+
+
+def including_ones(export: Callable[[], ExportedProgram]) -> ExportedProgram | None:
+    """Return a program that is also for such sizes; None if there is none.
+
+    Sizes that are combined have to be equal then, which the program has as a relation.
+    """
+    import torch.fx.experimental._config as settings
+
+    try:
+        with settings.patch(backed_size_oblivious=True):  # pyright: ignore
+            program = export()
+    except Exception:  # of any class, as it comes from the module
+        return None
+    return None if any(_may_squeeze(node) for node in program.graph.nodes) else program
+
+
+def _may_squeeze(node: Any) -> bool:
+    """Whether a step drops an axis if its size is 1, which is not known."""
+    if "squeeze" not in str(node.target) or "unsqueeze" in str(node.target):
+        return False
+    shape = node.args[0].meta["val"].shape
+    axes = listed(node.args[1]) if len(node.args) > 1 else range(len(shape))
+    return not all(isinstance(shape[axis], int) for axis in axes)
