@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from archspec.equivalence.calls.values import Untranslatable
 
 if TYPE_CHECKING:
+    import torch
     from torch import nn
     from torch.overrides import TorchFunctionMode
 
@@ -45,7 +46,15 @@ class Quotient(NamedTuple):
 
     def minus(self, other: Quotient) -> Quotient:
         """Return the difference."""
-        return self.plus(Quotient(-other.above, other.below))
+        return self.plus(other.negative())
+
+    def from_other(self, other: Quotient) -> Quotient:
+        """Return the difference of another one and this one."""
+        return other.minus(self)
+
+    def negative(self) -> Quotient:
+        """Return minus the number."""
+        return Quotient(-self.above, self.below)
 
     def times(self, other: Quotient) -> Quotient:
         """Return the product."""
@@ -79,8 +88,8 @@ RULES: dict[str, Callable[..., Quotient | None]] = {
     **dict.fromkeys(["mul", "__mul__", "__rmul__"], Quotient.times),
     **dict.fromkeys(["div", "true_divide", "__truediv__"], Quotient.over),
     **dict.fromkeys(["floor_divide", "__floordiv__"], Quotient.floor_over),
-    "__rsub__": lambda first, second: second.minus(first),
-    "neg": lambda first: Quotient(0).minus(first),
+    "__rsub__": Quotient.from_other,
+    "neg": Quotient.negative,
     "ceil": Quotient.ceil,
     "floor": Quotient.floor,
 }
@@ -176,10 +185,13 @@ def _mode() -> Any:
             if isinstance(item, tuple):
                 return tuple([self._bounds(part) for part in cast("Sequence[Any]", item)])
             if isinstance(item, slice):
-                return slice(*[self._sizes(part) for part in (item.start, item.stop, item.step)])
+                bounds = cast("slice[Any, Any, Any]", item)
+                return slice(*[self._sizes(part) for part in (bounds.start, bounds.stop, bounds.step)])
             return item
 
         def _check_change(self, changed: Any) -> None:
+            for buffer in self._module.buffers():
+                self._number(buffer)
             for tensor, number in [*self._known.values()]:
                 if number is not None and isinstance(changed, torch.Tensor) and _shares(changed, tensor):
                     raise Untranslatable("it changes a number in place")

@@ -7,12 +7,9 @@ repeated where the other operand has more, and squeezed. The values of other ste
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from archspec.equivalence.calls.values import listed
-
-if TYPE_CHECKING:
-    from torch.export import ExportedProgram
 
 
 def excludes_ones(guards: Iterable[Any]) -> bool:
@@ -23,7 +20,7 @@ def excludes_ones(guards: Iterable[Any]) -> bool:
     )
 
 
-def including_ones(export: Callable[[], ExportedProgram]) -> ExportedProgram | None:
+def including_ones(export: Callable[[], Any]) -> Any:
     """Return a program that is also for such sizes; None if there is none.
 
     Sizes that are combined have to be equal then, which the program has as a relation.

@@ -69,9 +69,13 @@ def _of_operation(value: Value, own: Mapping[str, str]) -> Layer | None:
             groups, eps = value.settings["groups"], value.settings["eps"]
             return "GroupNorm", {"groups": groups, "channels": weight[0], "eps": eps}, args
         case "conv" if len(set(weight[2:])) == 1 and len(weight) in (3, 4):
-            groups = value.settings.get("groups", 1)
-            sizes = {"in_channels": weight[1] * groups, "out_channels": weight[0], "kernel": weight[2]}
-            return f"Conv{len(weight) - 2}d", {**sizes, **value.settings, **without}, args
+            settings = {**value.settings}
+            is_transposed = settings.pop("transposed", False)
+            other = weight[1] * settings.get("groups", 1)
+            channels = (weight[0], other) if is_transposed else (other, weight[0])
+            sizes = {"in_channels": channels[0], "out_channels": channels[1], "kernel": weight[2]}
+            kind = "ConvTranspose" if is_transposed else "Conv"
+            return f"{kind}{len(weight) - 2}d", {**sizes, **settings, **without}, args
         case _:
             return None
 

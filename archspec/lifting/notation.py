@@ -55,6 +55,8 @@ LAYER_SETTINGS = {
     "BatchNorm": ("features", "eps"),
     "Conv1d": ("in_channels", "out_channels", "kernel"),
     "Conv2d": ("in_channels", "out_channels", "kernel"),
+    "ConvTranspose1d": ("in_channels", "out_channels", "kernel"),
+    "ConvTranspose2d": ("in_channels", "out_channels", "kernel"),
 }
 
 

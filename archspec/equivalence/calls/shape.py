@@ -130,12 +130,10 @@ def _pad(n: Arrays, types: Sequence[Type], x: Array, pad: list[Dim], value: Any 
 def _continued(n: Arrays, x: Array, axis: int, before: Dim, after: Dim, mode: str) -> Array:
     """Return a tensor that continues beyond its ends: by its last element, mirrored, or repeated."""
     size = x.shape[axis]
-    if not (isinstance(before, int) and isinstance(after, int)):
+    if not (isinstance(before, int) and isinstance(after, int)) and mode == "replicate":
         shape = (*x.shape[:axis], before + size + after, *x.shape[axis + 1 :])
-        return n.view(
-            x, shape, lambda i: [*i[:axis], _continued_place(i[axis] - before, size, mode), *i[axis + 1 :]]
-        )
-    if before < 0 or after < 0:
+        return n.view(x, shape, lambda i: [*i[:axis], dim_min(dim_max(i[axis] - before, 0), size - 1), *i[axis + 1 :]])
+    if not (isinstance(before, int) and isinstance(after, int) and before >= 0 <= after):
         refuse("pad")
     ends: list[Array] = []
     for places in (range(-before, 0), range(after)):
@@ -151,20 +149,6 @@ def _continued(n: Arrays, x: Array, axis: int, before: Dim, after: Dim, mode: st
                 refuse("pad")
             ends.append(forms.cut(n, x, axis, at, at + 1, 1))
     return forms.concat(n, *ends[:before], x, *ends[before:], axis=axis)
-
-
-def _continued_place(place: Expression, size: Dim, mode: str) -> Expression:
-    """Return which element of a tensor is at a place that may be beyond its ends."""
-    match mode:
-        case "replicate":
-            return dim_min(dim_max(place, 0), size - 1)
-        case "reflect":
-            beyond = dim_max(place, -place) - (size - 1)
-            return size - 1 - dim_max(beyond, -beyond)
-        case "circular":
-            return place % size
-        case _:
-            refuse("pad")
 
 
 def _pad_by(mode: str) -> Handler:

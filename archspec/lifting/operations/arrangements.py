@@ -126,9 +126,11 @@ def _continued(b: Builder, x: Value, axis: int, before: Any, after: Any, mode: s
     """Return a tensor that continues beyond its ends: by its last element, mirrored, or repeated."""
     size = x.shape[axis]
     if not isinstance(before, int) or not isinstance(after, int):
+        if mode != "replicate":
+            raise Untranslatable("it pads by a number that depends on a dimension")
         places = b.op("arange", stop=before + size + after)
         places = b.op("sub", places, before) if before != 0 else places
-        return _taken(b, x, _continued_places(b, places, size, mode), axis)
+        return _taken(b, x, b.op("min", b.op("max", places, 0), size - 1), axis)
     ends: list[Value] = []
     for place in (*range(-before, 0), *range(after)):
         match mode:
@@ -140,18 +142,6 @@ def _continued(b: Builder, x: Value, axis: int, before: Any, after: Any, mode: s
                 at = size + place if place < 0 else place
         ends.append(sliced(b, x, axis, at, at + 1))
     return b.op("concat", *ends[:before], x, *ends[before:], axis=axis) if ends else x
-
-
-def _continued_places(b: Builder, places: Value, size: Any, mode: str) -> Value:
-    """Return which elements of a tensor are at places that may be beyond its ends."""
-    match mode:
-        case "replicate":
-            return b.op("min", b.op("max", places, 0), size - 1)
-        case "reflect":
-            beyond = b.op("sub", b.op("abs", places), size - 1)
-            return b.op("sub", size - 1, b.op("abs", beyond))
-        case _:
-            return b.op("mod", places, size)
 
 
 def _padded_by(mode: str) -> Handler:
