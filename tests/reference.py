@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from archspec.algebra import Polynomial, substitute, symbol, symbols
+from archspec.algebra import Polynomial, scaled, substitute
 from archspec.ir import Body, Call, Constant, Leaf, Loop, Module, Operand, Type, canonical, find
 
 Array = np.ndarray
@@ -56,10 +56,10 @@ class _Run:
 
     def input(self, value: Array, type: Type) -> Array:
         for size, actual in zip(type.shape, value.shape, strict=True):
-            for name in symbols(size):
-                factor = substitute(size, {name: 1})
-                if size == factor * symbol(name):  # a dimension, or a multiple of one
-                    self.sizes.setdefault(name, actual // factor)
+            multiple = scaled(size)
+            if multiple is not None:
+                factor, name = multiple
+                self.sizes.setdefault(name, actual // factor)
         return self.typed(value.astype(DTYPES[type.dtype]), type, "an input")
 
     def body(self, body: Body, prefix: str, inputs: list[Array]) -> list[Array | None]:

@@ -40,5 +40,6 @@ from archspec.algebra.sizes import LARGEST as LARGEST
 from archspec.algebra.sizes import Dim as Dim
 from archspec.algebra.sizes import checked as checked
 from archspec.algebra.sizes import product as product
+from archspec.algebra.sizes import scaled as scaled
 from archspec.algebra.terms import Atom as Atom
 from archspec.algebra.terms import Bounds as Bounds

@@ -42,3 +42,12 @@ def product(dims: Iterable[Dim]) -> Dim:
         if isinstance(result, Polynomial):
             checked(result)
     return result
+
+
+def scaled(size: Dim) -> tuple[int, str] | None:
+    """The factor and the symbol of a size such as `80*seq`, or of one that is a symbol; None for any other size."""
+    if not isinstance(size, Polynomial) or len(size.terms) != 1:
+        return None
+    monomial, factor = size.terms[0]
+    (atom, power), *others = monomial
+    return (int(factor), atom.text) if not others and power == 1 and atom.kind == "symbol" else None

@@ -21,10 +21,10 @@ from archspec.algebra import (
     expression,
     is_at_least,
     product,
+    scaled,
     substitute,
     symbols,
 )
-from archspec.algebra import symbol as dimension
 from archspec.equivalence import recurrent
 from archspec.equivalence.bodies import apply
 from archspec.equivalence.calls.complex import Complex, call_complex, has_complex
@@ -177,13 +177,10 @@ class Capture:
     def _check_range(self, symbol: Any, size: Dim) -> None:
         """Note the least and the largest value of the dimension in a size that the program is for."""
         allowed = self.program.range_constraints.get(symbol)
-        names = symbols(size)
-        if allowed is None or len(names) != 1:
+        multiple = scaled(size)
+        if allowed is None or multiple is None:
             return
-        (name,) = names
-        factor = substitute(size, {name: 1})
-        if size != factor * dimension(name):
-            return
+        factor, name = multiple
         self.least[name] = max(self.least.get(name, SPECIAL), -(-int(allowed.lower) // factor))
         if str(allowed.upper) != "int_oo":
             self.most[name] = int(allowed.upper) // factor
@@ -340,12 +337,8 @@ def _multiples(sizes: Sequence[Dim]) -> dict[str, int]:
 
 def divisors(size: Dim, times: int) -> dict[str, int]:
     """Return what the only dimension in a size has to be a multiple of for the size to be a multiple of a number."""
-    names = symbols(size)
-    if len(names) != 1:
-        return {}
-    (name,) = names
-    factor = substitute(size, {name: 1})
-    return {name: times // gcd(factor, times)} if size == factor * dimension(name) else {}
+    multiple = scaled(size)
+    return {multiple[1]: times // gcd(multiple[0], times)} if multiple is not None else {}
 
 
 def _guards(program: Any) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from archspec.algebra import Polynomial
@@ -29,8 +30,11 @@ Values: TypeAlias = "dict[tuple[str, str], torch.Tensor]"
 Run: TypeAlias = "Callable[[Values, Mapping[str, int]], Sequence[torch.Tensor]]"
 
 
-def largest_error(body: Body, ours: Run, theirs: Run) -> float | None:
-    """Return the largest relative difference of outputs for random tensors and inputs; None for too large a model."""
+def largest_error(body: Body, ours: Run, theirs: Run, fixed: Mapping[str, int] = MappingProxyType({})) -> float | None:
+    """Return the largest relative difference of outputs for random tensors and inputs; None for too large a model.
+
+    `fixed` has sizes of dimensions that are not to be chosen.
+    """
     import torch
 
     assert body.module is not None
@@ -38,7 +42,7 @@ def largest_error(body: Body, ours: Run, theirs: Run) -> float | None:
         return None
     error = 0.0
     for start in (3, 4):
-        sizes = example_sizes(body, start)
+        sizes = example_sizes(body, start) | fixed
         values = _values(body, sizes, torch.Generator().manual_seed(start))
         for a, b in zip(ours(values, sizes), theirs(values, sizes), strict=True):
             if a.shape != b.shape or not torch.equal(a.isnan(), b.isnan()):

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from archspec.algebra import Dim, Polynomial, symbols
+from archspec.algebra import Dim, Polynomial, scaled, symbols
 from archspec.lifting.stored import Stored
 from archspec.lifting.values import Frame, Value, live
 
@@ -213,7 +213,7 @@ def _sized(kept: set[Frame], values: Sequence[Value]) -> set[Frame]:
         inside = {value for value in values if frame.contains(value.frame)}
         inputs = {operand for value in inside for operand in value.operands if operand not in inside}
         given = {size for value in inputs for size in value.shape if isinstance(size, Polynomial)}
-        named = {size.symbol for size in given}
+        named = {found[1] for size in given if (found := scaled(size)) is not None}
         return all(size in given or symbols(size) <= named for value in inside for size in _sizes(value))
 
     return {frame for frame in kept if frame.parent is None or is_sized(frame)}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from archspec.algebra import Dim, Polynomial, symbol
 from archspec.equivalence.calls.values import Untranslatable
-from archspec.equivalence.capture import OfMultiples, exported
+from archspec.equivalence.capture import OfMultiples, examples, exported
 from archspec.ir import Type
 from archspec.lifting.modes import changed_mode, modes_of
 from archspec.lifting.program import Program, program_of
@@ -60,8 +60,8 @@ def captured(subject: Subject, optional: bool = True) -> Captured:
     if any(part.training for part in module.modules()):
         raise Untranslatable("it is in training: call `eval()` first")
     modes = modes_of(module)
-    signatures = signatures_of(module, subject.inputs)
-    recording, sizes = _recorded(subject, (), lambda *given: Recording(Arrays(), *given))
+    recording, types, sizes = _recorded(subject, (), lambda *given: Recording(Arrays(), *given))
+    signatures = signatures_of(module, _of_sizes(subject, types, sizes))
     _check_modes(modes, module)
     values = recording.results()
     outputs = [value.array for value in values]
@@ -92,12 +92,14 @@ def captured_outputs(subject: Subject) -> tuple[Arrays, list[Array]]:
 
 def outputs_without(subject: Subject, names: Sequence[str], arrays: Arrays) -> list[Array]:
     """Return the outputs of a module that is called without some inputs, in normal form."""
-    recording, _ = _recorded(subject, names, lambda *given: Unwritten(arrays, *given))
+    recording, *_ = _recorded(subject, names, lambda *given: Unwritten(arrays, *given))
     return [array for array in recording.outputs() if isinstance(array, Array)]
 
 
-def _recorded(subject: Subject, without: Sequence[str], record: Callable[..., Made]) -> tuple[Made, dict[str, int]]:
-    """Return what is recorded of a module that is called `without` some inputs, and the sizes of dimensions.
+def _recorded(
+    subject: Subject, without: Sequence[str], record: Callable[..., Made]
+) -> tuple[Made, dict[str, Type], dict[str, int]]:
+    """Return what is recorded of a module that is called `without` some inputs, their types, and sizes of dimensions.
 
     If it is only for multiples of a number, then the sizes of its inputs are such multiples of dimensions.
     """
@@ -107,11 +109,18 @@ def _recorded(subject: Subject, without: Sequence[str], record: Callable[..., Ma
         types = {name: type for name, type in types.items() if name not in without}
         program = exported(subject.module, types, sizes)
         try:
-            return record(program, subject.module, _settled(program, types, sizes)), sizes
+            return record(program, subject.module, _settled(program, types, sizes)), types, sizes
         except OfMultiples as problem:
             multiples |= {name: times * multiples.get(name, 1) for name, times in problem.multiples.items()}
             if max(multiples.values()) > LARGEST_MULTIPLE:
                 raise
+
+
+def _of_sizes(subject: Subject, types: Mapping[str, Type], sizes: Mapping[str, int]) -> Mapping[str, torch.Tensor]:
+    """Return the inputs of a subject, or ones of these sizes if it is for multiples of others."""
+    found = examples(subject.module, types, sizes)
+    is_same = all(tensor.shape == subject.inputs[name].shape for name, tensor in found.items())
+    return subject.inputs if is_same else found
 
 
 def _check_modes(modes: Mapping[str, object], module: nn.Module) -> None:

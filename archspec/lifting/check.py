@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from archspec.algebra import scaled
 from archspec.equivalence.api import other_tensors
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.compare import first_difference
@@ -69,6 +70,7 @@ def _check_outputs(body: Body, module: nn.Module, arrays: Arrays, theirs: Sequen
     if len(ours) == len(theirs):
         unequal = first_difference(arrays, [*body.named_outputs()], ours, [*theirs], places)
         if unequal is None:
+            _check_single(body, module, arrays, ours)
             return
     try:
         error = largest_error(body, of_arrays(arrays, ours), of_module(module, body))
@@ -78,3 +80,21 @@ def _check_outputs(body: Body, module: nn.Module, arrays: Arrays, theirs: Sequen
         raise Untranslatable("its spec cannot be proven equal to it, and it is too large to compare outputs")
     if error > ROUNDED:
         raise Untranslatable(f"the outputs of its spec differ from its own by {error:.2g}")
+    _check_single(body, module, arrays, ours)
+
+
+def _check_single(body: Body, module: nn.Module, arrays: Arrays, ours: Sequence[Array]) -> None:
+    """Raise Untranslatable unless outputs are also equal for a single chunk, where sizes are multiples of a chunk.
+
+    PyTorch exports programs for two and more.
+    """
+    found = [scaled(size) for _, type in body.inputs for size in type.shape]
+    single = {multiple[1]: 1 for multiple in found if multiple is not None and multiple[0] > 1}
+    if not single:
+        return
+    try:
+        error = largest_error(body, of_arrays(arrays, ours), of_module(module, body), single)
+    except Unevaluated:  # one is too short for the module
+        return
+    if error is not None and error > ROUNDED:
+        raise Untranslatable(f"it does something else where `{next(iter(single))}` is 1")

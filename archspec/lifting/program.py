@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from archspec.algebra import Polynomial, symbols
+from archspec.algebra import Polynomial, scaled, symbols
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.blocks import Body, bodies_of, masks_of
 from archspec.lifting.names import Names
@@ -186,7 +186,7 @@ def _input_names(
     names = Names(taken)
     found: dict[Value, str] = {}
     compound = {
-        value for value in inputs if any(isinstance(size, Polynomial) and not size.symbol for size in value.shape)
+        value for value in inputs if any(isinstance(size, Polynomial) and scaled(size) is None for size in value.shape)
     }
     for value in sorted(inputs, key=lambda v: (v in masks, v in compound, matched.get(v, len(arguments)))):
         own = [arguments[matched[value]].name] if value in matched else ["mask"] if value.dtype == "bool" else []

@@ -14,6 +14,7 @@ from archspec.lifting.names import Names, definition_names
 from archspec.lifting.numbers import literal
 from archspec.lifting.program import Program
 from archspec.lifting.templates import Definition
+from archspec.ops import OPS
 
 NAMES_OF_GAPS = {"in_features": "inputs", "out_features": "outputs", "count": "rows", "size": "size", "number": "value"}
 """Names for hyperparameters that no field gives a name."""
@@ -59,7 +60,8 @@ class Sizes:
         fields: dict[str, Pair] = {}
         for name, value in numbers.items():
             second = others.get(name) if others is not None else None
-            if _is_number(value) and (self.other is None or _is_number(second)):
+            is_free = name not in OPS  # a hyperparameter hides the operation of its name
+            if is_free and _is_number(value) and (self.other is None or _is_number(second)):
                 fields[name] = (value, second if self.other is not None else None)  # pyright: ignore
         self.expressions = Expressions(fields, parts)
         self._parts = _only_parts(fields, parts)

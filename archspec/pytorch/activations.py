@@ -8,7 +8,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple
 from warnings import catch_warnings, simplefilter
 
-from archspec.algebra import Polynomial, factored, substitute, symbol, symbols, total
+from archspec.algebra import Polynomial, factored, scaled, substitute, symbol, symbols, total
 from archspec.ir import Type
 from archspec.model import Model
 from archspec.pytorch.build import to_torch, torch_or_fail
@@ -152,13 +152,12 @@ def _empty(model: Model, type: Type, sizes: Mapping[str, Size], dtype: str) -> T
 
     shape: list[Size] = []
     for size in type.shape:
-        opened = [name for name in symbols(size) if not isinstance(sizes[name], int)]
-        known = {name: sizes[name] for name in symbols(size) if name not in opened}
+        known = {name: sizes[name] for name in symbols(size) if isinstance(sizes[name], int)}
         rest = substitute(size, known) if isinstance(size, Polynomial) else size
-        factor = substitute(rest, dict.fromkeys(opened, 1)) if isinstance(rest, Polynomial) else rest
-        if opened and rest != factor * symbol(opened[0]):
-            raise _no_formula(model, opened)
-        shape.append(factor * sizes[opened[0]] if opened else rest)
+        multiple = scaled(rest)
+        if symbols(rest) and multiple is None:
+            raise _no_formula(model, sorted(symbols(rest)))
+        shape.append(multiple[0] * sizes[multiple[1]] if multiple is not None else rest)
     element = {"real": getattr(torch, dtype), "int": torch.int64, "bool": torch.bool}[type.dtype]
     return torch.empty(shape, dtype=element)
 

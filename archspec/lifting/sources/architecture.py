@@ -21,6 +21,7 @@ from archspec.lifting.sources.shrinking import (
 )
 from archspec.lifting.sources.unfilled import unfilled
 from archspec.lifting.subject import Subject
+from archspec.ops import OPS
 from archspec.source import ArchError, fail
 
 if TYPE_CHECKING:
@@ -146,8 +147,13 @@ def numbers_of(fields: Mapping[str, Any], prefix: str = "") -> dict[str, object]
             sections = enumerate(cast("dict[str, list[int]]", value)["mrope_section"])
             found |= {f"{prefix}mrope_section_{turn}": size for turn, size in sections}
         elif isinstance(value, bool | int | float | str) and name.isidentifier():
-            found[prefix + name] = value
+            found[_usable(prefix + name)] = value
     return found
+
+
+def _usable(name: str) -> str:
+    """Return a name for a hyperparameter, which would hide an operation of its name."""
+    return f"{name}_" if name in OPS else name
 
 
 def parts_of(fields: Mapping[str, Any], prefix: str = "") -> list[str]:
