@@ -42,7 +42,7 @@ def largest_error(body: Body, ours: Run, theirs: Run, fixed: Mapping[str, int] =
         return None
     error = 0.0
     for start in (3, 4):
-        sizes = example_sizes(body, start) | fixed
+        sizes = {**example_sizes(body, start), **fixed}
         values = _values(body, sizes, torch.Generator().manual_seed(start))
         for a, b in zip(ours(values, sizes), theirs(values, sizes), strict=True):
             if a.shape != b.shape or not torch.equal(a.isnan(), b.isnan()):

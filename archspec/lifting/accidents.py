@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from archspec.algebra import substitute, symbol, symbols
+from archspec.algebra import scaled, substitute
 from archspec.equivalence.api import other_tensors
 from archspec.equivalence.numeric import flat
 from archspec.lifting.calling import called
@@ -60,7 +60,6 @@ def _is_same(text: str, changed: Subject) -> bool:
 def _dimensions(type: Type, shape: Sequence[int]) -> Iterator[tuple[str, int]]:
     """Yield the sizes of dimensions that the shape of an input decides: of `seq` in `seq` and `80 * seq`."""
     for size, actual in zip(type.shape, shape, strict=True):
-        for name in symbols(size):
-            factor = substitute(size, {name: 1})
-            if isinstance(factor, int) and size == factor * symbol(name):
-                yield name, actual // factor
+        found = scaled(size)
+        if found is not None:
+            yield found[1], actual // found[0]

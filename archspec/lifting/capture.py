@@ -8,7 +8,7 @@ from itertools import count
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from archspec.algebra import Dim, Polynomial, symbol
+from archspec.algebra import Dim, Expression, Polynomial, symbol
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.capture import OfMultiples, examples, exported
 from archspec.ir import Type
@@ -160,7 +160,7 @@ def dimensions(
     """Return the types of inputs, in which sizes that may be others are dimensions, or `multiples` of them, and the
     sizes of these.
     """
-    known: dict[tuple[int, int], Polynomial] = {}
+    known: dict[tuple[int, int], Expression] = {}
     sizes: dict[str, int] = {}
     taken: list[str] = []
     types: dict[str, Type] = {}
