@@ -1,4 +1,4 @@
-"""Lifting attention to sampled places: a query reads a few places of maps of several sizes, between their positions."""
+"""Lifting what changes the sizes of images, or reads them at places between their positions."""
 
 from typing import Any
 
@@ -42,4 +42,24 @@ def test_attention_to_sampled_places() -> None:
     module = Sampled().eval()
     text = archspec.lift(module, inputs)
     assert text.count("grid_sample(") == len(MAPS)
+    assert archspec.equivalent(archspec.loads(text), module).verdict == "equal"
+
+
+class Upsampled(nn.Module):
+    """Convolutions that make an image larger."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.ConvTranspose2d(6, 8, 2, stride=2)
+        self.second = nn.ConvTranspose2d(8, 4, 4, stride=2, padding=1, groups=2, bias=False)
+
+    def forward(self, x: Any) -> Any:
+        return self.second(self.first(x).relu())
+
+
+def test_transposed_convolutions_are_layers() -> None:
+    module = Upsampled().eval()
+    text = archspec.lift(module, (torch.randn(3, 6, 5, 4),))
+    assert "first:  ConvTranspose2d(6, 8, 2, stride = 2)" in text
+    assert "second: ConvTranspose2d(8, 4, 4, stride = 2, padding = 1, groups = 2, bias = false)" in text
     assert archspec.equivalent(archspec.loads(text), module).verdict == "equal"
