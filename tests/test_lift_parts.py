@@ -320,6 +320,11 @@ def test_sizes_that_are_small_stay(name: str, least: int) -> None:
         assert small({name: least}, PROPOSALS[0], choices) != {name: least}
 
 
+def test_tables_of_positions_in_images_keep_their_height_and_width() -> None:
+    fields = {"pos_emb_height": 32, "pos_emb_width": 32}
+    assert all(small(fields, proposal, choices) == fields for proposal in PROPOSALS for choices in CHOICES)
+
+
 def test_widths_of_stages_keep_their_ratios() -> None:
     widths = [64, 128, 320, 512]
     for proposal in PROPOSALS:
