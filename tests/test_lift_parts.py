@@ -119,6 +119,21 @@ def test_sizes_of_joined_projections_and_rounded_roots(pair: tuple[float, float]
     assert found is not None and found.text == text
 
 
+@pytest.mark.parametrize(
+    ("pair", "text"),
+    [
+        ((2560, 5120), "num_heads * head_dim + 2 * n_groups * state_size"),
+        ((4736, 9344), "2 * num_heads * head_dim + 2 * n_groups * state_size + num_heads"),
+    ],
+)
+def test_sizes_of_projections_that_are_joined_for_scans(pair: tuple[int, int], text: str) -> None:
+    fields = {"hidden_size": (1024, 2048), "expand_": (2, 2), "num_heads": (128, 128), "head_dim": (16, 32),
+              "n_groups": (8, 8), "state_size": (32, 64)}  # fmt: skip
+    found = Expressions(fields).find(pair)
+    assert found is not None
+    assert found.text == text
+
+
 def test_sizes_of_a_part_depend_on_its_own_fields() -> None:
     fields = {"vision_heads": (6, 8), "text_width": (384, 2304), "text_heads": (2, 4), "text_head_dim": (32, 72)}
     found = [Expressions(fields, parts).find((64, 288)) for parts in ((), ("vision_", "text_"))]

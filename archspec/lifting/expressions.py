@@ -6,7 +6,7 @@ import math
 import re
 import struct
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, product
 from typing import NamedTuple, TypeAlias
 
 from archspec.lifting.numbers import literal
@@ -114,6 +114,8 @@ class Expressions:
         for found, pair in [*of_two[0], *_with_numbers(values)]:
             if self._keep(found, pair, taken, own):
                 second[found] = pair
+        for found, pair in _of_scans(sizes):
+            self._keep(found, pair, taken, own)
         joint = {found: pair for found, pair in second.items() if len(found.fields) > 1}
         third = [*_sums(sizes), *_with_numbers(joint), *_shifted(second), *_squares(values | second)]
         kept = {found: pair for found, pair in third if self._keep(found, pair, taken, own)}
@@ -299,6 +301,25 @@ def _joined(simple: Values, compound: Values) -> Candidates:
                 if first.fields != fields:
                     whole = (*first.fields, *fields, *size.fields)
                     yield Found(f"({first.text} + {text}) * {_factor(size)}", whole), ((a + c) * e, (b + d) * f)
+
+
+def _of_scans(values: Values) -> Candidates:
+    """Yield the sizes of joined projections for scans: once or twice the inner size, two of the states of all groups,
+    and a step for each head.
+    """
+    heads, sizes, groups, states = [
+        {found: pair for found, pair in values.items() if re.search(ending, found.text)}
+        for ending in ("heads$", "d_?head$|head_dim$", "groups$", "state(_size)?$")
+    ]
+    for (head, a), (size, b), (group, c), (state, d) in product(
+        *[part.items() for part in (heads, sizes, groups, states)]
+    ):
+        inner, shared = f"{head.text} * {size.text}", f"2 * {group.text} * {state.text}"
+        fields = (*head.fields, *size.fields, *group.fields, *state.fields)
+        both = [(a[turn] * b[turn], 2 * c[turn] * d[turn], a[turn]) for turn in (0, 1)]
+        yield Found(f"{inner} + {shared}", fields), (both[0][0] + both[0][1], both[1][0] + both[1][1])
+        whole = [2 * wide + narrow + steps for wide, narrow, steps in both]
+        yield Found(f"2 * {inner} + {shared} + {head.text}", fields), (whole[0], whole[1])
 
 
 def _reals(values: Values, power: float) -> Candidates:
