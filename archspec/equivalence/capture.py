@@ -85,7 +85,8 @@ def exported(
                 modes.enter_context(mode)
             program = export()
             if excludes_ones(_guards(program)):
-                program = including_ones(export) or program
+                other = including_ones(export)
+                program = program if other is None or excludes_ones(_guards(other)) else other
             return program if not decomposed or without_changes(program) else program.run_decompositions({})
     except Exception as error:
         message = str(error).strip().splitlines()

@@ -13,10 +13,9 @@ from archspec.equivalence.calls.values import listed
 
 
 def excludes_ones(guards: Iterable[Any]) -> bool:
-    """Whether a program with these relations is not for sizes of 0 or 1 that are computed from others."""
+    """Whether a program with these relations may not be for sizes of 1 that are computed from others."""
     return any(
-        guard.is_Relational and guard.rel_op == "!=" and guard.rhs in (0, 1) and not guard.lhs.is_Symbol
-        for guard in guards
+        guard.is_Relational and guard.rel_op == "!=" and guard.rhs == 1 and not guard.lhs.is_Symbol for guard in guards
     )
 
 
