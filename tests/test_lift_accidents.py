@@ -21,6 +21,7 @@ FIELDS = {
     "conv_kernel": 3,
     "adapter_kernel": 7,
     "conv_stride": 2,
+    "ratio": 1.0,
     "text_config": {"model_type": "text", "kinds": 6},
 }
 
@@ -38,7 +39,7 @@ class Sounds(nn.Module):
         self.kinds = nn.Linear(hidden, fields["text_config"]["kinds"])
 
     def forward(self, x: Any) -> Any:
-        h = self.wide(self.conv(x.unsqueeze(1)).relu()).transpose(1, 2)
+        h = self.wide(self.conv(x.unsqueeze(1)).exp() - 1.0).transpose(1, 2)
         return self.head(h), self.kinds(h.mean(1))
 
 
@@ -52,6 +53,7 @@ def test_only_sizes_that_follow_a_field_are_called_by_its_name() -> None:
     assert "(hidden_size = 64, num_labels = 5, text_kinds = 6)" in text
     assert "Conv1d(1, hidden_size, 3, stride = 2)" in text  # the length of the output would not follow
     assert "Conv1d(hidden_size, hidden_size, 7)" in text
+    assert "- 1.0" in text
     changed = {**FIELDS, "hidden_size": 24, "num_labels": 4, "text_config": {"kinds": 9}}
     other = archspec.loads(text, hidden_size=24, num_labels=4, text_kinds=9)
     assert archspec.equivalent(other, Sounds(changed).eval()).verdict in ("equal", "outputs equal")

@@ -60,7 +60,7 @@ class Expressions:
         """Return the simplest expression with these values: of fields of a part, if it is known, or of those in use."""
         a, b = pair
         is_still = b is None or a == b
-        if hint == "number" and (b is None or (is_still and isinstance(a, int))):  # equal by accident, perhaps
+        if hint == "number" and (b is None or (is_still and (isinstance(a, int) or a == 1.0))):  # by accident, perhaps
             return None
         named = [
             name
