@@ -232,11 +232,12 @@ def test_addresses_that_count_up_are_a_loop(addresses: list[str], found: tuple[s
 def test_what_differs_between_layers_is_a_condition() -> None:
     def condition(values: list[object]) -> str:
         varying = Varying(tuple(values), 0)
-        return next(text for text, holds in conditions(0) if varying.follows(holds))
+        return next(text for text, holds in conditions(varying) if varying.follows(holds))
 
     assert condition([True, False, False, False]) == "i == 0"
     assert condition([4, 8, 4, 8, 4]) == "i % 2 == 0"
     assert condition([4, 4, 8, 4, 4, 8]) == "i % 3 == 2"
+    assert condition([4, 4, 8, 8, 4, 8, 8, 8, 8, 4, 8, 8]) == "i in [0, 1, 4, 9]"
 
 
 def test_definitions_of_one_class_are_told_apart_by_their_addresses() -> None:
@@ -318,6 +319,7 @@ def test_layers_that_alternate_are_told_apart_by_their_index() -> None:
     ]
     assert is_regular((0, 1, 0, 1, 0), 1) and is_regular((0, 0, 0, 1, 0), 0)
     assert not is_regular((0, 0, 1, 0, 1, 1), 0)
+    assert is_regular((0, 0, 1, 0, 1, 1) * 2 + (0,), 0)
 
 
 def test_sections_of_rotary_positions_add_up_in_small_heads() -> None:

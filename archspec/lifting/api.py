@@ -9,7 +9,7 @@ from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.stack import deeply
 from archspec.formatting.api import format
 from archspec.lifting.accidents import accidental
-from archspec.lifting.capture import Captured, captured
+from archspec.lifting.capture import captured
 from archspec.lifting.check import check, check_without
 from archspec.lifting.sizes import Sizes
 from archspec.lifting.subject import Subject
@@ -91,13 +91,11 @@ def _written(subject: Subject, optional: bool) -> str:
             sizes = sizes_of(fields)
             draft = written(None, None)
     check(draft, {}, subject.module, first)
-    checked: tuple[dict[str, object], Subject, Captured] = {}, subject, first
     if second is not None and other is not None and sizes.other is not None:
-        checked = sizes.seconds(), second, other
-        check(draft, checked[0], second.module, other)
+        check(draft, sizes.seconds(), second.module, other)
     if first.program.optional:
         try:
-            check_without(draft, checked[0], checked[1], first.program.optional, checked[2])
+            check_without(draft, {}, subject, first.program.optional, first)
         except Untranslatable:
             raise _NotOptional from None
     try:

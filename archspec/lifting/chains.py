@@ -24,7 +24,9 @@ class Chains:
     def __init__(self, body: Body, runs: Mapping[Value, Run], called: Mapping[Value, str]) -> None:
         self.runs = runs
         self.called = called
-        skipped = {value for run in runs.values() for value in run.values[:-1]}
+        self.slices = {value for run in runs.values() for value in run.slices}
+        """Arguments of layers in runs that are written with the index of the loop."""
+        skipped = {value for run in runs.values() for value in (*run.values[:-1], *run.repeated)}
         self.values = [value for value in body.values() if value.op != "tensor" and value not in skipped]
         self.uses = Counter([operand for value in self.values for operand in self.operands(value)])
         self.uses.update(body.outputs)
@@ -34,7 +36,7 @@ class Chains:
         if self.alternates(value):
             run = self.runs[value]
             given = dict.fromkeys([operand for item in run.values for operand in item.operands])
-            return [operand for operand in given if operand not in run.values]
+            return [operand for operand in given if operand not in (*run.values, *run.repeated)]
         first = self.runs[value].values[0] if value in self.runs else value
         return [operand for operand in first.operands if operand.op != "tensor"]
 

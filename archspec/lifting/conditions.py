@@ -24,17 +24,31 @@ class Varying(NamedTuple):
         return all(len(side) <= 1 for side in sides) and not sides[0] & sides[1]
 
 
-def conditions(start: int) -> list[tuple[str, Callable[[int], bool]]]:
-    """Return conditions on the index of a loop."""
+FEWEST_LISTED = 12
+"""In loops of fewer iterations, no condition lists indices: those of a small module would not tell those of a large."""
+
+
+def conditions(varying: Varying) -> list[tuple[str, Callable[[int], bool]]]:
+    """Return conditions on the index of a loop: simple functions of it, and the lists of those with one value."""
+    values, start = varying
     found: list[tuple[str, Callable[[int], bool]]] = [(f"i == {start}", start.__eq__)]
     for period in range(2, 9):
         found += [(f"i % {period} == {rest}", _repeats(period, rest, True)) for rest in range(period)]
         found += [(f"i % {period} != {rest}", _repeats(period, rest, False)) for rest in range(period)]
+    if len(values) >= FEWEST_LISTED:
+        kinds = dict.fromkeys([value for value in values if value is not None])
+        lists = [[turn for turn, value in enumerate(values, start) if value == kind] for kind in kinds]
+        for indices in sorted(lists, key=len):
+            found += [(f"i in {indices}", _is_among(indices, True)), (f"i not in {indices}", _is_among(indices, False))]
     return found
 
 
 def _repeats(period: int, rest: int, holds: bool) -> Callable[[int], bool]:
     return lambda i: (i % period == rest) == holds
+
+
+def _is_among(indices: list[int], holds: bool) -> Callable[[int], bool]:
+    return lambda i: (i in indices) == holds
 
 
 def branches_of(kinds: tuple[int, ...], start: int) -> list[Varying]:
@@ -47,4 +61,4 @@ def branches_of(kinds: tuple[int, ...], start: int) -> list[Varying]:
 
 def is_regular(kinds: tuple[int, ...], start: int) -> bool:
     """Whether conditions on the index tell which kind an iteration is of."""
-    return all(any(test.follows(holds) for _, holds in conditions(start)) for test in branches_of(kinds, start))
+    return all(any(test.follows(holds) for _, holds in conditions(test)) for test in branches_of(kinds, start))

@@ -128,6 +128,8 @@ class Expressions:
             self._keep(found, pair, taken, own)
         for found, pair in [*_of_videos(second), *_of_patches(sizes), *_of_vocabularies(sizes, of_two[1])]:
             self._keep(found, pair, taken, own)
+        for found, pair in [*_of_all_layers(values), *_of_thirds(values | second)]:
+            self._keep(found, pair, taken, own)
         quotients = {found: pair for found, pair in _quotients(sizes, second) if self._keep(found, pair, taken, own)}
         # parts of a head, and two heads: queries that are joined with their positions
         parts = r"\) // [0-9]$|^2 \* \(\w+ // \w*heads?\)$"
@@ -244,6 +246,22 @@ def _of_videos(values: Values) -> Candidates:
             fields = (*found.fields, *other.fields)
             if "frames" in found.text and "size" in other.text and not any(map(_is_count, fields)):
                 yield Found(f"({found.text}) * ({other.text}) ** 2", fields), (a * c * c, b * d * d)
+
+
+def _of_all_layers(values: Values) -> Candidates:
+    """Yield the widths of what has a part for each layer."""
+    for layers, (a, b) in values.items():
+        for size, (c, d) in values.items():
+            if layers.text.endswith(LAYERS) and "per_layer" in size.text:
+                yield Found(f"{layers.text} * {size.text}", (*layers.fields, *size.fields)), (a * c, b * d)
+
+
+def _of_thirds(values: Values) -> Candidates:
+    """Yield the third of a head that has rotary positions, and half of it."""
+    for number in (3, 6):
+        for found, (a, b) in values.items():
+            if _is_of_head(found) and a % number == b % number == 0:
+                yield Found(f"{_factor(found)} // {number}", found.fields), (a // number, b // number)
 
 
 def _of_patches(values: Values) -> Candidates:

@@ -18,12 +18,14 @@ MOST_KINDS = 4
 class Run(NamedTuple):
     """Values each of which is made from the one before by the same layer, or by layers that only differ in numbers.
 
-    If layers of several kinds alternate, `kinds` are the numbers of these.
+    If layers of several kinds alternate, `kinds` are the numbers of these. `slices` are arguments that are slices of a
+    value at the indices of the iterations, which nothing else uses.
     """
 
     values: list[Value]
     address: str
     start: int
+    slices: list[Value]
     kinds: tuple[int, ...] = ()
 
     def of_kind(self, kind: int) -> list[Value]:
@@ -31,9 +33,33 @@ class Run(NamedTuple):
         return [value for turn, value in enumerate(self.values) if not self.kinds or self.kinds[turn] == kind]
 
     @property
+    def repeated(self) -> list[Value]:
+        """The slices of a value after its first one."""
+        parts = [slice_of(value) for value in self.slices]
+        seen = [(part.value, part.axis) for part in parts if part is not None]
+        return [value for turn, value in enumerate(self.slices) if seen[turn] in seen[:turn]]
+
+    @property
     def is_shared(self) -> bool:
         """Whether all applications are of one layer."""
         return self.values[0].address == self.values[-1].address
+
+
+class Slice(NamedTuple):
+    """Of what value, along which axis and at which place another one is the slice."""
+
+    value: Value
+    axis: int
+    place: int
+
+
+def slice_of(arg: object) -> Slice | None:
+    """Return what an argument is the slice of."""
+    if isinstance(arg, Value) and arg.kind == "ops" and arg.op == "pick":
+        return Slice(arg.args[0], arg.settings["axis"], arg.settings["index"])
+    if isinstance(arg, Value) and arg.kind == "std" and arg.op == "first":
+        return Slice(arg.args[0], 1, 0)
+    return None
 
 
 def runs_of(
@@ -45,9 +71,9 @@ def runs_of(
     uses = Counter([operand for value in values for operand in value.operands] + list(outputs))
     found: dict[Value, Run] = {}
     for chain in _chains(values, uses, lambda first, second: _follows(first, second, key)):
-        found |= _divided(chain)
+        found |= _divided(chain, uses)
     for chain in _chains(values, uses, _succeeds):
-        run = _alternating(_of_two_kinds(chain, key), key)
+        run = _alternating(_of_two_kinds(chain, key), key, uses)
         if run is not None:
             inside = set(run.values)
             found = {last: other for last, other in found.items() if last not in inside} | {run.values[-1]: run}
@@ -83,25 +109,50 @@ def _of_two_kinds(chain: list[Value], key: Callable[[Value], Hashable]) -> list[
     return next(chain[first:] for first in range(len(chain)) if len({*keys[first:]}) <= 2)
 
 
-def _alternating(chain: list[Value], key: Callable[[Value], Hashable]) -> Run | None:
+def _alternating(chain: list[Value], key: Callable[[Value], Hashable], uses: Mapping[Value, int]) -> Run | None:
     """Return a run in which layers of several kinds alternate, or the same ones with other arguments."""
     address, start, length = address_pattern([value.address for value in chain])
-    sorts = [(key(value), *map(id, value.args[1:])) for value in chain[:length]]
+    sorts = [(key(value), *_given(value, turn, uses)) for turn, value in enumerate(chain[:length], start)]
     order = list(dict.fromkeys(sorts))
     kinds = tuple([order.index(sort) for sort in sorts])
     changes = sum([first != second for first, second in pairwise(kinds)])
     if "[i]" not in address or not 1 < len(order) <= min(MOST_KINDS, changes) or not is_regular(kinds, start):
         return None
-    return Run(chain[:length], address, start, kinds)
+    if len(order) > 2 and len({sort[0] for sort in sorts}) > 1:  # a step has at most two layers
+        return None
+    return Run(chain[:length], address, start, _slices(chain[:length], start, uses), kinds)
 
 
-def _divided(run: list[Value]) -> dict[Value, Run]:
+def _given(value: Value, index: int, uses: Mapping[Value, int]) -> list[object]:
+    """Return what is equal for the arguments of layers, after the first one, if these are the same values, or the
+    slices of the same values at the index of each layer.
+    """
+    found: list[object] = []
+    for arg in value.args[1:]:
+        part = slice_of(arg)
+        found.append(("slice", id(part.value), part.axis) if part and _is_own(arg, index, uses) else id(arg))
+    return found
+
+
+def _is_own(arg: object, index: int, uses: Mapping[Value, int]) -> bool:
+    """Whether an argument is the slice of a value at an index, and that of one layer only."""
+    part = slice_of(arg)
+    return isinstance(arg, Value) and part is not None and part.place == index and uses[arg] == 1
+
+
+def _slices(values: Sequence[Value], start: int, uses: Mapping[Value, int]) -> list[Value]:
+    return [arg for turn, value in enumerate(values, start) for arg in value.args[1:] if _is_own(arg, turn, uses)]
+
+
+def _divided(run: list[Value], uses: Mapping[Value, int]) -> dict[Value, Run]:
     """Return a run as one or more in which all addresses follow one pattern."""
     found: dict[Value, Run] = {}
     while len(run) > 1:
         address, start, length = address_pattern([value.address for value in run])
+        given = [_given(value, turn, uses) for turn, value in enumerate(run[:length], start)]
+        length = next((turn for turn, own in enumerate(given) if own != given[0]), length)
         if length > 1:
-            found[run[length - 1]] = Run(run[:length], address, start)
+            found[run[length - 1]] = Run(run[:length], address, start, _slices(run[:length], start, uses))
         run = run[length:]
     return found
 
@@ -111,8 +162,14 @@ def _follows(previous: Value, value: Value, key: Callable[[Value], Hashable]) ->
         return False
     if len(previous.args) != len(value.args):
         return False
-    changed = [(a, b) for a, b in zip(previous.args, value.args, strict=True) if a is not b]
-    return len(changed) == 1 and changed[0][1] is previous and value.args[0] is previous
+    pairs = [*zip(previous.args[1:], value.args[1:], strict=True)]
+    return value.args[0] is previous and all(a is b or _are_slices(a, b) for a, b in pairs)
+
+
+def _are_slices(first: object, second: object) -> bool:
+    """Whether two arguments are slices of one value, at indices that follow each other."""
+    a, b = slice_of(first), slice_of(second)
+    return a is not None and b is not None and b == a._replace(place=a.place + 1)
 
 
 def address_pattern(addresses: Sequence[str]) -> tuple[str, int, int]:

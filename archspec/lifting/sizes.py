@@ -161,7 +161,7 @@ class Sizes:
         """Return a number that differs between the iterations of a loop, as a function of the index."""
         both = [values, *([others] if isinstance(others, Varying) else [])]
         kinds = [kind for kind in dict.fromkeys(values.values) if kind is not None]
-        for condition, holds in conditions(values.start):
+        for condition, holds in conditions(values):
             if len(kinds) == 2 and all(item.follows(holds) for item in both):
                 yes, no = (
                     next(

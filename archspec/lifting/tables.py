@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
@@ -42,7 +43,7 @@ def constant(builder: Builder, value: Any, name: str, parameters: Sequence[Param
 def _formula(builder: Builder, value: Any, parameters: Sequence[Parameters] = ()) -> Value | None:
     flat = value.flatten().tolist()
     if not value.shape or all(item == flat[0] for item in flat):
-        return builder.op("full", shape=tuple(value.shape), value=flat[0])
+        return builder.op("full", shape=tuple(value.shape), value=_root(flat[0]) if _is_float32(value) else flat[0])
     size = len(flat)
     if max(value.shape) == size and flat == list(range(size)) and not value.dtype.is_floating_point:
         return builder.reshape(builder.op("arange", stop=size), tuple(value.shape))
@@ -68,6 +69,21 @@ def _formula(builder: Builder, value: Any, parameters: Sequence[Parameters] = ()
         or one_hot(builder, value, lambda places: _formula(builder, places))
         or _in_parts(builder, value)
     )
+
+
+def _is_float32(value: Any) -> bool:
+    import torch
+
+    return value.dtype == torch.float32
+
+
+def _root(number: float) -> float:
+    """Return the root of an integer, or its reciprocal, that a number is rounded to float32; or else the number."""
+    for power in (2, -2) if 2**-12 < number < 2**12 else ():
+        under = round(number**power)
+        if under and struct.unpack("f", struct.pack("f", under ** (1 / power)))[0] == number:
+            return under ** (1 / power)
+    return number
 
 
 def _sinusoidal(builder: Builder, value: Any, parameters: Sequence[Parameters]) -> Value | None:

@@ -22,7 +22,7 @@ from archspec.lifting.notation import (
 )
 from archspec.lifting.numbers import literal
 from archspec.lifting.roles import NONE, role_statements
-from archspec.lifting.runs import Run
+from archspec.lifting.runs import Run, slice_of
 from archspec.lifting.stacks import stacked
 from archspec.lifting.templates import Gaps, Statement, Template
 from archspec.lifting.values import Value
@@ -147,7 +147,7 @@ class BodyWriter:
     # Statements -------------------------------------------------------------------------------------------------------
 
     def _is_statement(self, value: Value) -> bool:
-        if value.op == "part":
+        if value.op == "part" or value in self.chains.slices:
             return False
         if value in self.body.outputs and self.chains.uses[value] == 1:
             return len(self.body.outputs) > 1 and not self.chains.is_simple(value)
@@ -158,6 +158,8 @@ class BodyWriter:
         if value.op == "key_mask":
             return True
         (user,) = [other for other in self.chains.values if value in self.chains.operands(other)]
+        if user in self.chains.slices:
+            return value.op != "tensor"
         if (user.op == "attention" and self.chains.depth(value) > 1) or (
             self.chains.alternates(user) and value is not user.args[0]
         ):
@@ -268,6 +270,10 @@ class BodyWriter:
 
     def expression(self, value: Value, precedence: int = 0) -> str:
         """Return a value as an expression."""
+        if value in self.chains.slices:
+            part = slice_of(value)
+            assert part is not None
+            return f"pick(axis = {part.axis}, index = i)({self.argument(part.value)})"
         symbol = OPERATORS.get(value.op)
         if symbol is not None and value.kind == "ops":
             own = PRECEDENCE["neg" if value.op == "neg" else symbol]

@@ -146,6 +146,9 @@ def numbers_of(fields: Mapping[str, Any], prefix: str = "") -> dict[str, object]
         elif isinstance(value, dict) and "mrope_section" in value:
             sections = enumerate(cast("dict[str, list[int]]", value)["mrope_section"])
             found |= {f"{prefix}mrope_section_{turn}": size for turn, size in sections}
+        elif isinstance(value, dict) and "layer" in name:
+            of_some = _of_some_layers(cast("dict[Any, Any]", value))
+            found |= {_usable(f"{prefix}{name}_{key}"): size for key, size in of_some.items()}
         elif isinstance(value, bool | int | float | str) and name.isidentifier():
             found[_usable(prefix + name)] = value
     return found
@@ -154,6 +157,14 @@ def numbers_of(fields: Mapping[str, Any], prefix: str = "") -> dict[str, object]
 def _usable(name: str) -> str:
     """Return a name for a hyperparameter, which would hide an operation of its name."""
     return f"{name}_" if name in OPS else name
+
+
+def _of_some_layers(value: Mapping[Any, Any]) -> dict[str, object]:
+    """Return the fields of some layers, by the numbers of these, if they are the same for all of these."""
+    fields = [cast("dict[str, Any]", part) for part in value.values() if isinstance(part, dict)]
+    if not fields or any(part != fields[0] for part in fields):
+        return {}
+    return {name: size for name, size in fields[0].items() if isinstance(size, int | float)}
 
 
 def parts_of(fields: Mapping[str, Any], prefix: str = "") -> list[str]:

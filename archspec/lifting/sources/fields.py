@@ -52,7 +52,8 @@ def common_divisor(actual: Mapping[str, Any], has_own_heads: bool) -> int:
 def rotary_part(actual: Mapping[str, Any]) -> float:
     """Return the share of a head that has rotary positions."""
     scopes: list[Mapping[str, Any]] = [*scopes_of(actual)]
-    scopes += [scope["rope_parameters"] for scope in scopes if isinstance(scope.get("rope_parameters"), dict)]
+    rotary = [scope["rope_parameters"] for scope in scopes if isinstance(scope.get("rope_parameters"), dict)]
+    scopes += [*rotary, *[part for item in rotary for part in item.values() if isinstance(part, dict)]]
     found = [scope.get(name) for scope in scopes for name in ("partial_rotary_factor", "rotary_pct")]
     head = head_of(actual)
     found += [

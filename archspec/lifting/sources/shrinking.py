@@ -169,7 +169,7 @@ class _Shrinking:
             elif kind_of(name) == "at_layer" and layers:
                 found[name] = _rescaled(value, *layers[0])
             elif isinstance(value, dict) and "layer" in name and layers:
-                found[name] = _for_layers(cast("Fields", value), layers[0][1])
+                found[name] = self._for_layers(cast("Fields", value), layers[0][1])
             elif isinstance(value, dict) and not is_configuration(value) and not self.proposal.is_shallow:
                 found[name] = _sectioned(cast("Fields", value), head_of(actual), head_of({**actual, **found}))
             elif isinstance(value, list):
@@ -251,6 +251,17 @@ class _Shrinking:
         if found is None:
             found = self._known[key] = self._chosen(kind, value)
         return found
+
+    def _for_layers(self, value: Fields, few: int) -> Fields:
+        """Return values by the numbers of layers, for few layers; fields of some layers are small."""
+        kept = {key: part for key, part in value.items() if not str(key).isdecimal() or int(key) < few}
+        if not self.proposal.has_own_heads:
+            return kept
+        for key, part in kept.items():
+            if isinstance(part, dict):
+                numbers = numbers_in(cast("Fields", part))
+                kept[key] = part | {name: self._number(name, size) for name, size in numbers}
+        return kept
 
     def _scaled(self, value: Any) -> Any:
         """Return a size, or the sizes in a list, over the number by which all of them are divided."""
@@ -366,11 +377,6 @@ def _sectioned(value: Fields, head: int, small_head: int) -> Fields:
             few[other] += whole - sum(few)
             found[name] = few
     return found
-
-
-def _for_layers(value: Fields, few: int) -> Fields:
-    """Return values by the numbers of layers, for few layers."""
-    return {key: part for key, part in value.items() if not str(key).isdecimal() or int(key) < few}
 
 
 def _within(value: Any, vocabulary: int) -> Any:

@@ -1,0 +1,95 @@
+"""Lifting: layers that are applied one after the other, and what each of them is given."""
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import archspec  # noqa: E402
+from archspec.equivalence.api import equivalent  # noqa: E402
+
+nn = torch.nn
+
+
+class Given(nn.Module):
+    """A layer with an input of its own."""
+
+    def __init__(self, hidden: int, inner: int) -> None:
+        super().__init__()
+        self.up, self.gate, self.down = nn.Linear(hidden, inner), nn.Linear(hidden, inner), nn.Linear(inner, hidden)
+
+    def forward(self, x: Any, own: Any) -> Any:
+        gate = torch.sigmoid(self.gate(x)) + torch.tanh(self.up(x)) * 0.5
+        return x + self.down(torch.relu(self.up(x)) * gate) * own
+
+
+class Stack(nn.Module):
+    """Layers that each take a slice of what is computed once; `wide` are the indices of those that are wider."""
+
+    def __init__(self, count: int, wide: tuple[int, ...] = (), shift: int = 0) -> None:
+        super().__init__()
+        self.count, self.shift = count, shift
+        self.inputs = nn.Linear(8, count * 8)
+        self.layers = nn.ModuleList([Given(8, 16 if turn in wide else 12) for turn in range(count)])
+
+    def forward(self, x: Any) -> Any:
+        own = self.inputs(x).unflatten(-1, (self.count, 8))
+        for turn, layer in enumerate(self.layers):
+            x = layer(x, own[:, (turn + self.shift) % self.count])
+        return x
+
+
+def lifted(module: nn.Module) -> str:
+    text = archspec.lift(module.eval(), (torch.zeros(2, 8),))
+    assert equivalent(archspec.loads(text), module).verdict == "equal"
+    return text
+
+
+@pytest.mark.slow
+def test_layers_that_take_slices_are_a_loop() -> None:
+    text = lifted(Stack(5))
+    assert "layers[i]: Given()(_, pick(axis = 1, index = i)(own)) for i in 0..5" in " ".join(text.split())
+
+
+@pytest.mark.slow
+def test_layers_that_take_slices_in_another_order_are_no_loop() -> None:
+    text = lifted(Stack(5, shift=1))
+    assert "[i]" not in text
+    assert "pick(axis = 1, index = 4)" in text
+
+
+@pytest.mark.slow
+def test_layers_of_two_kinds_that_alternate_take_slices() -> None:
+    text = " ".join(lifted(Stack(6, wide=(1, 3, 5))).split())
+    assert "Given(12)(_, pick(axis = 1, index = i)(own)) if i % 2 == 0 else" in text
+
+
+@pytest.mark.slow
+def test_layers_of_two_kinds_without_a_rule_are_listed() -> None:
+    text = " ".join(lifted(Stack(12, wide=(1, 2, 5, 8, 9))).split())
+    assert "Given(12)(_, pick(axis = 1, index = i)(own)) if i not in [1, 2, 5, 8, 9] else" in text
+
+
+class Scaled(nn.Module):
+    def __init__(self, scale: float) -> None:
+        super().__init__()
+        self.words = nn.Embedding(11, 6)
+        self.register_buffer("scale", torch.tensor(scale), persistent=False)
+
+    def forward(self, ids: Any) -> Any:
+        return self.words(ids) * self.scale
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("scale", "written"),
+    [
+        (48**0.5, str(48**0.5)),
+        (48**-0.5, str(48**-0.5)),
+        (2.5, "2.5"),
+        (1.2345678806304932, "1.23456788063"),
+    ],
+)
+def test_roots_that_are_kept_in_float32_are_roots(scale: float, written: str) -> None:
+    assert written in archspec.lift(Scaled(scale).eval(), (torch.zeros(2, 3, dtype=torch.long),))
