@@ -84,9 +84,9 @@ def exported(
             for mode in (recurrent.keeping(), knowing(module)):
                 modes.enter_context(mode)
             program = export()
-            if excludes_ones(_guards(program)):
+            if excludes_ones(program, _guards(program)):
                 other = including_ones(export)
-                program = program if other is None or excludes_ones(_guards(other)) else other
+                program = program if other is None or excludes_ones(other, _guards(other)) else other
             return program if not decomposed or without_changes(program) else program.run_decompositions({})
     except Exception as error:
         message = str(error).strip().splitlines()

@@ -7,15 +7,26 @@ repeated where the other operand has more, and squeezed. The values of other ste
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from typing import Any
 
 from archspec.equivalence.calls.values import listed
 
 
-def excludes_ones(guards: Iterable[Any]) -> bool:
+def excludes_ones(program: Any, guards: Iterable[Any]) -> bool:
     """Whether a program with these relations may not be for sizes of 1 that are computed from others."""
+    sympy: Any = import_module("torch.utils._sympy.value_ranges")
+    ranges = {
+        symbol: sympy.ValueRanges(max(2, allowed.lower), max(2, allowed.upper))
+        for symbol, allowed in program.range_constraints.items()
+    }
     return any(
-        guard.is_Relational and guard.rel_op == "!=" and guard.rhs == 1 and not guard.lhs.is_Symbol for guard in guards
+        guard.is_Relational
+        and guard.rel_op == "!="
+        and guard.rhs == 1
+        and not guard.lhs.is_Symbol
+        and bool(sympy.bound_sympy(guard.lhs, ranges).lower <= 1)
+        for guard in guards
     )
 
 
