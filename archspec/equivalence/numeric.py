@@ -41,7 +41,7 @@ def largest_error(body: Body, ours: Run, theirs: Run, fixed: Mapping[str, int] =
     if body.module.total > MOST_ELEMENTS:
         return None
     error = 0.0
-    for start in (3, 4):
+    for start in (3,) if fixed else (3, 4):
         sizes = {**example_sizes(body, start), **fixed}
         values = _values(body, sizes, torch.Generator().manual_seed(start))
         for a, b in zip(ours(values, sizes), theirs(values, sizes), strict=True):
