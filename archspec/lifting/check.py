@@ -12,7 +12,7 @@ from archspec.equivalence.compare import first_difference
 from archspec.equivalence.evaluate import Unevaluated
 from archspec.equivalence.numeric import largest_error, of_arrays, of_module
 from archspec.equivalence.places import Places
-from archspec.equivalence.sides import outputs_of
+from archspec.equivalence.sides import example_sizes, outputs_of, require_all_sizes
 from archspec.ir import Body
 from archspec.lifting.capture import Captured, captured_outputs, outputs_without
 from archspec.lifting.subject import Subject
@@ -32,9 +32,11 @@ def check(text: str, overrides: Mapping[str, Any], module: nn.Module, captured: 
     """Raise Untranslatable unless a spec compiles, has exactly the tensors of a module, and computes the same.
 
     It computes the same if its normal form is that of the module, or if its outputs are the same in float64 at two
-    sizes, with padding.
+    sizes, with padding; for all sizes that the spec has, where a branch of the module may depend on them.
     """
     _check(text, overrides, module, captured.arrays, captured.outputs)
+    body = internals(loads(text, **overrides)).body
+    require_all_sizes(captured.recording, module, dict(body.inputs), body, example_sizes(body))
 
 
 def check_again(text: str, overrides: Mapping[str, Any], subject: Subject) -> None:
