@@ -1,4 +1,4 @@
-"""Lifting: sizes that are those of a field by accident, and those that follow one that small modules keep."""
+"""Lifting: sizes that are those of a field by accident, and modules that are others at other sizes."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,9 +8,11 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import archspec  # noqa: E402
+from archspec.lifting.api import lift_subject  # noqa: E402
 from archspec.lifting.sources.architecture import Architecture  # noqa: E402
 from archspec.lifting.sources.lifting import lifted  # noqa: E402
 from archspec.lifting.sources.subjects import source_of_architecture  # noqa: E402
+from archspec.lifting.subject import Subject  # noqa: E402
 
 nn: Any = torch.nn
 pytestmark = pytest.mark.slow
@@ -45,6 +47,19 @@ class Sounds(nn.Module):
 
 def inputs(module: Any, turn: int) -> Iterator[dict[str, Any]]:
     yield {"x": torch.zeros(((3, 40), (2, 66))[turn])}
+
+
+class Branching(nn.Module):
+    """Another function of short sequences."""
+
+    def forward(self, x: Any) -> Any:
+        return x.exp() if x.shape[1] > 5 else x
+
+
+def test_a_branch_on_a_size_that_the_inputs_do_not_show_is_refused() -> None:
+    given = Subject(Branching().eval(), {"x": torch.zeros(3, 11)}, {"x": torch.zeros(2, 14)})
+    with pytest.raises(archspec.ArchError, match="only be exported where `seq` is at least 6"):
+        lift_subject(given)
 
 
 def test_only_sizes_that_follow_a_field_are_called_by_its_name() -> None:
