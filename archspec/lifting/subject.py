@@ -30,4 +30,4 @@ class Subject:
     parts: Sequence[str] = ()
     """The beginnings of the names of those values that belong to a part, such as `text_`."""
     changed: Callable[[str, int], Subject | None] | None = None
-    """The module with another value of one of the `numbers`; None if that cannot be built, or called with `inputs`."""
+    """The module with another value of one of the `numbers`, and inputs; None if that cannot be built or called."""

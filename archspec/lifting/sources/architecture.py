@@ -240,10 +240,13 @@ def _changed(architecture: Architecture, first: Small, name: str, value: int) ->
         module = architecture.build(fields).eval()
     except Exception:  # of any class, as it comes from the architecture
         return None
-    inputs = first.subject.inputs
-    if failure(module, inputs) is not None:
+    alike = [inputs for inputs in architecture.inputs(module, 0) if _is_like(first.subject.inputs, inputs)]
+    inputs = next((inputs for inputs in alike if failure(module, inputs) is None), None)
+    if inputs is None:
         return None
-    return Subject(module, inputs, numbers=numbers_of(_settled(module, merged(architecture.fields, fields))))
+    return Subject(
+        module, ordered(module, inputs), numbers=numbers_of(_settled(module, merged(architecture.fields, fields)))
+    )
 
 
 def with_number(fields: Fields, name: str, value: int) -> Fields:
