@@ -6,7 +6,7 @@ Whether it follows that field is found out with a module in which only the field
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from archspec.algebra import scaled, substitute
@@ -27,22 +27,25 @@ def accidental(text: str, fields: Mapping[str, int], subject: Subject) -> set[st
     With another value of such a field, the spec does not compile, or has other tensors or shapes of outputs than the
     module. A field of which no other value makes a module that can be called is not returned.
     """
-    return {name for name, value in fields.items() if not _is_followed(text, name, value, subject)}
-
-
-def _is_followed(text: str, name: str, value: int, subject: Subject) -> bool:
-    for other in (2 * value, value + 1):
-        changed = subject.changed(name, other) if subject.changed is not None else None
-        if changed is not None:
-            return _is_same(text, changed)
-    return True
-
-
-def _is_same(text: str, changed: Subject) -> bool:
-    """Whether a spec with the numbers of a module has its tensors, takes its inputs, and has outputs of its shapes."""
+    if subject.changed is None:
+        return set()
     try:
-        names = loads(text).hyperparameters.keys() & changed.numbers.keys()
-        numbers: dict[str, Any] = {name: changed.numbers[name] for name in names}
+        names = loads(text).hyperparameters
+    except ArchError:  # reported by the check of the spec
+        return set()
+    found: set[str] = set()
+    for name, value in fields.items():
+        others = (subject.changed(name, other) for other in (2 * value, value + 1))
+        changed = next((other for other in others if other is not None), None)
+        if changed is not None and not _is_same(text, names, changed):
+            found.add(name)
+    return found
+
+
+def _is_same(text: str, names: Iterable[str], changed: Subject) -> bool:
+    """Whether a spec with the numbers of a module has its tensors, takes its inputs, and has outputs of its shapes."""
+    numbers: dict[str, Any] = {name: changed.numbers[name] for name in names if name in changed.numbers}
+    try:
         model = loads(text, **numbers)
     except ArchError:
         return False
