@@ -14,7 +14,12 @@ from archspec.equivalence.calls.values import listed
 
 
 def excludes_ones(program: Any, guards: Iterable[Any]) -> bool:
-    """Whether a program with these relations may not be for sizes of 1 that are computed from others."""
+    """Whether a program with these relations may not be for sizes of 1 that are computed from others.
+
+    A program with a largest size is not among these: another one would have that size in a relation.
+    """
+    if any(str(allowed.upper) != "int_oo" for allowed in program.range_constraints.values()):
+        return False
     sympy: Any = import_module("torch.utils._sympy.value_ranges")
     ranges = {
         symbol: sympy.ValueRanges(max(2, allowed.lower), max(2, allowed.upper))
