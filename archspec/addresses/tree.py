@@ -66,8 +66,9 @@ class AddressTree(Generic[Own, Sum]):
             missing.append(address)
             address = parent(address)
         for inner in reversed(missing):
-            segment = last(inner)
-            node.children[segment] = self._nodes[inner] = node = Node(segment, self._nothing)
+            made: Node[Own, Sum] = Node(last(inner), self._nothing)
+            node.children[made.segment] = self._nodes[inner] = made
+            node = made
         return node
 
     def repeat(self, address: str, of: str) -> None:
