@@ -50,15 +50,20 @@ def inputs(module: Any, turn: int) -> Iterator[dict[str, Any]]:
 
 
 class Branching(nn.Module):
-    """Another function of short sequences."""
+    """Another function of short or long sequences."""
+
+    def __init__(self, least: int, most: int) -> None:
+        super().__init__()
+        self.least, self.most = least, most
 
     def forward(self, x: Any) -> Any:
-        return x.exp() if x.shape[1] > 5 else x
+        return x.exp() if self.least <= x.shape[1] <= self.most else x
 
 
-def test_a_branch_on_a_size_that_the_inputs_do_not_show_is_refused() -> None:
-    given = Subject(Branching().eval(), {"x": torch.zeros(3, 11)}, {"x": torch.zeros(2, 14)})
-    with pytest.raises(archspec.ArchError, match="only be exported where `seq` is at least 6"):
+@pytest.mark.parametrize(("least", "most", "reason"), [(6, 10**9, "at least 6"), (0, 49, "at most 49")])
+def test_a_branch_on_a_size_that_the_inputs_do_not_show_is_refused(least: int, most: int, reason: str) -> None:
+    given = Subject(Branching(least, most).eval(), {"x": torch.zeros(3, 11)}, {"x": torch.zeros(2, 14)})
+    with pytest.raises(archspec.ArchError, match=f"only be exported where `seq` is {reason}"):
         lift_subject(given)
 
 

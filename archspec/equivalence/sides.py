@@ -58,15 +58,20 @@ def require_all_sizes(
     capture: Capture, module: nn.Module, inputs: Mapping[str, Type], body: Body, sizes: Mapping[str, int]
 ) -> None:
     """Raise Untranslatable if a program, exported at `sizes`, is only for some of the sizes that the model has."""
-    for name, least in capture.least.items():
-        if least > SPECIAL and are_possible({**sizes, name: least - 1}, body, SPECIAL):
-            raise Untranslatable(f"it can only be exported where `{name}` is at least {least}")
+    require_small_sizes(capture, body, sizes)
     for name, most in capture.most.items():
-        if most > LONGEST or _accepts(module, inputs, {**sizes, name: most + 1}):
+        if most > LONGEST or accepts(module, inputs, {**sizes, name: most + 1}):
             raise Untranslatable(f"it can only be exported where `{name}` is at most {most}")
 
 
-def _accepts(module: nn.Module, inputs: Mapping[str, Type], sizes: Mapping[str, int]) -> bool:
+def require_small_sizes(capture: Capture, body: Body, sizes: Mapping[str, int]) -> None:
+    """Raise Untranslatable if a program is not for the least sizes that the model has."""
+    for name, least in capture.least.items():
+        if least > SPECIAL and are_possible({**sizes, name: least - 1}, body, SPECIAL):
+            raise Untranslatable(f"it can only be exported where `{name}` is at least {least}")
+
+
+def accepts(module: nn.Module, inputs: Mapping[str, Type], sizes: Mapping[str, int]) -> bool:
     """Whether a module runs for inputs of these sizes. One that does not, as its table of positions ends, computes
     nothing there.
     """
