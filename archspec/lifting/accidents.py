@@ -49,7 +49,7 @@ def _is_same(text: str, names: Iterable[str], changed: Subject) -> bool:
         model = loads(text, **numbers)
     except ArchError:
         return False
-    given = [(type, changed.inputs[name].shape) for name, type in model.inputs.items()]
+    given = [(type, changed.inputs[name].shape) for name, type in model.inputs.items() if name in changed.inputs]
     sizes = {name: size for type, shape in given for name, size in _dimensions(type, shape)}
     expected = [[substitute(size, sizes) for size in type.shape] for type, _ in given]
     if other_tensors(model, changed.module) or expected != [[*shape] for _, shape in given]:
