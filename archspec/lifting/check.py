@@ -37,8 +37,7 @@ def check(text: str, overrides: Mapping[str, Any], module: nn.Module, captured: 
     It computes the same if its normal form is that of the module, or if its outputs are the same in float64 at two
     sizes, with padding; for all sizes that the spec has, where a branch of the module may depend on them.
     """
-    _check(text, overrides, module, captured.arrays, captured.outputs)
-    body = internals(loads(text, **overrides)).body
+    body = _check(text, overrides, module, captured.arrays, captured.outputs)
     require_small_sizes(captured.recording, body, example_sizes(body))
     _check_longer(body, module, captured)
 
@@ -50,7 +49,7 @@ def check_again(text: str, overrides: Mapping[str, Any], subject: Subject) -> No
 
 def _check(
     text: str, overrides: Mapping[str, Any], module: nn.Module, arrays: Arrays, outputs: Sequence[Array]
-) -> None:
+) -> Body:
     try:
         model = loads(text, **overrides)
     except ArchError as error:
@@ -58,7 +57,9 @@ def _check(
     reason = other_tensors(model, module)
     if reason:
         raise Untranslatable(f"its spec has other tensors: {reason}")
-    _check_outputs(internals(model).body, module, arrays, outputs)
+    body = internals(model).body
+    _check_outputs(body, module, arrays, outputs)
+    return body
 
 
 def check_without(

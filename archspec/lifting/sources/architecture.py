@@ -187,10 +187,8 @@ def _small(architecture: Architecture, turn: int, first: Fields | None = None) -
         if first is not None and hidden_changes(architecture.fields, first, fields):
             continue
         try:
-            with torch.device("meta"):
-                size = sum(parameter.numel() for parameter in architecture.build(fields).parameters())
+            is_large = _is_large(architecture, fields)
             torch.random.manual_seed(turn)  # pyright: ignore[reportUnknownMemberType]
-            is_large = size > MOST_FILLED
             module = unfilled(partial(architecture.build, fields)) if is_large else architecture.build(fields)
             module.eval()
         except ArchError:
@@ -227,15 +225,19 @@ def _small(architecture: Architecture, turn: int, first: Fields | None = None) -
     raise _unbuilt(architecture.name, problem)
 
 
-def _changed(architecture: Architecture, first: Small, name: str, value: int) -> Subject | None:
-    """Return a small module with another value of a number; None if it cannot be built or called, or is large."""
+def _is_large(architecture: Architecture, fields: Fields) -> bool:
+    """Whether a module has too many parameters to have values."""
     import torch
 
+    with torch.device("meta"):
+        return sum(parameter.numel() for parameter in architecture.build(fields).parameters()) > MOST_FILLED
+
+
+def _changed(architecture: Architecture, first: Small, name: str, value: int) -> Subject | None:
+    """Return a small module with another value of a number; None if it cannot be built or called, or is large."""
     fields = with_number(first.fields, name, value)
     try:
-        with torch.device("meta"):
-            size = sum(parameter.numel() for parameter in architecture.build(fields).parameters())
-        if size > MOST_FILLED:
+        if _is_large(architecture, fields):
             return None
         module = architecture.build(fields).eval()
     except Exception:  # of any class, as it comes from the architecture
