@@ -66,6 +66,7 @@ def exported(
     Untranslatable if it cannot be exported.
     """
     import torch
+    from torch._dynamo import config as dynamo
     from torch.fx._lazy_graph_module import _use_lazy_graph_module  # pyright: ignore[reportPrivateUsage]
 
     arguments = examples(module, inputs, sizes)
@@ -81,6 +82,9 @@ def exported(
         # No code is made of graphs that only passes read.
         with warnings.catch_warnings(), torch.no_grad(), _use_lazy_graph_module(True), ExitStack() as modes:
             warnings.simplefilter("ignore")  # those of PyTorch about its own code
+            # Looking up shapes that are symbols takes longer than finding them again.
+            without_cache: Any = dynamo.patch({"fake_tensor_cache_enabled": False})  # pyright: ignore
+            modes.enter_context(without_cache)
             for mode in (recurrent.keeping(), knowing(module)):
                 modes.enter_context(mode)
             program = export()

@@ -31,3 +31,7 @@ class Subject:
     """The beginnings of the names of those values that belong to a part, such as `text_`."""
     changed: Callable[[str, int], Subject | None] | None = None
     """The module with another value of one of the `numbers`, and inputs; None if that cannot be built or called."""
+    deep: Callable[[bool], Subject | None] | None = None
+    """A module of the same class with all layers, where these may differ: if those of this one alternate, or else if
+    the configuration says so.
+    """

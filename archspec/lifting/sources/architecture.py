@@ -58,19 +58,24 @@ class Architecture:
 
 
 class Small(NamedTuple):
-    """A small module, and the fields that it was made of."""
+    """A small module, the fields that it was made of, and the proposal that these follow."""
 
     subject: Subject
     fields: Fields
+    proposal: Proposal
 
 
 def subject_of(architecture: Architecture) -> Subject:
-    """Return a small module of an architecture, with another one as evidence. Raises ArchError if there is none."""
+    """Return a small module of an architecture, with others as evidence. Raises ArchError if there is none."""
     small_one = _small(architecture, 0)
     first = small_one.subject
+    alike = _beginning_with(architecture, small_one.proposal)
 
     def second() -> Subject:
-        return _small(architecture, 1, small_one.fields).subject
+        return _small(alike, 1, small_one.fields).subject
+
+    def deep(alternates: bool) -> Subject | None:
+        return _with_all_layers(alike, alternates)
 
     def changed(name: str, value: int) -> Subject | None:
         return _changed(architecture, small_one, name, value)
@@ -81,6 +86,7 @@ def subject_of(architecture: Architecture) -> Subject:
         other_inputs=first.other_inputs,
         second=second,
         changed=changed,
+        deep=deep,
         numbers=first.numbers,
         parts=parts_of(architecture.fields),
         actual=numbers_of(architecture.fields),
@@ -88,7 +94,13 @@ def subject_of(architecture: Architecture) -> Subject:
     )
 
 
-def with_all_layers(architecture: Architecture, alternates: bool) -> Subject | None:
+def _beginning_with(architecture: Architecture, proposal: Proposal) -> Architecture:
+    """Return an architecture for which a proposal, and those after it, are tried before the others."""
+    turn = architecture.proposals.index(proposal)
+    return replace(architecture, proposals=[*architecture.proposals[turn:], *architecture.proposals[:turn]])
+
+
+def _with_all_layers(architecture: Architecture, alternates: bool) -> Subject | None:
     """Return a module that is small but for the number of its layers; None if all layers are the same.
 
     They are not if the configuration says so, or if those of a small module alternate.
@@ -182,10 +194,12 @@ def _small(architecture: Architecture, turn: int, first: Fields | None = None) -
     import torch
 
     problem: Exception | None = None
+    tried: list[Fields] = []
     for proposal in architecture.proposals:
         fields = small(architecture.fields, proposal, architecture.choices[turn])
-        if first is not None and hidden_changes(architecture.fields, first, fields):
+        if fields in tried or (first is not None and hidden_changes(architecture.fields, first, fields)):
             continue
+        tried.append(fields)
         try:
             is_large = _is_large(architecture, fields)
             torch.random.manual_seed(turn)  # pyright: ignore[reportUnknownMemberType]
@@ -220,7 +234,7 @@ def _small(architecture: Architecture, turn: int, first: Fields | None = None) -
                         if value != kept.get(name) or (has_fewer and kind_of(name) == "layers")
                     }
                 made = Subject(module, ordered(module, inputs), other, None, numbers, None, architecture.name)
-                return Small(made, fields)
+                return Small(made, fields, proposal)
             problem = problem or error
     raise _unbuilt(architecture.name, problem)
 

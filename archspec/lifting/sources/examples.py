@@ -5,9 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Mapping
 from itertools import product
+from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archspec.equivalence.calls.values import listed
+from archspec.lifting.calling import MOST_INPUTS
 from archspec.lifting.sources.packed import patches, takes_one_image
 
 if TYPE_CHECKING:
@@ -159,7 +161,8 @@ def _drawn(name: str, shape: tuple[int, ...], config: Any, generator: torch.Gene
     import torch
 
     if _is_content(name) or (name in _STEPS and name != "timesteps"):
-        return torch.randn(shape, generator=generator)
+        is_large = prod(shape) > MOST_INPUTS
+        return torch.zeros(shape) if is_large else torch.randn(shape, generator=generator)
     if name.endswith("attention_mask"):
         mask = torch.ones(shape, dtype=torch.long)
         mask[-1, ..., -shape[-1] // 3 :] = 0

@@ -43,7 +43,7 @@ def _lifted(source: Source) -> str:
     if reason:
         reason = f"the spec of a small one does not hold for its sizes: {reason}"
         raise fail("lift", f"cannot lift `{name}`: {reason}") from OfFewLayers(reason)
-    deep = source.deep(" if i " in spec)
+    deep = source.subject.deep(" if i " in spec) if source.subject.deep is not None else None
     if deep is not None:
         overrides = {name: deep.numbers[name] for name in model.hyperparameters}
         refusing(name, lambda: _check_deep(spec, overrides, deep))

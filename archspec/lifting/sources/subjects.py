@@ -14,7 +14,6 @@ from archspec.lifting.sources.architecture import (
     subject_of,
     uncropped,
     unrolled,
-    with_all_layers,
     with_more_heads,
 )
 from archspec.lifting.sources.collections import COLLECTIONS, subject_of_collection
@@ -39,10 +38,6 @@ class Source(NamedTuple):
 
     subject: Subject
     actual: Callable[[], nn.Module]
-    deep: Callable[[bool], Subject | None] = lambda alternates: None
-    """A module of the same class with all layers, where these may differ: if those of a small one alternate, or else if
-    the configuration says so.
-    """
     others: Callable[[BaseException | None], Sequence[Callable[[], Source]]] = lambda cause: ()
     """Other modules to lift in the place of this one, by what it cannot be lifted for."""
 
@@ -104,7 +99,7 @@ def source_of_architecture(architecture: Architecture) -> Source:
 
 
 def _source(architecture: Architecture) -> Source:
-    return Source(subject_of(architecture), architecture.actual, partial(with_all_layers, architecture))
+    return Source(subject_of(architecture), architecture.actual)
 
 
 def _known_inputs(text: str) -> ArchError:
