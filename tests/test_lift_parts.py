@@ -351,6 +351,13 @@ def test_widths_of_stages_keep_their_ratios() -> None:
             assert proposal.unit != 8 or not choices.layers or found[0] < widths[0]
 
 
+def test_a_rest_of_a_head_is_a_difference() -> None:
+    fields = Expressions({"index_head_dim": (112, 256), "rope_head_dim": (40, 80), "width": (100, 300)})
+    found = fields.find((72, 176))
+    assert found is not None and found.text == "index_head_dim - rope_head_dim"
+    assert fields.find((60, 220)) is None
+
+
 def test_products_of_counts_are_no_sizes() -> None:
     fields = {"hidden_size": (48, 192), "num_attention_heads": (6, 8), "num_experts_per_tok": (2, 3), "groups": (2, 4)}
     found = Expressions({name: (a, b) for name, (a, b) in fields.items()}).find((4, 12), "size")

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable
+from itertools import combinations, product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +14,7 @@ from archspec import ArchError
 from archspec.cli import main
 from archspec.lifting.sources.collections import subject_of_collection
 from archspec.lifting.sources.inputs import Declared, parse_input
-from archspec.lifting.sources.proposals import CHOICES, PROPOSALS
+from archspec.lifting.sources.proposals import CHOICES, OTHER_STEPS, PROPOSALS
 from archspec.lifting.sources.shrinking import has_patterns, hidden_changes, merged, shrinks_lists, small
 
 BERT: dict[str, Any] = {
@@ -145,6 +146,26 @@ def test_sizes_of_heads_are_no_sums_of_others() -> None:
     for choices in CHOICES[:2]:
         rope, value, nope = (small(MIXTURE | heads, PROPOSALS[0], choices)[name] for name in heads)
         assert rope + nope != 2 * value
+
+
+def test_other_sizes_do_not_add_up_alike() -> None:
+    heads = ["rope_head_dim", "value_head_dim", "key_head_dim", "index_head_dim"]
+    widths = ["inner_size", "lora_rank", "query_rank", "expert_size"]
+    fields = dict.fromkeys([*heads, *widths], 2048)
+    steps, head_steps = OTHER_STEPS
+    other = CHOICES[1]._replace(steps=steps, head_steps=head_steps)
+    first, second = [small(fields, PROPOSALS[0], choices) for choices in (CHOICES[0], other)]
+    sums = [*combinations(heads, 2), *product(heads, widths)]
+    assert len({tuple(own[a] + own[b] for own in (first, second)) for a, b in sums}) == len(sums)
+    rests = [tuple(own[a] - own[b] for own in (first, second)) for a, b in combinations(heads, 2)]
+    assert len({*rests}) == len(rests) and all(a != b for a, b in rests)
+
+
+def test_heads_have_the_share_of_rotary_positions_without_a_rest() -> None:
+    for head, is_third in ((192, True), (1536, False)):  # 0.334 of 1536 is not a third of it
+        fields = {"head_dim": head, "num_heads": 64, "rope_parameters": {"partial_rotary_factor": 0.334}}
+        found = [small(fields, PROPOSALS[0], choices)["head_dim"] for choices in CHOICES[:2]]
+        assert all(size % 3 == 0 for size in found) == is_third
 
 
 def test_the_third_configuration_has_all_layers() -> None:

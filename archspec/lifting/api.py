@@ -11,7 +11,7 @@ from archspec.formatting.api import format
 from archspec.lifting.accidents import accidental
 from archspec.lifting.capture import captured
 from archspec.lifting.check import check, check_without
-from archspec.lifting.sizes import Sizes
+from archspec.lifting.sizes import OfSmallSizes, Sizes
 from archspec.lifting.subject import Subject
 from archspec.lifting.subjects import subject_of
 from archspec.lifting.text import source
@@ -102,5 +102,5 @@ def _written(subject: Subject, optional: bool) -> str:
         params = loads(written(subject.actual, None)).params.total
     except ArchError as error:
         reason = f"the spec of a small one does not compile for its sizes: {error.diagnostics[0].message}"
-        raise Untranslatable(reason) from error
+        raise OfSmallSizes(reason) from error
     return written(subject.actual, params)

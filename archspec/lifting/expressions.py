@@ -128,7 +128,7 @@ class Expressions:
             self._keep(found, pair, taken, own)
         for found, pair in [*_of_videos(second), *_of_patches(sizes), *_of_vocabularies(sizes, of_two[1])]:
             self._keep(found, pair, taken, own)
-        for found, pair in [*_of_all_layers(values), *_of_thirds(values | second)]:
+        for found, pair in [*_of_all_layers(values), *_of_thirds(values | second), *_rests(sizes)]:
             self._keep(found, pair, taken, own)
         quotients = {found: pair for found, pair in _quotients(sizes, second) if self._keep(found, pair, taken, own)}
         # parts of a head, and two heads: queries that are joined with their positions
@@ -262,6 +262,15 @@ def _of_thirds(values: Values) -> Candidates:
         for found, (a, b) in values.items():
             if _is_of_head(found) and a % number == b % number == 0:
                 yield Found(f"{_factor(found)} // {number}", found.fields), (a // number, b // number)
+
+
+def _rests(values: Values) -> Candidates:
+    """Yield the parts of heads that the heads of others do not fill, such as those without rotary positions."""
+    heads = {found: pair for found, pair in values.items() if _is_of_head(found)}
+    for first, (a, b) in heads.items():
+        for second, (c, d) in heads.items():
+            if a > c and b > d:
+                yield Found(f"{first.text} - {second.text}", (*first.fields, *second.fields)), (a - c, b - d)
 
 
 def _of_patches(values: Values) -> Candidates:

@@ -24,6 +24,10 @@ class Unlike(Untranslatable):
     """A module is another program at other sizes, or has sizes that no field decides."""
 
 
+class OfSmallSizes(Untranslatable):
+    """The spec of a small module does not compile for the sizes of the actual one."""
+
+
 @dataclass
 class Head:
     """The hyperparameters of a definition, and the texts of its gaps and uses."""

@@ -12,7 +12,7 @@ from archspec.lifting.calling import called
 from archspec.lifting.modes import changed_mode, modes_of
 from archspec.lifting.sources.fields import Fields
 from archspec.lifting.sources.kinds import kind_of
-from archspec.lifting.sources.proposals import CHOICES, PROPOSALS, SHALLOW, Choices, Proposal
+from archspec.lifting.sources.proposals import CHOICES, OTHER_STEPS, PROPOSALS, SHALLOW, Choices, Proposal
 from archspec.lifting.sources.shrinking import (
     has_patterns,
     hidden_changes,
@@ -123,6 +123,15 @@ def with_more_heads(architecture: Architecture) -> Architecture | None:
         return None
     twice = [choices._replace(heads=tuple([2 * count for count in choices.heads])) for choices in architecture.choices]
     return replace(architecture, choices=twice)
+
+
+def resized(architecture: Architecture) -> Architecture:
+    """Return the architecture with other sizes in the second small module, where those of the first and the second one
+    add up alike by accident.
+    """
+    steps, head_steps = OTHER_STEPS
+    first, second, *rest = architecture.choices
+    return replace(architecture, choices=[first, second._replace(steps=steps, head_steps=head_steps), *rest])
 
 
 def unrolled(architecture: Architecture) -> Architecture | None:

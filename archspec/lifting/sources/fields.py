@@ -62,6 +62,15 @@ def rotary_part(actual: Mapping[str, Any]) -> float:
     return min([part for part in found if isinstance(part, float) and 0.1 <= part <= 1], default=1.0)
 
 
+def rotary_share(actual: Mapping[str, Any]) -> int:
+    """Return the number that divides a head into its part with rotary positions and others of its size; 1 if the part
+    is a fraction that is rounded to another size.
+    """
+    part, head = rotary_part(actual), head_of(actual)
+    share = round(1 / part)
+    return share if share * part == 1 or int(head * part) == head // share else 1
+
+
 def has_sections(actual: Mapping[str, Any]) -> bool:
     """Whether rotary positions are those of several axes."""
     rotary = [scope.get("rope_parameters") for scope in scopes_of(actual)]

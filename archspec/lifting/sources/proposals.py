@@ -60,15 +60,21 @@ class Choices(NamedTuple):
     width: int
     experts: tuple[int, int, int, int]
     steps: tuple[int, ...]
+    head_steps: tuple[int, ...]
 
 
 CHOICES = (
-    Choices((3, 4, 5), 1, (6, 4, 12), 2, (5, 4), 97, 44, 5, (20, 3, 5, 4), (0, 1, 3, 6, 10)),
-    Choices((4, 5, 6), 3, (8, 16, 32), 4, (4, 6), 113, 68, 7, (36, 5, 3, 2), (0, 2, 1, 4, 5)),
-    Choices((), 1, (6, 4, 12), 2, (5, 4), 97, 44, 5, (20, 3, 5, 4), (0, 1, 3, 6, 10)),
+    Choices((3, 4, 5), 1, (6, 4, 12), 2, (5, 4), 97, 44, 5, (20, 3, 5, 4), (0, 1, 3, 6, 10), (1, 3, 6, 10)),
+    Choices((4, 5, 6), 3, (8, 16, 32), 4, (4, 6), 113, 68, 7, (36, 5, 3, 2), (0, 2, 1, 4, 5), (2, 1, 4, 5)),
+    Choices((), 1, (6, 4, 12), 2, (5, 4), 97, 44, 5, (20, 3, 5, 4), (0, 1, 3, 6, 10), (1, 3, 6, 10)),
 )
 """The first and the second configuration, and the first one with all layers.
 
-Widths are multiples of `scale`, and exceed the least one by `steps`. Groups divide heads. Experts are all, those of a
-token, their groups, and the groups of a token.
+Widths are multiples of `scale`, and exceed the least one by `steps`; sizes of heads do so by `head_steps`. Groups
+divide heads. Experts are all, those of a token, their groups, and the groups of a token.
+"""
+
+OTHER_STEPS = (0, 11, 3, 6, 9, 1, 2), (0, 5, 3, 7, 2)
+"""Steps for the second configuration with which no two sums of a width and a head are equal in both, nor two sums or
+differences of heads, and no difference of two sizes is that of the first configuration. Its sizes are larger.
 """

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, count, islice
 from typing import Any, cast
 
@@ -25,6 +25,7 @@ from archspec.lifting.sources.fields import (
     numbers_in,
     numbers_of_groups,
     rotary_part,
+    rotary_share,
     scopes_of,
 )
 from archspec.lifting.sources.kinds import LEAST, kind_of
@@ -115,7 +116,8 @@ class _Shrinking:
         self.choices = choices
         self._actual = actual
         self._keeps_heads = not proposal.unit and proposal.has_own_heads
-        unit = proposal.unit * choices.scale * round(1 / rotary_part(actual)) * (2 if has_sections(actual) else 1)
+        self._share = rotary_share(actual)
+        unit = proposal.unit * choices.scale * self._share * (2 if has_sections(actual) else 1)
         self._unit = unit or (head_of(actual) if self._keeps_heads else 0)
         self._scaled_kinds = _SCALED[proposal.has_own_heads] if proposal.is_scaled else ()
         divisor = common_divisor(actual, proposal.has_own_heads)
@@ -346,8 +348,8 @@ class _Shrinking:
         """
         scale = self.choices.scale
         width = self._heads * self._unit // self.choices.heads[0]
-        more = next(islice(self._steps(), turn + 1, None))
-        return width + 8 * (scale + 1 + more * scale) if self.proposal.has_own_heads else width
+        more = next(islice(_continued(self.choices.head_steps), turn, None))
+        return width + math.lcm(8, self._share) * (scale + 1 + more * scale) if self.proposal.has_own_heads else width
 
     def _width(self, kind: str) -> int:
         """Return the next width, which is divided by the numbers of heads if it is that of a hidden state, and by those
@@ -358,12 +360,14 @@ class _Shrinking:
         is_hidden = kind == "hidden" or not self.proposal.is_distinct
         step = math.lcm(self._unit * self._heads if is_hidden else self._unit, self._groups)
         least = step if is_hidden else step * self.choices.width
-        width = next(width for width in (least + step * more for more in self._steps()) if width not in self._used)
+        widths = (least + step * more for more in _continued(self.choices.steps))
+        width = next(width for width in widths if width not in self._used)
         self._used.add(width)
         return width
 
-    def _steps(self) -> Iterator[int]:
-        return chain(self.choices.steps, count(self.choices.steps[-1] + 1))
+
+def _continued(steps: Sequence[int]) -> Iterator[int]:
+    return chain(steps, count(max(steps) + 1))
 
 
 def _sectioned(value: Fields, head: int, small_head: int) -> Fields:

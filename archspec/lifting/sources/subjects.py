@@ -7,9 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from archspec.equivalence.calls.values import Untranslatable
-from archspec.lifting.sizes import Unlike
+from archspec.lifting.sizes import OfSmallSizes, Unlike
 from archspec.lifting.sources.architecture import (
     Architecture,
+    resized,
     shallow,
     subject_of,
     uncropped,
@@ -76,7 +77,9 @@ def source_of_architecture(architecture: Architecture) -> Source:
         elif isinstance(cause, Unlike):
             small = [with_more_heads(architecture), whole, unrolled(large) if large else None]
         elif isinstance(cause, OfFewLayers):
-            small += [whole]
+            small += [whole, resized(architecture)]
+        elif isinstance(cause, OfSmallSizes):
+            small = [resized(architecture), large]
         of_its_sizes = shallow(architecture)
         found = [*small, of_its_sizes, unrolled(of_its_sizes)]
         return [partial(_source, other) for other in found if other is not None]
