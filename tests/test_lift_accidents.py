@@ -67,6 +67,57 @@ def test_a_branch_on_a_size_that_the_inputs_do_not_show_is_refused(least: int, m
         lift_subject(given)
 
 
+class Interpolated(nn.Module):
+    """A table of positions for any length: at its own length it is as it is, and doubled if `doubles`."""
+
+    def __init__(self, doubles: bool) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(1, 8, 20))
+        self.doubles = doubles
+
+    def forward(self, x: Any) -> Any:
+        table = self.table
+        if x.shape[1] != 20:
+            table = nn.functional.interpolate(table, size=x.shape[1], mode="linear")
+        elif self.doubles:
+            table = 2 * table
+        return x + table.transpose(1, 2)
+
+
+def test_outputs_are_compared_at_a_size_that_a_module_has_a_branch_for() -> None:
+    inputs = {"x": torch.zeros(3, 11, 8)}, {"x": torch.zeros(2, 14, 8)}
+    assert "param [1, 8, 20]" in lift_subject(Subject(Interpolated(doubles=False).eval(), *inputs))
+    module = Interpolated(doubles=True).eval()
+    with pytest.raises(archspec.ArchError, match="only be exported where `seq != 20`"):
+        lift_subject(Subject(module, *inputs))
+
+
+class Divided(nn.Module):
+    """Heads in two parts, next to widths that are given in the same way."""
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        super().__init__()
+        self.head, self.part = fields["index_head_dim"], fields["rope_head_dim"]
+        self.words = nn.Embedding(fields["vocab_size"], self.head)
+        self.others = nn.ModuleList([nn.Linear(self.head, fields[name]) for name in ("value_head_dim", "key_head_dim")])
+
+    def forward(self, ids: Any) -> Any:
+        x = self.words(ids)
+        first, second = x.split([self.part, self.head - self.part], -1)
+        return torch.cat([second, first, *[other(x) for other in self.others]], -1)
+
+
+def test_other_sizes_are_tried_if_two_differ_alike_by_accident() -> None:
+    fields = {"rope_head_dim": 64, "value_head_dim": 256, "key_head_dim": 192, "index_head_dim": 128, "vocab_size": 200}
+
+    def ids(module: Any, turn: int) -> Iterator[dict[str, Any]]:
+        yield {"ids": torch.zeros(((3, 11), (2, 14))[turn], dtype=torch.long)}
+
+    made = Architecture("Divided", fields, lambda changed: Divided({**fields, **changed}), ids)
+    text = lifted(source_of_architecture(made))
+    assert "split([rope_head_dim, index_head_dim - rope_head_dim], axis = -1)" in text
+
+
 def test_only_sizes_that_follow_a_field_are_called_by_its_name() -> None:
     made = Architecture("Sounds", FIELDS, lambda fields: Sounds({**FIELDS, **fields}), inputs)
     text = lifted(source_of_architecture(made))

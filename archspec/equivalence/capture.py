@@ -129,6 +129,8 @@ class Capture:
         self._inputs = inputs
         self.least: dict[str, int] = {}
         self.most: dict[str, int] = {}
+        self.excluded: set[tuple[str, int]] = set()
+        """Single sizes of dimensions that the program is not for, as the module has a branch for them."""
         masks = with_all_rows(program)
         for node in self.program.graph.nodes:
             if node.op == "placeholder" and node.name in inputs:
@@ -193,11 +195,26 @@ class Capture:
     def _check_guard(self, guard: Any) -> None:
         """Refuse a program that is only for sizes with a relation, as the module has a branch that depends on it."""
         if not self._always_holds(guard):
+            excluded = self._excluded(guard)
+            if excluded is not None:
+                self.excluded.add(excluded)
+                return
             sides = [str(self._expression(side)) for side in guard.args] if guard.is_Relational else []
             relation = f" {getattr(guard, 'rel_op', '')} ".join(sides) or str(guard)
             reason = f"it can only be exported where `{relation}`"
             multiples = _multiples([self._expression(side) for side in guard.args]) if guard.is_Relational else {}
             raise OfMultiples(reason, multiples) if multiples else Untranslatable(reason)
+
+    def _excluded(self, guard: Any) -> tuple[str, int] | None:
+        """Return the dimension and its size for which alone a relation does not hold; None for other relations."""
+        if not guard.is_Relational or guard.rel_op != "!=":
+            return None
+        left, right = [self._expression(side) for side in guard.args]
+        multiple = scaled(left)
+        if multiple is None or not isinstance(right, int):
+            return None
+        factor, name = multiple
+        return (name, right // factor) if right % factor == 0 else None
 
     def _always_holds(self, guard: Any) -> bool:
         """Whether a relation of sizes holds for all sizes in the ranges that the program is for."""

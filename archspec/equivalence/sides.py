@@ -59,6 +59,8 @@ def require_all_sizes(
 ) -> None:
     """Raise Untranslatable if a program, exported at `sizes`, is only for some of the sizes that the model has."""
     require_small_sizes(capture, body, sizes)
+    for name, size in capture.excluded:
+        raise Untranslatable(f"it can only be exported where `{name} != {size}`")
     for name, most in capture.most.items():
         if most > LONGEST or accepts(module, inputs, {**sizes, name: most + 1}):
             raise Untranslatable(f"it can only be exported where `{name}` is at most {most}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from itertools import count
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -51,6 +51,14 @@ class Captured(NamedTuple):
         }
 
 
+class Outputs(NamedTuple):
+    """What the outputs of a module are in normal form, and the sizes of dimensions that this does not hold for."""
+
+    arrays: Arrays
+    outputs: Sequence[Array]
+    excluded: Set[tuple[str, int]]
+
+
 def captured(subject: Subject, optional: bool = True) -> Captured:
     """Return what a module computes. Inputs that `forward` can do without, and that are only masks, are `optional`.
 
@@ -82,18 +90,19 @@ def omissible(subject: Subject) -> list[str]:
     return [name for name in subject.inputs if name in parameters and parameters[name].default is None]
 
 
-def captured_outputs(subject: Subject) -> tuple[Arrays, list[Array]]:
+def captured_outputs(subject: Subject) -> Outputs:
     """Return the outputs of a module in normal form, for which the language need not have all operations."""
-    arrays, modes = Arrays(), modes_of(subject.module)
-    outputs = outputs_without(subject, (), arrays)
+    modes = modes_of(subject.module)
+    outputs = outputs_without(subject, (), Arrays())
     _check_modes(modes, subject.module)
-    return arrays, outputs
+    return outputs
 
 
-def outputs_without(subject: Subject, names: Sequence[str], arrays: Arrays) -> list[Array]:
+def outputs_without(subject: Subject, names: Sequence[str], arrays: Arrays) -> Outputs:
     """Return the outputs of a module that is called without some inputs, in normal form."""
     recording, *_ = _recorded(subject, names, lambda *given: Unwritten(arrays, *given))
-    return [array for array in recording.outputs() if isinstance(array, Array)]
+    outputs = [array for array in recording.outputs() if isinstance(array, Array)]
+    return Outputs(arrays, outputs, recording.excluded)
 
 
 def _recorded(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from archspec.algebra import scaled
@@ -14,7 +14,7 @@ from archspec.equivalence.numeric import largest_error, of_arrays, of_module
 from archspec.equivalence.places import Places
 from archspec.equivalence.sides import accepts, example_sizes, outputs_of, require_small_sizes
 from archspec.ir import Body
-from archspec.lifting.capture import Captured, captured_outputs, outputs_without
+from archspec.lifting.capture import Captured, Outputs, captured_outputs, outputs_without
 from archspec.lifting.subject import Subject
 from archspec.model import internals
 from archspec.normal.arrays import Array, Arrays
@@ -37,19 +37,18 @@ def check(text: str, overrides: Mapping[str, Any], module: nn.Module, captured: 
     It computes the same if its normal form is that of the module, or if its outputs are the same in float64 at two
     sizes, with padding; for all sizes that the spec has, where a branch of the module may depend on them.
     """
-    body = _check(text, overrides, module, captured.arrays, captured.outputs)
+    outputs = Outputs(captured.arrays, captured.outputs, captured.recording.excluded)
+    body = _check(text, overrides, module, outputs)
     require_small_sizes(captured.recording, body, example_sizes(body))
     _check_longer(body, module, captured)
 
 
 def check_again(text: str, overrides: Mapping[str, Any], subject: Subject) -> None:
     """Raise Untranslatable unless a spec is another module of the same class."""
-    _check(text, overrides, subject.module, *captured_outputs(subject))
+    _check(text, overrides, subject.module, captured_outputs(subject))
 
 
-def _check(
-    text: str, overrides: Mapping[str, Any], module: nn.Module, arrays: Arrays, outputs: Sequence[Array]
-) -> Body:
+def _check(text: str, overrides: Mapping[str, Any], module: nn.Module, outputs: Outputs) -> Body:
     try:
         model = loads(text, **overrides)
     except ArchError as error:
@@ -58,7 +57,7 @@ def _check(
     if reason:
         raise Untranslatable(f"its spec has other tensors: {reason}")
     body = internals(model).body
-    _check_outputs(body, module, arrays, outputs)
+    _check_outputs(body, module, outputs)
     return body
 
 
@@ -68,16 +67,18 @@ def check_without(
     """Raise Untranslatable unless a spec also computes the same as a module without its optional inputs."""
     body = internals(loads(text, **overrides)).bare()
     outputs = outputs_without(subject, names, captured.arrays)
-    _check_outputs(body, subject.module, captured.arrays, outputs)
+    _check_outputs(body, subject.module, outputs)
 
 
-def _check_outputs(body: Body, module: nn.Module, arrays: Arrays, theirs: Sequence[Array]) -> None:
+def _check_outputs(body: Body, module: nn.Module, outputs: Outputs) -> None:
+    arrays, theirs, excluded = outputs
     places = Places(arrays), Places(arrays)
     ours = outputs_of(arrays, body, places[0])
     if len(ours) == len(theirs):
         unequal = first_difference(arrays, [*body.named_outputs()], ours, [*theirs], places)
         if unequal is None:
             _check_single(body, module, arrays, ours)
+            _check_excluded(body, module, arrays, ours, excluded)
             return
     try:
         error = largest_error(body, of_arrays(arrays, ours), of_module(module, body))
@@ -88,6 +89,21 @@ def _check_outputs(body: Body, module: nn.Module, arrays: Arrays, theirs: Sequen
     if error > ROUNDED:
         raise Untranslatable(f"the outputs of its spec differ from its own by {error:.2g}")
     _check_single(body, module, arrays, ours)
+    _check_excluded(body, module, arrays, ours, excluded)
+
+
+def _check_excluded(
+    body: Body, module: nn.Module, arrays: Arrays, ours: Sequence[Array], excluded: Set[tuple[str, int]]
+) -> None:
+    """Raise Untranslatable unless outputs are also equal at the single sizes that the program is not for."""
+    for name, size in excluded:
+        try:
+            run = of_arrays(arrays, ours), of_module(module, body)
+            error = largest_error(body, *run, {name: size}) if size <= LONGEST else None
+        except Unevaluated:
+            error = None
+        if error is None or error > ROUNDED:
+            raise Untranslatable(f"it can only be exported where `{name} != {size}`")
 
 
 def _check_longer(body: Body, module: nn.Module, captured: Captured) -> None:
