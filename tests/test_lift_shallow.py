@@ -8,10 +8,15 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from torch._subclasses.fake_tensor import FakeTensor  # noqa: E402
+
 import archspec  # noqa: E402
 from archspec.lifting.calling import called  # noqa: E402
 from archspec.lifting.sources.architecture import Architecture  # noqa: E402
 from archspec.lifting.sources.lifting import lifted  # noqa: E402
+from archspec.lifting.sources.patterns import shows_rule  # noqa: E402
+from archspec.lifting.sources.proposals import CHOICES, PROPOSALS  # noqa: E402
+from archspec.lifting.sources.shrinking import small  # noqa: E402
 from archspec.lifting.sources.subjects import source_of_architecture  # noqa: E402
 from archspec.lifting.sources.unfilled import unfilled  # noqa: E402
 
@@ -137,3 +142,30 @@ def test_a_large_module_takes_no_memory_and_is_not_run() -> None:
     assert module.head.weight is module.words.weight
     assert module.scale == 2.0
     assert called(module, {"ids": torch.zeros(2, 7, dtype=torch.long)}).shape == (2, 7, 100_000)
+
+
+class Masked(Decoder):
+    """A module that looks at a mask if it has values."""
+
+    def forward(self, ids: Any, mask: Any) -> Any:
+        if not isinstance(mask, FakeTensor) and bool((mask == 1).all()):
+            return super().forward(ids)
+        return super().forward(ids) * mask[..., None]
+
+
+@pytest.mark.slow
+def test_a_large_module_that_looks_at_values_is_called_without_them() -> None:
+    module = unfilled(lambda: Masked({**FIELDS, "hidden_size": 10_000, "vocab_size": 100_000}))
+    ids = torch.zeros(2, 7, dtype=torch.long)
+    assert called(module, {"ids": ids, "mask": torch.ones_like(ids)}).shape == (2, 7, 100_000)
+
+
+def test_layers_are_as_many_as_show_the_rule_of_all() -> None:
+    kinds = ["full", *["full" if turn % 6 == 5 else "local" for turn in range(1, 48)]]
+    ends = ["dense", *["sparse"] * 47]
+    both = [*zip(kinds, ends, strict=True)]
+    assert [few for few in range(6, 14) if shows_rule(both, few)] == [11, 12, 13]
+    fields = {"num_hidden_layers": 48, "layer_types": kinds, "mlp_layer_types": ends}
+    assert [small(fields, PROPOSALS[0], choices)["num_hidden_layers"] for choices in CHOICES] == [8, 11, 48]
+    assert shows_rule(["dense", "dense", "sparse", "sparse", "sparse"], 2)
+    assert shows_rule(["local", "full"] * 9, 3) and not shows_rule(["local", "local", "full"] * 9, 3)

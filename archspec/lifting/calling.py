@@ -22,13 +22,18 @@ def called(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> Any:
     """Return the outputs of a module. Those of a large one have shapes, but no values."""
     import torch
     from torch._subclasses import FakeTensorMode
+    from torch._subclasses.fake_tensor import DataDependentOutputException
 
     with ExitStack() as stack:
         stack.enter_context(torch.no_grad())
-        if _count(module.parameters()) > MOST_ELEMENTS or _count(inputs.values()) > MOST_INPUTS:
-            stack.enter_context(FakeTensorMode(allow_non_fake_inputs=True))
-            stack.enter_context(_quietly("torch._subclasses.fake_tensor"))
-        return module(**inputs)
+        if _count(module.parameters()) <= MOST_ELEMENTS and _count(inputs.values()) <= MOST_INPUTS:
+            return module(**inputs)
+        mode = stack.enter_context(FakeTensorMode(allow_non_fake_inputs=True))
+        stack.enter_context(_quietly("torch._subclasses.fake_tensor"))
+        try:
+            return module(**inputs)
+        except DataDependentOutputException:  # a module may skip what depends on data if its inputs have no values
+            return module(**{name: mode.from_tensor(value) for name, value in inputs.items()})
 
 
 def _count(tensors: Iterable[torch.Tensor]) -> int:

@@ -29,6 +29,7 @@ from archspec.lifting.sources.fields import (
     scopes_of,
 )
 from archspec.lifting.sources.kinds import LEAST, kind_of
+from archspec.lifting.sources.patterns import shows_rule
 from archspec.lifting.sources.proposals import Choices, Proposal
 
 _SCALED = {False: ("head", "rotary", "hidden", "width"), True: ("heads", "groups", "hidden", "width")}
@@ -277,7 +278,8 @@ class _Shrinking:
         match kind:
             case "layers":
                 least = choices.layers[turn % len(choices.layers)] + self._has_first_layers
-                return self._layers(value, least, choices.scale > 1)
+                few = self._layers(value, least, choices.scale > 1)
+                return self._telling(value, few) if choices.scale > 1 else few
             case "heads":
                 return choices.heads[turn % len(choices.heads)]
             case "groups":
@@ -319,6 +321,12 @@ class _Shrinking:
                 if len({*kinds}) > 1 and most + 1 >= least and kinds[most - 2] == kinds[most - 1] == kinds[most]:
                     return most + is_second
         return min(count, few)
+
+    def _telling(self, count: int, few: int) -> int:
+        """Return a small number of layers that shows the rule which kinds of layers follow, if some more do."""
+        kinds = [*zip(*self._lists_of(count), strict=True)]
+        more = range(few, min(few + _MOST_IN_A_ROW, count)) if kinds else ()
+        return next((most for most in more if shows_rule(kinds, most)), few)
 
     def _lists_of(self, count: int) -> list[list[str]]:
         """Return the lists of so many items, which are kinds of layers."""
