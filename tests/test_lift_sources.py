@@ -183,6 +183,17 @@ def test_few_layers_are_of_all_kinds() -> None:
     assert [small(fields, PROPOSALS[0], choices)["num_hidden_layers"] for choices in CHOICES] == [5, 6, 12]
 
 
+def test_parts_with_layers_of_several_kinds_have_other_numbers_of_them() -> None:
+    text, vision = [["window"] * 3 + ["full"]] * 2
+    fields: dict[str, Any] = {
+        "text_config": {"model_type": "text", "num_hidden_layers": 24, "layer_types": text * 6},
+        "vision_config": {"model_type": "vision", "num_hidden_layers": 20, "layer_types": vision * 5},
+    }
+    found = [small(fields, PROPOSALS[0], choices) for choices in CHOICES[:2]]
+    counts = [[part["num_hidden_layers"] for part in both.values()] for both in found]
+    assert counts == [[6, 10], [7, 11]]
+
+
 def test_lists_with_an_item_for_each_layer_are_shortened() -> None:
     fields = {"num_hidden_layers": 6, "layer_types": ["a", "b"] * 3, "depths": [2, 2, 6, 2], "eos_token_id": [1, 200]}
     found = small(fields | {"vocab_size": 300}, PROPOSALS[0], CHOICES[0])

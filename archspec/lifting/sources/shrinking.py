@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, count, islice
 from typing import Any, cast
 
+from archspec.lifting.sources.depths import Depths
 from archspec.lifting.sources.fields import (
     Fields,
     are_integers,
@@ -29,17 +30,10 @@ from archspec.lifting.sources.fields import (
     scopes_of,
 )
 from archspec.lifting.sources.kinds import LEAST, kind_of
-from archspec.lifting.sources.patterns import shows_rule
 from archspec.lifting.sources.proposals import Choices, Proposal
 
 _SCALED = {False: ("head", "rotary", "hidden", "width"), True: ("heads", "groups", "hidden", "width")}
 """Kinds of sizes that add up to each other, without and with the sizes of heads being their own."""
-
-_MOST_LAYERS = 6
-"""A kind of layers is to be there twice if it is among so many: a layer that is the only one is written otherwise."""
-
-_MOST_IN_A_ROW = 6
-"""So many more layers are tried for some of one kind in a row."""
 
 _DERIVED = ("stage_names", "out_features", "out_indices")
 """Fields that follow from the number of layers."""
@@ -128,6 +122,7 @@ class _Shrinking:
         self._hidden = [scope["hidden_size"] for scope in scopes_of(actual) if is_integer(scope.get("hidden_size"))]
         self._turns: dict[str, int] = {}
         self._known_groups: dict[int, int] = {}
+        self._depths = Depths(actual)
         places = [
             value for scope in scopes_of(actual) for name, value in numbers_in(scope) if kind_of(name) == "at_layer"
         ]
@@ -278,8 +273,7 @@ class _Shrinking:
         match kind:
             case "layers":
                 least = choices.layers[turn % len(choices.layers)] + self._has_first_layers
-                few = self._layers(value, least, choices.scale > 1)
-                return self._telling(value, few) if choices.scale > 1 else few
+                return self._depths.small(value, least, choices.scale > 1, self.proposal.ends_alike)
             case "heads":
                 return choices.heads[turn % len(choices.heads)]
             case "groups":
@@ -304,50 +298,6 @@ class _Shrinking:
                 return self._width(kind)
             case _:
                 return value
-
-    def _layers(self, count: int, least: int, is_second: bool) -> int:
-        """Return a small number of layers, of all kinds. The last ones are of one kind in both configurations, so that
-        both are the same loops, if there are as many of one kind in a row.
-        """
-        several = self._kinds_within(count)
-        few = max(least, several + 1 + is_second)
-        if not several:
-            return few
-        for kinds in self._lists_of(count):
-            ends = [most for most in range(several + 1, count) if kinds[most - 1] == kinds[-1]]
-            if self.proposal.ends_alike and len(ends) > 1:
-                return ends[is_second]
-            for most in range(several + 1, min(several + _MOST_IN_A_ROW, count)):
-                if len({*kinds}) > 1 and most + 1 >= least and kinds[most - 2] == kinds[most - 1] == kinds[most]:
-                    return most + is_second
-        return min(count, few)
-
-    def _telling(self, count: int, few: int) -> int:
-        """Return a small number of layers that shows the rule which kinds of layers follow, if some more do."""
-        kinds = [*zip(*self._lists_of(count), strict=True)]
-        more = range(few, min(few + _MOST_IN_A_ROW, count)) if kinds else ()
-        return next((most for most in more if shows_rule(kinds, most)), few)
-
-    def _lists_of(self, count: int) -> list[list[str]]:
-        """Return the lists of so many items, which are kinds of layers."""
-        lists = [
-            cast("list[Any]", value)
-            for scope in scopes_of(self._actual)
-            for value in scope.values()
-            if isinstance(value, list)
-        ]
-        return [[*map(str, items)] for items in lists if len(items) == count]
-
-    def _kinds_within(self, count: int) -> int:
-        """Return how many of so many layers are of all kinds that a list names, and of those twice that are soon again;
-        0 if no list has that many items.
-        """
-        found = 0
-        for items in self._lists_of(count):
-            once = max(items.index(kind) + 1 for kind in items)
-            twice = [turn + 1 for turn, kind in enumerate(items) if items[:turn].count(kind) == 1]
-            found = max(found, once, *[turn for turn in twice if turn <= _MOST_LAYERS])
-        return found
 
     def _head(self, turn: int) -> int:
         """Return the size of a head: that of the first width, or one that is no simple multiple of it.

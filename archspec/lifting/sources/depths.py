@@ -1,0 +1,75 @@
+"""Small numbers of layers that are of all kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from archspec.lifting.sources.fields import scopes_of
+from archspec.lifting.sources.patterns import shows_rule
+
+_MOST_LAYERS = 6
+"""A kind of layers is to be there twice if it is among so many: a layer that is the only one is written otherwise."""
+
+_MOST_IN_A_ROW = 6
+"""So many more layers are tried for some of one kind in a row."""
+
+
+class Depths:
+    """Small numbers of layers for those of a configuration, lists of which name the kinds of layers."""
+
+    def __init__(self, actual: Mapping[str, Any]) -> None:
+        self._actual = actual
+        self._chosen: dict[int, int] = {}
+        """Numbers of layers of some kinds, by the small ones in their place."""
+
+    def small(self, count: int, least: int, is_second: bool, ends_alike: bool) -> int:
+        """Return a small number of layers, of all kinds; the second one shows the rule which kinds follow, if some more
+        layers do.
+        """
+        few = self._of_all_kinds(count, least, is_second, ends_alike)
+        kinds = [*zip(*self._lists_of(count), strict=True)]
+        more = range(few, min(few + _MOST_IN_A_ROW, count)) if kinds and is_second else ()
+        return next((most for most in more if shows_rule(kinds, most)), few)
+
+    def _of_all_kinds(self, count: int, least: int, is_second: bool, ends_alike: bool) -> int:
+        """Return a small number of layers, of all kinds. The last ones are of one kind in both configurations, so that
+        both are the same loops, if there are as many of one kind in a row.
+        """
+        several = self._kinds_within(count)
+        few = max(least, several + 1 + is_second)
+        if not several:
+            return few
+        for kinds in self._lists_of(count):
+            ends = [most for most in range(several + 1, count) if kinds[most - 1] == kinds[-1]]
+            if ends_alike and len(ends) > 1:
+                return ends[is_second]
+            taken = [most for most, other in self._chosen.items() if other != count]
+            longest = several + _MOST_IN_A_ROW * (1 + len(taken))
+            for most in range(several + 1, min(longest, count)):
+                is_run = len({*kinds}) > 1 and kinds[most - 2] == kinds[most - 1] == kinds[most]
+                if is_run and most + 1 >= least and most + is_second not in taken:
+                    self._chosen[most + is_second] = count
+                    return most + is_second
+        return min(count, few)
+
+    def _lists_of(self, count: int) -> list[list[str]]:
+        """Return the lists of so many items, which are kinds of layers."""
+        lists = [
+            cast("list[Any]", value)
+            for scope in scopes_of(self._actual)
+            for value in scope.values()
+            if isinstance(value, list)
+        ]
+        return [[*map(str, items)] for items in lists if len(items) == count]
+
+    def _kinds_within(self, count: int) -> int:
+        """Return how many of so many layers are of all kinds that a list names, and of those twice that are soon again;
+        0 if no list has that many items.
+        """
+        found = 0
+        for items in self._lists_of(count):
+            once = max(items.index(kind) + 1 for kind in items)
+            twice = [turn + 1 for turn, kind in enumerate(items) if items[:turn].count(kind) == 1]
+            found = max(found, once, *[turn for turn in twice if turn <= _MOST_LAYERS])
+        return found
