@@ -93,3 +93,35 @@ class Scaled(nn.Module):
 )
 def test_roots_that_are_kept_in_float32_are_roots(scale: float, written: str) -> None:
     assert written in archspec.lift(Scaled(scale).eval(), (torch.zeros(2, 3, dtype=torch.long),))
+
+
+class Reading(nn.Module):
+    """Layers whose results are normalized and scored by modules that a call is given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(8, 8) for _ in range(2)])
+
+    def forward(self, x: Any, norm: nn.Module, scores: nn.ModuleList) -> Any:
+        found: list[Any] = []
+        for layer, score in zip(self.layers, scores, strict=True):
+            x = torch.tanh(layer(x)) * 0.5 + x
+            found.append(score(norm(x)))
+        return torch.stack(found, 1)
+
+
+class Lending(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.decoder, self.decoder_norm = Reading(), nn.LayerNorm(8)
+        self.scores = nn.ModuleList([nn.Linear(8, 3) for _ in range(2)])
+
+    def forward(self, x: Any) -> Any:
+        return self.decoder(self.decoder_norm(x), self.decoder_norm, self.scores)
+
+
+@pytest.mark.slow
+def test_modules_that_a_call_is_given_stay_where_they_are() -> None:
+    text = lifted(Lending())
+    assert "decoder_norm: LayerNorm(8, 1e-5)" in text
+    assert "decoder.layers.0: Linear(8, 8)" in text

@@ -187,7 +187,31 @@ def _kept(root: Frame, values: Sequence[Value], owners: Mapping[str, Sequence[st
         elif frame.parent is not None and (calls[frame.path] == 1 or (frame.parent, frame.path) not in counted):
             steps[frame.parent] += steps[frame]
             counted.add((frame.parent, frame.path))
-    return {frame for frame in kept if not _is_borrowed(frame, {other.path for other in kept})}
+    kept -= _with_foreign_modules(values, frames, owners)
+    paths = {other.path for other in kept}
+    return {frame for frame in kept if not _is_borrowed(frame, paths)}
+
+
+def _with_foreign_modules(
+    values: Iterable[Value], frames: Iterable[Frame], owners: Mapping[str, Sequence[str]]
+) -> set[Frame]:
+    """Return the calls that call modules with tensors that are not inside of their own, but given to them."""
+    with_tensors = {prefix for path, names in owners.items() if names for prefix in _prefixes(path)}
+    called = [(value.address, value.frame.stack[1:]) for value in values if value.kind == "layer"]
+    called += [(frame.path, frame.stack[1:-1]) for frame in frames if frame.path in with_tensors]
+    return {
+        outer
+        for path, stack in called
+        for outer in stack
+        if path != outer.path and not path.startswith(f"{outer.path}.")
+    }
+
+
+def _prefixes(path: str) -> Iterator[str]:
+    """Yield the addresses of a module and of those around it."""
+    words = path.split(".")
+    for count in range(1, len(words) + 1):
+        yield ".".join(words[:count])
 
 
 def _is_borrowed(frame: Frame, paths: Collection[str]) -> bool:
