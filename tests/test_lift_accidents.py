@@ -1,6 +1,7 @@
 """Lifting: sizes that are those of a field by accident, and modules that are others at other sizes."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -128,3 +129,64 @@ def test_only_sizes_that_follow_a_field_are_called_by_its_name() -> None:
     changed = {**FIELDS, "hidden_size": 24, "num_labels": 4, "text_config": {"kinds": 9}}
     other = archspec.loads(text, hidden_size=24, num_labels=4, text_kinds=9)
     assert archspec.equivalent(other, Sounds(changed).eval()).verdict in ("equal", "outputs equal")
+
+
+class Widened(nn.Module):
+    """Layers with two sizes that no field has, one of which is the same for all."""
+
+    def __init__(self, hidden: int, inner: int, same: int) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([Inner(hidden, inner + turn, same) for turn in (0, 2)])
+
+    def forward(self, x: Any) -> Any:
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+class Inner(nn.Module):
+    def __init__(self, hidden: int, inner: int, same: int) -> None:
+        super().__init__()
+        self.last = nn.Linear(hidden, hidden)
+        self.first, self.second = nn.Parameter(torch.zeros(inner)), nn.Parameter(torch.zeros(same))
+
+    def forward(self, x: Any) -> Any:
+        return x + self.last(x) * self.first.exp().sum().exp() + self.second.exp().sum().exp()
+
+
+def test_sizes_of_no_field_have_other_names_than_those_that_layers_are_given() -> None:
+    def subject(hidden: int, inner: int, same: int, second: Callable[[], Subject] | None = None) -> Subject:
+        x = torch.zeros(3, hidden)
+        return Subject(Widened(hidden, inner, same).eval(), {"x": x}, {"x": x[:2]}, second, {"hidden": hidden})
+
+    text = lift_subject(subject(8, 5, 19, lambda: subject(12, 20, 11)))
+    assert "block Inner(hidden, size_size, size)" in text
+
+
+class Growing(nn.Module):
+    """A table of positions that a call makes longer, in which later rows may turn faster."""
+
+    def __init__(self, faster: float) -> None:
+        super().__init__()
+        self.words, self.faster = nn.Embedding(9, 8), faster
+        self.grow(20, 1.0)
+
+    def grow(self, rows: int, speed: float) -> None:
+        steps = torch.exp(torch.arange(4).float() * -(math.log(10000) / 3))
+        angles = torch.arange(rows).float()[:, None] * steps * speed
+        table = torch.cat([angles.sin(), angles.cos()], 1)
+        self.register_buffer("table", table.to(torch.get_default_dtype()), persistent=False)
+
+    def forward(self, ids: Any) -> Any:
+        if ids.shape[1] >= self.table.shape[0]:
+            self.grow(ids.shape[1] + 1, self.faster)
+        return self.words(ids) + self.table[(ids != 1).cumsum(1)]
+
+
+def test_a_table_may_grow_but_not_change() -> None:
+    ids, others = torch.zeros(3, 11, dtype=torch.long), torch.zeros(2, 14, dtype=torch.long)
+    module = Growing(1.0).eval()
+    assert "sin(" in lift_subject(Subject(module, {"ids": ids}, {"ids": others}))
+    assert module.table.shape == (20, 8)
+    with pytest.raises(archspec.ArchError, match="only be exported where `seq` is at most 19"):
+        lift_subject(Subject(Growing(1.5).eval(), {"ids": ids}, {"ids": others}))

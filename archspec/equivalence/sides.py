@@ -75,15 +75,19 @@ def require_small_sizes(capture: Capture, body: Body, sizes: Mapping[str, int]) 
 
 def accepts(module: nn.Module, inputs: Mapping[str, Type], sizes: Mapping[str, int]) -> bool:
     """Whether a module runs for inputs of these sizes. One that does not, as its table of positions ends, computes
-    nothing there.
+    nothing there; one that makes a longer table gets its own back.
     """
     import torch
 
+    own = [(part, dict(part._buffers)) for part in module.modules()]  # pyright: ignore[reportPrivateUsage]
     try:
         with torch.no_grad():
             module(**examples(module, inputs, sizes))
     except Exception:  # of any class, as it comes from the module
         return False
+    finally:
+        for part, buffers in own:
+            part._buffers.update(buffers)  # pyright: ignore[reportPrivateUsage]
     return True
 
 

@@ -10,8 +10,9 @@ from archspec.equivalence.api import other_tensors
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.compare import first_difference
 from archspec.equivalence.evaluate import Unevaluated
-from archspec.equivalence.numeric import largest_error, of_arrays, of_module
+from archspec.equivalence.numeric import Run, largest_error, of_arrays, of_module
 from archspec.equivalence.places import Places
+from archspec.equivalence.precision import in_float64
 from archspec.equivalence.sides import accepts, example_sizes, outputs_of, require_small_sizes
 from archspec.ir import Body
 from archspec.lifting.capture import Captured, Outputs, captured_outputs, outputs_without
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 LONGEST = 512
 """Larger sizes are not tried."""
+
+NOTHING = (Unevaluated, IndexError, RuntimeError)
+"""What is raised where a module or its spec computes nothing."""
 
 ROUNDED = 2e-6
 """The relative difference of outputs of a module that computes some values in float32 whatever its precision."""
@@ -109,19 +113,31 @@ def _check_excluded(
 def _check_longer(body: Body, module: nn.Module, captured: Captured) -> None:
     """Raise Untranslatable if a module does something else beyond the largest size that it was exported for.
 
-    Beyond the end of a table, a module or its spec computes nothing, and the other may do so.
+    Beyond the end of a table, a module or its spec computes nothing, and the other may do so. A module that then makes
+    a longer table rounds it to float32, so that it is also run without rounding.
     """
     for name, most in captured.recording.most.items():
         if most > LONGEST or not accepts(module, dict(body.inputs), {**example_sizes(body), name: most + 1}):
             continue
         ours = outputs_of(captured.arrays, body, Places(captured.arrays))
+        run = of_arrays(captured.arrays, ours), of_module(module, body)
         try:
-            run = of_arrays(captured.arrays, ours), of_module(module, body)
             error = largest_error(body, *run, {name: most + 1})
-        except (Unevaluated, IndexError, RuntimeError):
+        except NOTHING:
             continue
+        if error is not None and error > ROUNDED:
+            error = _unrounded_error(body, run, {name: most + 1})
         if error is None or error > ROUNDED:
             raise Untranslatable(f"it can only be exported where `{name}` is at most {most}")
+
+
+def _unrounded_error(body: Body, run: tuple[Run, Run], fixed: Mapping[str, int]) -> float | None:
+    """Return the difference of outputs where nothing is rounded to float32; None if there is none to be had."""
+    try:
+        with in_float64():
+            return largest_error(body, *run, fixed)
+    except NOTHING:
+        return None
 
 
 def _check_single(body: Body, module: nn.Module, arrays: Arrays, ours: Sequence[Array]) -> None:
