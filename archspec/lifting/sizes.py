@@ -143,7 +143,7 @@ class Sizes:
         pair = column[0], None if other is None else other[0]
         found = self.expressions.find(pair, hint, part, fields)
         if found is None and pair[1] is not None and pair[0] != pair[1]:
-            found = self._created(pair, hint)
+            found = self._created(pair, hint, taken)
         if found is None:
             return literal(column[0])
         fields |= dict.fromkeys(found.fields)
@@ -189,10 +189,12 @@ class Sizes:
         fields |= dict.fromkeys(found.fields)
         return found.text
 
-    def _created(self, pair: Pair, hint: str) -> Found:
-        """Return a new hyperparameter."""
+    def _created(self, pair: Pair, hint: str, taken: Names) -> Found:
+        """Return a new hyperparameter, which definitions around this one have as well."""
         values = [name for definition in self.program.definitions for name in _values(definition)]
-        name = Names([*self.expressions.fields, *values]).take([NAMES_OF_GAPS.get(hint, hint), f"{hint}_size"])
+        own = [name for head in self.heads for name in head.own]
+        free = Names([*self.expressions.fields, *values, *own])
+        name = taken.take([free.take([NAMES_OF_GAPS.get(hint, hint), f"{hint}_size"])])
         self.expressions.add(name, pair)
         self.order.append(name)
         self.created.append(name)
