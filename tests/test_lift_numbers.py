@@ -57,6 +57,24 @@ def test_numbers_of_checkpoints_are_no_constants() -> None:
         archspec.lift(module, {"ids": torch.zeros(2, 31, dtype=torch.long)})
 
 
+class Repeated(nn.Module):
+    """A row for each item, as many as the length of the input says."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.row, self.out = nn.Parameter(torch.zeros(1, 4)), nn.Linear(4, 3)
+
+    def forward(self, x: Any) -> Any:
+        return self.out(x + self.row.expand(len(x), 4)) * len([self.row])
+
+
+def test_the_length_of_a_tensor_is_a_size() -> None:
+    module = Repeated().eval()
+    text = archspec.lift(module, (torch.zeros(2, 4),))
+    assert "(x [batch, 4]) -> [batch, 3]" in text
+    assert "len" not in vars(__import__(Repeated.__module__, fromlist=["len"]))
+
+
 class Counting(Padded):
     """A module with a number that its calls change, or a tensor that is computed of it."""
 

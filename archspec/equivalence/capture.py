@@ -32,6 +32,7 @@ from archspec.equivalence.calls.table import CALLS
 from archspec.equivalence.calls.values import Untranslatable, listed
 from archspec.equivalence.in_place import without_changes
 from archspec.equivalence.known_numbers import knowing
+from archspec.equivalence.lengths import free_lengths
 from archspec.equivalence.ones import excludes_ones, including_ones
 from archspec.equivalence.places import Place, Places
 from archspec.equivalence.selection import with_all_rows
@@ -85,7 +86,7 @@ def exported(
             # Looking up shapes that are symbols takes longer than finding them again.
             without_cache: Any = dynamo.patch({"fake_tensor_cache_enabled": False})  # pyright: ignore
             modes.enter_context(without_cache)
-            for mode in (recurrent.keeping(), knowing(module)):
+            for mode in (recurrent.keeping(), knowing(module), free_lengths(module)):
                 modes.enter_context(mode)
             program = export()
             if excludes_ones(program, _guards(program)):
