@@ -164,3 +164,42 @@ def test_integers_that_grow_after_the_first_one() -> None:
     text = archspec.lift(module, (torch.zeros(2, 3, 5, dtype=torch.long),))
     assert "arange(4) * 5 + 7" in text
     assert archspec.equivalent(archspec.loads(text), module).verdict in EQUAL
+
+
+class Placed(nn.Module):
+    """Rows of a table by how far along each item is, in steps that are rounded."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self.count, self.table = count, nn.Embedding(count, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        lengths = torch.ones(x.shape[0], self.count, dtype=torch.bool).sum(1)
+        places = torch.arange(self.count, dtype=torch.float32)[None] * (1.0 / lengths)[:, None]
+        bounds = torch.arange(1 / self.count, 1.0, 1 / self.count)
+        return x + self.table(torch.bucketize(places.clamp(max=1.0 - 1e-6), bounds, right=True))
+
+
+@pytest.mark.parametrize("count", [7, 49])
+def test_buckets_between_rounded_bounds_are_those_of_pytorch(count: int) -> None:
+    module = Placed(count).eval()
+    rows: list[torch.Tensor] = []
+    module.table.register_forward_hook(lambda table, given, result: rows.append(given[0][0]))
+    x = torch.zeros(2, count, 4)
+    module(x)
+    text = archspec.lift(module, (x,))
+    assert str(rows[0].tolist()) in " ".join(text.split())
+    assert "(x [batch, " in text
+
+
+class Sought(Placed):
+    """The lengths are data."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        bounds = torch.arange(1 / self.count, 1.0, 1 / self.count)
+        return x + self.table(torch.bucketize(x[..., 0], bounds))
+
+
+def test_buckets_of_data_between_rounded_bounds_are_refused() -> None:
+    with pytest.raises(archspec.ArchError, match="no binary fractions"):
+        archspec.lift(Sought(7).eval(), (torch.zeros(2, 7, 4),))

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from typing import Any
+
+EXACT = 2.0**10
+"""Counting in multiples of one over this number is exact in float32."""
+
+
+def is_counted_exactly(values: Sequence[Any]) -> bool:
+    """Whether PyTorch counts exactly with these arguments of `arange`: the end, or the start, the end and the step."""
+    counted = [*values[:1], *values[2:3]] if len(values) > 1 else []
+    return all(not isinstance(value, float) or (value * EXACT).is_integer() for value in counted)
 
 
 def literal(value: Any) -> str:

@@ -11,6 +11,7 @@ from archspec.equivalence.calls.values import Untranslatable, listed
 from archspec.equivalence.capture import Capture
 from archspec.equivalence.places import Places
 from archspec.ir import Type
+from archspec.lifting.buckets import bucket_table, buckets_of
 from archspec.lifting.builder import Builder
 from archspec.lifting.folding import folded_constants
 from archspec.lifting.frequencies import rotary_parameters, slopes
@@ -46,6 +47,7 @@ class Recording(Capture):
         self._last: dict[Frame, Any] = {}
         self._naming = Naming()
         self._folded = folded_constants(program)
+        self._buckets = buckets_of(program)
 
     def results(self) -> list[Value]:
         """Return the outputs of the module as values."""
@@ -94,6 +96,13 @@ class Recording(Capture):
     # Operations -------------------------------------------------------------------------------------------------------
 
     def _call(self, node: Any) -> Any:
+        if node in self._buckets.unneeded:
+            return None
+        if node in self._buckets.found:
+            self.builder.frame = self._stack(node)[-1]
+            shape = self._type(node.meta["val"]).shape
+            self._made[node] = found = bucket_table(self.builder, self._buckets.found[node], shape)
+            return found.array
         if node in self._folded:
             self.builder.frame = self._stack(node)[-1]
             value = self._folded[node]

@@ -11,6 +11,7 @@ from archspec.equivalence.calls.shape import wrapped
 from archspec.equivalence.calls.table import CALLS
 from archspec.equivalence.calls.values import Untranslatable, listed
 from archspec.lifting.builder import Builder
+from archspec.lifting.numbers import is_counted_exactly
 from archspec.lifting.operations.handlers import Handler, Types, converted
 from archspec.lifting.values import Value
 
@@ -205,13 +206,9 @@ def _embedding(b: Builder, types: Types, table: Value, ids: Value, *rest: Any) -
     return embedding(b, ids, table)
 
 
-EXACT = 2.0**10
-"""Counting in multiples of one over this number is exact in float32."""
-
-
 def _arange(b: Builder, types: Types, *values: Any, **keywords: Any) -> Any:
     start, step = (values[0] if len(values) > 1 else 0), (values[2] if len(values) > 2 else 1)
-    if any(isinstance(value, float) and not (value * EXACT).is_integer() for value in (start, step)):
+    if not is_counted_exactly(values):
         raise Untranslatable("it counts in steps that are no binary fractions, which PyTorch rounds")
     found = b.op("arange", stop=types[0].shape[0])
     if isinstance(start, float) or isinstance(step, float):

@@ -1,0 +1,116 @@
+"""Buckets of numbers that a program computes of constants alone, and rounds as PyTorch does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from archspec.algebra import Dim
+from archspec.equivalence.calls.values import Untranslatable, listed
+from archspec.lifting.builder import Builder
+from archspec.lifting.numbers import is_counted_exactly
+from archspec.lifting.values import Value
+
+MOST_NUMBERS = 64
+"""More buckets are not written as a list."""
+
+_MAKING = {"ones", "zeros", "full", "new_ones", "new_zeros", "new_full"}
+"""What operations make of sizes, and one number."""
+
+_VIEWING = {"view", "reshape", "_unsafe_view", "expand"}
+"""What operations make of a tensor, and sizes."""
+
+_BY_ITEM = {"unsqueeze", "select", "slice", "sum", "_to_copy", "to", "clone", "alias", "bucketize"}
+"""What other operations do to each item of a batch, if the batch is the first axis before and after them."""
+
+
+class Buckets(NamedTuple):
+    """Nodes by what they compute for an item of a batch, and the nodes that nothing but these needs."""
+
+    found: Mapping[Any, Any]
+    unneeded: frozenset[Any]
+
+
+def buckets_of(program: Any) -> Buckets:
+    """Return the buckets of known numbers between bounds that are rounded."""
+    known: dict[Any, Any] = {}
+    constants = program.graph_signature.inputs_to_lifted_tensor_constants
+    for node in program.graph.nodes:
+        value = program.constants[constants[node.name]] if node.name in constants else _of_one(node, known)
+        if value is not None:
+            known[node] = value
+    found = {node: value for node, value in known.items() if _name(node) == "bucketize" and _is_rounded(node.args[1])}
+    unneeded: set[Any] = set()
+    for node in reversed(program.graph.nodes if found else []):
+        is_known = node in known and node not in found and node.op == "call_function"
+        if is_known and all(user in found or user in unneeded for user in node.users):
+            unneeded.add(node)
+    return Buckets(found, frozenset(unneeded))
+
+
+def bucket_table(builder: Builder, value: Any, shape: Sequence[Dim]) -> Value:
+    """Return buckets as a list of numbers, for a batch of any size if that is an axis of the shape."""
+    is_batched = bool(shape) and not isinstance(shape[0], int)
+    row = value[0] if is_batched else value
+    if row.numel() > MOST_NUMBERS:
+        raise Untranslatable("it has more buckets with rounded bounds than can be written")
+    return builder.spread(builder.op("table", values=row.tolist()), tuple(shape))
+
+
+def _is_rounded(node: Any) -> bool:
+    """Whether a node counts in steps that PyTorch rounds."""
+    return _name(node) == "arange" and not is_counted_exactly(node.args)
+
+
+def _name(node: Any) -> str:
+    return getattr(getattr(node.target, "_schema", None), "name", "").rpartition("::")[2]
+
+
+def _of_one(node: Any, known: Mapping[Any, Any]) -> Any:
+    """Return what a node computes for one item, if that is the same for each item of a batch; None if it is not."""
+    import torch
+    from torch.fx.node import map_arg
+
+    schema, made = getattr(node.target, "_schema", None), node.meta.get("val")
+    if schema is None or schema.is_mutable or not isinstance(made, torch.Tensor):
+        return None
+    if torch.Tag.nondeterministic_seeded in node.target.tags or not _is_by_item(node, known):
+        return None
+    with torch.no_grad():
+        try:
+            given = [map_arg(item, lambda other: known.get(other, 1)) for item in (node.args, node.kwargs)]
+            found = node.target(*given[0], **given[1])
+        except RuntimeError:  # such as on a device that is not there
+            return None
+    return found if isinstance(found, torch.Tensor) and found.device.type == "cpu" else None
+
+
+def _is_by_item(node: Any, known: Mapping[Any, Any]) -> bool:
+    """Whether a node does the same to each item of a batch, which is the first axis, if there is one."""
+    import torch
+
+    name, inputs = _name(node), node.all_input_nodes
+    sizes = [item for item in inputs if not isinstance(item.meta.get("val"), torch.Tensor)]
+    tensors = [item for item in inputs if item not in sizes]
+    if any(item not in known for item in tensors):
+        return False
+    batches = {_batch(item.meta["val"]) for item in (node, *tensors)} | {str(item.meta.get("val")) for item in sizes}
+    if batches == {""}:
+        return True
+    if len(batches - {""}) > 1 or not _batch(node.meta["val"]) or "?" in batches:
+        return False
+    if name in _MAKING or name in _VIEWING:
+        return all(item in _sizes_of(node, name) for item in sizes)
+    return not sizes and (name in _BY_ITEM or torch.Tag.pointwise in node.target.tags)
+
+
+def _sizes_of(node: Any, name: str) -> list[Any]:
+    """Return the sizes that an operation is given."""
+    takes_tensor = name in _VIEWING or name.startswith("new_")
+    return listed(node.args[takes_tensor]) if len(node.args) > takes_tensor else []
+
+
+def _batch(value: Any) -> str:
+    """Return the size of the first axis, if it may be any; `?` if others may be; empty if none may be."""
+    free = [axis for axis, size in enumerate(value.shape) if not isinstance(size, int)]
+    return "" if not free else str(value.shape[0]) if free == [0] else "?"
