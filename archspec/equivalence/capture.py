@@ -19,6 +19,7 @@ from archspec.algebra import (
     dim_max,
     dim_min,
     expression,
+    index,
     is_at_least,
     product,
     scaled,
@@ -31,6 +32,7 @@ from archspec.equivalence.calls.complex import Complex, call_complex, has_comple
 from archspec.equivalence.calls.table import CALLS
 from archspec.equivalence.calls.values import Untranslatable, listed
 from archspec.equivalence.in_place import without_changes
+from archspec.equivalence.iterations import mark_of
 from archspec.equivalence.known_numbers import knowing
 from archspec.equivalence.lengths import free_lengths
 from archspec.equivalence.ones import excludes_ones, including_ones
@@ -132,10 +134,13 @@ class Capture:
         self.most: dict[str, int] = {}
         self.excluded: set[tuple[str, int]] = set()
         """Single sizes of dimensions that the program is not for, as the module has a branch for them."""
+        self.has_loops = any(mark_of(node) == "looped" for node in program.graph.nodes)
         masks = with_all_rows(program)
         for node in self.program.graph.nodes:
             if node.op == "placeholder" and node.name in inputs:
                 self._bind(node)
+            if mark_of(node) == "begun" and node.args[2] == 0:
+                self._symbols[str(node.meta["val"].node.expr)] = index("@0")
         for name, mask in masks.items():
             self._symbols[name] = product([self.size(size) for size in mask.meta["val"].shape])
         for guard in _guards(self.program):

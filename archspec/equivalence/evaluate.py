@@ -12,6 +12,7 @@ from archspec.algebra import Atom, Expression, Polynomial, symbols
 from archspec.algebra.polynomial import expression, terms_of
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.table import Element
+from archspec.normal.walking import children
 
 if TYPE_CHECKING:
     import torch
@@ -35,6 +36,12 @@ class Evaluation:
         self.stored = stored
         self.sizes = sizes
         self._bases: dict[Element, torch.Tensor] = {}
+        self._loops: dict[tuple[Any, tuple[Array, ...]], list[torch.Tensor]] = {}
+        """The results of loops."""
+        self.turns: dict[str, int] = {}
+        """The indices of the loops in which a value is computed."""
+        self._carried: dict[object, torch.Tensor] = {}
+        self._depths: dict[Element, frozenset[int]] = {}
 
     def array(self, array: Array) -> torch.Tensor:
         """Return the values of an array."""
@@ -57,12 +64,31 @@ class Evaluation:
             found = self._bases[base] = self._base(base)
         return found
 
+    def depths(self, element: Element) -> frozenset[int]:
+        """Return the depths of the loops around an element on whose iteration it depends."""
+        found = self._depths.get(element)
+        if found is None:
+            node = self.elements.nodes[element]
+            arguments = cast("tuple[Any, ...]", node.arguments)
+            inner = [self.depths(part) for part in children(self.elements.table, element)]
+            found = frozenset[int]().union(_depths_in(arguments), *inner)
+            if node.kind == "carried":
+                found = frozenset([arguments[0][0]])
+            if node.kind == "operation" and arguments[0] == "for":
+                found -= {arguments[1][0]}
+            self._depths[element] = found
+        return found
+
     def _base(self, base: Element) -> torch.Tensor:
         node = self.elements.nodes[base]
         if node.kind in ("input", "tensor"):
             value = self.stored[node.kind, cast("str", node.arguments[0])]
             value = value.double() if value.is_floating_point() else value
             return self._squeezed(value, node.arguments[1])
+        if node.kind == "carried":
+            return self._squeezed(self._carried[node.arguments[0]], node.arguments[1])
+        if node.kind == "operation" and node.arguments[0] == "for":
+            return self._result(*cast("tuple[Any, ...]", node.arguments[1:]))
         if node.kind in ("total", "largest", "shares"):
             return self._reduction(node.kind, cast("Element", node.arguments[0]))
         if node.kind == "operation" and node.arguments[0] in ("sort", "place of largest", "table"):
@@ -83,6 +109,47 @@ class Evaluation:
             return context.total(body, len(free))
         values = context.element(body).expand(context.shape)
         return values.amax(axes) if kind == "largest" else values.softmax(axes[0])
+
+    def _result(self, settings: Any, output: int, *arrays: Array) -> torch.Tensor:
+        """Return one of the results of a loop."""
+        found = self._loops.get((settings, arrays))
+        if found is None:
+            found = self._loops[settings, arrays] = self._looped(settings, arrays)
+        _, axes, _, iterations = settings
+        carried = (len(arrays) - len(axes)) // 2
+        shape = list(arrays[output if output < carried else output + carried].shape)
+        if output >= carried:
+            shape.insert(axes[output - carried], iterations)
+        return self._squeezed(found[output], shape)
+
+    def _looped(self, settings: Any, arrays: Sequence[Array]) -> list[torch.Tensor]:
+        """Return what a loop carries, and what it collects."""
+        depth, axes, first, iterations = settings
+        carried = (len(arrays) - len(axes)) // 2
+        state = [self.array(start) for start in arrays[:carried]]
+        rows: list[list[torch.Tensor]] = [[] for _ in axes]
+        outer = {**self.turns}, {**self._carried}
+        begin = self._size(first)
+        for turn in range(begin, begin + self._size(iterations)):
+            self._forget(depth)
+            self.turns[f"@{depth}"] = turn
+            self._carried |= {(depth, place): value for place, value in enumerate(state)}
+            found = [self.array(array) for array in arrays[carried:]]
+            state = found[:carried]
+            for row, value in zip(rows, found[carried:], strict=True):
+                row.append(value)
+        self._forget(depth)
+        self.turns, self._carried = outer
+        return [*state, *[self.torch.stack(row, axis) for row, axis in zip(rows, axes, strict=True)]]
+
+    def _forget(self, depth: int) -> None:
+        """Forget what depends on an iteration of the loops at a depth."""
+        self._bases = {base: value for base, value in self._bases.items() if depth not in self.depths(base)}
+        self._loops = {
+            key: values
+            for key, values in self._loops.items()
+            if key[0][0] == depth or all(depth not in self.depths(array.element) for array in key[1])
+        }
 
     def _operation(self, dtype: str, name: Any, settings: Any, output: Any, *arrays: Any) -> torch.Tensor:
         if name == "table":
@@ -219,6 +286,8 @@ class _Context:
         if atom.kind == "index":
             if atom.text.startswith("#v"):
                 return self.element(int(atom.text[2:])).long()
+            if atom.text in self.whole.turns:
+                return self.torch.tensor(self.whole.turns[atom.text])
             axis = self.names[atom.text]
             return self.torch.arange(self.shape[axis]).reshape([-1] + [1] * (len(self.shape) - 1 - axis))
         parts = [self.integer(expression(argument)) for argument in atom.arguments]
@@ -231,6 +300,12 @@ class _Context:
                 for part in parts[1:]:
                     found = self.torch.minimum(found, part) if atom.kind == "min" else self.torch.maximum(found, part)
                 return found
+
+
+def _depths_in(arguments: Sequence[Any]) -> frozenset[int]:
+    """Return the depths of the loops whose indices are in integers."""
+    found = [item for item in arguments if isinstance(item, Polynomial)]
+    return frozenset([int(name[1:]) for value in found for name in symbols(value) if name.startswith("@")])
 
 
 def _name(index: Expression) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from archspec.algebra import Dim, Polynomial, scaled, symbols
 from archspec.lifting.stored import Stored
-from archspec.lifting.values import Frame, Value, live
+from archspec.lifting.values import Frame, Value, has_index, live
 
 MOST_INLINED = 6
 """Modules with at most so many operations are written where they are used."""
@@ -166,7 +166,7 @@ def _kept(root: Frame, values: Sequence[Value], owners: Mapping[str, Sequence[st
     counted: set[object] = set()
     for value in values:
         if value.op not in TAKEN_APART:
-            steps[value.frame] += 1
+            steps[value.frame] += len(value.steps)
     for frame in sorted(frames, key=lambda frame: -len(frame.stack)):
         if frame is root:
             continue
@@ -244,9 +244,9 @@ def _sized(kept: set[Frame], values: Sequence[Value]) -> set[Frame]:
 
 
 def _sizes(value: Value) -> Iterator[Dim]:
-    for item in (*value.shape, *value.settings.values()):
+    for item in [item for step in value.steps for item in (*step.shape, *step.settings.values())]:
         for size in item if isinstance(item, tuple | list) else (item,):  # pyright: ignore
-            if isinstance(size, Polynomial):
+            if isinstance(size, Polynomial) and not has_index(size):
                 yield size
 
 

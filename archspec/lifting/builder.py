@@ -28,7 +28,7 @@ class Builder:
     def __init__(self, arrays: Arrays) -> None:
         self.arrays = arrays
         self.library = Library(arrays)
-        self.frame = Frame("", "", None)
+        self.frame: Frame = Frame("", "", None)
         self._written: dict[Value, Value] = {}
         self._layouts: dict[Value, tuple[Value, Layout]] = {}
         self._views: dict[tuple[Value, Array], Value] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from contextlib import suppress
 from itertools import count
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from archspec.algebra import Dim, Expression, Polynomial, symbol
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.capture import OfMultiples, examples, exported
+from archspec.equivalence.iterations import looping
+from archspec.equivalence.rolling import rolled
 from archspec.ir import Type
 from archspec.lifting.modes import changed_mode, modes_of
 from archspec.lifting.program import Program, program_of
@@ -35,12 +38,22 @@ LEAST_NUMBER = 3
 """0, 1 and 2 multiples may be special to a module."""
 
 
+class Outputs(NamedTuple):
+    """The outputs of a module in normal form."""
+
+    arrays: Arrays
+    values: list[Array]
+    has_loops: bool
+    """Whether they stand for a loop over a length."""
+    excluded: Set[tuple[str, int]]
+    """Single sizes of dimensions that they are not for."""
+
+
 class Captured(NamedTuple):
     """A module as definitions, and what its outputs are in normal form."""
 
     program: Program
-    arrays: Arrays
-    outputs: list[Array]
+    outputs: Outputs
     recording: Recording
 
     def attributes(self, path: str) -> Mapping[str, object]:
@@ -49,14 +62,6 @@ class Captured(NamedTuple):
         return {
             name: value for name, value in own.items() if isinstance(value, int | float) and not name.startswith("_")
         }
-
-
-class Outputs(NamedTuple):
-    """What the outputs of a module are in normal form, and the sizes of dimensions that this does not hold for."""
-
-    arrays: Arrays
-    outputs: Sequence[Array]
-    excluded: Set[tuple[str, int]]
 
 
 def captured(subject: Subject, optional: bool = True) -> Captured:
@@ -72,7 +77,8 @@ def captured(subject: Subject, optional: bool = True) -> Captured:
     signatures = signatures_of(module, _of_sizes(subject, types, sizes))
     _check_modes(modes, module)
     values = recording.results()
-    outputs = [value.array for value in values]
+    arrays = [value.array for value in values]
+    outputs = Outputs(recording.arrays, arrays, recording.has_loops, recording.excluded)
     program = program_of(
         recording,
         values,
@@ -81,7 +87,7 @@ def captured(subject: Subject, optional: bool = True) -> Captured:
         [*subject.numbers],
         omissible(subject) if optional else (),
     )
-    return Captured(program, recording.arrays, outputs, recording)
+    return Captured(program, outputs, recording)
 
 
 def omissible(subject: Subject) -> list[str]:
@@ -101,8 +107,8 @@ def captured_outputs(subject: Subject) -> Outputs:
 def outputs_without(subject: Subject, names: Sequence[str], arrays: Arrays) -> Outputs:
     """Return the outputs of a module that is called without some inputs, in normal form."""
     recording, *_ = _recorded(subject, names, lambda *given: Unwritten(arrays, *given))
-    outputs = [array for array in recording.outputs() if isinstance(array, Array)]
-    return Outputs(arrays, outputs, recording.excluded)
+    values = [array for array in recording.outputs() if isinstance(array, Array)]
+    return Outputs(arrays, values, recording.has_loops, recording.excluded)
 
 
 def _recorded(
@@ -116,13 +122,22 @@ def _recorded(
     while True:
         types, sizes = dimensions(subject.inputs, subject.other_inputs, multiples)
         types = {name: type for name, type in types.items() if name not in without}
-        program = exported(subject.module, types, sizes)
+        program = _program(subject.module, types, sizes)
         try:
             return record(program, subject.module, _settled(program, types, sizes)), types, sizes
         except OfMultiples as problem:
             multiples |= {name: times * multiples.get(name, 1) for name, times in problem.multiples.items()}
             if max(multiples.values()) > LARGEST_MULTIPLE:
                 raise
+
+
+def _program(module: nn.Module, types: Mapping[str, Type], sizes: Mapping[str, int]) -> Any:
+    """Return the exported program of a module; for one length only, if it has a loop over it that is not understood."""
+    with looping(module) as loops, suppress(Untranslatable):
+        program = exported(module, types, sizes)
+        if not loops.has_any or (rolled(program) and _settled(program, types, sizes) == types):
+            return program
+    return exported(module, types, sizes)
 
 
 def _of_sizes(subject: Subject, types: Mapping[str, Type], sizes: Mapping[str, int]) -> Mapping[str, torch.Tensor]:

@@ -10,7 +10,7 @@ from archspec.equivalence.calls.values import listed
 from archspec.lifting.blocks import Body
 from archspec.lifting.notation import LISTED, OPERATORS, STREAMED
 from archspec.lifting.runs import Run
-from archspec.lifting.values import Value
+from archspec.lifting.values import Repeated, Value
 
 MOST_STEPS_INLINE = 2
 """Longer values that are not layers are named."""
@@ -61,7 +61,7 @@ class Chains:
         """Return the argument that is piped into a step; None if the value begins a chain."""
         args = self.args(value)
         tensors = [arg for arg in args if isinstance(arg, Value) and arg.op != "tensor"]
-        if not tensors or value.op in LISTED:
+        if not tensors or value.op in LISTED or isinstance(value, Repeated):
             return None
         if value.kind in ("layer", "block"):
             return tensors[0]

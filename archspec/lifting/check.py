@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
-from archspec.algebra import scaled
+from archspec.algebra import scaled, symbols
 from archspec.equivalence.api import other_tensors
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.compare import first_difference
@@ -31,6 +31,9 @@ LONGEST = 512
 NOTHING = (Unevaluated, IndexError, RuntimeError)
 """What is raised where a module or its spec computes nothing."""
 
+ITERATIONS = (1, 2, 4, 9)
+"""How often loops over a length run in comparisons, besides those at two sizes."""
+
 ROUNDED = 2e-6
 """The relative difference of outputs of a module that computes some values in float32 whatever its precision."""
 
@@ -39,10 +42,10 @@ def check(text: str, overrides: Mapping[str, Any], module: nn.Module, captured: 
     """Raise Untranslatable unless a spec compiles, has exactly the tensors of a module, and computes the same.
 
     It computes the same if its normal form is that of the module, or if its outputs are the same in float64 at two
-    sizes, with padding; for all sizes that the spec has, where a branch of the module may depend on them.
+    sizes, with padding; for all sizes that the spec has, where a branch of the module may depend on them. The outputs
+    of a module with loops over a length are always compared, as two iterations stand for all.
     """
-    outputs = Outputs(captured.arrays, captured.outputs, captured.recording.excluded)
-    body = _check(text, overrides, module, outputs)
+    body = _check(text, overrides, module, captured.outputs)
     require_small_sizes(captured.recording, body, example_sizes(body))
     _check_longer(body, module, captured)
 
@@ -70,17 +73,16 @@ def check_without(
 ) -> None:
     """Raise Untranslatable unless a spec also computes the same as a module without its optional inputs."""
     body = internals(loads(text, **overrides)).bare()
-    outputs = outputs_without(subject, names, captured.arrays)
-    _check_outputs(body, subject.module, outputs)
+    _check_outputs(body, subject.module, outputs_without(subject, names, captured.outputs.arrays))
 
 
 def _check_outputs(body: Body, module: nn.Module, outputs: Outputs) -> None:
-    arrays, theirs, excluded = outputs
+    arrays, theirs, has_loops, excluded = outputs
     places = Places(arrays), Places(arrays)
     ours = outputs_of(arrays, body, places[0])
     if len(ours) == len(theirs):
         unequal = first_difference(arrays, [*body.named_outputs()], ours, [*theirs], places)
-        if unequal is None:
+        if unequal is None and not has_loops:
             _check_single(body, module, arrays, ours)
             _check_excluded(body, module, arrays, ours, excluded)
             return
@@ -94,6 +96,8 @@ def _check_outputs(body: Body, module: nn.Module, outputs: Outputs) -> None:
         raise Untranslatable(f"the outputs of its spec differ from its own by {error:.2g}")
     _check_single(body, module, arrays, ours)
     _check_excluded(body, module, arrays, ours, excluded)
+    if has_loops:
+        _check_lengths(body, module, arrays, ours)
 
 
 def _check_excluded(
@@ -119,8 +123,9 @@ def _check_longer(body: Body, module: nn.Module, captured: Captured) -> None:
     for name, most in captured.recording.most.items():
         if most > LONGEST or not accepts(module, dict(body.inputs), {**example_sizes(body), name: most + 1}):
             continue
-        ours = outputs_of(captured.arrays, body, Places(captured.arrays))
-        run = of_arrays(captured.arrays, ours), of_module(module, body)
+        arrays = captured.outputs.arrays
+        ours = outputs_of(arrays, body, Places(arrays))
+        run = of_arrays(arrays, ours), of_module(module, body)
         try:
             error = largest_error(body, *run, {name: most + 1})
         except NOTHING:
@@ -155,3 +160,26 @@ def _check_single(body: Body, module: nn.Module, arrays: Arrays, ours: Sequence[
         return
     if error is not None and error > ROUNDED:
         raise Untranslatable(f"it does something else where `{next(iter(single))}` is 1")
+
+
+def _check_lengths(body: Body, module: nn.Module, arrays: Arrays, ours: Sequence[Array]) -> None:
+    """Raise Untranslatable unless outputs are also equal for some numbers of iterations of the loops over lengths.
+
+    A module may need more than one.
+    """
+    for name in _lengths(body):
+        for length in ITERATIONS:
+            try:
+                error = largest_error(body, of_arrays(arrays, ours), of_module(module, body), {name: length})
+            except Unevaluated as problem:
+                if length == 1:
+                    continue
+                raise Untranslatable(f"its spec cannot be compared with it: {problem}") from None
+            if error is None or error > ROUNDED:
+                raise Untranslatable(f"it does something else where `{name}` is {length}")
+
+
+def _lengths(body: Body) -> set[str]:
+    """Return the dimensions on which numbers of iterations depend."""
+    found = symbols(body.loop.iterations) if body.loop is not None else frozenset[str]()
+    return {*found}.union(*[_lengths(call.body) for call in body.calls if call.body is not None])

@@ -114,7 +114,7 @@ class Expressions:
         for found, pair in [*of_two[0], *_with_numbers(values)]:
             if self._keep(found, pair, taken, own):
                 second[found] = pair
-        for found, pair in _of_scans(sizes):
+        for found, pair in [*_of_scans(sizes), *_of_selections(sizes)]:
             self._keep(found, pair, taken, own)
         joint = {found: pair for found, pair in second.items() if len(found.fields) > 1}
         third = [*_sums(sizes), *_with_numbers(joint), *_shifted(second), *_squares(values | second)]
@@ -347,6 +347,16 @@ def _of_scans(values: Values) -> Candidates:
         yield Found(f"{inner} + {shared}", fields), (both[0][0] + both[0][1], both[1][0] + both[1][1])
         whole = [2 * wide + narrow + steps for wide, narrow, steps in both]
         yield Found(f"2 * {inner} + {shared} + {head.text}", fields), (whole[0], whole[1])
+
+
+def _of_selections(values: Values) -> Candidates:
+    """Yield the sizes of joined projections for scans: a step of low rank, and two of the states."""
+    ranks, states = [
+        {found: pair for found, pair in values.items() if re.search(ending, found.text)}
+        for ending in ("(step|dt)_rank$", "state(_size)?$")
+    ]
+    for (rank, (a, b)), (state, (c, d)) in product(ranks.items(), states.items()):
+        yield Found(f"{rank.text} + 2 * {state.text}", (*rank.fields, *state.fields)), (a + 2 * c, b + 2 * d)
 
 
 def _reals(values: Values, power: float) -> Candidates:

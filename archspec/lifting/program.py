@@ -63,7 +63,8 @@ def program_of(
     owned = _owned(bodies.values(), stored, kept)
     ties = _ties(stored.ties, kept)
     values = [value for body in bodies.values() for value in body.values()]
-    taken = [*taken, *{value.op for value in values if value.kind in ("std", "layer")}]
+    steps = [step for value in values for step in value.steps]
+    taken = [*taken, *{value.op for value in steps if value.kind in ("std", "layer")}]
     for call, body in bodies.items():
         names = _input_names(body, recording, signatures, sizes, taken, masks)
         _order(body, call, names)

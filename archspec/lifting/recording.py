@@ -10,6 +10,7 @@ from archspec.equivalence.calls.complex import Complex
 from archspec.equivalence.calls.values import Untranslatable, listed
 from archspec.equivalence.capture import Capture
 from archspec.equivalence.places import Places
+from archspec.equivalence.rolling import LOOPED
 from archspec.ir import Type
 from archspec.lifting.buckets import bucket_table, buckets_of
 from archspec.lifting.builder import Builder
@@ -151,7 +152,10 @@ class Recording(Capture):
         made = self._made.get(node)
         if isinstance(made, Value) and frame.contains(made.frame) and frame.parent is not None:
             self.builder.frame = frame.parent
-            found = recognized(self.builder, frame, self.module.get_submodule(frame.path), made, self.canonical)
+            module = self.module.get_submodule(frame.path)
+            if node is not None and node.meta.get(LOOPED) and module.state_dict():  # loops apply no layers
+                return
+            found = recognized(self.builder, frame, module, made, self.canonical)
             if found is not None:
                 self._made[node] = found
                 self._naming.note(node, [found])

@@ -25,7 +25,7 @@ class Naming:
         places = re.findall(r'File "([^"]+)", line ([0-9]+)', node.meta.get("stack_trace") or "")
         places = [place for place in places if f"{os.sep}torch{os.sep}" not in place[0]]
         stack: list[str] = [*(node.meta.get("nn_module_stack") or {})]
-        elements = [key for key in stack if re.search(r"\.[0-9]+(@[0-9]+)?$", key)]  # tell repetitions apart
+        elements = [key for key in stack if re.search(r"(\.|__)[0-9]+(@[0-9]+)?$", key)]  # tell repetitions apart
         for depth in range(len(places), 0, -1):
             path, line = places[depth - 1]
             names = _statements(path).get(int(line), [])

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, cast
 
-from archspec.algebra import Dim
+from archspec.algebra import Dim, Polynomial, symbols
 from archspec.normal.arrays import Array
 
 
@@ -71,8 +71,62 @@ class Value:
         """The arguments that are values, also those in lists."""
         return [*values_in(self.args)]
 
+    @property
+    def steps(self) -> list[Value]:
+        """The value, and those that each iteration of it computes, if it is a loop."""
+        return [self]
+
     def __repr__(self) -> str:
         return f"<{self.address or self.op} {self.dtype} {list(self.shape)}>"
+
+
+class Repeated(Value):
+    """A loop over a length, whose arguments are what is `carried` to begin with, and then the values from before that
+    are `given` to it. An iteration computes what is carried into the next one, and what is collected along `axes`.
+    """
+
+    def __init__(
+        self,
+        starts: Sequence[Value],
+        carried: Sequence[Value],
+        afters: Sequence[Value],
+        collected: Sequence[Value],
+        axes: Sequence[int],
+        count: Dim,
+        frame: Frame,
+    ) -> None:
+        self.inner = inside_loop([*afters, *collected], carried)
+        self.carried = list(carried)
+        self.afters = list(afters)
+        self.collected = list(collected)
+        self.axes = list(axes)
+        self.results: list[Value] = []
+        used = dict.fromkeys([operand for value in self.inner for operand in value.operands])
+        used |= dict.fromkeys([*afters, *collected])
+        self.given = [value for value in used if value not in self.inner and value not in carried]
+        first = [*afters, *collected][0]
+        args = [*starts, *self.given]
+        super().__init__("for", args, {"count": count}, array=first.array, dtype=first.dtype, frame=frame, kind="loop")
+
+    @property
+    def steps(self) -> list[Value]:
+        """The value, and those that each iteration of it computes."""
+        return [self, *self.inner]
+
+
+def inside_loop(outputs: Sequence[Value], carried: Collection[Value]) -> list[Value]:
+    """Return the values that each iteration of a loop computes anew, each after its arguments."""
+    found: dict[Value, None] = {}
+    for value in live(outputs):
+        is_own = any(has_index(item) for item in (*value.args, *value.settings.values()))
+        if value not in carried and (is_own or any(arg in found or arg in carried for arg in value.operands)):
+            found[value] = None
+    return [*found]
+
+
+def has_index(item: object) -> bool:
+    """Whether the index of a loop is in a number."""
+    return isinstance(item, Polynomial) and any(name.startswith("@") for name in symbols(item))
 
 
 def values_in(item: object) -> Iterator[Value]:

@@ -10,6 +10,7 @@ from archspec.equivalence.calls.values import Untranslatable, listed
 from archspec.lifting.blocks import Body
 from archspec.lifting.chains import Chains
 from archspec.lifting.conditions import branches_of
+from archspec.lifting.loops import write_loop
 from archspec.lifting.names import Names
 from archspec.lifting.notation import (
     LAYER_SETTINGS,
@@ -25,7 +26,7 @@ from archspec.lifting.roles import NONE, role_statements
 from archspec.lifting.runs import Run, slice_of
 from archspec.lifting.stacks import stacked
 from archspec.lifting.templates import Gaps, Statement, Template
-from archspec.lifting.values import Value
+from archspec.lifting.values import Repeated, Value
 from archspec.ops.forms.shape import LOWEST
 
 
@@ -77,7 +78,8 @@ class BodyWriter:
         self.imports: set[str] = set()
         self.called: dict[Value, str] = dict(zip(body.inputs, facts.inputs, strict=True))
         self.chains = Chains(body, self.runs, self.called)
-        functions = {value.op for value in body.values() if value.kind in ("ops", "std")}
+        steps = [step for value in body.values() for step in value.steps]
+        functions = {step.op for step in steps if step.kind in ("ops", "std")}
         self.names = Names([*facts.inputs, *facts.taken, *functions])
         self.declared: set[str] = set()
         self.statements: list[Statement] = []
@@ -122,8 +124,8 @@ class BodyWriter:
             self.statements.append(Statement(text=text))
         self._declare_shared()
         for value in self.chains.values:
-            if self._is_statement(value):
-                self._bind(value)
+            if self.is_statement(value):
+                self.bind(value)
         returned = [self._returned(value) for value in self.body.outputs]
         if len(returned) == 1:
             self.statements.append(Statement((), *returned[0]))
@@ -146,7 +148,7 @@ class BodyWriter:
 
     # Statements -------------------------------------------------------------------------------------------------------
 
-    def _is_statement(self, value: Value) -> bool:
+    def is_statement(self, value: Value) -> bool:
         if value.op == "part" or value in self.chains.slices:
             return False
         if value in self.body.outputs and self.chains.uses[value] == 1:
@@ -158,7 +160,7 @@ class BodyWriter:
         if value.op == "key_mask":
             return True
         (user,) = [other for other in self.chains.values if value in self.chains.operands(other)]
-        if user in self.chains.slices:
+        if user in self.chains.slices or isinstance(user, Repeated):
             return value.op != "tensor"
         if (user.op == "attention" and self.chains.depth(value) > 1) or (
             self.chains.alternates(user) and value is not user.args[0]
@@ -166,7 +168,11 @@ class BodyWriter:
             return not (value.op == "arange" and not value.args)
         return not (self.chains.stream(user) is value or self.chains.is_simple(value))
 
-    def _bind(self, value: Value) -> None:
+    def bind(self, value: Value) -> None:
+        """Write the statement that assigns a value, and those of a loop."""
+        if isinstance(value, Repeated):
+            write_loop(self, value)
+            return
         parts = self.chains.parts(value)
         source, steps = self.chain(value)
         if parts:
@@ -181,19 +187,19 @@ class BodyWriter:
             names: list[str] = []
             for turn in range(count):
                 part = by_index.get(turn)
-                names.append("_" if part is None else self.names.take(self._wanted(part)))
+                names.append("_" if part is None else self.names.take(self.wanted(part)))
                 if part is not None:
                     self.called[part] = names[-1]
             self.statements.append(Statement(tuple(names), source, tuple(steps)))
             return
-        name = self.names.take(self._wanted(value))
+        name = self.names.take(self.wanted(value))
         if value in self.facts.masks:
             given = self.called[value.args[0]]
             source, steps = f"{value.op}({given}) if {given} != none", []
         self.statements.append(Statement((name,), source, tuple(steps)))
         self.called[value] = name
 
-    def _wanted(self, value: Value) -> list[str]:
+    def wanted(self, value: Value) -> list[str]:
         """Return names for a value, the best first."""
         users = [other for other in self.chains.values if value in self.chains.operands(other)]
         outputs = dict(zip(self.body.outputs, self.facts.outputs, strict=True))
@@ -240,6 +246,18 @@ class BodyWriter:
         """Whether a layer is declared in a block inside of this one."""
         return value.kind == "layer" and any(value.address.startswith(f"{path}.") for path in self.facts.inner)
 
+    def inside(self, body: Body, names: Sequence[str]) -> BodyWriter:
+        """Return the writer of an iteration of a loop, given the names of its inputs; none for those without one."""
+        outputs = [""] * len(body.outputs)
+        facts = self.facts._replace(body=body, runs={}, inputs=names, outputs=outputs, owned=(), ties=(), lent=())
+        writer = BodyWriter(facts, self.definition, self.key)
+        for value, name in zip(body.inputs, names, strict=True):
+            if not name:
+                del writer.called[value]
+        writer.gaps, writer.imports, writer.names = self.gaps, self.imports, self.names
+        writer.statements = self.statements
+        return writer
+
     # Expressions ------------------------------------------------------------------------------------------------------
 
     def chain(self, value: Value) -> tuple[str, list[str]]:
@@ -261,7 +279,7 @@ class BodyWriter:
             if isinstance(value, float) and value == LOWEST and among_reals:
                 return "lowest"
             text = self.gaps.number(value, "number")
-            return f"({text})" if precedence > 5 and isinstance(value, Polynomial) and value.symbol is None else text
+            return f"({text})" if precedence > 5 and isinstance(value, Polynomial) and not text.isidentifier() else text
         if value in self.called:
             return self.called[value]
         if value.op == "tensor":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from archspec.lifting.operations import arrangements, functions, recurrent, statistics, windows
+from archspec.lifting.operations import arrangements, functions, loops, recurrent, statistics, windows
 from archspec.lifting.operations.handlers import Handler
 from archspec.lifting.operations.table import OPERATIONS
 
@@ -10,7 +10,7 @@ COUNTERPARTS: dict[str, Handler] = {
     **OPERATIONS,
     **{
         name: handler
-        for group in (functions, arrangements, windows, recurrent, statistics)
+        for group in (functions, arrangements, windows, recurrent, loops, statistics)
         for handler, called in group.NAMES.items()
         for name in called.split()
     },

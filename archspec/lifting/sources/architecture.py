@@ -278,7 +278,7 @@ def with_number(fields: Fields, name: str, value: int) -> Fields:
     """Return fields with another one of the values that `numbers_of` finds in them."""
     found = dict(fields)
     for key, inner in fields.items():
-        if key == name:
+        if _usable(key) == name:
             found[key] = value
         elif isinstance(inner, dict) and "model_type" in inner:
             part = f"{key.removesuffix('_config')}_"

@@ -1,0 +1,169 @@
+"""Loops in exported programs: the two iterations that were recorded (`iterations.py`) become one of any number.
+
+They are a loop if they only differ in the index, and in values of the first one that the second one has in the place
+of values from before: these are carried.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Any, NoReturn, cast
+
+from archspec.equivalence.calls.values import Untranslatable, listed
+from archspec.equivalence.iterations import ITERATIONS, mark_of, operations
+
+LOOPED = "archspec_looped"
+"""The key in the `meta` of nodes that are computed in each iteration of a loop."""
+
+
+def rolled(program: Any) -> bool:
+    """Rewrite the loops of a program; whether it has any.
+
+    Raises Untranslatable if what was recorded is no loop of the language.
+    """
+    found: dict[int, list[Any]] = {}
+    for node in program.graph.nodes:
+        if mark_of(node) in ("begun", "ended"):
+            found.setdefault(node.args[1 if mark_of(node) == "begun" else 0], []).append(node)
+    for marks in found.values():
+        if len(marks) != ITERATIONS + 1:
+            raise Untranslatable("it leaves a loop over a length before its end")
+        _Loop(program.graph, marks).roll()
+    return bool(found)
+
+
+class _Loop:
+    """The nodes of a loop. `first` and `second` are those of its iterations that compute tensors."""
+
+    def __init__(self, graph: Any, marks: Sequence[Any]) -> None:
+        self.graph = graph
+        self.marks = marks
+        nodes = list(graph.nodes)
+        begin, middle, end = [nodes.index(mark) for mark in marks]
+        self.inside = nodes[begin : end + 1]
+        if any(mark_of(node) in ("begun", "ended") and node not in marks for node in self.inside):
+            raise Untranslatable("it has a loop over a length in another one")
+        self.first = [node for node in nodes[begin:middle] if _has_tensors(node)]
+        self.second = [node for node in nodes[middle:end] if _has_tensors(node)]
+        self.pairs = dict(zip(self.first, self.second, strict=False))
+        self.carried: dict[tuple[Any, Any], Any] = {}
+        """The nodes of what is carried, by what there is before the loop, and what the first iteration computes."""
+        self.whole: Any = None
+
+    def roll(self) -> None:
+        """Rewrite the two iterations as one."""
+        if len(self.first) != len(self.second):
+            _refuse()
+        for node, other in self.pairs.items():
+            if node.target != other.target or [*node.kwargs] != [*other.kwargs]:
+                _refuse()
+            node.args = tuple(self._matched(list(node.args), list(other.args)))
+            node.kwargs = {key: self._matched(value, other.kwargs[key]) for key, value in node.kwargs.items()}
+            node.meta[LOOPED] = True
+        self._end()
+        self._erase()
+
+    def _matched(self, item: Any, other: Any) -> Any:
+        """Return an argument in the first iteration, with carried values in it, given the one of the second."""
+        if isinstance(item, list | tuple):
+            pairs = zip_longest(cast("Sequence[Any]", item), listed(other))
+            return [self._matched(*pair) for pair in pairs]
+        if not _has_tensors(item):
+            if self._at_second(item) != _size(other):
+                _refuse()
+            return item
+        if other is self.pairs.get(item, item):
+            return item
+        if item in self.pairs or other not in self.pairs:
+            _refuse()
+        return self._carried(item, other)
+
+    def _at_second(self, item: Any) -> Any:
+        """Return a size in the first iteration as it is in the second one."""
+        index, other = [_size(mark) for mark in self.marks[:2]]
+        found = _size(item)
+        return found.xreplace({index: other}) if hasattr(found, "xreplace") else found
+
+    def _carried(self, start: Any, after: Any) -> Any:
+        """Return the node of what an iteration takes from the one before."""
+        if (start, after) not in self.carried:
+            a, b = start.meta["val"], after.meta["val"]
+            if tuple(a.shape) != tuple(b.shape) or a.dtype != b.dtype:
+                raise Untranslatable("it has a loop over a length in which values change their shape or type")
+            with self.graph.inserting_after(self.marks[0]):
+                node = self._made(operations().carried.default, (start, len(self.carried)), a, after)
+            node.meta[LOOPED] = True
+            self.carried[start, after] = node
+        return self.carried[start, after]
+
+    def _made(self, target: Any, args: tuple[Any, ...], value: Any, like: Any) -> Any:
+        node = self.graph.call_function(target, args)
+        node.meta |= {key: item for key, item in like.meta.items() if key != LOOPED} | {"val": value}
+        return node
+
+    def _end(self) -> None:
+        """Put the results of the loop where the second iteration ends."""
+        starts, afters = [start for start, _ in self.carried], [after for _, after in self.carried]
+        joined = [
+            user
+            for user in dict.fromkeys([user for node in self.first for user in node.users])
+            if mark_of(user) == "collected" and self._value_of(*user.args[:2]) is not None
+        ]
+        results = [self.pairs[after] for after in afters] + joined
+        values = [node.meta["val"] for node in results]
+        collected, axes = [self._value_of(*node.args[:2]) for node in joined], [node.args[2] for node in joined]
+        count = self.marks[0].args[0]
+        with self.graph.inserting_before(self.marks[2]):
+            given = starts, [*self.carried.values()], afters, collected, axes, count
+            self.whole = self._made(operations().looped.default, given, values, self.marks[2])
+            parts = [
+                self._made(operator.getitem, (self.whole, turn), node.meta["val"], node)
+                for turn, node in enumerate(results)
+            ]
+        own: set[Any] = {*self.second, *joined}
+        for node, part in zip(results, parts, strict=True):
+            _replace(node, part, [user for user in node.users if user not in own])
+        for node in joined:
+            self.graph.erase_node(node)
+
+    def _value_of(self, first: Any, second: Any) -> Any:
+        """Return the node that has the values of all iterations, given the first two; None if there is none."""
+        return first if self.pairs.get(first) is second else self.carried.get((first, second))
+
+    def _erase(self) -> None:
+        """Remove the marks and the second iteration."""
+        for node, other in self.pairs.items():
+            _replace(other, node, [user for user in other.users if not _has_tensors(user)])
+        inside = {*self.inside, self.whole}
+        if any(_has_tensors(user) and user not in inside for node in self.first for user in node.users):
+            _refuse()
+        after = self.inside[self.inside.index(self.marks[1]) :]
+        for node in reversed(after):
+            if "assert" in str(node.target) or not node.users:
+                self.graph.erase_node(node)
+        if any(node.users for node in self.second):
+            _refuse()
+
+
+def _replace(node: Any, other: Any, users: Sequence[Any]) -> None:
+    for user in users:
+        user.replace_input_with(node, other)
+
+
+def _has_tensors(item: Any) -> bool:
+    import torch
+
+    value = item.meta.get("val") if hasattr(item, "meta") else None
+    return any(isinstance(part, torch.Tensor) for part in listed(value))
+
+
+def _size(item: Any) -> Any:
+    """Return a number as an expression, and anything else that is no tensor as it is."""
+    value = item.meta.get("val") if hasattr(item, "meta") else item
+    return value.node.expr if hasattr(value, "node") else value
+
+
+def _refuse() -> NoReturn:
+    raise Untranslatable("a loop over a length in it does something else in each iteration")

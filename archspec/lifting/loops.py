@@ -1,0 +1,120 @@
+"""Loops over a length as statements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from archspec.algebra import symbol
+from archspec.lifting.blocks import Body
+from archspec.lifting.chains import Chains
+from archspec.lifting.names import Names
+from archspec.lifting.templates import Gaps, Statement
+from archspec.lifting.values import Repeated, Value, live
+
+INDEX = "@0"
+"""The index in expressions."""
+
+
+class Writer(Protocol):
+    """What writes a body."""
+
+    body: Body
+    called: dict[Value, str]
+    chains: Chains
+    gaps: Gaps
+    names: Names
+    statements: list[Statement]
+
+    def bind(self, value: Value) -> None:
+        """Write the statement that assigns a value."""
+
+    def chain(self, value: Value) -> tuple[str, list[str]]:
+        """Return what a value begins with, and the steps that follow."""
+        ...
+
+    def argument(self, value: Value) -> str:
+        """Return a value as an expression."""
+        ...
+
+    def is_statement(self, value: Value) -> bool:
+        """Whether a value has a name."""
+        ...
+
+    def wanted(self, value: Value) -> list[str]:
+        """Return names for a value, the best first."""
+        ...
+
+    def inside(self, body: Body, names: Sequence[str]) -> Writer:
+        """Return the writer of an iteration of a loop."""
+        ...
+
+
+def write_loop(writer: Writer, loop: Repeated) -> None:
+    """Write the statements of a loop, and of what it starts with."""
+    count = len(loop.carried)
+    states = [_started(writer, loop, turn) for turn in range(count)]
+    index = str(writer.gaps.renamed.get(INDEX) or writer.names.take(["t"]))
+    writer.gaps.renamed = {**writer.gaps.renamed, INDEX: symbol(index)}
+    end = writer.gaps.number(loop.settings["count"], "count")
+    writer.statements.append(Statement(text=f"for {index} in 0..{end} {{"))
+    given = [writer.called.get(value, "") for value in loop.args[count:]]
+    body = Body(writer.body.frame, [*loop.carried, *loop.given], [*loop.afters, *loop.collected])
+    inner = writer.inside(body, [*states, *given])
+    _write_iteration(inner, loop, states)
+    for name, result in zip(states, loop.results, strict=False):
+        writer.called[result] = name
+    for result, value, axis in zip(loop.results[count:], loop.collected, loop.axes, strict=True):
+        writer.called[result] = writer.names.take(writer.wanted(result))
+        steps = (f"collect(axis = {axis})",)
+        inner.statements.append(Statement((writer.called[result],), inner.argument(value), steps))
+    _carry_over(inner, loop, states)
+    writer.statements.append(Statement(text="}"))
+
+
+def _started(writer: Writer, loop: Repeated, turn: int) -> str:
+    """Return the name of a carried value, after the statement of what it is to begin with."""
+    start = loop.args[turn]
+    if start in writer.called and writer.chains.uses[start] == 1 and start not in writer.body.inputs:
+        return writer.called[start]
+    name = writer.names.take([*loop.results[turn].names, *start.names])
+    writer.statements.append(Statement((name,), writer.argument(start)))
+    return name
+
+
+def _write_iteration(inner: Writer, loop: Repeated, states: Sequence[str]) -> None:
+    """Write what an iteration computes. A carried value is replaced at once if nothing after that needs it."""
+    replaced = {
+        after: name
+        for carried, after, name in zip(loop.carried, loop.afters, states, strict=True)
+        if after in loop.inner and _is_last(loop, carried, after)
+    }
+    for value in inner.chains.values:
+        if value in replaced:
+            source, steps = inner.chain(value)
+            inner.statements.append(Statement((replaced[value],), source, tuple(steps)))
+            inner.called[value] = replaced[value]
+        elif inner.is_statement(value):
+            inner.bind(value)
+    for value in (*loop.afters, *loop.collected):
+        if value in loop.inner and value not in inner.called:
+            inner.bind(value)
+
+
+def _is_last(loop: Repeated, carried: Value, after: Value) -> bool:
+    """Whether all that a carried value is used for comes before the one that replaces it."""
+    before = {*live([after])}
+    users = [value for value in loop.inner if carried in value.operands]
+    return all(user in before for user in users) and carried not in (*loop.afters, *loop.collected)
+
+
+def _carry_over(inner: Writer, loop: Repeated, states: Sequence[str]) -> None:
+    """Assign what is carried into the next iteration."""
+    sources = [inner.argument(after) for after in loop.afters]
+    changed = [(name, source) for name, source in zip(states, sources, strict=True) if name != source]
+    kept: dict[str, str] = {}
+    for source in [source for _, source in changed if source in states]:
+        kept[source] = inner.names.take([f"last_{source}"])
+        inner.statements.append(Statement((kept[source],), source))
+    for name, source in changed:
+        inner.statements.append(Statement((name,), kept.get(source, source)))
