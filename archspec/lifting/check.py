@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 LONGEST = 512
 """Larger sizes are not tried."""
 
+MOST_ONCE = 100_000_000
+"""Modules with more parameters are not run even once."""
+
 NOTHING = (Unevaluated, IndexError, RuntimeError)
 """What is raised where a module or its spec computes nothing."""
 
@@ -127,7 +130,7 @@ def _check_longer(body: Body, module: nn.Module, captured: Captured) -> None:
         ours = outputs_of(arrays, body, Places(arrays))
         run = of_arrays(arrays, ours), of_module(module, body)
         try:
-            error = largest_error(body, *run, {name: most + 1})
+            error = largest_error(body, *run, {name: most + 1}, MOST_ONCE)
         except NOTHING:
             continue
         if error is not None and error > ROUNDED:
@@ -140,7 +143,7 @@ def _unrounded_error(body: Body, run: tuple[Run, Run], fixed: Mapping[str, int])
     """Return the difference of outputs where nothing is rounded to float32; None if there is none to be had."""
     try:
         with in_float64():
-            return largest_error(body, *run, fixed)
+            return largest_error(body, *run, fixed, MOST_ONCE)
     except NOTHING:
         return None
 
