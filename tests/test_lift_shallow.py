@@ -144,6 +144,20 @@ def test_a_large_module_takes_no_memory_and_is_not_run() -> None:
     assert called(module, {"ids": torch.zeros(2, 7, dtype=torch.long)}).shape == (2, 7, 100_000)
 
 
+class Experts(Decoder):
+    """A module with a parameter for which there is no memory."""
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        super().__init__(fields)
+        self.experts = nn.Parameter(torch.empty(1000, 64, fields["expert_size"]))
+
+
+@pytest.mark.slow
+def test_the_largest_parameters_take_no_memory_at_all() -> None:
+    experts = unfilled(lambda: Experts({**FIELDS, "expert_size": 1_000_000})).experts
+    assert experts.shape == (1000, 64, 1_000_000) and experts.untyped_storage().nbytes() == 4
+
+
 class Masked(Decoder):
     """A module that looks at a mask if it has values."""
 

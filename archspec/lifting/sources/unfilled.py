@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from math import prod
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from torch import nn
 
 
+MOST_RESERVED = 2**28
+"""Memory for more elements may not be there, even if nothing is written to it."""
+
+
 def unfilled(build: Callable[[], nn.Module]) -> nn.Module:
     """Return a module whose parameters are memory that nothing has been written to, which takes no room.
 
-    Its buffers have their values.
+    The elements of very large ones share their memory. Its buffers have their values.
     """
     import torch
 
@@ -24,8 +29,9 @@ def unfilled(build: Callable[[], nn.Module]) -> nn.Module:
         for name, parameter in part._parameters.items():  # pyright: ignore[reportPrivateUsage]
             if parameter is not None and parameter.is_meta:
                 if id(parameter) not in made:
-                    empty = torch.empty(parameter.shape, dtype=parameter.dtype)
-                    made[id(parameter)] = torch.nn.Parameter(empty, parameter.requires_grad)
+                    is_large = parameter.numel() > MOST_RESERVED
+                    empty = torch.empty((1,) if is_large else parameter.shape, dtype=parameter.dtype)
+                    made[id(parameter)] = torch.nn.Parameter(empty.expand(parameter.shape), parameter.requires_grad)
                 part._parameters[name] = made[id(parameter)]  # pyright: ignore[reportPrivateUsage]
     return module
 
@@ -34,6 +40,16 @@ def unfilled(build: Callable[[], nn.Module]) -> nn.Module:
 def _without_values() -> Generator[None]:
     """Move each parameter to the device `meta` as soon as a module gets it."""
     import torch
+    from torch.overrides import TorchFunctionMode
+
+    class Reserving(TorchFunctionMode):
+        """Make very large tensors that have no values on the device `meta`, as there may be no memory for them."""
+
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            named = dict(kwargs or {})
+            if func is torch.empty and named.get("device") is None and _count(args) > MOST_RESERVED:
+                named["device"] = "meta"
+            return func(*args, **named)
 
     register = torch.nn.Module.register_parameter
 
@@ -44,6 +60,12 @@ def _without_values() -> Generator[None]:
 
     torch.nn.Module.register_parameter = registered
     try:
-        yield
+        with Reserving():
+            yield
     finally:
         torch.nn.Module.register_parameter = register
+
+
+def _count(sizes: Sequence[Any]) -> int:
+    """Return how many elements a tensor with these sizes has, which may be given as one tuple."""
+    return prod(sizes[0] if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes)
