@@ -458,3 +458,48 @@ def test_stored_indices_turned_norms_and_tensors_of_others() -> None:
     module = Window().eval()
     text = archspec.lift(module, (torch.randn(2, 7, 8),))
     assert archspec.equivalent(archspec.loads(text), module).verdict == "equal"
+
+
+class Marked(nn.Embedding):
+    """An embedding with a vector of its own for one token, in the place of its row."""
+
+    def __init__(self) -> None:
+        super().__init__(50, 16)
+        self.special = nn.Parameter(torch.randn(16))
+
+    def forward(self, ids: Any) -> Any:
+        x = 2 * super().forward(ids)
+        x[ids == 5] = self.special
+        return x
+
+
+class Side(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = Marked()
+        self.layers = nn.ModuleList([nn.Linear(16, 16) for _ in range(4)])
+
+    def forward(self, ids: Any) -> Any:
+        x = self.words(ids)
+        for layer in self.layers:
+            x = x + layer(x).tanh()
+        return x
+
+
+class Sides(nn.Module):
+    """Two parts with tied embeddings, whose addresses are of different lengths."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder, self.out = Side(), Side()
+        self.out.words.weight, self.out.words.special = self.encoder.words.weight, self.encoder.words.special
+
+    def forward(self, ids: Any, others: Any) -> Any:
+        return self.encoder(ids), self.out(others)
+
+
+def test_tied_tensors_have_their_own_names_in_each_block() -> None:
+    module = Sides().eval()
+    text = archspec.lift(module, (torch.randint(0, 50, (3, 7)), torch.randint(0, 50, (3, 9))))
+    assert "tie out.words.special = encoder.words.special" in text.replace("  ", "")
+    assert archspec.equivalent(archspec.loads(text), module).verdict == "equal"

@@ -274,6 +274,25 @@ def _hoist(values: Sequence[Value], outputs: Sequence[Value]) -> None:
             value.frame = around
 
 
+def with_own_names(bodies: Sequence[Body], stored: Stored) -> None:
+    """Name each tensor as in the body that uses it: a tied one is another value where it has another name."""
+    names: dict[Value, str | None] = {}
+    for body in bodies:
+        replaced: dict[Value, Value] = {}
+        for value in [value for value in body.values() if value.op == "tensor"]:
+            name = stored.name_under(value.address, body.path)
+            if names.setdefault(value, name) != name:
+                frame, address = value.frame, value.address
+                other = Value(
+                    "tensor", array=value.array, dtype=value.dtype, frame=frame, kind="tensor", address=address
+                )
+                other.names = value.names
+                replaced[value] = other
+        for value in body.values() if replaced else ():
+            _replace(value, replaced)
+        body.outputs = [replaced.get(value, value) for value in body.outputs]
+
+
 def _may_move(value: Value, frame: Frame) -> bool:
     """Whether a value can be computed in a call: it cannot be in one inside of its own that lacks its tensors."""
     if frame is value.frame or not value.frame.contains(frame):

@@ -10,7 +10,7 @@ from typing import Any
 
 from archspec.algebra import Polynomial, scaled, symbols
 from archspec.equivalence.calls.values import Untranslatable
-from archspec.lifting.blocks import Body, bodies_of, masks_of
+from archspec.lifting.blocks import Body, bodies_of, masks_of, with_own_names
 from archspec.lifting.names import Names
 from archspec.lifting.recording import Recording
 from archspec.lifting.runs import runs_of
@@ -60,6 +60,7 @@ def program_of(
     program = Program()
     found: dict[Value, tuple[int, int]] = {}
     kept = {body.path for body in bodies.values()}
+    with_own_names([*bodies.values()], stored)
     owned = _owned(bodies.values(), stored, kept)
     ties = _ties(stored.ties, kept)
     values = [value for body in bodies.values() for value in body.values()]
