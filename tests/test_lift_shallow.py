@@ -183,3 +183,47 @@ def test_layers_are_as_many_as_show_the_rule_of_all() -> None:
     assert [small(fields, PROPOSALS[0], choices)["num_hidden_layers"] for choices in CHOICES] == [8, 11, 48]
     assert shows_rule(["dense", "dense", "sparse", "sparse", "sparse"], 2)
     assert shows_rule(["local", "full"] * 9, 3) and not shows_rule(["local", "local", "full"] * 9, 3)
+
+
+class Choosing(nn.Module):
+    """As many queries as it has are chosen among the places in an image."""
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        super().__init__()
+        self.count = fields["num_queries"]
+        self.conv = nn.Conv2d(3, fields["hidden_size"], 2, stride=2)
+        self.score = nn.Linear(fields["hidden_size"], 1)
+
+    def forward(self, x: Any) -> Any:
+        places = self.conv(x).flatten(2).transpose(1, 2)
+        return places.gather(1, self.score(places).topk(self.count, 1).indices.expand(-1, -1, places.shape[2]))
+
+
+@pytest.mark.slow
+def test_images_have_places_for_all_queries() -> None:
+    fields = {"hidden_size": 64, "num_queries": 300}
+
+    def images(module: Any, turn: int) -> Iterator[dict[str, Any]]:
+        for side in (24, 40):
+            yield {"x": torch.zeros(3 - turn, 3, side, side)}
+
+    made = Architecture("Choosing", fields, lambda changed: Choosing({**fields, **changed}), images)
+    text = lifted(source_of_architecture(made))
+    assert "(hidden_size = 64, num_queries = 300)(x [batch, 3, 40, 40])" in text
+
+
+class Reading(nn.Module):
+    """A module that reads a value of its input."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(3_000_000, 8)
+
+    def forward(self, ids: Any) -> Any:
+        return self.table(ids) * (1.0 if int(ids.max()) < 9 else 2.0)
+
+
+@pytest.mark.slow
+def test_a_large_module_that_reads_values_is_run() -> None:
+    ids = torch.zeros(2, 3, dtype=torch.long)
+    assert called(Reading().eval(), {"ids": ids}).shape == (2, 3, 8)

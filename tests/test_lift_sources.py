@@ -351,6 +351,14 @@ def test_tokens_are_one_sequence_before_they_are_several() -> None:
     first = next(examples(Speaker(), SIZES[0]))
     assert first["decoder_input_ids"].shape == (3, 7, 9)
 
+    class Detector(torch.nn.Module):
+        config = SimpleNamespace(num_queries=300)
+
+        def forward(self, pixel_values: Any, labels: Any = None) -> Any: ...
+
+    given = [image["pixel_values"].shape for image in examples(Detector(), SIZES[0])]
+    assert given == [(3, 3, 96, 96), (3, 4, 3, 96, 96), (3, 3, 160, 160), (3, 3, 288, 288)]
+
 
 @pytest.mark.slow
 def test_parts_that_need_inputs_get_them() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Generator, Iterable, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,19 +17,31 @@ MOST_ELEMENTS = 20_000_000
 MOST_INPUTS = 2_000_000
 """So are modules whose inputs have more elements, such as large images."""
 
+MOST_FILLED = 100_000_000
+"""Parameters of larger modules have no values."""
+
 
 def called(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> Any:
-    """Return the outputs of a module. Those of a large one have shapes, but no values."""
+    """Return the outputs of a module. Those of a large one have shapes, but no values, unless it reads values."""
     import torch
+    from torch._subclasses.fake_tensor import DataDependentOutputException
+
+    parameters = _count(module.parameters())
+    with torch.no_grad():
+        if parameters > MOST_ELEMENTS or _count(inputs.values()) > MOST_INPUTS:
+            try:
+                return _called_for_shapes(module, inputs)
+            except DataDependentOutputException:
+                if parameters > MOST_FILLED:
+                    raise
+        return module(**inputs)
+
+
+def _called_for_shapes(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> Any:
     from torch._subclasses import FakeTensorMode
     from torch._subclasses.fake_tensor import DataDependentOutputException
 
-    with ExitStack() as stack:
-        stack.enter_context(torch.no_grad())
-        if _count(module.parameters()) <= MOST_ELEMENTS and _count(inputs.values()) <= MOST_INPUTS:
-            return module(**inputs)
-        mode = stack.enter_context(FakeTensorMode(allow_non_fake_inputs=True))
-        stack.enter_context(_quietly("torch._subclasses.fake_tensor"))
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode, _quietly("torch._subclasses.fake_tensor"):
         try:
             return module(**inputs)
         except DataDependentOutputException:  # a module may skip what depends on data if its inputs have no values

@@ -5,12 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from archspec.lifting.calling import called
+from archspec.lifting.calling import MOST_FILLED, called
 from archspec.lifting.modes import changed_mode, modes_of
-from archspec.lifting.sources.fields import Fields
+from archspec.lifting.sources.fields import Fields, numbers_in
 from archspec.lifting.sources.kinds import kind_of
 from archspec.lifting.sources.proposals import CHOICES, OTHER_STEPS, PROPOSALS, SHALLOW, Choices, Proposal
 from archspec.lifting.sources.shrinking import (
@@ -27,9 +27,6 @@ from archspec.source import ArchError, fail
 if TYPE_CHECKING:
     import torch
     from torch import nn
-
-MOST_FILLED = 100_000_000
-"""Modules with more parameters have no values, and are not run."""
 
 MOST_UNROLLED = 72
 """Layers of larger modules are not written one by one."""
@@ -225,14 +222,15 @@ def _small(architecture: Architecture, turn: int, first: Fields | None = None) -
                 [f"`{name}`" for name in inspect.signature(module.forward).parameters if name != "kwargs"]
             )
             raise fail("usage", f"cannot run a small `{architecture.name}`: no inputs are known for {names}")
+        takes = _taking(architecture, fields, module)
         for inputs in architecture.inputs(module, turn % 2):
-            error = failure(module, inputs)
+            error = takes(inputs)
             if error is None:
                 changed = changed_mode(modes, module)
                 if changed is not None:
                     raise fail("lift", f"cannot lift `{architecture.name}`: a call of it changes its `{changed}`")
                 others = [other for other in architecture.inputs(module, 1 - turn % 2) if _is_like(inputs, other)]
-                other = next((other for other in others if failure(module, other) is None), None)
+                other = next((other for other in others if takes(other) is None), None)
                 numbers = numbers_of(_settled(module, merged(architecture.fields, fields)))
                 if proposal.is_shallow:
                     kept = numbers_of(architecture.fields)
@@ -246,6 +244,31 @@ def _small(architecture: Architecture, turn: int, first: Fields | None = None) -
                 return Small(made, fields, proposal)
             problem = problem or error
     raise _unbuilt(architecture.name, problem)
+
+
+def _taking(
+    architecture: Architecture, fields: Fields, module: nn.Module
+) -> Callable[[Mapping[str, torch.Tensor]], Exception | None]:
+    """Return what returns the exception that calling a module raises, or one that has as many queries as the actual
+    one: these may be chosen among the places in an image, which has to be large enough for them.
+    """
+    queries = {name: value for name, value in numbers_in(architecture.fields) if kind_of(name) == "queries"}
+
+    @cache
+    def demanding() -> nn.Module | None:
+        if all(fields.get(name, value) == value for name, value in queries.items()):
+            return None
+        try:
+            return unfilled(partial(architecture.build, {**fields, **queries})).eval()
+        except Exception:  # of any class, as it comes from the architecture
+            return None
+
+    def error(inputs: Mapping[str, torch.Tensor]) -> Exception | None:
+        found = failure(module, inputs)
+        other = demanding() if found is None else None
+        return found if other is None else failure(other, inputs)
+
+    return error
 
 
 def _is_large(architecture: Architecture, fields: Fields) -> bool:

@@ -49,6 +49,9 @@ _BLOCK = 1920
 _IMAGE = 96
 """The side of an image where no field has it: over the strides of 32 or 16 of most models, no number of heads."""
 
+_LARGER_IMAGES = (160, 288)
+"""The sides of larger ones, for models that choose their queries among the places in an image."""
+
 _BINS = (
     "num_mel_bins",
     "feature_size",
@@ -77,8 +80,8 @@ def examples(module: nn.Module, sizes: Sizes) -> Iterator[dict[str, torch.Tensor
     choices = [(*tokens, *optional, *contents), (*tokens, *optional), (*tokens, "attention_mask"), (*contents, *tokens),
                (*contents, "attention_mask"), tuple(contents), *[(name,) for name in (*contents, *tokens)],
                (*_STEPS, "attention_mask")]  # fmt: skip
-    for shape, chosen in product(range(_MOST_SHAPES), dict.fromkeys(choices)):
-        given = [name for name in names if name in chosen or name in required]
+    given_by_choice = [tuple([name for name in names if name in chosen or name in required]) for chosen in choices]
+    for shape, given in product(range(_MOST_SHAPES), dict.fromkeys(given_by_choice)):
         shapes = {name: _shapes(name, config, sizes) for name in given}
         varied = [len(shapes[name]) for name in given if _is_content(name)]
         others = [len(shapes[name]) for name in given if not _is_content(name)]
@@ -139,8 +142,10 @@ def _shapes_of_images(name: str, config: Any, sizes: Sizes) -> list[tuple[int, .
     channels = channels if isinstance(channels, int) else 3
     frames = _field(config, "num_frames", "frames_per_clip") or 4
     still, moving = (sizes.batch, channels, height, width), (sizes.batch, frames, channels, height, width)
-    of_two = [(sizes.batch, channels, width, width)] if height == 2 * width else []
-    return [moving, still] if name.endswith("videos") or _field(config, "num_frames") else [still, moving, *of_two]
+    sides = [width] if height == 2 * width else []
+    sides += _LARGER_IMAGES if (height, width) == (_IMAGE, _IMAGE) and _field(config, "num_queries") else []
+    others = [(sizes.batch, channels, side, side) for side in sides]
+    return [moving, still] if name.endswith("videos") or _field(config, "num_frames") else [still, moving, *others]
 
 
 def _shapes_of_sound(name: str, config: Any, sizes: Sizes) -> list[tuple[int, ...]]:
