@@ -203,3 +203,25 @@ class Sought(Placed):
 def test_buckets_of_data_between_rounded_bounds_are_refused() -> None:
     with pytest.raises(archspec.ArchError, match="no binary fractions"):
         archspec.lift(Sought(7).eval(), (torch.zeros(2, 7, 4),))
+
+
+class Turning(nn.Module):
+    """Frequencies, the first of which are in another order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        steps = 500.0 ** -(torch.arange(80) / 80)
+        turned = torch.cat([steps[0:44:2], steps[1:44:2], steps[44:]])
+        self.register_buffer("turned", turned, persistent=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.turned
+
+
+def test_frequencies_in_turns() -> None:
+    module = Turning().eval()
+    text = archspec.lift(module, (torch.zeros(2, 80),))
+    assert "rotary_frequencies(size = 160, theta = 500.0)" in text
+    assert "slice(axis = 0, start = 1, stop = 44, step = 2)" in text
+    x = torch.randn(2, 80)
+    torch.testing.assert_close(archspec.to_torch(archspec.loads(text))(x), module(x))

@@ -81,7 +81,23 @@ def frequencies(builder: Builder, values: list[float], parameters: Sequence[Para
             return builder.op("where", builder.op("lt", builder.op("arange", stop=count), moving), all_move, 0.0)
         if all_move is not None:
             return all_move
-    return next((scaled for item in parameters if (scaled := _scaled(builder, values, item)) is not None), None)
+    found = next((scaled for item in parameters if (scaled := _scaled(builder, values, item)) is not None), None)
+    return found or _in_turns(builder, values, parameters)
+
+
+def _in_turns(builder: Builder, values: list[float], parameters: Sequence[Parameters]) -> Value | None:
+    """Return frequencies whose first ones are those with even numbers, and then those with odd numbers."""
+    half = max(range(1, len(values)), key=values.__getitem__, default=1)
+    end = 2 * half
+    if half < 2 or end > len(values):
+        return None
+    first = [value for pair in zip(values[:half], values[half:end], strict=True) for value in pair]
+    found = frequencies(builder, first + values[end:], parameters)
+    if found is None:
+        return None
+    parts = [builder.op("slice", found, axis=0, start=start, stop=end, step=2) for start in (0, 1)]
+    rest = [builder.op("slice", found, axis=0, start=end)] if end < len(values) else []
+    return builder.op("concat", *parts, *rest, axis=0)
 
 
 def _are_powers(values: list[float], theta: float, count: int) -> bool:
