@@ -20,6 +20,10 @@ NAMES_OF_GAPS = {"in_features": "inputs", "out_features": "outputs", "count": "r
 """Names for hyperparameters that no field gives a name."""
 
 
+OF_TABLES = "values"
+"""The setting of a table that lists its numbers, which are those of fields by accident if they stay the same."""
+
+
 class Unlike(Untranslatable):
     """A module is another program at other sizes, or has sizes that no field decides."""
 
@@ -141,6 +145,8 @@ class Sizes:
         if isinstance(column[0], bool):
             return literal(column[0])
         pair = column[0], None if other is None else other[0]
+        if hint == OF_TABLES and pair[1] in (None, pair[0]):
+            return literal(pair[0])
         found = self.expressions.find(pair, hint, part, fields)
         if found is None and pair[1] is not None and pair[0] != pair[1]:
             found = self._created(pair, hint, taken)
