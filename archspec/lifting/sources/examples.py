@@ -74,7 +74,8 @@ def examples(module: nn.Module, sizes: Sizes) -> Iterator[dict[str, torch.Tensor
         yield from patches(module, sizes.length, generator)
         return
     tokens = [name for name in _TOKENS if name in names]
-    optional = [name for name in _OPTIONAL if name in names and tokens]
+    of_sound = "input_values" in names and "input_ids" not in names  # its mask is one of samples
+    optional = [name for name in _OPTIONAL if name in names and tokens and not of_sound]
     contents = [name for name in _CONTENTS if name in names]
     required = _required(arguments)
     choices = [(*tokens, *optional, *contents), (*tokens, *optional), (*tokens, "attention_mask"), (*contents, *tokens),
