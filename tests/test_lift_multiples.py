@@ -44,6 +44,44 @@ class Chunked(nn.Module):
         return h[:, : ids.shape[1]] if missing else h
 
 
+class Looking(nn.Module):
+    """Attention of tokens to frames."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(8)
+        self.q, self.k, self.v, self.o = [nn.Linear(8, 8) for _ in range(4)]
+
+    def forward(self, x: Any, frames: Any) -> Any:
+        scores = self.q(self.norm(x)) @ self.k(frames).transpose(1, 2)
+        return x + self.o(torch.softmax(scores.relu() + 1, -1) @ self.v(frames))
+
+
+class Halved(nn.Module):
+    """Tokens that look at frames, of which there are half as many as of vectors."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(30, 8)
+        self.conv = nn.Conv1d(6, 8, 3, stride=2, padding=1)
+        self.layers = nn.ModuleList([Looking() for _ in range(2)])
+
+    def forward(self, ids: Any, sound: Any) -> Any:
+        x, frames = self.words(ids), self.conv(sound).transpose(1, 2)
+        for layer in self.layers:
+            x = layer(x, frames)
+        return x
+
+
+def test_a_length_that_is_not_one_of_the_inputs_has_a_name_next_to_others() -> None:
+    first = {"ids": torch.zeros(3, 7, dtype=torch.long), "sound": torch.randn(3, 6, 20)}
+    other = {"ids": torch.zeros(2, 9, dtype=torch.long), "sound": torch.randn(2, 6, 26)}
+    module = Halved().eval()
+    text = lift_subject(Subject(module, first, other))
+    assert "frames [batch, length, 8])" in text.partition("block Halved")[0]
+    assert archspec.equivalent(archspec.loads(text), module).verdict in ("equal", "outputs equal")
+
+
 def test_a_length_that_must_be_a_multiple_is_one() -> None:
     first = {"sound": torch.randn(3, 2400), "mask": torch.ones(3, 30, dtype=torch.bool)}
     other = {"sound": torch.randn(2, 3200), "mask": torch.ones(2, 40, dtype=torch.bool)}

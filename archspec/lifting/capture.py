@@ -16,6 +16,7 @@ from archspec.equivalence.iterations import looping
 from archspec.equivalence.rolling import rolled
 from archspec.ir import Type
 from archspec.lifting.modes import changed_mode, modes_of
+from archspec.lifting.names import FREE_NAMES
 from archspec.lifting.program import Program, program_of
 from archspec.lifting.recording import Recording, Unwritten
 from archspec.lifting.signatures import Signatures, signatures_of
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
     from torch import nn
 
 Made = TypeVar("Made", bound=Recording)
-
-FREE_NAMES = ("seq", "length", "frames", "height", "width", "depth")
-"""Names of dimensions after `batch`."""
 
 LARGEST_MULTIPLE = 4096
 """Sizes are not multiples of larger numbers."""

@@ -15,6 +15,9 @@ KEYWORDS = frozenset(
 RESERVED = KEYWORDS | {"pi", "i"}
 """These, and names that have a meaning in expressions: `i` is the index of loops."""
 
+FREE_NAMES = ("seq", "length", "frames", "height", "width", "depth")
+"""Names of dimensions after `batch`."""
+
 LETTERS = ("h", "g", "y", "z", "u", "w", "a", "b", "c", "d", "e", "f", "k", "n", "p", "q", "r", "s", "t", "v")
 FALLBACKS = (*LETTERS, *[f"{letter}{turn}" for turn in range(2, 7) for letter in LETTERS])
 """Names for values that the source does not name."""

@@ -11,7 +11,7 @@ from archspec.lifting.blocks import Body
 from archspec.lifting.chains import Chains
 from archspec.lifting.conditions import branches_of
 from archspec.lifting.loops import write_loop
-from archspec.lifting.names import Names
+from archspec.lifting.names import FREE_NAMES, Names
 from archspec.lifting.notation import (
     LAYER_SETTINGS,
     OPERATORS,
@@ -397,9 +397,10 @@ class BodyWriter:
         inputs = {size for value in self.body.inputs for size in value.shape if isinstance(size, Polynomial)}
         joint = [size for size in inputs if size.symbol is None]
         others = {name for size in self.body.sizes() if size not in joint for name in symbols(size)}
-        name = "seq" if others <= {"batch"} else "batch"
-        taken = {name for size in joint for name in symbols(size)} | ({name} - {"seq"})
-        return {joint[0]: symbol(name)} if self.body.path and len(joint) == 1 and not others & taken else {}
+        names = FREE_NAMES if others <= {"batch"} or "batch" in others else ["batch"]
+        free = [symbol(name) for name in names if name not in others]
+        is_named = self.body.path and len(joint) == 1 and free and not others & symbols(joint[0])
+        return {joint[0]: free[0]} if is_named else {}
 
     def free_length(self) -> int | None:
         """Return the number of tokens of the inputs, if nothing in the body depends on it."""
