@@ -71,6 +71,12 @@ def test_a_root_of_a_size_that_is_divided_by_a_field_and_a_number() -> None:
     assert found is not None and found.text == "((width // heads) // 4) ** 0.5"
 
 
+@pytest.mark.parametrize(("pair", "text"), [((32, 224), "4 * head_dim // 5"), ((16, 112), "2 * head_dim // 5")])
+def test_four_fifths_of_a_head_have_rotary_positions(pair: tuple[int, int], text: str) -> None:
+    found = Expressions({"hidden_size": (60, 240), "head_dim": (40, 280)}).find(pair)
+    assert found is not None and found.text == text
+
+
 def test_heads_of_two_parts() -> None:
     sizes = {
         "rope_head_dim": (32, 88),

@@ -134,6 +134,8 @@ class Expressions:
         # parts of a head, and two heads: queries that are joined with their positions
         parts = r"\) // [0-9]$|^2 \* \(\w+ // \w*heads?\)$"
         quotients |= {found: pair for found, pair in kept.items() if re.search(parts, found.text)}
+        for found, pair in _of_fractions(values | second):
+            self._keep(found, pair, taken, own)
         heads = {found: pair for found, pair in (values | second | kept).items() if _is_of_head(found)}
         for found, (a, b) in heads.items():
             self._roots.setdefault((a**-0.5, b**-0.5), Found(f"{_factor(found)} ** -0.5", found.fields))
@@ -271,6 +273,15 @@ def _rests(values: Values) -> Candidates:
         for second, (c, d) in heads.items():
             if a > c and b > d:
                 yield Found(f"{first.text} - {second.text}", (*first.fields, *second.fields)), (a - c, b - d)
+
+
+def _of_fractions(values: Values) -> Candidates:
+    """Yield the three quarters or four fifths of a head that have rotary positions, and half of these."""
+    for times, number in ((3, 4), (3, 8), (4, 5), (2, 5)):
+        for found, (a, b) in values.items():
+            if _is_of_head(found) and times * a % number == times * b % number == 0:
+                text = f"{times} * {_factor(found)} // {number}"
+                yield Found(text, found.fields), (times * a // number, times * b // number)
 
 
 def _of_patches(values: Values) -> Candidates:
