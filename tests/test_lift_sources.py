@@ -168,6 +168,13 @@ def test_heads_have_the_share_of_rotary_positions_without_a_rest() -> None:
         assert all(size % 3 == 0 for size in found) == is_third
 
 
+@pytest.mark.parametrize("part", [0.25, 0.4, 0.5, 0.8, 1.0])
+def test_an_even_part_of_small_heads_has_rotary_positions(part: float) -> None:
+    sizes = {"head_dim": 40, "rope_parameters": {"partial_rotary_factor": part}}
+    for proposal, choices in product(PROPOSALS[:2], CHOICES[:2]):
+        assert small(MIXTURE | sizes, proposal, choices)["head_dim"] * part % 2 == 0
+
+
 def test_the_third_configuration_has_all_layers() -> None:
     assert small(BERT, PROPOSALS[0], CHOICES[2]) == small(BERT, PROPOSALS[0], CHOICES[0]) | {"num_hidden_layers": 12}
     assert has_patterns(MIXTURE) and not has_patterns(BERT)
@@ -192,6 +199,11 @@ def test_parts_with_layers_of_several_kinds_have_other_numbers_of_them() -> None
     found = [small(fields, PROPOSALS[0], choices) for choices in CHOICES[:2]]
     counts = [[part["num_hidden_layers"] for part in both.values()] for both in found]
     assert counts == [[6, 10], [7, 11]]
+
+
+def test_both_small_configurations_end_with_two_layers_of_a_kind() -> None:
+    fields = {"num_hidden_layers": 6, "sliding_windows": [[16, 4], [16, 4], [16, 0], [16, 0], [16, 4], [16, 4]]}
+    assert [small(fields, PROPOSALS[0], choices)["num_hidden_layers"] for choices in CHOICES] == [6, 6, 6]
 
 
 def test_lists_with_an_item_for_each_layer_are_shortened() -> None:

@@ -41,6 +41,8 @@ class Depths:
         if not several:
             return few
         for kinds in self._lists_of(count):
+            if count == several + 2 and kinds[-3] != kinds[-2] == kinds[-1]:  # without the last one, no two in a row
+                return count
             ends = [most for most in range(several + 1, count) if kinds[most - 1] == kinds[-1]]
             if ends_alike and len(ends) > 1:
                 return ends[is_second]

@@ -71,6 +71,12 @@ def rotary_share(actual: Mapping[str, Any]) -> int:
     return share if share * part == 1 or int(head * part) == head // share else 1
 
 
+def rotary_unit(actual: Mapping[str, Any], least: int) -> int:
+    """Return the least even size of heads from an even `least` on of which the part with rotary positions is even."""
+    half = rotary_part(actual) / 2
+    return next((size for size in range(least, 3 * least, 2) if abs(size * half - round(size * half)) < 1e-9), least)
+
+
 def has_sections(actual: Mapping[str, Any]) -> bool:
     """Whether rotary positions are those of several axes."""
     rotary = [scope.get("rope_parameters") for scope in scopes_of(actual)]

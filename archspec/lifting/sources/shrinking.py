@@ -27,6 +27,7 @@ from archspec.lifting.sources.fields import (
     numbers_of_groups,
     rotary_part,
     rotary_share,
+    rotary_unit,
     scopes_of,
 )
 from archspec.lifting.sources.kinds import LEAST, kind_of
@@ -111,8 +112,9 @@ class _Shrinking:
         self.choices = choices
         self._actual = actual
         self._keeps_heads = not proposal.unit and proposal.has_own_heads
-        self._share = rotary_share(actual)
-        unit = proposal.unit * choices.scale * self._share * (2 if has_sections(actual) else 1)
+        share = rotary_share(actual)
+        self._step = rotary_unit(actual, math.lcm(LEAST["head"], share))
+        unit = rotary_unit(actual, proposal.unit * share) * choices.scale * (2 if has_sections(actual) else 1)
         self._unit = unit or (head_of(actual) if self._keeps_heads else 0)
         self._scaled_kinds = _SCALED[proposal.has_own_heads] if proposal.is_scaled else ()
         divisor = common_divisor(actual, proposal.has_own_heads)
@@ -307,7 +309,7 @@ class _Shrinking:
         scale = self.choices.scale
         width = self._heads * self._unit // self.choices.heads[0]
         more = next(islice(_continued(self.choices.head_steps), turn, None))
-        return width + math.lcm(8, self._share) * (scale + 1 + more * scale) if self.proposal.has_own_heads else width
+        return width + self._step * (scale + 1 + more * scale) if self.proposal.has_own_heads else width
 
     def _width(self, kind: str) -> int:
         """Return the next width, which is divided by the numbers of heads if it is that of a hidden state, and by those
