@@ -25,12 +25,12 @@ FIELDS = {
     "adapter_kernel": 7,
     "conv_stride": 2,
     "ratio": 1.0,
-    "text_config": {"model_type": "text", "kinds": 6},
+    "text_config": {"model_type": "text", "kinds": 6, "crop_size": 9},
 }
 
 
 class Sounds(nn.Module):
-    """A convolution in steps; no field has its second kernel, but one has its value."""
+    """A convolution in steps; no fields have the kernels of the others, but some have their values."""
 
     def __init__(self, fields: dict[str, Any]) -> None:
         super().__init__()
@@ -38,16 +38,17 @@ class Sounds(nn.Module):
         self.steps = fields["conv_stride"]
         self.conv = nn.Conv1d(1, hidden, fields["conv_kernel"], stride=self.steps)
         self.wide = nn.Conv1d(hidden, hidden, 7)
+        self.narrow = nn.Conv1d(hidden, hidden, 9)
         self.head = nn.Linear(hidden, fields["num_labels"])
         self.kinds = nn.Linear(hidden, fields["text_config"]["kinds"])
 
     def forward(self, x: Any) -> Any:
-        h = self.wide(self.conv(x.unsqueeze(1)).exp() - 1.0).transpose(1, 2)
+        h = self.narrow(self.wide(self.conv(x.unsqueeze(1)).exp() - 1.0)).transpose(1, 2)
         return self.head(h), self.kinds(h.mean(1))
 
 
 def inputs(module: Any, turn: int) -> Iterator[dict[str, Any]]:
-    yield {"x": torch.zeros(((3, 40), (2, 66))[turn])}
+    yield {"x": torch.zeros(((3, 80), (2, 106))[turn])}
 
 
 class Branching(nn.Module):
@@ -124,7 +125,7 @@ def test_only_sizes_that_follow_a_field_are_called_by_its_name() -> None:
     text = lifted(source_of_architecture(made))
     assert "(hidden_size = 64, num_labels = 5, text_kinds = 6)" in text
     assert "Conv1d(1, hidden_size, 3, stride = 2)" in text  # the length of the output would not follow
-    assert "Conv1d(hidden_size, hidden_size, 7)" in text
+    assert all(f"Conv1d(hidden_size, hidden_size, {kernel})" in text for kernel in (7, 9))
     assert "- 1.0" in text
     changed = {**FIELDS, "hidden_size": 24, "num_labels": 4, "text_config": {"kinds": 9}}
     other = archspec.loads(text, hidden_size=24, num_labels=4, text_kinds=9)

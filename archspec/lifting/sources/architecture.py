@@ -281,7 +281,7 @@ def _is_large(architecture: Architecture, fields: Fields) -> bool:
 
 def _changed(architecture: Architecture, first: Small, name: str, value: int) -> Subject | None:
     """Return a small module with another value of a number; None if it cannot be built or called, or is large."""
-    fields = with_number(first.fields, name, value)
+    fields = with_number(merged(architecture.fields, first.fields), name, value)
     try:
         if _is_large(architecture, fields):
             return None
