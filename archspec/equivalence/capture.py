@@ -112,6 +112,10 @@ class OfMultiples(Untranslatable):
         self.multiples = multiples
 
 
+class OfShortInputs(Untranslatable):
+    """A program is only for inputs of which something has the length 1; it may have others for longer inputs."""
+
+
 class Capture:
     """The values of an exported program."""
 
@@ -209,6 +213,8 @@ class Capture:
             relation = f" {getattr(guard, 'rel_op', '')} ".join(sides) or str(guard)
             reason = f"it can only be exported where `{relation}`"
             multiples = _multiples([self._expression(side) for side in guard.args]) if guard.is_Relational else {}
+            if not multiples and "1" in sides and guard.rel_op == "==":
+                raise OfShortInputs(reason)
             raise OfMultiples(reason, multiples) if multiples else Untranslatable(reason)
 
     def _excluded(self, guard: Any) -> tuple[str, int] | None:

@@ -30,7 +30,7 @@ def lifted(source: Source) -> str:
         problem = error
     for other in source.others(problem.__cause__):
         try:
-            return _lifted(other())
+            return lifted(other())
         except ArchError:
             continue
     raise problem

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from archspec.equivalence.calls.values import Untranslatable
+from archspec.equivalence.capture import OfShortInputs
 from archspec.lifting.sizes import OfSmallSizes, Unlike
 from archspec.lifting.sources.architecture import (
     Architecture,
@@ -15,7 +16,9 @@ from archspec.lifting.sources.architecture import (
     subject_of,
     uncropped,
     unrolled,
+    with_longer,
     with_more_heads,
+    without_contents,
 )
 from archspec.lifting.sources.collections import COLLECTIONS, subject_of_collection
 from archspec.lifting.sources.configuration import architecture_of, is_configuration
@@ -27,6 +30,7 @@ from archspec.pytorch.build import torch_or_fail
 from archspec.source import ArchError, fail
 
 if TYPE_CHECKING:
+    import torch
     from torch import nn
 
 
@@ -65,40 +69,62 @@ def source_of(text: str, inputs: Sequence[str] = ()) -> Source:
 
 def source_of_architecture(architecture: Architecture) -> Source:
     """Return small modules of an architecture, or else shallow ones. Raises ArchError if none can be built and run."""
-
-    whole, large = unrolled(architecture), uncropped(architecture)
+    whole = unrolled(architecture)
     has_lists = shrinks_lists(architecture.fields, architecture.proposals[0], architecture.choices[0])
     first = whole if has_lists and whole is not None else architecture
 
-    def others(cause: BaseException | None) -> Sequence[Callable[[], Source]]:
-        small = [large]
-        if first is whole:
-            small = [unrolled(large) if large else None]
-        elif isinstance(cause, Unlike):
-            small = [with_more_heads(architecture), whole, unrolled(large) if large else None]
-        elif isinstance(cause, OfFewLayers):
-            small += [whole, resized(architecture)]
-        elif isinstance(cause, OfSmallSizes):
-            small = [resized(architecture), large]
-        of_its_sizes = shallow(architecture)
-        found = [*small, of_its_sizes, unrolled(of_its_sizes)]
-        return [partial(_source, other) for other in found if other is not None]
+    def others(cause: BaseException | None, inputs: Mapping[str, torch.Tensor]) -> list[Callable[[], Source]]:
+        longer = [with_longer(first, inputs)] if isinstance(cause, OfShortInputs) else []
+        fewer = without_contents(architecture, inputs)
+        of_tokens = [partial(source_of_architecture, fewer)] if fewer is not None else []
+        small = _other_small_ones(architecture, first is whole, cause)
+        return [*_sources(longer), *_sources(small), *of_tokens, *_sources(_of_actual_sizes(architecture))]
 
     try:
-        return _source(first)._replace(others=others)
-    except ArchError:  # no small module can be built and run
-        rest = [*others(Unlike())]
+        found = _source(first)
+    except ArchError as problem:
+        rest = [
+            *_other_small_ones(architecture, first is whole, Unlike()),
+            *_of_actual_sizes(architecture),
+        ]
+        return _first_that_runs(_sources(rest), problem)
+    return found._replace(others=lambda cause: others(cause, found.subject.inputs))
 
-        def remaining(cause: BaseException | None) -> Sequence[Callable[[], Source]]:
-            return rest
 
-        while rest:
-            make = rest.pop(0)
-            try:
-                return make()._replace(others=remaining)
-            except ArchError:
-                continue
-        raise
+def _other_small_ones(
+    architecture: Architecture, is_whole: bool, cause: BaseException | None
+) -> list[Architecture | None]:
+    """Return other architectures with small modules, for one with all layers (`is_whole`) or with few."""
+    whole, large = unrolled(architecture), uncropped(architecture)
+    large_whole = unrolled(large) if large else None
+    if is_whole:
+        return [large_whole]
+    if isinstance(cause, Unlike):
+        return [with_more_heads(architecture), whole, large_whole]
+    if isinstance(cause, OfFewLayers):
+        return [large, whole, resized(architecture)]
+    return [resized(architecture), large] if isinstance(cause, OfSmallSizes) else [large]
+
+
+def _of_actual_sizes(architecture: Architecture) -> list[Architecture | None]:
+    found = shallow(architecture)
+    return [found, unrolled(found)]
+
+
+def _first_that_runs(sources: Sequence[Callable[[], Source]], problem: ArchError) -> Source:
+    """Return the first source that can be built and run, which those after it may replace. Raises the problem."""
+    rest = [*sources]
+    while rest:
+        make = rest.pop(0)
+        try:
+            return make()._replace(others=lambda _: rest)
+        except ArchError:
+            continue
+    raise problem
+
+
+def _sources(architectures: Sequence[Architecture | None]) -> list[Callable[[], Source]]:
+    return [partial(_source, architecture) for architecture in architectures if architecture is not None]
 
 
 def _source(architecture: Architecture) -> Source:
