@@ -161,6 +161,14 @@ def test_sizes_that_two_parts_have_are_named_by_the_one_that_is_described() -> N
     assert [item and item.text for item in named] == ["vision_width", "text_width", "text_width"]
 
 
+def test_an_expression_of_another_part_is_only_written_if_there_is_none_of_the_own_part() -> None:
+    text = {"text_width": (192, 768), "text_heads": (6, 8), "text_kv_heads": (2, 4)}
+    expressions = Expressions({"vision_width": (384, 2304), "vision_channels": (3, 3), **text}, ("text_", "vision_"))
+    found = [expressions.find((64, 384), "", part) for part in ("", "text_", "vision_")]
+    other = "(vision_width // vision_channels) // 2"
+    assert [item and item.text for item in found] == [other, "text_width // text_heads * text_kv_heads", other]
+
+
 def test_the_simplest_expression_of_any_part_is_written() -> None:
     own = {"heads": (6, 8), "head_dim": (32, 80)}
     other = {"inner_heads": (4, 16), "inner_groups": (2, 4), "inner_streams": (32, 32)}

@@ -79,10 +79,17 @@ class Expressions:
         return known or self._multiple_of_root(a, b)
 
     def _simplest(self, key: Pair, part: str) -> Found | None:
-        """Return the expression with fewest fields: of equally many, those of a part if it is known."""
+        """Return the expression with fewest fields: of equally many, those of a part if it is known. One of fields of
+        other parts alone is only taken if the part has none.
+        """
         own = self._of_parts.get(part, {}).get(key)
-        found = [own, self._known.get(key), *[others.get(key) for others in self._of_parts.values()]]
-        return min([item for item in found if item], key=lambda item: len(item.fields), default=None)
+        others = tuple([name for name in self._of_parts if name and not _are_nested(name, part)])
+        found = [own, self._known.get(key), *[fields.get(key) for fields in self._of_parts.values()]]
+
+        def rank(item: Found) -> tuple[bool, int]:
+            return all(name.startswith(others) for name in item.fields), len(item.fields)
+
+        return min([item for item in found if item], key=rank, default=None)
 
     def _multiple_of_root(self, a: float, b: float) -> Found | None:
         """Return a number times what scores are scaled with, if that can be of one size only."""
@@ -154,6 +161,11 @@ class Expressions:
             if isinstance(pair[0], float):
                 self._rounded.setdefault((_single(pair[0]), _single(pair[1])), found)
         return True
+
+
+def _are_nested(part: str, other: str) -> bool:
+    """Whether one of two parts is inside of the other one, or the same."""
+    return part.startswith(other) or other.startswith(part)
 
 
 def _is_unlikely(fields: Sequence[str]) -> bool:
