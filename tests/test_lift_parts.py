@@ -77,6 +77,12 @@ def test_four_fifths_of_a_head_have_rotary_positions(pair: tuple[int, int], text
     assert found is not None and found.text == text
 
 
+def test_a_width_that_is_doubled_four_times() -> None:
+    sizes = {"encoder_hidden_size": (48, 144), "hidden_size": (192, 288), "heads": (2, 4)}
+    found = Expressions(sizes).find((768, 2304))
+    assert found is not None and found.text == "16 * encoder_hidden_size"
+
+
 def test_heads_of_two_parts() -> None:
     sizes = {
         "rope_head_dim": (32, 88),

@@ -121,7 +121,7 @@ class Expressions:
         for found, pair in [*of_two[0], *_with_numbers(values)]:
             if self._keep(found, pair, taken, own):
                 second[found] = pair
-        for found, pair in [*_of_scans(sizes), *_of_selections(sizes)]:
+        for found, pair in [*_of_scans(sizes), *_of_selections(sizes), *_doubled(sizes)]:
             self._keep(found, pair, taken, own)
         joint = {found: pair for found, pair in second.items() if len(found.fields) > 1}
         third = [*_sums(sizes), *_with_numbers(joint), *_shifted(second), *_squares(values | second)]
@@ -198,6 +198,14 @@ def _with_numbers(values: Values) -> Candidates:
             if a >= number and b >= number:
                 yield Found(f"{_factor(found)} // {number}", found.fields), (a // number, b // number)
     yield from _shifted(values)
+
+
+def _doubled(values: Values) -> Candidates:
+    """Yield widths that are doubled by each of several steps."""
+    for number in (16, 32):
+        for found, (a, b) in values.items():
+            if not _is_unlikely(found.fields):
+                yield Found(f"{number} * {found.text}", found.fields), (number * a, number * b)
 
 
 def _shifted(values: Values) -> Candidates:
