@@ -102,7 +102,7 @@ def _other_small_ones(
     if isinstance(cause, Unlike):
         return [with_more_heads(architecture), whole, large_whole]
     if isinstance(cause, OfFewLayers):
-        return [large, whole, resized(architecture)]
+        return [large, whole]
     return [resized(architecture), large] if isinstance(cause, OfSmallSizes) else [large]
 
 
