@@ -75,6 +75,23 @@ def test_the_length_of_a_tensor_is_a_size() -> None:
     assert "len" not in vars(__import__(Repeated.__module__, fromlist=["len"]))
 
 
+class Checked(nn.Module):
+    """A module that checks its input, by operations that the language does not have."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.out = nn.Linear(4, 3)
+
+    def forward(self, x: Any) -> Any:
+        torch._check_tensor_all(x.nextafter(x + 1.0) >= x)
+        return self.out(x)
+
+
+def test_what_only_a_check_needs_is_not_written() -> None:
+    text = archspec.lift(Checked().eval(), (torch.zeros(2, 4),))
+    assert "return out: Linear(4, 3)(x)" in text
+
+
 class Counting(Padded):
     """A module with a number that its calls change, or a tensor that is computed of it."""
 

@@ -134,6 +134,7 @@ class Capture:
         self._values: dict[Any, Any] = {}
         self._symbols: dict[str, Expression] = {}
         self._inputs = inputs
+        self._asserted = _asserted(program)
         self.least: dict[str, int] = {}
         self.most: dict[str, int] = {}
         self.excluded: set[tuple[str, int]] = set()
@@ -270,13 +271,15 @@ class Capture:
     def _call(self, node: Any) -> Any:
         target = node.target
         value = node.meta.get("val")
+        if node in self._asserted:
+            return None
         if target is operator.getitem:
             return self._value(node.args[0])[node.args[1]]
-        name = target._schema.name.split("::")[1] if hasattr(target, "_schema") else getattr(target, "__name__", "?")
-        if value is None or name.startswith(("_assert", "sym_constrain", "assert_")):
+        name = _name(node)
+        if value is None:
             return None
         if not _is_tensor(value) and not isinstance(value, list | tuple):
-            return None if _is_asserted(node) else self.size(value)
+            return self.size(value)
         handler = CALLS.get(name)
         types = [self._type(item) for item in listed(value)]
         arguments = [self._value(item) for item in node.args]
@@ -402,11 +405,22 @@ def _place(node: Any) -> Place:
     return Place(stack[-1][0] if stack else "", source)
 
 
-def _is_asserted(node: Any) -> bool:
-    """Whether a node is a condition that only assertions take."""
-    if type(node.meta.get("val")).__name__ != "SymBool":
-        return False
-    return all(_is_asserted(user) or "assert" in str(user.target) for user in node.users)
+def _asserted(program: Any) -> set[Any]:
+    """Return the nodes that are assertions, and what only these need."""
+    found: set[Any] = set()
+    for node in reversed(program.graph.nodes):
+        if node.op == "call_function":
+            is_unused = not node.users and type(node.meta.get("val")).__name__ == "SymBool"
+            is_given = bool(node.users) and all(user in found for user in node.users)
+            if is_unused or is_given or _name(node).startswith(("_assert", "sym_constrain", "assert_")):
+                found.add(node)
+    return found
+
+
+def _name(node: Any) -> str:
+    """Return the name of the operation of a node, without its namespace."""
+    target = node.target
+    return target._schema.name.split("::")[1] if hasattr(target, "_schema") else getattr(target, "__name__", "?")
 
 
 def _is_tensor(value: Any) -> bool:
