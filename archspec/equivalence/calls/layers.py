@@ -57,6 +57,8 @@ def _matmul(n: Arrays, types: Sequence[Type], a: Array, b: Array) -> Array:
 
 
 def _linear(n: Arrays, types: Sequence[Type], x: Array, weight: Array, bias: Array | None = None) -> Array:
+    if len(weight.shape) == 1:  # one column, which the result has no axis for
+        return n.reshape(weights.linear(n, x, n.reshape(weight, (1, *weight.shape)), bias), types[0].shape)
     return weights.linear(n, x, weight, bias)
 
 

@@ -61,6 +61,8 @@ def _matmul(b: Builder, types: Types, x: Value, y: Value) -> Value:
 
 
 def _linear(b: Builder, types: Types, x: Value, weight: Value, bias: Value | None = None) -> Value:
+    if len(weight.shape) == 1:
+        return b.reshape(b.op("linear", x, b.reshape(weight, (1, *weight.shape))), types[0].shape)
     return b.op("linear", x, weight, *([bias] if bias is not None else []))
 
 
