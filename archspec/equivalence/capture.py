@@ -7,9 +7,9 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from math import gcd, lcm
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from archspec.algebra import (
     Dim,
@@ -69,7 +69,6 @@ def exported(
     Untranslatable if it cannot be exported.
     """
     import torch
-    from torch._dynamo import config as dynamo
     from torch.fx._lazy_graph_module import _use_lazy_graph_module  # pyright: ignore[reportPrivateUsage]
 
     arguments = examples(module, inputs, sizes)
@@ -85,9 +84,7 @@ def exported(
         # No code is made of graphs that only passes read.
         with warnings.catch_warnings(), torch.no_grad(), _use_lazy_graph_module(True), ExitStack() as modes:
             warnings.simplefilter("ignore")  # those of PyTorch about its own code
-            # Looking up shapes that are symbols takes longer than finding them again.
-            without_cache: Any = dynamo.patch({"fake_tensor_cache_enabled": False})  # pyright: ignore
-            modes.enter_context(without_cache)
+            modes.enter_context(_without_cache())
             for mode in (recurrent.keeping(), knowing(module), free_lengths(module)):
                 modes.enter_context(mode)
             program = export()
@@ -98,6 +95,13 @@ def exported(
     except Exception as error:
         message = str(error).strip().splitlines()
         raise Untranslatable(f"torch.export fails: {message[0] if message else type(error).__name__}") from error
+
+
+def _without_cache() -> AbstractContextManager[None]:
+    """Let shapes be computed anew each time: looking up those that have symbols takes longer."""
+    from torch._dynamo import config
+
+    return cast("AbstractContextManager[None]", config.patch({"fake_tensor_cache_enabled": False}))  # pyright: ignore
 
 
 SPECIAL = 2
