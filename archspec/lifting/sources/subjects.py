@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,7 +30,6 @@ from archspec.pytorch.build import torch_or_fail
 from archspec.source import ArchError, fail
 
 if TYPE_CHECKING:
-    import torch
     from torch import nn
 
 
@@ -73,7 +72,8 @@ def source_of_architecture(architecture: Architecture) -> Source:
     has_lists = shrinks_lists(architecture.fields, architecture.proposals[0], architecture.choices[0])
     first = whole if has_lists and whole is not None else architecture
 
-    def others(cause: BaseException | None, inputs: Mapping[str, torch.Tensor]) -> list[Callable[[], Source]]:
+    def others(cause: BaseException | None) -> list[Callable[[], Source]]:
+        inputs = found.subject.inputs
         longer = [with_longer(first, inputs)] if isinstance(cause, OfShortInputs) else []
         fewer = without_contents(architecture, inputs)
         of_tokens = [partial(source_of_architecture, fewer)] if fewer is not None else []
@@ -83,12 +83,9 @@ def source_of_architecture(architecture: Architecture) -> Source:
     try:
         found = _source(first)
     except ArchError as problem:
-        rest = [
-            *_other_small_ones(architecture, first is whole, Unlike()),
-            *_of_actual_sizes(architecture),
-        ]
+        rest = [*_other_small_ones(architecture, first is whole, Unlike()), *_of_actual_sizes(architecture)]
         return _first_that_runs(_sources(rest), problem)
-    return found._replace(others=lambda cause: others(cause, found.subject.inputs))
+    return found._replace(others=others)
 
 
 def _other_small_ones(
@@ -114,10 +111,14 @@ def _of_actual_sizes(architecture: Architecture) -> list[Architecture | None]:
 def _first_that_runs(sources: Sequence[Callable[[], Source]], problem: ArchError) -> Source:
     """Return the first source that can be built and run, which those after it may replace. Raises the problem."""
     rest = [*sources]
+
+    def others(cause: BaseException | None) -> list[Callable[[], Source]]:
+        return rest
+
     while rest:
         make = rest.pop(0)
         try:
-            return make()._replace(others=lambda _: rest)
+            return make()._replace(others=others)
         except ArchError:
             continue
     raise problem
