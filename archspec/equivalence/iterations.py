@@ -151,7 +151,7 @@ def _mode() -> Any:
                     axis = named.get("dim", named.get("axis", args[1] if len(args) > 1 else 0))
                     return self._joined(*found, axis, name == "stack")
             if name == "__setitem__" and any(map(_is_symbol, listed(args[1]))):
-                place = args[0][args[1]]
+                place = _selected(args[0], listed(args[1]))
                 return place.copy_(args[2]) if isinstance(args[2], torch.Tensor) else place.fill_(args[2])
             result = func(*args, **named)
             self._note(result)
@@ -190,6 +190,20 @@ def _mode() -> Any:
             return found if is_new else found.flatten(axis, axis + 1)
 
     return Looping
+
+
+def _selected(tensor: torch.Tensor, index: Sequence[Any]) -> torch.Tensor:
+    """Return the part of a tensor that is changed at an index with symbols, which PyTorch does not take."""
+    rest = [item for item in index if item is not Ellipsis]
+    axis = 0
+    for item in index:
+        if item is Ellipsis:
+            axis += tensor.dim() - (len(rest) - axis)
+        elif item == slice(None):
+            axis += 1
+        else:
+            tensor = tensor.select(axis, item)
+    return tensor
 
 
 def _is_symbol(item: Any) -> bool:

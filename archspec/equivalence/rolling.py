@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import Any, NoReturn, cast
+from typing import Any, NamedTuple, NoReturn, cast
 
 from archspec.equivalence.calls.values import Untranslatable, listed
 from archspec.equivalence.iterations import ITERATIONS, mark_of, operations
@@ -32,6 +32,14 @@ def rolled(program: Any) -> bool:
             raise Untranslatable("it leaves a loop over a length before its end")
         _Loop(program.graph, marks).roll()
     return bool(found)
+
+
+class _Joined(NamedTuple):
+    """A node for the values of all iterations along an axis, and the node of its value in one of them."""
+
+    node: Any
+    value: Any
+    axis: int
 
 
 class _Loop:
@@ -105,15 +113,13 @@ class _Loop:
 
     def _end(self) -> None:
         """Put the results of the loop where the second iteration ends."""
+        joined = [*self._filled(), *self._listed()]
         starts, afters = [start for start, _ in self.carried], [after for _, after in self.carried]
-        joined = [
-            user
-            for user in dict.fromkeys([user for node in self.first for user in node.users])
-            if mark_of(user) == "collected" and self._value_of(*user.args[:2]) is not None
-        ]
-        results = [self.pairs[after] for after in afters] + joined
+        for place, (start, node) in enumerate(zip(starts, self.carried.values(), strict=True)):
+            node.args = (start, place)
+        results = [self.pairs[after] for after in afters] + [made.node for made in joined]
         values = [node.meta["val"] for node in results]
-        collected, axes = [self._value_of(*node.args[:2]) for node in joined], [node.args[2] for node in joined]
+        collected, axes = [made.value for made in joined], [made.axis for made in joined]
         count = self.marks[0].args[0]
         with self.graph.inserting_before(self.marks[2]):
             given = starts, [*self.carried.values()], afters, collected, axes, count
@@ -122,11 +128,50 @@ class _Loop:
                 self._made(operator.getitem, (self.whole, turn), node.meta["val"], node)
                 for turn, node in enumerate(results)
             ]
-        own: set[Any] = {*self.second, *joined}
+        own: set[Any] = {*self.second, *results[len(afters) :]}
         for node, part in zip(results, parts, strict=True):
             _replace(node, part, [user for user in node.users if user not in own])
-        for node in joined:
-            self.graph.erase_node(node)
+        for made in joined:
+            if mark_of(made.node) == "collected":
+                self.graph.erase_node(made.node)
+
+    def _listed(self) -> list[_Joined]:
+        """Return the values of iterations that are put in lists."""
+        users = dict.fromkeys([user for node in self.first for user in node.users if mark_of(user) == "collected"])
+        values = {node: self._value_of(*node.args[:2]) for node in users}
+        return [_Joined(node, value, node.args[2]) for node, value in values.items() if value is not None]
+
+    def _filled(self) -> list[_Joined]:
+        """Return the values of iterations that are put in the place of all elements of a tensor along an axis.
+
+        What this is before the loop makes no difference.
+        """
+        found: list[_Joined] = []
+        for (start, after), node in [*self.carried.items()]:
+            if self._fills(node, after):
+                found.append(_Joined(self.pairs[after], after.args[1], after.args[2] % node.meta["val"].dim()))
+                node.replace_all_uses_with(start)
+                after.replace_all_uses_with(start)
+                for erased in (after, node):
+                    self.graph.erase_node(erased)
+                self.first.remove(after)
+                del self.carried[start, after], self.pairs[after]
+        return found
+
+    def _fills(self, node: Any, after: Any) -> bool:
+        """Whether an iteration only replaces the element of a carried tensor at the index."""
+        if _name(after) != "select_scatter" or after.args[0] is not node:
+            return False
+        place = after.args[2:]
+        size = node.meta["val"].shape[place[0]]
+        others = [user for user in node.users if user is not after]
+        return (
+            place[1] is self.marks[0]
+            and getattr(getattr(size, "node", None), "expr", size) == _size(self.marks[0].args[0])
+            and all(user in self.second for user in after.users)
+            and all(_name(user) == "select" and user.args[1:] == place for user in others)
+            and all(_name(user) == "copy" and user.args[1] is not read for read in others for user in read.users)
+        )
 
     def _value_of(self, first: Any, second: Any) -> Any:
         """Return the node that has the values of all iterations, given the first two; None if there is none."""
@@ -145,6 +190,11 @@ class _Loop:
                 self.graph.erase_node(node)
         if any(node.users for node in self.second):
             _refuse()
+
+
+def _name(node: Any) -> str:
+    """Return the name of an operation of PyTorch."""
+    return getattr(getattr(node.target, "_schema", None), "name", "").rpartition("::")[2]
 
 
 def _replace(node: Any, other: Any, users: Sequence[Any]) -> None:

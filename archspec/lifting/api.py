@@ -9,7 +9,7 @@ from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.stack import deeply
 from archspec.formatting.api import format
 from archspec.lifting.accidents import accidental
-from archspec.lifting.capture import captured
+from archspec.lifting.capture import Captured, OfLoops, captured
 from archspec.lifting.check import check, check_without
 from archspec.lifting.sizes import OfSmallSizes, Sizes
 from archspec.lifting.subject import Subject
@@ -54,19 +54,35 @@ def refusing(name: str, function: Callable[[], Result]) -> Result:
 
 def _lifted(subject: Subject) -> str:
     try:
-        return _written(subject, optional=True)
+        return _with_masks(subject, loops=True)
+    except OfLoops:
+        return _with_masks(subject, loops=False)
+
+
+def _with_masks(subject: Subject, loops: bool) -> str:
+    try:
+        return _written(subject, True, loops)
     except _NotOptional:
-        return _written(subject, optional=False)
+        return _written(subject, False, loops)
 
 
 class _NotOptional(Exception):
     """A module computes something else without an input than its spec."""
 
 
-def _written(subject: Subject, optional: bool) -> str:
-    first = captured(subject, optional)
+def _written(subject: Subject, optional: bool, loops: bool) -> str:
+    first = captured(subject, optional, loops)
+    try:
+        return _spec(subject, first, optional, loops)
+    except Untranslatable as problem:
+        if first.outputs.has_loops:
+            raise OfLoops(str(problem)) from problem
+        raise
+
+
+def _spec(subject: Subject, first: Captured, optional: bool, loops: bool) -> str:
     second = subject.second() if subject.second is not None else None
-    other = captured(second, optional) if second is not None else None
+    other = captured(second, optional, loops) if second is not None else None
     numbers = second.numbers if second is not None else None
     theirs = other.program if other is not None else None
     kind = type(subject.module).__name__

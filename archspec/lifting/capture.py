@@ -36,6 +36,10 @@ LEAST_NUMBER = 3
 """0, 1 and 2 multiples may be special to a module."""
 
 
+class OfLoops(Untranslatable):
+    """A loop over a length cannot be lifted as one for any length."""
+
+
 class Outputs(NamedTuple):
     """The outputs of a module in normal form."""
 
@@ -62,16 +66,29 @@ class Captured(NamedTuple):
         }
 
 
-def captured(subject: Subject, optional: bool = True) -> Captured:
+def captured(subject: Subject, optional: bool = True, loops: bool = True) -> Captured:
     """Return what a module computes. Inputs that `forward` can do without, and that are only masks, are `optional`.
 
-    Raises Untranslatable if the language cannot express it.
+    With `loops`, those over lengths are for any length. Raises Untranslatable if the language cannot express it.
     """
     module = subject.module
     if any(part.training for part in module.modules()):
         raise Untranslatable("it is in training: call `eval()` first")
     modes = modes_of(module)
-    recording, types, sizes = _recorded(subject, (), lambda *given: Recording(Arrays(), *given))
+    recording, types, sizes = _recorded(subject, (), lambda *given: Recording(Arrays(), *given), loops)
+    _check_modes(modes, module)
+    try:
+        return _captured(subject, recording, types, sizes, optional)
+    except Untranslatable as problem:
+        if recording.has_loops:
+            raise OfLoops(str(problem)) from problem
+        raise
+
+
+def _captured(
+    subject: Subject, recording: Recording, types: Mapping[str, Type], sizes: Mapping[str, int], optional: bool
+) -> Captured:
+    module, modes = subject.module, modes_of(subject.module)
     signatures = signatures_of(module, _of_sizes(subject, types, sizes))
     _check_modes(modes, module)
     values = recording.results()
@@ -110,7 +127,7 @@ def outputs_without(subject: Subject, names: Sequence[str], arrays: Arrays) -> O
 
 
 def _recorded(
-    subject: Subject, without: Sequence[str], record: Callable[..., Made]
+    subject: Subject, without: Sequence[str], record: Callable[..., Made], loops: bool = True
 ) -> tuple[Made, dict[str, Type], dict[str, int]]:
     """Return what is recorded of a module that is called `without` some inputs, their types, and sizes of dimensions.
 
@@ -120,7 +137,7 @@ def _recorded(
     while True:
         types, sizes = dimensions(subject.inputs, subject.other_inputs, multiples)
         types = {name: type for name, type in types.items() if name not in without}
-        program = _program(subject.module, types, sizes)
+        program = (_program if loops else exported)(subject.module, types, sizes)
         try:
             return record(program, subject.module, _settled(program, types, sizes)), types, sizes
         except OfMultiples as problem:
