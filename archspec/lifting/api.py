@@ -11,7 +11,7 @@ from archspec.formatting.api import format
 from archspec.lifting.accidents import accidental
 from archspec.lifting.capture import Captured, OfLoops, captured
 from archspec.lifting.check import check, check_without
-from archspec.lifting.sizes import OfSmallSizes, Sizes
+from archspec.lifting.sizes import OfSmallSizes, Sizes, Unlike
 from archspec.lifting.subject import Subject
 from archspec.lifting.subjects import subject_of
 from archspec.lifting.text import source
@@ -75,7 +75,7 @@ def _written(subject: Subject, optional: bool, loops: bool) -> str:
     try:
         return _spec(subject, first, optional, loops)
     except Untranslatable as problem:
-        if first.outputs.has_loops:
+        if first.outputs.has_loops and not isinstance(problem, Unlike):
             raise OfLoops(str(problem)) from problem
         raise
 
