@@ -186,6 +186,10 @@ def test_a_table_of_several_vocabularies() -> None:
     fields = {"vocab_size": (97, 113), "streams": (32, 32), "sound_vocab_size": (2049, 2049)}
     found = Expressions(fields).find((97 + 32 * 2049 + 1, 113 + 32 * 2049 + 1))
     assert found is not None and found.text == "vocab_size + streams * sound_vocab_size + 1"
+    found = Expressions({"vocab_size": (97, 113), "hidden_size": (192, 640)}).find((32 * 97, 32 * 113))
+    assert found is not None and found.text == "32 * vocab_size"
+    found = Expressions({"vocab_size": (97, 113), "sound_vocab_size": (2049, 2049)}).find((65666, 65682))
+    assert found is not None and found.text == "vocab_size + 32 * sound_vocab_size + 1"
 
 
 def test_pixels_of_patches_are_counted() -> None:

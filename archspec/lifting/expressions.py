@@ -23,6 +23,9 @@ OF_TRAINING = re.compile(r"_cost$|_coefficient$|^init(ializer)?_")
 LAYERS = ("layers", "n_layer", "depth")
 """The ends of the names of fields that no width is a multiple of."""
 
+MOST_VOCABULARIES = 64
+"""Tables have the rows of so many vocabularies of one size, such as those of codebooks."""
+
 
 class Found(NamedTuple):
     """An expression, and the fields in it."""
@@ -251,13 +254,21 @@ def _squares(values: Values) -> Candidates:
 
 
 def _of_vocabularies(values: Values, products: Sequence[Candidate]) -> Candidates:
-    """Yield the rows of a table of one vocabulary and several others of one size, and one row more."""
-    for found, (a, b) in products:
-        if sum("vocab" in field for field in found.fields) == 1:
-            for first, (c, d) in values.items():
-                if "vocab" in first.text and first.fields[0] not in found.fields:
-                    both = Found(f"{first.text} + {found.text}", (*first.fields, *found.fields)), (a + c, b + d)
-                    yield from [both, *_shifted(dict([both]))]
+    """Yield the rows of a table of several vocabularies of one size, of one and several others, and one row more."""
+    several = [item for item in products if sum("vocab" in field for field in item[0].fields) == 1]
+    of_numbers = [*_repeated({found: pair for found, pair in values.items() if "vocab" in found.text})]
+    yield from of_numbers
+    for found, (a, b) in [*several, *of_numbers]:
+        for first, (c, d) in values.items():
+            if "vocab" in first.text and first.fields[0] not in found.fields:
+                both = Found(f"{first.text} + {found.text}", (*first.fields, *found.fields)), (a + c, b + d)
+                yield from [both, *_shifted(dict([both]))]
+
+
+def _repeated(values: Values) -> Candidates:
+    for number in range(9, MOST_VOCABULARIES + 1):
+        for found, (a, b) in values.items():
+            yield Found(f"{number} * {found.text}", found.fields), (number * a, number * b)
 
 
 def _of_videos(values: Values) -> Candidates:

@@ -168,21 +168,6 @@ def _elements(inputs: Mapping[str, torch.Tensor]) -> int:
     return sum([value.numel() for value in inputs.values()])
 
 
-def without_contents(architecture: Architecture, inputs: Mapping[str, torch.Tensor]) -> Architecture | None:
-    """Return the architecture without inputs of real values, such as images next to tokens; None if these are all."""
-    if not _has_reals(inputs) or all(value.is_floating_point() for value in inputs.values()):
-        return None
-
-    def of_tokens(module: nn.Module, turn: int) -> Iterator[dict[str, torch.Tensor]]:
-        return (found for found in architecture.inputs(module, turn) if not _has_reals(found))
-
-    return replace(architecture, inputs=of_tokens)
-
-
-def _has_reals(inputs: Mapping[str, torch.Tensor]) -> bool:
-    return any(value.is_floating_point() for value in inputs.values())
-
-
 def numbers_of(fields: Mapping[str, Any], prefix: str = "") -> dict[str, object]:
     """Return the values of a configuration, and of those inside of it under the names of both."""
     found: dict[str, object] = {}

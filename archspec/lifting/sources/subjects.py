@@ -18,7 +18,6 @@ from archspec.lifting.sources.architecture import (
     unrolled,
     with_longer,
     with_more_heads,
-    without_contents,
 )
 from archspec.lifting.sources.collections import COLLECTIONS, subject_of_collection
 from archspec.lifting.sources.configuration import architecture_of, is_configuration
@@ -73,12 +72,9 @@ def source_of_architecture(architecture: Architecture) -> Source:
     first = whole if has_lists and whole is not None else architecture
 
     def others(cause: BaseException | None) -> list[Callable[[], Source]]:
-        inputs = found.subject.inputs
-        longer = [with_longer(first, inputs)] if isinstance(cause, OfShortInputs) else []
-        fewer = without_contents(architecture, inputs)
-        of_tokens = [partial(source_of_architecture, fewer)] if fewer is not None else []
+        longer = [with_longer(first, found.subject.inputs)] if isinstance(cause, OfShortInputs) else []
         small = _other_small_ones(architecture, first is whole, cause)
-        return [*_sources(longer), *_sources(small), *of_tokens, *_sources(_of_actual_sizes(architecture))]
+        return [*_sources(longer), *_sources(small), *_sources(_of_actual_sizes(architecture))]
 
     try:
         found = _source(first)
