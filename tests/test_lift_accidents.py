@@ -191,3 +191,29 @@ def test_a_table_may_grow_but_not_change() -> None:
     assert module.table.shape == (20, 8)
     with pytest.raises(archspec.ArchError, match="only be exported where `seq` is at most 19"):
         lift_subject(Subject(Growing(1.5).eval(), {"ids": ids}, {"ids": others}))
+
+
+class Grouped(nn.Module):
+    """Groups of states, as many of these as a fifth of the width; a field that nothing follows is 5."""
+
+    def __init__(self, fields: dict[str, int]) -> None:
+        super().__init__()
+        width, groups = fields["width"], fields["groups"]
+        self.states = nn.Linear(width, groups * fields["state_size"])
+        self.scores = nn.Linear(width, groups)
+
+    def forward(self, x: Any) -> Any:
+        return self.states(x), self.scores(x)
+
+
+def test_a_field_is_kept_where_another_has_the_name_of_its_size() -> None:
+    def subject(fields: dict[str, int], second: Callable[[], Subject] | None = None) -> Subject:
+        def changed(name: str, value: int) -> Subject:
+            return subject({**fields, name: value})
+
+        x = torch.zeros(3, fields["width"])
+        return Subject(Grouped(fields).eval(), {"x": x}, {"x": x[:2]}, second, fields, changed=changed)
+
+    sizes = {"width": 70, "kernel": 5, "groups": 7, "state_size": 2}
+    text = lift_subject(subject(sizes, lambda: subject({**sizes, "width": 105, "state_size": 3})))
+    assert "Linear(width, groups * state_size)" in text and "kernel" not in text

@@ -6,19 +6,74 @@ Whether it follows that field is found out with a module in which only the field
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archspec.algebra import scaled, substitute
 from archspec.equivalence.api import other_tensors
 from archspec.equivalence.numeric import flat
 from archspec.lifting.calling import called
+from archspec.lifting.sizes import Sizes
 from archspec.lifting.subject import Subject
 from archspec.pipeline.compile import loads
 from archspec.source import ArchError
 
 if TYPE_CHECKING:
     from archspec.ir import Type
+
+
+class Draft(NamedTuple):
+    """The spec of a small module, and the names of its sizes."""
+
+    text: str
+    sizes: Sizes
+
+
+def without_accidents(drafted: Callable[[Mapping[str, object]], Draft], subject: Subject) -> Draft:
+    """Return the draft in which no size has the name of a field that it does not follow.
+
+    All such fields are dropped at once, as most are accidents. A field is also among them where another one is the
+    accident, and a third one has the name of its size; so if a size is then left without a name, they are dropped one
+    by one.
+    """
+    first = drafted(subject.numbers)
+    if subject.changed is not None:
+        subject = replace(subject, changed=cache(subject.changed))
+    found = _all_dropped(drafted, first, subject)
+    return found if len(found.sizes.created) <= len(first.sizes.created) else _some_dropped(drafted, first, subject)
+
+
+def _all_dropped(drafted: Callable[[Mapping[str, object]], Draft], draft: Draft, subject: Subject) -> Draft:
+    fields = subject.numbers
+    followed: set[str] = set()
+    while still := {field: value for field, value in draft.sizes.still().items() if field not in followed}:
+        accidents = accidental(draft.text, still, subject)
+        followed |= still.keys() - accidents
+        if accidents:
+            fields = _dropped(fields, accidents)
+            draft = drafted(fields)
+    return draft
+
+
+def _some_dropped(drafted: Callable[[Mapping[str, object]], Draft], draft: Draft, subject: Subject) -> Draft:
+    """Drop one field after another: that without which the fewest accidents and sizes without a name are left."""
+    fields = subject.numbers
+    accidents = accidental(draft.text, draft.sizes.still(), subject)
+    while accidents:
+        options: list[tuple[int, str, Draft, set[str]]] = []
+        for name in sorted(accidents):
+            other = drafted(_dropped(fields, {name}))
+            left = accidental(other.text, other.sizes.still(), subject)
+            options.append((len(left) + len(other.sizes.created), name, other, left))
+        _, name, draft, accidents = min(options)
+        fields = _dropped(fields, {name})
+    return draft
+
+
+def _dropped(fields: Mapping[str, object], names: set[str]) -> dict[str, object]:
+    return {field: value for field, value in fields.items() if field not in names}
 
 
 def accidental(text: str, fields: Mapping[str, int], subject: Subject) -> set[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.stack import deeply
 from archspec.formatting.api import format
-from archspec.lifting.accidents import accidental
+from archspec.lifting.accidents import Draft, without_accidents
 from archspec.lifting.capture import Captured, OfLoops, captured
 from archspec.lifting.check import check, check_without
 from archspec.lifting.sizes import OfSmallSizes, Sizes, Unlike
@@ -88,24 +88,15 @@ def _spec(subject: Subject, first: Captured, optional: bool, loops: bool) -> str
     kind = type(subject.module).__name__
     name = subject.name or kind
 
-    def sizes_of(fields: Mapping[str, object]) -> Sizes:
-        return Sizes(first.program, theirs, fields, numbers, first.attributes, subject.parts)
-
-    def written(actual: Mapping[str, object] | None, params: int | None) -> str:
+    def written(sizes: Sizes, actual: Mapping[str, object] | None, params: int | None) -> str:
         values = sizes.defaults(actual)
         return format(source(first.program, sizes, f"{name}: lifted from {kind}.", name, values, params))
 
-    sizes = sizes_of(subject.numbers)
-    draft = written(None, None)
-    fields: dict[str, object] = dict(subject.numbers)
-    followed: set[str] = set()
-    while still := {field: value for field, value in sizes.still().items() if field not in followed}:
-        accidents = accidental(draft, still, subject)
-        followed |= still.keys() - accidents
-        if accidents:
-            fields = {field: value for field, value in fields.items() if field not in accidents}
-            sizes = sizes_of(fields)
-            draft = written(None, None)
+    def drafted(fields: Mapping[str, object]) -> Draft:
+        sizes = Sizes(first.program, theirs, fields, numbers, first.attributes, subject.parts)
+        return Draft(written(sizes, None, None), sizes)
+
+    draft, sizes = without_accidents(drafted, subject)
     check(draft, {}, subject.module, first)
     if second is not None and other is not None and sizes.other is not None:
         check(draft, sizes.seconds(), second.module, other)
@@ -115,8 +106,8 @@ def _spec(subject: Subject, first: Captured, optional: bool, loops: bool) -> str
         except Untranslatable:
             raise _NotOptional from None
     try:
-        params = loads(written(subject.actual, None)).params.total
+        params = loads(written(sizes, subject.actual, None)).params.total
     except ArchError as error:
         reason = f"the spec of a small one does not compile for its sizes: {error.diagnostics[0].message}"
         raise OfSmallSizes(reason) from error
-    return written(subject.actual, params)
+    return written(sizes, subject.actual, params)
