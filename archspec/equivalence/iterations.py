@@ -105,6 +105,8 @@ def _mode() -> Any:
     import torch
     from torch.overrides import TorchFunctionMode
 
+    joining: tuple[Callable[..., Any], ...] = (torch.stack, torch.cat, torch.concat, torch.concatenate)
+
     class Looping(TorchFunctionMode):
         def __init__(self) -> None:
             super().__init__()
@@ -144,13 +146,12 @@ def _mode() -> Any:
             named = kwargs or {}
             if not self.has_any:
                 return func(*args, **named)
-            name = getattr(func, "__name__", "")
-            if name in ("stack", "cat", "concat", "concatenate") and args:
+            if func in joining and args:
                 found = self._collected(args[0])
                 if found is not None:
                     axis = named.get("dim", named.get("axis", args[1] if len(args) > 1 else 0))
-                    return self._joined(*found, axis, name == "stack")
-            if name == "__setitem__" and any(map(_is_symbol, listed(args[1]))):
+                    return self._joined(*found, axis, func is torch.stack)
+            if getattr(func, "__name__", "") == "__setitem__" and any(map(_is_symbol, listed(args[1]))):
                 place = _selected(args[0], listed(args[1]))
                 return place.copy_(args[2]) if isinstance(args[2], torch.Tensor) else place.fill_(args[2])
             result = func(*args, **named)
