@@ -66,13 +66,12 @@ def subject_of(architecture: Architecture) -> Subject:
     """Return a small module of an architecture, with others as evidence. Raises ArchError if there is none."""
     small_one = _small(architecture, 0)
     first = small_one.subject
-    alike = _beginning_with(architecture, small_one.proposal)
 
     def second() -> Subject:
-        return _small(alike, 1, small_one.fields).subject
+        return _small(architecture, 1, small_one.fields).subject
 
     def deep(alternates: bool) -> Subject | None:
-        return _with_all_layers(alike, alternates)
+        return _with_all_layers(_beginning_with(architecture, small_one.proposal), alternates)
 
     def changed(name: str, value: int) -> Subject | None:
         return _changed(architecture, small_one, name, value)
