@@ -1,13 +1,15 @@
 """Modules with a loop over a length are lifted to a loop of the language, for any length."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-import archspec
-
 torch = pytest.importorskip("torch")
+
+import archspec  # noqa: E402
+from archspec.lifting.sources.lifting import lift_source  # noqa: E402
 
 nn = torch.nn
 pytestmark = pytest.mark.slow
@@ -178,3 +180,42 @@ def test_outputs_fill_a_tensor() -> None:
 def test_other_loops_are_for_one_length(kind: Any) -> None:
     text = lifted(kind())
     assert "x [batch, 5, 4]" in text and "for t" not in text
+
+
+FILE = """
+import torch
+from torch import nn
+
+
+class Summing(nn.Module):
+    def __init__(self, odd):
+        super().__init__()
+        self.words, self.odd = nn.Embedding(9, 4), odd
+
+    def forward(self, ids):
+        x = self.words(ids)
+        state, found = torch.zeros_like(x[:, 0]), []
+        for t in range(len(ids[0])):
+            state = state * 2 if self.odd and t % 3 else state
+            state = state + x[:, t]
+            found.append(state)
+        return torch.stack(found, 1)
+
+
+def plain():
+    return Summing(False).eval()
+
+
+def odd():
+    return Summing(True).eval()
+"""
+
+
+def test_loops_in_a_file(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "summing.py"
+    path.write_text(FILE)
+    text = lift_source(f"{path}:plain", ["ids=int[batch,seq]"])
+    assert "for t in 0..seq {" in text
+    odd = lift_source(f"{path}:odd", ["ids=int[batch,seq]"])
+    assert re.search(r"ids int \[batch, [0-9]\]", odd)
+    assert capfd.readouterr().err == ""

@@ -7,7 +7,8 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, redirect_stderr
+from io import StringIO
 from math import gcd, lcm
 from typing import TYPE_CHECKING, Any, cast
 
@@ -84,6 +85,7 @@ def exported(
         # No code is made of graphs that only passes read.
         with warnings.catch_warnings(), torch.no_grad(), _use_lazy_graph_module(True), ExitStack() as modes:
             warnings.simplefilter("ignore")  # those of PyTorch about its own code
+            modes.enter_context(redirect_stderr(StringIO()))  # PyTorch prints the graph of what it fails for
             modes.enter_context(_without_cache())
             for mode in (recurrent.keeping(), knowing(module), free_lengths(module)):
                 modes.enter_context(mode)

@@ -14,6 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from archspec.equivalence.calls.values import listed
+from archspec.equivalence.lengths import namespaces
 
 if TYPE_CHECKING:
     import torch
@@ -47,10 +48,10 @@ def looping(module: nn.Module) -> Generator[Loops]:
     mode = _mode()()
     packages = {type(part).__module__.partition(".")[0] for part in module.modules()} - {"torch"}
     found = [vars(code) for name, code in [*sys.modules.items()] if name.partition(".")[0] in packages]
-    changed = [names for names in found if "range" not in names]
+    changed = {id(names): names for names in (*found, *namespaces(module)) if "range" not in names}
     with ExitStack() as stack:
         stack.enter_context(mode)
-        for names in changed:
+        for names in changed.values():
             names["range"] = mode.range
             stack.callback(names.pop, "range")
         yield mode

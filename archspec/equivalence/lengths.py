@@ -6,7 +6,7 @@ import builtins
 import sys
 from collections.abc import Generator, Sized
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import torch
@@ -16,10 +16,7 @@ if TYPE_CHECKING:
 @contextmanager
 def free_lengths(module: nn.Module) -> Generator[None]:
     """Let `len` return the size of the first axis of a tensor in the files that the classes of a module are from."""
-    kinds = {kind for part in module.modules() for kind in type(part).__mro__}
-    names = {kind.__module__ for kind in kinds if kind.__module__.partition(".")[0] not in ("builtins", "torch")}
-    files = [vars(sys.modules[name]) for name in sorted(names) if name in sys.modules]
-    changed = [file for file in files if "len" not in file]
+    changed = [names for names in namespaces(module) if "len" not in names]
     for file in changed:
         file["len"] = _length
     try:
@@ -27,6 +24,18 @@ def free_lengths(module: nn.Module) -> Generator[None]:
     finally:
         for file in changed:
             del file["len"]
+
+
+def namespaces(module: nn.Module) -> list[dict[str, Any]]:
+    """Return the global names of the files that the classes of a module are from, but for those of PyTorch.
+
+    A file that a user names is not imported as a module.
+    """
+    kinds = {kind for part in module.modules() for kind in type(part).__mro__}
+    found = [getattr(vars(kind).get("forward"), "__globals__", {}) for kind in kinds]
+    found += [vars(sys.modules[kind.__module__]) for kind in kinds if kind.__module__ in sys.modules]
+    own = {names.get("__name__", ""): names for names in found}
+    return [own[name] for name in sorted(own) if name.partition(".")[0] not in ("", "builtins", "torch")]
 
 
 def _length(item: Sized | torch.Tensor) -> int:
