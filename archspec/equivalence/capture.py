@@ -31,7 +31,7 @@ from archspec.equivalence import recurrent
 from archspec.equivalence.bodies import apply
 from archspec.equivalence.calls.complex import Complex, call_complex, has_complex
 from archspec.equivalence.calls.table import CALLS
-from archspec.equivalence.calls.values import Untranslatable, listed
+from archspec.equivalence.calls.values import Untranslatable, listed, operation_of
 from archspec.equivalence.in_place import without_changes
 from archspec.equivalence.iterations import mark_of
 from archspec.equivalence.known_numbers import knowing
@@ -425,8 +425,7 @@ def _asserted(program: Any) -> set[Any]:
 
 def _name(node: Any) -> str:
     """Return the name of the operation of a node, without its namespace."""
-    target = node.target
-    return target._schema.name.split("::")[1] if hasattr(target, "_schema") else getattr(target, "__name__", "?")
+    return operation_of(node) or getattr(node.target, "__name__", "?")
 
 
 def _is_tensor(value: Any) -> bool:

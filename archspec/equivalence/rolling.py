@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple, NoReturn, cast
 
-from archspec.equivalence.calls.values import Untranslatable, listed
+from archspec.equivalence.calls.values import Untranslatable, listed, operation_of
 from archspec.equivalence.iterations import ITERATIONS, mark_of, operations
 
 LOOPED = "archspec_looped"
@@ -160,7 +160,7 @@ class _Loop:
 
     def _fills(self, node: Any, after: Any) -> bool:
         """Whether an iteration only replaces the element of a carried tensor at the index."""
-        if _name(after) != "select_scatter" or after.args[0] is not node:
+        if operation_of(after) != "select_scatter" or after.args[0] is not node:
             return False
         place = after.args[2:]
         size = node.meta["val"].shape[place[0]]
@@ -169,8 +169,8 @@ class _Loop:
             place[1] is self.marks[0]
             and getattr(getattr(size, "node", None), "expr", size) == _size(self.marks[0].args[0])
             and all(user in self.second for user in after.users)
-            and all(_name(user) == "select" and user.args[1:] == place for user in others)
-            and all(_name(user) == "copy" and user.args[1] is not read for read in others for user in read.users)
+            and all(operation_of(user) == "select" and user.args[1:] == place for user in others)
+            and all(operation_of(user) == "copy" and user.args[1] is not read for read in others for user in read.users)
         )
 
     def _value_of(self, first: Any, second: Any) -> Any:
@@ -190,11 +190,6 @@ class _Loop:
                 self.graph.erase_node(node)
         if any(node.users for node in self.second):
             _refuse()
-
-
-def _name(node: Any) -> str:
-    """Return the name of an operation of PyTorch."""
-    return getattr(getattr(node.target, "_schema", None), "name", "").rpartition("::")[2]
 
 
 def _replace(node: Any, other: Any, users: Sequence[Any]) -> None:

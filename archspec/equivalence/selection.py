@@ -11,7 +11,7 @@ import operator
 from collections.abc import Hashable
 from typing import Any
 
-from archspec.equivalence.calls.values import Untranslatable, listed
+from archspec.equivalence.calls.values import Untranslatable, listed, operation_of
 
 _UNCHANGED = ("to", "type_as", "_to_copy", "clone", "alias", "detach", "dropout", "contiguous")
 _OF_VECTORS = ("linear", "layer_norm", "rms_norm", "matmul")
@@ -52,11 +52,6 @@ def with_all_rows(program: Any) -> dict[str, Any]:
     return masks
 
 
-def _name(node: Any) -> str:
-    schema = getattr(node.target, "_schema", None)
-    return schema.name.partition("::")[2] if schema is not None else ""
-
-
 def _sizes(node: Any) -> tuple[Any, ...]:
     """Return the sizes of a tensor, as numbers and expressions of PyTorch."""
     return _sizes_of(node.meta["val"])
@@ -70,7 +65,7 @@ def _selecting(node: Any) -> Any:
     """Return the mask of leading axes by which a node selects rows; None for any other node."""
     import torch
 
-    if node.op != "call_function" or _name(node) != "index" or len(node.args[1]) != 1:
+    if node.op != "call_function" or operation_of(node) != "index" or len(node.args[1]) != 1:
         return None
     (mask,) = node.args[1]
     is_mask = mask is not None and mask.meta["val"].dtype == torch.bool
@@ -79,7 +74,7 @@ def _selecting(node: Any) -> Any:
 
 def _form(mask: Any) -> Hashable:
     """Return what a mask is, without axes at its end along which it does not change: equal ones select the same."""
-    name: str = _name(mask)
+    name: str = operation_of(mask)
     source: Any = mask.args[0] if mask.args else None
     if name == "unsqueeze" and mask.args[1] in (-1, len(_sizes(source))):
         return _form(source)
@@ -90,14 +85,14 @@ def _form(mask: Any) -> Hashable:
 
 def _is_put_back(node: Any, rows: Rows) -> bool:
     """Whether a node puts rows where a mask selects them, and has what is computed of the same ones."""
-    if _name(node) not in ("index_put", "masked_scatter") or len(node.args) != 3:
+    if operation_of(node) not in ("index_put", "masked_scatter") or len(node.args) != 3:
         return False
     x, mask, value = node.args
     masks = listed(mask)
     if len(masks) != 1 or masks[0] is None or x in rows or rows.get(value) != _form(masks[0]):
         return False
     leading, wide = len(_sizes(x)) - len(_sizes(value)) + 1, _sizes(masks[0])
-    if _name(node) == "masked_scatter" and len(wide) != len(_sizes(x)):
+    if operation_of(node) == "masked_scatter" and len(wide) != len(_sizes(x)):
         return False
     is_whole = wide[:leading] == _sizes(x)[:leading] and all(size == 1 for size in wide[leading:])
     return is_whole and _sizes(value)[1:] == _sizes(x)[leading:]
@@ -132,7 +127,7 @@ def _is_rowwise(node: Any, rows: Rows) -> bool:
         return False
     if node.target is operator.getitem:
         return True
-    name, first = _name(node), listed(node.args[0])[0]
+    name, first = operation_of(node), listed(node.args[0])[0]
     if name in _VIEWS:
         return _sizes(node)[:1] == _sizes(first)[:1]
     if not all(hasattr(item.meta.get("val"), "shape") for item in node.all_input_nodes):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from archspec.algebra import Dim
-from archspec.equivalence.calls.values import Untranslatable, listed
+from archspec.equivalence.calls.values import Untranslatable, listed, operation_of
 from archspec.lifting.builder import Builder
 from archspec.lifting.numbers import is_counted_exactly
 from archspec.lifting.values import Value
@@ -39,7 +39,8 @@ def buckets_of(program: Any) -> Buckets:
         value = program.constants[constants[node.name]] if node.name in constants else _of_one(node, known)
         if value is not None:
             known[node] = value
-    found = {node: value for node, value in known.items() if _name(node) == "bucketize" and _is_rounded(node.args[1])}
+    buckets = [node for node in known if operation_of(node) == "bucketize"]
+    found = {node: known[node] for node in buckets if _is_rounded(node.args[1])}
     unneeded: set[Any] = set()
     for node in reversed(program.graph.nodes if found else []):
         is_known = node in known and node not in found and node.op == "call_function"
@@ -59,11 +60,7 @@ def bucket_table(builder: Builder, value: Any, shape: Sequence[Dim]) -> Value:
 
 def _is_rounded(node: Any) -> bool:
     """Whether a node counts in steps that PyTorch rounds."""
-    return _name(node) == "arange" and not is_counted_exactly(node.args)
-
-
-def _name(node: Any) -> str:
-    return getattr(getattr(node.target, "_schema", None), "name", "").rpartition("::")[2]
+    return operation_of(node) == "arange" and not is_counted_exactly(node.args)
 
 
 def _of_one(node: Any, known: Mapping[Any, Any]) -> Any:
@@ -89,7 +86,7 @@ def _is_by_item(node: Any, known: Mapping[Any, Any]) -> bool:
     """Whether a node does the same to each item of a batch, which is the first axis, if there is one."""
     import torch
 
-    name, inputs = _name(node), node.all_input_nodes
+    name, inputs = operation_of(node), node.all_input_nodes
     sizes = [item for item in inputs if not isinstance(item.meta.get("val"), torch.Tensor)]
     tensors = [item for item in inputs if item not in sizes]
     if any(item not in known for item in tensors):

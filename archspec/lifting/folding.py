@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from archspec.equivalence.calls.values import operation_of
+
 
 def folded_constants(program: Any) -> dict[Any, Any]:
     """Return what the nodes of an exported program are that compute reals from constants, for nodes that do not."""
@@ -33,7 +35,7 @@ def _filled(node: Any) -> Any:
     """Return the tensor that an operation fills with one number; None if it does something else, or has any size."""
     import torch
 
-    number = FILLED.get(getattr(getattr(node.target, "_schema", None), "name", "").rpartition("::")[2])
+    number = FILLED.get(operation_of(node))
     shape = getattr(node.meta.get("val"), "shape", ())
     if number is None or not all(isinstance(size, int) for size in shape):
         return None

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from archspec.equivalence.calls.complex import Complex
-from archspec.equivalence.calls.values import Untranslatable, listed
+from archspec.equivalence.calls.values import Untranslatable, listed, operation_of
 from archspec.equivalence.capture import Capture
 from archspec.equivalence.places import Places
 from archspec.equivalence.rolling import LOOPED
@@ -167,7 +167,7 @@ class Recording(Capture):
             return self._given(node.args[0])[node.args[1]]
         if all(isinstance(array, Array) and 0 in array.shape for array in listed(found)):
             return self.builder.made("empty", [], listed(found)[0])
-        name = node.target._schema.name.split("::")[1]
+        name = operation_of(node)
         types = [self._type_of(array) for array in listed(found)]
         args = [self._given(item) for item in node.args]
         keywords = {key: self._given(item) for key, item in node.kwargs.items()}

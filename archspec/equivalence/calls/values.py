@@ -20,6 +20,11 @@ Handler: TypeAlias = Callable[..., "Array | list[Array] | list[Array | None]"]
 """None stands for a result that is not computed, because only training uses it."""
 
 
+def operation_of(node: Any) -> str:
+    """Return the name of the operation of a node in an exported program, without its namespace; empty for others."""
+    return getattr(getattr(node.target, "_schema", None), "name", "").rpartition("::")[2]
+
+
 def array_of(n: Arrays, value: Any) -> Array:
     """Return an argument as an array."""
     return value if isinstance(value, Array) else n.array((), constant(n.elements, value))
