@@ -8,7 +8,7 @@ import pytest
 import reference
 
 import archspec
-from archspec.bodies.active import parts_read
+from archspec.bodies.active import Parts
 from archspec.cli import main
 from archspec.model import internals
 from archspec.ops import OPS
@@ -206,8 +206,16 @@ REPEATED = "a = m[0]: Mixture()(x)\n b = m[1]: Mixture()(sum(axis = 2)(a))\n c =
 )
 def test_equal_modules_are_told_apart_by_what_reads_them(around: str, unknown: set[str]) -> None:
     model = internals(archspec.loads(MIXTURE.format(statements=PLAIN, around=around)))
-    parts = parts_read(model.body)
-    assert {name[:3] for name, part in parts.items() if part in ("unknown", "whole") and "gate" not in name} == unknown
+    tensors = model.table.tensors
+    parts = zip(tensors.names(), Parts(model.body).of_all(tensors), strict=True)
+    assert {name[:3] for name, part in parts if part in ("unknown", "whole") and "gate" not in name} == unknown
+
+
+@pytest.mark.parametrize("name", ["mixtral-8x7b", "qwen3-30b-a3b", "gpt-oss-20b"])
+def test_parts_of_repeated_modules_are_those_by_name(name: str) -> None:
+    model = internals(archspec.load(name))
+    parts, tensors = Parts(model.body), model.table.tensors
+    assert parts.of_all(tensors) == [parts.by_name.get(name) for name in tensors.names()]
 
 
 def test_operations_that_rearrange_have_each_element_once() -> None:

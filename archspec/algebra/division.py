@@ -7,7 +7,7 @@ coefficients and no negative exponents. What divides evenly, is known from bound
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from math import gcd, lcm
 
 from archspec.algebra.notation import division, text
@@ -56,6 +56,7 @@ def applied(kind: str, arguments: Sequence[Terms]) -> Terms:
             return reduce(lambda a, b: extreme(kind, a, b), arguments)
 
 
+@lru_cache(maxsize=1024)
 def floor(a: Terms, b: Terms) -> Terms:
     """`a // b`. Raises ZeroDivisionError if b is 0."""
     (a, b), _ = _cleared(a, b)

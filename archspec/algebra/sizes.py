@@ -36,12 +36,13 @@ def checked(dim: Dim) -> Dim:
 
 def product(dims: Iterable[Dim]) -> Dim:
     """The product of sizes, 1 if there are none. Raises OverflowError as `checked`."""
-    result: Dim = 1
+    number, result = 1, None
     for dim in dims:
-        result = dim if result.__class__ is int and result == 1 else result * dim
-        if isinstance(result, Polynomial):
-            checked(result)
-    return result
+        if isinstance(dim, Polynomial):
+            result = dim if result is None else checked(result * dim)
+        else:
+            number *= dim
+    return number if result is None else checked(number * result)
 
 
 def scaled(size: Dim) -> tuple[int, str] | None:

@@ -12,8 +12,8 @@ outputs to find out which part of each parameter is read.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache, reduce
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
+from functools import cache, cached_property, reduce
 from itertools import groupby
 from typing import Literal, TypeAlias
 
@@ -23,7 +23,7 @@ from archspec.ir import Body, Call, Operand, canonical
 from archspec.ops import OPS, Op
 from archspec.record import Record
 from archspec.source import ArchError
-from archspec.table import Active, Table, used_parameters
+from archspec.table import Active, Table, Tensor, Tensors, used_parameters
 
 Fact: TypeAlias = Literal["stored", "computed", "unclear"]
 """What a value depends on: on parameters alone, on inputs too, or on indices that were chosen."""
@@ -54,24 +54,25 @@ Part: TypeAlias = "Read | Share | None"
 
 
 class _Reads(Record):
-    """The parts that a body reads: of its inputs, of tensors by relative name, and what the calls in it read."""
+    """The parts that a body reads: of its inputs, of tensors by relative name, and what the calls in it read.
+
+    A call is found by its address and by each address above; the rest of its address is beside what it reads.
+    """
 
     inputs: list[Part]
     tensors: dict[str, Part]
-    calls: list[tuple[str, _Reads]]
+    calls: dict[str, list[tuple[str, _Reads]]]
 
 
 def active_parameters(body: Body, table: Table) -> Active | None:
     """Return the parameters that a model uses for one token; None if these are all of them, or if it is unknown."""
     try:
-        parts = parts_read(body)
+        parts = Parts(body)
     except ArchError:  # following values takes too many steps
         return None
     tensors = table.tensors
     counted = tensors.column([tensor.params for tensor in tensors.distinct])
-    read: list[Part] = [
-        parts.get(name) if number else None for name, number in zip(tensors.names(), counted, strict=True)
-    ]
+    read = parts.of_all(tensors)
     params = Counter[Part]()
     for (part, number), times in Counter(zip(read, counted, strict=True)).items():
         params[part] += number * times
@@ -87,32 +88,103 @@ def active_parameters(body: Body, table: Table) -> Active | None:
     return Active(total, total - params["rows"], choices, runs)
 
 
-def parts_read(body: Body) -> Mapping[str, Part]:
-    """Return the part of each tensor that a model reads for one token, by the name that is counted."""
-    assert body.module is not None
-    inputs: list[Content] = ["computed"] * len(body.inputs)
-    outputs: list[Part] = ["whole"] * len(body.outputs)
-    reads = _Reader().read(body, tuple(inputs), tuple(outputs))
-    found = dict(_by_name(reads, {}))
-    for alias in body.module.aliases.keys() & found.keys():
-        name, part = canonical(body.module, alias), found.pop(alias)
-        found[name] = _joined(found[name], part) if name in found else part
+class Parts:
+    """The part of each tensor that a model reads for one token."""
+
+    def __init__(self, body: Body) -> None:
+        """Raises ArchError if following values takes too many steps."""
+        assert body.module is not None
+        inputs: list[Content] = ["computed"] * len(body.inputs)
+        outputs: list[Part] = ["whole"] * len(body.outputs)
+        self._module = body.module
+        self._reads = _Reader().read(body, tuple(inputs), tuple(outputs))
+        self._below = cache(self._find_below)
+        self._known: dict[int, dict[str, Part]] = {}
+        self._known_below: dict[Hashable, dict[str, Part]] = {}
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Part]:
+        """The part of each tensor, by the name under which it is counted."""
+        found = dict(self._of(self._reads))
+        for alias in self._module.aliases.keys() & found.keys():
+            name, part = canonical(self._module, alias), found.pop(alias)
+            found[name] = _joined(found[name], part) if name in found else part
+        return found
+
+    def of_all(self, tensors: Tensors) -> list[Part]:
+        """Return the part of each tensor; None for tensors that are not counted.
+
+        Those of a repeated module are those of the first one, if the same is read of them.
+        """
+        if not self._module.aliases and all(self._below(again) == self._below(of) for again, of, *_ in tensors.repeats):
+            repeated = {repeat.of for repeat in tensors.repeats}
+            return tensors.column([self._one_of(tensor, repeated) for tensor in tensors.distinct])
+        counted = tensors.column([tensor.params for tensor in tensors.distinct])
+        names = zip(tensors.names(), counted, strict=True)
+        return [self.by_name.get(name) if params else None for name, params in names]
+
+    def _one_of(self, tensor: Tensor, repeated: Container[str]) -> Part:
+        """Return the part of a tensor, found in the outermost of the modules that are repeated, if it is in one."""
+        address = next((above for above, _ in _splits(tensor.name) if above in repeated), tensor.layer)
+        return self._below(address).get(_inside(address, tensor.name))
+
+    def _of(self, reads: _Reads) -> dict[str, Part]:
+        """Return the parts that a body reads, by the name of the tensor."""
+        known = self._known.get(id(reads))
+        if known is None:
+            inner = [(address, call) for address, calls in reads.calls.items() for rest, call in calls if not rest]
+            known = self._known[id(reads)] = self._joined([*reads.tensors.items(), *inner])
+        return known
+
+    def _find_below(self, address: str) -> dict[str, Part]:
+        """Return the parts that are read of the tensors of a module, by their names in it."""
+        readers = _readers(self._reads, address)
+        key = tuple([(rest, id(reader) if isinstance(reader, _Reads) else reader) for rest, reader in readers])
+        known = self._known_below.get(key)
+        if known is None:
+            known = self._known_below[key] = self._joined(readers)
+        return known
+
+    def _joined(self, readers: Sequence[tuple[str, Part | _Reads]]) -> dict[str, Part]:
+        """Return the parts that are read together, each at an address."""
+        found: dict[str, Part] = {}
+        for address, reader in readers:
+            more: dict[str, Part] = {}
+            if isinstance(reader, _Reads):
+                prefix = f"{address}." if address else ""
+                more = {prefix + name: part for name, part in self._of(reader).items()}
+            else:
+                more[address] = reader
+            if not found.keys().isdisjoint(more):
+                more |= {name: _joined(found[name], part) for name, part in more.items() if name in found}
+            found |= more
+        return found
+
+
+def _readers(reads: _Reads, address: str) -> list[tuple[str, Part | _Reads]]:
+    """Return what reads the tensors of a module, each with the address of that in the module."""
+    if not address:
+        return [("", reads)]
+    found: list[tuple[str, Part | _Reads]] = [
+        (_inside(address, name), part) for name, part in reads.tensors.items() if name.startswith(f"{address}.")
+    ]
+    found += reads.calls.get(address, ())
+    for above, rest in _splits(address):
+        for deeper, inner in reads.calls.get(above, ()):
+            if not deeper:
+                found += _readers(inner, rest)
     return found
 
 
-def _by_name(reads: _Reads, known: dict[int, dict[str, Part]]) -> dict[str, Part]:
-    """Return the parts that a body reads, by the name of the tensor; `known` are those of earlier reads."""
-    if id(reads) in known:
-        return known[id(reads)]
-    found: dict[str, Part] = dict(reads.tensors)
-    for address, inner in reads.calls:
-        prefix = f"{address}." if address else ""
-        more: dict[str, Part] = {prefix + name: part for name, part in _by_name(inner, known).items()}
-        if not found.keys().isdisjoint(more):
-            more |= {name: _joined(found[name], part) for name, part in more.items() if name in found}
-        found |= more
-    known[id(reads)] = found
-    return found
+def _inside(address: str, name: str) -> str:
+    """Return the name in a module of what has that name."""
+    return name[len(address) + 1 :] if address else name
+
+
+def _splits(address: str) -> list[tuple[str, str]]:
+    """Return an address in two parts in every way in which the second is not empty."""
+    dots = [i for i, character in enumerate(address) if character == "."]
+    return [("", address), *((address[:i], address[i + 1 :]) for i in dots)]
 
 
 class _Reader:
@@ -144,7 +216,7 @@ class _Reader:
 
     def _read(self, body: Body, inputs: tuple[Content, ...], outputs: tuple[Part, ...]) -> _Reads:
         contents = self._contents(body, inputs).slots
-        inner: list[tuple[str, _Reads]] = []
+        calls: dict[str, list[tuple[str, _Reads]]] = {}
 
         def content(operand: Operand) -> Content:
             return contents[operand] if isinstance(operand, int) else "stored"
@@ -158,14 +230,16 @@ class _Reader:
             assert call.body is not None
             within, given = self._inside(call, [content(operand) for _, operand in call.inputs])
             reads = self.read(within, given, tuple(results))
-            inner.append((call.address, reads))
+            calls.setdefault(call.address, []).append(("", reads))
+            for above, rest in _splits(call.address)[1:]:
+                calls.setdefault(above, []).append((rest, reads))
             parts = dict(zip([name for name, _ in within.inputs], reads.inputs, strict=True))
             repeats = within.loop is not None
             found: list[Part] = [parts.get(name) for name, _ in call.inputs]
             return ["unknown" if repeats and isinstance(part, Share) else part for part in found]
 
         slots = fold_back(body, outputs, visit_op, visit_call, None, _joined, self._budget)
-        return _Reads(slots[: len(body.inputs)], {name: slots[slot] for name, slot in body.weights}, inner)
+        return _Reads(slots[: len(body.inputs)], {name: slots[slot] for name, slot in body.weights}, calls)
 
 
 def _contents_of(body: Body) -> Callable[[Call, list[Content]], list[Content]]:

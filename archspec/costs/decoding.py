@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from archspec.algebra import Expression, product, substitute, symbols, total
-from archspec.bodies.active import Part, Share, parts_read
+from archspec.bodies.active import Part, Parts, Share
 from archspec.costs.index_ranges import check_sizes
 from archspec.costs.kept import Kept, kept_values
 from archspec.costs.memory import in_bytes
@@ -156,7 +156,7 @@ class _Step:
 
     def _weights(self) -> tuple[int, bool]:
         """Return the parameters that the step reads, and whether they are a bound: sequences choose experts."""
-        parts = parts_read(self.body)
+        parts = Parts(self.body).by_name
         batch = self.values["batch"]
         assert self.body.module is not None
         read = 0

@@ -54,7 +54,7 @@ class Ownership(Evaluator):
             self.env[entry.name] = DYNAMIC
         self.ties: list[tuple[str, str, nodes.Tie]] = []
         self._roles: list[tuple[str, nodes.Address]] = []
-        self._invariants: dict[int, Module | None] = {}
+        self._invariants: dict[int, Module | Weight | None] = {}
         self._modules: dict[Hashable, Module] = {}
         self._skipped = _Skipped(self)
 
@@ -213,7 +213,7 @@ class Ownership(Evaluator):
                 return
         what = declaration.what
         address = self.address_text(what.address)
-        made = self._weight(what) if isinstance(what, nodes.Tensor) else self._module_of(what, declaration)
+        made = self._made(declaration)
         if isinstance(what, nodes.Own) and what.merges and isinstance(made, Module):
             self._merge(made, what)
         else:
@@ -225,12 +225,13 @@ class Ownership(Evaluator):
         if address is not None:
             self.module.absent.add(address)
 
-    def _module_of(self, own: nodes.Own, declaration: nodes.Declaration) -> Module | None:
-        if not declaration.invariant:
-            return self._make(own)
+    def _made(self, declaration: nodes.Declaration) -> Module | Weight | None:
+        what = declaration.what
         made = self._invariants.get(id(declaration))
         if made is None:
-            made = self._invariants[id(declaration)] = self._make(own)
+            made = self._weight(what) if isinstance(what, nodes.Tensor) else self._make(what)
+            if declaration.invariant:
+                self._invariants[id(declaration)] = made
         return made
 
     def _add(self, address: str | None, made: Module | Weight | None, what: nodes.Own | nodes.Tensor) -> None:

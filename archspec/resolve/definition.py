@@ -247,7 +247,9 @@ class _Definition:
             dtype, modifiers = statement.type or "real", statement.modifiers
             self._check_const(statement)
             tensor = nodes.Tensor(statement, address, modifiers, statement.kind, dtype, shape, value, initial)
-            own = Declaration(tensor, self.scope.guards, self.scope.loop, False)
+            parts = [shape, *(initial.arguments if initial is not None else ())]
+            is_invariant = value is None and self.expressions.are_invariant(parts)
+            own = Declaration(tensor, self.scope.guards, self.scope.loop, is_invariant)
         return nodes.Declare(statement, (own, *self._declares()))
 
     def _check_const(self, statement: tree.Param) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -323,16 +323,20 @@ class Expressions:
 
     def _is_invariant(self, node: nodes.Own) -> bool:
         """Whether all enclosing iterations declare the same: callee and hyperparameters do not depend on them."""
+        definition, forward = self.scope.definition, node.arguments.forward
+        forwarded = definition.hyperparameters if forward is not None and definition is not None else ()
+        return self.are_invariant(
+            [node.callee, *(argument.value for argument in node.arguments.hyperparameters)], forwarded
+        )
+
+    def are_invariant(self, exprs: Iterable[nodes.Expr], names: Iterable[str] = ()) -> bool:
+        """Whether expressions, and the values of names, are the same in all enclosing iterations."""
         changing = self.scope.changing
         if self.scope.loop is not None:
             changing |= {self.scope.loop.variable}
-        if not changing:
-            return True
-        decisive = (node.callee, *(argument.value for argument in node.arguments.hyperparameters))
-        names = {name for expr in decisive for name in walk.local_names(expr)}
-        if node.arguments.forward is not None and self.scope.definition is not None:
-            names.update(self.scope.definition.hyperparameters)
-        return names.isdisjoint(changing)
+        return not changing or changing.isdisjoint(
+            [*names, *(name for expr in exprs for name in walk.local_names(expr))]
+        )
 
     # Chains
 

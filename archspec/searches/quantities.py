@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from archspec.bodies.active import parts_read
+from archspec.bodies.active import Parts
 from archspec.bodies.fold import has_choices
 from archspec.costs.api import cost
 from archspec.costs.memory import ATTENTION, BITS, FLOATS, in_bytes
@@ -120,7 +120,7 @@ def _active(model: Model) -> int:
         return model.params.total
     if compilation.table.active is not None:
         return compilation.table.active.total
-    if "unknown" in parts_read(compilation.body).values():
+    if "unknown" in Parts(compilation.body).of_all(compilation.table.tensors):
         raise fail("usage", f"the parameters of {model.name} that are used for one token are unknown")
     return model.params.total
 
