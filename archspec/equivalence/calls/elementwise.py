@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from archspec.equivalence.calls.values import Handler, Untranslatable, array_of, as_number, each, refuse, typed
+from archspec.equivalence.calls.values import Handler, Operand, Untranslatable, array_of, as_number, each, refuse, typed
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.elements import Elements
@@ -101,7 +101,7 @@ def _clamp_max(n: Arrays, types: Sequence[Type], x: Array, max: Any) -> Array:
     return _clamp(n, types, x, None, max)
 
 
-def _pow_scalar(n: Arrays, types: Sequence[Type], base: Any, exponent: object) -> Array:
+def _pow_scalar(n: Arrays, types: Sequence[Type], base: Operand, exponent: Operand) -> Array:
     return typed(n, n.each(types[0].shape, forms.power, array_of(n, base), array_of(n, exponent)), types[0])
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from archspec.algebra import Dim, Polynomial, product
+from archspec.algebra import Dim, product
 from archspec.equivalence.calls.values import Handler, Untranslatable, array_of, listed, refuse, typed
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
@@ -266,11 +266,10 @@ def _attention(
         times = query.shape[-3] // key.shape[-3]
         key, value = [_repeated(n, x, times) for x in (key, value)]
     size = query.shape[-1]
-    if scale is None and isinstance(size, Polynomial):
-        refuse("scaled_dot_product_attention")
-    factor = size**-0.5 if scale is None and isinstance(size, int) else scale
+    if scale is None:
+        scale = float(size**-0.5) if isinstance(size, int) else refuse("scaled_dot_product_attention")
     scores = weights.matmul(n, query, transpose(n, key, -1, -2))
-    scores = n.each(scores.shape, multiply, scores, array_of(n, factor))
+    scores = n.each(scores.shape, multiply, scores, array_of(n, scale))
     if attn_mask is not None:
         function = _hide if n.dtype(attn_mask) == "bool" else add
         scores = n.each(scores.shape, function, scores, attn_mask)

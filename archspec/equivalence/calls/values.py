@@ -3,29 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.elements import Elements
 from archspec.normal.table import Element
 from archspec.ops.forms.elementwise import Each, constant, multiply, to_integer
+from archspec.ops.record import Scalar
+
+if TYPE_CHECKING:
+    from torch.fx import Node
 
 
 class Untranslatable(Exception):
     """A module has no normal form; the message says why."""
 
 
+Operand: TypeAlias = Array | Scalar
+"""An argument of arithmetic: a tensor, or a number, boolean or size."""
+
+Axes: TypeAlias = int | Sequence[int] | None
+"""The axes that an operation works along; None, and in most operations an empty list, stands for all."""
+
+Sizes: TypeAlias = int | Sequence[int]
+"""What windows have along each spatial axis, such as their size or step; one number stands for all axes."""
+
 Handler: TypeAlias = Callable[..., "Array | list[Array] | list[Array | None]"]
 """None stands for a result that is not computed, because only training uses it."""
 
 
-def operation_of(node: Any) -> str:
+def operation_of(node: Node) -> str:
     """Return the name of the operation of a node in an exported program, without its namespace; empty for others."""
     return getattr(getattr(node.target, "_schema", None), "name", "").rpartition("::")[2]
 
 
-def array_of(n: Arrays, value: Any) -> Array:
+def array_of(n: Arrays, value: Operand) -> Array:
     """Return an argument as an array."""
     return value if isinstance(value, Array) else n.array((), constant(n.elements, value))
 
@@ -33,7 +46,7 @@ def array_of(n: Arrays, value: Any) -> Array:
 def each(function: Each) -> Callable[..., Array]:
     """Return the handler of an elementwise operation; `alpha` scales its second operand."""
 
-    def call(n: Arrays, types: Sequence[Type], *values: Any, alpha: Any = 1) -> Array:
+    def call(n: Arrays, types: Sequence[Type], *values: Operand, alpha: Scalar = 1) -> Array:
         given = [array_of(n, value) for value in values]
         if alpha != 1:
             given[1] = n.each(given[1].shape, multiply, given[1], array_of(n, alpha))
