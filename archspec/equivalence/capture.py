@@ -31,7 +31,7 @@ from archspec.equivalence import recurrent
 from archspec.equivalence.bodies import apply
 from archspec.equivalence.calls.complex import Complex, call_complex, has_complex
 from archspec.equivalence.calls.table import CALLS
-from archspec.equivalence.calls.values import Untranslatable, listed, operation_of
+from archspec.equivalence.calls.values import Untranslatable, is_list, listed, operation_of
 from archspec.equivalence.in_place import without_changes
 from archspec.equivalence.iterations import mark_of
 from archspec.equivalence.known_numbers import knowing
@@ -284,7 +284,7 @@ class Capture:
         name = _name(node)
         if value is None:
             return None
-        if not _is_tensor(value) and not isinstance(value, list | tuple):
+        if not _is_tensor(value) and not is_list(value):
             return self.size(value)
         handler = CALLS.get(name)
         types = [self._type(item) for item in listed(value)]
@@ -314,8 +314,8 @@ class Capture:
                 raise Untranslatable(f"`aten.{name}` gives {type.dtype} {list(type.shape)}, its normal form {ours}")
 
     def _value(self, item: Any) -> Any:
-        if isinstance(item, list | tuple):
-            return [self._value(part) for part in listed(item)]
+        if is_list(item):
+            return [self._value(part) for part in item]
         if item.__class__.__name__ == "Node":
             return self._values[item]
         return item

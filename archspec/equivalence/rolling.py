@@ -200,7 +200,7 @@ def _replace(node: Any, other: Any, users: Sequence[Any]) -> None:
 def _has_tensors(item: Any) -> bool:
     import torch
 
-    value = item.meta.get("val") if hasattr(item, "meta") else None
+    value: object = item.meta.get("val") if hasattr(item, "meta") else None
     return any(isinstance(part, torch.Tensor) for part in listed(value))
 
 

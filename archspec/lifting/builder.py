@@ -60,7 +60,7 @@ class Builder:
         given = [self._argument(arg, elementwise) for arg in args]
         settings = {key: _fixed(value) for key, value in settings.items()}
         full = OPS[name].settings(settings)
-        flat: list[Any] = [arg for item in given for arg in (listed(item) if isinstance(item, list) else [item])]
+        flat: list[Any] = [arg for item in given for arg in listed(item)]
         found = self._results(name, flat, full)
         if elementwise:
             given = self._narrowed(name, given, found[0], full)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from archspec.equivalence.calls.values import listed
+from archspec.equivalence.calls.values import is_list
 from archspec.lifting.blocks import Body
 from archspec.lifting.notation import LISTED, OPERATORS, STREAMED
 from archspec.lifting.runs import Run
@@ -47,7 +47,7 @@ class Chains:
     def flat(self, value: Value) -> list[Any]:
         """Return the arguments of a value, with a list at the beginning one by one."""
         args = self.args(value)
-        return [*listed(args[0]), *args[1:]] if args and isinstance(args[0], list) else args
+        return [*args[0], *args[1:]] if args and is_list(args[0]) else args
 
     def alternates(self, value: Value) -> bool:
         """Whether a value is a run of layers of several kinds."""

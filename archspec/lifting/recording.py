@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from archspec.equivalence.calls.complex import Complex
-from archspec.equivalence.calls.values import Untranslatable, listed, operation_of
+from archspec.equivalence.calls.values import Untranslatable, is_list, listed, operation_of
 from archspec.equivalence.capture import Capture
 from archspec.equivalence.places import Places
 from archspec.equivalence.rolling import LOOPED
@@ -182,8 +182,9 @@ class Recording(Capture):
             made = handler(self.builder, types, *args, **keywords)
         except (TypeError, ValueError, IndexError, AttributeError) as error:
             raise Untranslatable(f"the operation `aten.{name}` has no counterpart with these arguments") from error
-        if isinstance(made, list):
-            values, arrays = listed(made), listed(found)
+        if is_list(made):
+            values: list[Any] = [*made]
+            arrays = listed(found)
             if any(value is not None and value.array != array for value, array in zip(values, arrays, strict=True)):
                 raise Untranslatable(f"the operation `aten.{name}` has other results than its counterpart")
             return values
@@ -199,8 +200,8 @@ class Recording(Capture):
         return Type(found.shape, self.arrays.dtype(found)) if found is not None else Type(())
 
     def _given(self, item: Any) -> Any:
-        if isinstance(item, list | tuple):
-            return [self._given(part) for part in listed(item)]
+        if is_list(item):
+            return [self._given(part) for part in item]
         if item.__class__.__name__ != "Node":
             return item
         if item in self._made:

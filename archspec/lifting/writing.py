@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from archspec.algebra import Polynomial, symbol, symbols
-from archspec.equivalence.calls.values import Untranslatable, listed
+from archspec.equivalence.calls.values import Untranslatable, is_list
 from archspec.lifting.blocks import Body
 from archspec.lifting.chains import Chains
 from archspec.lifting.conditions import branches_of
@@ -379,12 +379,11 @@ class BodyWriter:
         return f"{value.op}({', '.join(parts)})" if parts else value.op
 
     def _setting(self, value: Value, name: str, setting: Any) -> str:
-        if name in ("axis", "a", "b", "order", "index", "keep", "step", "") and isinstance(
-            setting, int | str | list | tuple
-        ):
+        if name in ("axis", "a", "b", "order", "index", "keep", "step", ""):
             if isinstance(setting, str):
                 return f'"{setting}"'
-            return str(listed(setting)) if isinstance(setting, list | tuple) else literal(setting)
+            if isinstance(setting, int) or is_list(setting):
+                return literal(setting) if isinstance(setting, int) else str([*setting])
         return self.gaps.number(setting, "heads" if value.op == "split_heads" else name)
 
     def _shape(self, value: Value) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from archspec.equivalence.calls.elementwise import function
 from archspec.equivalence.calls.values import Handler, array_of, refuse, typed
@@ -19,7 +18,7 @@ from archspec.ops.forms.shape import cut
 def _of_parts(function: Callable[..., Element]) -> Handler:
     """Return the handler of a function of reals; further arguments are numbers."""
 
-    def call(n: Arrays, types: Sequence[Type], x: Array, *numbers: Any, **named: Any) -> Array:
+    def call(n: Arrays, types: Sequence[Type], x: Array, *numbers: float | None, **named: float | None) -> Array:
         def of(e: Elements, part: Element) -> Element:
             return function(e, e.real(part), *numbers, **named)
 

@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from archspec.equivalence.calls.values import Handler, Untranslatable, applied, array_of, as_number, listed, refuse
+from archspec.algebra import Dim
+from archspec.equivalence.calls.values import (
+    Axes,
+    Handler,
+    Sizes,
+    Untranslatable,
+    applied,
+    array_of,
+    as_number,
+    computed,
+    is_list,
+    listed,
+    refuse,
+)
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.ops.forms import elementwise as forms
@@ -35,43 +48,41 @@ SEVERAL = "split split_with_sizes chunk unbind"
 
 
 def call_complex(
-    name: str, handler: Handler | None, n: Arrays, types: Sequence[Type], *given: Any, **named: Any
-) -> Any:
+    name: str, handler: Handler | None, n: Arrays, types: Sequence[Type], *given: object, **named: object
+) -> Array | Complex | list[Complex]:
     """Return the results of an operation with complex arguments or results. Raises Untranslatable for others."""
-    function: Callable[..., Any] | None = _FUNCTIONS.get(name)
+    function = _FUNCTIONS.get(name)
     if function is not None:
         return function(n, types, *given, **named)
     if name not in EACH_PART.split() or handler is None:
         raise Untranslatable(f"the operation `aten.{name}` has no normal form for complex numbers")
     reals = [Type(type.shape, "real") for type in types]
-    real, imaginary = [listed(handler(n, reals, *_parts(n, given, turn), **named)) for turn in (0, 1)]
+    real, imaginary = [computed(handler(n, reals, *_parts(n, given, turn), **named)) for turn in (0, 1)]
     made = [Complex(a, b) for a, b in zip(real, imaginary, strict=True)]
     return made if name in SEVERAL.split() else made[0]
 
 
-def has_complex(value: Any) -> bool:
+def has_complex(value: object) -> bool:
     """Whether there is a complex number in arguments."""
-    if isinstance(value, Complex):
-        return True
-    return isinstance(value, list) and any(has_complex(item) for item in listed(value))
+    return isinstance(value, Complex) or (is_list(value) and any(has_complex(item) for item in value))
 
 
-def _parts(n: Arrays, given: Any, turn: int) -> list[Any]:
+def _parts(n: Arrays, given: Sequence[object], turn: int) -> list[object]:
     """Return arguments with the real (0) or the imaginary parts (1) of numbers; sizes and axes stay."""
     return [_part(n, item, turn) for item in given]
 
 
-def _part(n: Arrays, item: Any, turn: int) -> Any:
+def _part(n: Arrays, item: object, turn: int) -> object:
     if isinstance(item, Complex):
         return item.imaginary if turn else item.real
-    if has_complex(item):
+    if is_list(item) and has_complex(item):
         return _parts(n, item, turn)
     if isinstance(item, Array) and n.dtype(item) == "real" and turn:
         return n.array(item.shape, n.elements.number(0.0))
     return item
 
 
-def _both(n: Arrays, value: Any) -> tuple[Array, Array | None]:
+def _both(n: Arrays, value: Parts) -> tuple[Array, Array | None]:
     """Return the parts of a number; no imaginary one for a real."""
     if isinstance(value, Complex):
         return value.real, value.imaginary
@@ -130,18 +141,23 @@ def _size(n: Arrays, types: Sequence[Type], x: Complex) -> Array:
     return n.each(types[0].shape, forms.square_root, n.each(types[0].shape, forms.add, *squares))
 
 
-def _same(n: Arrays, types: Sequence[Type], x: Parts, *rest: Any, **named: Any) -> Any:
+def _same(n: Arrays, types: Sequence[Type], x: Parts, *rest: object, **named: object) -> Array | Complex:
     if isinstance(x, Complex):
         return x if types[0].dtype == "complex" else x.real
     real, _ = _both(n, x)
     return Complex(n.array(real.shape, n.elements.real(real.element)), n.array(real.shape, n.elements.number(0.0)))
 
 
-def _fourier(is_inverse: bool = False, is_half: bool = False, rank: int | None = None) -> Callable[..., Any]:
+def _fourier(is_inverse: bool = False, is_half: bool = False, rank: int | None = None) -> Callable[..., Complex]:
     """Return the handler of a Fourier transform over `rank` axes, by default the last ones or all."""
 
     def call(
-        n: Arrays, types: Sequence[Type], x: Parts, size: Any = None, dim: Any = None, norm: Any = None
+        n: Arrays,
+        types: Sequence[Type],
+        x: Parts,
+        size: Sizes | None = None,
+        dim: Axes = None,
+        norm: str | None = None,
     ) -> Complex:
         real, imaginary = _both(n, x)
         axes = (
@@ -158,7 +174,7 @@ def _fourier(is_inverse: bool = False, is_half: bool = False, rank: int | None =
         ):
             refuse("fft")
         found = transformed(n, real, imaginary, axes, 1.0 if is_inverse else -1.0)
-        count: Any = 1
+        count: Dim = 1
         for axis in axes:
             count = count * real.shape[axis]
         power = {None: -1.0 if is_inverse else 0.0, "backward": -1.0 if is_inverse else 0.0, "ortho": -0.5,
@@ -173,7 +189,7 @@ def _fourier(is_inverse: bool = False, is_half: bool = False, rank: int | None =
     return call
 
 
-_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+_FUNCTIONS: Mapping[str, Callable[..., Array | Complex]] = {
     "mul": _multiply,
     "view_as_complex": _from_pairs,
     "view_as_real": _to_pairs,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from archspec.algebra import Dim
 from archspec.equivalence.calls.values import Handler
@@ -44,7 +44,7 @@ def equation_of(text: str, shapes: Sequence[Sequence[Dim]]) -> Equation:
     return Equation(spelt, result, sizes)
 
 
-def _einsum(n: Arrays, types: Sequence[Type], equation: str, tensors: list[Array], **rest: Any) -> Array:
+def _einsum(n: Arrays, types: Sequence[Type], equation: str, tensors: list[Array], **rest: object) -> Array:
     """Return the sum of products over the axes that the result does not have, of two tensors at a time."""
     terms, result, sizes = equation_of(equation, [x.shape for x in tensors])
     letters, found = terms[0], tensors[0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from archspec.equivalence.calls.values import Handler, Operand, Untranslatable, array_of, as_number, each, refuse, typed
 from archspec.ir import Type
@@ -13,6 +12,7 @@ from archspec.normal.elements import Elements
 from archspec.normal.table import Element
 from archspec.ops.forms import elementwise as forms
 from archspec.ops.forms.shape import expand
+from archspec.ops.record import Scalar
 
 
 def function(name: str) -> Callable[..., Array]:
@@ -28,7 +28,7 @@ def function(name: str) -> Callable[..., Array]:
 def _pair(name: str) -> Handler:
     """Return the handler of a function of two reals that has no other form."""
 
-    def call(n: Arrays, types: Sequence[Type], a: Any, b: Any) -> Array:
+    def call(n: Arrays, types: Sequence[Type], a: Operand, b: Operand) -> Array:
         def of(e: Elements, *parts: Element) -> Element:
             return e.apply(name, [e.real(part) for part in parts], "real")
 
@@ -38,7 +38,7 @@ def _pair(name: str) -> Handler:
 
 
 def _compare(function: forms.Each) -> Handler:
-    def call(n: Arrays, types: Sequence[Type], a: Any, b: Any) -> Array:
+    def call(n: Arrays, types: Sequence[Type], a: Operand, b: Operand) -> Array:
         a, b = array_of(n, a), array_of(n, b)
         if {n.dtype(a), n.dtype(b)} != {"bool"}:
             a, b = as_number(n, a, Type((), "int")), as_number(n, b, Type((), "int"))
@@ -47,8 +47,8 @@ def _compare(function: forms.Each) -> Handler:
     return call
 
 
-def _logic(function: forms.Each) -> Handler:
-    def call(n: Arrays, types: Sequence[Type], *values: Any) -> Array:
+def _logic(function: forms.Each) -> Callable[..., Array]:
+    def call(n: Arrays, types: Sequence[Type], *values: Operand) -> Array:
         given = [array_of(n, value) for value in values]
         if any(n.dtype(array) != "bool" for array in given):
             raise Untranslatable("it has bitwise operations on integers")
@@ -60,7 +60,7 @@ def _logic(function: forms.Each) -> Handler:
 def _arithmetic(function: forms.Each, logic: forms.Each) -> Handler:
     """Return the handler of a function of numbers, which is another one of booleans."""
 
-    def call(n: Arrays, types: Sequence[Type], a: Any, b: Any, **keywords: Any) -> Any:
+    def call(n: Arrays, types: Sequence[Type], a: Operand, b: Operand, **keywords: Scalar) -> Array:
         if types[0].dtype == "bool":
             return _logic(logic)(n, types, a, b)
         return each(function)(n, types, a, b, **keywords)
@@ -68,7 +68,7 @@ def _arithmetic(function: forms.Each, logic: forms.Each) -> Handler:
     return call
 
 
-def _same(n: Arrays, types: Sequence[Type], x: Array, *rest: Any, **keywords: Any) -> Array:
+def _same(n: Arrays, types: Sequence[Type], x: Array, *rest: object, **keywords: object) -> Array:
     return typed(n, x, types[0])
 
 
@@ -78,26 +78,26 @@ def _dropout(n: Arrays, types: Sequence[Type], x: Array, rate: float, train: boo
     return x
 
 
-def _random(n: Arrays, types: Sequence[Type], *rest: Any, **keywords: Any) -> Array:
+def _random(n: Arrays, types: Sequence[Type], *rest: object, **keywords: object) -> Array:
     raise Untranslatable("it draws random numbers, as dropout does in training")
 
 
-def _where(n: Arrays, types: Sequence[Type], condition: Array, a: Any, b: Any) -> Array:
+def _where(n: Arrays, types: Sequence[Type], condition: Array, a: Operand, b: Operand) -> Array:
     return typed(n, n.each(types[0].shape, forms.choose, condition, array_of(n, a), array_of(n, b)), types[0])
 
 
-def _masked_fill(n: Arrays, types: Sequence[Type], x: Array, mask: Array, value: Any) -> Array:
+def _masked_fill(n: Arrays, types: Sequence[Type], x: Array, mask: Array, value: Operand) -> Array:
     return _where(n, types, mask, value, x)
 
 
-def _clamp(n: Arrays, types: Sequence[Type], x: Array, min: Any = None, max: Any = None) -> Array:
+def _clamp(n: Arrays, types: Sequence[Type], x: Array, min: Operand | None = None, max: Operand | None = None) -> Array:
     for bound, function in ((min, forms.larger), (max, forms.smaller)):
         if bound is not None:
             x = n.each(types[0].shape, function, x, array_of(n, bound))
     return typed(n, x, types[0])
 
 
-def _clamp_max(n: Arrays, types: Sequence[Type], x: Array, max: Any) -> Array:
+def _clamp_max(n: Arrays, types: Sequence[Type], x: Array, max: Operand) -> Array:
     return _clamp(n, types, x, None, max)
 
 
@@ -105,11 +105,11 @@ def _pow_scalar(n: Arrays, types: Sequence[Type], base: Operand, exponent: Opera
     return typed(n, n.each(types[0].shape, forms.power, array_of(n, base), array_of(n, exponent)), types[0])
 
 
-def _rsub(n: Arrays, types: Sequence[Type], a: Any, b: Any, alpha: Any = 1) -> Array:
+def _rsub(n: Arrays, types: Sequence[Type], a: Operand, b: Operand, alpha: Scalar = 1) -> Array:
     return each(forms.subtract)(n, types, b, a, alpha=alpha)
 
 
-def _div(n: Arrays, types: Sequence[Type], a: Any, b: Any, rounding_mode: str | None = None) -> Array:
+def _div(n: Arrays, types: Sequence[Type], a: Operand, b: Operand, rounding_mode: str | None = None) -> Array:
     if rounding_mode == "trunc" and types[0].dtype == "int":
         return each(_truncated_quotient)(n, types, a, b)
     if rounding_mode == "trunc":
@@ -153,7 +153,7 @@ def _remainder_of_truncated(e: Elements, x: Element, by: Element) -> Element:
     return forms.subtract(e, x, forms.multiply(e, whole, by))
 
 
-def _interpolated(n: Arrays, types: Sequence[Type], a: Array, b: Array, weight: Any) -> Array:
+def _interpolated(n: Arrays, types: Sequence[Type], a: Array, b: Array, weight: Operand) -> Array:
     shape = types[0].shape
     part = n.each(shape, forms.multiply, n.each(shape, forms.subtract, b, a), array_of(n, weight))
     return n.each(shape, forms.add, a, part)
@@ -162,7 +162,7 @@ def _interpolated(n: Arrays, types: Sequence[Type], a: Array, b: Array, weight: 
 def _added(function: forms.Each) -> Handler:
     """Return the handler of `x + value * function(a, b)`."""
 
-    def call(n: Arrays, types: Sequence[Type], x: Array, a: Any, b: Any, *, value: Any = 1) -> Array:
+    def call(n: Arrays, types: Sequence[Type], x: Array, a: Operand, b: Operand, *, value: Scalar = 1) -> Array:
         part = n.each(types[0].shape, function, array_of(n, a), array_of(n, b))
         return n.each(types[0].shape, forms.add, x, n.each(types[0].shape, forms.multiply, part, array_of(n, value)))
 
@@ -205,12 +205,12 @@ def _round(n: Arrays, types: Sequence[Type], x: Array, decimals: int = 0) -> Arr
     return x if n.dtype(x) == "int" else function("round")(n, types, x)
 
 
-def _fill(n: Arrays, types: Sequence[Type], x: Array, value: Any) -> Array:
+def _fill(n: Arrays, types: Sequence[Type], x: Array, value: Operand) -> Array:
     """Return another value in the shape of a tensor."""
     return typed(n, expand(n, array_of(n, value), types[0].shape), types[0])
 
 
-def _copy(n: Arrays, types: Sequence[Type], x: Array, source: Array, *rest: Any) -> Array:
+def _copy(n: Arrays, types: Sequence[Type], x: Array, source: Array, *rest: object) -> Array:
     return _fill(n, types, x, source)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from archspec.algebra import Dim
 from archspec.equivalence.bodies import apply
@@ -19,9 +19,12 @@ from archspec.ops.forms.shape import concat, cut
 
 Matrix: TypeAlias = "list[list[float]]"
 
+Scales: TypeAlias = float | Sequence[float] | None
+"""Factors of sizes, if these are given as factors: one argument for each spatial axis, or a list of all."""
+
 
 def _adaptive_mean(rank: int) -> Handler:
-    def call(n: Arrays, types: Sequence[Type], x: Array, sizes: Any) -> Array:
+    def call(n: Arrays, types: Sequence[Type], x: Array, sizes: object) -> Array:
         for axis in range(len(x.shape) - rank, len(x.shape)):
             old, new = x.shape[axis], types[0].shape[axis]
             x = _means(n, x, axis) if new == 1 else _weighted(n, x, axis, window_means(_whole(old), _whole(new)))
@@ -31,7 +34,7 @@ def _adaptive_mean(rank: int) -> Handler:
 
 
 def _adaptive_max(rank: int) -> Callable[..., list[Array | None]]:
-    def call(n: Arrays, types: Sequence[Type], x: Array, sizes: Any) -> list[Array | None]:
+    def call(n: Arrays, types: Sequence[Type], x: Array, sizes: object) -> list[Array | None]:
         for axis in range(len(x.shape) - rank, len(x.shape)):
             old, new = x.shape[axis], types[0].shape[axis]
             ends = [(0, old)] if new == 1 else windows(_whole(old), _whole(new))
@@ -82,13 +85,19 @@ def _weighted(n: Arrays, x: Array, axis: int, matrix: Matrix) -> Array:
     return n.make((*x.shape[:axis], size[0], *x.shape[axis + 1 :]), element)
 
 
+def scales_of(rank: int, scales: Sequence[Scales]) -> list[float | None]:
+    """Return the factor of each spatial axis; None for one that is only given by sizes."""
+    given = [scale for item in scales for scale in listed(item)]
+    return [*given, *[None] * (rank - len(given))]
+
+
 def _resize(rank: int, degree: int) -> Handler:
     """Return the handler of a resizing by a linear (1) or cubic (3) function of the distance."""
 
-    def call(n: Arrays, types: Sequence[Type], x: Array, sizes: Any, aligned: bool = False, *scales: Any) -> Array:
-        given = listed(scales[0]) if len(scales) == 1 and isinstance(scales[0], list) else [*scales]
-        given = [*given, *[None] * (rank - len(given))]
-        for turn, scale in enumerate(given):
+    def call(
+        n: Arrays, types: Sequence[Type], x: Array, sizes: object, aligned: bool = False, *scales: Scales
+    ) -> Array:
+        for turn, scale in enumerate(scales_of(rank, scales)):
             axis = len(x.shape) - rank + turn
             old, new = x.shape[axis], types[0].shape[axis]
             if isinstance(old, int) and isinstance(new, int):
@@ -151,10 +160,8 @@ def _cubic(distance: float) -> float:
 
 
 def _nearest(rank: int, shift: float = 0.0) -> Handler:
-    def call(n: Arrays, types: Sequence[Type], x: Array, sizes: Any, *scales: Any) -> Array:
-        given = listed(scales[0]) if len(scales) == 1 and isinstance(scales[0], list) else [*scales]
-        given = [*given, *[None] * (rank - len(given))]
-        for turn, scale in enumerate(given):
+    def call(n: Arrays, types: Sequence[Type], x: Array, sizes: object, *scales: Scales) -> Array:
+        for turn, scale in enumerate(scales_of(rank, scales)):
             axis = len(x.shape) - rank + turn
             old, new = x.shape[axis], types[0].shape[axis]
             if new == old:
@@ -174,7 +181,7 @@ def _nearest(rank: int, shift: float = 0.0) -> Handler:
     return call
 
 
-NAMES: dict[Callable[..., Any], str] = {
+NAMES: dict[Handler, str] = {
     **{_adaptive_mean(rank): f"adaptive_avg_pool{rank}d" for rank in (1, 2, 3)},
     **{_adaptive_max(rank): f"adaptive_max_pool{rank}d" for rank in (1, 2, 3)},
     _resize(1, 1): "upsample_linear1d",

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from archspec.algebra import Dim, product
-from archspec.equivalence.calls.values import Handler, Untranslatable, array_of, listed, refuse, typed
+from archspec.equivalence.calls.values import Axes, Handler, Sizes, Untranslatable, array_of, listed, refuse, typed
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.elements import Elements
@@ -17,12 +16,14 @@ from archspec.ops.forms.elementwise import add, divide, multiply
 from archspec.ops.forms.shape import pad, transpose
 
 
-def _softmax(n: Arrays, types: Sequence[Type], x: Array, dim: int, *rest: Any, **keywords: Any) -> Array:
+def _softmax(n: Arrays, types: Sequence[Type], x: Array, dim: int, *rest: object, **keywords: object) -> Array:
     return along.normalized(n, x, dim)
 
 
 def _reduction(function: Callable[..., Array]) -> Handler:
-    def call(n: Arrays, types: Sequence[Type], x: Array, dim: Any = None, keepdim: bool = False, **rest: Any) -> Array:
+    def call(
+        n: Arrays, types: Sequence[Type], x: Array, dim: Axes = None, keepdim: bool = False, **rest: object
+    ) -> Array:
         axes = list(range(len(x.shape))) if dim is None or dim == [] else dim
         return typed(n, function(n, _summand(n, x, types[0]), axes, keepdim), types[0])
 
@@ -34,15 +35,15 @@ def _summand(n: Arrays, x: Array, result: Type) -> Array:
     return typed(n, x, Type((), "int")) if n.dtype(x) == "bool" or result.dtype == "int" else x
 
 
-def _mean(n: Arrays, types: Sequence[Type], x: Array, dim: Any = None, keepdim: bool = False, **rest: Any) -> Array:
-    axes: list[int] = list(range(len(x.shape))) if dim is None or dim == [] else listed(dim)
+def _mean(n: Arrays, types: Sequence[Type], x: Array, dim: Axes = None, keepdim: bool = False, **rest: object) -> Array:
+    axes = list(range(len(x.shape))) if dim is None or dim == [] else listed(dim)
     e = n.elements
     summed = along.total(n, n.array(x.shape, e.real(x.element)), axes, keepdim)
     count = product([x.shape[axis] for axis in axes])
     return n.array(summed.shape, e.product([(summed.element, 1.0), (e.real(e.integer(count)), -1.0)]))
 
 
-def _cumsum(n: Arrays, types: Sequence[Type], x: Array, dim: int, **rest: Any) -> Array:
+def _cumsum(n: Arrays, types: Sequence[Type], x: Array, dim: int, **rest: object) -> Array:
     return typed(n, along.running_total(n, _summand(n, x, types[0]), dim), types[0])
 
 
@@ -84,9 +85,9 @@ def _convolution(rank: int) -> Handler:
         x: Array,
         weight: Array,
         bias: Array | None = None,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
+        stride: Sizes = 1,
+        padding: Sizes | str = 0,
+        dilation: Sizes = 1,
         groups: int = 1,
     ) -> Array:
         if len(x.shape) == rank + 1:
@@ -94,13 +95,9 @@ def _convolution(rank: int) -> Handler:
             return n.reshape(whole, types[0].shape)
         if padding == "valid":
             padding = 0
-        elif padding == "same":
-            padding = [
-                gap * (size - 1) / 2 for gap, size in zip(_spread(dilation, rank), weight.shape[2:], strict=True)
-            ]
-            if any(isinstance(end, float) and not end.is_integer() for end in padding):
-                refuse("conv")
-            padding = [int(end) for end in padding]
+        elif isinstance(padding, str):
+            both = [gap * (size - 1) for gap, size in zip(_spread(dilation, rank), weight.shape[2:], strict=True)]
+            padding = [end // 2 if end % 2 == 0 else refuse("conv") for end in both]
         spaces = _spaces(rank, stride=stride, padding=padding, dilation=dilation)
         return weights.convolution(n, x, weight, bias, **spaces, groups=groups, transposed=False)
 
@@ -114,11 +111,11 @@ def _transposed_convolution(rank: int) -> Handler:
         x: Array,
         weight: Array,
         bias: Array | None = None,
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,  # which has an effect on the shape only
+        stride: Sizes = 1,
+        padding: Sizes = 0,
+        output_padding: Sizes = 0,  # which has an effect on the shape only
         groups: int = 1,
-        dilation: Any = 1,
+        dilation: Sizes = 1,
     ) -> Array:
         spaces = [_spread(value, rank) for value in (stride, padding, dilation)]
         if len(x.shape) == rank + 1:
@@ -129,12 +126,12 @@ def _transposed_convolution(rank: int) -> Handler:
     return call
 
 
-def _spaces(rank: int, **values: Any) -> dict[str, list[Any]]:
+def _spaces(rank: int, **values: Sizes) -> dict[str, list[Dim]]:
     """Return hyperparameters with one value for each spatial axis."""
     return {name: _spread(value, rank) for name, value in values.items()}
 
 
-def _spread(value: Any, rank: int) -> list[Any]:
+def _spread(value: Sizes, rank: int) -> list[Dim]:
     """Return a value for each axis."""
     given = listed(value)
     return given * rank if len(given) == 1 else given
@@ -145,10 +142,10 @@ def _max_pool(rank: int) -> Handler:
         n: Arrays,
         types: Sequence[Type],
         x: Array,
-        kernel: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        dilation: Any = 1,
+        kernel: Sizes,
+        stride: Sizes | None = None,
+        padding: Sizes = 0,
+        dilation: Sizes = 1,
         ceil_mode: bool = False,
     ) -> Array:
         if any(gap != 1 for gap in _spread(dilation, rank)):
@@ -164,9 +161,9 @@ def _mean_pool(rank: int) -> Handler:
         n: Arrays,
         types: Sequence[Type],
         x: Array,
-        kernel: Any,
-        stride: Any = None,
-        padding: Any = 0,
+        kernel: Sizes,
+        stride: Sizes | None = None,
+        padding: Sizes = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
         divisor_override: int | None = None,
@@ -188,7 +185,7 @@ def _mean_pool(rank: int) -> Handler:
     return call
 
 
-def _lengthened(n: Arrays, x: Array, shape: Sequence[Dim], windows: Sequence[Sequence[Any]], value: float) -> Array:
+def _lengthened(n: Arrays, x: Array, shape: Sequence[Dim], windows: Sequence[Sequence[Dim]], value: float) -> Array:
     """Return a tensor that is long enough for as many windows as the result has, if its size is rounded up."""
     rank = len(windows[0])
     for axis, (size, step, end) in enumerate(zip(*windows, strict=True), len(x.shape) - rank):
@@ -198,7 +195,7 @@ def _lengthened(n: Arrays, x: Array, shape: Sequence[Dim], windows: Sequence[Seq
     return x
 
 
-def _windows(rank: int, kernel: Any, stride: Any, padding: Any) -> list[list[Any]]:
+def _windows(rank: int, kernel: Sizes, stride: Sizes | None, padding: Sizes) -> list[list[Dim]]:
     steps = kernel if stride is None or stride == [] else stride
     return [_spread(value, rank) for value in (kernel, steps, padding)]
 
@@ -211,7 +208,7 @@ def _layer_norm(
     weight: Array | None = None,
     bias: Array | None = None,
     eps: float = 1e-5,
-    *rest: Any,
+    *rest: object,
 ) -> Array:
     rank = len(x.shape)
     result = weights.standardized(n, x, list(range(rank - len(shape), rank)), eps)
@@ -241,7 +238,7 @@ def _group_norm(
     weight: Array | None = None,
     bias: Array | None = None,
     eps: float = 1e-5,
-    *rest: Any,
+    *rest: object,
 ) -> Array:
     return weights.group_norm(n, x, weight, bias, groups=groups, eps=eps)
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from archspec.algebra import Dim, Expression
 from archspec.equivalence.calls.shape import wrapped
-from archspec.equivalence.calls.values import Handler, array_of, refuse, typed
+from archspec.equivalence.calls.values import Handler, Operand, array_of, refuse, typed
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.axes import Indices
@@ -18,11 +17,11 @@ from archspec.ops.forms.elementwise import choose, constant, subtract, to_intege
 
 
 def _scatter(
-    n: Arrays, types: Sequence[Type], x: Array, dim: int, index: Array, source: Any = None, **rest: Any
+    n: Arrays, types: Sequence[Type], x: Array, dim: int, index: Array, source: Operand | None = None, **rest: Operand
 ) -> Array:
     """Return a tensor with one number at indices along an axis."""
     value = rest.pop("value", source)
-    if rest:
+    if rest or value is None:
         refuse("scatter")
     if isinstance(value, Array) and value.shape:
         value = _one_number(n, value)
@@ -44,7 +43,7 @@ def _scatter(
     return n.make(x.shape, element)
 
 
-def _one_number(n: Arrays, value: Any) -> Array:
+def _one_number(n: Arrays, value: Operand) -> Array:
     """Return the number that all elements of a tensor are."""
     if not isinstance(value, Array) or n.elements.nodes[value.element].names:
         refuse("scatter")
@@ -57,14 +56,14 @@ def _slice_scatter(
     x: Array,
     source: Array,
     dim: int = 0,
-    start: Any = None,
-    end: Any = None,
+    start: Dim | None = None,
+    end: Dim | None = None,
     step: int = 1,
 ) -> Array:
     """Return a tensor in which a slice is replaced."""
     axis = dim % len(x.shape)
     size, count = x.shape[axis], source.shape[axis] if source.shape else 1
-    first: Any = 0 if start is None else start
+    first: Dim = 0 if start is None else start
     first = first + size if isinstance(first, int) and first < 0 else first
     if step != 1:
         return _replaced(n, typed(n, source, types[0]), x, axis, first, step)
@@ -72,7 +71,7 @@ def _slice_scatter(
     return forms.concat(n, *[typed(n, part, types[0]) for part in parts if part.shape[axis] != 0], axis=axis)
 
 
-def _replaced(n: Arrays, source: Array, x: Array, axis: int, first: Any, step: int) -> Array:
+def _replaced(n: Arrays, source: Array, x: Array, axis: int, first: Dim, step: int) -> Array:
     """Return a tensor in which elements in steps along an axis are replaced."""
     size, count = x.shape[axis], source.shape[axis]
     if not isinstance(size, int) or not isinstance(count, int) or not isinstance(first, int):
@@ -123,7 +122,13 @@ def _mesh(n: Arrays, types: Sequence[Type], tensors: list[Array], indexing: str 
 
 
 def _difference(
-    n: Arrays, types: Sequence[Type], x: Array, times: int = 1, dim: int = -1, prepend: Any = None, append: Any = None
+    n: Arrays,
+    types: Sequence[Type],
+    x: Array,
+    times: int = 1,
+    dim: int = -1,
+    prepend: Array | None = None,
+    append: Array | None = None,
 ) -> Array:
     """Return the differences of adjacent elements."""
     if times != 1:
@@ -133,7 +138,7 @@ def _difference(
     return n.each(types[0].shape, subtract, forms.cut(n, x, dim, 1, size, 1), forms.cut(n, x, dim, 0, size - 1, 1))
 
 
-def _identity(n: Arrays, types: Sequence[Type], *rest: Any, **keywords: Any) -> Array:
+def _identity(n: Arrays, types: Sequence[Type], *rest: object, **keywords: object) -> Array:
     e = n.elements
     return typed(n, n.make(types[0].shape, lambda i: to_integer(e, e.is_zero(e.integer(i[0] - i[1])))), types[0])
 
@@ -142,7 +147,7 @@ def _one_hot(n: Arrays, types: Sequence[Type], ids: Array, count: int = -1) -> A
     return weights.one_hot(n, ids, types[0].shape[-1])
 
 
-def _spaced(n: Arrays, types: Sequence[Type], start: float, end: float, steps: int, **keywords: Any) -> Array:
+def _spaced(n: Arrays, types: Sequence[Type], start: float, end: float, steps: int, **keywords: object) -> Array:
     by = (end - start) / max(steps - 1, 1)
     e = n.elements
     return n.make(types[0].shape, lambda i: e.combination([(by, e.real(e.integer(i[0])))], float(start)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from archspec.algebra import index
 from archspec.equivalence.calls.elementwise import function
@@ -11,27 +11,29 @@ from archspec.equivalence.calls.shape import flip
 from archspec.equivalence.calls.values import Handler, listed, refuse
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
-from archspec.ops.forms.elementwise import add, multiply, subtract
+from archspec.ops.forms.elementwise import Each, add, multiply, subtract
 from archspec.ops.forms.shape import concat, permute, pick, split, stack
 from archspec.ops.forms.weights import linear
 
 Tensor = TypeVar("Tensor")
 
 
-class Direction(NamedTuple):
+class Direction(NamedTuple, Generic[Tensor]):
     """One direction of one layer: its place among all of them, and its weights of tokens and states, then biases."""
 
     place: int
     is_reversed: bool
-    tensors: Sequence[Any]
+    tensors: Sequence[Tensor]
 
     @property
-    def bias(self) -> Any:
+    def bias(self) -> Tensor | None:
         """The bias of states."""
         return self.tensors[3] if len(self.tensors) > 2 else None
 
 
-def directions(params: Sequence[Tensor], layers: int, is_biased: bool, is_double: bool) -> list[list[Direction]]:
+def directions(
+    params: Sequence[Tensor], layers: int, is_biased: bool, is_double: bool
+) -> list[list[Direction[Tensor]]]:
     """Return the directions of each layer. Raises Untranslatable for states that are projected."""
     ways, count = 1 + is_double, 4 if is_biased else 2
     if len(params) != layers * ways * count:
@@ -69,7 +71,7 @@ def _of_one(n: Arrays, name: str, x: Array) -> Array:
     return function(name)(n, [Type(x.shape)], x)
 
 
-def _of_two(n: Arrays, form: Callable[..., Any], a: Array, b: Array) -> Array:
+def _of_two(n: Arrays, form: Each, a: Array, b: Array) -> Array:
     return n.each(a.shape, form, a, b)
 
 
@@ -88,9 +90,10 @@ def _looped(n: Arrays, given: Array, start: list[Array], after: list[Array], out
 def _recurrent(cell: Callable[..., list[Array]], states: int) -> Handler:
     """Return the handler of the layers of a cell, with so many states."""
 
-    def call(n: Arrays, types: Sequence[Type], x: Array, first: Any, params: list[Array], is_biased: bool, layers: int,
-             dropout: float, train: bool, is_double: bool, is_batch_first: bool) -> list[Array]:  # fmt: skip
-        starts: list[Array] = listed(first)
+    def call(n: Arrays, types: Sequence[Type], x: Array, first: Array | list[Array], params: list[Array],
+             is_biased: bool, layers: int, dropout: float, train: bool, is_double: bool,
+             is_batch_first: bool) -> list[Array]:  # fmt: skip
+        starts = listed(first)
         x = x if is_batch_first else permute(n, x, (1, 0, 2))
         found: list[list[Array]] = [[] for _ in range(states)]
         for layer in directions(params, layers, is_biased, is_double):
@@ -108,7 +111,7 @@ def _recurrent(cell: Callable[..., list[Array]], states: int) -> Handler:
     return call
 
 
-def _turned(n: Arrays, x: Array, way: Direction) -> Array:
+def _turned(n: Arrays, x: Array, way: Direction[Array]) -> Array:
     return flip(n, [], x, [1]) if way.is_reversed else x
 
 

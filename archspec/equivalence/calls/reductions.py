@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
+from archspec.algebra import Dim
 from archspec.equivalence.calls.values import (
+    Axes,
     Handler,
+    Operand,
     Untranslatable,
     applied,
     array_of,
@@ -28,7 +30,7 @@ from archspec.ops.forms import shape as shapes
 _MOST_FACTORS = 16
 
 
-def _axes(x: Array, dim: Any) -> list[int]:
+def _axes(x: Array, dim: Axes) -> list[int]:
     """Return the axes that an argument names; all for none."""
     return list(range(len(x.shape))) if dim is None or dim == [] else [at % len(x.shape) for at in listed(dim)]
 
@@ -37,14 +39,16 @@ def _negated(n: Arrays, x: Array) -> Array:
     return n.each(x.shape, forms.negate, x)
 
 
-def _smallest(n: Arrays, types: Sequence[Type], x: Array, dim: Any = None, keepdim: bool = False) -> Array:
+def _smallest(n: Arrays, types: Sequence[Type], x: Array, dim: Axes = None, keepdim: bool = False) -> Array:
     return _negated(n, along.largest(n, _negated(n, x), _axes(x, dim), keepdim))
 
 
 def _extreme(is_largest: bool) -> Handler:
     """Return the handler of `max` or `min`: of two tensors, of all elements, or along an axis with its place."""
 
-    def call(n: Arrays, types: Sequence[Type], x: Array, dim: Any = None, keepdim: bool = False) -> Any:
+    def call(
+        n: Arrays, types: Sequence[Type], x: Array, dim: Array | int | None = None, keepdim: bool = False
+    ) -> Array | list[Array]:
         if isinstance(dim, Array):
             return each(forms.larger if is_largest else forms.smaller)(n, types, x, dim)
         turned = x if is_largest else _negated(n, x)
@@ -64,7 +68,7 @@ def _place_of_smallest(
 
 
 def _top(
-    n: Arrays, types: Sequence[Type], x: Array, k: Any, dim: int = -1, largest: bool = True, sorted: bool = True
+    n: Arrays, types: Sequence[Type], x: Array, k: Dim, dim: int = -1, largest: bool = True, sorted: bool = True
 ) -> list[Array]:
     values, places = along.first_in_order(n, x if largest else _negated(n, x), k, dim)
     return [values if largest else _negated(n, values), places]
@@ -74,29 +78,37 @@ def _order(
     n: Arrays,
     types: Sequence[Type],
     x: Array,
-    *rest: Any,
+    *rest: int,
     dim: int = -1,
     descending: bool = False,
     stable: bool = False,
 ) -> list[Array]:
     if rest:
         stable, dim, descending = (rest[0], dim, descending) if len(rest) == 1 and isinstance(rest[0], bool) else (
-            stable, rest[0], rest[1] if len(rest) > 1 else descending)  # fmt: skip
+            stable, rest[0], bool(rest[1]) if len(rest) > 1 else descending)  # fmt: skip
     turned = x if descending else _negated(n, x)
     values, places = along.first_in_order(n, turned, x.shape[dim], dim)
     return [values if descending else _negated(n, values), places]
 
 
-def _places_in_order(n: Arrays, types: Sequence[Type], x: Array, *rest: Any, **keywords: Any) -> Array:
-    return _order(n, types, x, *rest, **keywords)[1]
+def _places_in_order(
+    n: Arrays,
+    types: Sequence[Type],
+    x: Array,
+    *rest: int,
+    dim: int = -1,
+    descending: bool = False,
+    stable: bool = False,
+) -> Array:
+    return _order(n, types, x, *rest, dim=dim, descending=descending, stable=stable)[1]
 
 
-def _any(n: Arrays, types: Sequence[Type], x: Array, dim: Any = None, keepdim: bool = False) -> Array:
+def _any(n: Arrays, types: Sequence[Type], x: Array, dim: Axes = None, keepdim: bool = False) -> Array:
     x = as_number(n, typed(n, x, Type(x.shape, "bool")), Type((), "int"))
     return typed(n, along.largest(n, x, _axes(x, dim), keepdim), types[0])
 
 
-def _all(n: Arrays, types: Sequence[Type], x: Array, dim: Any = None, keepdim: bool = False) -> Array:
+def _all(n: Arrays, types: Sequence[Type], x: Array, dim: Axes = None, keepdim: bool = False) -> Array:
     e = n.elements
     opposite = n.array(x.shape, e.negation(typed(n, x, Type(x.shape, "bool")).element))
     found = _any(n, types, opposite, dim, keepdim)
@@ -104,7 +116,7 @@ def _all(n: Arrays, types: Sequence[Type], x: Array, dim: Any = None, keepdim: b
 
 
 def _count(n: Arrays, x: Array, axes: list[int]) -> Element:
-    count: Any = 1
+    count: Dim = 1
     for axis in axes:
         count = count * x.shape[axis]
     return n.elements.integer(count)
@@ -130,12 +142,12 @@ def _variance(power: float, with_mean: bool = False) -> Handler:
         n: Arrays,
         types: Sequence[Type],
         x: Array,
-        dim: Any = None,
+        dim: Axes = None,
         unbiased: bool = True,
         keepdim: bool = False,
         *,
         correction: float | None = None,
-    ) -> Any:
+    ) -> Array | list[Array]:
         if isinstance(dim, bool):
             dim, unbiased = None, dim
         by = (1.0 if unbiased else 0.0) if correction is None else correction
@@ -147,7 +159,13 @@ def _variance(power: float, with_mean: bool = False) -> Handler:
 
 
 def _norm(
-    n: Arrays, types: Sequence[Type], x: Array, ord: Any = 2, dim: Any = None, keepdim: bool = False, **rest: Any
+    n: Arrays,
+    types: Sequence[Type],
+    x: Array,
+    ord: float | None = 2,
+    dim: Axes = None,
+    keepdim: bool = False,
+    **rest: object,
 ) -> Array:
     """Return the root of the sum of powers of absolute values, or the largest of these."""
     e = n.elements
@@ -165,20 +183,26 @@ def _norm(
     return n.array(summed.shape, e.product([(summed.element, 1 / ord)]))
 
 
-def is_of_vectors(rank: int, ord: Any, dim: Any) -> bool:
+def is_of_vectors(rank: int, ord: object, dim: Axes) -> bool:
     """Whether `torch.linalg.norm` computes norms of vectors, and not of matrices."""
     return ord is None or (rank == 1 if dim is None else len(listed(dim)) == 1)
 
 
 def _norm_of_vectors(
-    n: Arrays, types: Sequence[Type], x: Array, ord: Any = None, dim: Any = None, *rest: Any, **named: Any
+    n: Arrays,
+    types: Sequence[Type],
+    x: Array,
+    ord: float | str | None = None,
+    dim: Axes = None,
+    keepdim: bool = False,
+    **rest: object,
 ) -> Array:
-    if not is_of_vectors(len(x.shape), ord, dim):
+    if isinstance(ord, str) or not is_of_vectors(len(x.shape), ord, dim):
         refuse("linalg_norm")
-    return _norm(n, types, x, ord, dim, *rest, **named)
+    return _norm(n, types, x, ord, dim, keepdim)
 
 
-def _log_sum_exp(n: Arrays, types: Sequence[Type], x: Array, dim: Any, keepdim: bool = False) -> Array:
+def _log_sum_exp(n: Arrays, types: Sequence[Type], x: Array, dim: Axes, keepdim: bool = False) -> Array:
     """Return log(sum(exp(x))), computed without overflow."""
     most = along.largest(n, x, _axes(x, dim), True)
     exponential = n.each(x.shape, applied("exp"), n.each(x.shape, forms.subtract, x, most))
@@ -186,13 +210,15 @@ def _log_sum_exp(n: Arrays, types: Sequence[Type], x: Array, dim: Any, keepdim: 
     return n.reshape(n.each(most.shape, forms.add, logarithm, most), types[0].shape)
 
 
-def _log_softmax(n: Arrays, types: Sequence[Type], x: Array, dim: int, *rest: Any, **keywords: Any) -> Array:
+def _log_softmax(n: Arrays, types: Sequence[Type], x: Array, dim: int, *rest: object, **keywords: object) -> Array:
     axis = dim % len(x.shape)
     kept = Type((*x.shape[:axis], 1, *x.shape[axis + 1 :]))
     return n.each(x.shape, forms.subtract, x, _log_sum_exp(n, [kept], x, dim, True))
 
 
-def _product(n: Arrays, types: Sequence[Type], x: Array, dim: Any = None, keepdim: bool = False, **rest: Any) -> Array:
+def _product(
+    n: Arrays, types: Sequence[Type], x: Array, dim: Axes = None, keepdim: bool = False, **rest: object
+) -> Array:
     """Return the product along axes of few elements."""
     (axis,) = _axes(x, dim) if len(_axes(x, dim)) == 1 else refuse("prod")
     size = x.shape[axis]
@@ -218,7 +244,7 @@ def _cosine(n: Arrays, types: Sequence[Type], a: Array, b: Array, dim: int = 1, 
 
 
 def _bucket(
-    n: Arrays, types: Sequence[Type], x: Any, boundaries: Array, *, out_int32: bool = False, right: bool = False
+    n: Arrays, types: Sequence[Type], x: Operand, boundaries: Array, *, out_int32: bool = False, right: bool = False
 ) -> Array:
     """Return how many boundaries are below each element."""
     e = n.elements
@@ -234,13 +260,13 @@ def _bucket(
     return n.make(x.shape, element)
 
 
-def _sought(n: Arrays, types: Sequence[Type], boundaries: Array, x: Any, **keywords: Any) -> Array:
+def _sought(n: Arrays, types: Sequence[Type], boundaries: Array, x: Operand, **keywords: object) -> Array:
     if len(boundaries.shape) != 1 or keywords.get("sorter") is not None or keywords.get("side") == "right":
         refuse("searchsorted")
     return _bucket(n, types, x, boundaries, right=bool(keywords.get("right")))
 
 
-def _weight_norm(n: Arrays, types: Sequence[Type], v: Array, g: Array, dim: int = 0) -> Any:
+def _weight_norm(n: Arrays, types: Sequence[Type], v: Array, g: Array, dim: int = 0) -> Array | list[Array]:
     """Return directions times magnitudes, and the norms that the directions had."""
     axes = [axis for axis in range(len(v.shape)) if axis != dim % len(v.shape)]
     size = _norm(n, types, v, 2, axes, True)
@@ -259,7 +285,7 @@ def _batch_norm(
     training: bool,
     momentum: float,
     eps: float,
-    *rest: Any,
+    *rest: object,
 ) -> Array:
     """Return elements less a stored mean, over the root of a stored variance. Without these, a single sample is
     normalized by its own statistics, such as the weights of a layer.
@@ -277,32 +303,60 @@ def _batch_norm(
     return x
 
 
-def _evaluated_batch_norm(n: Arrays, types: Sequence[Type], *given: Any) -> list[Array]:
-    *tensors, momentum, eps = given
+def _evaluated_batch_norm(
+    n: Arrays,
+    types: Sequence[Type],
+    x: Array,
+    weight: Array | None,
+    bias: Array | None,
+    mean: Array,
+    variance: Array,
+    momentum: float,
+    eps: float,
+) -> list[Array]:
     empty = [n.array(type.shape, n.elements.number(0.0)) for type in types[1:]]
-    return [_batch_norm(n, types, *tensors, False, momentum, eps), *empty]
+    return [_batch_norm(n, types, x, weight, bias, mean, variance, False, momentum, eps), *empty]
 
 
 def _batch_statistics(
-    n: Arrays, types: Sequence[Type], x: Array, weight: Any, bias: Any, training: bool, momentum: float, eps: float
+    n: Arrays,
+    types: Sequence[Type],
+    x: Array,
+    weight: Array | None,
+    bias: Array | None,
+    training: bool,
+    momentum: float,
+    eps: float,
 ) -> list[Array]:
     empty = [n.array(type.shape, n.elements.number(0.0)) for type in types[1:]]
     return [_batch_norm(n, types, x, weight, bias, None, None, training, momentum, eps), *empty]
 
 
 def _instance_norm(
-    n: Arrays, types: Sequence[Type], x: Array, weight: Any, bias: Any, mean: Any, variance: Any, own: bool, *rest: Any
+    n: Arrays,
+    types: Sequence[Type],
+    x: Array,
+    weight: Array | None,
+    bias: Array | None,
+    mean: Array | None,
+    variance: Array | None,
+    own: bool,
+    momentum: float,
+    eps: float,
+    *rest: object,
 ) -> Array:
     if not own:
-        return _batch_norm(n, types, x, weight, bias, mean, variance, False, *rest)
-    return weights.group_norm(n, x, weight, bias, groups=_whole(x.shape[1]), eps=rest[1])
+        return _batch_norm(n, types, x, weight, bias, mean, variance, False, momentum, eps)
+    return weights.group_norm(n, x, weight, bias, groups=_whole(x.shape[1]), eps=eps)
 
 
-def _whole(size: Any) -> int:
+def _whole(size: Dim) -> int:
     return size if isinstance(size, int) else refuse("instance_norm")
 
 
-def _is_among(n: Arrays, types: Sequence[Type], x: Any, values: Any, *, invert: bool = False, **rest: Any) -> Array:
+def _is_among(
+    n: Arrays, types: Sequence[Type], x: Operand, values: Operand, *, invert: bool = False, **rest: object
+) -> Array:
     """Return which elements are equal to one of a list."""
     e = n.elements
     x, values = array_of(n, x), array_of(n, values)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from archspec.algebra import Dim, Expression, dim_max, dim_min
-from archspec.equivalence.calls.values import refuse
+from archspec.equivalence.calls.values import Handler, refuse
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.axes import Indices
@@ -66,5 +66,5 @@ def _neighbors(n: Arrays, at: Element, size: Dim, aligned: bool) -> list[_Neighb
     return found
 
 
-NAMES: dict[Callable[..., Any], str] = {_grid_sample: "grid_sampler grid_sampler_2d"}
+NAMES: dict[Handler, str] = {_grid_sample: "grid_sampler grid_sampler_2d"}
 """The names of the operations that each function is for."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 
-from archspec.algebra import Dim, Expression, dim_max, dim_min
-from archspec.equivalence.calls.values import Handler, Untranslatable, array_of, listed, refuse, typed
+from archspec.algebra import Dim, Expression, Polynomial, dim_max, dim_min
+from archspec.equivalence.calls.values import Axes, Handler, Sizes, Untranslatable, array_of, listed, refuse, typed
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.axes import Indices
@@ -15,13 +15,14 @@ from archspec.normal.table import Element
 from archspec.ops.forms import shape as forms
 from archspec.ops.forms import weights
 from archspec.ops.forms.elementwise import constant
+from archspec.ops.record import Scalar
 
 
-def _reshape(n: Arrays, types: Sequence[Type], x: Array, *rest: Any, **keywords: Any) -> Array:
+def _reshape(n: Arrays, types: Sequence[Type], x: Array, *rest: object, **keywords: object) -> Array:
     return n.reshape(x, types[0].shape)
 
 
-def _expand(n: Arrays, types: Sequence[Type], x: Array, *rest: Any, **keywords: Any) -> Array:
+def _expand(n: Arrays, types: Sequence[Type], x: Array, *rest: object, **keywords: object) -> Array:
     return forms.expand(n, x, types[0].shape)
 
 
@@ -38,7 +39,13 @@ def _matrix_transpose(n: Arrays, types: Sequence[Type], x: Array) -> Array:
 
 
 def _slice(
-    n: Arrays, types: Sequence[Type], x: Array, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
+    n: Arrays,
+    types: Sequence[Type],
+    x: Array,
+    dim: int = 0,
+    start: Dim | None = None,
+    end: Dim | None = None,
+    step: int = 1,
 ) -> Array:
     axis = dim % len(x.shape)
     size, first = x.shape[axis], 0 if start is None else start
@@ -66,7 +73,7 @@ def _stack(n: Arrays, types: Sequence[Type], tensors: list[Array], dim: int = 0)
     return typed(n, forms.stack(n, *tensors, axis=dim), types[0])
 
 
-def _split(n: Arrays, types: Sequence[Type], x: Array, sizes: Any, dim: int = 0) -> list[Array]:
+def _split(n: Arrays, types: Sequence[Type], x: Array, sizes: object, dim: int = 0) -> list[Array]:
     axis = dim % len(x.shape)
     return forms.split(n, x, [type.shape[axis] for type in types], axis)
 
@@ -103,11 +110,13 @@ def flip(n: Arrays, types: Sequence[Type], x: Array, dims: list[int]) -> Array:
     return n.view(x, x.shape, lambda i: [x.shape[axis] - 1 - at if axis in axes else at for axis, at in enumerate(i)])
 
 
-def _roll(n: Arrays, types: Sequence[Type], x: Array, shifts: Any, dims: Any = ()) -> Array:
+def _roll(n: Arrays, types: Sequence[Type], x: Array, shifts: Sizes, dims: Axes = ()) -> Array:
     return forms.roll(n, x, shifts, dims)
 
 
-def _pad(n: Arrays, types: Sequence[Type], x: Array, pad: list[Dim], value: Any = 0, mode: str = "constant") -> Array:
+def _pad(
+    n: Arrays, types: Sequence[Type], x: Array, pad: list[Dim], value: float | str | None = 0, mode: str = "constant"
+) -> Array:
     if isinstance(value, str):
         value, mode = 0, value
     for turn in range(len(pad) // 2):
@@ -213,7 +222,7 @@ def _index_select(n: Arrays, types: Sequence[Type], x: Array, dim: int, index: A
     return n.view(x, types[0].shape, at)
 
 
-def _embedding(n: Arrays, types: Sequence[Type], table: Array, ids: Array, *rest: Any) -> Array:
+def _embedding(n: Arrays, types: Sequence[Type], table: Array, ids: Array, *rest: object) -> Array:
     return weights.embedding(n, ids, table)
 
 
@@ -262,38 +271,41 @@ def _pixel_unshuffle(n: Arrays, types: Sequence[Type], x: Array, factor: int) ->
     return n.reshape(forms.permute(n, split, order), types[0].shape)
 
 
-def _move(n: Arrays, types: Sequence[Type], x: Array, source: Any, destination: Any) -> Array:
+def _move(
+    n: Arrays, types: Sequence[Type], x: Array, source: int | Sequence[int], destination: int | Sequence[int]
+) -> Array:
     rank = len(x.shape)
     moved = dict(zip([at % rank for at in listed(destination)], [at % rank for at in listed(source)], strict=True))
     rest = iter([axis for axis in range(rank) if axis not in moved.values()])
     return forms.permute(n, x, [moved[axis] if axis in moved else next(rest) for axis in range(rank)])
 
 
-def _arange(n: Arrays, types: Sequence[Type], *values: Any, **keywords: Any) -> Array:
-    start, step = (values[0] if len(values) > 1 else 0), (values[2] if len(values) > 2 else 1)
-    step = keywords.get("step", step)
-    if isinstance(start, float) or isinstance(step, float):
-        e = n.elements
-        return n.make(types[0].shape, lambda i: e.combination([(float(step), e.real(e.integer(i[0])))], float(start)))
-    return typed(n, n.make(types[0].shape, lambda i: n.elements.integer(i[0] * step + start)), types[0])
+def _arange(n: Arrays, types: Sequence[Type], *values: Scalar, step: Scalar = 1, **keywords: object) -> Array:
+    start, by = (values[0] if len(values) > 1 else 0), (values[2] if len(values) > 2 else step)
+    e = n.elements
+    if not isinstance(start, float) and not isinstance(by, float):
+        return typed(n, n.make(types[0].shape, lambda i: e.integer(i[0] * by + start)), types[0])
+    if isinstance(start, Polynomial) or isinstance(by, Polynomial):
+        refuse("arange")
+    return n.make(types[0].shape, lambda i: e.combination([(float(by), e.real(e.integer(i[0])))], float(start)))
 
 
-def _full(n: Arrays, types: Sequence[Type], shape: Any, value: Any, **keywords: Any) -> Array:
+def _full(n: Arrays, types: Sequence[Type], shape: object, value: Scalar, **keywords: object) -> Array:
     return typed(n, n.array(types[0].shape, constant(n.elements, value)), types[0])
 
 
-def _new_full(n: Arrays, types: Sequence[Type], like: Array, shape: Any, value: Any, **keywords: Any) -> Array:
+def _new_full(n: Arrays, types: Sequence[Type], like: Array, shape: object, value: Scalar, **keywords: object) -> Array:
     return _full(n, types, shape, value)
 
 
 def _filled(value: float) -> Handler:
-    def call(n: Arrays, types: Sequence[Type], *rest: Any, **keywords: Any) -> Array:
+    def call(n: Arrays, types: Sequence[Type], *rest: object, **keywords: object) -> Array:
         return typed(n, n.array(types[0].shape, constant(n.elements, value)), types[0])
 
     return call
 
 
-def _scalar(n: Arrays, types: Sequence[Type], value: Any, **keywords: Any) -> Array:
+def _scalar(n: Arrays, types: Sequence[Type], value: Scalar, **keywords: object) -> Array:
     return typed(n, array_of(n, value), types[0])
 
 

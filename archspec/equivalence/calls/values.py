@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
+from typing import TYPE_CHECKING, NoReturn, TypeAlias, TypeGuard, TypeVar, cast
 
+from archspec.algebra import Dim
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.elements import Elements
 from archspec.normal.table import Element
 from archspec.ops.forms.elementwise import Each, constant, multiply, to_integer
 from archspec.ops.record import Scalar
+from archspec.record import is_tuple
 
 if TYPE_CHECKING:
     from torch.fx import Node
+
+T = TypeVar("T")
 
 
 class Untranslatable(Exception):
@@ -26,7 +30,7 @@ Operand: TypeAlias = Array | Scalar
 Axes: TypeAlias = int | Sequence[int] | None
 """The axes that an operation works along; None, and in most operations an empty list, stands for all."""
 
-Sizes: TypeAlias = int | Sequence[int]
+Sizes: TypeAlias = Dim | Sequence[Dim]
 """What windows have along each spatial axis, such as their size or step; one number stands for all axes."""
 
 Handler: TypeAlias = Callable[..., "Array | list[Array] | list[Array | None]"]
@@ -41,6 +45,11 @@ def operation_of(node: Node) -> str:
 def array_of(n: Arrays, value: Operand) -> Array:
     """Return an argument as an array."""
     return value if isinstance(value, Array) else n.array((), constant(n.elements, value))
+
+
+def computed(found: Array | Sequence[Array | None]) -> list[Array]:
+    """Return the results of an operation that are computed."""
+    return [array for array in listed(found) if array is not None]
 
 
 def each(function: Each) -> Callable[..., Array]:
@@ -74,12 +83,14 @@ def typed(n: Arrays, array: Array, type: Type) -> Array:
     return n.array(array.shape, e.negation(e.is_zero(array.element)))
 
 
-def listed(value: Any) -> list[Any]:
+def is_list(value: object) -> TypeGuard[Sequence[object]]:
+    """Whether a value is a list or tuple, but no record, which is a tuple of its fields."""
+    return isinstance(value, list) or (is_tuple(value) and not hasattr(value, "_fields"))
+
+
+def listed(value: T | Sequence[T]) -> list[T]:
     """Return a list or tuple as a list, and anything else as a list of one."""
-    if isinstance(value, list | tuple):
-        items = cast("Sequence[Any]", value)
-        return [value] if hasattr(items, "_fields") else [*items]  # records are tuples of their fields
-    return [value]
+    return [*cast("Sequence[T]", value)] if is_list(value) else [cast("T", value)]
 
 
 def applied(name: str) -> Each:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from archspec.equivalence.calls.complex import EACH_PART, SEVERAL
-from archspec.equivalence.calls.values import Untranslatable, listed
+from archspec.equivalence.calls.values import Untranslatable, is_list, listed
 from archspec.ir import Type
 from archspec.lifting.builder import Builder
 from archspec.lifting.operations.handlers import Handler, Types
@@ -29,9 +29,7 @@ class Pairs(Record):
 
 def has_complex(value: Any) -> bool:
     """Whether there is a complex number in arguments."""
-    if isinstance(value, ComplexValue | Pairs):
-        return True
-    return isinstance(value, list) and any(has_complex(item) for item in listed(value))
+    return isinstance(value, ComplexValue | Pairs) or (is_list(value) and any(has_complex(item) for item in value))
 
 
 def complex_counterpart(name: str, handler: Handler | None, b: Builder, types: Types, *given: Any, **named: Any) -> Any:

@@ -37,7 +37,7 @@ def _recurrent(name: str, cell: Callable[..., list[Array]]) -> Handler:
 
 
 def _applied(
-    b: Builder, name: str, cell: Callable[..., list[Array]], x: Value, way: Direction, starts: list[Value]
+    b: Builder, name: str, cell: Callable[..., list[Array]], x: Value, way: Direction[Value], starts: list[Value]
 ) -> list[Value]:
     """Return the results of a function of the library for one direction of a layer."""
     of_tokens, of_states, *biases = way.tensors

@@ -9,7 +9,7 @@ from archspec.algebra import Dim
 from archspec.equivalence.calls.placing import first_of
 from archspec.equivalence.calls.shape import wrapped
 from archspec.equivalence.calls.table import CALLS
-from archspec.equivalence.calls.values import Untranslatable, listed
+from archspec.equivalence.calls.values import Untranslatable, computed
 from archspec.lifting.builder import Builder
 from archspec.lifting.numbers import is_counted_exactly
 from archspec.lifting.operations.handlers import Handler, Types, converted
@@ -187,7 +187,7 @@ def _diff(
 def _by_form(name: str, b: Builder, types: Types, x: Value, indices: list[Value | None]) -> Value:
     """Return a value that can only be written from its normal form, as masks can."""
     arrays = [None if index is None else index.array for index in indices]
-    (found,) = listed(CALLS[name](b.arrays, types, x.array, arrays))
+    (found,) = computed(CALLS[name](b.arrays, types, x.array, arrays))
     return b.made(name, [x, indices], found)
 
 

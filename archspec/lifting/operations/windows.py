@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from archspec.equivalence.calls.images import resampled, window_means, windows
+from archspec.equivalence.calls.images import Scales, resampled, scales_of, window_means, windows
 from archspec.equivalence.calls.values import Untranslatable, listed
 from archspec.lifting.builder import Builder
 from archspec.lifting.operations.handlers import Handler, Types, sliced, whole
@@ -41,9 +41,8 @@ def _adaptive_mean(rank: int) -> Handler:
 
 
 def _resize(rank: int, degree: int) -> Handler:
-    def call(b: Builder, types: Types, x: Value, sizes: Any, aligned: bool = False, *scales: Any) -> Value:
-        given = listed(scales[0]) if len(scales) == 1 and isinstance(scales[0], list) else [*scales]
-        for turn, scale in enumerate([*given, *[None] * (rank - len(given))]):
+    def call(b: Builder, types: Types, x: Value, sizes: Any, aligned: bool = False, *scales: Scales) -> Value:
+        for turn, scale in enumerate(scales_of(rank, scales)):
             axis = len(x.shape) - rank + turn
             old, new = x.shape[axis], types[0].shape[axis]
             if isinstance(old, int) and isinstance(new, int):
@@ -70,9 +69,8 @@ def _stretched(b: Builder, x: Value, axis: int, new: Any) -> Value:
 
 
 def _nearest(rank: int, shift: float = 0.0) -> Handler:
-    def call(b: Builder, types: Types, x: Value, sizes: Any, *scales: Any) -> Value:
-        given = listed(scales[0]) if len(scales) == 1 and isinstance(scales[0], list) else [*scales]
-        for turn, scale in enumerate([*given, *[None] * (rank - len(given))]):
+    def call(b: Builder, types: Types, x: Value, sizes: Any, *scales: Scales) -> Value:
+        for turn, scale in enumerate(scales_of(rank, scales)):
             axis = len(x.shape) - rank + turn
             old, new = x.shape[axis], types[0].shape[axis]
             if new == old:
