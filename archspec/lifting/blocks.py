@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from archspec.algebra import Dim, Polynomial, scaled, symbols
 from archspec.lifting.stored import Stored
-from archspec.lifting.values import Frame, Value, has_index, live
+from archspec.lifting.values import Argument, Frame, Value, has_index, live
 
 MOST_INLINED = 6
 """Modules with at most so many operations are written where they are used."""
@@ -142,10 +142,10 @@ def _collapsed(
 
 
 def _replace(value: Value, replaced: Mapping[Value, Value]) -> None:
-    def other(item: object) -> object:
-        if isinstance(item, Value):
-            return replaced.get(item, item)
-        return [other(part) for part in item] if isinstance(item, list) else item  # pyright: ignore
+    def other(arg: Argument) -> Argument:
+        if isinstance(arg, Sequence):
+            return [item and replaced.get(item, item) for item in arg]
+        return replaced.get(arg, arg) if isinstance(arg, Value) else arg
 
     value.args = [other(arg) for arg in value.args]
 
@@ -245,7 +245,7 @@ def _sized(kept: set[Frame], values: Sequence[Value]) -> set[Frame]:
 
 def _sizes(value: Value) -> Iterator[Dim]:
     for item in [item for step in value.steps for item in (*step.shape, *step.settings.values())]:
-        for size in item if isinstance(item, tuple | list) else (item,):  # pyright: ignore
+        for size in item if isinstance(item, Sequence) else (item,):
             if isinstance(size, Polynomial) and not has_index(size):
                 yield size
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import cast
 
 from archspec.algebra import Dim, Polynomial, product
 from archspec.equivalence.bodies import apply
 from archspec.equivalence.calls.table import CALLS
-from archspec.equivalence.calls.values import Untranslatable, array_of, listed
+from archspec.equivalence.calls.values import Untranslatable, array_of
 from archspec.ir import Type
 from archspec.lifting.indices import Indexed
 from archspec.lifting.library import Library
-from archspec.lifting.values import Frame, Value, values_in
+from archspec.lifting.values import Argument, Frame, Operand, Setting, Value, number_in, values_in
 from archspec.lifting.views import Axis, Layout, pattern
 from archspec.normal.arrays import Array, Arrays
 from archspec.ops import OPS
@@ -43,27 +43,32 @@ class Builder:
         return Value(op, (), array=array, dtype=type.dtype, frame=frame, kind=op, address=name)
 
     def made(
-        self, op: str, args: Sequence[Any], array: Array, settings: dict[str, Any] | None = None, kind: str = "ops"
+        self,
+        op: str,
+        args: Sequence[Argument],
+        array: Array,
+        settings: Mapping[str, Setting] | None = None,
+        kind: str = "ops",
     ) -> Value:
         """Return a value with a given normal form."""
         if any(values_in(list((settings or {}).values()))):
             raise Untranslatable(f"it has `{op}` with a size or position that it computes")
         return Value(op, args, settings, array=array, dtype=self.arrays.dtype(array), frame=self.frame, kind=kind)
 
-    def op(self, name: str, *args: Any, **settings: Any) -> Value:
+    def op(self, name: str, *args: Argument, **settings: Setting) -> Value:
         """Return the result of an operation."""
         return self.ops(name, *args, **settings)[0]
 
-    def ops(self, name: str, *args: Any, **settings: Any) -> list[Value]:
+    def ops(self, name: str, *args: Argument, **settings: Setting) -> list[Value]:
         """Return the results of an operation."""
         elementwise = OPS[name].group == "Elementwise"
         given = [self._argument(arg, elementwise) for arg in args]
         settings = {key: _fixed(value) for key, value in settings.items()}
         full = OPS[name].settings(settings)
-        flat: list[Any] = [arg for item in given for arg in listed(item)]
+        flat = [arg for item in given for arg in (item if isinstance(item, list) else [item])]
         found = self._results(name, flat, full)
         if elementwise:
-            given = self._narrowed(name, given, found[0], full)
+            given = self._narrowed(name, flat, found[0], full)
             shorter = self._results(name, given, full)[0]
             if shorter.shape != found[0].shape:
                 return [self.reshape(self.made(name, given, shorter, settings), found[0].shape)]
@@ -75,7 +80,7 @@ class Builder:
             return [same or whole]
         return [self.made("part", [whole], array, {"index": turn}, "part") for turn, array in enumerate(found)]
 
-    def op_array(self, name: str, *args: Any) -> Array:
+    def op_array(self, name: str, *args: Operand) -> Array:
         """Return the normal form of the result of an operation."""
         return self._results(name, args, OPS[name].settings({}))[0]
 
@@ -88,7 +93,7 @@ class Builder:
         return self._once[name, x]
 
     def function(
-        self, name: str, args: Sequence[Value], shape: Sequence[Dim], dtype: str = "real", **settings: Any
+        self, name: str, args: Sequence[Value], shape: Sequence[Dim], dtype: str = "real", **settings: Setting
     ) -> Value | None:
         """Return the result of a function of the library; None if it does not accept the arguments."""
         array = self.library.function(name, settings, [arg.array for arg in args], shape, dtype)
@@ -105,7 +110,7 @@ class Builder:
         assert single is not None
         return Array(x.shape, single.element)
 
-    def _results(self, name: str, args: Sequence[Any], settings: dict[str, Any]) -> list[Array]:
+    def _results(self, name: str, args: Sequence[Operand | None], settings: dict[str, object]) -> list[Array]:
         types = [None if arg is None else self._type(arg) for arg in args]
         arrays = [None if arg is None else self._array(arg) for arg in args]
         try:
@@ -114,28 +119,29 @@ class Builder:
             raise Untranslatable(f"the operation {error.message}") from None
         return apply(self.arrays, name, arrays, settings, results)
 
-    def _type(self, arg: Any) -> Type:
+    def _type(self, arg: Operand) -> Type:
         if isinstance(arg, Value):
             return Type(arg.shape, arg.dtype)
         return Type((), "bool" if isinstance(arg, bool) else "int" if isinstance(arg, int | Polynomial) else "real")
 
-    def _array(self, arg: Any) -> Array:
+    def _array(self, arg: Operand) -> Array:
         return arg.array if isinstance(arg, Value) else array_of(self.arrays, arg)
 
-    def _argument(self, arg: Any, elementwise: bool) -> Any:
-        if isinstance(arg, list | tuple):
-            return [self._argument(item, False) for item in arg]  # pyright: ignore[reportUnknownVariableType]
-        if not isinstance(arg, Value):
-            return arg
-        return arg if elementwise else self.written(arg)
+    def _argument(self, arg: Argument, elementwise: bool) -> Operand | list[Value | None] | None:
+        if isinstance(arg, Sequence):
+            return [item and self.written(item) for item in arg]
+        return self.written(arg) if isinstance(arg, Value) and not elementwise else arg
 
-    def _narrowed(self, name: str, args: list[Any], result: Array, settings: dict[str, Any]) -> list[Any]:
+    def _narrowed(
+        self, name: str, args: Sequence[Operand | None], result: Array, settings: dict[str, object]
+    ) -> list[Operand | None]:
         """Return the operands of an elementwise operation without views that broadcasting makes superfluous."""
         found = list(args)
         for turn in range(len(args)):
             arg = args[turn]
             while isinstance(arg, Value):
-                candidates = [arg.settings["value"]] if arg.op == "full" else self._unspread(arg)
+                number = number_in(arg)
+                candidates: Sequence[Operand] = self._unspread(arg) if number is None else [number]
                 arg = next(
                     (other for other in candidates if self._fits(name, found, turn, other, result, settings)), None
                 )
@@ -143,7 +149,15 @@ class Builder:
                     found[turn] = arg
         return [self.written(arg) if isinstance(arg, Value) else arg for arg in found]
 
-    def _fits(self, name: str, args: list[Any], turn: int, other: Any, result: Array, settings: dict[str, Any]) -> bool:
+    def _fits(
+        self,
+        name: str,
+        args: Sequence[Operand | None],
+        turn: int,
+        other: Operand,
+        result: Array,
+        settings: dict[str, object],
+    ) -> bool:
         """Whether an operation has the same result with another operand."""
         found = self._results_or_none(name, [*args[:turn], other, *args[turn + 1 :]], settings)
         return other is not args[turn] and self._spreads(found, result)
@@ -155,7 +169,7 @@ class Builder:
         missing = len(result.shape) - len(found.shape)
         return (1,) * missing + found.shape == result.shape and self.arrays.reshape(found, result.shape) == result
 
-    def _results_or_none(self, name: str, args: list[Any], settings: dict[str, Any]) -> Array | None:
+    def _results_or_none(self, name: str, args: Sequence[Operand | None], settings: dict[str, object]) -> Array | None:
         try:
             return self._results(name, args, settings)[0]
         except Untranslatable:
@@ -209,9 +223,9 @@ class Builder:
         if view is root:
             return x
         (setting,) = view.settings.values()
-        return getattr(self, view.op)(self.laid_out(x, view.args[0], root), setting)
+        return getattr(self, view.op)(self.laid_out(x, view.operands[0], root), setting)
 
-    def _viewed(self, x: Value, op: str, settings: dict[str, Any], change: Callable[[Layout], bool]) -> Value:
+    def _viewed(self, x: Value, op: str, settings: dict[str, Setting], change: Callable[[Layout], bool]) -> Value:
         root, layout = self.layout(x)
         changed = layout.copy()
         array = apply(self.arrays, op, [x.array], settings, [])[0]
@@ -333,8 +347,8 @@ class Builder:
             return self.reshape(found, (*q.shape[:-1], v.shape[-1]))
         query, key, value = self.written(q), self.written(k), self.written(v)
         if key.op == value.op == "repeat_heads":
-            key, value = key.args[0], value.args[0]
-        settings: dict[str, Any] = {}
+            key, value = key.operands[0], value.operands[0]
+        settings: dict[str, Setting] = {}
         size = query.shape[-1]
         if scale is not None and not (isinstance(size, int) and math.isclose(scale, size**-0.5, rel_tol=1e-12)):
             settings["scale"] = float(scale)
@@ -349,7 +363,7 @@ class Builder:
             settings["causal"] = True
         n = self.arrays
         array = _attended(n, query, key, value, mask, causal, scale)
-        args: list[Any] = [query, key, value]
+        args: list[Value | None] = [query, key, value]
         if visible is not None or bias is not None:
             args.append(visible)
         if bias is not None:
@@ -391,6 +405,6 @@ def _kinds(groups: Sequence[Sequence[Axis]]) -> list[int]:
     return [len(group) for group in groups]
 
 
-def _fixed(value: Any) -> Any:
+def _fixed(value: Setting) -> Setting:
     """Return a list in a setting as a tuple."""
-    return tuple([_fixed(item) for item in cast("list[Any]", value)]) if isinstance(value, list) else value
+    return tuple(map(_fixed, value)) if isinstance(value, list) else value

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
 
-from archspec.equivalence.calls.values import is_list
 from archspec.lifting.blocks import Body
 from archspec.lifting.notation import LISTED, OPERATORS, STREAMED
 from archspec.lifting.runs import Run
-from archspec.lifting.values import Repeated, Value
+from archspec.lifting.values import Argument, Repeated, Value
 
 MOST_STEPS_INLINE = 2
 """Longer values that are not layers are named."""
@@ -40,14 +38,14 @@ class Chains:
         first = self.runs[value].values[0] if value in self.runs else value
         return [operand for operand in first.operands if operand.op != "tensor"]
 
-    def args(self, value: Value) -> list[Any]:
+    def args(self, value: Value) -> list[Argument]:
         """Return the arguments of a value; for a run of layers, those of the first."""
         return self.runs[value].values[0].args if value in self.runs else value.args
 
-    def flat(self, value: Value) -> list[Any]:
+    def flat(self, value: Value) -> list[Argument]:
         """Return the arguments of a value, with a list at the beginning one by one."""
         args = self.args(value)
-        return [*args[0], *args[1:]] if args and is_list(args[0]) else args
+        return [*args[0], *args[1:]] if args and isinstance(args[0], Sequence) else args
 
     def alternates(self, value: Value) -> bool:
         """Whether a value is a run of layers of several kinds."""

@@ -6,11 +6,11 @@ indices of its axes; from this, it is written as a library function, or as compa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol, cast
 
-from archspec.algebra import Dim, Expression, expression, terms_of
-from archspec.lifting.values import Frame, Value
+from archspec.algebra import Atom, Dim, Expression, Polynomial, expression, terms_of
+from archspec.lifting.values import Argument, Frame, Operand, Setting, Value
 from archspec.normal.table import OPAQUE, Element, index_name
 
 if TYPE_CHECKING:
@@ -27,10 +27,12 @@ class Maker(Protocol):
     arrays: Arrays
     frame: Frame
 
-    def op(self, name: str, *args: Any, **settings: Any) -> Value: ...
-    def made(self, op: str, args: Sequence[Any], array: Array, settings: dict[str, Any] | None = None) -> Value: ...
+    def op(self, name: str, *args: Argument, **settings: Setting) -> Value: ...
+    def made(
+        self, op: str, args: Sequence[Argument], array: Array, settings: Mapping[str, Setting] | None = None
+    ) -> Value: ...
     def function(
-        self, name: str, args: Sequence[Value], shape: Sequence[Dim], dtype: str = "real", **settings: Any
+        self, name: str, args: Sequence[Value], shape: Sequence[Dim], dtype: str = "real", **settings: Setting
     ) -> Value | None: ...
     def written(self, value: Value) -> Value: ...
 
@@ -62,7 +64,7 @@ class Indexed:
         full = (1,) * (len(value.shape) - len(found.shape)) + found.shape
         return self._reshaped(found, value.shape) if full == value.shape else None
 
-    def mask(self, value: Value) -> tuple[Value | None, dict[str, Any]]:
+    def mask(self, value: Value) -> tuple[Value | None, dict[str, Setting]]:
         """Return which keys are visible in attention, as a mask and settings of the function `attention`."""
         e = self.arrays.elements
         node = e.nodes[value.array.element]
@@ -76,19 +78,19 @@ class Indexed:
             return self.builder.written(value), {}
         return found, settings
 
-    def _distances(self, value: Value, terms: list[int]) -> tuple[dict[str, Any], list[int]]:
+    def _distances(self, value: Value, terms: list[int]) -> tuple[dict[str, Setting], list[int]]:
         """Return the settings for the terms of a mask that compare the positions of query and key, and the others."""
         e, (rows, columns) = self.arrays.elements, value.shape[-2:]
         if rows != columns:
             return {}, terms
         row, column = self.arrays.own(value.shape)[-2:]
-        settings: dict[str, Any] = {}
+        settings: dict[str, Setting] = {}
         limits: dict[int, int] = {}
         for term in terms:
             node = e.nodes[term]
-            bound = cast("Any", node.arguments[0]) if node.kind == "ge0" else None
-            if bound is None:
+            if node.kind != "ge0":
                 continue
+            bound = cast("Expression", node.arguments[0])
             if bound == row - column:
                 settings["causal"] = True
                 limits[term] = 0
@@ -105,7 +107,7 @@ class Indexed:
             limits = {term: limit for term, limit in limits.items() if not limit}
         return settings, [term for term in terms if term not in limits]
 
-    def _found(self, value: Value, make: Callable[[], Any]) -> Value | None:
+    def _found(self, value: Value, make: Callable[[], Operand]) -> Value | None:
         outer, self.builder.frame = self.builder.frame, value.frame
         self._rank, self._shape = len(value.shape), value.shape
         try:
@@ -122,50 +124,50 @@ class Indexed:
 
     # Elements ---------------------------------------------------------------------------------------------------------
 
-    def _element(self, element: int) -> Any:
+    def _element(self, element: Element) -> Operand:
         node = self.arrays.elements.nodes[element]
-        arguments = cast("tuple[Any, ...]", node.arguments)
         match node.kind:
             case "bool" | "number":
-                return arguments[0]
+                return cast("bool | float", node.arguments[0])
             case "int":
-                return self._integer(arguments[0])
-            case "ge0":
-                above, below = self._sides(arguments[0])
-                return self._op("ge", above, below)
-            case "eq0":
-                above, below = self._sides(arguments[0])
-                return self._op("eq", above, below)
+                return self._integer(cast("Expression", node.arguments[0]))
+            case "ge0" | "eq0":
+                return self._op(node.kind.removesuffix("0"), *self._sides(cast("Expression", node.arguments[0])))
+            case "load":
+                base, *indices = node.arguments
+                return self._loaded(cast("Element", base), cast("list[Expression]", indices))
+            case _:
+                return self._joined(node.kind, cast("tuple[Element, ...]", node.arguments))
+
+    def _joined(self, kind: str, elements: Sequence[Element]) -> Operand:
+        match kind:
             case "not":
-                inner = self.arrays.elements.nodes[cast("Element", arguments[0])]
+                inner = self.arrays.elements.nodes[elements[0]]
                 if inner.kind == "eq0":
-                    masked = self._key_mask(inner.arguments[0])
-                    return masked or self._op("ne", *self._sides(cast("Any", inner.arguments[0])))
-                return self._op("not", self._element(arguments[0]))
+                    compared = cast("Expression", inner.arguments[0])
+                    return self._key_mask(compared) or self._op("ne", *self._sides(compared))
+                return self._op("not", self._element(elements[0]))
             case "and":
-                return self._conjunction(arguments)
+                return self._conjunction(elements)
             case "or":
-                parts = [self._element(part) for part in arguments]
-                found = parts[0]
-                for part in parts[1:]:
+                found, *rest = [self._element(part) for part in elements]
+                for part in rest:
                     found = self._op("or", found, part)
                 return found
             case "where":
-                return self._op("where", *[self._element(part) for part in arguments])
-            case "load":
-                return self._loaded(arguments[0], arguments[1:])
+                return self._op("where", *[self._element(part) for part in elements])
             case _:
                 raise Unwritten
 
-    def _conjunction(self, terms: Sequence[int]) -> Any:
+    def _conjunction(self, terms: Sequence[Element]) -> Operand:
         parts = [self._element(term) for term in terms]
-        parts.sort(key=lambda part: getattr(part, "op", "") != "key_mask")
+        parts.sort(key=lambda part: not isinstance(part, Value) or part.op != "key_mask")
         found = parts[0]
         for part in parts[1:]:
             found = self._op("and", found, part)
         return found
 
-    def _key_mask(self, value: Any) -> Value | None:
+    def _key_mask(self, value: Expression) -> Value | None:
         """Return the mask of the keys that are not padding, if a comparison with 0 is that."""
         name = index_name(value)
         if self._rank != 4 or not name.startswith(OPAQUE):
@@ -178,11 +180,10 @@ class Indexed:
         if source is None or source.dtype != "int" or node.arguments[1:] != (own[0], own[3]):
             return None
         batch, keys = source.shape
-        return self._interning(
-            ("key_mask", source), lambda: self.builder.function("key_mask", [source], (batch, 1, 1, keys), "bool")
-        )
+        found = self.builder.function("key_mask", [source], (batch, 1, 1, keys), "bool")
+        return None if found is None else self._interning(("key_mask", source), lambda: found)
 
-    def _sides(self, value: Expression) -> tuple[Any, Any]:
+    def _sides(self, value: Expression) -> tuple[Operand, Operand]:
         """Return an integer as a difference of two, without subtractions as far as possible."""
         above: Expression = 0
         below: Expression = 0
@@ -193,14 +194,14 @@ class Indexed:
                 above = above + expression((term,))
         return self._integer(above), self._integer(below)
 
-    def _integer(self, value: Expression) -> Any:
+    def _integer(self, value: Expression) -> Operand:
         if isinstance(value, int):
             return value
-        found: Any = None
+        found: Operand | None = None
         for monomial, coefficient in sorted(terms_of(value), key=lambda term: not term[0]):
             if not isinstance(coefficient, int):
                 raise Unwritten
-            part: Any = None
+            part: Operand | None = None
             for atom, power in monomial:
                 for _ in range(power):
                     factor = self._atom(atom)
@@ -213,9 +214,9 @@ class Indexed:
                 found = part if coefficient > 0 else self._op("neg", part)
             else:
                 found = self._op("add" if coefficient > 0 else "sub", found, part)
-        return found
+        return 0 if found is None else found
 
-    def _atom(self, atom: Any) -> Any:
+    def _atom(self, atom: Atom) -> Operand:
         if atom.kind == "symbol":
             return expression((((((atom, 1),)), 1),))
         if atom.kind != "index":
@@ -226,17 +227,17 @@ class Indexed:
             return self._op(names[atom.kind], *parts)
         if atom.text.startswith(OPAQUE):
             inner = self._element(int(atom.text[2:]))
-            return self._op("int", inner) if getattr(inner, "dtype", "") == "bool" else inner
+            return self._op("int", inner) if isinstance(inner, Value) and inner.dtype == "bool" else inner
         own = [index_name(at) for at in self.arrays.own(self._shape)]
         if atom.text not in own:
             raise Unwritten
         axis = own.index(atom.text)
         size = self._shape[axis]
-        positions = self._op("arange", stop=size)
+        positions = self._made("arange", stop=size)
         after = self._rank - 1 - axis
         return self._reshaped(positions, (size,) + (1,) * after) if after else positions
 
-    def _loaded(self, base: int, indices: Sequence[Any]) -> Value:
+    def _loaded(self, base: int, indices: Sequence[Expression]) -> Value:
         source = self.sources.get(base)
         own = [index_name(at) for at in self.arrays.own(self._shape)]
         names = [index_name(at) for at in indices]
@@ -250,15 +251,19 @@ class Indexed:
 
     # Making -----------------------------------------------------------------------------------------------------------
 
-    def _op(self, name: str, *args: Any, **settings: Any) -> Any:
-        if args and not any(isinstance(arg, Value) for arg in args):
-            if any(isinstance(arg, bool | float) for arg in args):
+    def _op(self, name: str, *args: Operand) -> Operand:
+        if not any(isinstance(arg, Value) for arg in args):
+            integers = [arg for arg in args if isinstance(arg, int | Polynomial) and not isinstance(arg, bool)]
+            if len(integers) < len(args):
                 raise Unwritten
-            return self._folded(name, *args)
+            return self._folded(name, *integers)
+        return self._made(name, *args)
+
+    def _made(self, name: str, *args: Operand, **settings: Setting) -> Value:
         key = (name, *args, *settings.items())
         return self._interning(key, lambda: self.builder.op(name, *args, **settings))
 
-    def _folded(self, name: str, *args: Any) -> Any:
+    def _folded(self, name: str, *args: Expression) -> Expression:
         match name:
             case "add":
                 return args[0] + args[1]
@@ -276,7 +281,7 @@ class Indexed:
         key = ("reshape", value, *shape)
         return self._interning(key, lambda: self.builder.made("reshape", [value], made, {"shape": tuple(shape)}))
 
-    def _interning(self, key: tuple[object, ...], make: Callable[[], Any]) -> Any:
+    def _interning(self, key: tuple[object, ...], make: Callable[[], Value]) -> Value:
         """Return a value that is made once in each call of a module."""
         whole = (self.builder.frame, *key)
         if whole not in self._interned:

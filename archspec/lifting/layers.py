@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from archspec.ir import Type
 from archspec.lifting.builder import Builder
-from archspec.lifting.values import Frame, Value
+from archspec.lifting.values import Frame, Setting, Value
 
 if TYPE_CHECKING:
     from torch import nn
@@ -46,7 +46,7 @@ def recognized(
     return None
 
 
-Layer = tuple[str, dict[str, Any], list[Value]]
+Layer: TypeAlias = tuple[str, dict[str, Setting], list[Value]]
 
 
 def _of_operation(value: Value, own: Mapping[str, str]) -> Layer | None:
@@ -71,7 +71,7 @@ def _of_operation(value: Value, own: Mapping[str, str]) -> Layer | None:
         case "conv" if len(set(weight[2:])) == 1 and len(weight) in (3, 4):
             settings = {**value.settings}
             is_transposed = settings.pop("transposed", False)
-            other = weight[1] * settings.get("groups", 1)
+            other = weight[1] * value.integer("groups", 1)
             channels = (weight[0], other) if is_transposed else (other, weight[0])
             sizes = {"in_channels": channels[0], "out_channels": channels[1], "kernel": weight[2]}
             kind = "ConvTranspose" if is_transposed else "Conv"
@@ -93,7 +93,7 @@ def _norm(builder: Builder, frame: Frame, module: nn.Module, value: Value, own: 
     numbers = {float(item) for item in vars(module).values() if isinstance(item, float)}
     for callee in ("RMSNorm", "LayerNorm") if len(own) == 1 else ("LayerNorm",):
         for eps in sorted(numbers):
-            settings: dict[str, Any] = {"features": width, "eps": eps}
+            settings: dict[str, Setting] = {"features": width, "eps": eps}
             if callee == "LayerNorm" and len(own) == 1:
                 settings["bias"] = False
             found = builder.library.layer(callee, settings, tensors, x.array, value.shape)

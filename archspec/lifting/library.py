@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from archspec.algebra import Dim, symbols
 from archspec.equivalence.bodies import Bodies
@@ -12,6 +11,7 @@ from archspec.ir import Body, Module
 from archspec.lifting.numbers import literal
 from archspec.model import internals
 from archspec.normal.arrays import Array, Arrays
+from archspec.ops.record import Settings
 from archspec.pipeline.compile import loads
 from archspec.source import ArchError
 
@@ -25,13 +25,13 @@ class Library:
         self._found: dict[tuple[object, ...], Array | None] = {}
 
     def function(
-        self, name: str, settings: Mapping[str, Any], inputs: Sequence[Array], shape: Sequence[Dim], dtype: str = "real"
+        self, name: str, settings: Settings, inputs: Sequence[Array], shape: Sequence[Dim], dtype: str = "real"
     ) -> Array | None:
         """Return what a function makes of inputs, if its result has this shape; None if it does not accept them."""
         return self._apply(f"{name}{_listed(settings)}", name, inputs, shape, dtype, {})
 
     def layer(
-        self, name: str, settings: Mapping[str, Any], tensors: Mapping[str, Array], x: Array, shape: Sequence[Dim]
+        self, name: str, settings: Settings, tensors: Mapping[str, Array], x: Array, shape: Sequence[Dim]
     ) -> Array | None:
         """Return what a layer with these tensors makes of an input; None if it does not accept it."""
         return self._apply(f"layer: {name}{_listed(settings)}", name, [x], shape, "real", tensors)
@@ -95,5 +95,5 @@ class _Bodies(Bodies):
         return self._given.get(name.removeprefix("layer.")) or super()._tensor(name)
 
 
-def _listed(settings: Mapping[str, Any]) -> str:
+def _listed(settings: Settings) -> str:
     return f"({', '.join([f'{name} = {literal(value)}' for name, value in settings.items()])})" if settings else ""

@@ -56,9 +56,9 @@ def write_loop(writer: Writer, loop: Repeated) -> None:
     states = [_started(writer, loop, turn) for turn in range(count)]
     index = str(writer.gaps.renamed.get(INDEX) or writer.names.take(["t"]))
     writer.gaps.renamed = {**writer.gaps.renamed, INDEX: symbol(index)}
-    end = writer.gaps.number(loop.settings["count"], "count")
+    end = writer.gaps.number(loop.size("count"), "count")
     writer.statements.append(Statement(text=f"for {index} in 0..{end} {{"))
-    given = [writer.called.get(value, "") for value in loop.args[count:]]
+    given = [writer.called.get(value, "") for value in loop.operands[count:]]
     body = Body(writer.body.frame, [*loop.carried, *loop.given], [*loop.afters, *loop.collected])
     inner = writer.inside(body, [*states, *given])
     _write_iteration(inner, loop, states)
@@ -74,7 +74,7 @@ def write_loop(writer: Writer, loop: Repeated) -> None:
 
 def _started(writer: Writer, loop: Repeated, turn: int) -> str:
     """Return the name of a carried value, after the statement of what it is to begin with."""
-    start = loop.args[turn]
+    start = loop.operands[turn]
     if start in writer.called and writer.chains.uses[start] == 1 and start not in writer.body.inputs:
         return writer.called[start]
     name = writer.names.take([*loop.results[turn].names, *start.names])

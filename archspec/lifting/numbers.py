@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import cast
 
 EXACT = 2.0**10
 """Counting in multiples of one over this number is exact in float32."""
 
 
-def is_counted_exactly(values: Sequence[Any]) -> bool:
+def is_counted_exactly(values: Sequence[object]) -> bool:
     """Whether PyTorch counts exactly with these arguments of `arange`: the end, or the start, the end and the step."""
     counted = [*values[:1], *values[2:3]] if len(values) > 1 else []
     return all(not isinstance(value, float) or (value * EXACT).is_integer() for value in counted)
 
 
-def literal(value: Any) -> str:
+def literal(value: object) -> str:
     """Return a value in the notation of the language."""
     if value is None:
         return "none"
@@ -28,7 +28,7 @@ def literal(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:_}" if abs(value) >= 100_000 else str(value)
     if isinstance(value, list | tuple):
-        return f"[{', '.join([literal(item) for item in value])}]"  # pyright: ignore[reportUnknownVariableType]
+        return f"[{', '.join(map(literal, cast('Sequence[object]', value)))}]"
     return str(value)
 
 

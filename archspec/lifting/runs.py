@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from archspec.algebra import Dim
 from archspec.lifting.conditions import is_regular
 from archspec.lifting.values import Value
 
@@ -50,15 +51,15 @@ class Slice(NamedTuple):
 
     value: Value
     axis: int
-    place: int
+    place: Dim
 
 
 def slice_of(arg: object) -> Slice | None:
     """Return what an argument is the slice of."""
     if isinstance(arg, Value) and arg.kind == "ops" and arg.op == "pick":
-        return Slice(arg.args[0], arg.settings["axis"], arg.settings["index"])
+        return Slice(arg.operands[0], arg.integer("axis"), arg.size("index"))
     if isinstance(arg, Value) and arg.kind == "std" and arg.op == "first":
-        return Slice(arg.args[0], 1, 0)
+        return Slice(arg.operands[0], 1, 0)
     return None
 
 
@@ -141,7 +142,8 @@ def _is_own(arg: object, index: int, uses: Mapping[Value, int]) -> bool:
 
 
 def _slices(values: Sequence[Value], start: int, uses: Mapping[Value, int]) -> list[Value]:
-    return [arg for turn, value in enumerate(values, start) for arg in value.args[1:] if _is_own(arg, turn, uses)]
+    given = [(turn, arg) for turn, value in enumerate(values, start) for arg in value.args[1:]]
+    return [arg for turn, arg in given if isinstance(arg, Value) and _is_own(arg, turn, uses)]
 
 
 def _divided(run: list[Value], uses: Mapping[Value, int]) -> dict[Value, Run]:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import Any, cast
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TypeAlias, cast
 
 from archspec.algebra import Dim, Polynomial, symbols
 from archspec.normal.arrays import Array
+from archspec.ops.record import Scalar
+
+Operand: TypeAlias = "Value | Scalar"
+"""What an operation is applied to: a tensor or a number."""
+
+Argument: TypeAlias = "Operand | Sequence[Value | None] | None"
+"""An argument of a value: an operand, or several tensors. None stands for an optional one that is not given."""
+
+Setting: TypeAlias = "Scalar | str | Sequence[Setting] | None"
+"""The value of a hyperparameter."""
 
 
 class Frame:
@@ -41,8 +51,8 @@ class Value:
     def __init__(
         self,
         op: str,
-        args: Sequence[Any] = (),
-        settings: dict[str, Any] | None = None,
+        args: Sequence[Argument] = (),
+        settings: Mapping[str, Setting] | None = None,
         *,
         array: Array,
         dtype: str,
@@ -52,7 +62,7 @@ class Value:
     ) -> None:
         self.op = op
         self.args = list(args)
-        self.settings = settings or {}
+        self.settings = dict(settings or {})
         self.array = array
         self.dtype = dtype
         self.frame = frame
@@ -70,6 +80,18 @@ class Value:
     def operands(self) -> list[Value]:
         """The arguments that are values, also those in lists."""
         return [*values_in(self.args)]
+
+    def integer(self, name: str, usual: int | None = None) -> int:
+        """Return a hyperparameter that is an integer, such as an axis; `usual` if it is not set."""
+        found = self.settings.get(name, usual)
+        assert isinstance(found, int)
+        return found
+
+    def size(self, name: str) -> Dim:
+        """Return a hyperparameter that is an integer or depends on dimensions."""
+        found = self.settings[name]
+        assert isinstance(found, int | Polynomial)
+        return found
 
     @property
     def steps(self) -> list[Value]:
@@ -136,6 +158,12 @@ def values_in(item: object) -> Iterator[Value]:
     elif isinstance(item, list | tuple) and not isinstance(item, Array):
         for part in cast("Sequence[object]", item):
             yield from values_in(part)
+
+
+def number_in(value: Value) -> Scalar | None:
+    """Return the number that all elements of a constant are; None for any other value."""
+    found = value.settings.get("value") if value.op == "full" else None
+    return found if isinstance(found, Scalar) else None
 
 
 def live(outputs: Sequence[Value]) -> list[Value]:

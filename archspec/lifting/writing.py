@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from archspec.algebra import Polynomial, symbol, symbols
-from archspec.equivalence.calls.values import Untranslatable, is_list
+from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.blocks import Body
 from archspec.lifting.chains import Chains
 from archspec.lifting.conditions import branches_of
@@ -26,7 +26,7 @@ from archspec.lifting.roles import NONE, role_statements
 from archspec.lifting.runs import Run, slice_of
 from archspec.lifting.stacks import stacked
 from archspec.lifting.templates import Gaps, Statement, Template
-from archspec.lifting.values import Repeated, Value
+from archspec.lifting.values import Argument, Repeated, Setting, Value
 from archspec.ops.forms.shape import LOWEST
 
 
@@ -176,14 +176,15 @@ class BodyWriter:
         parts = self.chains.parts(value)
         source, steps = self.chain(value)
         if parts:
-            count = 1 + max(int(part.settings["index"]) for part in parts)
-            if value.op == "split":
-                count = len(value.settings["sizes"])
+            count = 1 + max([part.integer("index") for part in parts])
+            sizes = value.settings.get("sizes")
+            if value.op == "split" and isinstance(sizes, Sequence):
+                count = len(sizes)
             elif value.kind != "block" and value.op in RESULTS:
                 count = len(RESULTS[value.op])
             elif value.kind == "block":
                 count = max(count, len(parts))
-            by_index = {part.settings["index"]: part for part in parts}
+            by_index = {part.integer("index"): part for part in parts}
             names: list[str] = []
             for turn in range(count):
                 part = by_index.get(turn)
@@ -194,7 +195,7 @@ class BodyWriter:
             return
         name = self.names.take(self.wanted(value))
         if value in self.facts.masks:
-            given = self.called[value.args[0]]
+            given = self.called[value.operands[0]]
             source, steps = f"{value.op}({given}) if {given} != none", []
         self.statements.append(Statement((name,), source, tuple(steps)))
         self.called[value] = name
@@ -271,9 +272,9 @@ class BodyWriter:
             source, steps = self.chain(stream)
         return source, [*steps, self._step(value, stream)]
 
-    def argument(self, value: Any, precedence: int = 0, among_reals: bool = True) -> str:
+    def argument(self, value: Argument, precedence: int = 0, among_reals: bool = True) -> str:
         """Return an argument as an expression: `lowest` for the least number, if it is `among_reals`."""
-        if isinstance(value, list):
+        if isinstance(value, Sequence):
             raise Untranslatable("it selects elements by lists of positions, in a way that is no known mask")
         if not isinstance(value, Value):
             if isinstance(value, float) and value == LOWEST and among_reals:
@@ -378,12 +379,14 @@ class BodyWriter:
             parts.append(text if name in positional or not name else f"{name} = {text}")
         return f"{value.op}({', '.join(parts)})" if parts else value.op
 
-    def _setting(self, value: Value, name: str, setting: Any) -> str:
+    def _setting(self, value: Value, name: str, setting: Setting) -> str:
         if name in ("axis", "a", "b", "order", "index", "keep", "step", ""):
             if isinstance(setting, str):
                 return f'"{setting}"'
-            if isinstance(setting, int) or is_list(setting):
-                return literal(setting) if isinstance(setting, int) else str([*setting])
+            if isinstance(setting, int):
+                return literal(setting)
+            if isinstance(setting, Sequence):
+                return str([*setting])
         return self.gaps.number(setting, "heads" if value.op == "split_heads" else name)
 
     def _shape(self, value: Value) -> str:

@@ -11,7 +11,7 @@ from archspec.lifting.builder import Builder
 from archspec.lifting.operations.handlers import Handler, Types, converted, sliced, whole
 from archspec.lifting.operations.shape import from_the_start
 from archspec.lifting.operations.table import OPERATIONS
-from archspec.lifting.values import Value
+from archspec.lifting.values import Value, number_in
 
 
 def _alias(name: str) -> Handler:
@@ -186,8 +186,7 @@ def _scatter(b: Builder, types: Types, x: Value, dim: int, index: Value, source:
     """Return a tensor with a number where an index along an axis points."""
     value = rest.pop("value", source)
     if isinstance(value, Value):
-        value = value.args[0] if value.op == "real" else value
-        value = value.settings["value"] if isinstance(value, Value) and value.op == "full" else None
+        value = number_in(value.operands[0] if value.op == "real" else value)
     axis = dim % len(x.shape)
     if rest or value is None:
         raise Untranslatable("it scatters other than one number")
@@ -217,7 +216,8 @@ def _index_put(b: Builder, types: Types, x: Value, indices: list[Value | None], 
     else:
         raise Untranslatable("it replaces elements at indices")
     test = b.reshape(test, (*test.shape, *[1] * (len(x.shape) - len(test.shape))))
-    return b.op("where", test, value.settings["value"] if value.op == "full" else value, x)
+    number = number_in(value)
+    return b.op("where", test, value if number is None else number, x)
 
 
 def _is_arange(value: Value, size: Any) -> bool:

@@ -13,7 +13,7 @@ from archspec.equivalence.calls.values import Untranslatable, computed
 from archspec.lifting.builder import Builder
 from archspec.lifting.numbers import is_counted_exactly
 from archspec.lifting.operations.handlers import Handler, Types, converted
-from archspec.lifting.values import Value
+from archspec.lifting.values import Value, number_in
 
 
 def _reshape(b: Builder, types: Types, x: Value, *rest: Any, **keywords: Any) -> Value:
@@ -145,9 +145,10 @@ def _index(b: Builder, types: Types, x: Value, indices: list[Value | None]) -> V
         if first is not None:
             return b.op("slice", x, axis=0, start=first, stop=first + ids.shape[0])
         return embedding(b, from_the_start(b, ids, x.shape[0]), x)
-    if len(given) == 1 and given[0][1].op == "full" and given[0][1].shape == (1,):
-        axis, index = given[0]
-        at = index.settings["value"] % x.shape[axis]
+    number = number_in(given[0][1]) if len(given) == 1 and given[0][1].shape == (1,) else None
+    if isinstance(number, int):
+        axis = given[0][0]
+        at = number % x.shape[axis]
         return b.op("slice", x, axis=_last(axis, x), **({"start": at} if at else {}), stop=at + 1)
     found = _by_form("index", b, types, x, indices)
     viewed = _selected_all(b, x, [index for _, index in given])
