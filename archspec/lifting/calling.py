@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Generator, Iterable, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
+
+from archspec.pytorch.silence import silent
 
 if TYPE_CHECKING:
     import torch
@@ -41,7 +41,7 @@ def _called_for_shapes(module: nn.Module, inputs: Mapping[str, torch.Tensor]) ->
     from torch._subclasses import FakeTensorMode
     from torch._subclasses.fake_tensor import DataDependentOutputException
 
-    with FakeTensorMode(allow_non_fake_inputs=True) as mode, _quietly("torch._subclasses.fake_tensor"):
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode, silent("torch._subclasses.fake_tensor"):
         try:
             return module(**inputs)
         except DataDependentOutputException:  # a module may skip what depends on data if its inputs have no values
@@ -50,14 +50,3 @@ def _called_for_shapes(module: nn.Module, inputs: Mapping[str, torch.Tensor]) ->
 
 def _count(tensors: Iterable[torch.Tensor]) -> int:
     return sum([tensor.numel() for tensor in tensors])
-
-
-@contextmanager
-def _quietly(name: str) -> Generator[None]:
-    """Let a logger be silent."""
-    logger = logging.getLogger(name)
-    logger.disabled = True
-    try:
-        yield
-    finally:
-        logger.disabled = False

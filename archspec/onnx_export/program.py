@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import warnings
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +17,7 @@ from archspec.normal.arrays import Array, Arrays
 from archspec.onnx_export.loops import functions, has_loops, require_same_outputs, with_loops
 from archspec.pytorch.build import module_of, torch_or_fail, torch_source
 from archspec.pytorch.interface import interface_of
+from archspec.pytorch.silence import silent
 from archspec.source import ArchError, fail, missing_package
 
 if TYPE_CHECKING:
@@ -101,7 +100,7 @@ def _converted(recorded: Any) -> Any:
     torch = import_module("torch")
     translations = import_module("archspec.onnx_export.translations").translations()
     try:
-        with _silent(), torch.no_grad():
+        with silent(*_LOGGERS), warnings.catch_warnings(action="ignore"), torch.no_grad():
             return torch.onnx.export(recorded, verbose=False, optimize=False, custom_translation_table=translations)
     except torch.onnx.OnnxExporterError as error:
         raise Untranslatable(_reason(error)) from error
@@ -117,19 +116,3 @@ def _reason(error: BaseException) -> str:
         return f"the exporter of PyTorch has no form of `{operation[1]}.{operation[2]}`"
     lines = str(cause).strip().splitlines()
     return f"the exporter of PyTorch fails: {lines[0] if lines else type(cause).__name__}"
-
-
-@contextmanager
-def _silent() -> Generator[None]:
-    """Hide what the exporter reports about its own code."""
-    loggers = [logging.getLogger(name) for name in _LOGGERS]
-    levels = [logger.level for logger in loggers]
-    try:
-        for logger in loggers:
-            logger.setLevel(logging.CRITICAL)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
