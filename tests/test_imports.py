@@ -297,7 +297,7 @@ MAY_IMPORT = {
         "syntax",
         "table",
     },
-    "onnx_export": {"", "equivalence", "ir", "model", "normal", "pipeline", "pytorch", "source"},
+    "onnx_export": {"", "equivalence", "ir", "model", "normal", "pipeline", "pytorch", "source", "table"},
     "transformers_export": {"addresses", "costs", "ir", "model", "pipeline", "pytorch", "source", "table"},
     "searches": {
         "algebra",

@@ -7,7 +7,6 @@ import sys
 import tempfile
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from archspec.model import Model, ModelLike
 from archspec.onnx_export.check import check_tensors
@@ -15,12 +14,13 @@ from archspec.onnx_export.naming import named
 from archspec.onnx_export.program import export, libraries, refusal
 from archspec.pipeline.compile import model_of
 from archspec.source import fail
+from archspec.table import Plain
 
 LARGEST_FILE = 2**31 - 2**24
 """The size in bytes of weights in one file, which must be below 2 GiB; weights of more are in a file of their own."""
 
 
-def to_onnx(model: ModelLike, /, file: str | os.PathLike[str], *, force: bool = False, **overrides: Any) -> None:
+def to_onnx(model: ModelLike, /, file: str | os.PathLike[str], *, force: bool = False, **overrides: Plain) -> None:
     """Write an ONNX file of a model in evaluation, with weights initialized as specified in the spec.
 
     `model` is a Model, or what `archspec.load` takes, with its `overrides`. Weights of more than 2 GiB are written to

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from archspec.model import Model, internals
 from archspec.source import fail
 
+if TYPE_CHECKING:
+    import onnx_ir as ir
 
-def check_tensors(model: Model, program: Any) -> None:
+
+def check_tensors(model: Model, program: ir.Model) -> None:
     """Raise ArchError (`internal`) unless the initializers of a program are the stored tensors of a model, each once,
     with their names and shapes; it may have constants in addition.
     """
     table = internals(model).table
     tied = {tensor.name for tensor in table.tensors if tensor.tied_to is not None} | {*table.buffer_ties}
-    initializers: Any = program.graph.initializers
+    initializers = program.graph.initializers
     for tensor in (*table.tensors, *table.buffers):
         if tensor.name in tied:
             if tensor.name in initializers:
                 raise _bug(model, f"`{tensor.name}` is stored twice")
         elif tensor.name not in initializers:
             raise _bug(model, f"`{tensor.name}` is missing")
-        elif tuple(initializers[tensor.name].shape) != tensor.shape:
-            raise _bug(model, f"`{tensor.name}` has shape {list(initializers[tensor.name].shape)}")
+        elif (shape := initializers[tensor.name].shape) is None or tuple(shape) != tensor.shape:
+            raise _bug(model, f"`{tensor.name}` has shape {list(shape or ())}")
 
 
 def _bug(model: Model, problem: str) -> Exception:

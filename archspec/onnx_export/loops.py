@@ -8,20 +8,24 @@ it is exported.
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from types import CellType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.numeric import flat
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from torch import SymInt, Tensor, nn
 
-Iteration: TypeAlias = Callable[..., tuple[tuple[Any, ...], tuple[Any, ...]]]
-"""A function of the index and the carried values. It returns the carried values, and those that are collected."""
+    Iteration: TypeAlias = Callable[..., tuple[tuple[Tensor, ...], tuple[Tensor, ...]]]
+    """A function of the index and the carried values. It returns the carried values, and those that are collected."""
+
+    Collected: TypeAlias = list[Tensor] | Tensor
+    """What a loop collects: the values of its iterations, one by one or stacked."""
 
 # The code -------------------------------------------------------------------------------------------------------------
 
@@ -159,8 +163,8 @@ def functions() -> dict[str, object]:
 
 
 def loop(
-    iteration: Iteration, bounds: tuple[Any, ...], carried: tuple[Any, ...], lists: tuple[list[Any], ...]
-) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    iteration: Iteration, bounds: tuple[int | SymInt, ...], carried: tuple[Tensor, ...], lists: tuple[list[Tensor], ...]
+) -> tuple[tuple[Tensor, ...], tuple[Collected, ...]]:
     """Return the carried values after all iterations of a loop, and what each of the lists collects.
 
     If its bounds are numbers, that is a list, and otherwise a tensor: the loop becomes one operation.
@@ -174,31 +178,32 @@ def loop(
     return carried, lists
 
 
-def stack(parts: Any, axis: int) -> Any:
+def stack(parts: Collected, axis: int) -> Tensor:
     """Stack what a loop has collected."""
     torch = import_module("torch")
     return torch.stack(parts, axis) if isinstance(parts, list) else parts.movedim(0, axis)
 
 
-def pick(x: Any, axis: int, index: Any) -> Any:
+def pick(x: Tensor | Sequence[object], axis: int, index: int | Tensor) -> object:
     """Return the element at an index along an axis of a tensor; the index may be a tensor."""
-    torch = import_module("torch")
-    if isinstance(x, torch.Tensor) and isinstance(index, torch.Tensor):
-        return x.index_select(axis, index).squeeze(axis)
-    return x.select(axis, index) if isinstance(x, torch.Tensor) else x[index]
+    import torch
+
+    if not isinstance(x, torch.Tensor):
+        return x[operator.index(index)]
+    return x.index_select(axis, index).squeeze(axis) if isinstance(index, torch.Tensor) else x.select(axis, index)
 
 
 def _scanned(
-    iteration: Iteration, bounds: tuple[Any, ...], carried: tuple[Any, ...]
-) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    iteration: Iteration, bounds: tuple[int | SymInt, ...], carried: tuple[Tensor, ...]
+) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
     """Return what a loop computes, with `torch.ops.higher_order.scan`.
 
     That operation takes all tensors that an iteration reads. No two of those that it takes or returns may share memory.
     """
-    torch: Any = import_module("torch")
+    torch = import_module("torch")
     read = _Read(iteration.__closure__ or ())
 
-    def step(*values: Any) -> list[Any]:
+    def step(*values: Tensor) -> list[Tensor]:
         start, index, rest = values[: len(carried)], values[len(carried)], values[len(carried) + 1 :]
         with read.replaced(rest):
             again, items = iteration(index, *start)
@@ -219,13 +224,13 @@ class _Read:
         modules = [cell.cell_contents for cell in cells if isinstance(cell.cell_contents, torch.nn.Module)]
         self._stored = [(m, {**dict(m.named_parameters()), **dict(m.named_buffers())}) for m in modules]
         leaves = self._tree.tree_leaves([cell.cell_contents for cell in self._variables])
-        self.tensors: list[Any] = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+        self.tensors: list[Tensor] = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
         self.tensors += [tensor for _, stored in self._stored for tensor in stored.values()]
 
     @contextmanager
-    def replaced(self, tensors: Iterable[Any]) -> Generator[None]:
+    def replaced(self, tensors: Iterable[Tensor]) -> Generator[None]:
         """Put others in the place of these tensors."""
-        torch: Any = import_module("torch")
+        torch = import_module("torch")
         others = iter(tensors)
 
         def other(_: object) -> object:
@@ -252,7 +257,7 @@ def require_same_outputs(module: nn.Module, generated: nn.Module, inputs: Mappin
     """Run a module with changed code and the one as it was generated, with the same tensors and with random values of
     the shapes of `inputs`. Raises Untranslatable if their outputs differ.
     """
-    torch: Any = import_module("torch")
+    torch = import_module("torch")
     generated.load_state_dict(module.state_dict(), assign=True)
     drawn = {
         name: torch.randn(value.shape) if value.is_floating_point() else torch.randint(2, value.shape).to(value.dtype)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from importlib import import_module
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING
 
 from archspec import __version__
 from archspec.ir import canonical
 from archspec.model import Model, internals
 from archspec.onnx_export.program import Exported
+
+if TYPE_CHECKING:
+    import onnx_ir as ir
 
 ADDRESS, TYPE = "archspec.address", "archspec.type"
 """The metadata of nodes: the address of the module that applies the operation, and its definition."""
@@ -27,16 +29,16 @@ _PART = re.compile(r"_split_\d+$")
 _SYMBOL = re.compile(r"\b[su]\d+\b")
 
 
-def named(model: Model, found: Exported) -> Any:
+def named(model: Model, found: Exported) -> ir.Model:
     """Return the program of an export as a model of `onnx_ir` with the names of the spec.
 
     The stored tensors of the spec are initializers, and nothing that depends on them or on inputs is computed.
     """
-    program: Any = found.program.model
-    graph: Any = program.graph
+    program = found.program.model
+    graph = program.graph
     addresses = dict(_addresses(graph))
     stored = _stored(model, found)
-    inputs = [(value, found.inputs[value.name]) for value in graph.inputs]
+    inputs = [(value, found.inputs[_name(value)]) for value in graph.inputs]
     _fold_constants(program, stored.values())
     taken = {*stored, *model.inputs, *model.outputs}
     _name_constants(graph, {name for name, _ in found.module.named_buffers()}, taken)
@@ -51,31 +53,33 @@ def named(model: Model, found: Exported) -> Any:
     return program
 
 
-def _stored(model: Model, found: Exported) -> dict[str, Any]:
+def _stored(model: Model, found: Exported) -> dict[str, ir.Value]:
     """Return the values of stored tensors by name, each once, no longer as initializers of the program."""
-    ir: Any = import_module("onnx_ir")
-    tensors: Any = import_module("onnx_ir.tensor_adapters")
-    initializers: Any = found.program.model.graph.initializers
+    import onnx_ir as ir
+    from onnx_ir.tensor_adapters import TorchTensor
+
+    initializers = found.program.model.graph.initializers
     owner = internals(model).body.module
     assert owner is not None
     state = found.module.state_dict()
-    stored: dict[str, Any] = {}
+    stored: dict[str, ir.Value] = {}
     for name in state:
         value = initializers.pop(name, None)
         if value is not None and stored.setdefault(canonical(owner, name), value) is not value:
             value.replace_all_uses_with(stored[canonical(owner, name)], replace_graph_outputs=True)
     for name, tensor in state.items():
         if canonical(owner, name) == name:
-            content = tensors.TorchTensor(tensor, name=name)
+            content = TorchTensor(tensor, name=name)
             if name not in stored:  # it is unused
                 stored[name] = ir.Value(name=name, shape=content.shape, type=ir.TensorType(content.dtype))
             stored[name].const_value = content
     return stored
 
 
-def _fold_constants(program: Any, stored: Iterable[Any]) -> None:
+def _fold_constants(program: ir.Model, stored: Iterable[ir.Value]) -> None:
     """Compute what depends on neither inputs nor stored tensors, which are inputs meanwhile."""
-    optimizer: Any = import_module("onnxscript.optimizer")
+    from onnxscript import optimizer
+
     inputs = program.graph.inputs
     contents = {value: value.const_value for value in stored}
     count = len(inputs)
@@ -88,16 +92,16 @@ def _fold_constants(program: Any, stored: Iterable[Any]) -> None:
         value.const_value = content
 
 
-def _name_constants(graph: Any, tables: Collection[str], taken: set[str]) -> None:
+def _name_constants(graph: ir.Graph, tables: Collection[str], taken: set[str]) -> None:
     """Give names to constants: constant tables keep their addresses."""
     for value in list(graph.initializers.values()):
-        if value.name in tables and value.name not in taken:
-            taken.add(value.name)
+        if _name(value) in tables and _name(value) not in taken:
+            taken.add(_name(value))
         else:
             value.name = _free("/constant", taken)
 
 
-def _addresses(graph: Any, around: str = "") -> Iterator[tuple[str, str]]:
+def _addresses(graph: ir.Graph, around: str = "") -> Iterator[tuple[str, str]]:
     """Yield the names of values, each with the address of the innermost module that computes it.
 
     Those in the body of a loop without one have the address of the loop, `around`.
@@ -106,21 +110,21 @@ def _addresses(graph: Any, around: str = "") -> Iterator[tuple[str, str]]:
         scopes: list[str] = ast.literal_eval(node.metadata_props.get(_SCOPES, "[]"))
         modules = [scope for scope in scopes[:-1] if not scope.startswith("_empty_nn_module")]
         address = node.metadata_props[ADDRESS] = _APPLICATION.sub("", modules[-1]) if modules else around
-        yield from ((value.name, address) for value in node.outputs)
+        yield from ((_name(value), address) for value in node.outputs)
         for body in _bodies(node):
             yield from _addresses(body, address)
 
 
-def _bodies(node: Any) -> list[Any]:
+def _bodies(node: ir.Node) -> list[ir.Graph]:
     """Return the graphs that an operation runs."""
     return [attribute.as_graph() for attribute in node.attributes.values() if attribute.type.name == "GRAPH"]
 
 
-def _name_nodes(model: Model, graph: Any, addresses: Mapping[str, str], taken: set[str]) -> None:
+def _name_nodes(model: Model, graph: ir.Graph, addresses: Mapping[str, str], taken: set[str]) -> None:
     """Name nodes, and the values that they compute, by the address of their module and their operation."""
     types = {row.address: row.type for row in internals(model).table.modules}
     for node in graph:
-        before = addresses.get(_PART.sub("", node.outputs[0].name), "")  # if the optimizer has replaced the node
+        before = addresses.get(_PART.sub("", _name(node.outputs[0])), "")  # if the optimizer has replaced the node
         address = node.metadata_props.get(ADDRESS, before)
         node.metadata_props.clear()
         if address:
@@ -137,19 +141,20 @@ def _name_nodes(model: Model, graph: Any, addresses: Mapping[str, str], taken: s
             value.metadata_props.clear()
 
 
-def _set_shapes(model: Model, graph: Any, sizes: Mapping[str, str]) -> None:
+def _set_shapes(model: Model, graph: ir.Graph, sizes: Mapping[str, str]) -> None:
     """Name the sizes of values as in the spec; those of inputs and outputs are its types."""
-    ir: Any = import_module("onnx_ir")
+    import onnx_ir as ir
+
     for node in graph.all_nodes():
         for value in (*node.outputs, *[value for body in _bodies(node) for value in body.inputs]):
             if value.shape is not None:
                 value.shape = ir.Shape([_renamed(size, sizes) for size in value.shape])
     for value in (*graph.inputs, *graph.outputs):
-        type = model.inputs.get(value.name) or model.outputs[value.name]
+        type = model.inputs.get(_name(value)) or model.outputs[_name(value)]
         value.shape = ir.Shape([size if isinstance(size, int) else str(size) for size in type.shape])
 
 
-def _renamed(size: Any, sizes: Mapping[str, str]) -> int | str | None:
+def _renamed(size: int | ir.SymbolicDim, sizes: Mapping[str, str]) -> int | str | None:
     """Return a size in the dimensions of the spec; None if it has others."""
     if isinstance(size, int):
         return size
@@ -163,12 +168,18 @@ def _in_product(size: str) -> str:
     return size if size.isidentifier() else f"({size})"
 
 
-def _describe(model: Model, program: Any) -> None:
+def _describe(model: Model, program: ir.Model) -> None:
     program.graph.name = model.name
     program.graph.metadata_props.clear()
     program.doc_string = model.doc or None
     program.producer_name, program.producer_version = "archspec", __version__
     program.metadata_props["archspec.parameters"] = str(model.params.total)
+
+
+def _name(value: ir.Value) -> str:
+    """Return the name of a value; the exporter and the optimizer give one to each."""
+    assert value.name is not None
+    return value.name
 
 
 def _free(name: str, taken: set[str]) -> str:

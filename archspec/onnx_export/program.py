@@ -6,7 +6,8 @@ import re
 import warnings
 from collections.abc import Iterator
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple
 
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.capture import Capture, examples, exported
@@ -14,6 +15,7 @@ from archspec.equivalence.places import Places
 from archspec.equivalence.sides import example_sizes, require_all_sizes
 from archspec.model import Model, internals
 from archspec.normal.arrays import Array, Arrays
+from archspec.onnx_export import translations
 from archspec.onnx_export.loops import functions, has_loops, require_same_outputs, with_loops
 from archspec.pytorch.build import module_of, torch_or_fail, torch_source
 from archspec.pytorch.interface import interface_of
@@ -21,7 +23,10 @@ from archspec.pytorch.silence import silent
 from archspec.source import ArchError, fail, missing_package
 
 if TYPE_CHECKING:
+    import torch
     from torch import nn
+    from torch.export import ExportedProgram
+    from torch.onnx import ONNXProgram
 
 _OPERATION = re.compile(r"OpOverload\(op='([\w.]+)', overload='(\w+)'\)")
 _LOGGERS = ("torch", "torch.onnx", "onnxscript", "onnx_ir")
@@ -34,12 +39,12 @@ class Exported(NamedTuple):
     """
 
     module: nn.Module
-    program: Any
+    program: ONNXProgram
     sizes: dict[str, str]
     inputs: dict[str, str]
 
 
-def libraries() -> Any:
+def libraries() -> ModuleType:
     """Return the package `onnx_ir`. Raises ArchError (`missing-package`) unless everything for exports is installed."""
     torch_or_fail()
     try:
@@ -71,7 +76,7 @@ def export(model: Model) -> Exported:
             raise Untranslatable("torch.export renames its inputs")
         capture = Capture(arrays := Arrays(), recorded, types, _no_tensor, Places(arrays))
         require_all_sizes(capture, module, types, body, sizes)
-        symbols = {str(symbol): str(capture.size(size)) for symbol, size in _symbols(recorded)}
+        symbols = {symbol: str(capture.size(size)) for symbol, size in _symbols(recorded)}
         return Exported(module, _converted(recorded), symbols, {names[name]: name for name in names})
     except Untranslatable as problem:
         raise refusal(model, str(problem)) from problem
@@ -87,21 +92,20 @@ def _no_tensor(*_: object) -> Array:
     raise AssertionError("only the sizes of inputs are read")
 
 
-def _symbols(program: Any) -> Iterator[tuple[Any, Any]]:
+def _symbols(program: ExportedProgram) -> Iterator[tuple[str, torch.SymInt]]:
     """Yield the symbols in the sizes of a program's inputs, each with the size that it is."""
     for node in program.graph.nodes:
         value = node.meta.get("val") if node.op == "placeholder" else None
         for size in getattr(value, "shape", ()):
             if not isinstance(size, int) and size.node.expr.is_Symbol:
-                yield size.node.expr, size
+                yield str(size.node.expr), size
 
 
-def _converted(recorded: Any) -> Any:
-    torch = import_module("torch")
-    translations = import_module("archspec.onnx_export.translations").translations()
+def _converted(recorded: ExportedProgram) -> ONNXProgram:
+    torch, table = import_module("torch"), translations.translations()
     try:
         with silent(*_LOGGERS), warnings.catch_warnings(action="ignore"), torch.no_grad():
-            return torch.onnx.export(recorded, verbose=False, optimize=False, custom_translation_table=translations)
+            return torch.onnx.export(recorded, verbose=False, optimize=False, custom_translation_table=table)
     except torch.onnx.OnnxExporterError as error:
         raise Untranslatable(_reason(error)) from error
 
