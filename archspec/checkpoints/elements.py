@@ -4,30 +4,35 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, cast
 
 from archspec.checkpoints.entries import BITS, Entry
 from archspec.checkpoints.faults import damaged
 from archspec.checkpoints.torchfile import WRAPPERS
 from archspec.source import fail, opened
 
+if TYPE_CHECKING:
+    from torch import Tensor
 
-def elements_of(entries: Mapping[str, Entry], torch: Any) -> dict[str, Any]:
+
+def elements_of(entries: Mapping[str, Entry]) -> dict[str, Tensor]:
     """Return the elements of entries, which may be of several files, on the CPU. Raises ArchError."""
     files: dict[str, dict[str, Entry]] = {}
     for name, entry in entries.items():
         files.setdefault(entry.file, {})[name] = entry
-    found: dict[str, Any] = {}
+    found: dict[str, Tensor] = {}
     for file, part in files.items():
         if not os.path.isfile(file):
             raise fail("missing-file", f"{file} is not a local file", help="download the checkpoint first")
         is_torch_file = any(entry.storage for entry in part.values())
-        found |= _of_torch_file(file, part, torch) if is_torch_file else _of_safetensors(file, part, torch)
+        found |= _of_torch_file(file, part) if is_torch_file else _of_safetensors(file, part)
     return {name: found[name] for name in entries}
 
 
-def _of_safetensors(path: str, entries: Mapping[str, Entry], torch: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _of_safetensors(path: str, entries: Mapping[str, Entry]) -> dict[str, Tensor]:
+    import torch
+
+    found: dict[str, Tensor] = {}
     with opened(path, path) as file:
         begin = 8 + int.from_bytes(file.read(8), "little")
         for name, entry in entries.items():
@@ -43,13 +48,17 @@ def _of_safetensors(path: str, entries: Mapping[str, Entry], torch: Any) -> dict
     return found
 
 
-def _of_torch_file(path: str, entries: Mapping[str, Entry], torch: Any) -> dict[str, Any]:
+def _of_torch_file(path: str, entries: Mapping[str, Entry]) -> dict[str, Tensor]:
+    import torch
+
     try:
-        root = torch.load(path, map_location="cpu", weights_only=True)
+        root: object = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as problem:  # of any class
         raise damaged(path, f"PyTorch cannot load it: {problem.__class__.__name__}: {problem}") from None
-    mappings = [root, *(cast("dict[str, Any]", root).get(wrapper) for wrapper in WRAPPERS)]
-    for mapping in (cast("dict[str, Any]", each) for each in mappings if isinstance(each, dict)):
-        if all(isinstance(mapping.get(entry.name), torch.Tensor) for entry in entries.values()):
-            return {name: mapping[entry.name] for name, entry in entries.items()}
+    mappings = [root, *(cast("dict[str, object]", root).get(wrapper) for wrapper in WRAPPERS)]
+    for mapping in (cast("dict[str, object]", each) for each in mappings if isinstance(each, dict)):
+        found = {name: mapping.get(entry.name) for name, entry in entries.items()}
+        tensors = {name: each for name, each in found.items() if isinstance(each, torch.Tensor)}
+        if len(tensors) == len(entries):
+            return tensors
     raise damaged(path, "PyTorch does not load the tensors that the file lists")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import cast
 
 from archspec.algebra import Expression, cleared, evaluate, expression, number, symbols, terms_of, to_latex, to_text
 from archspec.formulas.derivation import derive
@@ -13,6 +13,7 @@ from archspec.model import Model, ModelLike, internals
 from archspec.pipeline.compile import model_of
 from archspec.reporting.results import Shown
 from archspec.source import fail, suggest
+from archspec.table import Plain
 
 
 class Formula(Shown):
@@ -112,7 +113,7 @@ _WORDS = {"divisible": "is divisible by"}
 _LATEX = {"divisible": r"\text{ is divisible by }", "==": "=", "!=": r"\neq", "<=": r"\leq", ">=": r"\geq"}
 
 
-def formula(model: ModelLike, /, *open: str | Sequence[str], **overrides: Any) -> Formula:
+def formula(model: ModelLike, /, *open: str | Sequence[str], **overrides: Plain) -> Formula:
     """The parameter count of a model as a polynomial in the hyperparameters that are named in `open`.
 
     `model` is a Model, or what `archspec.load` takes, with its `overrides`. The names are separate arguments
@@ -123,7 +124,7 @@ def formula(model: ModelLike, /, *open: str | Sequence[str], **overrides: Any) -
     or if no formula can be derived (`no-formula`).
     """
     if not open and isinstance(overrides.get("open"), Sequence):
-        open = (overrides.pop("open"),)
+        open = (cast("str | Sequence[str]", overrides.pop("open")),)
     names = [name for item in open for name in ([item] if isinstance(item, str) else item)]
     compiled = model_of(model, overrides)
     compilation = internals(compiled)

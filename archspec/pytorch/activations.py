@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from inspect import signature
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 from warnings import catch_warnings, simplefilter
 
 from archspec.algebra import Polynomial, factored, scaled, substitute, symbol, symbols, total
@@ -17,11 +17,12 @@ from archspec.work import Quantity
 
 if TYPE_CHECKING:
     import torch
-    from torch import Tensor
+    from torch import SymInt, Tensor, nn
     from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
-Size = Any
-"""A size of a tensor: an integer, or a `torch.SymInt`, whose operations its stubs do not say."""
+    Size: TypeAlias = int | SymInt
+    """A size of a tensor."""
 
 
 class Kept(NamedTuple):
@@ -49,16 +50,16 @@ def activation_bytes(model: Model, sizes: Mapping[str, int], dtype: str, attenti
 
     shapes = [type.shape for type in model.inputs.values()]
     left = sorted({name for shape in shapes for size in shape for name in symbols(size)} - sizes.keys())
-    environment: Any = ShapeEnv() if left else None
-    mode = FakeTensorMode(shape_env=environment)
+    environment = ShapeEnv()
+    mode = FakeTensorMode(shape_env=environment if left else None)
     if not left:
-        return Kept(_kept(mode, model, sizes, dtype, attention), {})
+        return Kept(int(_kept(mode, model, sizes, dtype, attention)), {})
     # An open size must be some number too. What is decided by that number is noted, as a guard.
     numbers = torch.empty([32 * (2 + i) for i in range(len(left))], device="meta")
-    stand_ins: Any = mode.from_tensor(numbers).shape
-    found: Any = _kept(mode, model, {**sizes, **dict(zip(left, stand_ins, strict=True))}, dtype, attention)
-    unknowns = [size.node.expr for size in stand_ins]
-    polynomial = None if isinstance(found, int) else found.node.expr.as_poly(*unknowns)
+    stand_ins = mode.from_tensor(numbers).shape
+    found = _kept(mode, model, {**sizes, **dict(zip(left, stand_ins, strict=True))}, dtype, attention)
+    unknowns = [_expression(size) for size in stand_ins]
+    polynomial = None if isinstance(found, int) else _expression(found).as_poly(*unknowns)
     if polynomial is None or not _is_known(environment, polynomial):
         raise _no_formula(model, left)
     terms = [(factored(map(symbol, _repeated(left, powers))), int(times)) for powers, times in polynomial.terms()]
@@ -66,10 +67,16 @@ def activation_bytes(model: Model, sizes: Mapping[str, int], dtype: str, attenti
     return Kept(total(terms), {name: int(ranges[x].lower) for name, x in zip(left, unknowns, strict=True)})
 
 
-def _is_known(environment: Any, polynomial: Any) -> bool:
+def _expression(size: Size) -> Any:
+    """The expression of sympy that PyTorch has for a symbolic size."""
+    node: Any = cast("SymInt", size).node
+    return node.expr
+
+
+def _is_known(environment: ShapeEnv, polynomial: Any) -> bool:
     """Whether a polynomial of bytes is one, and holds for all sizes from certain ones on."""
     whole = all(coefficient.is_Integer for coefficient in polynomial.coeffs())
-    guards = [guard.expr for guard in environment.guards]
+    guards: list[Any] = [guard.expr for guard in environment.guards]
     bounded = all(g.is_Relational and g.rel_op in (">", ">=") and g.lhs.is_Symbol and g.rhs.is_Integer for g in guards)
     return whole and bounded and not environment.deferred_runtime_asserts
 
@@ -85,7 +92,7 @@ def _kept(mode: FakeTensorMode, model: Model, sizes: Mapping[str, Size], dtype: 
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
     backend = {"flash": SDPBackend.FLASH_ATTENTION, "math": SDPBackend.MATH}[attention]
-    kept: dict[int, Any] = {}
+    kept: dict[int, torch.UntypedStorage] = {}
 
     def keep(tensor: Tensor) -> Tensor:
         storage: Any = tensor.untyped_storage()
@@ -99,7 +106,7 @@ def _kept(mode: FakeTensorMode, model: Model, sizes: Mapping[str, Size], dtype: 
     with torch.device("meta"), _default_type(getattr(torch, dtype)):
         module = to_torch(model).eval()  # without the masks of dropout
     # What is kept does not depend on how vectors are distributed over experts, and fake tensors do not say how.
-    names: dict[str, Any] = module.forward.__globals__
+    names: dict[str, object] = module.forward.__globals__
     if "group_sizes" in names:
         names["group_sizes"] = _one_group
     with mode:
@@ -152,17 +159,20 @@ def _empty(model: Model, type: Type, sizes: Mapping[str, Size], dtype: str) -> T
 
     shape: list[Size] = []
     for size in type.shape:
-        known = {name: sizes[name] for name in symbols(size) if isinstance(sizes[name], int)}
+        known = {name: given for name in symbols(size) if isinstance(given := sizes[name], int)}
         rest = substitute(size, known) if isinstance(size, Polynomial) else size
         multiple = scaled(rest)
-        if symbols(rest) and multiple is None:
+        if multiple is not None:
+            shape.append(multiple[0] * sizes[multiple[1]])
+        elif isinstance(rest, int):
+            shape.append(rest)
+        else:
             raise _no_formula(model, sorted(symbols(rest)))
-        shape.append(multiple[0] * sizes[multiple[1]] if multiple is not None else rest)
     element = {"real": getattr(torch, dtype), "int": torch.int64, "bool": torch.bool}[type.dtype]
     return torch.empty(shape, dtype=element)
 
 
-def _holding(module: Any, stored: Mapping[str, Tensor]) -> Any:
+def _holding(module: Any, stored: Mapping[str, Tensor]) -> nn.Module:
     """A module with other tensors in the place of its own, whatever their addresses are called."""
     by_own = {id(own): stored[name] for name, own in (*module.named_parameters(), *module.named_buffers())}
     for part in module.modules():

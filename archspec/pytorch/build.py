@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from types import ModuleType, SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 from archspec.ir import Leaf, canonical, find
 from archspec.model import Model, ModelLike, internals
 from archspec.pipeline.compile import model_of
-from archspec.pytorch import recording
+from archspec.pytorch import recorded_modules, recording
 from archspec.pytorch.file import file_text
 from archspec.source import fail, missing_package
+from archspec.table import Plain
 
 if TYPE_CHECKING:
     from torch import nn
@@ -38,7 +40,7 @@ def torch_source(model: Model) -> str:
     return text
 
 
-def to_torch(model: ModelLike, /, **overrides: Any) -> nn.Module:
+def to_torch(model: ModelLike, /, **overrides: Plain) -> nn.Module:
     """Create a `torch.nn.Module` of a model, with weights initialized as specified in the spec.
 
     `model` is a Model, or what `archspec.load` takes, with its `overrides`. The keys of the module's `state_dict()` are
@@ -53,16 +55,16 @@ def to_torch(model: ModelLike, /, **overrides: Any) -> nn.Module:
     return module_of(compiled, torch_source(compiled), {})
 
 
-def module_of(model: Model, code: str | ast.Module, names: Mapping[str, Any]) -> nn.Module:
+def module_of(model: Model, code: str | ast.Module, names: Mapping[str, object]) -> nn.Module:
     """Return the module that a generated file makes, or code made from one, which also reads `names`."""
-    namespace: dict[str, Any] = {"__name__": f"archspec.built.{model.name}", **names}
+    namespace: dict[str, object] = {"__name__": f"archspec.built.{model.name}", **names}
     exec(compile(code, f"<{model.name} in PyTorch>", "exec"), namespace)
-    module: nn.Module = namespace["build"]()
+    module = cast("Callable[[], nn.Module]", namespace["build"])()
     _check(module, torch_or_fail(), model)
     return module
 
 
-def torch_or_fail() -> Any:
+def torch_or_fail() -> ModuleType:
     """Return the module `torch`. Raises ArchError (`missing-package`) if it is not installed."""
     try:
         import torch
@@ -71,7 +73,7 @@ def torch_or_fail() -> Any:
     return torch
 
 
-def _check(module: Any, torch: Any, model: Model) -> None:
+def _check(module: nn.Module | recorded_modules.Module, torch: ModuleType | SimpleNamespace, model: Model) -> None:
     """Raise ArchError (`internal`) unless the tensors of a module are those of the model. `torch` is its library."""
     difference = _difference(module, torch, model)
     if difference is not None:
@@ -79,7 +81,9 @@ def _check(module: Any, torch: Any, model: Model) -> None:
         raise fail("internal", f"{problem}; this is a bug in archspec; please report it")
 
 
-def _difference(module: Any, torch: Any, model: Model) -> str | None:
+def _difference(
+    module: nn.Module | recorded_modules.Module, torch: ModuleType | SimpleNamespace, model: Model
+) -> str | None:
     """Describe the first tensor whose name, shape, kind, element type, training or tie differs from the model's."""
     owner = internals(model).body.module
     assert owner is not None

@@ -6,7 +6,7 @@ same code is right.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 from archspec.algebra import Polynomial
 from archspec.elaborate.derived import bare, sizes_in
@@ -17,6 +17,7 @@ from archspec.resolve import nodes, walk
 from archspec.resolve.definition import resolved
 from archspec.resolve.unit import Definition
 from archspec.source import Report
+from archspec.syntax import tree
 
 
 class Hyperparameters(NamedTuple):
@@ -93,4 +94,5 @@ def given_to(site: Application, word: str) -> nodes.Expr | None:
     if argument is not None:
         return argument.value
     forwards = site.node.arguments.forward is not None and word in site.caller.hyperparameters
-    return nodes.Local(cast("Any", site.node.at), word) if forwards else None
+    at = site.node.at
+    return nodes.Local(tree.Name(at.start, at.end, word), word) if forwards else None

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any
 
 from archspec.pytorch.names import TAKEN_BY_MODULES
 from archspec.pytorch.recorded import Parameter, Tensor, int64, sizes_of
@@ -12,6 +11,11 @@ from archspec.pytorch.recorded import Parameter, Tensor, int64, sizes_of
 
 class Module:
     """What `torch.nn.Module` keeps, and how it finds it."""
+
+    _modules: dict[str, Module | None]
+    _parameters: dict[str, Tensor | None]
+    _buffers: dict[str, Tensor | None]
+    _unstored: set[str]
 
     def __init__(self) -> None:
         self.__dict__.update(_modules={}, _parameters={}, _buffers={}, _unstored=set())
@@ -30,44 +34,51 @@ class Module:
                 other.pop(name, None)
         table[name] = value
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         for table in self._tables():
             if name in table:
                 return table[name]
         raise AttributeError(name)
 
-    def _tables(self) -> tuple[dict[str, Any], ...]:
+    def _tables(self) -> tuple[dict[str, object], ...]:
         return tuple(self.__dict__[name] for name in ("_modules", "_parameters", "_buffers"))
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        self._register(self._tables()[1], name, param)
+        self._register(self._parameters, name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        self._register(self._tables()[2], name, tensor)
+        self._register(self._buffers, name, tensor)
         if not persistent:
-            self.__dict__["_unstored"].add(name)
+            self._unstored.add(name)
 
-    def _register(self, table: dict[str, Any], name: str, value: Tensor | None) -> None:
+    def _register(self, table: dict[str, Tensor | None], name: str, value: Tensor | None) -> None:
         if "." in name or name in TAKEN_BY_MODULES or (hasattr(self, name) and name not in table):
             raise KeyError(name)
         table[name] = value
 
-    def get_submodule(self, target: str) -> Module:
-        return self._at(target, 0)
+    def get_submodule(self, target: str) -> Module | None:
+        module, name = self._owner(target)
+        return module._modules[name]
 
-    def get_parameter(self, target: str) -> Tensor:
-        return self._at(target, 1)
+    def get_parameter(self, target: str) -> Tensor | None:
+        module, name = self._owner(target)
+        return module._parameters[name]
 
-    def get_buffer(self, target: str) -> Tensor:
-        return self._at(target, 2)
+    def get_buffer(self, target: str) -> Tensor | None:
+        module, name = self._owner(target)
+        return module._buffers[name]
 
-    def _at(self, target: str, which: int) -> Any:
+    def _owner(self, target: str) -> tuple[Module, str]:
+        """The module that has what an address leads to, and its name there."""
         module, (*way, last) = self, target.split(".")
         if any(word in TAKEN_BY_MODULES for word in (*way, last)):
             raise AttributeError(target)
         for word in way:
-            module = module._tables()[0][word]
-        return module._tables()[which][last]
+            inner = module._modules[word]
+            if inner is None:
+                raise AttributeError(target)
+            module = inner
+        return module, last
 
     def modules(self) -> Iterator[Module]:
         """This module and all inside, each once."""
@@ -77,30 +88,29 @@ class Module:
             module = waiting.pop()
             if id(module) not in found:
                 found[id(module)] = module
-                waiting += [m for m in module._tables()[0].values() if m is not None]
+                waiting += [m for m in module._modules.values() if m is not None]
         return iter(found.values())
 
     def requires_grad_(self, requires_grad: bool = True) -> Module:
         for module in self.modules():
-            for parameter in module._tables()[1].values():
+            for parameter in module._parameters.values():
                 if parameter is not None:
                     parameter.requires_grad_(requires_grad)
         return self
 
     def named_parameters(self, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
-        return self._named("", (1,))
+        return self._named("", has_buffers=False)
 
     def state_dict(self, keep_vars: bool = False) -> dict[str, Tensor]:
-        return dict(self._named("", (1, 2)))
+        return dict(self._named("", has_buffers=True))
 
-    def _named(self, prefix: str, which: Sequence[int]) -> Iterator[tuple[str, Tensor]]:
-        tables = self._tables()
-        for i in which:
-            unstored: set[str] = self.__dict__["_unstored"]
-            present = ((name, tensor) for name, tensor in tables[i].items() if name not in unstored)
+    def _named(self, prefix: str, has_buffers: bool) -> Iterator[tuple[str, Tensor]]:
+        for table in (self._parameters, self._buffers) if has_buffers else (self._parameters,):
+            present = ((name, tensor) for name, tensor in table.items() if name not in self._unstored)
             yield from ((prefix + name, tensor) for name, tensor in present if tensor is not None)
-        for name, module in tables[0].items():
-            yield from module._named(f"{prefix}{name}.", which)
+        for name, module in self._modules.items():
+            if module is not None:
+                yield from module._named(f"{prefix}{name}.", has_buffers)
 
 
 class ModuleList(Module):
@@ -117,7 +127,7 @@ class ModuleList(Module):
     def __len__(self) -> int:
         return len(self._modules)
 
-    def __getitem__(self, index: int) -> Module:
+    def __getitem__(self, index: int) -> Module | None:
         return self._modules[str(index)]
 
     def __setitem__(self, index: int, module: Module) -> None:
@@ -127,7 +137,7 @@ class ModuleList(Module):
 
 
 class ModuleDict(Module):
-    def __getitem__(self, key: str) -> Module:
+    def __getitem__(self, key: str) -> Module | None:
         return self._modules[key]
 
     def __setitem__(self, key: str, module: Module) -> None:

@@ -14,7 +14,7 @@ from collections import abc
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from archspec.ops import OPS
 from archspec.pytorch.recorded import (
@@ -36,9 +36,9 @@ from archspec.pytorch.recorded_modules import LAYERS, Module, ModuleDict, Module
 def record(source: str) -> Module:
     """What `build()` of a generated file makes. Raises Exception of any class where the file does something else."""
     known = {name: getattr(builtins, name) for name in _BUILTINS} | {"__import__": _import}
-    namespace: dict[str, Any] = {"__name__": "recorded", "__builtins__": known}
+    namespace: dict[str, object] = {"__name__": "recorded", "__builtins__": known}
     exec(compile(source, "<generated>", "exec"), namespace)
-    made = namespace["build"]()
+    made = cast("Callable[[], object]", namespace["build"])()
     if not isinstance(made, Module):
         raise TypeError("build() makes no module")
     return made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from archspec.addresses import parent
 from archspec.checkpoints.checkpoint import read
@@ -17,6 +17,7 @@ from archspec.verification.naming import parse_rename
 from archspec.verification.verify import Verification, compare, match_names
 
 if TYPE_CHECKING:
+    import torch
     from torch import nn
 
 
@@ -31,8 +32,10 @@ def load_weights(
     Raises ArchError with the report of `archspec.verify` if anything differs, and if the checkpoint cannot be read; the
     module then has the weights that it had before.
     """
-    torch = torch_or_fail()
-    stored: dict[str, Any] = module.state_dict(keep_vars=True)
+    torch_or_fail()
+    import torch
+
+    stored: dict[str, torch.Tensor] = module.state_dict(keep_vars=True)
     if any(tensor.is_meta for tensor in stored.values()):
         help = "allocate them with `module.to_empty(device='cpu')`"
         raise fail("usage", "the tensors of the module are on the device `meta`, which stores no elements", help=help)
@@ -46,16 +49,16 @@ def load_weights(
     if not verification.is_exact:
         raise _report(verification)
     entries = match_names(table, found, renames).found
-    _check_types(stored, entries, torch)
-    elements = elements_of(entries, torch)
-    _check_ties(table, elements, torch)
+    _check_types(stored, entries)
+    elements = elements_of(entries)
+    _check_ties(table, elements)
     with torch.no_grad():
         for name, values in elements.items():
             stored[name].copy_(values)
     return verification
 
 
-def _table_of(module: nn.Module, stored: Mapping[str, Any]) -> Table:
+def _table_of(module: nn.Module, stored: Mapping[str, torch.Tensor]) -> Table:
     """Return the tensors of a module; what its classes are called gives the definition, and the role of norms."""
     parameters = dict(module.named_parameters(remove_duplicate=False))
     modules = cast("Iterable[tuple[str, object]]", module.named_modules())
@@ -87,15 +90,17 @@ def _report(found: Verification) -> ArchError:
     return fail("bad-checkpoint", heading, notes=tuple([Note(line) for line in lines]), help="nothing was loaded")
 
 
-def _check_types(stored: Mapping[str, Any], entries: Mapping[str, Entry], torch: Any) -> None:
+def _check_types(stored: Mapping[str, torch.Tensor], entries: Mapping[str, Entry]) -> None:
     """Raise ArchError for integers where the module has real numbers, and the reverse."""
 
-    def kind(dtype: Any) -> str:
+    import torch
+
+    def kind(dtype: torch.dtype) -> str:
         return "boolean" if dtype == torch.bool else "real" if dtype.is_floating_point else "integer"
 
     wrong: list[Diagnostic] = []
     for name, entry in entries.items():
-        dtype = getattr(torch, entry.dtype, None)
+        dtype: torch.dtype | None = getattr(torch, entry.dtype, None)
         if dtype is None or dtype.is_complex or kind(dtype) != kind(stored[name].dtype):
             message = f"`{entry.name}` is {entry.dtype} in the checkpoint, but {stored[name].dtype} in the module"
             wrong.append(Diagnostic("bad-checkpoint", message))
@@ -103,7 +108,7 @@ def _check_types(stored: Mapping[str, Any], entries: Mapping[str, Entry], torch:
         raise ArchError(wrong)
 
 
-def _check_ties(table: Table, elements: dict[str, Any], torch: Any) -> None:
+def _check_ties(table: Table, elements: dict[str, torch.Tensor]) -> None:
     """Keep one name of each tensor. Raises ArchError if its names have different elements in the checkpoint."""
     ties = {tensor.name: tensor.tied_to for tensor in table.tensors if tensor.tied_to} | table.buffer_ties
     groups: dict[str, list[str]] = {}
@@ -111,10 +116,12 @@ def _check_ties(table: Table, elements: dict[str, Any], torch: Any) -> None:
         groups.setdefault(ties.get(name, name), []).append(name)
     for names in groups.values():
         for other in names[1:]:
-            if not _are_equal(elements[names[0]], elements.pop(other), torch):
+            if not _are_equal(elements[names[0]], elements.pop(other)):
                 message = f"`{names[0]}` and `{other}` are one tensor in the module, but differ in the checkpoint"
                 raise fail("bad-checkpoint", message, help="use a model that does not tie them")
 
 
-def _are_equal(one: Any, other: Any, torch: Any) -> bool:
+def _are_equal(one: torch.Tensor, other: torch.Tensor) -> bool:
+    import torch
+
     return bool(one.dtype == other.dtype and torch.all((one == other) | (one.isnan() & other.isnan())))

@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
-from typing import Any
 
 from archspec.model import ModelLike
 from archspec.pipeline.compile import model_of
 from archspec.source import fail
+from archspec.table import Plain
 from archspec.transformers_export.files import folder_files
 
 
 def to_transformers(
-    model: ModelLike, /, folder: str | os.PathLike[str], *, force: bool = False, **overrides: Any
+    model: ModelLike, /, folder: str | os.PathLike[str], *, force: bool = False, **overrides: Plain
 ) -> None:
     """Write a folder with which `transformers` loads a model: `config.json`, Python files, and no weights.
 
