@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from archspec.algebra import Dim, Expression, Polynomial, bounds, symbol, symbols
 from archspec.elaborate.numbers import Numbers, Walker
@@ -21,7 +21,11 @@ from archspec.source import Span
 Form = Expression | None
 """A number as a function of sizes; None if that is not known."""
 
-Operator = Callable[[Any, Any], Any]
+Operator: TypeAlias = Callable[[Value, Value], Value]
+
+_OPERATORS: dict[str, Operator] = {
+    name: getattr(operator, name) for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
+}
 
 NO_SIZES: frozenset[str] = frozenset()
 
@@ -30,7 +34,7 @@ class _Computing(Derived):
     """What arithmetic makes of derived numbers is derived; the operators are set below."""
 
     def __neg__(self) -> Any:
-        return _computed(operator.mul, self, -1)
+        return _computed(_OPERATORS["mul"], cast("Value", self), -1)
 
 
 class DerivedInt(_Computing, int):
@@ -124,7 +128,7 @@ def _form(value: Value) -> Form:
     return value if isinstance(value, int) else None
 
 
-def _computed(function: Operator, left: Any, right: Any) -> Any:
+def _computed(function: Operator, left: Value, right: Value) -> Value:
     """A binary operation on numbers and dimensions."""
     value = function(bare(left), bare(right))
     if not isinstance(value, int | float | Polynomial):
@@ -133,22 +137,23 @@ def _computed(function: Operator, left: Any, right: Any) -> Any:
     one, other = _form(left), _form(right)
     if isinstance(value, int) and one is not None and other is not None:
         try:
-            form = function(one, other)
+            found = function(one, other)
+            form = found if isinstance(found, int | Polynomial) else None
         except (TypeError, ValueError, ArithmeticError):
             form = None
     return derived(value, form, sizes_in(left) | sizes_in(right))
 
 
 def _operator(function: Operator, turned: bool) -> Operator:
-    def compute(self: Any, other: Any) -> Any:
+    def compute(self: Value, other: Value) -> Value:
         return _computed(function, other, self) if turned else _computed(function, self, other)
 
     return compute
 
 
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
-    setattr(_Computing, f"__{_name}__", _operator(getattr(operator, _name), turned=False))
-    setattr(_Computing, f"__r{_name}__", _operator(getattr(operator, _name), turned=True))
+for _name, _function in _OPERATORS.items():
+    setattr(_Computing, f"__{_name}__", _operator(_function, turned=False))
+    setattr(_Computing, f"__r{_name}__", _operator(_function, turned=True))
 
 
 class DerivedNumbers(Numbers):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar, cast
 
 from archspec.elaborate.limits import Limits
 from archspec.elaborate.partials import bind_some, binds, matched
@@ -44,7 +44,7 @@ class Interpreter(Visitor):
     A value that depends on tensors is DYNAMIC; one with a reported error is POISON.
     """
 
-    handlers: ClassVar[dict[type, Callable[[Any, Any], Value]]]
+    handlers: ClassVar[dict[type, Callable[..., Value]]]
     blames_caller: ClassVar[bool] = False
     """Whether errors are located at the use of the definition rather than in it."""
 
@@ -84,8 +84,11 @@ class Interpreter(Visitor):
 
     # Names
 
-    def literal(self, expr: nodes.Literal | nodes.Known) -> Value:
+    def literal(self, expr: nodes.Literal) -> Value:
         return expr.value
+
+    def given(self, expr: nodes.Known) -> Value:
+        return cast("Value", expr.value)
 
     def local(self, expr: nodes.Local) -> Value:
         name = expr.name
@@ -385,7 +388,7 @@ Interpreter.handlers = {
     nodes.Apply: Interpreter.apply,
     nodes.Rearrange: Interpreter.dynamic,
     nodes.Partial: Interpreter.partial,
-    nodes.Known: Interpreter.literal,
+    nodes.Known: Interpreter.given,
     nodes.Own: Interpreter.dynamic,
     nodes.Chain: Interpreter.dynamic,
     nodes.Collect: Interpreter.dynamic,

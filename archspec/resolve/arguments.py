@@ -6,7 +6,7 @@ Hyperparameters among the inputs, as in `softmax(x, axis = -1)`, are reported as
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from archspec.resolve import nodes
 from archspec.resolve.nodes import Argument, Arguments, Bound, Invalid
@@ -203,6 +203,6 @@ def _is_constant(scope: Scope, value: nodes.Expr) -> bool:
     return isinstance(value, nodes.Literal | nodes.Dimension | nodes.Listing | nodes.Global)
 
 
-def _source(scope: Scope) -> Callable[[Any], str]:
+def _source(scope: Scope) -> Callable[[Located], str]:
     """Return a function from nodes to their source."""
     return lambda node: scope.unit.source.text[node.start : node.end]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from archspec.ops import OPS
 from archspec.resolve import nodes, walk
@@ -30,7 +30,7 @@ _CONSTANTS = {"pi": math.pi}
 class Expressions:
     """Resolves expressions in one scope."""
 
-    handlers: ClassVar[dict[type, Callable[[Any, Any], nodes.Expr]]]
+    handlers: ClassVar[dict[type, Callable[..., nodes.Expr]]]
 
     def __init__(self, scope: Scope) -> None:
         self.scope = scope

@@ -25,7 +25,7 @@ expressions. `Invalid` stands for a part with a reported error; it produces no f
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from archspec.ops import Op
 from archspec.ops.rearrange import Pattern
@@ -231,7 +231,7 @@ class Known(Node):
     """A value bound in a partial definition, at an application of it."""
 
     at: Located
-    value: Any
+    value: object
 
 
 class Own(Node):
