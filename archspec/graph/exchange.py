@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from json import dumps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
 from archspec.graph.nodelink import nodelink
@@ -31,7 +31,7 @@ class _Attribute(Record):
 
 def graphml_text(graph: DiGraph[str]) -> str:
     """Format a graph as GraphML."""
-    data: Any = nodelink(graph)
+    data = nodelink(graph)
     nodes, edges = _attributes(data["nodes"], ("id",), "n"), _attributes(data["edges"], ("source", "target"), "e")
     parts = {"graph": _attributes([data["graph"]], (), "g"), "node": nodes, "edge": edges}
     names = _json_names(parts)
@@ -49,16 +49,16 @@ def graphml_text(graph: DiGraph[str]) -> str:
         *_graphml_data(whole, own, "    "),
     ]
     for node in data["nodes"]:
-        lines += [f"    <node id={_quoted(node['id'])}>", *_graphml_data(node, nodes, "      "), "    </node>"]
+        lines += [f"    <node id={_quoted(str(node['id']))}>", *_graphml_data(node, nodes, "      "), "    </node>"]
     for edge in data["edges"]:
-        ends = f"source={_quoted(edge['source'])} target={_quoted(edge['target'])}"
+        ends = f"source={_quoted(str(edge['source']))} target={_quoted(str(edge['target']))}"
         lines += [f"    <edge {ends}>", *_graphml_data(edge, edges, "      "), "    </edge>"]
     return "\n".join([*lines, "  </graph>", "</graphml>"]) + "\n"
 
 
 def gexf_text(graph: DiGraph[str]) -> str:
     """Format a graph as GEXF 1.2."""
-    data: Any = nodelink(graph)
+    data = nodelink(graph)
     nodes, edges = _attributes(data["nodes"], ("id",), "n"), _attributes(data["edges"], ("source", "target"), "e")
     whole = {**data["graph"], "json_attributes": _json_names({"node": nodes, "edge": edges})}
     lines = [
@@ -73,16 +73,16 @@ def gexf_text(graph: DiGraph[str]) -> str:
         lines.append("    </attributes>")
     lines.append("    <nodes>")
     for node in data["nodes"]:
-        name = _quoted(node["id"])
+        name = _quoted(str(node["id"]))
         lines += [f"      <node id={name} label={name}>", *_gexf_data(node, nodes), "      </node>"]
     lines += ["    </nodes>", "    <edges>"]
     for number, edge in enumerate(data["edges"]):
-        ends = f"source={_quoted(edge['source'])} target={_quoted(edge['target'])}"
+        ends = f"source={_quoted(str(edge['source']))} target={_quoted(str(edge['target']))}"
         lines += [f'      <edge id="{number}" {ends}>', *_gexf_data(edge, edges), "      </edge>"]
     return "\n".join([*lines, "    </edges>", "  </graph>", "</gexf>"]) + "\n"
 
 
-def _attributes(items: Iterable[Mapping[str, Any]], except_: tuple[str, ...], prefix: str) -> list[_Attribute]:
+def _attributes(items: Iterable[Mapping[str, object]], except_: tuple[str, ...], prefix: str) -> list[_Attribute]:
     """Return the attributes of nodes or edges, in the order in which they occur."""
     types: dict[str, set[str]] = {}
     for item in items:
@@ -111,7 +111,7 @@ def _json_names(parts: Mapping[str, Iterable[_Attribute]]) -> str:
     return ", ".join(f"{part} {a.name}" for part, found in parts.items() for a in found if a.is_json)
 
 
-def _values(item: Mapping[str, Any], attributes: Iterable[_Attribute]) -> Iterator[tuple[str, str]]:
+def _values(item: Mapping[str, object], attributes: Iterable[_Attribute]) -> Iterator[tuple[str, str]]:
     """Yield the ids of the attributes that a node or edge has, with their text."""
     for attribute in attributes:
         if attribute.name in item:
@@ -120,12 +120,12 @@ def _values(item: Mapping[str, Any], attributes: Iterable[_Attribute]) -> Iterat
             yield attribute.id, dumps(value) if attribute.is_json else plain
 
 
-def _graphml_data(item: Mapping[str, Any], attributes: Iterable[_Attribute], indent: str) -> Iterator[str]:
+def _graphml_data(item: Mapping[str, object], attributes: Iterable[_Attribute], indent: str) -> Iterator[str]:
     for id, value in _values(item, attributes):
         yield f'{indent}<data key="{id}">{_escaped(value)}</data>'
 
 
-def _gexf_data(item: Mapping[str, Any], attributes: Iterable[_Attribute]) -> Iterator[str]:
+def _gexf_data(item: Mapping[str, object], attributes: Iterable[_Attribute]) -> Iterator[str]:
     yield "        <attvalues>"
     for id, value in _values(item, attributes):
         yield f'          <attvalue for="{id}" value={_quoted(value)}/>'

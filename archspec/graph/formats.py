@@ -36,4 +36,4 @@ def text_of(graph: Graph, format: str, name: str, shapes: Mapping[str, Shape]) -
         case "model-explorer":
             return json(model_explorer(graph, name, shapes))
         case _:
-            return json(nodelink(graph))
+            return json({**nodelink(graph)})

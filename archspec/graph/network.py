@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import networkx
 
@@ -37,7 +37,7 @@ class Graph(Base):
         nodes, edges = self._extent()
         return f"<Graph{f' of {model!r}' if model else ''}: {nodes:,} nodes, {edges:,} edges>"
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in vars(self).items() if name != "_draw"}
 
     def _repr_html_(self) -> str:
@@ -47,14 +47,14 @@ class Graph(Base):
 
     def to_dict(self) -> dict[str, object]:
         """Return the data that the command writes with `--to json`."""
-        return nodelink(self)
+        return {**nodelink(self)}
 
     def to_frame(self) -> Any:
         """Return the nodes and their attributes as a `pandas.DataFrame`.
 
         Raises ArchError if pandas is not installed.
         """
-        nodes: Any = nodelink(self)["nodes"]
+        nodes = cast("list[Row]", nodelink(self)["nodes"])
         keys = list(dict.fromkeys(["id", *(key for node in nodes for key in node)]))
         return frame(View(columns(*keys), [{key: node.get(key) for key in keys} for node in nodes]))
 

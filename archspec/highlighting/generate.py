@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from archspec.highlighting import tree_sitter
 from archspec.highlighting.tokens import styles
@@ -16,7 +15,7 @@ from archspec.highlighting.tokens import styles
 EDITORS = Path(__file__).parent.parent.parent / "editors"
 
 
-def textmate() -> dict[str, Any]:
+def textmate() -> dict[str, object]:
     """The grammar as TextMate, VS Code and GitHub read it."""
     return {
         "name": "archspec",

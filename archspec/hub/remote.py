@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import NamedTuple
 
 SECONDS = 10.0
 """The limit on waiting for an answer."""
@@ -68,7 +69,7 @@ def files(id: str) -> list[str]:
         raise _reason(problem, "") from None
 
 
-def _library() -> Any:
+def _library() -> ModuleType:
     """Import `huggingface_hub`. Raises Unavailable without it, and where the environment says to stay offline."""
     try:
         hub = import_module("huggingface_hub")

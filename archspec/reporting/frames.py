@@ -25,7 +25,7 @@ def frame(view: View) -> Any:
     return pandas.DataFrame({key: pandas.Series(cells, dtype=_type(cells)) for key, cells in values.items()})
 
 
-def _type(cells: list[Cell]) -> Any:
+def _type(cells: list[Cell]) -> str | type[object]:
     """Return the type of a column: that of its values, with a way to say that one is missing."""
     present = [cell for cell in cells if cell is not None]
     if present and all(isinstance(cell, bool) for cell in present):

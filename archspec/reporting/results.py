@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from archspec.record import Node
@@ -51,7 +52,7 @@ class Shown:
 
         return frame(rows_of(self))
 
-    def _module(self, name: str) -> Any:
+    def _module(self, name: str) -> ModuleType:
         return import_module(f"{type(self).__module__.rpartition('.')[0]}.{name}")
 
 
