@@ -23,12 +23,12 @@ class Module(torch.nn.Module):
         return self.function(self.layer, x, mask)
 
 
-def program_of(function: Callable[..., Any]) -> Any:
+def program_of(function: Callable[..., Any], decomposed: bool = True) -> Any:
     x, mask = torch.randn(2, 5, 4), torch.rand(2, 5) > 0.5
     free = ({0: torch.export.Dim("batch"), 1: torch.export.Dim("seq")},) * 2
     with torch.no_grad():
         program = torch.export.export(Module(function), (x, mask), dynamic_shapes=free, strict=False)
-        return program.run_decompositions({})
+        return program.run_decompositions({}) if decomposed else program
 
 
 def put(x: Any, mask: Any, rows: Any) -> Any:
@@ -42,6 +42,7 @@ def put(x: Any, mask: Any, rows: Any) -> Any:
         lambda layer, x, mask: put(x, mask, layer(x[mask]).softmax(-1)),
         lambda layer, x, mask: torch.index_put(x, (mask,), layer(x[mask])),
         lambda layer, x, mask: put(x, mask, torch.cat(x[mask].split(2, dim=1)[::-1], dim=1)),
+        lambda layer, x, mask: put(x, mask, 2.0 ** x[mask]),
     ],
 )
 def test_what_is_computed_of_each_row_is_computed_of_all(function: Callable[..., Any]) -> None:
@@ -67,5 +68,13 @@ def test_what_is_computed_of_each_row_is_computed_of_all(function: Callable[...,
 )
 def test_what_depends_on_other_rows_is_refused(function: Callable[..., Any]) -> None:
     program = program_of(function)
+    with pytest.raises(Untranslatable, match="several rows"):
+        with_all_rows(program)
+
+
+def test_equations_of_rows_are_refused() -> None:
+    program = program_of(
+        lambda layer, x, mask: put(x, mask, torch.einsum("ij,kj->ik", x[mask], layer.weight)), decomposed=False
+    )
     with pytest.raises(Untranslatable, match="several rows"):
         with_all_rows(program)

@@ -132,13 +132,15 @@ def _is_rowwise(node: Any, rows: Rows) -> bool:
         return _sizes(node)[:1] == _sizes(first)[:1]
     if not all(hasattr(item.meta.get("val"), "shape") for item in node.all_input_nodes):
         return False  # a number, which may be that of the rows
-    rank = len(_sizes(first))
     if torch.Tag.pointwise in getattr(node.target, "tags", ()):
         rank = len(_sizes(node))
         return all(
             len(_sizes(item)) == rank if item in rows else len(_sizes(item)) < rank or _sizes(item)[0] == 1
             for item in node.all_input_nodes
         )
+    if not hasattr(first, "meta"):
+        return False  # an equation
+    rank = len(_sizes(first))
     if name in _OF_VECTORS:
         others = [item for item in node.all_input_nodes if item is not first]
         count = len(node.args[1]) if name.endswith("norm") else 1
