@@ -5,10 +5,17 @@ PyTorch can do this itself, but traces the whole program once more, which takes 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypeVar
 
-from archspec.equivalence.calls.values import listed
+from archspec.equivalence.programs import node_in, nodes_of, schema_of, tensor_of, values_of
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+    from torch.fx import Graph, Node
+    from torch.fx.node import Argument
+
+Arguments = TypeVar("Arguments", bound="Argument")
 
 _OF_THE_FIRST = {"copy", "fill", "zero", "masked_fill", "scatter", "index_put", "index_fill", "index_copy", "index_add"}
 """Operations whose result has the element type of what they change, whatever the others have."""
@@ -21,12 +28,12 @@ class _Unknown(Exception):
     """A program changes a value in a way that is left to PyTorch."""
 
 
-def without_changes(program: Any) -> bool:
+def without_changes(program: ExportedProgram) -> bool:
     """Rewrite an exported program so that it changes nothing in place; False, with the program as it was, if it reads
     graphs of its own, changes an input or a tensor, or changes a value in an uncommon way.
     """
-    if not any(_is_changing(node) for node in program.graph.nodes):
-        return all(node.op != "get_attr" for node in program.graph.nodes)
+    if not any(_is_changing(node) for node in nodes_of(program.graph)):
+        return all(node.op != "get_attr" for node in nodes_of(program.graph))
     try:
         made = _Rewriting(program.graph).made
     except _Unknown:
@@ -36,8 +43,8 @@ def without_changes(program: Any) -> bool:
     return True
 
 
-def _is_changing(node: Any) -> bool:
-    schema = getattr(node.target, "_schema", None)
+def _is_changing(node: Node) -> bool:
+    schema = schema_of(node)
     return node.op == "call_function" and schema is not None and schema.is_mutable
 
 
@@ -48,20 +55,20 @@ class _Rewriting:
     again at once, and others where they are used next.
     """
 
-    def __init__(self, graph: Any) -> None:
+    def __init__(self, graph: Graph) -> None:
         from torch.fx import Graph
 
         self.made = Graph()
-        self._current: dict[Any, Any] = {}
+        self._current: dict[Node, Node] = {}
         """For each node, the new one that has its value."""
-        self._version: dict[Any, int] = {}
+        self._version: dict[Node, int] = {}
         """How often the storage of a node had been changed when its new node was made."""
         self._changes: dict[int, int] = {}
-        self._changed: dict[Any, Any] = {}
+        self._changed: dict[Node, Node] = {}
         """For each node that is the result of a change, the node that is changed."""
         self._fixed: set[int] = set()
         """The storages of inputs and tensors."""
-        for node in graph.nodes:
+        for node in nodes_of(graph):
             if node.op == "placeholder":
                 self._fixed |= {storage for storage in [_storage(node)] if storage is not None}
             if node.op == "get_attr":
@@ -71,13 +78,13 @@ class _Rewriting:
             else:
                 self._copy(node)
 
-    def _copy(self, node: Any) -> None:
+    def _copy(self, node: Node) -> None:
         self._current[node] = self.made.node_copy(node, self._value)
         storage = _storage(node)
         if storage is not None:
             self._version[node] = self._changes.get(storage, 0)
 
-    def _value(self, node: Any) -> Any:
+    def _value(self, node: Node) -> Node:
         """Return the new node that has the present value of a node."""
         while node in self._changed:
             node = self._changed[node]
@@ -88,7 +95,7 @@ class _Rewriting:
             self._copy(node)
         return self._current[node]
 
-    def _viewed(self, node: Any) -> Any:
+    def _viewed(self, node: Node) -> Node | None:
         """Return the node that another one is a view of."""
         sources = [arg for arg in node.all_input_nodes if _storage(arg) is not None]
         same = [arg for arg in sources if _storage(arg) == _storage(node)]
@@ -99,9 +106,9 @@ class _Rewriting:
             found = self._changed[found]
         return found
 
-    def _change(self, node: Any) -> None:
+    def _change(self, node: Node) -> None:
         """Make the values that a node changes."""
-        changed = node.args[0]
+        changed = node_in(node.args[0])
         while changed in self._changed:
             changed = self._changed[changed]
         storage = _storage(changed)
@@ -111,26 +118,23 @@ class _Rewriting:
         args = self._values(node.args)
         keywords = self._values(node.kwargs)
         value = self._made(operation, args, keywords, node, node)
-        sources: list[tuple[Any, Any, Any]] = []
-        while True:
-            viewed = self._viewed(changed)
-            sources.append((changed, viewed, self._value(viewed) if viewed is not None else None))
-            if viewed is None:
-                break
+        views: list[tuple[Node, Node, Node]] = []
+        self._changed[node] = changed
+        while (viewed := self._viewed(changed)) is not None:
+            views.append((changed, viewed, self._value(viewed)))
             changed = viewed
         version = self._changes[storage] = self._changes.get(storage, 0) + 1
-        self._changed[node] = sources[0][0]
-        for view, viewed, before in sources:
+        for view, viewed, before in views:
             self._current[view], self._version[view] = value, version
-            if viewed is not None:
-                value = self._placed(view, viewed, before, value, node)
+            value = self._placed(view, viewed, before, value, node)
+        self._current[changed], self._version[changed] = value, version
 
-    def _placed(self, view: Any, viewed: Any, before: Any, value: Any, node: Any) -> Any:
+    def _placed(self, view: Node, viewed: Node, before: Node, value: Node, node: Node) -> Node:
         """Return a value with another one in the place of a view of it."""
         import torch
 
-        aten: Any = torch.ops.aten
-        schema = getattr(view.target, "_schema", None)
+        aten = torch.ops.aten
+        schema = schema_of(view)
         name, rest = (schema.name if schema is not None else "").removeprefix("aten::"), self._values(view.args[1:])
         keywords = self._values(view.kwargs)
         match name:
@@ -147,19 +151,26 @@ class _Rewriting:
             case _:
                 raise _Unknown
 
-    def _made(self, operation: Any, args: tuple[Any, ...], keywords: Mapping[str, Any], like: Any, node: Any) -> Any:
+    def _made(
+        self,
+        operation: Callable[..., object],
+        args: tuple[Argument, ...],
+        keywords: Mapping[str, Argument],
+        like: Node,
+        node: Node,
+    ) -> Node:
         """Return a new node that has the type of another one, for one that changes something."""
         made = self.made.call_function(operation, args, {**keywords})
         made.meta = {**node.meta, "val": like.meta["val"]}
         return made
 
-    def _values(self, args: Any) -> Any:
+    def _values(self, args: Arguments) -> Arguments:
         from torch.fx.node import map_arg
 
         return map_arg(args, self._value)
 
 
-def _storage(node: Any) -> int | None:
+def _storage(node: Node) -> int | None:
     """Return which storage a node has; None for one of no tensor, or of several storages."""
     import torch
 
@@ -167,23 +178,24 @@ def _storage(node: Any) -> int | None:
         value.untyped_storage()._cdata  # pyright: ignore[reportPrivateUsage]
         if isinstance(value, torch.Tensor)
         else None
-        for value in listed(node.meta.get("val"))
+        for value in values_of(node)
     }
     return found.pop() if len(found) == 1 else None
 
 
-def _operation(node: Any) -> Any:
+def _operation(node: Node) -> Callable[..., object]:
     """Return the operation whose result is what a node changes its first argument to."""
     import torch
 
-    schema = node.target._schema
+    schema = schema_of(node)
+    assert schema is not None
     written = [argument.alias_info is not None and argument.alias_info.is_write for argument in schema.arguments]
     name = schema.name.removeprefix("aten::")
     made = getattr(torch.ops.aten, name.removesuffix("_"), None)
     operation = getattr(made, schema.overload_name or "default", None)
     if not name.endswith("_") or operation is None or sum(written) != 1 or not written[0]:
         raise _Unknown
-    own = node.args[0].meta["val"].dtype
+    own = tensor_of(node_in(node.args[0])).dtype
     others = [arg.meta["val"] for arg in node.all_input_nodes[1:]]
     dtypes = [other.dtype for other in others if isinstance(other, torch.Tensor)]
     name = name.removesuffix("_")

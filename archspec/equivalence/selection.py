@@ -8,10 +8,27 @@ those for which the mask is true.
 from __future__ import annotations
 
 import operator
-from collections.abc import Hashable
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, TypeAlias
 
 from archspec.equivalence.calls.values import Untranslatable, listed, operation_of
+from archspec.equivalence.programs import (
+    Formula,
+    formula_of,
+    is_node,
+    node_in,
+    nodes_of,
+    schema_of,
+    size_of,
+    tensor_of,
+    values_of,
+)
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.export import ExportedProgram
+    from torch.fx import Graph, Node
+    from torch.fx.node import Argument
 
 _UNCHANGED = ("to", "type_as", "_to_copy", "clone", "alias", "detach", "dropout", "contiguous")
 _OF_VECTORS = ("linear", "layer_norm", "rms_norm", "matmul")
@@ -22,20 +39,20 @@ _ALONG_AXES = (
 _VIEWS = ("view", "_unsafe_view", "reshape", "flatten", "unflatten")
 _AXES = ("dim", "dim0", "dim1")
 
-Rows = dict[Any, Hashable]
+Rows: TypeAlias = "dict[Node, Hashable]"
 """Nodes whose first axis are the rows that a mask selects, and the mask."""
 
 
-def with_all_rows(program: Any) -> dict[str, Any]:
+def with_all_rows(program: ExportedProgram) -> dict[str, Node]:
     """Have a program take all rows where it selects some by a mask. Return the masks by the symbols of their numbers.
 
     Raises Untranslatable if it does anything else with them than with each row by itself.
     """
     import torch
 
-    masks: dict[str, Any] = {}
+    masks: dict[str, Node] = {}
     rows: Rows = {}
-    for node in list(program.graph.nodes):
+    for node in nodes_of(program.graph):
         mask = _selecting(node)
         if mask is not None and not any(item in rows for item in node.all_input_nodes):
             masks[str(_sizes(node)[0])] = mask
@@ -52,74 +69,78 @@ def with_all_rows(program: Any) -> dict[str, Any]:
     return masks
 
 
-def _sizes(node: Any) -> tuple[Any, ...]:
+def _sizes(node: Node) -> tuple[int | Formula, ...]:
     """Return the sizes of a tensor, as numbers and expressions of PyTorch."""
-    return _sizes_of(node.meta["val"])
+    return _sizes_of(tensor_of(node))
 
 
-def _sizes_of(tensor: Any) -> tuple[Any, ...]:
-    return tuple([size if isinstance(size, int) else size.node.expr for size in tensor.shape])
+def _sizes_of(tensor: Tensor) -> tuple[int | Formula, ...]:
+    return tuple([size_of(size) for size in tensor.shape])
 
 
-def _selecting(node: Any) -> Any:
+def _selecting(node: Node) -> Node | None:
     """Return the mask of leading axes by which a node selects rows; None for any other node."""
     import torch
 
-    if node.op != "call_function" or operation_of(node) != "index" or len(node.args[1]) != 1:
+    if node.op != "call_function" or operation_of(node) != "index":
         return None
-    (mask,) = node.args[1]
-    is_mask = mask is not None and mask.meta["val"].dtype == torch.bool
-    return mask if is_mask and getattr(_sizes(node)[0], "is_Symbol", False) else None
+    indices: list[object] = listed(node.args[1])
+    if len(indices) != 1 or not is_node(mask := indices[0]) or tensor_of(mask).dtype != torch.bool:
+        return None
+    return mask if getattr(_sizes(node)[0], "is_Symbol", False) else None
 
 
-def _form(mask: Any) -> Hashable:
+def _form(mask: Node) -> Hashable:
     """Return what a mask is, without axes at its end along which it does not change: equal ones select the same."""
-    name: str = operation_of(mask)
-    source: Any = mask.args[0] if mask.args else None
+    name = operation_of(mask)
+    source = mask.args[0] if mask.args else None
+    if not is_node(source):
+        return mask
     if name == "unsqueeze" and mask.args[1] in (-1, len(_sizes(source))):
         return _form(source)
-    if name in _UNCHANGED and source.meta["val"].dtype == mask.meta["val"].dtype:
+    if name in _UNCHANGED and tensor_of(source).dtype == tensor_of(mask).dtype:
         return _form(source)
     return ("not", _form(source)) if name in ("bitwise_not", "logical_not") else mask
 
 
-def _is_put_back(node: Any, rows: Rows) -> bool:
+def _is_put_back(node: Node, rows: Rows) -> bool:
     """Whether a node puts rows where a mask selects them, and has what is computed of the same ones."""
     if operation_of(node) not in ("index_put", "masked_scatter") or len(node.args) != 3:
         return False
-    x, mask, value = node.args
-    masks = listed(mask)
-    if len(masks) != 1 or masks[0] is None or x in rows or rows.get(value) != _form(masks[0]):
+    x, indices, value = node.args
+    masks: list[object] = listed(indices)
+    if len(masks) != 1 or not is_node(mask := masks[0]) or not is_node(x) or not is_node(value):
         return False
-    leading, wide = len(_sizes(x)) - len(_sizes(value)) + 1, _sizes(masks[0])
+    if x in rows or rows.get(value) != _form(mask):
+        return False
+    leading, wide = len(_sizes(x)) - len(_sizes(value)) + 1, _sizes(mask)
     if operation_of(node) == "masked_scatter" and len(wide) != len(_sizes(x)):
         return False
     is_whole = wide[:leading] == _sizes(x)[:leading] and all(size == 1 for size in wide[leading:])
     return is_whole and _sizes(value)[1:] == _sizes(x)[leading:]
 
 
-def _choose(graph: Any, node: Any) -> None:
+def _choose(graph: Graph, node: Node) -> None:
     """Take the rows where the mask is true, and the others elsewhere."""
     import torch
 
-    x, mask, value = node.args
-    (mask,) = listed(mask)
+    x, mask, value = [node_in(item) for item in node.args]
 
-    def made(target: Any, args: tuple[Any, ...], found: Any) -> Any:
+    def made(target: Callable[..., object], args: tuple[Argument, ...], found: Tensor) -> Node:
         new = graph.call_function(target, args)
         new.meta = {**node.meta, "val": found}
         return new
 
     with graph.inserting_before(node):
         while len(_sizes(mask)) < len(_sizes(x)):
-            mask = made(torch.ops.aten.unsqueeze.default, (mask, -1), mask.meta["val"].unsqueeze(-1))
-        value = made(torch.ops.aten.reshape.default, (value, []), x.meta["val"])
-        chosen = made(torch.ops.aten.where.self, (mask, value, x), node.meta["val"])
+            mask = made(torch.ops.aten.unsqueeze.default, (mask, -1), tensor_of(mask).unsqueeze(-1))
+        value = made(torch.ops.aten.reshape.default, (value, []), tensor_of(x))
+        chosen = made(torch.ops.aten.where.self, (mask, value, x), tensor_of(node))
     node.replace_all_uses_with(chosen)
     graph.erase_node(node)
 
 
-def _is_rowwise(node: Any, rows: Rows) -> bool:
+def _is_rowwise(node: Node, rows: Rows) -> bool:
     """Whether a node computes each row of its results of the same row of its arguments, and of nothing else."""
     import torch
 
@@ -129,7 +150,7 @@ def _is_rowwise(node: Any, rows: Rows) -> bool:
         return True
     name, first = operation_of(node), listed(node.args[0])[0]
     if name in _VIEWS:
-        return _sizes(node)[:1] == _sizes(first)[:1]
+        return is_node(first) and _sizes(node)[:1] == _sizes(first)[:1]
     if not all(hasattr(item.meta.get("val"), "shape") for item in node.all_input_nodes):
         return False  # a number, which may be that of the rows
     if torch.Tag.pointwise in getattr(node.target, "tags", ()):
@@ -138,44 +159,50 @@ def _is_rowwise(node: Any, rows: Rows) -> bool:
             len(_sizes(item)) == rank if item in rows else len(_sizes(item)) < rank or _sizes(item)[0] == 1
             for item in node.all_input_nodes
         )
-    if not hasattr(first, "meta"):
+    if not is_node(first):
         return False  # an equation
     rank = len(_sizes(first))
     if name in _OF_VECTORS:
         others = [item for item in node.all_input_nodes if item is not first]
-        count = len(node.args[1]) if name.endswith("norm") else 1
+        count = len(listed(node.args[1])) if name.endswith("norm") else 1
         return first in rows and count < rank and all(item not in rows and len(_sizes(item)) < 3 for item in others)
     return name in _UNCHANGED or (name in _ALONG_AXES and all(axis % rank for axis in _axes(node)))
 
 
-def _keeps_rows(node: Any, given: Any) -> bool:
+def _keeps_rows(node: Node, given: Node) -> bool:
     """Whether the first axes of all results are the rows."""
     (count,) = _counts(given)
     return _counts(node) == {count}
 
 
-def _counts(node: Any) -> set[Any]:
+def _counts(node: Node) -> set[tuple[int | Formula, ...]]:
     """Return the sizes of the first axes of a tensor, or of each tensor of a list."""
-    return {_sizes_of(value)[:1] for value in listed(node.meta["val"])}
+    import torch
+
+    return {_sizes_of(value)[:1] for value in values_of(node) if isinstance(value, torch.Tensor)}
 
 
-def _axes(node: Any) -> list[int]:
+def _axes(node: Node) -> list[int]:
     """Return the axes that a node works along: the first one unless it says otherwise."""
-    names = [argument.name for argument in node.target._schema.arguments]
-    given = dict(zip(names, node.args, strict=False)) | node.kwargs
-    return [axis for name in _AXES if given.get(name) is not None for axis in listed(given[name])] or [0]
+    schema = schema_of(node)
+    names = [parameter.name for parameter in schema.arguments] if schema is not None else []
+    given: dict[str, object] = {**dict(zip(names, node.args, strict=False)), **node.kwargs}
+    return [axis for name in _AXES for axis in listed(given.get(name)) if isinstance(axis, int)] or [0]
 
 
-def _depends_on_others(node: Any, given: list[Any], numbers: set[str]) -> bool:
+def _depends_on_others(node: Node, given: list[Node], numbers: set[str]) -> bool:
     """Whether rows, or how many there are, make a difference to a tensor or output that is not computed row by row."""
+    import torch
+
     if node.op != "call_function":
         return bool(given)
-    results = [value for value in listed(node.meta.get("val")) if hasattr(value, "shape")]
-    sizes = [size for value in results for size in value.shape]
+    results = [value for value in values_of(node) if isinstance(value, torch.Tensor)]
+    sizes: list[object] = [size for value in results for size in value.shape]
     sizes += [item.meta.get("val") for item in node.all_input_nodes]
     return bool(results) and (bool(given) or any(_symbols(size) & numbers for size in sizes))
 
 
-def _symbols(size: Any) -> set[str]:
+def _symbols(size: object) -> set[str]:
     """Return the names of the symbols in a size; none for a tensor."""
-    return {str(symbol) for symbol in size.node.expr.free_symbols} if hasattr(size, "node") else set()
+    formula = formula_of(size)
+    return set() if formula is None else {str(symbol) for symbol in formula.free_symbols}

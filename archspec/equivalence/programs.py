@@ -1,0 +1,103 @@
+"""Exported programs: what their nodes are, and the sizes in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeGuard, cast
+
+from archspec.equivalence.calls.values import listed
+
+if TYPE_CHECKING:
+    from torch import SymInt, Tensor
+    from torch.fx import Graph, Node
+
+
+class Formula(Protocol):
+    """An expression of SymPy, as PyTorch has for sizes that are not known, and for relations of these."""
+
+    is_Integer: bool
+    is_Symbol: bool
+    is_Relational: bool
+    is_Boolean: bool
+    rel_op: str
+    """The sign of a relation."""
+
+    @property
+    def args(self) -> tuple[Formula, ...]: ...
+
+    @property
+    def lhs(self) -> Formula: ...
+
+    @property
+    def rhs(self) -> Formula: ...
+
+    @property
+    def free_symbols(self) -> set[Formula]: ...
+
+    def as_coeff_Mul(self) -> tuple[Formula, Formula]: ...  # as SymPy spells it
+
+    def xreplace(self, rule: Mapping[Formula, Formula]) -> Formula: ...
+
+    def __int__(self) -> int: ...
+
+
+class _Alias(Protocol):
+    is_write: bool
+
+
+class Parameter(Protocol):
+    """A parameter of an operation."""
+
+    name: str
+    alias_info: _Alias | None
+
+
+class Schema(Protocol):
+    """The signature of an operation."""
+
+    name: str
+    overload_name: str
+    arguments: Sequence[Parameter]
+    is_mutable: bool
+
+
+def nodes_of(graph: Graph) -> list[Node]:
+    """Return the nodes of a graph in order."""
+    return list(graph.nodes)
+
+
+def schema_of(node: Node) -> Schema | None:
+    """Return the signature of the operation of a node; None for other nodes."""
+    return cast("Schema | None", getattr(node.target, "_schema", None))
+
+
+def is_node(argument: object) -> TypeGuard[Node]:
+    """Whether an argument is the result of another node."""
+    return argument.__class__.__name__ == "Node"
+
+
+def node_in(argument: object) -> Node:
+    """Return the node that an argument is, or that is alone in a list."""
+    (found,) = [item for item in listed(argument) if is_node(item)]
+    return found
+
+
+def tensor_of(node: Node) -> Tensor:
+    """Return the tensor that stands for the one that a node computes, with its type and sizes."""
+    return node.meta["val"]
+
+
+def values_of(node: Node) -> list[object]:
+    """Return what stands for the results of a node, one by one; None for one without a result."""
+    return listed(node.meta.get("val"))
+
+
+def size_of(size: int | SymInt) -> int | Formula:
+    """Return a size as a number or formula."""
+    formula = formula_of(size)
+    return cast("int", size) if formula is None else formula
+
+
+def formula_of(size: object) -> Formula | None:
+    """Return the formula of a size that is not known; None for anything else."""
+    return cast("Formula | None", getattr(getattr(size, "node", None), "expr", None))
