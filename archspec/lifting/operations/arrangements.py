@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from archspec.algebra import Dim
 from archspec.equivalence.calls.placing import first_of
 from archspec.equivalence.calls.values import Untranslatable, listed
 from archspec.lifting.builder import Builder
-from archspec.lifting.operations.handlers import Handler, Types, converted, sliced, whole
-from archspec.lifting.operations.shape import from_the_start
+from archspec.lifting.operations.handlers import Handler, Results, Types, constant, converted, sliced, whole
+from archspec.lifting.operations.shape import from_the_start, padded, repeat
 from archspec.lifting.operations.table import OPERATIONS
-from archspec.lifting.values import Value, number_in
+from archspec.lifting.values import Operand, Value, number_in
+from archspec.ops.record import Scalar
 
 
 def _alias(name: str) -> Handler:
     """Return the handler of the operation of another name, which takes the shape from the result."""
 
-    def call(b: Builder, types: Types, x: Value, *rest: Any, **keywords: Any) -> Value:
+    def call(b: Builder, types: Types, x: Value, *rest: object, **keywords: object) -> Results:
         return OPERATIONS[name](b, types, x, *rest, **keywords)
 
     return call
 
 
-def _tile(b: Builder, types: Types, x: Value, repeats: list[Any]) -> Value:
-    return OPERATIONS["repeat"](b, types, x, [*[1] * (len(x.shape) - len(repeats)), *repeats])
+def _tile(b: Builder, types: Types, x: Value, repeats: Sequence[Dim]) -> Value:
+    return repeat(b, types, x, [*[1] * (len(x.shape) - len(repeats)), *repeats])
 
 
 def _taken(b: Builder, x: Value, ids: Value, axis: int) -> Value:
@@ -47,7 +48,7 @@ def _index_select(b: Builder, types: Types, x: Value, dim: int, index: Value) ->
     return _taken(b, x, index, dim % len(x.shape))
 
 
-def _windows(b: Builder, count: Any, step: int, size: int, gap: int = 1) -> Value:
+def _windows(b: Builder, count: Dim, step: int, size: int, gap: int = 1) -> Value:
     """Return where the elements of windows are: [size, count]."""
     starts = b.op("mul", b.op("arange", stop=count), step) if step != 1 else b.op("arange", stop=count)
     taps = b.reshape(b.op("arange", stop=size), (size, 1))
@@ -88,7 +89,7 @@ def _pixel_unshuffle(b: Builder, types: Types, x: Value, factor: int) -> Value:
     return b.reshape(b.permute(split, order), types[0].shape)
 
 
-def _move(b: Builder, types: Types, x: Value, source: Any, destination: Any) -> Value:
+def _move(b: Builder, types: Types, x: Value, source: int | Sequence[int], destination: int | Sequence[int]) -> Value:
     rank = len(x.shape)
     moved = dict(zip([at % rank for at in listed(destination)], [at % rank for at in listed(source)], strict=True))
     rest = iter([axis for axis in range(rank) if axis not in moved.values()])
@@ -106,7 +107,10 @@ def _mesh(b: Builder, types: Types, tensors: list[Value], indexing: str = "ij") 
     ]
 
 
-def _pad(b: Builder, types: Types, x: Value, pad: list[Any], value: Any = 0, mode: str = "constant") -> Value:
+def _pad(
+    b: Builder, types: Types, x: Value, pad: Sequence[Dim], value: Scalar | str = 0, mode: str = "constant"
+) -> Value:
+    """Return a tensor with a number before and after its last axes, or continued; with fewer elements below 0."""
     if isinstance(value, str):
         value, mode = 0, value
     for turn in range(len(pad) // 2):
@@ -118,11 +122,11 @@ def _pad(b: Builder, types: Types, x: Value, pad: list[Any], value: Any = 0, mod
         if any(cut):
             x = sliced(b, x, axis, cut[0], x.shape[axis] - cut[1])
             ends = [0 if taken else end for end, taken in zip(ends, cut, strict=True)]
-        x = OPERATIONS["pad"](b, types, x, [*[0] * (2 * turn), *ends], value)
+        x = padded(b, x, [*[0] * (2 * turn), *ends], value)
     return x
 
 
-def _continued(b: Builder, x: Value, axis: int, before: Any, after: Any, mode: str) -> Value:
+def _continued(b: Builder, x: Value, axis: int, before: Dim, after: Dim, mode: str) -> Value:
     """Return a tensor that continues beyond its ends: by its last element, mirrored, or repeated."""
     size = x.shape[axis]
     if not isinstance(before, int) or not isinstance(after, int):
@@ -145,18 +149,26 @@ def _continued(b: Builder, x: Value, axis: int, before: Any, after: Any, mode: s
 
 
 def _padded_by(mode: str) -> Handler:
-    def call(b: Builder, types: Types, x: Value, pad: list[Any]) -> Value:
+    def call(b: Builder, types: Types, x: Value, pad: Sequence[Dim]) -> Value:
         return _pad(b, types, x, pad, mode)
 
     return call
 
 
 def _slice_scatter(
-    b: Builder, types: Types, x: Value, source: Value, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
+    b: Builder,
+    types: Types,
+    x: Value,
+    source: Value,
+    dim: int = 0,
+    start: Dim | None = None,
+    end: Dim | None = None,
+    step: int = 1,
 ) -> Value:
+    """Return a tensor in which a slice is replaced."""
     axis = dim % len(x.shape)
     size, count = x.shape[axis], source.shape[axis]
-    first: Any = 0 if start is None else start
+    first = 0 if start is None else start
     first = first + size if isinstance(first, int) and first < 0 else first
     last = first + count
     if step != 1:
@@ -167,8 +179,10 @@ def _slice_scatter(
     return b.op("concat", *parts, axis=axis) if len(parts) > 1 else parts[0]
 
 
-def _replaced(b: Builder, x: Value, source: Value, axis: int, first: int, step: int) -> Value:
+def _replaced(b: Builder, x: Value, source: Value, axis: int, first: Dim, step: int) -> Value:
     """Return a tensor in which elements in steps along an axis are replaced."""
+    if not isinstance(first, int):
+        raise Untranslatable("it replaces elements in steps from an index that depends on a dimension")
     size, count = whole(x.shape[axis]), whole(source.shape[axis])
     if b.op("slice", x, axis=axis, start=first, stop=min(first + count * step, size), step=step).array == source.array:
         return x
@@ -182,23 +196,32 @@ def _select_scatter(b: Builder, types: Types, x: Value, source: Value, dim: int,
     return _slice_scatter(b, types, x, b.reshape(source, (*x.shape[:axis], 1, *x.shape[axis + 1 :])), axis, index)
 
 
-def _scatter(b: Builder, types: Types, x: Value, dim: int, index: Value, source: Any = None, **rest: Any) -> Value:
+def _scatter(
+    b: Builder,
+    types: Types,
+    x: Value,
+    dim: int,
+    index: Value,
+    source: Operand | None = None,
+    *,
+    value: Operand | None = None,
+    **rest: object,
+) -> Value:
     """Return a tensor with a number where an index along an axis points."""
-    value = rest.pop("value", source)
-    if isinstance(value, Value):
-        value = number_in(value.operands[0] if value.op == "real" else value)
+    number = source if value is None else value
+    if isinstance(number, Value):
+        number = number_in(number.operands[0] if number.op == "real" else number)
     axis = dim % len(x.shape)
-    if rest or value is None:
+    if rest or number is None:
         raise Untranslatable("it scatters other than one number")
     last = [at for at in range(len(x.shape)) if at != axis]
     hits = b.op("sum", b.op("one_hot", b.permute(index, [*last, axis]), count=x.shape[axis]), axis=-2)
     order = [*range(axis), len(x.shape) - 1, *range(axis, len(x.shape) - 1)]
     test = b.op("ge", b.permute(hits, order), 1)
-    kinds: dict[str, Any] = {"real": float, "int": int, "bool": bool}
-    return b.op("where", test, kinds[types[0].dtype](value), x)
+    return b.op("where", test, constant(number, types[0].dtype), x)
 
 
-def _index_put(b: Builder, types: Types, x: Value, indices: list[Value | None], value: Value, *rest: Any) -> Value:
+def _index_put(b: Builder, types: Types, x: Value, indices: list[Value | None], value: Value, *rest: object) -> Value:
     """Return a tensor with other elements where a mask of its leading axes is true, the same in each place, in a slice
     of its first axis, or with a number in each row of that where an index points.
     """
@@ -220,7 +243,7 @@ def _index_put(b: Builder, types: Types, x: Value, indices: list[Value | None], 
     return b.op("where", test, value if number is None else number, x)
 
 
-def _is_arange(value: Value, size: Any) -> bool:
+def _is_arange(value: Value, size: Dim) -> bool:
     return value.op == "arange" and value.shape == (size,) and value.settings == {"stop": size}
 
 
@@ -231,7 +254,7 @@ def _index_copy(b: Builder, types: Types, x: Value, dim: int, index: Value, sour
     return _slice_scatter(b, types, x, source, dim, first)
 
 
-def _places(b: Builder, rows: Any, columns: Any) -> Value:
+def _places(b: Builder, rows: Dim, columns: Dim) -> Value:
     """Return by how much the column exceeds the row."""
     return b.op("sub", b.op("arange", stop=columns), b.reshape(b.op("arange", stop=rows), (rows, 1)))
 
@@ -246,7 +269,7 @@ def _triangle(name: str) -> Handler:
     return call
 
 
-def _identity(b: Builder, types: Types, *rest: Any, **keywords: Any) -> Value:
+def _identity(b: Builder, types: Types, *rest: object, **keywords: object) -> Value:
     return converted(b, b.op("int", b.op("eq", _places(b, *types[0].shape), 0)), types[0].dtype)
 
 
@@ -254,14 +277,21 @@ def _one_hot(b: Builder, types: Types, ids: Value, count: int = -1) -> Value:
     return b.op("one_hot", ids, count=types[0].shape[-1])
 
 
-def _spaced(b: Builder, types: Types, start: float, end: float, steps: int, **keywords: Any) -> Value:
+def _spaced(b: Builder, types: Types, start: float, end: float, steps: int, **keywords: object) -> Value:
     by = (end - start) / max(steps - 1, 1)
     return b.op("add", b.op("mul", b.op("real", b.op("arange", stop=steps)), by), float(start))
 
 
 def _difference(
-    b: Builder, types: Types, x: Value, times: int = 1, dim: int = -1, prepend: Any = None, append: Any = None
+    b: Builder,
+    types: Types,
+    x: Value,
+    times: int = 1,
+    dim: int = -1,
+    prepend: Value | None = None,
+    append: Value | None = None,
 ) -> Value:
+    """Return the differences between neighbors along an axis."""
     if times != 1:
         raise Untranslatable("it takes differences more than once")
     parts = [part for part in (prepend, x, append) if part is not None]

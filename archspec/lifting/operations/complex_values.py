@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
 from archspec.equivalence.calls.complex import EACH_PART, SEVERAL
-from archspec.equivalence.calls.values import Untranslatable, is_list, listed
+from archspec.equivalence.calls.values import Axes, Untranslatable, is_list, listed
 from archspec.ir import Type
 from archspec.lifting.builder import Builder
 from archspec.lifting.operations.handlers import Handler, Types
-from archspec.lifting.values import Value
+from archspec.lifting.values import Operand, Value
 from archspec.record import Record
 
 
@@ -27,12 +27,17 @@ class Pairs(Record):
     whole: ComplexValue
 
 
-def has_complex(value: Any) -> bool:
+ComplexResult: TypeAlias = Value | ComplexValue | Pairs
+
+
+def has_complex(value: object) -> bool:
     """Whether there is a complex number in arguments."""
     return isinstance(value, ComplexValue | Pairs) or (is_list(value) and any(has_complex(item) for item in value))
 
 
-def complex_counterpart(name: str, handler: Handler | None, b: Builder, types: Types, *given: Any, **named: Any) -> Any:
+def complex_counterpart(
+    name: str, handler: Handler | None, b: Builder, types: Types, *given: object, **named: object
+) -> ComplexResult | list[ComplexValue]:
     """Return the results of an operation with complex arguments or results. Raises Untranslatable for others."""
     if given and isinstance(given[0], Pairs):
         if name != "select" or (given[1:] != (len(types[0].shape), 0) and given[1:] != (-1, 0)):
@@ -44,19 +49,19 @@ def complex_counterpart(name: str, handler: Handler | None, b: Builder, types: T
     if name not in EACH_PART.split() or handler is None:
         raise Untranslatable(f"the operation `aten.{name}` has no counterpart for complex numbers")
     reals = [Type(type.shape, "real") for type in types]
-    real, imaginary = [listed(handler(b, reals, *_parts(given, turn), **named)) for turn in (0, 1)]
-    made = [ComplexValue(*parts) for parts in zip(real, imaginary, strict=True)]
+    both = [listed(handler(b, reals, *_parts(given, turn), **named)) for turn in (0, 1)]
+    made = [ComplexValue(real, imaginary) for real, imaginary in zip(*both, strict=True) if real is not None]
     return made if name in SEVERAL.split() else made[0]
 
 
-def _parts(given: Any, turn: int) -> list[Any]:
+def _parts(given: Sequence[object], turn: int) -> list[object]:
     return [_part(item, turn) for item in given]
 
 
-def _part(item: Any, turn: int) -> Any:
+def _part(item: object, turn: int) -> object:
     if isinstance(item, ComplexValue):
         return _imaginary(item) if turn else item.real
-    if has_complex(item):
+    if is_list(item) and has_complex(item):
         return _parts(item, turn)
     if isinstance(item, Value) and item.dtype == "real" and turn:
         raise Untranslatable("it combines real and complex numbers")
@@ -69,10 +74,13 @@ def _imaginary(x: ComplexValue) -> Value:
     return x.imaginary
 
 
-def _multiply(b: Builder, types: Types, x: Any, y: Any) -> ComplexValue:
-    if not isinstance(x, ComplexValue) or not isinstance(y, ComplexValue):
-        whole, by = (x, y) if isinstance(x, ComplexValue) else (y, x)
-        return ComplexValue(b.op("mul", whole.real, by), b.op("mul", _imaginary(whole), by))
+def _multiply(b: Builder, types: Types, x: ComplexValue | Operand, y: ComplexValue | Operand) -> ComplexValue:
+    if not isinstance(x, ComplexValue):
+        x, y = y, x
+    if not isinstance(x, ComplexValue):
+        raise Untranslatable("it combines real and complex numbers")
+    if not isinstance(y, ComplexValue):
+        return ComplexValue(b.op("mul", x.real, y), b.op("mul", _imaginary(x), y))
     (p, q), (u, v) = (x.real, _imaginary(x)), (y.real, _imaginary(y))
     real = b.op("sub", b.op("mul", p, u), b.op("mul", q, v))
     return ComplexValue(real, b.op("add", b.op("mul", p, v), b.op("mul", q, u)))
@@ -113,24 +121,28 @@ def _size(b: Builder, types: Types, x: ComplexValue) -> Value:
     return b.op("sqrt", b.op("add", *parts))
 
 
-def _same(b: Builder, types: Types, x: Any, *rest: Any, **named: Any) -> Any:
+def _same(b: Builder, types: Types, x: ComplexValue | Value, *rest: object, **named: object) -> ComplexValue | Value:
     if isinstance(x, ComplexValue):
         return x if types[0].dtype == "complex" else x.real
     return ComplexValue(x, None)
 
 
-def _fourier(b: Builder, types: Types, x: Any, size: Any = None, dim: Any = None, norm: Any = None) -> ComplexValue:
+def _fourier(
+    b: Builder, types: Types, x: ComplexValue | Value, size: object = None, dim: Axes = None, norm: str | None = None
+) -> ComplexValue:
     if isinstance(x, ComplexValue) or size is not None or norm not in (None, "backward"):
         raise Untranslatable("it has a Fourier transform of complex numbers, with another size or norm")
     axes = list(range(len(x.shape))) if dim is None else listed(dim)
     return ComplexValue(b.op("fft", x, axis=axes[0] if len(axes) == 1 else tuple(axes)), None)
 
 
-def _fourier_of_one(b: Builder, types: Types, x: Any, size: Any = None, dim: int = -1, norm: Any = None) -> Any:
+def _fourier_of_one(
+    b: Builder, types: Types, x: ComplexValue | Value, size: object = None, dim: int = -1, norm: str | None = None
+) -> ComplexValue:
     return _fourier(b, types, x, size, [dim], norm)
 
 
-_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+_FUNCTIONS: Mapping[str, Callable[..., ComplexResult]] = {
     "mul": _multiply,
     "view_as_complex": _from_pairs,
     "view_as_real": _to_pairs,

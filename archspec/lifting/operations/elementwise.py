@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.builder import Builder
-from archspec.lifting.operations.handlers import Handler, Types, converted, number_of
+from archspec.lifting.operations.handlers import Handler, Results, Types, converted, number_of
 from archspec.lifting.rotary import rotation
-from archspec.lifting.values import Value
+from archspec.lifting.values import Operand, Value
+from archspec.ops import OPS
+from archspec.ops.record import Scalar
 
 LOGIC = {"add": "or", "mul": "and", "min": "and", "max": "or"}
 """What functions of numbers are for booleans."""
 
 
 def _arithmetic(name: str) -> Handler:
-    def call(b: Builder, types: Types, x: Any, y: Any, alpha: Any = 1) -> Any:
+    def call(b: Builder, types: Types, x: Operand, y: Operand, alpha: Scalar = 1) -> Value:
         if types[0].dtype == "bool" and name in LOGIC:
             return b.op(LOGIC[name], x, y)
         if alpha != 1:
-            y = b.op("mul", number_of(b, y), alpha) if isinstance(y, Value) else y * alpha
+            y = _product(b, y, alpha)
         rotated = rotation(b, x, y) if name == "add" else None
         if rotated is not None:
             return rotated
@@ -28,15 +28,23 @@ def _arithmetic(name: str) -> Handler:
     return call
 
 
+def _product(b: Builder, x: Operand, by: Scalar) -> Operand:
+    if isinstance(x, Value):
+        return b.op("mul", number_of(b, x), by)
+    multiply = OPS["mul"].scalar
+    assert multiply is not None
+    return multiply(x, by)
+
+
 def _unary(name: str) -> Handler:
-    def call(b: Builder, types: Types, x: Value) -> Any:
+    def call(b: Builder, types: Types, x: Value) -> Value:
         return converted(b, b.op(name, number_of(b, x)), types[0].dtype)
 
     return call
 
 
 def _compare(name: str) -> Handler:
-    def call(b: Builder, types: Types, x: Any, y: Any) -> Value:
+    def call(b: Builder, types: Types, x: Operand, y: Operand) -> Value:
         kinds = {item.dtype if isinstance(item, Value) else type(item).__name__ for item in (x, y)}
         return b.op(name, x, y) if kinds == {"bool"} else b.op(name, number_of(b, x), number_of(b, y))
 
@@ -44,7 +52,7 @@ def _compare(name: str) -> Handler:
 
 
 def _logic(name: str) -> Handler:
-    def call(b: Builder, types: Types, *args: Any) -> Value:
+    def call(b: Builder, types: Types, *args: Operand) -> Value:
         if types[0].dtype != "bool":
             raise Untranslatable("it has bitwise operations on integers")
         return b.op(name, *[converted(b, arg, "bool") for arg in args])
@@ -59,7 +67,7 @@ def _function(name: str) -> Handler:
     return call
 
 
-def _same(b: Builder, types: Types, x: Value, *rest: Any, **keywords: Any) -> Any:
+def _same(b: Builder, types: Types, x: Value, *rest: object, **keywords: object) -> Value:
     return converted(b, x, types[0].dtype)
 
 
@@ -69,13 +77,13 @@ def _dropout(b: Builder, types: Types, x: Value, rate: float, train: bool) -> Va
     return x
 
 
-def _div(b: Builder, types: Types, x: Any, y: Any, rounding_mode: str | None = None) -> Any:
+def _div(b: Builder, types: Types, x: Operand, y: Operand, rounding_mode: str | None = None) -> Results:
     if rounding_mode not in (None, "floor"):
         raise Untranslatable("it divides and rounds towards zero")
     return _arithmetic("div" if rounding_mode is None else "floordiv")(b, types, x, y)
 
 
-def _rsub(b: Builder, types: Types, x: Any, y: Any, alpha: Any = 1) -> Any:
+def _rsub(b: Builder, types: Types, x: Operand, y: Operand, alpha: Scalar = 1) -> Results:
     return _arithmetic("sub")(b, types, y, x, alpha)
 
 
@@ -87,45 +95,39 @@ def _reciprocal(b: Builder, types: Types, x: Value) -> Value:
     return b.op("div", 1.0, x)
 
 
-def _square(b: Builder, types: Types, x: Value) -> Any:
+def _square(b: Builder, types: Types, x: Value) -> Results:
     return _arithmetic("pow")(b, types, x, 2)
 
 
-def _gelu(b: Builder, types: Types, x: Value, approximate: str = "none") -> Value:
+def _gelu(b: Builder, types: Types, x: Value, approximate: str = "none") -> Results:
     return _function("gelu_tanh" if approximate == "tanh" else "gelu")(b, types, x)
 
 
-def _ceil(b: Builder, types: Types, x: Value) -> Any:
+def _ceil(b: Builder, types: Types, x: Value) -> Value:
     return converted(b, b.op("neg", b.op("floor", b.op("neg", x))), types[0].dtype)
 
 
-def _sign(b: Builder, types: Types, x: Value) -> Any:
+def _sign(b: Builder, types: Types, x: Value) -> Value:
     above, below = [b.op("int", b.op(name, x, 0 if x.dtype == "int" else 0.0)) for name in ("gt", "lt")]
     return converted(b, b.op("sub", above, below), types[0].dtype)
 
 
-def _softplus(b: Builder, types: Types, x: Value, beta: float = 1.0, threshold: float = 20.0) -> Value:
-    if beta != 1:
-        raise Untranslatable("it has a softplus with a factor")
-    return b.op("log", b.op("add", 1.0, b.op("exp", x)))
-
-
-def _where(b: Builder, types: Types, test: Value, x: Any, y: Any) -> Any:
+def _where(b: Builder, types: Types, test: Value, x: Operand, y: Operand) -> Value:
     return converted(b, b.op("where", test, x, y), types[0].dtype)
 
 
-def _masked_fill(b: Builder, types: Types, x: Value, mask: Value, value: Any) -> Any:
+def _masked_fill(b: Builder, types: Types, x: Value, mask: Value, value: Operand) -> Value:
     return _where(b, types, mask, value, x)
 
 
-def _clamp(b: Builder, types: Types, x: Value, min: Any = None, max: Any = None) -> Any:
+def _clamp(b: Builder, types: Types, x: Value, min: Operand | None = None, max: Operand | None = None) -> Value:
     for name, bound in (("max", min), ("min", max)):
         if bound is not None:
             x = b.op(name, x, bound)
     return converted(b, x, types[0].dtype)
 
 
-def _at_most(b: Builder, types: Types, x: Value, max: Any) -> Any:
+def _at_most(b: Builder, types: Types, x: Value, max: Operand) -> Value:
     return _clamp(b, types, x, max=max)
 
 
@@ -141,8 +143,8 @@ NAMES: dict[Handler, str] = {
             "pow": "pow",
             "floordiv": "floor_divide",
             "mod": "remainder",
-            "min": "minimum min",
-            "max": "maximum max",
+            "min": "minimum",
+            "max": "maximum",
         }.items()
     },
     **{_compare(name): name for name in ("eq", "ne", "lt", "le", "gt", "ge")},
@@ -153,7 +155,6 @@ NAMES: dict[Handler, str] = {
     _gelu: "gelu",
     _ceil: "ceil",
     _sign: "sign sgn",
-    _softplus: "softplus",
     _same: "contiguous clone alias detach lift_fresh_copy lift_fresh to _to_copy type_as float",
     _dropout: "dropout feature_dropout",
     _div: "div divide true_divide",

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.builder import Builder
 from archspec.lifting.operations.handlers import Handler, Types, converted
+from archspec.lifting.operations.shape import filled
 from archspec.lifting.operations.table import OPERATIONS
-from archspec.lifting.values import Value
-
-
-def _real(b: Builder, x: Any) -> Any:
-    return converted(b, x, "real")
+from archspec.lifting.values import Operand, Value
 
 
 def _of_real(function: Callable[..., Value]) -> Handler:
     """Return the handler of a function of one real; further arguments are numbers."""
 
-    def call(b: Builder, types: Types, x: Value, *numbers: Any, **named: Any) -> Value:
-        return function(b, _real(b, x), *numbers, **named)
+    def call(b: Builder, types: Types, x: Value, *numbers: float | None, **named: float | None) -> Value:
+        return function(b, converted(b, x, "real"), *numbers, **named)
 
     return call
 
@@ -132,14 +128,14 @@ def _threshold(b: Builder, types: Types, x: Value, threshold: float, value: floa
     return b.op("where", b.op("gt", x, threshold), x, value)
 
 
-def _interpolated(b: Builder, types: Types, x: Value, y: Value, weight: Any) -> Value:
+def _interpolated(b: Builder, types: Types, x: Value, y: Value, weight: Operand) -> Value:
     return b.op("add", x, b.op("mul", b.op("sub", y, x), weight))
 
 
 def _added(name: str) -> Handler:
     """Return the handler of `x + value * (y * z)`, or of the quotient."""
 
-    def call(b: Builder, types: Types, x: Value, y: Any, z: Any, *, value: Any = 1) -> Value:
+    def call(b: Builder, types: Types, x: Value, y: Operand, z: Operand, *, value: float = 1) -> Value:
         return b.op("add", x, _times(b, b.op(name, y, z), value))
 
     return call
@@ -149,7 +145,7 @@ def _truncated(b: Builder, types: Types, x: Value) -> Value:
     return x if types[0].dtype == "int" else b.op("real", b.op("int", x))
 
 
-def _remainder(b: Builder, types: Types, x: Value, y: Any) -> Value:
+def _remainder(b: Builder, types: Types, x: Value, y: Operand) -> Value:
     """Return the remainder with the sign of `x`."""
     if types[0].dtype == "int":
         raise Untranslatable("it divides integers and rounds towards zero")
@@ -161,11 +157,11 @@ def _exclusive(b: Builder, types: Types, x: Value, y: Value) -> Value:
     return b.op("ne", converted(b, x, "bool"), converted(b, y, "bool"))
 
 
-def _fill(b: Builder, types: Types, x: Value, value: Any, *rest: Any) -> Value:
+def _fill(b: Builder, types: Types, x: Value, value: Operand, *rest: object) -> Value:
     """Return another value in the shape of a tensor."""
     if isinstance(value, Value):
         return b.spread(converted(b, value, types[0].dtype), types[0].shape)
-    return OPERATIONS["full"](b, types, types[0].shape, value)
+    return filled(b, types, value)
 
 
 NAMES: dict[Handler, str] = {

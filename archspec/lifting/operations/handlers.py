@@ -3,37 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias, overload
 
+from archspec.algebra import Dim, Polynomial
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.ir import Type
 from archspec.lifting.builder import Builder
-from archspec.lifting.values import Value
+from archspec.lifting.values import Operand, Value
+from archspec.ops.record import Scalar
 
-Handler: TypeAlias = Callable[..., Any]
+Results: TypeAlias = Value | Sequence[Value | None] | None
+"""What an operation makes. None stands for a result that is not computed, and for all if nothing expresses them."""
+
+Handler: TypeAlias = Callable[..., Results]
 Types: TypeAlias = Sequence[Type]
 
 
-def converted(b: Builder, x: Any, dtype: str) -> Any:
+@overload
+def converted(b: Builder, x: Value, dtype: str) -> Value: ...
+@overload
+def converted(b: Builder, x: Operand, dtype: str) -> Operand: ...
+def converted(b: Builder, x: Operand, dtype: str) -> Operand:
     """Return a value converted to an element type."""
     if not isinstance(x, Value) or x.dtype == dtype:
         return x
     return b.op("ne", x, 0 if x.dtype == "int" else 0.0) if dtype == "bool" else b.op(dtype, x)
 
 
-def number_of(b: Builder, x: Any) -> Any:
+@overload
+def number_of(b: Builder, x: Value) -> Value: ...
+@overload
+def number_of(b: Builder, x: Operand) -> Operand: ...
+def number_of(b: Builder, x: Operand) -> Operand:
     """Return an operand of arithmetic: booleans are 0 and 1."""
-    return (
-        converted(b, x, "int") if isinstance(x, Value) and x.dtype == "bool" else int(x) if isinstance(x, bool) else x
-    )
+    if isinstance(x, Value):
+        return converted(b, x, "int") if x.dtype == "bool" else x
+    return int(x) if isinstance(x, bool) else x
 
 
-def sliced(b: Builder, x: Value, axis: int, first: Any, last: Any) -> Value:
+def constant(number: Scalar, dtype: str) -> bool | int | float:
+    """Return a number as one of an element type. Raises TypeError for a dimension."""
+    if isinstance(number, Polynomial):
+        raise TypeError("a dimension is no constant")
+    return bool(number) if dtype == "bool" else int(number) if dtype == "int" else float(number)
+
+
+def sliced(b: Builder, x: Value, axis: int, first: Dim, last: Dim) -> Value:
     """Return the elements along an axis from one index to another."""
     return b.op("slice", x, axis=axis, start=first, stop=last)
 
 
-def whole(size: Any) -> int:
+def whole(size: Dim) -> int:
     """Return the size of an axis that is resized."""
     if not isinstance(size, int):
         raise Untranslatable("it resizes an axis whose size is a dimension")

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
-from archspec.algebra import product
-from archspec.equivalence.calls.values import Untranslatable, listed
+from archspec.algebra import Dim, product
+from archspec.equivalence.calls.values import Axes, Sizes, Untranslatable, listed
 from archspec.lifting.builder import Builder
 from archspec.lifting.operations.handlers import Handler, Types, converted, number_of
-from archspec.lifting.values import Value
+from archspec.lifting.values import Setting, Value
 
 
-def _softmax(b: Builder, types: Types, x: Value, dim: int, *rest: Any, **keywords: Any) -> Value:
+def _softmax(b: Builder, types: Types, x: Value, dim: int, *rest: object, **keywords: object) -> Value:
     return b.op("softmax", x, axis=dim % len(x.shape) - len(x.shape))
 
 
 def _reduction(name: str) -> Handler:
-    def call(b: Builder, types: Types, x: Value, dim: Any = None, keepdim: bool = False, **rest: Any) -> Any:
+    def call(b: Builder, types: Types, x: Value, dim: Axes = None, keepdim: bool = False, **rest: object) -> Value:
         return converted(b, b.op(name, _summand(b, x, types), **_along(x, dim, keepdim)), types[0].dtype)
 
     return call
@@ -27,19 +27,19 @@ def _summand(b: Builder, x: Value, types: Types) -> Value:
     return converted(b, x, "int") if x.dtype == "bool" or types[0].dtype == "int" else x
 
 
-def _along(x: Value, dim: Any, keepdim: bool) -> dict[str, Any]:
+def _along(x: Value, dim: Axes, keepdim: bool) -> dict[str, Setting]:
     axes = list(range(len(x.shape))) if dim is None or dim == [] else listed(dim)
     places = [axis - len(x.shape) if axis == len(x.shape) - 1 else axis for axis in axes]
-    settings: dict[str, Any] = {"axis": places[0] if len(places) == 1 else places}
+    settings: dict[str, Setting] = {"axis": places[0] if len(places) == 1 else places}
     return settings | ({"keep": True} if keepdim else {})
 
 
-def _mean(b: Builder, types: Types, x: Value, dim: Any = None, keepdim: bool = False, **rest: Any) -> Value:
+def _mean(b: Builder, types: Types, x: Value, dim: Axes = None, keepdim: bool = False, **rest: object) -> Value:
     axes: list[int] = list(range(len(x.shape))) if dim is None or dim == [] else listed(dim)
     return b.op("div", b.op("sum", x, **_along(x, dim, keepdim)), product([x.shape[axis] for axis in axes]))
 
 
-def _cumsum(b: Builder, types: Types, x: Value, dim: int, **rest: Any) -> Value:
+def _cumsum(b: Builder, types: Types, x: Value, dim: int, **rest: object) -> Value:
     return b.op("cumsum", _summand(b, x, types), axis=dim)
 
 
@@ -47,10 +47,6 @@ def _argmax(b: Builder, types: Types, x: Value, dim: int | None = None, keepdim:
     if dim is None:
         raise Untranslatable("it looks for the largest of all elements")
     return b.op("argmax", number_of(b, x), axis=dim, **({"keep": True} if keepdim else {}))
-
-
-def _topk(b: Builder, types: Types, x: Value, k: int, dim: int = -1, *rest: Any) -> list[Value]:
-    return b.ops("topk", x, k=k, **({} if dim in (-1, len(x.shape) - 1) else {"axis": dim}))
 
 
 def _matmul(b: Builder, types: Types, x: Value, y: Value) -> Value:
@@ -80,30 +76,28 @@ def _baddbmm(b: Builder, types: Types, bias: Value, x: Value, y: Value, *, beta:
     return b.op("add", found, bias if beta == 1 else b.op("mul", bias, float(beta)))
 
 
-def _convolution(
+def convolution(
     b: Builder,
-    types: Types,
     x: Value,
     weight: Value,
     bias: Value | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    stride: Sizes = 1,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
     groups: int = 1,
 ) -> Value:
-    if isinstance(padding, str):
-        raise Untranslatable("it pads a convolution by name")
+    """Return a convolution."""
     settings = conv_settings(stride, padding, dilation, groups)
     return b.op("conv", x, weight, *([bias] if bias is not None else []), **settings)
 
 
-def conv_settings(stride: Any, padding: Any, dilation: Any, groups: int) -> dict[str, Any]:
+def conv_settings(stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> dict[str, Setting]:
     """Return the settings of a convolution that are not the usual ones."""
     named = {"stride": (stride, 1), "padding": (padding, 0), "dilation": (dilation, 1), "groups": (groups, 1)}
     return {name: _alike(value) for name, (value, default) in named.items() if _alike(value) != default}
 
 
-def _alike(value: Any) -> Any:
+def _alike(value: Sizes) -> Sizes:
     """Return one number for a list of equal ones."""
     values = listed(value)
     return values[0] if len(set(values)) == 1 else values
@@ -113,11 +107,11 @@ def _layer_norm(
     b: Builder,
     types: Types,
     x: Value,
-    shape: list[Any],
+    shape: Sequence[Dim],
     weight: Value | None = None,
     bias: Value | None = None,
     eps: float = 1e-5,
-    *rest: Any,
+    *rest: object,
 ) -> Value:
     args = [weight, bias] if bias is not None else [weight] if weight is not None else []
     return b.op("layer_norm", x, *args, eps=eps)
@@ -131,14 +125,14 @@ def _group_norm(
     weight: Value | None = None,
     bias: Value | None = None,
     eps: float = 1e-5,
-    *rest: Any,
+    *rest: object,
 ) -> Value:
     args = [weight, bias] if bias is not None else [weight] if weight is not None else []
     return b.op("group_norm", x, *args, groups=groups, eps=eps)
 
 
 def _rms_norm(
-    b: Builder, types: Types, x: Value, shape: list[Any], weight: Value | None = None, eps: Any = None
+    b: Builder, types: Types, x: Value, shape: Sequence[Dim], weight: Value | None = None, eps: float | None = None
 ) -> Value:
     if eps is None:
         raise Untranslatable("it normalizes with an eps that depends on the precision")
@@ -165,29 +159,6 @@ def _attention(
     return b.attention(query, key, value, attn_mask, is_causal, scale)
 
 
-def _max_pool(
-    b: Builder, types: Types, x: Value, kernel: Any, stride: Any = None, padding: Any = 0, *rest: Any
-) -> Value:
-    if any(item not in (1, [1, 1], [1], False) for item in rest):
-        raise Untranslatable("it pools with gaps, or rounds sizes up")
-    return b.op("max_pool", x, **_window(kernel, stride, padding))
-
-
-def _mean_pool(
-    b: Builder, types: Types, x: Value, kernel: Any, stride: Any = None, padding: Any = 0, *rest: Any
-) -> Value:
-    if any(rest):
-        raise Untranslatable("it pools in a way that the language does not have")
-    return b.op("mean_pool", x, **_window(kernel, stride, padding))
-
-
-def _window(kernel: Any, stride: Any, padding: Any) -> dict[str, Any]:
-    settings = {"kernel": _alike(kernel)}
-    if stride not in (None, []) and _alike(stride) != _alike(kernel):
-        settings["stride"] = _alike(stride)
-    return settings | ({"padding": _alike(padding)} if _alike(padding) != 0 else {})
-
-
 NAMES: dict[Handler, str] = {
     _softmax: "softmax _softmax",
     _reduction("sum"): "sum",
@@ -195,7 +166,6 @@ NAMES: dict[Handler, str] = {
     _mean: "mean",
     _cumsum: "cumsum",
     _argmax: "argmax",
-    _topk: "topk",
     _matmul: "matmul bmm mm",
     _linear: "linear",
     _addmm: "addmm",
@@ -204,8 +174,5 @@ NAMES: dict[Handler, str] = {
     _group_norm: "group_norm",
     _rms_norm: "rms_norm",
     _attention: "scaled_dot_product_attention",
-    _convolution: "conv1d conv2d conv3d",
-    _max_pool: "max_pool1d max_pool2d",
-    _mean_pool: "avg_pool1d avg_pool2d",
 }
 """The names of the operations that each function is for."""

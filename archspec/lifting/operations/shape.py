@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from archspec.algebra import Dim
 from archspec.equivalence.calls.placing import first_of
@@ -12,15 +11,16 @@ from archspec.equivalence.calls.table import CALLS
 from archspec.equivalence.calls.values import Untranslatable, computed
 from archspec.lifting.builder import Builder
 from archspec.lifting.numbers import is_counted_exactly
-from archspec.lifting.operations.handlers import Handler, Types, converted
-from archspec.lifting.values import Value, number_in
+from archspec.lifting.operations.handlers import Handler, Types, constant, converted
+from archspec.lifting.values import Operand, Setting, Value, number_in
+from archspec.ops.record import Scalar
 
 
-def _reshape(b: Builder, types: Types, x: Value, *rest: Any, **keywords: Any) -> Value:
+def _reshape(b: Builder, types: Types, x: Value, *rest: object, **keywords: object) -> Value:
     return b.reshape(x, types[0].shape)
 
 
-def _expand(b: Builder, types: Types, x: Value, *rest: Any, **keywords: Any) -> Value:
+def _expand(b: Builder, types: Types, x: Value, *rest: object, **keywords: object) -> Value:
     return b.expand(x, types[0].shape)
 
 
@@ -39,7 +39,7 @@ def _matrix_transpose(b: Builder, types: Types, x: Value) -> Value:
 
 
 def _slice(
-    b: Builder, types: Types, x: Value, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
+    b: Builder, types: Types, x: Value, dim: int = 0, start: Dim | None = None, end: Dim | None = None, step: int = 1
 ) -> Value:
     axis, shape = dim % len(x.shape), types[0].shape
     if shape == x.shape:
@@ -47,7 +47,7 @@ def _slice(
     size, first = x.shape[axis], 0 if start is None else start
     if isinstance(first, int) and first < 0:
         first = first + size
-    settings: dict[str, Any] = {} if first == 0 else {"start": first}
+    settings: dict[str, Setting] = {} if first == 0 else {"start": first}
     stop = first + shape[axis] * step if step == 1 else end
     if stop != size and not (isinstance(stop, int) and stop > 2**60):
         settings["stop"] = stop
@@ -59,7 +59,7 @@ def _last(axis: int, x: Value) -> int:
     return -1 if axis % len(x.shape) == len(x.shape) - 1 and len(x.shape) > 2 else axis % len(x.shape)
 
 
-def _select(b: Builder, types: Types, x: Value, dim: int, index: Any) -> Value:
+def _select(b: Builder, types: Types, x: Value, dim: int, index: Dim) -> Value:
     x = b.written(x)
     axis = dim % len(x.shape)
     if len(x.shape) == 3 and axis == 1 and index == 0:
@@ -78,7 +78,7 @@ def _stack(b: Builder, types: Types, tensors: list[Value], dim: int = 0) -> Valu
     return b.op("stack", *tensors, axis=dim)
 
 
-def _split(b: Builder, types: Types, x: Value, sizes: Any, dim: int = 0) -> list[Value]:
+def _split(b: Builder, types: Types, x: Value, sizes: object, dim: int = 0) -> list[Value]:
     axis = dim % len(x.shape)
     if len(types) == 1:
         return [x]
@@ -89,27 +89,27 @@ def _unbind(b: Builder, types: Types, x: Value, dim: int = 0) -> list[Value]:
     return [b.op("pick", x, axis=dim % len(x.shape), index=turn) for turn in range(len(types))]
 
 
-def _repeat(b: Builder, types: Types, x: Value, repeats: list[Any]) -> Value:
-    repeats = [1] * (len(x.shape) - len(repeats)) + repeats
+def repeat(b: Builder, types: Types, x: Value, repeats: Sequence[Dim]) -> Value:
+    """Return a tensor that is repeated along its axes, the last of which the numbers are for."""
+    repeats = [*[1] * (len(x.shape) - len(repeats)), *repeats]
     sizes = (1,) * (len(repeats) - len(x.shape)) + x.shape
     split = [part for size in sizes for part in (1, size)]
     wide = [part for times, size in zip(repeats, sizes, strict=True) for part in (times, size)]
     return b.reshape(b.expand(b.reshape(x, split), wide), types[0].shape)
 
 
-def _repeat_interleave(b: Builder, types: Types, x: Value, repeats: int, dim: int, output_size: Any = None) -> Value:
+def _repeat_interleave(b: Builder, types: Types, x: Value, repeats: int, dim: int, output_size: object = None) -> Value:
     axis = dim % len(x.shape) + 1
     split = (*x.shape[:axis], 1, *x.shape[axis:])
     return b.reshape(b.expand(b.reshape(x, split), (*x.shape[:axis], repeats, *x.shape[axis:])), types[0].shape)
 
 
-def _roll(b: Builder, types: Types, x: Value, shifts: Any, dims: Any = ()) -> Value:
+def _roll(b: Builder, types: Types, x: Value, shifts: Dim | Sequence[Dim], dims: int | Sequence[int] = ()) -> Value:
     return b.op("roll", x, shift=shifts, axis=dims)
 
 
-def _pad(b: Builder, types: Types, x: Value, pad: list[Any], value: Any = 0, mode: str = "constant") -> Value:
-    if mode != "constant" or isinstance(value, str):
-        raise Untranslatable("it pads with other than a constant")
+def padded(b: Builder, x: Value, pad: Sequence[Dim], value: Scalar = 0) -> Value:
+    """Return a tensor with a number before and after its last axes, from the last one on."""
     for turn in range(len(pad) // 2):
         before, after = pad[2 * turn : 2 * turn + 2]
         if (before, after) != (0, 0):
@@ -174,17 +174,6 @@ def _rows_of_each(b: Builder, x: Value, index: Value) -> Value:
     return b.op("gather", x, b.spread(wide, (*index.shape, *rest)), axis=1)
 
 
-def _diff(
-    b: Builder, types: Types, x: Value, n: int = 1, dim: int = -1, prepend: Value | None = None, append: Any = None
-) -> Any:
-    if n != 1 or append is not None:
-        raise Untranslatable("it computes differences of differences")
-    x = x if prepend is None else b.op("concat", prepend, x, axis=dim % len(x.shape))
-    axis, size = dim % len(x.shape), x.shape[dim]
-    above = b.op("slice", x, axis=axis, start=1)
-    return b.op("sub", above, b.op("slice", x, axis=axis, stop=size - 1))
-
-
 def _by_form(name: str, b: Builder, types: Types, x: Value, indices: list[Value | None]) -> Value:
     """Return a value that can only be written from its normal form, as masks can."""
     arrays = [None if index is None else index.array for index in indices]
@@ -192,7 +181,7 @@ def _by_form(name: str, b: Builder, types: Types, x: Value, indices: list[Value 
     return b.made(name, [x, indices], found)
 
 
-def _gather(b: Builder, types: Types, x: Value, dim: int, index: Value, **rest: Any) -> Value:
+def _gather(b: Builder, types: Types, x: Value, dim: int, index: Value, **rest: object) -> Value:
     return b.op("gather", x, index, axis=dim)
 
 
@@ -203,43 +192,47 @@ def embedding(b: Builder, ids: Value, table: Value) -> Value:
     return b.spread(found, (*ids.shape, *table.shape[1:]))
 
 
-def _embedding(b: Builder, types: Types, table: Value, ids: Value, *rest: Any) -> Value:
+def _embedding(b: Builder, types: Types, table: Value, ids: Value, *rest: object) -> Value:
     return embedding(b, ids, table)
 
 
-def _arange(b: Builder, types: Types, *values: Any, **keywords: Any) -> Any:
+def _arange(b: Builder, types: Types, *values: Scalar, **keywords: object) -> Value:
     start, step = (values[0] if len(values) > 1 else 0), (values[2] if len(values) > 2 else 1)
     if not is_counted_exactly(values):
         raise Untranslatable("it counts in steps that are no binary fractions, which PyTorch rounds")
     found = b.op("arange", stop=types[0].shape[0])
     if isinstance(start, float) or isinstance(step, float):
-        found, start, step = b.op("real", found), float(start), float(step)
+        found, start, step = b.op("real", found), constant(start, "real"), constant(step, "real")
     for name, by, neutral in (("mul", step, 1), ("add", start, 0)):
         if by != neutral:
             found = b.op(name, found, by)
     return converted(b, found, types[0].dtype)
 
 
-def _full(b: Builder, types: Types, shape: Any, value: Any, **keywords: Any) -> Value:
-    kinds: dict[str, Callable[[Any], Any]] = {"bool": bool, "int": int, "real": float}
+def filled(b: Builder, types: Types, value: Operand) -> Value:
+    """Return a result that is one number everywhere."""
     if isinstance(value, Value):
         return b.expand(value, types[0].shape)
-    return b.op("full", shape=types[0].shape, value=kinds[types[0].dtype](value))
+    return b.op("full", shape=types[0].shape, value=constant(value, types[0].dtype))
 
 
-def _new_full(b: Builder, types: Types, like: Value, shape: Any, value: Any, **keywords: Any) -> Value:
-    return _full(b, types, shape, value)
+def _full(b: Builder, types: Types, shape: object, value: Operand, **keywords: object) -> Value:
+    return filled(b, types, value)
+
+
+def _new_full(b: Builder, types: Types, like: Value, shape: object, value: Operand, **keywords: object) -> Value:
+    return filled(b, types, value)
 
 
 def _filled(value: float) -> Handler:
-    def call(b: Builder, types: Types, *rest: Any, **keywords: Any) -> Value:
-        return _full(b, types, (), value)
+    def call(b: Builder, types: Types, *rest: object, **keywords: object) -> Value:
+        return filled(b, types, value)
 
     return call
 
 
-def _scalar(b: Builder, types: Types, value: Any, **keywords: Any) -> Value:
-    return _full(b, types, (), value)
+def _scalar(b: Builder, types: Types, value: Operand, **keywords: object) -> Value:
+    return filled(b, types, value)
 
 
 NAMES: dict[Handler, str] = {
@@ -254,13 +247,11 @@ NAMES: dict[Handler, str] = {
     _stack: "stack",
     _split: "split split_with_sizes chunk",
     _unbind: "unbind",
-    _repeat: "repeat",
+    repeat: "repeat",
     _repeat_interleave: "repeat_interleave",
     _roll: "roll",
-    _pad: "pad constant_pad_nd",
     _index: "index",
     _gather: "gather",
-    _diff: "diff",
     _embedding: "embedding",
     _arange: "arange",
     _full: "full full_like",

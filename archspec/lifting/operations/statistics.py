@@ -4,36 +4,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
-from archspec.algebra import product
+from archspec.algebra import Dim, product
 from archspec.equivalence.calls.contractions import Equation, equation_of
 from archspec.equivalence.calls.reductions import is_of_vectors
-from archspec.equivalence.calls.values import Untranslatable, listed
+from archspec.equivalence.calls.values import Axes, Untranslatable, listed
 from archspec.ir import Type
 from archspec.lifting.builder import Builder
-from archspec.lifting.operations.handlers import Handler, Types, converted
-from archspec.lifting.values import Value
+from archspec.lifting.operations.handlers import Handler, Results, Types, constant, converted
+from archspec.lifting.values import Setting, Value
 
 
-def _axes(x: Value, dim: Any) -> list[int]:
+def _axes(x: Value, dim: Axes) -> list[int]:
     return list(range(len(x.shape))) if dim is None or dim == [] else [at % len(x.shape) for at in listed(dim)]
 
 
-def _along(x: Value, dim: Any, keepdim: bool) -> dict[str, Any]:
+def _along(x: Value, dim: Axes, keepdim: bool) -> dict[str, Setting]:
     axes = _axes(x, dim)
     places = [-1 if axis == len(x.shape) - 1 else axis for axis in axes]
     return {"axis": places[0] if len(places) == 1 else places, **({"keep": True} if keepdim else {})}
 
 
-def _smallest(b: Builder, types: Types, x: Value, dim: Any = None, keepdim: bool = False) -> Value:
+def _smallest(b: Builder, types: Types, x: Value, dim: Axes = None, keepdim: bool = False) -> Value:
     return b.op("neg", b.op("amax", b.op("neg", x), **_along(x, dim, keepdim)))
 
 
 def _extreme(is_largest: bool) -> Handler:
     """Return the handler of `max` or `min`: of two tensors, of all elements, or along an axis with its place."""
 
-    def call(b: Builder, types: Types, x: Value, dim: Any = None, keepdim: bool = False) -> Any:
+    def call(b: Builder, types: Types, x: Value, dim: Value | int | None = None, keepdim: bool = False) -> Results:
         if isinstance(dim, Value):
             return b.op("max" if is_largest else "min", x, dim)
         turned = x if is_largest else b.op("neg", x)
@@ -51,7 +50,7 @@ def _place_of_smallest(b: Builder, types: Types, x: Value, dim: int | None = Non
 
 
 def _top(
-    b: Builder, types: Types, x: Value, k: Any, dim: int = -1, largest: bool = True, sorted: bool = True
+    b: Builder, types: Types, x: Value, k: Dim, dim: int = -1, largest: bool = True, sorted: bool = True
 ) -> list[Value]:
     axis = {} if dim in (-1, len(x.shape) - 1) else {"axis": dim}
     values, places = b.ops("topk", x if largest else b.op("neg", x), k=k, **axis)
@@ -59,29 +58,31 @@ def _top(
 
 
 def _order(
-    b: Builder, types: Types, x: Value, *rest: Any, dim: int = -1, descending: bool = False, stable: bool = False
+    b: Builder, types: Types, x: Value, dim: int = -1, descending: bool = False, *, stable: bool = False
 ) -> list[Value]:
-    if rest and not isinstance(rest[0], bool):
-        dim, descending = rest[0], rest[1] if len(rest) > 1 else descending
     return _top(b, types, x, x.shape[dim], dim, descending)
 
 
-def _places_in_order(b: Builder, types: Types, x: Value, *rest: Any, **keywords: Any) -> Value:
-    return _order(b, types, x, *rest, **keywords)[1]
+def _places_in_order(
+    b: Builder, types: Types, x: Value, dim: int = -1, descending: bool = False, *, stable: bool = False
+) -> Value:
+    return _order(b, types, x, dim, descending)[1]
 
 
-def _any(b: Builder, types: Types, x: Value, dim: Any = None, keepdim: bool = False) -> Value:
+def _any(b: Builder, types: Types, x: Value, dim: Axes = None, keepdim: bool = False) -> Value:
     found = b.op("amax", b.op("int", converted(b, x, "bool")), **_along(x, dim, keepdim))
     return converted(b, found, "bool")
 
 
-def _all(b: Builder, types: Types, x: Value, dim: Any = None, keepdim: bool = False) -> Value:
+def _all(b: Builder, types: Types, x: Value, dim: Axes = None, keepdim: bool = False) -> Value:
     return b.op("not", _any(b, types, b.op("not", converted(b, x, "bool")), dim, keepdim))
 
 
-def _mean(b: Builder, x: Value, axes: list[int], keep: bool, correction: Any = 0) -> Value:
-    count: Any = product([x.shape[axis] for axis in axes])
-    return b.op("div", b.op("sum", x, **_along(x, axes, keep)), count - correction if correction else count)
+def _mean(b: Builder, x: Value, axes: list[int], keep: bool, correction: float = 0) -> Value:
+    count = product([x.shape[axis] for axis in axes])
+    is_whole = isinstance(correction, int) or not correction
+    by = count - int(correction) if is_whole else constant(count, "real") - correction
+    return b.op("div", b.op("sum", x, **_along(x, axes, keep)), by)
 
 
 def _variance(is_root: bool, with_mean: bool = False) -> Handler:
@@ -89,12 +90,12 @@ def _variance(is_root: bool, with_mean: bool = False) -> Handler:
         b: Builder,
         types: Types,
         x: Value,
-        dim: Any = None,
+        dim: Axes = None,
         unbiased: bool = True,
         keepdim: bool = False,
         *,
         correction: float | None = None,
-    ) -> Any:
+    ) -> Results:
         if isinstance(dim, bool):
             dim, unbiased = None, dim
         by = (1 if unbiased else 0) if correction is None else correction
@@ -108,7 +109,7 @@ def _variance(is_root: bool, with_mean: bool = False) -> Handler:
 
 
 def _norm(
-    b: Builder, types: Types, x: Value, ord: Any = 2, dim: Any = None, keepdim: bool = False, **rest: Any
+    b: Builder, types: Types, x: Value, ord: float | None = 2, dim: Axes = None, keepdim: bool = False, **rest: object
 ) -> Value:
     """Return the root of the sum of powers of absolute values, or the largest of these."""
     along, ord = _along(x, dim, keepdim), 2 if ord is None else ord
@@ -124,21 +125,27 @@ def _norm(
 
 
 def _norm_of_vectors(
-    b: Builder, types: Types, x: Value, ord: Any = None, dim: Any = None, *rest: Any, **named: Any
+    b: Builder,
+    types: Types,
+    x: Value,
+    ord: float | str | None = None,
+    dim: Axes = None,
+    keepdim: bool = False,
+    **rest: object,
 ) -> Value:
     """Return the norms of vectors; those of matrices are others."""
-    if not is_of_vectors(len(x.shape), ord, dim):
+    if isinstance(ord, str) or not is_of_vectors(len(x.shape), ord, dim):
         raise Untranslatable("it computes a norm of matrices")
-    return _norm(b, types, x, ord, dim, *rest, **named)
+    return _norm(b, types, x, ord, dim, keepdim)
 
 
-def _log_sum_exp(b: Builder, types: Types, x: Value, dim: Any, keepdim: bool = False) -> Value:
+def _log_sum_exp(b: Builder, types: Types, x: Value, dim: Axes, keepdim: bool = False) -> Value:
     most = b.op("amax", x, **_along(x, dim, True))
     summed = b.op("sum", b.op("exp", b.op("sub", x, most)), **_along(x, dim, True))
     return b.reshape(b.op("add", b.op("log", summed), most), types[0].shape)
 
 
-def _log_softmax(b: Builder, types: Types, x: Value, dim: int, *rest: Any, **keywords: Any) -> Value:
+def _log_softmax(b: Builder, types: Types, x: Value, dim: int, *rest: object, **keywords: object) -> Value:
     return b.op("sub", x, _log_sum_exp(b, _kept(b, x, dim), x, dim, True))
 
 
@@ -147,7 +154,7 @@ def _kept(b: Builder, x: Value, dim: int) -> Types:
     return [Type((*x.shape[:axis], 1, *x.shape[axis + 1 :]))]
 
 
-def _product(b: Builder, types: Types, x: Value, dim: Any = None, keepdim: bool = False, **rest: Any) -> Value:
+def _product(b: Builder, types: Types, x: Value, dim: Axes = None, keepdim: bool = False, **rest: object) -> Value:
     """Return the product along an axis of few elements."""
     axes = _axes(x, dim)
     size = x.shape[axes[0]]
@@ -159,7 +166,7 @@ def _product(b: Builder, types: Types, x: Value, dim: Any = None, keepdim: bool 
     return b.reshape(found, types[0].shape)
 
 
-def _einsum(b: Builder, types: Types, equation: str, tensors: list[Value], **rest: Any) -> Value:
+def _einsum(b: Builder, types: Types, equation: str, tensors: list[Value], **rest: object) -> Value:
     """Return the sum of products, as matrix products of two tensors at a time."""
     parsed = equation_of(equation, [x.shape for x in tensors])
     if any(len(set(letters)) < len(letters) for letters in parsed.terms):
@@ -219,22 +226,22 @@ def _cosine(b: Builder, types: Types, x: Value, y: Value, dim: int = 1, eps: flo
     return found
 
 
-def _bucket(b: Builder, types: Types, x: Value, boundaries: Value, *, right: bool = False, **rest: Any) -> Value:
+def _bucket(b: Builder, types: Types, x: Value, boundaries: Value, *, right: bool = False, **rest: object) -> Value:
     """Return how many boundaries are below each element."""
     hits = b.op("le" if right else "lt", boundaries, b.reshape(x, (*x.shape, 1)))
     return b.op("sum", b.op("int", hits), axis=-1)
 
 
-def _sought(b: Builder, types: Types, boundaries: Value, x: Value, *, right: bool = False, **rest: Any) -> Value:
+def _sought(b: Builder, types: Types, boundaries: Value, x: Value, *, right: bool = False, **rest: object) -> Value:
     return _bucket(b, types, x, boundaries, right=right)
 
 
-def _is_among(b: Builder, types: Types, x: Value, values: Value, *, invert: bool = False, **rest: Any) -> Value:
+def _is_among(b: Builder, types: Types, x: Value, values: Value, *, invert: bool = False, **rest: object) -> Value:
     hits = b.op("eq", b.reshape(x, (*x.shape, 1)), values)
     return b.op("lt" if invert else "ge", b.op("sum", b.op("int", hits), axis=-1), 1)
 
 
-def _weight_norm(b: Builder, types: Types, v: Value, g: Value, dim: int = 0) -> Any:
+def _weight_norm(b: Builder, types: Types, v: Value, g: Value, dim: int = 0) -> Results:
     """Return directions times magnitudes."""
     size = _norm(b, types, v, 2, [axis for axis in range(len(v.shape)) if axis != dim % len(v.shape)], True)
     found = b.op("mul", v, b.op("div", g, size))
@@ -252,7 +259,7 @@ def _batch_norm(
     training: bool,
     momentum: float,
     eps: float,
-    *rest: Any,
+    *rest: object,
 ) -> Value:
     """Return elements less a stored mean, over the root of a stored variance, or by their own statistics."""
     if mean is None or variance is None:
@@ -267,25 +274,25 @@ def _batch_norm(
     return found if bias is None else b.op("add", found, channels(bias))
 
 
-def _evaluated_batch_norm(b: Builder, types: Types, *given: Any) -> list[Any]:
-    *tensors, momentum, eps = given
-    found = _batch_norm(b, types, *tensors, False, momentum, eps)
+def _evaluated_batch_norm(b: Builder, types: Types, x: Value, weight: Value | None, bias: Value | None, mean: Value,
+                          variance: Value, momentum: float, eps: float) -> list[Value | None]:  # fmt: skip
+    found = _batch_norm(b, types, x, weight, bias, mean, variance, False, momentum, eps)
     return [found, *[None] * (len(types) - 1)]
 
 
-def _batch_statistics(
-    b: Builder, types: Types, x: Value, weight: Any, bias: Any, training: bool, momentum: float, eps: float
-) -> list[Any]:
+def _batch_statistics(b: Builder, types: Types, x: Value, weight: Value | None, bias: Value | None, training: bool,
+                      momentum: float, eps: float) -> list[Value | None]:  # fmt: skip
     found = _batch_norm(b, types, x, weight, bias, None, None, training, momentum, eps)
     return [found, *[None] * (len(types) - 1)]
 
 
-def _instance_norm(b: Builder, types: Types, x: Value, weight: Any, bias: Any, mean: Any, variance: Any,
-                   own: bool, *rest: Any) -> Value:  # fmt: skip
+def _instance_norm(b: Builder, types: Types, x: Value, weight: Value | None, bias: Value | None, mean: Value | None,
+                   variance: Value | None, own: bool, momentum: float, eps: float,
+                   *rest: object) -> Value:  # fmt: skip
     if not own:
-        return _batch_norm(b, types, x, weight, bias, mean, variance, False, *rest)
+        return _batch_norm(b, types, x, weight, bias, mean, variance, False, momentum, eps)
     args = [weight, bias] if bias is not None else [weight] if weight is not None else []
-    return b.op("group_norm", x, *args, groups=x.shape[1], eps=rest[1])
+    return b.op("group_norm", x, *args, groups=x.shape[1], eps=eps)
 
 
 NAMES: dict[Handler, str] = {

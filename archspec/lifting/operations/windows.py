@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
+from archspec.algebra import Dim
 from archspec.equivalence.calls.images import Scales, resampled, scales_of, window_means, windows
-from archspec.equivalence.calls.values import Untranslatable, listed
+from archspec.equivalence.calls.values import Sizes, Untranslatable, listed
 from archspec.lifting.builder import Builder
 from archspec.lifting.operations.handlers import Handler, Types, sliced, whole
-from archspec.lifting.operations.layers import conv_settings
-from archspec.lifting.operations.table import OPERATIONS
-from archspec.lifting.values import Value
+from archspec.lifting.operations.layers import conv_settings, convolution
+from archspec.lifting.values import Setting, Value
 
 
 def _weighted(b: Builder, x: Value, axis: int, matrix: list[list[float]]) -> Value:
@@ -28,7 +27,7 @@ def _weighted(b: Builder, x: Value, axis: int, matrix: list[list[float]]) -> Val
 
 
 def _adaptive_mean(rank: int) -> Handler:
-    def call(b: Builder, types: Types, x: Value, sizes: Any) -> Value:
+    def call(b: Builder, types: Types, x: Value, sizes: object) -> Value:
         for axis in range(len(x.shape) - rank, len(x.shape)):
             old, new = x.shape[axis], types[0].shape[axis]
             if new == 1:
@@ -41,7 +40,7 @@ def _adaptive_mean(rank: int) -> Handler:
 
 
 def _resize(rank: int, degree: int) -> Handler:
-    def call(b: Builder, types: Types, x: Value, sizes: Any, aligned: bool = False, *scales: Scales) -> Value:
+    def call(b: Builder, types: Types, x: Value, sizes: object, aligned: bool = False, *scales: Scales) -> Value:
         for turn, scale in enumerate(scales_of(rank, scales)):
             axis = len(x.shape) - rank + turn
             old, new = x.shape[axis], types[0].shape[axis]
@@ -56,7 +55,7 @@ def _resize(rank: int, degree: int) -> Handler:
     return call
 
 
-def _stretched(b: Builder, x: Value, axis: int, new: Any) -> Value:
+def _stretched(b: Builder, x: Value, axis: int, new: Dim) -> Value:
     """Return a linear resizing of an axis to a size that depends on a dimension."""
     old, rank = x.shape[axis], len(x.shape)
     middles = b.op("add", b.op("real", b.op("arange", stop=new)), 0.5)
@@ -69,7 +68,7 @@ def _stretched(b: Builder, x: Value, axis: int, new: Any) -> Value:
 
 
 def _nearest(rank: int, shift: float = 0.0) -> Handler:
-    def call(b: Builder, types: Types, x: Value, sizes: Any, *scales: Scales) -> Value:
+    def call(b: Builder, types: Types, x: Value, sizes: object, *scales: Scales) -> Value:
         for turn, scale in enumerate(scales_of(rank, scales)):
             axis = len(x.shape) - rank + turn
             old, new = x.shape[axis], types[0].shape[axis]
@@ -89,7 +88,7 @@ def _nearest(rank: int, shift: float = 0.0) -> Handler:
 
 
 def _adaptive_max(rank: int) -> Handler:
-    def call(b: Builder, types: Types, x: Value, sizes: Any) -> list[Value | None]:
+    def call(b: Builder, types: Types, x: Value, sizes: object) -> list[Value | None]:
         for axis in range(len(x.shape) - rank, len(x.shape)):
             old, new = x.shape[axis], types[0].shape[axis]
             ends = [(0, old)] if new == 1 else windows(whole(old), whole(new))
@@ -102,23 +101,21 @@ def _adaptive_max(rank: int) -> Handler:
 
 
 def _convolution(rank: int) -> Handler:
-    def call(b: Builder, types: Types, x: Value, weight: Value, bias: Value | None = None, stride: Any = 1,
-             padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Value:  # fmt: skip
-        if padding == "valid":
-            padding = 0
-        elif padding == "same":
-            gaps = listed(dilation) * (rank // len(listed(dilation)))
-            padding = [gap * (size - 1) // 2 for gap, size in zip(gaps, weight.shape[2:], strict=True)]
+    def call(b: Builder, types: Types, x: Value, weight: Value, bias: Value | None = None, stride: Sizes = 1,
+             padding: Sizes | str = 0, dilation: Sizes = 1, groups: int = 1) -> Value:  # fmt: skip
+        if isinstance(padding, str):
+            gaps = [0] * rank if padding == "valid" else _each(rank, dilation)
+            padding = [gap * (whole(size) - 1) // 2 for gap, size in zip(gaps, weight.shape[2:], strict=True)]
         batched = x if len(x.shape) == rank + 2 else b.reshape(x, (1, *x.shape))
-        args = [batched, weight, bias, stride, padding, dilation, groups]
-        return b.reshape(OPERATIONS[f"conv{rank}d"](b, types, *args), types[0].shape)
+        found = convolution(b, batched, weight, bias, stride, padding, dilation, groups)
+        return b.reshape(found, types[0].shape)
 
     return call
 
 
 def _max_pool(rank: int) -> Handler:
-    def call(b: Builder, types: Types, x: Value, kernel: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-             ceil_mode: bool = False) -> Value:  # fmt: skip
+    def call(b: Builder, types: Types, x: Value, kernel: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
+             dilation: Sizes = 1, ceil_mode: bool = False) -> Value:  # fmt: skip
         if any(gap != 1 for gap in listed(dilation)):
             raise Untranslatable("it pools with gaps")
         windows = _spread(rank, kernel, stride, padding)
@@ -129,8 +126,8 @@ def _max_pool(rank: int) -> Handler:
 
 
 def _mean_pool(rank: int) -> Handler:
-    def call(b: Builder, types: Types, x: Value, kernel: Any, stride: Any = None, padding: Any = 0,
-             ceil_mode: bool = False, count_include_pad: bool = True, divisor: Any = None) -> Value:  # fmt: skip
+    def call(b: Builder, types: Types, x: Value, kernel: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
+             ceil_mode: bool = False, count_include_pad: bool = True, divisor: int | None = None) -> Value:  # fmt: skip
         windows = sizes, steps, ends = _spread(rank, kernel, stride, padding)
         whole = _lengthened(b, x, types[0].shape, windows, 0)
         if divisor is not None:
@@ -148,19 +145,25 @@ def _mean_pool(rank: int) -> Handler:
     return call
 
 
-def _spread(rank: int, kernel: Any, stride: Any, padding: Any) -> list[list[Any]]:
+def _spread(rank: int, kernel: Sizes, stride: Sizes | None, padding: Sizes) -> list[list[Dim]]:
     steps = kernel if stride is None or stride == [] else stride
-    return [listed(value) * (rank // len(listed(value))) for value in (kernel, steps, padding)]
+    return [_each(rank, value) for value in (kernel, steps, padding)]
 
 
-def _window(kernel: list[Any], stride: list[Any], padding: list[Any]) -> dict[str, Any]:
+def _each(rank: int, value: Sizes) -> list[Dim]:
+    """Return what windows have along each axis."""
+    values = listed(value)
+    return values * (rank // len(values))
+
+
+def _window(kernel: Sequence[Dim], stride: Sequence[Dim], padding: Sequence[Dim]) -> dict[str, Setting]:
     given = {"kernel": kernel, "stride": stride, "padding": padding}
     settings = {name: value[0] if len(set(value)) == 1 else value for name, value in given.items()}
     return {name: value for name, value in settings.items()
             if name == "kernel" or value != {"stride": settings["kernel"], "padding": 0}[name]}  # fmt: skip
 
 
-def _lengthened(b: Builder, x: Value, shape: Sequence[Any], windows: list[list[Any]], value: float) -> Value:
+def _lengthened(b: Builder, x: Value, shape: Sequence[Dim], windows: Sequence[Sequence[Dim]], value: float) -> Value:
     """Return a tensor that is long enough for as many windows as the result has, if its size is rounded up."""
     rank = len(windows[0])
     for axis, (size, step, end) in enumerate(zip(*windows, strict=True), len(x.shape) - rank):
@@ -176,11 +179,11 @@ def _transposed_convolution(
     x: Value,
     weight: Value,
     bias: Value | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
+    stride: Sizes = 1,
+    padding: Sizes = 0,
+    output_padding: Sizes = 0,
     groups: int = 1,
-    dilation: Any = 1,
+    dilation: Sizes = 1,
 ) -> Value:
     if any(listed(output_padding)):
         raise Untranslatable("it pads the result of a transposed convolution")
@@ -191,8 +194,8 @@ def _transposed_convolution(
 def _grid_sample(
     b: Builder, types: Types, x: Value, grid: Value, interpolation: int, padding: int, aligned: bool
 ) -> Value | None:
-    settings: dict[str, Any] = {"aligned": True} if aligned else {}
-    return b.function("grid_sample", [b.written(x), b.written(grid)], types[0].shape, **settings)
+    settings = {"aligned": True} if aligned else {}
+    return b.function("grid_sample", [b.written(x), b.written(grid)], types[0].shape, "real", **settings)
 
 
 NAMES: dict[Handler, str] = {
