@@ -10,9 +10,16 @@ from __future__ import annotations
 
 from collections import _tuplegetter  # pyright: ignore  # reads a field, as in a NamedTuple
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeGuard, cast, dataclass_transform
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, TypeGuard, TypeVar, cast, dataclass_transform
 
-from_values = cast("Callable[[type, Iterable[object]], Any]", tuple.__new__)  # pyright: ignore[reportUnknownMemberType]
+if TYPE_CHECKING:
+    T = TypeVar("T")
+
+    class _Maker(Protocol):
+        def __call__(self, kind: type[T], values: Iterable[object], /) -> T: ...
+
+
+from_values = cast("_Maker", tuple.__new__)  # pyright: ignore[reportUnknownMemberType]
 """Make a record or node of the values of all its fields; their number is not checked."""
 
 
@@ -24,15 +31,17 @@ class _FieldsType(type):
     """Makes the annotated fields of a class, after those that it inherits, the names of the items of a tuple."""
 
     _fields: tuple[str, ...]
-    _defaults: dict[str, Any]
+    _defaults: dict[str, object]
     _size: int
 
-    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> _FieldsType:
+    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, object]) -> _FieldsType:
         inherited: tuple[str, ...] = getattr(bases[0], "_fields", ())
-        own = tuple(namespace.get("__annotations__", ()))
+        own = tuple(cast("dict[str, object]", namespace.get("__annotations__", {})))
         fields = inherited + own
         defaults = {field: namespace.pop(field) for field in own if field in namespace}
-        getters: dict[str, Any] = {field: _tuplegetter(index, None) for index, field in enumerate(own, len(inherited))}
+        getters: dict[str, object] = {
+            field: _tuplegetter(index, None) for index, field in enumerate(own, len(inherited))
+        }
         made = {
             "__slots__": (),
             "__match_args__": fields,
@@ -43,10 +52,10 @@ class _FieldsType(type):
         return super().__new__(cls, name, bases, {**namespace, **getters, **made})
 
 
-class _Fields(tuple[Any, ...], metaclass=_FieldsType):
+class _Fields(tuple[object, ...], metaclass=_FieldsType):
     """A tuple of the values of annotated fields."""
 
-    def __new__(cls, *values: object, **named: object) -> Any:
+    def __new__(cls, *values: object, **named: object) -> Self:
         if named or len(values) != cls._size:
             rest = cls._fields[len(values) :]
             try:
@@ -57,17 +66,17 @@ class _Fields(tuple[Any, ...], metaclass=_FieldsType):
                 raise TypeError(f"{cls.__name__} has only the fields {', '.join(cls._fields)}")
         return from_values(cls, values)
 
-    def __getnewargs__(self) -> tuple[Any, ...]:
+    def __getnewargs__(self) -> tuple[object, ...]:
         return tuple(self)
 
     def __repr__(self) -> str:
         named = (f"{name}={value!r}" for name, value in self._asdict().items())
         return f"{type(self).__name__}({', '.join(named)})"
 
-    def _asdict(self) -> dict[str, Any]:
+    def _asdict(self) -> dict[str, object]:
         return dict(zip(type(self)._fields, self, strict=True))
 
-    def _replace(self, **changes: object) -> Any:
+    def _replace(self, **changes: object) -> Self:
         values = [changes.pop(name, value) for name, value in zip(self._fields, self, strict=True)]
         if changes:
             raise TypeError(f"{type(self).__name__} has no field {', '.join(changes)}")
@@ -78,7 +87,7 @@ class _Fields(tuple[Any, ...], metaclass=_FieldsType):
 class Node(_Fields):
     """A node of a tree: a record that equals only those of its class. Subclasses add fields."""
 
-    def replace(self, **changes: Any) -> Self:
+    def replace(self, **changes: object) -> Self:
         """A copy with other values of some fields."""
         return self._replace(**changes)
 
