@@ -39,7 +39,7 @@ MAY_IMPORT = {
     "reporting": {"record", "source"},
     "syntax": {"record", "resources", "source"},
     "formatting": {"pretty", "record", "source", "syntax"},
-    "bodies": {"algebra", "ir", "ops", "record", "source", "table"},
+    "bodies": {"addresses", "algebra", "ir", "ops", "record", "source", "table"},
     "counts": {"addresses", "record", "reporting", "table"},
     "normal": {"algebra", "record"},
     "ops": {"algebra", "ir", "normal", "record"},

@@ -17,6 +17,7 @@ from functools import cache, cached_property, reduce
 from itertools import groupby
 from typing import Literal, TypeAlias
 
+from archspec.addresses import is_inside, parent, prefixes, relative
 from archspec.algebra import Dim, Expression, product, substitute, symbols
 from archspec.bodies.fold import Folded, StepBudget, arguments, fold_back, fold_body
 from archspec.ir import Body, Call, Operand, canonical
@@ -126,7 +127,7 @@ class Parts:
     def _one_of(self, tensor: Tensor, repeated: Container[str]) -> Part:
         """Return the part of a tensor, found in the outermost of the modules that are repeated, if it is in one."""
         address = next((above for above, _ in _splits(tensor.name) if above in repeated), tensor.layer)
-        return self._below(address).get(_inside(address, tensor.name))
+        return self._below(address).get(relative(tensor.name, address))
 
     def _of(self, reads: _Reads) -> dict[str, Part]:
         """Return the parts that a body reads, by the name of the tensor."""
@@ -166,7 +167,7 @@ def _readers(reads: _Reads, address: str) -> list[tuple[str, Part | _Reads]]:
     if not address:
         return [("", reads)]
     found: list[tuple[str, Part | _Reads]] = [
-        (_inside(address, name), part) for name, part in reads.tensors.items() if name.startswith(f"{address}.")
+        (relative(name, address), part) for name, part in reads.tensors.items() if is_inside(name, address)
     ]
     found += reads.calls.get(address, ())
     for above, rest in _splits(address):
@@ -176,15 +177,9 @@ def _readers(reads: _Reads, address: str) -> list[tuple[str, Part | _Reads]]:
     return found
 
 
-def _inside(address: str, name: str) -> str:
-    """Return the name in a module of what has that name."""
-    return name[len(address) + 1 :] if address else name
-
-
 def _splits(address: str) -> list[tuple[str, str]]:
     """Return an address in two parts in every way in which the second is not empty."""
-    dots = [i for i, character in enumerate(address) if character == "."]
-    return [("", address), *((address[:i], address[i + 1 :]) for i in dots)]
+    return [("", address), *((outer, relative(address, outer)) for outer in prefixes(parent(address)))]
 
 
 class _Reader:
