@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import builtins
 import sys
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
-from archspec.equivalence.calls.values import listed
+from archspec.equivalence.calls.values import is_list, listed
 from archspec.equivalence.lengths import namespaces
+from archspec.equivalence.own_operations import NAMESPACE, defined, new_size
+from archspec.equivalence.programs import formula_of, schema_of
 
 if TYPE_CHECKING:
-    import torch
-    from torch import nn
+    from torch import SymInt, Tensor, nn
+    from torch.fx import Node
 
 ITERATIONS = 2
 
@@ -42,6 +44,10 @@ class Loops(Protocol):
     """Whether it has loops over lengths."""
 
 
+class _Mode(Loops, AbstractContextManager[object], Protocol):
+    def range(self, *bounds: int | SymInt) -> Iterable[int | SymInt]: ...
+
+
 @contextmanager
 def looping(module: nn.Module) -> Generator[Loops]:
     """Run the loops over lengths in the code of a module, and of the packages that its parts are from, only twice."""
@@ -57,65 +63,68 @@ def looping(module: nn.Module) -> Generator[Loops]:
         yield mode
 
 
-def mark_of(node: Any) -> str:
+def mark_of(node: Node) -> str:
     """Return the name of an operation that is defined here; empty for any other node of a program."""
-    namespace, _, name = getattr(getattr(node.target, "_schema", None), "name", "").partition("::")
-    return name if namespace == "archspec" and name in _SCHEMAS else ""
+    schema = schema_of(node)
+    namespace, _, name = (schema.name if schema is not None else "").partition("::")
+    return name if namespace == NAMESPACE and name in _SCHEMAS else ""
+
+
+class Operations(NamedTuple):
+    """The operations, in the order of their schemas."""
+
+    begun: Callable[[int | SymInt, int, int], SymInt]
+    ended: Callable[[int], None]
+    collected: Callable[[Tensor, Tensor, int, int | SymInt], Tensor]
+    carried: Callable[[Tensor, int], Tensor]
+    looped: Callable[..., list[Tensor]]
 
 
 @cache
-def operations() -> Any:
-    """Return the operations, which have shapes but cannot be run."""
-    from importlib import import_module
+def operations() -> Operations:
+    """Return the operations."""
+    from torch.fx.node import has_side_effect
 
-    torch: Any = import_module("torch")
-    library = torch.library.Library("archspec", "FRAGMENT")
-    _LIBRARIES.append(library)
-    for name, schema in _SCHEMAS.items():
-        library.define(name + schema)
+    def begun(count: int | SymInt, loop: int, turn: int) -> SymInt:
+        return new_size()
 
-    def begun(count: Any, loop: int, turn: int) -> Any:
-        return torch.library.get_ctx().new_dynamic_size(min=0)
+    def ended(loop: int) -> None:
+        pass
 
-    def collected(first: Any, second: Any, axis: int, count: Any) -> Any:
+    def collected(first: Tensor, second: Tensor, axis: int, count: int | SymInt) -> Tensor:
         return first.new_empty((*first.shape[:axis], count, *first.shape[axis:]))
 
-    torch.library.register_fake("archspec::begun", begun, lib=library)
-    torch.library.register_fake("archspec::ended", lambda loop: None, lib=library)  # pyright: ignore[reportUnknownLambdaType]
-    torch.library.register_fake("archspec::collected", collected, lib=library)
-    for name in ("begun", "ended"):
-        torch.fx.node.has_side_effect(getattr(torch.ops.archspec, name).default)
-    return torch.ops.archspec
-
-
-_LIBRARIES: list[Any] = []
-"""Definitions of operations, which last as long as these."""
+    shapes = {"begun": begun, "ended": ended, "collected": collected}
+    found = Operations(*[defined(name + schema, shapes.get(name)) for name, schema in _SCHEMAS.items()])
+    has_side_effect(found.begun)
+    has_side_effect(found.ended)
+    return found
 
 
 class _Loop:
     """A loop: its number, how many iterations it has, and which of the two is running."""
 
-    def __init__(self, number: int, count: Any) -> None:
+    def __init__(self, number: int, count: int | SymInt) -> None:
         self.number = number
         self.count = count
         self.turn: int | None = None
 
 
 @cache
-def _mode() -> Any:
+def _mode() -> Callable[[], _Mode]:
     import torch
     from torch.overrides import TorchFunctionMode
 
-    joining: tuple[Callable[..., Any], ...] = (torch.stack, torch.cat, torch.concat, torch.concatenate)
+    joining: tuple[Callable[..., Tensor], ...] = (torch.stack, torch.cat, torch.concat, torch.concatenate)
 
     class Looping(TorchFunctionMode):
         def __init__(self) -> None:
             super().__init__()
             self.has_any = False
             self._loops: list[_Loop] = []
-            self._made: dict[int, tuple[torch.Tensor, _Loop, int]] = {}
+            self._made: dict[int, tuple[Tensor, _Loop, int]] = {}
 
-        def range(self, *bounds: Any) -> Any:
+        def range(self, *bounds: int | SymInt) -> Iterable[int | SymInt]:
             """Return the indices of a loop."""
             if not any(_is_symbol(bound) for bound in bounds):
                 return builtins.range(*bounds)
@@ -123,10 +132,10 @@ def _mode() -> Any:
             given = slice(*bounds)
             start, stop, step = given.start or 0, given.stop, int(given.step or 1)
             distance = stop - start if step > 0 else start - stop
-            count = distance if abs(step) == 1 else (distance + abs(step) - 1) // abs(step)
+            count = distance if abs(step) == 1 else cast("SymInt", (distance + abs(step) - 1) // abs(step))
             return self._indices(start, step, count)
 
-        def _indices(self, start: Any, step: int, count: Any) -> Iterator[Any]:
+        def _indices(self, start: int | SymInt, step: int, count: int | SymInt) -> Iterator[int | SymInt]:
             loop = _Loop(len(self._loops), count)
             self._loops.append(loop)
             for turn in builtins.range(ITERATIONS):
@@ -139,37 +148,37 @@ def _mode() -> Any:
 
         def __torch_function__(
             self,
-            func: Callable[..., Any],
+            func: Callable[..., object],
             types: Sequence[type],
-            args: Sequence[Any] = (),
-            kwargs: Mapping[str, Any] | None = None,
-        ) -> Any:
+            args: Sequence[object] = (),
+            kwargs: Mapping[str, object] | None = None,
+        ) -> object:
             named = kwargs or {}
             if not self.has_any:
                 return func(*args, **named)
             if func in joining and args:
                 found = self._collected(args[0])
-                if found is not None:
-                    axis = named.get("dim", named.get("axis", args[1] if len(args) > 1 else 0))
+                axis = named.get("dim", named.get("axis", args[1] if len(args) > 1 else 0))
+                if found is not None and isinstance(axis, int):
                     return self._joined(*found, axis, func is torch.stack)
             if getattr(func, "__name__", "") == "__setitem__" and any(map(_is_symbol, listed(args[1]))):
-                place = _selected(args[0], listed(args[1]))
-                return place.copy_(args[2]) if isinstance(args[2], torch.Tensor) else place.fill_(args[2])
+                place, value = _selected(cast("Tensor", args[0]), listed(args[1])), args[2]
+                return place.copy_(value) if isinstance(value, torch.Tensor) else place.fill_(cast("float", value))
             result = func(*args, **named)
             self._note(result)
             return result
 
-        def _note(self, result: Any) -> None:
+        def _note(self, result: object) -> None:
             """Note in which iteration a tensor is made."""
             running = [loop for loop in self._loops if loop.turn is not None]
             if running and isinstance(result, torch.Tensor):
                 assert running[-1].turn is not None
                 self._made[id(result)] = result, running[-1], running[-1].turn
-            elif running and isinstance(result, list | tuple):
-                for item in result:  # pyright: ignore
+            elif running and is_list(result):
+                for item in result:
                     self._note(item)
 
-        def _collected(self, tensors: Any) -> tuple[Any, Any, _Loop] | None:
+        def _collected(self, tensors: object) -> tuple[Tensor, Tensor, _Loop] | None:
             """Return the tensors of two iterations, and their loop, if that is over; None for any others.
 
             The first one may be from before the loop, if the next iteration has replaced it.
@@ -178,14 +187,14 @@ def _mode() -> Any:
             if len(found) != ITERATIONS:
                 return None
             first, second = [self._made.get(id(tensor)) for tensor in found]
-            if second is None or second[1].turn is not None:
+            if second is None or second[1].turn is not None or not isinstance(found[0], torch.Tensor):
                 return None
             loop, turn = second[1:]
             is_inside = first is not None and first[1] is loop
             alike = (first is not None and first[2] == 0 and turn == 1) if is_inside else turn == 0
-            return (found[0], found[1], loop) if alike else None
+            return (found[0], second[0], loop) if alike else None
 
-        def _joined(self, first: torch.Tensor, second: torch.Tensor, loop: _Loop, axis: int, is_new: bool) -> Any:
+        def _joined(self, first: Tensor, second: Tensor, loop: _Loop, axis: int, is_new: bool) -> Tensor:
             """Return the tensors of all iterations along an axis, which is a new one or one of theirs."""
             axis %= first.dim() + is_new
             found = operations().collected(first, second, axis, loop.count)
@@ -194,7 +203,7 @@ def _mode() -> Any:
     return Looping
 
 
-def _selected(tensor: torch.Tensor, index: Sequence[Any]) -> torch.Tensor:
+def _selected(tensor: Tensor, index: Sequence[object]) -> Tensor:
     """Return the part of a tensor that is changed at an index with symbols, which PyTorch does not take."""
     rest = [item for item in index if item is not Ellipsis]
     axis = 0
@@ -204,12 +213,13 @@ def _selected(tensor: torch.Tensor, index: Sequence[Any]) -> torch.Tensor:
         elif item == slice(None):
             axis += 1
         else:
-            tensor = tensor.select(axis, item)
+            tensor = tensor.select(axis, cast("SymInt", item))
     return tensor
 
 
-def _is_symbol(item: Any) -> bool:
+def _is_symbol(item: object) -> bool:
     """Whether an integer is a symbol, or made of symbols."""
     import torch
 
-    return isinstance(item, torch.SymInt) and not cast("Any", item).node.expr.is_Integer
+    formula = formula_of(item)
+    return isinstance(item, torch.SymInt) and formula is not None and not formula.is_Integer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from torch.overrides import TorchFunctionMode
@@ -33,12 +33,12 @@ def _mode() -> type[TorchFunctionMode]:
     class Exact(TorchFunctionMode):
         def __torch_function__(
             self,
-            func: Callable[..., Any],
+            func: Callable[..., object],
             types: Sequence[type],
-            args: Sequence[Any] = (),
-            kwargs: Mapping[str, Any] | None = None,
-        ) -> Any:
-            if func is torch.Tensor.float:
+            args: Sequence[object] = (),
+            kwargs: Mapping[str, object] | None = None,
+        ) -> object:
+            if func is torch.Tensor.float and isinstance(args[0], torch.Tensor):
                 return args[0].double()
             named = {name: _exact(item) for name, item in (kwargs or {}).items()}
             return func(*[_exact(item) for item in args], **named)
@@ -46,7 +46,7 @@ def _mode() -> type[TorchFunctionMode]:
     return Exact
 
 
-def _exact(item: Any) -> Any:
+def _exact(item: object) -> object:
     import torch
 
     return torch.float64 if item is torch.float32 else item

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from archspec.equivalence.calls.values import listed
+from archspec.equivalence.own_operations import defined
 
 if TYPE_CHECKING:
+    from torch import Tensor
     from torch.overrides import TorchFunctionMode
 
 STATES = {"lstm": "Tensor[]", "gru": "Tensor"}
@@ -34,8 +36,8 @@ def _mode() -> type[TorchFunctionMode]:
             self,
             func: Callable[..., object],
             types: Sequence[type],
-            args: Sequence[Any] = (),
-            kwargs: Mapping[str, Any] | None = None,
+            args: Sequence[object] = (),
+            kwargs: Mapping[str, object] | None = None,
         ) -> object:
             name = getattr(func, "__name__", "")
             if name in operations and len(args) == 9 and isinstance(args[3], bool):  # other calls are of packed ones
@@ -45,27 +47,28 @@ def _mode() -> type[TorchFunctionMode]:
     return Keeping
 
 
-def _operation(name: str, states: str) -> Callable[..., Any]:
+def _operation(name: str, states: str) -> Callable[..., object]:
     """Define an operation that has the arguments and results of one of `aten`, where sequences are padded."""
-    from importlib import import_module
+    import torch
 
-    torch: Any = import_module("torch")
-    library = torch.library.Library("archspec", "FRAGMENT")
-    _LIBRARIES.append(library)
+    def shapes(
+        x: Tensor,
+        first: Tensor | list[Tensor],
+        params: list[Tensor],
+        is_biased: bool,
+        layers: int,
+        dropout: float,
+        train: bool,
+        is_double: bool,
+        is_batch_first: bool,
+    ) -> tuple[Tensor, ...]:
+        starts = listed(first)
+        output = x.new_empty((*x.shape[:-1], starts[0].shape[-1] * (1 + is_double)))
+        return (output, *[torch.empty_like(start) for start in starts])
+
     results = "Tensor, Tensor, Tensor" if name == "lstm" else "Tensor, Tensor"
-    library.define(
+    schema = (
         f"{name}(Tensor input, {states} hx, Tensor[] params, bool has_biases, int num_layers, float dropout, "
         f"bool train, bool bidirectional, bool batch_first) -> ({results})"
     )
-
-    def shapes(x: Any, first: Any, *rest: Any) -> tuple[Any, ...]:
-        starts = listed(first)
-        output = x.new_empty((*x.shape[:-1], starts[0].shape[-1] * (1 + rest[5])))
-        return (output, *[torch.empty_like(start) for start in starts])
-
-    torch.library.register_fake(f"archspec::{name}", shapes, lib=library)
-    return getattr(torch.ops.archspec, name)
-
-
-_LIBRARIES: list[Any] = []
-"""Definitions of operations, which last as long as these."""
+    return defined(schema, shapes)

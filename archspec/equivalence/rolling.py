@@ -7,24 +7,30 @@ of values from before: these are carried.
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import zip_longest
-from typing import Any, NamedTuple, NoReturn, cast
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
 
 from archspec.equivalence.calls.values import Untranslatable, listed, operation_of
 from archspec.equivalence.iterations import ITERATIONS, mark_of, operations
+from archspec.equivalence.programs import formula_of, is_node, node_in, nodes_of, tensor_of, values_of
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+    from torch.fx import Graph, Node
+    from torch.fx.node import Argument
 
 LOOPED = "archspec_looped"
 """The key in the `meta` of nodes that are computed in each iteration of a loop."""
 
 
-def rolled(program: Any) -> bool:
+def rolled(program: ExportedProgram) -> bool:
     """Rewrite the loops of a program; whether it has any.
 
     Raises Untranslatable if what was recorded is no loop of the language.
     """
-    found: dict[int, list[Any]] = {}
-    for node in program.graph.nodes:
+    found: dict[object, list[Node]] = {}
+    for node in nodes_of(program.graph):
         if mark_of(node) in ("begun", "ended"):
             found.setdefault(node.args[1 if mark_of(node) == "begun" else 0], []).append(node)
     for marks in found.values():
@@ -37,18 +43,18 @@ def rolled(program: Any) -> bool:
 class _Joined(NamedTuple):
     """A node for the values of all iterations along an axis, and the node of its value in one of them."""
 
-    node: Any
-    value: Any
+    node: Node
+    value: Node
     axis: int
 
 
 class _Loop:
     """The nodes of a loop. `first` and `second` are those of its iterations that compute tensors."""
 
-    def __init__(self, graph: Any, marks: Sequence[Any]) -> None:
+    def __init__(self, graph: Graph, marks: Sequence[Node]) -> None:
         self.graph = graph
         self.marks = marks
-        nodes = list(graph.nodes)
+        nodes = nodes_of(graph)
         begin, middle, end = [nodes.index(mark) for mark in marks]
         self.inside = nodes[begin : end + 1]
         if any(mark_of(node) in ("begun", "ended") and node not in marks for node in self.inside):
@@ -56,9 +62,9 @@ class _Loop:
         self.first = [node for node in nodes[begin:middle] if _has_tensors(node)]
         self.second = [node for node in nodes[middle:end] if _has_tensors(node)]
         self.pairs = dict(zip(self.first, self.second, strict=False))
-        self.carried: dict[tuple[Any, Any], Any] = {}
+        self.carried: dict[tuple[Node, Node], Node] = {}
         """The nodes of what is carried, by what there is before the loop, and what the first iteration computes."""
-        self.whole: Any = None
+        self.whole: Node | None = None
 
     def roll(self) -> None:
         """Rewrite the two iterations as one."""
@@ -67,46 +73,47 @@ class _Loop:
         for node, other in self.pairs.items():
             if node.target != other.target or [*node.kwargs] != [*other.kwargs]:
                 _refuse()
-            node.args = tuple(self._matched(list(node.args), list(other.args)))
+            node.args = tuple([self._matched(*pair) for pair in zip_longest(node.args, other.args)])
             node.kwargs = {key: self._matched(value, other.kwargs[key]) for key, value in node.kwargs.items()}
             node.meta[LOOPED] = True
         self._end()
         self._erase()
 
-    def _matched(self, item: Any, other: Any) -> Any:
+    def _matched(self, item: Argument, other: object) -> Argument:
         """Return an argument in the first iteration, with carried values in it, given the one of the second."""
         if isinstance(item, list | tuple):
-            pairs = zip_longest(cast("Sequence[Any]", item), listed(other))
+            pairs = zip_longest(cast("Sequence[Argument]", item), listed(other))
             return [self._matched(*pair) for pair in pairs]
-        if not _has_tensors(item):
+        if not is_node(item) or not _has_tensors(item):
             if self._at_second(item) != _size(other):
                 _refuse()
             return item
         if other is self.pairs.get(item, item):
             return item
-        if item in self.pairs or other not in self.pairs:
+        if item in self.pairs or not is_node(other) or other not in self.pairs:
             _refuse()
         return self._carried(item, other)
 
-    def _at_second(self, item: Any) -> Any:
+    def _at_second(self, item: object) -> object:
         """Return a size in the first iteration as it is in the second one."""
-        index, other = [_size(mark) for mark in self.marks[:2]]
-        found = _size(item)
-        return found.xreplace({index: other}) if hasattr(found, "xreplace") else found
+        index, other, formula = [formula_of(_value(part)) for part in (*self.marks[:2], item)]
+        if formula is None or index is None or other is None:
+            return _size(item)
+        return formula.xreplace({index: other})
 
-    def _carried(self, start: Any, after: Any) -> Any:
+    def _carried(self, start: Node, after: Node) -> Node:
         """Return the node of what an iteration takes from the one before."""
         if (start, after) not in self.carried:
-            a, b = start.meta["val"], after.meta["val"]
+            a, b = tensor_of(start), tensor_of(after)
             if tuple(a.shape) != tuple(b.shape) or a.dtype != b.dtype:
                 raise Untranslatable("it has a loop over a length in which values change their shape or type")
             with self.graph.inserting_after(self.marks[0]):
-                node = self._made(operations().carried.default, (start, len(self.carried)), a, after)
+                node = self._made(operations().carried, (start, len(self.carried)), a, after)
             node.meta[LOOPED] = True
             self.carried[start, after] = node
         return self.carried[start, after]
 
-    def _made(self, target: Any, args: tuple[Any, ...], value: Any, like: Any) -> Any:
+    def _made(self, target: Callable[..., object], args: tuple[Argument, ...], value: object, like: Node) -> Node:
         node = self.graph.call_function(target, args)
         node.meta |= {key: item for key, item in like.meta.items() if key != LOOPED} | {"val": value}
         return node
@@ -123,12 +130,12 @@ class _Loop:
         count = self.marks[0].args[0]
         with self.graph.inserting_before(self.marks[2]):
             given = starts, [*self.carried.values()], afters, collected, axes, count
-            self.whole = self._made(operations().looped.default, given, values, self.marks[2])
+            self.whole = self._made(operations().looped, given, values, self.marks[2])
             parts = [
                 self._made(operator.getitem, (self.whole, turn), node.meta["val"], node)
                 for turn, node in enumerate(results)
             ]
-        own: set[Any] = {*self.second, *results[len(afters) :]}
+        own = {*self.second, *results[len(afters) :]}
         for node, part in zip(results, parts, strict=True):
             _replace(node, part, [user for user in node.users if user not in own])
         for made in joined:
@@ -138,8 +145,12 @@ class _Loop:
     def _listed(self) -> list[_Joined]:
         """Return the values of iterations that are put in lists."""
         users = dict.fromkeys([user for node in self.first for user in node.users if mark_of(user) == "collected"])
-        values = {node: self._value_of(*node.args[:2]) for node in users}
-        return [_Joined(node, value, node.args[2]) for node, value in values.items() if value is not None]
+        found: list[_Joined] = []
+        for node in users:
+            value = self._value_of(node_in(node.args[0]), node_in(node.args[1]))
+            if value is not None:
+                found.append(_Joined(node, value, cast("int", node.args[2])))
+        return found
 
     def _filled(self) -> list[_Joined]:
         """Return the values of iterations that are put in the place of all elements of a tensor along an axis.
@@ -149,7 +160,8 @@ class _Loop:
         found: list[_Joined] = []
         for (start, after), node in [*self.carried.items()]:
             if self._fills(node, after):
-                found.append(_Joined(self.pairs[after], after.args[1], after.args[2] % node.meta["val"].dim()))
+                axis = cast("int", after.args[2]) % tensor_of(node).dim()
+                found.append(_Joined(self.pairs[after], node_in(after.args[1]), axis))
                 node.replace_all_uses_with(start)
                 after.replace_all_uses_with(start)
                 for erased in (after, node):
@@ -158,7 +170,7 @@ class _Loop:
                 del self.carried[start, after], self.pairs[after]
         return found
 
-    def _fills(self, node: Any, after: Any) -> bool:
+    def _fills(self, node: Node, after: Node) -> bool:
         """Whether an iteration only replaces the element of a carried tensor at the index."""
         if operation_of(after) != "select_scatter" or after.args[0] is not node:
             return False
@@ -167,13 +179,13 @@ class _Loop:
         others = [user for user in node.users if user is not after]
         return (
             place[1] is self.marks[0]
-            and getattr(getattr(size, "node", None), "expr", size) == _size(self.marks[0].args[0])
+            and _size(size) == _size(self.marks[0].args[0])
             and all(user in self.second for user in after.users)
             and all(operation_of(user) == "select" and user.args[1:] == place for user in others)
             and all(operation_of(user) == "copy" and user.args[1] is not read for read in others for user in read.users)
         )
 
-    def _value_of(self, first: Any, second: Any) -> Any:
+    def _value_of(self, first: Node, second: Node) -> Node | None:
         """Return the node that has the values of all iterations, given the first two; None if there is none."""
         return first if self.pairs.get(first) is second else self.carried.get((first, second))
 
@@ -192,22 +204,25 @@ class _Loop:
             _refuse()
 
 
-def _replace(node: Any, other: Any, users: Sequence[Any]) -> None:
+def _replace(node: Node, other: Node, users: Sequence[Node]) -> None:
     for user in users:
         user.replace_input_with(node, other)
 
 
-def _has_tensors(item: Any) -> bool:
+def _has_tensors(node: Node) -> bool:
     import torch
 
-    value: object = item.meta.get("val") if hasattr(item, "meta") else None
-    return any(isinstance(part, torch.Tensor) for part in listed(value))
+    return any(isinstance(value, torch.Tensor) for value in values_of(node))
 
 
-def _size(item: Any) -> Any:
-    """Return a number as an expression, and anything else that is no tensor as it is."""
-    value = item.meta.get("val") if hasattr(item, "meta") else item
-    return value.node.expr if hasattr(value, "node") else value
+def _value(item: object) -> object:
+    return item.meta.get("val") if is_node(item) else item
+
+
+def _size(item: object) -> object:
+    """Return a number as a formula, and anything else that is no tensor as it is."""
+    formula = formula_of(_value(item))
+    return _value(item) if formula is None else formula
 
 
 def _refuse() -> NoReturn:
