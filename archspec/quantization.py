@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from archspec.record import Record
 
 
@@ -11,7 +9,7 @@ class Quantization(Record):
     """How the weights of a model are stored: the method, the fields of the configuration, the type of other weights."""
 
     method: str
-    fields: dict[str, Any]
+    fields: dict[str, object]
     dtype: str
 
     @property

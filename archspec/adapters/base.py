@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import TypedDict, cast
 
 from archspec.adapters.config import TASKS, Lora
 from archspec.configs.family import Family, known_types, read_family
@@ -68,26 +68,34 @@ def _table_of_spec(spec: Spec, task: str | None, overrides: Mapping[str, Plain])
 # Configurations -------------------------------------------------------------------------------------------------------
 
 
+class _Configuration(TypedDict, total=False):
+    """What is read of a configuration that compiles."""
+
+    model_type: str | None
+    architectures: list[str] | None
+
+
 def _table_of_configuration(spec: Spec, task: str, overrides: dict[str, Plain]) -> Table:
     """Compile a configuration with the architecture for a task."""
     model, _ = compile_spec(spec, {})
-    data: dict[str, Any] = json.loads(spec.text if spec.text is not None else _text(spec.path or ""))
+    data: _Configuration = json.loads(spec.text if spec.text is not None else _text(spec.path or ""))
     wanted = _architecture(_family(data, spec.type), data.get("architectures"), task)
     if wanted is not None:
         if _needs_labels(task) and not data.keys() & {"id2label", "num_labels"} and _LABELS not in overrides:
             raise _unknown_labels(task, model.name)
-        changed = Spec(None, None, json.dumps(data | {"architectures": [wanted]}), type=spec.type, ignore=spec.ignore)
+        changed = Spec(None, None, json.dumps({**data, "architectures": [wanted]}), type=spec.type, ignore=spec.ignore)
         name = f"{model.name} ({wanted})"
         return internals(compile_spec(changed, overrides)[0]).table._replace(model=name)
     return internals(compile_spec(spec, overrides)[0] if overrides else model).table
 
 
-def _family(data: dict[str, Any], type: str | None) -> Family:
+def _family(data: _Configuration, type: str | None) -> Family:
     """Return the family of a configuration that compiles: of its type, or the only one with its architecture."""
     stated = data.get("model_type") or type
+    listed = data.get("architectures") or [""]
     types = [stated] if stated is not None else known_types(specs_root())
     families = [read_family(specs_root(), each, {}) for each in types]
-    return next(f for f in families if stated is not None or data["architectures"][0] in f.architectures)
+    return next(f for f in families if stated is not None or listed[0] in f.architectures)
 
 
 def _text(path: str) -> str:

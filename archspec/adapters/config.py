@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import NotRequired, TypedDict, cast
 
 from archspec.adapters.patterns import compiled
 from archspec.configs.family import read_adapter_type
@@ -62,6 +62,23 @@ class Lora(Record):
         return next(found, self.rank)
 
 
+class _Given(TypedDict):
+    """The values of the fields, by what they set."""
+
+    base: NotRequired[str | None]
+    task: NotRequired[str | None]
+    rank: int
+    targets: NotRequired[str | list[str] | None]
+    excluded: NotRequired[str | list[str] | None]
+    layers: NotRequired[int | list[int] | None]
+    stacks: NotRequired[str | list[str] | None]
+    ranks: NotRequired[dict[str, int] | None]
+    saved: NotRequired[list[str] | None]
+    bias: str
+    dora: bool
+    lora_bias: bool
+
+
 def read_config(path: str, label: str, ignore: Sequence[str] = ()) -> tuple[Lora, list[str]]:
     """Read the configuration of an adapter; also return the fields that were ignored. Raises ArchError."""
     report = Report()
@@ -77,7 +94,7 @@ def read_config(path: str, label: str, ignore: Sequence[str] = ()) -> tuple[Lora
     settings.take(members, "")
     settings.complete()
     report.check()
-    given: dict[str, Any] = {name: setting.value for name, setting in settings.found.items()}
+    given = cast("_Given", {name: setting.value for name, setting in settings.found.items()})
     lora = _lora(given, members.get("target_modules"), label)
     for name in ("target_modules", "exclude_modules", "rank_pattern", "layers_pattern", "modules_to_save"):
         for pattern in _patterns(name, members.get(name)):
@@ -95,16 +112,17 @@ def _check_type(member: Member | None, label: str) -> None:
         raise fail("unsupported", message, member.value.span, help=help)
 
 
-def _lora(given: dict[str, Any], targets: Member | None, label: str) -> Lora:
-    if not given.get("targets"):
+def _lora(given: _Given, targets: Member | None, label: str) -> Lora:
+    adapted, stacks = given.get("targets"), given.get("stacks")
+    if not adapted:
         span = targets.value.span if targets is not None else None
         help = "list the modules, as peft does in the configurations that it saves"
         raise fail("missing-argument", f"{label}: missing value of `target_modules`", span, help=help)
-    task: str | None = given.get("task")
+    task = given.get("task")
     if task is not None and task not in TASKS:
         help = suggest(task, [*TASKS]) or f"supported: {', '.join(TASKS)}"
         raise fail("unsupported", f"{label}: unknown `task_type` `{task:.80}`", help=help)
-    if isinstance(given["targets"], str) and given["targets"].lower() != "all-linear":
+    if isinstance(adapted, str) and adapted.lower() != "all-linear":
         for name, field in (("layers", "layers_to_transform"), ("stacks", "layers_pattern")):
             if given.get(name) is not None:
                 raise fail("unsupported", f"{label}: `{field}` cannot be combined with a pattern of `target_modules`")
@@ -114,10 +132,10 @@ def _lora(given: dict[str, Any], targets: Member | None, label: str) -> Lora:
         base=given.get("base"),
         task=task,
         rank=given["rank"],
-        targets=_names(given["targets"]),
+        targets=_names(adapted),
         excluded=_names(given.get("excluded") or ()),
         layers=(layers,) if isinstance(layers, int) else tuple(layers or ()),
-        stacks=(given["stacks"],) if isinstance(given.get("stacks"), str) else tuple(given.get("stacks") or ()),
+        stacks=(stacks,) if isinstance(stacks, str) else tuple(stacks or ()),
         ranks=given.get("ranks") or {},
         saved=(*saved, *heads),
         guarded=(*saved, *heads) if task == "SEQ_CLS" else saved,

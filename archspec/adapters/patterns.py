@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from re import _constants, _parser  # pyright: ignore  # the only way to see what a pattern consists of
-from typing import Any, cast
+from typing import cast
 
+from archspec.record import is_tuple
 from archspec.source import Span, fail
 
 LONGEST = 4000
@@ -32,14 +33,15 @@ def compiled(pattern: str, at: Span | None = None) -> re.Pattern[str]:
 _REPEATS = (_constants.MAX_REPEAT, _constants.MIN_REPEAT, _constants.POSSESSIVE_REPEAT)  # pyright: ignore
 
 
-def _has_nested_repeats(parts: Any, inside: bool = False) -> bool:
+def _has_nested_repeats(parts: object, inside: bool = False) -> bool:
     """Whether an unbounded repetition contains another one."""
     parts = getattr(parts, "data", parts)
     if not isinstance(parts, list | tuple):
         return False
-    for part in cast("Sequence[Any]", parts):
-        if isinstance(part, tuple) and len(cast("tuple[Any, ...]", part)) == 2 and part[0] in _REPEATS:
-            _, most, body = cast("tuple[int, int, Any]", part[1])
+    for part in cast("Sequence[object]", parts):
+        pair = part if is_tuple(part) else ()
+        if len(pair) == 2 and pair[0] in _REPEATS:
+            _, most, body = cast("tuple[int, int, object]", pair[1])
             is_unbounded = most > LONG_REPEAT
             if (inside and is_unbounded) or _has_nested_repeats(body, inside or is_unbounded):
                 return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 from archspec.configs.read import Member
 from archspec.quantization import Quantization
@@ -21,7 +21,7 @@ def quantization_of(members: dict[str, Member], report: Report) -> Quantization 
         message = f"`{FIELD}` expects an object, found {member.value.written()}"
         report.error("wrong-kind", message, member.value.span)
         return None
-    fields = cast("dict[str, Any]", fields)
+    fields = cast("dict[str, object]", fields)
     names = [f"{before}load_in_{bits}bit" for before in ("", "_") for bits in (4, 8)]
     is_loaded = any(fields.get(name) for name in names)
     method = fields.get("quant_method", "bitsandbytes" if is_loaded else None)

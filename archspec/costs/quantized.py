@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, NamedTuple, TypeGuard, cast
+from typing import NamedTuple, TypeGuard, cast
 
 from archspec.adapters.patterns import compiled
 from archspec.adapters.targets import BaseModule, all_linear, modules_of
@@ -98,7 +98,7 @@ def _are_names(value: object) -> TypeGuard[list[str]]:
 # Layouts --------------------------------------------------------------------------------------------------------------
 
 
-def _integer(fields: dict[str, Any], name: str, default: int, known: Collection[int] | None = None) -> int:
+def _integer(fields: dict[str, object], name: str, default: int, known: Collection[int] | None = None) -> int:
     value = fields.get(name, default)
     if type(value) is not int or (known is not None and value not in known) or not -1 <= value <= 2**20 or value == 0:
         raise fail("unsupported", f"unsupported value of `{name}`: {value!r:.40}")
@@ -112,12 +112,12 @@ def _packed(count: int, bits: int) -> int:
     return count * bits // 8
 
 
-def _gptq(table: Table, fields: dict[str, Any]) -> dict[str, _Size]:
+def _gptq(table: Table, fields: dict[str, object]) -> dict[str, _Size]:
     """qweight, qzeros, scales and g_idx of every linear layer in the stack."""
     bits, group = _integer(fields, "bits", 4, (2, 3, 4, 8)), _integer(fields, "group_size", 128)
     if fields.get("dynamic") or fields.get("lm_head"):
         raise fail("unsupported", "the configuration quantizes some layers in other ways (`dynamic`, `lm_head`)")
-    listed = cast("list[Any] | None", fields.get("modules_in_block_to_quantize"))
+    listed = cast("list[object] | None", fields.get("modules_in_block_to_quantize"))
     modules = _in_stack(table)
     if listed is not None:
         parts = [cast("list[str]", part if type(part) is list else [part]) for part in listed]
@@ -134,7 +134,7 @@ def _gptq(table: Table, fields: dict[str, Any]) -> dict[str, _Size]:
     return sizes
 
 
-def _awq(table: Table, fields: dict[str, Any]) -> dict[str, _Size]:
+def _awq(table: Table, fields: dict[str, object]) -> dict[str, _Size]:
     """qweight, qzeros and scales of every linear layer in the stack."""
     bits, group = _integer(fields, "bits", 4, (4,)), _integer(fields, "group_size", 128)
     if str(fields.get("version", "gemm")).lower() != "gemm":
@@ -154,7 +154,7 @@ def _awq(table: Table, fields: dict[str, Any]) -> dict[str, _Size]:
     return sizes
 
 
-def _bitsandbytes(table: Table, fields: dict[str, Any]) -> dict[str, _Size]:
+def _bitsandbytes(table: Table, fields: dict[str, object]) -> dict[str, _Size]:
     """int8 weights with a scale for each output; or blocks of 64 weights of 4 bits with a scale each."""
     modules = _all(table, fields.get("llm_int8_skip_modules"))
     sizes: dict[str, _Size] = {}
@@ -170,7 +170,7 @@ def _bitsandbytes(table: Table, fields: dict[str, Any]) -> dict[str, _Size]:
     return sizes
 
 
-def _fp8(table: Table, fields: dict[str, Any]) -> dict[str, _Size]:
+def _fp8(table: Table, fields: dict[str, object]) -> dict[str, _Size]:
     """One byte for each weight, and float32 scales of blocks (weight_scale_inv)."""
     rows, columns = _block(fields.get("weight_block_size", [128, 128]))
     if fields.get("activation_scheme", "dynamic") != "dynamic" or fields.get("expert_dtype", "fp8") != "fp8":
@@ -182,14 +182,14 @@ def _fp8(table: Table, fields: dict[str, Any]) -> dict[str, _Size]:
     return sizes
 
 
-def _block(value: Any) -> tuple[int, int]:
+def _block(value: object) -> tuple[int, int]:
     sizes = cast("list[int]", value if type(value) is list else [])
     if [type(size) for size in sizes] != [int, int] or min(sizes) < 1:
         raise fail("unsupported", f"unsupported value of `weight_block_size`: {value!r:.40}")
     return sizes[0], sizes[1]
 
 
-def _mxfp4(table: Table, fields: dict[str, Any]) -> dict[str, _Size]:
+def _mxfp4(table: Table, fields: dict[str, object]) -> dict[str, _Size]:
     """Experts in one tensor: 4 bits for each weight (blocks), and one byte for 32 of them (scales)."""
     experts = [tensor for tensor in table.tensors if len(tensor.shape) == 3]
     if not experts or any(tensor.size % 32 for tensor in experts):
@@ -201,7 +201,7 @@ def _weight(module: BaseModule) -> str:
     return f"{module.name}.weight"
 
 
-_METHODS: dict[str, Callable[[Table, dict[str, Any]], dict[str, _Size]]] = {
+_METHODS: dict[str, Callable[[Table, dict[str, object]], dict[str, _Size]]] = {
     "gptq": _gptq,
     "awq": _awq,
     "bitsandbytes": _bitsandbytes,
