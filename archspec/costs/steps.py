@@ -10,7 +10,6 @@ several positions has no decoding step (`Undecodable`). The labels of results fo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from archspec.algebra import Dim, Polynomial, product, substitute, symbol, symbols
 from archspec.bodies.fold import StepBudget, arguments, fold_body, yielded
@@ -49,14 +48,18 @@ class Steps:
         return f"{_KEYS}{attention}"
 
     def _input(self, type: Type) -> Value:
-        shape = self._labelled(type.shape, NEW)
+        shape = tuple([self._size(size, NEW) for size in type.shape])
         return Value(shape, type.dtype, step=_has(shape, NEW))
 
-    def _labelled(self, value: Any, label: str) -> Any:
+    def _size(self, size: Dim, label: str) -> Dim:
+        """Return a size with a label in the place of the dimension."""
+        return substitute(size, {self.dimension: symbol(label)}) if isinstance(size, Polynomial) else size
+
+    def _labelled(self, value: object, label: str) -> object:
         """Return a size, a list of sizes or another static value with a label in the place of the dimension."""
         if is_list(value):
             return tuple([self._labelled(item, label) for item in value])
-        return substitute(value, {self.dimension: symbol(label)}) if isinstance(value, Polynomial) else value
+        return self._size(value, label) if isinstance(value, Polynomial) else value
 
     # Expansion ----------------------------------------------------------------------------------------------------
 
@@ -201,7 +204,7 @@ class Steps:
 
         Masks that are combined with each other alone get their labels later.
         """
-        axis: Any = OPS[call.type].settings(call.attributes).get("axis")
+        axis = OPS[call.type].settings(call.attributes).get("axis")
         rank = max([len(value.shape) for value in given if value is not None])
         labels: list[Dim | None] = [None] * rank
         for value in given:
@@ -225,7 +228,7 @@ class Steps:
                 if label is not None and (_has((size,), self.dimension) or _has((size,), NEW)):
                     shape[-i] = label
             found.append(tuple(shape))
-        joined = axis is not None and any(
+        joined = isinstance(axis, int) and any(
             value is not None and value.is_static and _has(value.shape[axis:][:1], self.dimension) for value in given
         )
         if joined or any(shape is not None and _has(shape, self.dimension) for shape in found):
@@ -233,7 +236,7 @@ class Steps:
         return found
 
     def _check_alone(
-        self, call: Call, op: Op, index: int, given: list[Value | None], settings: Mapping[str, Any], address: str
+        self, call: Call, op: Op, index: int, given: list[Value | None], settings: Mapping[str, object], address: str
     ) -> None:
         """Raise Undecodable if an operation combines an operand's elements at different positions."""
         operand = given[index]
@@ -259,14 +262,14 @@ class Steps:
         elif any(op.input(index).name in entry.indexes.split() for entry in op.inputs):
             raise wrong
 
-    def _keeps_position(self, settings: Mapping[str, Any]) -> bool:
+    def _keeps_position(self, settings: Mapping[str, object]) -> bool:
         """Whether a selection is that of the current position, or of all positions from the first."""
         if "index" in settings:
             return self._is_index(settings["index"])
         stops_at_last = settings.get("stop") == symbol(self.dimension)
         return stops_at_last and settings["start"] in (0, None) and settings["step"] == 1
 
-    def _is_index(self, value: Any) -> bool:
+    def _is_index(self, value: object) -> bool:
         """Whether a static value is the index of the loop over the sequence."""
         return bool(self._index) and isinstance(value, Polynomial) and substitute(value, {self._index: 7}) == 7
 
@@ -275,7 +278,7 @@ class Steps:
         given: list[Value | None],
         index: int,
         along: set[int],
-        settings: Mapping[str, Any],
+        settings: Mapping[str, object],
         address: str,
         wrong: Undecodable,
     ) -> None:
@@ -351,6 +354,6 @@ def _stride(shape: Shape) -> Dim:
     return 0 if axis is None else product(shape[axis + 1 :])
 
 
-def _only(value: Any) -> Any:
+def _only(value: object) -> object:
     """Return the item of a list of one."""
     return value[0] if is_list(value) and len(value) == 1 else value
