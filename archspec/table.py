@@ -14,7 +14,7 @@ Plain: TypeAlias = "bool | int | float | str | Sequence[Plain] | None"
 
 V = TypeVar("V")
 
-Values: TypeAlias = dict[str, Any]
+Values: TypeAlias = dict[str, Plain]
 """Hyperparameters by name: numbers, booleans, strings, None, lists of these; definitions and functions by name."""
 
 

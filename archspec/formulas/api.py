@@ -128,7 +128,7 @@ def formula(model: ModelLike, /, *open: str | Sequence[str], **overrides: Plain)
     names = [name for item in open for name in ([item] if isinstance(item, str) else item)]
     compiled = model_of(model, overrides)
     compilation = internals(compiled)
-    integers = {n: value for n, value in compiled.hyperparameters.items() if value.__class__ is int}
+    integers = {n: value for n, value in compiled.hyperparameters.items() if type(value) is int}
     values = {name: _value(compiled, name, integers) for name in names}
     if not values:
         help = f"use `--open NAME,NAME`; {_choices(integers)}"
