@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from archspec.costs.cost import dimensions
 from archspec.model import Model, internals
 from archspec.pipeline.compile import compile_in_place
 from archspec.pipeline.spec import read_spec
 from archspec.searches.collecting import Chosen, Collector
-from archspec.searches.columns import Scalar, exact, numpy
+from archspec.searches.columns import Array, Scalar, exact, numpy
 from archspec.searches.compilations import Compiler, pool
 from archspec.searches.conditions import Expression, evaluated, expression, parsed
 from archspec.searches.designs import Designs
@@ -120,13 +120,13 @@ def search(
     )
 
 
-def _columns(space: Space, every: Chosen, figures: Sequence[str]) -> dict[str, object]:
+def _columns(space: Space, every: Chosen, figures: Sequence[str]) -> dict[str, Array]:
     """Return all values of many designs, by name."""
     known = every.columns()
     return {**space.columns(every.numbers), **{name: known[name] for name in figures}}
 
 
-def _scalar(value: Any) -> Scalar:
+def _scalar(value: Plain) -> Scalar:
     return exact(value) if isinstance(value, float) else value
 
 
@@ -225,9 +225,9 @@ class _Checked:
             values = self.space.values(int(chosen.numbers[place]))
             self._compare(self.compiler.compiled(values), values, chosen.row(place))
 
-    def _compare(self, model: Model, values: Mapping[str, Plain], row: Mapping[str, Any]) -> None:
+    def _compare(self, model: Model, values: Mapping[str, Plain], row: Mapping[str, int]) -> None:
         """Evaluate everything for a compiled design. Raises ArchError if the search found anything else."""
-        design = Designs((), {name: _scalar(value) for name, value in values.items()})
+        design = Designs(numpy().empty(0), {name: _scalar(value) for name, value in values.items()})
         used = [expr for expr in (*self.values.values(), *self.conditions) if isinstance(expr, Expression)]
         needed = [value for value in self.values.values() if isinstance(value, Quantity)]
         for quantity in dict.fromkeys([*needed, *[quantity for expr in used for quantity in expr.quantities]]):
@@ -285,7 +285,7 @@ def _plot(
     names = [name for name in dict.fromkeys([*goals, *first.figures, *known]) if name in known]
     x, y = (names + names[:1])[:2]
 
-    def dot(values: Mapping[str, Any], text: str) -> Dot:
+    def dot(values: Mapping[str, Plain], text: str) -> Dot:
         return Dot(_plain(x, values[x]), _plain(y, values[y]), text)
 
     chosen = [dot({**design.values, **design.figures}, _described(design)) for design in designs]
@@ -296,8 +296,9 @@ def _plot(
     return Plot(f"designs of {model}", x.removeprefix("-"), y.removeprefix("-"), tuple(shown), tuple(chosen))
 
 
-def _plain(name: str, value: int) -> int:
+def _plain(name: str, value: Plain) -> int:
     """Return a figure to be plotted: of an expression that should be small, itself."""
+    assert isinstance(value, int)
     return -value if name.startswith("-") else value
 
 

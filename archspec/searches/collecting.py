@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from archspec.searches.columns import Array, Column, Value, binary, column, is_column, joined, numpy
 from archspec.searches.conditions import Expression, evaluated
 from archspec.searches.designs import Designs
 from archspec.searches.front import front, ranks
 from archspec.searches.quantities import Quantity
-from archspec.searches.space import plain_at
 from archspec.source import Span, fail
 
 MOST_KEPT = 10_000_000
@@ -30,15 +28,15 @@ class Chosen:
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def take(self, chosen: Array) -> Chosen:
+    def take(self, chosen: Array | slice) -> Chosen:
         values = {name: values.take(chosen) for name, values in self.values.items()}
         return Chosen(self.numbers[chosen], values, self.counts[chosen])
 
     def columns(self) -> dict[str, Array]:
         return {name: values.values for name, values in self.values.items()}
 
-    def row(self, place: int) -> dict[str, Any]:
-        return {name: plain_at(values, place) for name, values in self.values.items()}
+    def row(self, place: int) -> dict[str, int]:
+        return {name: values.at(place) for name, values in self.values.items()}
 
     def sorted(self) -> Chosen:
         """Return the designs in the order of the space."""

@@ -11,23 +11,27 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from importlib import import_module
 from math import ceil, floor
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from archspec.source import missing_package
+from archspec.table import Plain
 
 if TYPE_CHECKING:
     from typing import TypeGuard
 
-Scalar: TypeAlias = "int | Fraction | float | str | bool | Sequence[Any] | None"
+    from numpy.typing import NDArray
+
+Scalar: TypeAlias = "int | Fraction | float | str | bool | Sequence[Plain] | None"
 """A value that all designs share. Real numbers are fractions, except for infinity."""
 
-Array: TypeAlias = Any
-"""An array of numpy, which is an optional package."""
+Array: TypeAlias = "NDArray[Any]"
+"""An array of numpy, which is an optional package: of integers of 64 bits or of any size, of booleans, of values."""
 
 LARGEST = 2**63 - 1
 
 
-def numpy() -> Any:
+def numpy() -> ModuleType:
     """Return the package. Raises ArchError if it is not installed."""
     try:
         return import_module("numpy")
@@ -50,12 +54,18 @@ class Column:
     def is_flag(self) -> bool:
         return self.values.dtype == bool
 
-    def take(self, chosen: Array) -> Column:
+    def at(self, position: int) -> int:
+        """Return one value, of Python."""
+        found = self.values[position]
+        return bool(found) if self.is_flag else int(found)
+
+    def take(self, chosen: Array | slice) -> Column:
         """Return the values at some positions, or where an array of booleans is true."""
         return Column(self.values[chosen], self.low, self.high)
 
 
-Value: TypeAlias = "Column | Scalar"
+Value: TypeAlias = "Column | Scalar | list[Value]"
+"""A list is one that an expression lists."""
 
 
 class Inexact(Exception):
@@ -164,7 +174,7 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
 HIGHEST_POWER = 64
 
 
-def _scalars(sign: str, left: Scalar, right: Scalar) -> Scalar:
+def _scalars(sign: str, left: Value, right: Value) -> Scalar:
     if sign in ("==", "!="):
         return (left == right) == (sign == "==")
     if sign in ("and", "or"):

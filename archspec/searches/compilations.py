@@ -16,6 +16,8 @@ from archspec.source import ArchError, Diagnostic, Report
 from archspec.table import Plain
 
 if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
+
     from archspec.pipeline.spec import Spec
 
 AT_ONCE = 16
@@ -46,7 +48,7 @@ class Compiler:
             return compile_text(self.text, "<stdin>", self.spec.model, overrides)
         return compile_spec(self.spec, overrides)[0]
 
-    def measured(self, values: Mapping[str, Plain], quantities: Sequence[Quantity]) -> list[object] | None:
+    def measured(self, values: Mapping[str, Plain], quantities: Sequence[Quantity]) -> list[Plain] | None:
         """Return the quantities of a design; None if the spec refuses it. Raises ArchError for all other errors."""
         try:
             model = self.compiled(values)
@@ -70,11 +72,11 @@ class Pool:
     def __init__(self, compiler: Compiler, jobs: int) -> None:
         self.compiler = compiler
         self.jobs = jobs
-        self._executor: Any = None
+        self._executor: ProcessPoolExecutor | None = None
 
     def measured(
         self, designs: Sequence[Mapping[str, Plain]], quantities: Sequence[Quantity]
-    ) -> Iterator[list[Any] | None]:
+    ) -> Iterator[list[Plain] | None]:
         """Yield the quantities of designs in their order; None for one that the spec refuses."""
         if self.jobs == 1 or len(designs) <= AT_ONCE:
             for values in designs:
@@ -86,7 +88,7 @@ class Pool:
         with _interrupts_ignored():  # by the processes, too, which submitting starts
             tasks = [self._executor.submit(_measure, self.compiler, part, quantities) for part in parts]
         for task in tasks:
-            found: list[list[Any] | None] | list[Diagnostic] = task.result()
+            found: list[list[Plain] | None] | list[Diagnostic] = task.result()
             if found and isinstance(found[0], Diagnostic):
                 raise ArchError([each for each in found if isinstance(each, Diagnostic)])
             yield from (each for each in found if not isinstance(each, Diagnostic))
@@ -94,7 +96,8 @@ class Pool:
     def close(self) -> None:
         """Stop the processes, which would otherwise outlive a program that ends without waiting for them."""
         if self._executor is not None:
-            processes = [*self._executor._processes.values()]
+            executor: Any = self._executor  # its processes are not public
+            processes = [*executor._processes.values()]
             self._executor.shutdown(wait=False, cancel_futures=True)
             for process in processes:
                 process.terminate()
@@ -110,7 +113,7 @@ def pool(compiler: Compiler, jobs: int) -> Generator[Pool]:
         found.close()
 
 
-def _executor(jobs: int) -> Any:
+def _executor(jobs: int) -> ProcessPoolExecutor:
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
@@ -137,7 +140,7 @@ def _interrupts_ignored() -> Generator[None]:
 
 def _measure(
     compiler: Compiler, designs: Sequence[Mapping[str, Plain]], quantities: Sequence[Quantity]
-) -> list[list[Any] | None] | list[Diagnostic]:
+) -> list[list[Plain] | None] | list[Diagnostic]:
     """Measure designs in another process, from which an error comes back as its diagnostics."""
     try:
         return [compiler.measured(values, quantities) for values in designs]

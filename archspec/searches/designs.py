@@ -42,7 +42,7 @@ class Designs:
         """The values that differ between the designs."""
         return {name: value for name, value in self.values.items() if is_column(value)}
 
-    def take(self, chosen: Array) -> Designs:
+    def take(self, chosen: Array | slice) -> Designs:
         """Return the designs at some positions, or where an array of booleans is true."""
         found = Designs(self.numbers[chosen], {name: _taken(value, chosen) for name, value in self.values.items()})
         found.formulas = self.formulas
@@ -60,5 +60,5 @@ class Designs:
         return self if condition else self.take(slice(0))
 
 
-def _taken(value: Value, chosen: Array) -> Value:
+def _taken(value: Value, chosen: Array | slice) -> Value:
     return value.take(chosen) if is_column(value) else value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from archspec.bodies.active import Parts
 from archspec.bodies.fold import has_choices
@@ -15,6 +14,7 @@ from archspec.model import Model, internals
 from archspec.record import Node
 from archspec.reporting.text import literal
 from archspec.source import fail
+from archspec.table import Plain
 from archspec.work import Quantity as Amount
 
 
@@ -71,8 +71,9 @@ class Quantity(Node):
     def dims(self) -> dict[str, int]:
         return dict(self.sizes)
 
-    def argument(self, name: str) -> Any:
-        return dict(self.named)[name]
+    def text(self, name: str) -> str:
+        """Return the value of a named argument that is text."""
+        return str(dict(self.named)[name])
 
 
 PARAMS = Quantity("params")
@@ -87,7 +88,7 @@ def check_argument(name: str, value: object) -> str | None:
     return None if value in known else f"`{name}` is one of {', '.join(known)}; found {literal(value)}"
 
 
-def measured(model: Model, quantity: Quantity) -> object:
+def measured(model: Model, quantity: Quantity) -> Plain:
     """Return the value of a quantity of a compiled model: an integer, or the value of a hyperparameter.
 
     Raises ArchError, with code `bad-size` if the model does not accept the sizes.
@@ -102,7 +103,7 @@ def measured(model: Model, quantity: Quantity) -> object:
         case "active":
             return _active(model)
         case "weight_bytes":
-            return in_bytes(model.params.total, quantity.argument("dtype"))
+            return in_bytes(model.params.total, quantity.text("dtype"))
         case "hyperparameter":
             return model.hyperparameters[quantity.subject]
         case _:
@@ -129,13 +130,15 @@ def _costed(model: Model, quantity: Quantity) -> int:
     """Return the work of a model, or bytes that depend on sizes."""
     sizes = quantity.dims
     if quantity.kind == "cache_bytes":
-        dtype = quantity.argument("dtype")
+        dtype = quantity.text("dtype")
         weights = dtype if dtype in FLOATS else "float32"
-        decoding = cost(model, dims=sizes, dtype=weights, past=quantity.argument("past"), cache_dtype=dtype).decoding
+        past = dict(quantity.named)["past"]
+        assert isinstance(past, int)
+        decoding = cost(model, dims=sizes, dtype=weights, past=past, cache_dtype=dtype).decoding
         assert decoding is not None
         return decoding.cache_bytes
     if quantity.kind == "activation_bytes":
-        dtype, attention = quantity.argument("dtype"), quantity.argument("attention")
+        dtype, attention = quantity.text("dtype"), quantity.text("attention")
         activations = cost(model, dims=sizes, dtype=dtype, attention=attention).activations
         assert activations is not None
         return _number(model, quantity, activations.bytes)

@@ -239,7 +239,7 @@ def _derived(solver: Solver, compiled: Compiled, quantity: Quantity) -> Expressi
         case "active":
             return measures.active(solver, compiled, _place(compiled))
         case "weight_bytes":
-            return measures.in_bytes(solver, module, quantity.argument("dtype"))
+            return measures.in_bytes(solver, module, quantity.text("dtype"))
         case "hyperparameter":
             return measures.hyperparameter(solver, compiled, quantity.subject, _place(compiled))
         case kind:

@@ -6,6 +6,7 @@ from typing import Any
 
 from archspec.record import Node
 from archspec.reporting.results import Result
+from archspec.searches.columns import Array
 from archspec.searches.plot import Plot, draw
 from archspec.searches.search import Tally
 from archspec.source import fail
@@ -45,7 +46,7 @@ class Search(Result):
     designs: tuple[Design, ...]
     imports: tuple[str, ...]
     plotted: Plot | None
-    every: dict[str, Any] | None
+    every: dict[str, Array] | None
 
     def __repr__(self) -> str:
         return f"<Search of {self.model!r}: {self.tally.answers:,} of {self.tally.designs:,} designs>"

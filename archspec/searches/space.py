@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from fractions import Fraction
 from itertools import islice, product
 from math import prod
-from typing import Any, cast
+from typing import cast
 
 from archspec.literals import literal
 from archspec.record import Node
@@ -124,11 +124,12 @@ def _array(value: Value, length: int) -> Array:
     return found
 
 
-def plain_at(value: Value, position: int) -> Any:
+def plain_at(value: Value, position: int) -> Plain:
     """Return the value of one design, as `archspec.load` takes it."""
-    if is_column(value):
-        found = value.values[position]
-        return bool(found) if value.is_flag else int(found)
+    if isinstance(value, Column):
+        return value.at(position)
+    if isinstance(value, list):
+        return [plain_at(item, position) for item in value]
     return float(value) if isinstance(value, Fraction) else value
 
 
