@@ -185,6 +185,22 @@ block Net()(x [batch, 8], rows bool [batch]) -> [batch, 8] {
 
 
 @pytest.mark.slow
+def test_complex_outputs_are_different() -> None:
+    class Complex(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return torch.complex(x + x, x)
+
+    model = load("""
+dim batch
+block Net()(x [batch, 8]) -> [batch, 8] {
+  return x + x
+}
+""")
+    found = equivalent(model, Complex())
+    assert found.verdict == "different" and found.reason == "it has complex outputs"
+
+
+@pytest.mark.slow
 def test_generated_files_are_proven_without_values() -> None:
     from archspec.equivalence.prove import prove_source
 

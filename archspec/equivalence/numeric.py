@@ -52,7 +52,7 @@ def largest_error(
         sizes = {**example_sizes(body, start), **fixed}
         values = _values(body, sizes, torch.Generator().manual_seed(start))
         for a, b in zip(ours(values, sizes), theirs(values, sizes), strict=True):
-            if a.shape != b.shape or not torch.equal(a.isnan(), b.isnan()):
+            if a.shape != b.shape or a.is_complex() != b.is_complex() or not torch.equal(a.isnan(), b.isnan()):
                 return float("inf")
             a, b = a.double().nan_to_num(), b.double().nan_to_num()
             scale = max(1.0, float(a.abs().max()))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archspec.algebra import Polynomial, symbols
 from archspec.equivalence.bodies import Bodies
+from archspec.equivalence.calls.complex import Complex
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.capture import SPECIAL, Capture, examples, exported
 from archspec.equivalence.evaluate import Evaluation
@@ -51,7 +52,10 @@ def outputs_of_module(arrays: Arrays, module: nn.Module, body: Body, places: Pla
     program = exported(module, dict(body.inputs), sizes)
     capture = Capture(arrays, program, dict(body.inputs), tensor, places)
     require_all_sizes(capture, module, dict(body.inputs), body, sizes)
-    return [output for output in capture.outputs() if output is not None]
+    outputs = [output for output in capture.outputs() if output is not None]
+    if any(isinstance(output, Complex) for output in outputs):
+        raise Untranslatable("it has complex outputs")
+    return outputs
 
 
 def require_all_sizes(
