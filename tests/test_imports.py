@@ -208,6 +208,7 @@ MAY_IMPORT = {
         "pytorch",
         "record",
         "source",
+        "table",
     },
     "scaffolds": {"addresses", "checkpoints", "elaborate", "pipeline", "resolve", "resources", "source", "syntax"},
     "verification": {

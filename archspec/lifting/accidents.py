@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from archspec.algebra import scaled, substitute
 from archspec.equivalence.api import other_tensors
@@ -17,11 +17,12 @@ from archspec.equivalence.numeric import flat
 from archspec.lifting.calling import called
 from archspec.lifting.sizes import Sizes
 from archspec.lifting.subject import Subject
-from archspec.pipeline.compile import loads
+from archspec.pipeline.compile import compile_text, loads
 from archspec.source import ArchError
 
 if TYPE_CHECKING:
     from archspec.ir import Type
+    from archspec.table import Plain
 
 
 class Draft(NamedTuple):
@@ -99,9 +100,9 @@ def accidental(text: str, fields: Mapping[str, int], subject: Subject) -> set[st
 
 def _is_same(text: str, names: Iterable[str], changed: Subject) -> bool:
     """Whether a spec with the numbers of a module has its tensors, takes its inputs, and has outputs of its shapes."""
-    numbers: dict[str, Any] = {name: changed.numbers[name] for name in names if name in changed.numbers}
+    numbers = {name: cast("Plain", changed.numbers[name]) for name in names if name in changed.numbers}
     try:
-        model = loads(text, **numbers)
+        model = compile_text(text, "<text>", None, numbers)
     except ArchError:
         return False
     given = [(type, changed.inputs[name].shape) for name, type in model.inputs.items() if name in changed.inputs]

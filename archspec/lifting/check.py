@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from archspec.algebra import scaled, symbols
 from archspec.equivalence.api import other_tensors
@@ -19,8 +19,9 @@ from archspec.lifting.capture import Captured, Outputs, captured_outputs, output
 from archspec.lifting.subject import Subject
 from archspec.model import internals
 from archspec.normal.arrays import Array, Arrays
-from archspec.pipeline.compile import loads
+from archspec.pipeline.compile import compile_text
 from archspec.source import ArchError
+from archspec.table import Plain
 
 if TYPE_CHECKING:
     from torch import nn
@@ -41,7 +42,7 @@ ROUNDED = 2e-6
 """The relative difference of outputs of a module that computes some values in float32 whatever its precision."""
 
 
-def check(text: str, overrides: Mapping[str, Any], module: nn.Module, captured: Captured) -> None:
+def check(text: str, overrides: Mapping[str, Plain], module: nn.Module, captured: Captured) -> None:
     """Raise Untranslatable unless a spec compiles, has exactly the tensors of a module, and computes the same.
 
     It computes the same if its normal form is that of the module, or if its outputs are the same in float64 at two
@@ -53,14 +54,14 @@ def check(text: str, overrides: Mapping[str, Any], module: nn.Module, captured: 
     _check_longer(body, module, captured)
 
 
-def check_again(text: str, overrides: Mapping[str, Any], subject: Subject) -> None:
+def check_again(text: str, overrides: Mapping[str, Plain], subject: Subject) -> None:
     """Raise Untranslatable unless a spec is another module of the same class."""
     _check(text, overrides, subject.module, captured_outputs(subject))
 
 
-def _check(text: str, overrides: Mapping[str, Any], module: nn.Module, outputs: Outputs) -> Body:
+def _check(text: str, overrides: Mapping[str, Plain], module: nn.Module, outputs: Outputs) -> Body:
     try:
-        model = loads(text, **overrides)
+        model = compile_text(text, "<text>", None, overrides)
     except ArchError as error:
         raise Untranslatable(f"its spec does not compile: {error.diagnostics[0].message}") from error
     reason = other_tensors(model, module)
@@ -72,10 +73,10 @@ def _check(text: str, overrides: Mapping[str, Any], module: nn.Module, outputs: 
 
 
 def check_without(
-    text: str, overrides: Mapping[str, Any], subject: Subject, names: Sequence[str], captured: Captured
+    text: str, overrides: Mapping[str, Plain], subject: Subject, names: Sequence[str], captured: Captured
 ) -> None:
     """Raise Untranslatable unless a spec also computes the same as a module without its optional inputs."""
-    body = internals(loads(text, **overrides)).bare()
+    body = internals(compile_text(text, "<text>", None, overrides)).bare()
     _check_outputs(body, subject.module, outputs_without(subject, names, captured.outputs.arrays))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 
 class Varying(NamedTuple):
@@ -12,7 +12,7 @@ class Varying(NamedTuple):
     None stands for an iteration that does without the number.
     """
 
-    values: tuple[Any, ...]
+    values: tuple[Size | None, ...]
     start: int
 
     def follows(self, holds: Callable[[int], bool]) -> bool:
@@ -23,6 +23,9 @@ class Varying(NamedTuple):
         ]
         return all(len(side) <= 1 for side in sides) and not sides[0] & sides[1]
 
+
+Size: TypeAlias = int | float | Varying
+"""A number of a definition, which may be another one in each iteration of a loop."""
 
 FEWEST_LISTED = 12
 """In loops of fewer iterations, no condition lists indices: those of a small module would not tell those of a large."""

@@ -5,16 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from archspec.equivalence.evaluate import Evaluation
 from archspec.lifting.builder import Builder
-from archspec.lifting.values import Value
+from archspec.lifting.tensors import elements
+from archspec.lifting.values import Setting, Value
 
 if TYPE_CHECKING:
-    from torch import nn
+    from torch import Tensor, nn
 
-Parameters: TypeAlias = "Mapping[str, Any]"
+
+class Parameters(NamedTuple):
+    """The base of rotary positions in a configuration, and its other parameters of them."""
+
+    theta: float
+    others: Mapping[str, Setting]
+
 
 SCALED = {
     "llama3": (
@@ -45,25 +52,27 @@ def rotary_parameters(module: nn.Module) -> list[Parameters]:
     found = getattr(getattr(module, "config", None), "rope_parameters", None)
     if not isinstance(found, dict):
         return []
-    whole = cast("dict[str, Any]", found)
-    return [item for item in (whole, *whole.values()) if isinstance(item, dict) and "rope_theta" in item]
+    whole = cast("dict[str, object]", found)
+    kinds = [cast("dict[str, Setting]", item) for item in (whole, *whole.values()) if isinstance(item, dict)]
+    bases = [(kind.get("rope_theta"), kind) for kind in kinds]
+    return [Parameters(theta, kind) for theta, kind in bases if isinstance(theta, int | float)]
 
 
-def slopes(builder: Builder, value: Any) -> Value | None:
+def slopes(builder: Builder, value: Tensor) -> Value | None:
     """Return the slopes of ALiBi, one for each head, along the only axis of a constant that has several elements."""
     heads = value.numel()
     if heads < 3 or heads not in value.shape:
         return None
     found = builder.function("alibi_slopes", [], (heads,), heads=heads)
-    if found is None or not _is_like(builder, found, value.flatten().tolist()):
+    if found is None or not _is_like(builder, found, elements(value)):
         return None
     return builder.reshape(found, tuple(value.shape))
 
 
 def _is_like(builder: Builder, found: Value, values: list[float]) -> bool:
     """Whether the numbers of a formula are these, up to their precision."""
-    numbers: Any = Evaluation(builder.arrays, {}, {}).array(found.array)
-    return all(math.isclose(*pair, rel_tol=1e-5) for pair in zip(numbers.tolist(), values, strict=True))
+    numbers = elements(Evaluation(builder.arrays, {}, {}).array(found.array))
+    return all(math.isclose(*pair, rel_tol=1e-5) for pair in zip(numbers, values, strict=True))
 
 
 def frequencies(builder: Builder, values: list[float], parameters: Sequence[Parameters]) -> Value | None:
@@ -74,7 +83,7 @@ def frequencies(builder: Builder, values: list[float], parameters: Sequence[Para
     moving = next((turn for turn, value in enumerate(values) if not value), count)
     if not any(values[moving:]):
         first = values[:moving]
-        known = [item["rope_theta"] for item in parameters if first and _are_powers(first, item["rope_theta"], count)]
+        known = [item.theta for item in parameters if first and _are_powers(first, item.theta, count)]
         found = (known[0], count) if known else powers(first, [count])
         all_move = rotary(builder, count, found[0]) if found is not None else None
         if all_move is not None and moving < count:
@@ -106,13 +115,13 @@ def _are_powers(values: list[float], theta: float, count: int) -> bool:
 
 
 def _scaled(builder: Builder, values: list[float], parameters: Parameters) -> Value | None:
-    name, fields = SCALED.get(str(parameters.get("rope_type")), ("", {}))
-    settings = {key: parameters[field] for key, field in fields.items() if parameters.get(field) is not None}
-    if "factor" not in settings or "context" not in settings:
+    others, half = parameters.others, len(values)
+    name, fields = SCALED.get(str(others.get("rope_type")), ("", {}))
+    scaling = {key: others[field] for key, field in fields.items() if others.get(field) is not None}
+    if "factor" not in scaling or "context" not in scaling:
         return None
-
-    half, theta = len(values), parameters["rope_theta"]
-    found = builder.function(name, [], (half,), size=2 * half, theta=theta, **settings)
+    settings = {"size": 2 * half, "theta": parameters.theta, **scaling}
+    found = builder.function(name, [], (half,), "real", **settings)
     return found if found is not None and _is_like(builder, found, values) else None
 
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise, product
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from archspec.lifting.builder import Builder
+from archspec.lifting.tensors import distinct, elements
 from archspec.lifting.values import Value
 
-Formula: TypeAlias = "Callable[[Any], Value | None]"
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Formula: TypeAlias = "Callable[[Tensor], Value | None]"
 
 MOST_STEPS = 3
 """Numbers that change more often along an axis are not written as steps."""
 
 
-def one_hot(builder: Builder, value: Any, formula: Formula) -> Value | None:
+def one_hot(builder: Builder, value: Tensor, formula: Formula) -> Value | None:
     """Return a constant with a single 1 along its last axis, at the place that a formula says."""
     size = value.shape[-1] if value.dim() > 1 else 0
     if size < 2 or not bool(((value == 0) | (value == 1)).all()) or not bool((value.sum(-1) == 1).all()):
@@ -27,16 +31,16 @@ def one_hot(builder: Builder, value: Any, formula: Formula) -> Value | None:
     return builder.op("real" if value.dtype.is_floating_point else "int", found)
 
 
-def between_regions(builder: Builder, value: Any) -> Value | None:
+def between_regions(builder: Builder, value: Tensor) -> Value | None:
     """Return a constant with one number for two places of a window in the same region of an image, and another one for
     other pairs, as in attention to shifted windows.
     """
     shape = value.shape
     value = value.squeeze()
-    if value.dim() != 3 or value.shape[1] != value.shape[2] or len(value.unique()) != 2:
+    if value.dim() != 3 or value.shape[1] != value.shape[2] or len(distinct(value)) != 2:
         return None
     windows, places = value.shape[:2]
-    inside, outside = sorted(value.unique().tolist(), key=lambda number: number != value[0, 0, 0])
+    inside, outside = sorted(distinct(value), key=lambda number: number != value[0, 0, 0])
     labels = (value == inside).int().argmax(-1)  # a region is called by its first place
     if not bool(((labels[:, :, None] == labels[:, None, :]) == (value == inside)).all()):
         return None
@@ -57,19 +61,18 @@ def _factors(size: int) -> list[tuple[int, int]]:
     return sorted(found, key=lambda pair: abs(pair[0] - pair[1]))
 
 
-def _steps(builder: Builder, image: Any) -> Value | None:
+def _steps(builder: Builder, image: Tensor) -> Value | None:
     """Return a matrix of integers that are a sum of steps along the rows and steps along the columns."""
     rows, columns = image[:, 0], image[0] - image[0, 0]
     if not bool((rows[:, None] + columns == image).all()):
         return None
-    parts = [_line(builder, line.tolist()) for line in (rows, columns)]
-    if any(part is None for part in parts):
+    down, across = [_line(builder, elements(line)) for line in (rows, columns)]
+    if down is None or across is None:
         return None
-    down, across = parts
-    return builder.op("add", builder.reshape(down, (len(rows), 1)), across)  # pyright: ignore[reportArgumentType]
+    return builder.op("add", builder.reshape(down, (len(rows), 1)), across)
 
 
-def _line(builder: Builder, values: list[int]) -> Value | None:
+def _line(builder: Builder, values: list[float]) -> Value | None:
     """Return integers that change in a few steps."""
     steps = [(place, after - before) for place, (before, after) in enumerate(pairwise(values), 1) if after != before]
     if len(steps) > MOST_STEPS or values[0] != 0:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from archspec.lifting.values import Value
+from archspec.lifting.values import Operand, Value
 
 if TYPE_CHECKING:
     from archspec.lifting.builder import Builder
 
 
-def rotation(builder: Builder, a: Any, b: Any) -> Value | None:
+def rotation(builder: Builder, a: Operand, b: Operand) -> Value | None:
     """Return the sum of `a` and `b` as a rotation: x * cosines plus x with its halves exchanged * sines."""
     if not (isinstance(a, Value) and isinstance(b, Value) and a.op == b.op == "mul" and len(a.shape) == 4):
         return None

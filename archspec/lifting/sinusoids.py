@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 from archspec.lifting.builder import Builder
 from archspec.lifting.frequencies import powers, rotary
+from archspec.lifting.tensors import elements
 from archspec.lifting.values import Value
 
+if TYPE_CHECKING:
+    from torch import Tensor
 
-def sinusoids(builder: Builder, value: Any) -> Value | None:
+
+def sinusoids(builder: Builder, value: Tensor) -> Value | None:
     """Return a table with one row for each position: all sines and all cosines, or both in turn. A row may be zero."""
     rows, columns = value.shape
     if rows < 3 or columns % 2:
@@ -24,15 +28,15 @@ def sinusoids(builder: Builder, value: Any) -> Value | None:
 
 
 def _of_layout(
-    builder: Builder, sines: Any, cosines: Any, in_turn: bool = False, is_reversed: bool = False
+    builder: Builder, sines: Tensor, cosines: Tensor, in_turn: bool = False, is_reversed: bool = False
 ) -> Value | None:
     import torch
 
     rows, half = sines.shape
     empty = [row for row in range(rows) if not sines[row].any() and not cosines[row].any()]
     position = 2 if 1 in empty else 1
-    turned: Any = torch.atan2(sines[position].double(), cosines[position].double())
-    first = [angle / position for angle in turned.tolist()]
+    turned = torch.atan2(sines[position].double(), cosines[position].double())
+    first = [angle / position for angle in elements(turned)]
     base = powers(first, [half, half - 1])
     if base is None or len(empty) > 1:
         return None

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import Any
 
 from archspec.equivalence.calls.values import Untranslatable
-from archspec.lifting.conditions import Varying, conditions
+from archspec.lifting.conditions import Size, Varying, conditions
 from archspec.lifting.expressions import Expressions, Found, Pair
 from archspec.lifting.names import Names, definition_names
 from archspec.lifting.numbers import literal
@@ -22,6 +21,10 @@ NAMES_OF_GAPS = {"in_features": "inputs", "out_features": "outputs", "count": "r
 
 OF_TABLES = "values"
 """The setting of a table that lists its numbers, which are those of fields by accident if they stay the same."""
+
+
+IRREGULAR = "its layers differ in a way that is no simple function of their number"
+"""What is said of loops that have no short form."""
 
 
 class Unlike(Untranslatable):
@@ -38,13 +41,13 @@ class Head:
 
     name: str
     fields: list[str] = field(default_factory=list[str])
-    own: dict[str, tuple[Any, ...]] = field(default_factory=dict[str, "tuple[Any, ...]"])
+    own: dict[str, tuple[Size, ...]] = field(default_factory=dict[str, "tuple[Size, ...]"])
     """The hyperparameters that differ between instances, with their values."""
     gaps: list[str] = field(default_factory=list[str])
     uses: list[str] = field(default_factory=list[str])
 
 
-def _together(values: Sequence[Any], start: int) -> Any:
+def _together(values: Sequence[Size], start: int) -> Size:
     return values[0] if len(set(values)) == 1 else Varying(tuple(values), start)
 
 
@@ -78,7 +81,7 @@ class Sizes:
         kinds = [definition.template.kind for definition in program.definitions]
         paths = [definition.paths[0] for definition in program.definitions]
         self.heads = [Head(name) for name in definition_names(kinds, paths, program.imports)]
-        self._seconds: list[dict[str, tuple[Any, ...]]] = [{} for _ in self.heads]
+        self._seconds: list[dict[str, tuple[Size, ...]]] = [{} for _ in self.heads]
         for number in range(len(program.definitions)):
             self._settle(number)
 
@@ -91,7 +94,7 @@ class Sizes:
         fields: dict[str, None] = dict.fromkeys(inherited)
         part = self._part(definition, other)
 
-        def text(hint: str, column: Sequence[Any], second: Sequence[Any] | None) -> str:
+        def text(hint: str, column: Sequence[Size], second: Sequence[Size] | None) -> str:
             pair = tuple(column), None if second is None else tuple(second)
             return self._text(number, taken, fields, hint, *pair, part)
 
@@ -123,8 +126,8 @@ class Sizes:
         taken: Names,
         fields: dict[str, None],
         hint: str,
-        column: tuple[Any, ...],
-        other: tuple[Any, ...] | None,
+        column: tuple[Size, ...],
+        other: tuple[Size, ...] | None,
         part: str,
     ) -> str:
         """Return what to write for a number that has a value in each instance."""
@@ -144,7 +147,10 @@ class Sizes:
             return self._varying(column[0], other[0] if other is not None else None, fields, hint)
         if isinstance(column[0], bool):
             return literal(column[0])
-        pair = column[0], None if other is None else other[0]
+        second = None if other is None else other[0]
+        if isinstance(second, Varying):
+            raise Untranslatable(IRREGULAR)
+        pair = column[0], second
         if hint == OF_TABLES and pair[1] in (None, pair[0]):
             return literal(pair[0])
         found = self.expressions.find(pair, hint, part, fields)
@@ -155,7 +161,7 @@ class Sizes:
         fields |= dict.fromkeys(found.fields)
         return found.text
 
-    def _attribute(self, definition: Definition, column: Sequence[Any]) -> list[str]:
+    def _attribute(self, definition: Definition, column: Sequence[Size]) -> list[str]:
         """Return the attributes that have the values of a column in all instances of a definition."""
         if not definition.paths or len(column) != len(definition.paths):
             return []
@@ -183,10 +189,10 @@ class Sizes:
                 )
                 if (yes, no) == (True, False):
                     return condition
-                if not isinstance(yes, bool) and len(both) == 1:
+                if not isinstance(yes, bool | Varying) and not isinstance(no, Varying) and len(both) == 1:
                     texts = [self._scalar((number, None), fields, hint) for number in (yes, no)]
                     return f"{texts[0]} if {condition} else {texts[1]}"
-        raise Untranslatable("its layers differ in a way that is no simple function of their number")
+        raise Untranslatable(IRREGULAR)
 
     def _scalar(self, pair: Pair, fields: dict[str, None], hint: str) -> str:
         found = self.expressions.find(pair, hint)
@@ -206,9 +212,9 @@ class Sizes:
         self.created.append(name)
         return Found(name, (name,))
 
-    def defaults(self, actual: Mapping[str, object] | None) -> dict[str, Any]:
+    def defaults(self, actual: Mapping[str, object] | None) -> dict[str, object]:
         """Return the values of the hyperparameters of the model."""
-        found: dict[str, Any] = {}
+        found: dict[str, object] = {}
         for name in self.heads[-1].fields:
             if actual is not None and name in actual:
                 found[name] = actual[name]
@@ -226,12 +232,12 @@ class Sizes:
         pairs = {name: self.expressions.fields[name] for name in self.heads[-1].fields}
         return {name: a for name, (a, b) in pairs.items() if isinstance(a, int) and a == b and not isinstance(a, bool)}
 
-    def seconds(self) -> dict[str, Any]:
+    def seconds(self) -> dict[str, float | None]:
         """Return the values of the hyperparameters in the module with other sizes."""
         return {name: self.expressions.fields[name][1] for name in self.heads[-1].fields}
 
 
-def _passed(definition: Definition, use: int, column: Sequence[Any]) -> list[Any]:
+def _passed(definition: Definition, use: int, column: Sequence[Size]) -> list[Size]:
     """Return what each instance of a definition passes to what it uses, of the values of all instances of that."""
     start = definition.template.starts[use]
     return [_together([column[row] for row in rows[use]], start) for rows in definition.inside]
@@ -243,7 +249,7 @@ def _values(definition: Definition) -> list[str]:
     return [*[name for name, _, _ in template.inputs], *[name for item in template.statements for name in item.names]]
 
 
-def _only_parts(fields: Mapping[str, Pair], parts: Sequence[str]) -> dict[Pair, str]:
+def _only_parts(fields: Mapping[str, Pair], parts: Sequence[str]) -> dict[object, str]:
     """Return the part of the configuration that has two values, for those that no other part has, and that differ."""
     found: dict[Pair, set[str]] = {}
     for name, pair in fields.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from archspec.lifting.subject import Subject
 
@@ -42,7 +42,7 @@ def _resized(tensor: torch.Tensor, axes: Sequence[int]) -> torch.Tensor:
     return tensor
 
 
-def _runs(module: nn.Module, inputs: Mapping[str, Any]) -> bool:
+def _runs(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> bool:
     import torch
 
     try:

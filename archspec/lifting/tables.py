@@ -7,14 +7,18 @@ import struct
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.builder import Builder
 from archspec.lifting.frequencies import Parameters, frequencies, slopes
 from archspec.lifting.regions import between_regions, one_hot
 from archspec.lifting.sinusoids import sinusoids
+from archspec.lifting.tensors import elements, rows
 from archspec.lifting.values import Value
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 MOST_NUMBERS = 64
 """Constants with more elements are not written as lists."""
@@ -27,7 +31,7 @@ MOST_PLACES = 1000
 """Steps of coordinates are fractions with at most this denominator."""
 
 
-def constant(builder: Builder, value: Any, name: str, parameters: Sequence[Parameters] = ()) -> Value:
+def constant(builder: Builder, value: Tensor | None, name: str, parameters: Sequence[Parameters] = ()) -> Value:
     """Return a constant as the value of a formula; `parameters` are those of rotary positions around it.
 
     Raises Untranslatable if no formula is known for it.
@@ -40,8 +44,8 @@ def constant(builder: Builder, value: Any, name: str, parameters: Sequence[Param
     return found
 
 
-def _formula(builder: Builder, value: Any, parameters: Sequence[Parameters] = ()) -> Value | None:
-    flat = value.flatten().tolist()
+def _formula(builder: Builder, value: Tensor, parameters: Sequence[Parameters] = ()) -> Value | None:
+    flat = elements(value)
     if not value.shape or all(item == flat[0] for item in flat):
         return builder.op("full", shape=tuple(value.shape), value=_root(flat[0]) if _is_float32(value) else flat[0])
     size = len(flat)
@@ -63,7 +67,7 @@ def _formula(builder: Builder, value: Any, parameters: Sequence[Parameters] = ()
         if found is not None:
             return found
     if size <= MOST_NUMBERS:
-        return builder.op("table", values=value.tolist())
+        return builder.op("table", values=rows(value))
     return (
         _repeated(builder, value)
         or one_hot(builder, value, lambda places: _formula(builder, places))
@@ -71,7 +75,7 @@ def _formula(builder: Builder, value: Any, parameters: Sequence[Parameters] = ()
     )
 
 
-def _is_float32(value: Any) -> bool:
+def _is_float32(value: Tensor) -> bool:
     import torch
 
     return value.dtype == torch.float32
@@ -86,17 +90,17 @@ def _root(number: float) -> float:
     return number
 
 
-def _sinusoidal(builder: Builder, value: Any, parameters: Sequence[Parameters]) -> Value | None:
+def _sinusoidal(builder: Builder, value: Tensor, parameters: Sequence[Parameters]) -> Value | None:
     """Return frequencies, or the sines and cosines of positions."""
     shape = [size for size in value.shape if size > 1]
     if len(shape) == 1:
-        found = frequencies(builder, value.flatten().tolist(), parameters)
+        found = frequencies(builder, elements(value), parameters)
     else:
         found = sinusoids(builder, value.reshape(shape)) if len(shape) == 2 else None
     return None if found is None else builder.reshape(found, tuple(value.shape))
 
 
-def _repeated(builder: Builder, value: Any) -> Value | None:
+def _repeated(builder: Builder, value: Tensor) -> Value | None:
     """Return a constant that is the same along some axes."""
     first = value
     for axis in range(value.dim()):
@@ -106,7 +110,7 @@ def _repeated(builder: Builder, value: Any) -> Value | None:
     return None if found is None else builder.expand(found, tuple(value.shape))
 
 
-def _in_parts(builder: Builder, value: Any) -> Value | None:
+def _in_parts(builder: Builder, value: Tensor) -> Value | None:
     """Return a constant that has a formula for each element of a short axis."""
     for axis in (-1, 0):
         if 1 < value.shape[axis] <= MOST_PARTS:
@@ -116,7 +120,7 @@ def _in_parts(builder: Builder, value: Any) -> Value | None:
     return None
 
 
-def _relative_positions(builder: Builder, values: list[int], shape: tuple[int, ...]) -> Value | None:
+def _relative_positions(builder: Builder, values: list[float], shape: tuple[int, ...]) -> Value | None:
     """Return the numbers of the distances, by rows and columns, between any two places in a square window."""
     width = round(len(values) ** 0.25)
     count, rows = width * width, 2 * width - 1
@@ -132,11 +136,11 @@ def _relative_positions(builder: Builder, values: list[int], shape: tuple[int, .
     return builder.reshape(builder.op("add", distances, middle), shape)
 
 
-def _affine(builder: Builder, value: Any) -> Value | None:
+def _affine(builder: Builder, value: Tensor) -> Value | None:
     """Return integers that grow by one number along each axis."""
     first = int(value[(0,) * value.dim()])
     found: Value | None = None
-    exact: Any = first
+    exact = value.new_tensor(first)
     for axis, size in enumerate(value.shape):
         places = [int(at == axis) for at in range(value.dim())]
         step = int(value[tuple(places)]) - first if size > 1 else 0
@@ -151,21 +155,21 @@ def _affine(builder: Builder, value: Any) -> Value | None:
     return builder.spread(builder.op("add", found, first) if first else found, tuple(value.shape))
 
 
-def _led(builder: Builder, value: Any) -> Value | None:
+def _led(builder: Builder, value: Tensor) -> Value | None:
     """Return integers that grow by one number after the first one."""
     rest = _affine(builder, value[1:]) if value.dim() == 1 and len(value) > 3 else None
     return rest and builder.op("concat", builder.op("full", shape=(1,), value=int(value[0])), rest, axis=0)
 
 
-def _grid(builder: Builder, value: Any) -> Value | None:
+def _grid(builder: Builder, value: Tensor) -> Value | None:
     """Return the coordinates of places in a grid, one column for each axis."""
     if value.dim() != 2 or value.shape[1] > 3:
         return None
-    columns = [_digit(builder, value[:, axis].tolist()) for axis in range(value.shape[1])]
+    columns = [_digit(builder, elements(value[:, axis])) for axis in range(value.shape[1])]
     return builder.op("stack", *columns, axis=1) if all(column is not None for column in columns) else None
 
 
-def _scaled_grid(builder: Builder, value: Any) -> Value | None:
+def _scaled_grid(builder: Builder, value: Tensor) -> Value | None:
     """Return the coordinates of places in a grid, times a number."""
     import torch
 
@@ -180,7 +184,7 @@ def _scaled_grid(builder: Builder, value: Any) -> Value | None:
     return None if found is None else builder.op("mul", builder.op("real", found), step)
 
 
-def _digit(builder: Builder, values: list[int]) -> Value | None:
+def _digit(builder: Builder, values: list[float]) -> Value | None:
     """Return integers that count up to a number again and again, each as often."""
     width = next((place for place, value in enumerate(values) if value != values[0]), len(values))
     period = next((place for place in range(width, len(values)) if values[place] == values[0]), len(values))
@@ -191,7 +195,7 @@ def _digit(builder: Builder, values: list[int]) -> Value | None:
     return builder.op("mod", found, period // width) if period < len(values) else found
 
 
-def _distances(builder: Builder, value: Any) -> Value | None:
+def _distances(builder: Builder, value: Tensor) -> Value | None:
     """Return numbers of the distances between the places of two grids: sums of multiples of rows and columns, or of the
     absolute distances by rows and by columns.
     """
@@ -221,7 +225,7 @@ class Grid(NamedTuple):
     size: int
     width: int
 
-    def numbers(self, by_row: int, by_column: int) -> Any:
+    def numbers(self, by_row: int, by_column: int) -> Tensor:
         """Return a number for each place, as a tensor."""
         import torch
 
@@ -239,10 +243,10 @@ class Grid(NamedTuple):
         return builder.reshape(number, (self.size, 1) if axis == 0 else (1, self.size))
 
 
-def _linear_distances(builder: Builder, numbers: Any, first: Grid, second: Grid) -> Value | None:
+def _linear_distances(builder: Builder, numbers: Tensor, first: Grid, second: Grid) -> Value | None:
     start = int(numbers[0, 0])
 
-    def factors(line: Any, grid: Grid) -> tuple[int, int]:
+    def factors(line: Tensor, grid: Grid) -> tuple[int, int]:
         by_row = int(line[grid.width]) - start if grid.width < grid.size else 0
         return by_row, int(line[1]) - start if grid.width > 1 else 0
 
@@ -255,7 +259,7 @@ def _linear_distances(builder: Builder, numbers: Any, first: Grid, second: Grid)
     return found if start == 0 else builder.op("add", found, start)
 
 
-def _absolute_distances(builder: Builder, numbers: Any, first: Grid, second: Grid) -> Value | None:
+def _absolute_distances(builder: Builder, numbers: Tensor, first: Grid, second: Grid) -> Value | None:
     step, by = -(-second.width // first.width), second.width
     rows = (first.numbers(step, 0)[:, None] - second.numbers(1, 0)).abs()
     columns = (first.numbers(0, step)[:, None] - second.numbers(0, 1)).abs()

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from archspec.algebra import Expression, Polynomial, substitute
-from archspec.lifting.conditions import Varying
+from archspec.lifting.conditions import Size, Varying
 from archspec.lifting.numbers import literal
+from archspec.lifting.values import Setting
 
 GAP = "\x00"
 """Stands on both sides of the number of a gap for a size."""
@@ -52,7 +52,7 @@ class Definition:
     """A template with the numbers for its gaps in each instance, and the instances that each use is of."""
 
     template: Template
-    rows: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
+    rows: list[tuple[Size, ...]] = field(default_factory=list[tuple[Size, ...]])
     inside: list[tuple[tuple[int, ...], ...]] = field(default_factory=list[tuple[tuple[int, ...], ...]])
     """For each instance and each use in it, the rows of the definition that is used."""
     paths: list[str] = field(default_factory=list[str])
@@ -63,7 +63,7 @@ class Gaps:
     """The gaps of a definition that is being written."""
 
     def __init__(self) -> None:
-        self.values: list[Any] = []
+        self.values: list[Size] = []
         self.hints: list[str] = []
         self.uses: list[int] = []
         self.inside: list[tuple[int, ...]] = []
@@ -78,16 +78,16 @@ class Gaps:
         self.hints.append(hint)
         return f"{GAP}{len(self.values) - 1}{GAP}"
 
-    def number(self, value: Any, hint: str = "") -> str:
+    def number(self, value: Setting, hint: str = "") -> str:
         """Return the text of a number: a gap, unless it is part of the structure."""
-        if isinstance(value, list | tuple):
-            return f"[{', '.join([self.number(item, hint) for item in value])}]"  # pyright: ignore
+        if isinstance(value, Sequence) and not isinstance(value, str):
+            return f"[{', '.join([self.number(item, hint) for item in value])}]"
         if isinstance(value, Polynomial):
             value = self.joint.get(value, value)
             return NUMBER.sub(lambda match: self.number(int(match[0]), hint), str(substitute(value, self.renamed)))
         if isinstance(value, bool | str) or value is None or value == 0 or (value == 1 and hint != "number"):
             return f'"{value}"' if isinstance(value, str) else literal(value)
-        if isinstance(value, int | float) and value < 0:
+        if value < 0:
             return f"-{self.number(-value, hint)}"
         self.values.append(value)
         self.hints.append(hint)

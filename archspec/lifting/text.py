@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from archspec.lifting.numbers import literal
 from archspec.lifting.program import Program
@@ -15,7 +14,7 @@ WIDTH = 118
 
 
 def source(
-    program: Program, sizes: Sizes, title: str, name: str, defaults: Mapping[str, Any], params: int | None
+    program: Program, sizes: Sizes, title: str, name: str, defaults: Mapping[str, object], params: int | None
 ) -> str:
     """Return a spec with one model."""
     parts = [f"# {title}", ""]
@@ -96,7 +95,7 @@ def _wrapped(before: str, items: Sequence[str]) -> Iterator[str]:
     yield line if items else f"{line})"
 
 
-def _statement(statement: Statement, text: Any) -> Iterator[str]:
+def _statement(statement: Statement, text: Callable[[str], str]) -> Iterator[str]:
     if statement.text:
         yield f"  {text(statement.text)}"
         return

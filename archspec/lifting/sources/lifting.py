@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 from archspec.equivalence.api import other_tensors
 from archspec.equivalence.calls.values import Untranslatable
@@ -12,6 +13,7 @@ from archspec.lifting.sources.subjects import OfFewLayers, Source, source_of
 from archspec.lifting.subject import Subject
 from archspec.pipeline.compile import loads
 from archspec.source import ArchError, fail
+from archspec.table import Plain
 
 
 def lift_source(text: str, inputs: Sequence[str] = ()) -> str:
@@ -45,12 +47,12 @@ def _lifted(source: Source) -> str:
         raise fail("lift", f"cannot lift `{name}`: {reason}") from OfFewLayers(reason)
     deep = source.subject.deep(" if i " in spec) if source.subject.deep is not None else None
     if deep is not None:
-        overrides = {name: deep.numbers[name] for name in model.hyperparameters}
+        overrides = {name: cast("Plain", deep.numbers[name]) for name in model.hyperparameters}
         refusing(name, lambda: _check_deep(spec, overrides, deep))
     return spec
 
 
-def _check_deep(spec: str, overrides: Mapping[str, object], deep: Subject) -> None:
+def _check_deep(spec: str, overrides: Mapping[str, Plain], deep: Subject) -> None:
     try:
         check_again(spec, overrides, deep)
     except Untranslatable as problem:
