@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import lru_cache
-from typing import Any
 
 from archspec.algebra import Polynomial, factored, total
 from archspec.algebra.terms import Atom, Terms
@@ -42,22 +41,22 @@ def bytes_of(type: Type | None) -> Quantity:
     return factored((BYTES[type.dtype], *type.shape)) if type is not None else 0
 
 
-def data_of(amount: Quantity) -> Any:
+def data_of(amount: Quantity) -> object:
     """Return an amount as data for JSON: a number or a list of terms."""
     if isinstance(amount, Polynomial):
         return _terms(amount.terms)
     return _integer(amount)
 
 
-def _terms(terms: Terms) -> Any:
-    found: list[Any] = []
+def _terms(terms: Terms) -> list[object]:
+    found: list[object] = []
     for monomial, coefficient in terms:
         factors = [[_factor(atom), exponent] for atom, exponent in monomial]
         found.append([_integer(int(coefficient)), factors])
     return found
 
 
-def _factor(atom: Atom) -> Any:
+def _factor(atom: Atom) -> object:
     if not atom.arguments:
         return atom.text
     arguments = [_terms(argument) for argument in atom.arguments]

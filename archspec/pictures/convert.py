@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from typing import Any
+from importlib import import_module
 
 from archspec.source import fail
 
@@ -23,11 +23,10 @@ def convert(svg: str, format: str) -> bytes:
             raise fail("usage", f"`rsvg-convert` could not convert the picture: {reason}")
         return done.stdout
     try:
-        import cairosvg  # pyright: ignore  # optional
+        cairosvg = import_module("cairosvg")
     except (ImportError, OSError):  # the library that it needs may be missing
         message = f"{format.upper()} requires `rsvg-convert` or the Python package `cairosvg`"
         raise fail("usage", message, help="install one of them, or write SVG with `-o FILE.svg`") from None
-    module: Any = cairosvg
     if format == "png":
-        return module.svg2png(bytestring=svg.encode(), scale=SCALE)
-    return module.svg2pdf(bytestring=svg.encode())
+        return cairosvg.svg2png(bytestring=svg.encode(), scale=SCALE)
+    return cairosvg.svg2pdf(bytestring=svg.encode())

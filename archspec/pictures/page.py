@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from html import escape
 from json import dumps
-from typing import Any
+from typing import cast
 from zlib import compress
 
 from archspec.model import ModelLike, internals
@@ -62,7 +62,7 @@ def page(model: ModelLike, /, version: int | None = None) -> str:
     return page_of({**plan_of(compiled).to_data(), **more}, version)
 
 
-def page_of(plan: Mapping[str, Any], version: int | None = None) -> str:
+def page_of(plan: Mapping[str, object], version: int | None = None) -> str:
     """Return the page of a plan as HTML.
 
     Its content security policy allows no requests. With a `version`, the page was served by `archspec view --watch`: it
@@ -93,14 +93,15 @@ def script_of(name: str) -> str:
     return _read(f"{name}.js")
 
 
-def data_of(plan: Mapping[str, Any]) -> dict[str, object]:
+def data_of(plan: Mapping[str, object]) -> dict[str, object]:
     """Return what the scripts are given: a plan with the colors of its picture."""
     return {**plan, "themes": _themes(plan)}
 
 
-def _themes(plan: Mapping[str, Any]) -> dict[str, object]:
+def _themes(plan: Mapping[str, object]) -> dict[str, object]:
     """Return the colors of both themes, with the styles of the plan's roles."""
-    roles = [share["role"] for share in plan.get("roles", ()) if "role" in share]
+    shares = cast("Sequence[Mapping[str, str]]", plan.get("roles", ()))
+    roles = [share["role"] for share in shares if "role" in share]
     return {
         name: {
             **{key: _plain(value) for key, value in theme._asdict().items() if key not in ("roles", "others")},
@@ -117,7 +118,7 @@ def _plain(value: object) -> object:
     return {key: _plain(item) for key, item in value._asdict().items()}
 
 
-def _packed(plan: Mapping[str, Any]) -> str:
+def _packed(plan: Mapping[str, object]) -> str:
     """Return a plan as compressed JSON in base64: a tenth of the size, and inert whatever names it contains."""
     text = dumps(plan, separators=(",", ":"))  # in ASCII: a lone surrogate has no other encoding
     return b64encode(compress(text.encode(), 9)).decode()

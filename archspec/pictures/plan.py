@@ -86,7 +86,8 @@ Polynomials
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias, cast
+from collections.abc import Mapping
+from typing import Literal, TypeAlias, cast
 
 from archspec.pictures.amounts import data_of
 from archspec.record import Record
@@ -164,7 +165,7 @@ class Node:
     again: int | None = None
     badge: Line | None = None
     beside: list[int] | None = None
-    constants: dict[str, Any] | None = None
+    constants: dict[str, object] | None = None
     contents: Contents | None = None
     copies: int = 1
     differs: str = ""
@@ -173,7 +174,7 @@ class Node:
     bytes: Quantity = 0
     frozen: int = 0
     heading: list[Line] | None = None
-    hyperparameters: dict[str, Any] | None = None
+    hyperparameters: dict[str, object] | None = None
     lines: list[Line] | None = None
     macs: Quantity = 0
     main: int | None = None
@@ -215,7 +216,7 @@ class Plan:
         self.total = total
         self.trainable = trainable
         self.frozen = total - trainable
-        self.hyperparameters: dict[str, Any] = {}
+        self.hyperparameters: Mapping[str, object] = {}
         self.dimensions: list[str] = []
         self.roles: list[RoleShare] = []
         self.nodes: list[Node] = []
@@ -225,9 +226,9 @@ class Plan:
         """Return the children of a node, in program order."""
         return [self.nodes[id] for id in node.contents.children] if node.contents is not None else []
 
-    def to_data(self) -> dict[str, Any]:
+    def to_data(self) -> dict[str, object]:
         """Return the plan as data for JSON."""
-        return _data(self)
+        return _object({name: getattr(self, name) for name in _names(self)})
 
 
 _QUANTITIES = {"macs", "elementwise", "bytes", "times", "rounds"}
@@ -238,7 +239,7 @@ _OMITTED = {"addresses"}
 """What only Python needs."""
 
 
-def _data(value: object, key: str = "") -> Any:
+def _data(value: object, key: str = "") -> object:
     if key in _QUANTITIES:
         return data_of(value)  # pyright: ignore[reportArgumentType]
     match value:
@@ -248,7 +249,7 @@ def _data(value: object, key: str = "") -> Any:
             return value if abs(value) < 2**53 else str(value)
         case float():
             return value if abs(value) < float("inf") else str(value)
-        case Plan() | Node() | Contents():
+        case Node() | Contents():
             return _object({name: getattr(value, name) for name in _names(value)})
         case Value():
             found: dict[str, object] = {"from": value.source, "output": value.output, "uses": value.uses}
@@ -269,7 +270,7 @@ def _names(value: Plan | Node | Contents) -> list[str]:
     )
 
 
-def _object(fields: dict[str, object]) -> dict[str, Any]:
+def _object(fields: dict[str, object]) -> dict[str, object]:
     return {
         name: _data(item, name)
         for name, item in fields.items()
