@@ -10,18 +10,21 @@ from archspec.source import fail
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
-    from typing import Any, Protocol, TypeAlias, TypeGuard
+    from typing import Protocol, TypeAlias, TypeGuard
 
     class ConfigurationObject(Protocol):
         """What a configuration object of `transformers` has; archspec does not import `transformers`."""
 
-        model_type: Any
+        @property
+        def model_type(self) -> object:
+            """The type, a string."""
+            ...
 
-        def to_dict(self) -> dict[str, Any]:
+        def to_dict(self) -> Mapping[str, object]:
             """Return the fields as data."""
             ...
 
-    ConfigurationData: TypeAlias = Mapping[str, Any] | ConfigurationObject
+    ConfigurationData: TypeAlias = Mapping[str, object] | ConfigurationObject
     """The contents of a configuration."""
 
 
@@ -63,7 +66,7 @@ def text_of(data: ConfigurationData) -> str:
         raise fail("wrong-kind", f"configuration cannot be written as JSON: {problem}", help=help) from None
 
 
-def _is_mapping(value: object) -> TypeGuard[Mapping[str, Any]]:
+def _is_mapping(value: object) -> TypeGuard[Mapping[str, object]]:
     from collections.abc import Mapping
 
     return isinstance(value, Mapping)

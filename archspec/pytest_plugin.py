@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -21,7 +21,7 @@ from archspec.syntax import tree
 from archspec.syntax.parse import parse
 
 if TYPE_CHECKING:
-    from _pytest._code.code import TerminalRepr
+    from _pytest._code.code import TerminalRepr, TracebackStyle
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -88,7 +88,9 @@ class SpecItem(pytest.Item):
         if "check" in errors:
             pytest.skip("the file has errors outside of models")
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str | TerminalRepr:
+    def repr_failure(
+        self, excinfo: pytest.ExceptionInfo[BaseException], style: TracebackStyle | None = None
+    ) -> str | TerminalRepr:
         if isinstance(excinfo.value, ArchError):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)

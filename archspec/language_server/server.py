@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from difflib import SequenceMatcher
 from io import StringIO
-from typing import Any
 
 from lsprotocol import types
 from pygls import uris
@@ -381,8 +380,7 @@ def code_lens(ls: Server, params: types.CodeLensParams) -> list[types.CodeLens]:
     for model in analysis.unit.models.values() if analysis.unit is not None else ():
         title = descriptions.model_line(analysis, model)
         if title is not None:
-            arguments: list[Any] = [analysis.path, str(model.name.value)]
-            command = types.Command(title, "archspec.count", arguments=arguments)
+            command = types.Command(title, "archspec.count", arguments=[analysis.path, str(model.name.value)])
             found.append(types.CodeLens(positions.range(model.start, model.start), command))
     return found
 

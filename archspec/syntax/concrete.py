@@ -52,6 +52,7 @@ class Concrete(Record):
 def concrete(source: Source, report: Report) -> Concrete:
     """Parse a file as `parse` does; errors that only the nodes of the compiler's tree show are not reported."""
     file, comments, broken = read(source, report, _machine())
+    assert isinstance(file, Branch)
     return Concrete(file, comments, broken)
 
 

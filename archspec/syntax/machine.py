@@ -83,7 +83,7 @@ class Machine:
             result.append(from_values(Token, (*match.span(), kind, word)))
         return result
 
-    def run(self, tokens: Sequence[Token], start: str) -> Any:
+    def run(self, tokens: Sequence[Token], start: str) -> object:
         """Parse `tokens` from the start symbol `start`. Raises Unexpected, or a Fault from a maker."""
         actions, gotos, rules, contextual = self._actions, self._gotos, self._rules, self._contextual
         passed = self._passed

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import cast
 
 from archspec.source import Report, Source, Span
 from archspec.syntax.lines import MOST_FAULTS, Scan, scan
@@ -32,11 +32,12 @@ def parse(source: Source, report: Report) -> File:
     Every error is reported (codes `syntax` and `budget`) and omitted from the tree; its range is in `broken`.
     """
     file, comments, broken = read(source, report, parser())
+    assert isinstance(file, File)
     items = tuple(_documented(item, comments, source.text) for item in file.items)
     return File(0, len(source.text), items, comments, broken)
 
 
-def read(source: Source, report: Report, machine: Machine) -> tuple[Any, tuple[Comment, ...], tuple[Broken, ...]]:
+def read(source: Source, report: Report, machine: Machine) -> tuple[object, tuple[Comment, ...], tuple[Broken, ...]]:
     """Return what a parser makes of a file, the comments in it, and the ranges that could not be parsed."""
     found = scan(source.text)
     tokens = _closed(machine.tokens(found.text), found)
@@ -66,7 +67,7 @@ def parse_expression(source: Source, report: Report) -> Expr | None:
 
     machine = parser()
     try:
-        return shallow(machine.run(machine.tokens(found.text), "expr"))
+        return shallow(cast("Expr", machine.run(machine.tokens(found.text), "expr")))
     except Unexpected as error:
         from archspec.syntax.messages import explain
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any
 
 from archspec.syntax.lines import MOST_FAULTS, Scan
 from archspec.syntax.machine import Fault, Machine, Token, Unexpected
@@ -33,7 +32,7 @@ class Recovery:
         self._tokens = tokens
         self._partner = _partners(tokens)
         self._dangling = False  # whether the last statement ends where something must follow
-        self.file: Any = machine.run(self._items(), "file")
+        self.file = machine.run(self._items(), "file")
         self.faults += self._surplus
 
     def _items(self) -> list[Token]:
