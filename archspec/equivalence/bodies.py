@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias, cast
 
-from archspec.algebra import Polynomial, index, substitute
+from archspec.algebra import Expression, Polynomial, index, substitute
 from archspec.bodies.fold import StepBudget, arguments, fold_body
 from archspec.equivalence.places import Places
 from archspec.ir import Body, Call, Leaf, Loop, Type, canonical, find
@@ -40,7 +40,7 @@ class Bodies:
         self._prefix = prefix
         self._keeps_float32 = keeps_float32
         self._budget = StepBudget()
-        self._indices: dict[str, Any] = {}
+        self._indices: dict[str, Expression] = {}
 
     def outputs(self, body: Body, inputs: Sequence[Array | None], prefix: str = "") -> list[Array | None]:
         """Return the outputs of a body, at an address that `prefix` ends in a dot after; definitions are expanded."""
@@ -75,12 +75,12 @@ class Bodies:
 
         return fold_body(body, inputs, operation, applied, None, number, weight, self._budget).outputs
 
-    def _exact(self, value: Any) -> Any:
+    def _exact(self, value: object) -> object:
         """Return a static value in which the indices of loops have their own names."""
         if isinstance(value, Polynomial):
             return substitute(value, self._indices) if self._indices else value
         if isinstance(value, tuple | list):
-            return tuple([self._exact(item) for item in cast("Sequence[Any]", value)])
+            return tuple([self._exact(item) for item in cast("Sequence[object]", value)])
         return value
 
     def _tensor(self, name: str) -> Array:
@@ -128,7 +128,7 @@ class Bodies:
 
 
 def apply(
-    arrays: Arrays, name: str, inputs: Sequence[Array | None], settings: dict[str, Any], types: Sequence[Type]
+    arrays: Arrays, name: str, inputs: Sequence[Array | None], settings: Mapping[str, object], types: Sequence[Type]
 ) -> list[Array]:
     """Return the results of an operation, of these types, with all its hyperparameters."""
     op, form = OPS[name], form_of(OPS[name])

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, redirect_stderr
 from io import StringIO
 from math import gcd, lcm
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from archspec.algebra import (
     Dim,
@@ -38,6 +38,16 @@ from archspec.equivalence.known_numbers import knowing
 from archspec.equivalence.lengths import free_lengths
 from archspec.equivalence.ones import excludes_ones, including_ones
 from archspec.equivalence.places import Place, Places
+from archspec.equivalence.programs import (
+    Formula,
+    formula_of,
+    guards_of,
+    is_node,
+    nodes_of,
+    numbers_of,
+    ranges_of,
+    with_fewer_operations,
+)
 from archspec.equivalence.selection import with_all_rows
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
@@ -45,6 +55,8 @@ from archspec.normal.table import index_of
 
 if TYPE_CHECKING:
     import torch
+    from torch.export import ExportedProgram
+    from torch.fx import Node
 
 
 def examples(module: torch.nn.Module, inputs: Mapping[str, Type], sizes: Mapping[str, int]) -> dict[str, torch.Tensor]:
@@ -63,7 +75,7 @@ def examples(module: torch.nn.Module, inputs: Mapping[str, Type], sizes: Mapping
 
 def exported(
     module: torch.nn.Module, inputs: Mapping[str, Type], sizes: Mapping[str, int], decomposed: bool = True
-) -> Any:
+) -> ExportedProgram:
     """Return the exported program of a module in evaluation, called with inputs of these types by name.
 
     `sizes` are those to call it with. `decomposed`: a program that changes values in place is decomposed. Raises
@@ -78,7 +90,7 @@ def exported(
         for name, type in inputs.items()
     }
 
-    def export() -> Any:
+    def export() -> ExportedProgram:
         return torch.export.export(module, (), arguments, dynamic_shapes=free, strict=False)
 
     try:
@@ -90,10 +102,10 @@ def exported(
             for mode in (recurrent.keeping(), knowing(module), free_lengths(module)):
                 modes.enter_context(mode)
             program = export()
-            if excludes_ones(program, _guards(program)):
+            if excludes_ones(program, guards_of(program)):
                 other = including_ones(export)
-                program = program if other is None or excludes_ones(other, _guards(other)) else other
-            return program if not decomposed or without_changes(program) else program.run_decompositions({})
+                program = program if other is None or excludes_ones(other, guards_of(other)) else other
+            return program if not decomposed or without_changes(program) else with_fewer_operations(program)
     except Exception as error:
         message = str(error).strip().splitlines()
         raise Untranslatable(f"torch.export fails: {message[0] if message else type(error).__name__}") from error
@@ -128,16 +140,16 @@ class Capture:
     def __init__(
         self,
         arrays: Arrays,
-        program: Any,
+        program: ExportedProgram,
         inputs: Mapping[str, Type],
-        tensor: Callable[[str, Any, Type], Array],
+        tensor: Callable[[str, torch.Tensor | None, Type], Array],
         places: Places,
     ) -> None:
         self.arrays = arrays
         self.program = program
         self.tensor = tensor
         self.places = places
-        self._values: dict[Any, Any] = {}
+        self._values: dict[Node, object] = {}
         self._symbols: dict[str, Expression] = {}
         self._inputs = inputs
         self._asserted = _asserted(program)
@@ -145,27 +157,26 @@ class Capture:
         self.most: dict[str, int] = {}
         self.excluded: set[tuple[str, int]] = set()
         """Single sizes of dimensions that the program is not for, as the module has a branch for them."""
-        self.has_loops = any(mark_of(node) == "looped" for node in program.graph.nodes)
+        self.has_loops = any(mark_of(node) == "looped" for node in nodes_of(program.graph))
         masks = with_all_rows(program)
-        for node in self.program.graph.nodes:
+        for node in nodes_of(program.graph):
             if node.op == "placeholder" and node.name in inputs:
                 self._bind(node)
             if mark_of(node) == "begun" and node.args[2] == 0:
-                self._symbols[str(node.meta["val"].node.expr)] = index("@0")
+                self._symbols[str(formula_of(node.meta["val"]))] = index("@0")
         for name, mask in masks.items():
             self._symbols[name] = product([self.size(size) for size in mask.meta["val"].shape])
-        for guard in _guards(self.program):
+        for guard in guards_of(self.program):
             self._check_guard(guard)
 
-    def outputs(self) -> list[Any]:
+    def outputs(self) -> list[Array | Complex | None]:
         """Return the outputs of the module that are tensors."""
         signature = self.program.graph_signature
         if any(spec.kind.name != "USER_OUTPUT" for spec in signature.output_specs):
             raise Untranslatable("it changes its inputs or buffers")
         tensors = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
         constants = signature.inputs_to_lifted_tensor_constants
-        nodes = list(self.program.graph.nodes)
-        for node in nodes:
+        for node in nodes_of(self.program.graph):
             if node.op == "placeholder":
                 self._values[node] = self._placeholder(node, tensors, constants)
             elif node.op == "call_function":
@@ -175,32 +186,34 @@ class Capture:
                 except Untranslatable as problem:
                     raise Untranslatable(f"{problem}, in {_place(node)}") from problem
             elif node.op == "output":
-                found = [self._value(item) for item in node.args[0]]
+                outputs: list[object] = listed(node.args[0])
+                found = [self._value(item) for item in outputs]
                 return [value for value in found if value is None or isinstance(value, Array | Complex)]
             else:
                 raise Untranslatable(f"it reads `{node.target}`")
         raise Untranslatable("it has no outputs")
 
-    def _bind(self, node: Any) -> None:
+    def _bind(self, node: Node) -> None:
         """Name the symbols in the sizes of an input as in its type."""
         for size, actual in zip(self._inputs[node.name].shape, node.meta["val"].shape, strict=True):
             if not isinstance(size, Polynomial):
                 continue
-            if isinstance(actual, int) or actual.node.expr.is_Integer:
+            formula = formula_of(actual)
+            if formula is None or formula.is_Integer:
                 raise Untranslatable(f"a loop or branch in it depends on the size `{size}`")
-            times, symbol = actual.node.expr.as_coeff_Mul()
+            factor, symbol = formula.as_coeff_Mul()
             if not symbol.is_Symbol:
-                raise Untranslatable(f"it can only be exported where `{size}` is {actual.node.expr}")
-            times = int(times)
+                raise Untranslatable(f"it can only be exported where `{size}` is {formula}")
+            times = int(factor)
             if size % times != 0:
                 reason = f"it can only be exported where `{size}` is a multiple of {times}"
                 raise OfMultiples(reason, divisors(size, times))
             self._symbols.setdefault(str(symbol), size // times)
             self._check_range(symbol, size // times)
 
-    def _check_range(self, symbol: Any, size: Dim) -> None:
+    def _check_range(self, symbol: Formula, size: Dim) -> None:
         """Note the least and the largest value of the dimension in a size that the program is for."""
-        allowed = self.program.range_constraints.get(symbol)
+        allowed = ranges_of(self.program).get(symbol)
         multiple = scaled(size)
         if allowed is None or multiple is None:
             return
@@ -209,7 +222,7 @@ class Capture:
         if str(allowed.upper) != "int_oo":
             self.most[name] = int(allowed.upper) // factor
 
-    def _check_guard(self, guard: Any) -> None:
+    def _check_guard(self, guard: Formula) -> None:
         """Refuse a program that is only for sizes with a relation, as the module has a branch that depends on it."""
         if not self._always_holds(guard):
             excluded = self._excluded(guard)
@@ -217,14 +230,14 @@ class Capture:
                 self.excluded.add(excluded)
                 return
             sides = [str(self._expression(side)) for side in guard.args] if guard.is_Relational else []
-            relation = f" {getattr(guard, 'rel_op', '')} ".join(sides) or str(guard)
+            relation = f" {guard.rel_op if guard.is_Relational else ''} ".join(sides) or str(guard)
             reason = f"it can only be exported where `{relation}`"
             multiples = _multiples([self._expression(side) for side in guard.args]) if guard.is_Relational else {}
             if not multiples and "1" in sides and guard.rel_op == "==":
                 raise OfShortInputs(reason)
             raise OfMultiples(reason, multiples) if multiples else Untranslatable(reason)
 
-    def _excluded(self, guard: Any) -> tuple[str, int] | None:
+    def _excluded(self, guard: Formula) -> tuple[str, int] | None:
         """Return the dimension and its size for which alone a relation does not hold; None for other relations."""
         if not guard.is_Relational or guard.rel_op != "!=":
             return None
@@ -235,7 +248,7 @@ class Capture:
         factor, name = multiple
         return (name, right // factor) if right % factor == 0 else None
 
-    def _always_holds(self, guard: Any) -> bool:
+    def _always_holds(self, guard: Formula) -> bool:
         """Whether a relation of sizes holds for all sizes in the ranges that the program is for."""
         if guard.is_Boolean and not guard.is_Relational:
             found = [self._always_holds(part) for part in guard.args]
@@ -255,39 +268,40 @@ class Capture:
             case _:
                 return is_at_least(-above, guard.rel_op == "<")
 
-    def _placeholder(self, node: Any, tensors: Mapping[str, str], constants: Mapping[str, str]) -> Array | None:
+    def _placeholder(self, node: Node, tensors: Mapping[str, str], constants: Mapping[str, str]) -> Array | None:
         value = node.meta.get("val")
         if value is None:
             return None
         type = self._type(value)
+        stored = cast("Mapping[str, torch.Tensor]", self.program.constants)
         if node.name in tensors:
             name = tensors[node.name]
-            return self.tensor(name, self.program.constants.get(name), type)
+            return self.tensor(name, stored.get(name), type)
         if node.name in constants:
-            return self._constant(self.program.constants[constants[node.name]], type)
+            return self._constant(stored[constants[node.name]], type)
         return self.arrays.stored("input", node.name, type.shape, type.dtype)
 
-    def _constant(self, value: Any, type: Type) -> Array:
+    def _constant(self, value: torch.Tensor, type: Type) -> Array:
         if value.device.type == "meta":
             raise Untranslatable("it has a constant without a value")
         if not type.shape:
             return apply(self.arrays, "full", [], {"shape": (), "value": value.item()}, [type])[0]
-        return apply(self.arrays, "table", [], {"values": value.tolist()}, [type])[0]
+        return apply(self.arrays, "table", [], {"values": numbers_of(value)}, [type])[0]
 
-    def _call(self, node: Any) -> Any:
+    def _call(self, node: Node) -> object:
         target = node.target
         value = node.meta.get("val")
         if node in self._asserted:
             return None
         if target is operator.getitem:
-            return self._value(node.args[0])[node.args[1]]
+            return cast("list[object]", self._value(node.args[0]))[cast("int", node.args[1])]
         name = _name(node)
         if value is None:
             return None
         if not _is_tensor(value) and not is_list(value):
             return self.size(value)
         handler = CALLS.get(name)
-        types = [self._type(item) for item in listed(value)]
+        types = [self._type(cast("torch.Tensor", item)) for item in listed(value)]
         arguments = [self._value(item) for item in node.args]
         keywords = {key: self._value(item) for key, item in node.kwargs.items()}
         is_complex = has_complex(arguments) or any(type.dtype == "complex" for type in types)
@@ -303,24 +317,24 @@ class Capture:
         self._check(found, types, name)
         return found
 
-    def _note(self, node: Any, found: Any) -> None:
+    def _note(self, node: Node, found: object) -> None:
         place = _place(node)
         self.places.note([array for array in listed(found) if isinstance(array, Array)], place.address, place.source)
 
-    def _check(self, found: Any, types: Sequence[Type], name: str) -> None:
+    def _check(self, found: Array | Sequence[Array | None], types: Sequence[Type], name: str) -> None:
         for array, type in zip(listed(found), types, strict=True):
             if array is not None and (array.shape != type.shape or self.arrays.dtype(array) != type.dtype):
                 ours = f"{self.arrays.dtype(array)} {list(array.shape)}"
                 raise Untranslatable(f"`aten.{name}` gives {type.dtype} {list(type.shape)}, its normal form {ours}")
 
-    def _value(self, item: Any) -> Any:
+    def _value(self, item: object) -> object:
         if is_list(item):
             return [self._value(part) for part in item]
-        if item.__class__.__name__ == "Node":
+        if is_node(item):
             return self._values[item]
         return item
 
-    def _type(self, value: Any) -> Type:
+    def _type(self, value: torch.Tensor) -> Type:
         import torch
 
         kind = "bool" if value.dtype == torch.bool else "real" if value.dtype.is_floating_point else "int"
@@ -330,13 +344,11 @@ class Capture:
             raise Untranslatable(f"it computes integers of the type {value.dtype}, which wrap around")
         return Type(tuple([self.size(size) for size in value.shape]), kind)
 
-    def size(self, value: Any) -> Dim:
+    def size(self, value: int | torch.SymInt) -> Dim:
         """Return a size of the exported program in the names of the inputs' types."""
-        if isinstance(value, int):
-            return value
-        return self._expression(value.node.expr)
+        return value if isinstance(value, int) else self._expression(cast("Formula", formula_of(value)))
 
-    def _expression(self, value: Any) -> Dim:
+    def _expression(self, value: Formula) -> Dim:
         if value.is_Integer:
             return int(value)
         if value.is_Symbol:
@@ -384,25 +396,7 @@ def divisors(size: Dim, times: int) -> dict[str, int]:
     return {multiple[1]: times // gcd(multiple[0], times)} if multiple is not None else {}
 
 
-def _guards(program: Any) -> list[Any]:
-    """Return the relations of sizes that a program relies on, in the symbols that are left in it."""
-    values = [node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"]
-    environments = [getattr(value.fake_mode, "shape_env", None) for value in values if hasattr(value, "fake_mode")]
-    environment = next((found for found in environments if found is not None), None)
-    if environment is None:
-        return []
-    guards: list[Any] = [guard.expr for guard in environment.guards]
-    return [_replaced(guard, environment.replacements) for guard in guards]
-
-
-def _replaced(value: Any, replacements: Mapping[Any, Any]) -> Any:
-    """Return an expression without the symbols that turned out to be others."""
-    while (found := value.xreplace(replacements)) != value:
-        value = found
-    return value
-
-
-def _place(node: Any) -> Place:
+def _place(node: Node) -> Place:
     """Return the module of a node, and its line in the source outside of PyTorch."""
     stack = listed(tuple(node.meta.get("nn_module_stack", {}).values()))
     lines = re.findall(r'File "([^"]+)", line ([0-9]+)', node.meta.get("stack_trace") or "")
@@ -411,10 +405,10 @@ def _place(node: Any) -> Place:
     return Place(stack[-1][0] if stack else "", source)
 
 
-def _asserted(program: Any) -> set[Any]:
+def _asserted(program: ExportedProgram) -> set[Node]:
     """Return the nodes that are assertions, and what only these need."""
-    found: set[Any] = set()
-    for node in reversed(program.graph.nodes):
+    found: set[Node] = set()
+    for node in reversed(nodes_of(program.graph)):
         if node.op == "call_function":
             is_unused = not node.users and type(node.meta.get("val")).__name__ == "SymBool"
             is_given = bool(node.users) and all(user in found for user in node.users)
@@ -423,12 +417,12 @@ def _asserted(program: Any) -> set[Any]:
     return found
 
 
-def _name(node: Any) -> str:
+def _name(node: Node) -> str:
     """Return the name of the operation of a node, without its namespace."""
     return operation_of(node) or getattr(node.target, "__name__", "?")
 
 
-def _is_tensor(value: Any) -> bool:
+def _is_tensor(value: object) -> bool:
     import torch
 
     return isinstance(value, torch.Tensor)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from importlib.util import module_from_spec, spec_from_file_location
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from archspec.pytorch.build import torch_or_fail
 from archspec.source import ArchError, fail
@@ -27,7 +27,7 @@ def module_from(text: str) -> nn.Module:
     return made_by(*factory_from(text, "--module FILE.py:factory"))
 
 
-def factory_from(text: str, written: str) -> tuple[str, str, Callable[..., Any]]:
+def factory_from(text: str, written: str) -> tuple[str, str, Callable[..., nn.Module]]:
     """Run a Python file, and return its path, and the name and the value of its factory.
 
     `written` is how users write `text`. Raises ArchError if there is no such file or factory, or if running it fails.
@@ -51,12 +51,14 @@ def factory_from(text: str, written: str) -> tuple[str, str, Callable[..., Any]]
     return path, name, factory
 
 
-def made_by(path: str, name: str, factory: Callable[..., Any]) -> nn.Module:
+def made_by(path: str, name: str, factory: Callable[..., object]) -> nn.Module:
     """Return the module that a factory makes. Raises ArchError if it makes none."""
-    torch = torch_or_fail()
+    torch_or_fail()
+    import torch
+
     with _beside(path):
         try:
-            made: Any = factory() if callable(factory) else None
+            made = factory() if callable(factory) else None
         except Exception as problem:  # of any class, as it comes from the user's file
             raise _failed(path, problem) from problem
     if not isinstance(made, torch.nn.Module):

@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
-from archspec.equivalence.calls.values import Untranslatable
+from archspec.equivalence.calls.values import Untranslatable, is_list
+from archspec.record import is_tuple
 
 if TYPE_CHECKING:
     import torch
-    from torch import nn
+    from torch import SymInt, nn
     from torch.overrides import TorchFunctionMode
 
 OF_SIZES = {"arange", "zeros", "ones", "full"}
@@ -35,7 +36,7 @@ CONVERTING = {"to", "long", "int", "float", "clone"}
 class Quotient(NamedTuple):
     """An integer or fraction, whose numerator may depend on the sizes of inputs."""
 
-    above: Any
+    above: int | SymInt
     below: int = 1
 
     def plus(self, other: Quotient) -> Quotient:
@@ -108,7 +109,7 @@ def knowing(module: nn.Module) -> TorchFunctionMode:
 
 
 @cache
-def _mode() -> Any:
+def _mode() -> Callable[[nn.Module, Mapping[str, int]], TorchFunctionMode]:
     import torch
     from torch.overrides import TorchFunctionMode
 
@@ -123,11 +124,11 @@ def _mode() -> Any:
 
         def __torch_function__(
             self,
-            func: Callable[..., Any],
+            func: Callable[..., object],
             types: Sequence[type],
-            args: Sequence[Any] = (),
-            kwargs: Mapping[str, Any] | None = None,
-        ) -> Any:
+            args: Sequence[object] = (),
+            kwargs: Mapping[str, object] | None = None,
+        ) -> object:
             named = kwargs or {}
             if not self._numbers:
                 return func(*args, **named)
@@ -148,7 +149,7 @@ def _mode() -> Any:
                 self._known[id(result)] = result, found
             return result
 
-        def _computed(self, name: str, args: Sequence[Any], named: Mapping[str, Any]) -> Quotient | None:
+        def _computed(self, name: str, args: Sequence[object], named: Mapping[str, object]) -> Quotient | None:
             """Return the number that a function returns; None if it is not known."""
             if name in CONVERTING:
                 found = self._number(args[0])
@@ -158,7 +159,7 @@ def _mode() -> Any:
             numbers = [self._number(item) for item in args]
             return None if any(number is None for number in numbers) else RULES[name](*numbers)
 
-        def _number(self, item: Any) -> Quotient | None:
+        def _number(self, item: object) -> Quotient | None:
             if isinstance(item, int | torch.SymInt) and not isinstance(item, bool):
                 return Quotient(item)
             if not isinstance(item, torch.Tensor):
@@ -169,27 +170,27 @@ def _mode() -> Any:
                 self._known[id(item)] = item, None if number is None else Quotient(number)
             return self._known.get(id(item), (item, None))[1]
 
-        def _integer(self, item: Any) -> Any:
+        def _integer(self, item: object) -> int | SymInt | None:
             found = self._number(item)
             return None if found is None or found.below != 1 else found.above
 
-        def _sizes(self, item: Any) -> Any:
+        def _sizes(self, item: object) -> object:
             """Return an argument in which sizes that are tensors are numbers."""
-            if isinstance(item, list | tuple):
-                return tuple([self._sizes(part) for part in cast("Sequence[Any]", item)])
+            if is_list(item):
+                return tuple([self._sizes(part) for part in item])
             found = self._integer(item)
             return item if found is None else found
 
-        def _bounds(self, item: Any) -> Any:
+        def _bounds(self, item: object) -> object:
             """Return an index in which the bounds of slices are numbers."""
-            if isinstance(item, tuple):
-                return tuple([self._bounds(part) for part in cast("Sequence[Any]", item)])
+            if is_tuple(item):
+                return tuple([self._bounds(part) for part in item])
             if isinstance(item, slice):
-                bounds = cast("slice[Any, Any, Any]", item)
+                bounds = cast("slice[object, object, object]", item)
                 return slice(*[self._sizes(part) for part in (bounds.start, bounds.stop, bounds.step)])
             return item
 
-        def _check_change(self, changed: Any) -> None:
+        def _check_change(self, changed: object) -> None:
             for buffer in self._module.buffers():
                 self._number(buffer)
             for tensor, number in [*self._known.values()]:

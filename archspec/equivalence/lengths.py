@@ -6,7 +6,7 @@ import builtins
 import sys
 from collections.abc import Generator, Sized
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import torch
@@ -26,15 +26,15 @@ def free_lengths(module: nn.Module) -> Generator[None]:
             del file["len"]
 
 
-def namespaces(module: nn.Module) -> list[dict[str, Any]]:
+def namespaces(module: nn.Module) -> list[dict[str, object]]:
     """Return the global names of the files that the classes of a module are from, but for those of PyTorch.
 
     A file that a user names is not imported as a module.
     """
     kinds = {kind for part in module.modules() for kind in type(part).__mro__}
-    found = [getattr(vars(kind).get("forward"), "__globals__", {}) for kind in kinds]
+    found: list[dict[str, object]] = [getattr(vars(kind).get("forward"), "__globals__", {}) for kind in kinds]
     found += [vars(sys.modules[kind.__module__]) for kind in kinds if kind.__module__ in sys.modules]
-    own = {names.get("__name__", ""): names for names in found}
+    own = {str(names.get("__name__", "")): names for names in found}
     return [own[name] for name in sorted(own) if name.partition(".")[0] not in ("", "builtins", "torch")]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from archspec.algebra import Polynomial
 from archspec.equivalence.evaluate import Evaluation, Unevaluated
@@ -116,7 +116,7 @@ def of_module(module: nn.Module, body: Body) -> Run:
     return run
 
 
-def flat(outputs: Any) -> list[torch.Tensor]:
+def flat(outputs: object) -> list[torch.Tensor]:
     """Return the tensors among the outputs of a module, in order."""
     import torch
 
@@ -124,5 +124,6 @@ def flat(outputs: Any) -> list[torch.Tensor]:
         return [outputs]
     if outputs is None or isinstance(outputs, bool | int | float | str):
         return []
-    items = cast("dict[str, Any]", outputs).values() if isinstance(outputs, dict) else cast("Sequence[Any]", outputs)
-    return [tensor for item in items for tensor in flat(item)]
+    if isinstance(outputs, dict):
+        outputs = [*cast("dict[str, object]", outputs).values()]
+    return [tensor for item in cast("Sequence[object]", outputs) for tensor in flat(item)]

@@ -6,24 +6,29 @@ repeated where the other operand has more, and squeezed. The values of other ste
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from archspec.equivalence.calls.values import listed
+from archspec.equivalence.programs import Formula, node_in, nodes_of, ranges_of, size_of, tensor_of
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+    from torch.fx import Node
 
 
-def excludes_ones(program: Any, guards: Iterable[Any]) -> bool:
+def excludes_ones(program: ExportedProgram, guards: Iterable[Formula]) -> bool:
     """Whether a program with these relations may not be for sizes of 1 that are computed from others.
 
     A program with a largest size is not among these: another one would have that size in a relation.
     """
-    if any(str(allowed.upper) != "int_oo" for allowed in program.range_constraints.values()):
+    if any(str(allowed.upper) != "int_oo" for allowed in ranges_of(program).values()):
         return False
     sympy: Any = import_module("torch.utils._sympy.value_ranges")
     ranges = {
         symbol: sympy.ValueRanges(max(2, allowed.lower), max(2, allowed.upper))
-        for symbol, allowed in program.range_constraints.items()
+        for symbol, allowed in ranges_of(program).items()
     }
     return any(
         guard.is_Relational
@@ -35,7 +40,7 @@ def excludes_ones(program: Any, guards: Iterable[Any]) -> bool:
     )
 
 
-def including_ones(export: Callable[[], Any]) -> Any:
+def including_ones(export: Callable[[], ExportedProgram]) -> ExportedProgram | None:
     """Return a program that is also for such sizes; None if there is none.
 
     Sizes that are combined have to be equal then, which the program has as a relation.
@@ -47,13 +52,13 @@ def including_ones(export: Callable[[], Any]) -> Any:
             program = export()
     except Exception:  # of any class, as it comes from the module
         return None
-    return None if any(_may_squeeze(node) for node in program.graph.nodes) else program
+    return None if any(_may_squeeze(node) for node in nodes_of(program.graph)) else program
 
 
-def _may_squeeze(node: Any) -> bool:
+def _may_squeeze(node: Node) -> bool:
     """Whether a step drops an axis if its size is 1, which is not known."""
     if "squeeze" not in str(node.target) or "unsqueeze" in str(node.target):
         return False
-    shape = node.args[0].meta["val"].shape
-    axes = listed(node.args[1]) if len(node.args) > 1 else range(len(shape))
-    return not all(isinstance(shape[axis], int) for axis in axes)
+    sizes = tensor_of(node_in(node.args[0])).shape
+    axes: Sequence[object] = listed(node.args[1]) if len(node.args) > 1 else range(len(sizes))
+    return not all(isinstance(axis, int) and isinstance(size_of(sizes[axis]), int) for axis in axes)

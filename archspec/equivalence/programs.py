@@ -9,6 +9,7 @@ from archspec.equivalence.calls.values import listed
 
 if TYPE_CHECKING:
     from torch import SymInt, Tensor
+    from torch.export import ExportedProgram
     from torch.fx import Graph, Node
 
 
@@ -40,6 +41,33 @@ class Formula(Protocol):
 
     def __int__(self) -> int: ...
 
+    def __eq__(self, other: object) -> bool: ...
+
+    def __hash__(self) -> int: ...
+
+    def __lt__(self, other: object) -> bool: ...
+
+    def __gt__(self, other: object) -> bool: ...
+
+
+class Range(Protocol):
+    """The values of a symbol that a program is for."""
+
+    lower: Formula
+    upper: Formula
+
+
+class _Program(Protocol):
+    """The parts of `ExportedProgram` that have no types of their own."""
+
+    range_constraints: Mapping[Formula, Range]
+
+    def run_decompositions(self, table: Mapping[object, object]) -> ExportedProgram: ...
+
+
+class _Listing(Protocol):
+    def tolist(self) -> object: ...
+
 
 class _Alias(Protocol):
     is_write: bool
@@ -66,6 +94,34 @@ def nodes_of(graph: Graph) -> list[Node]:
     return list(graph.nodes)
 
 
+def ranges_of(program: ExportedProgram) -> Mapping[Formula, Range]:
+    """Return the values of symbols that a program is for."""
+    return cast("_Program", program).range_constraints
+
+
+def with_fewer_operations(program: ExportedProgram) -> ExportedProgram:
+    """Return a program of fewer operations, none of which changes a value in place."""
+    return cast("_Program", program).run_decompositions({})
+
+
+def guards_of(program: ExportedProgram) -> list[Formula]:
+    """Return the relations of sizes that a program relies on, in the symbols that are left in it."""
+    values = [node.meta.get("val") for node in nodes_of(program.graph) if node.op == "placeholder"]
+    environments = [getattr(getattr(value, "fake_mode", None), "shape_env", None) for value in values]
+    environment = next((found for found in environments if found is not None), None)
+    if environment is None:
+        return []
+    guards: list[Formula] = [guard.expr for guard in environment.guards]
+    return [_replaced(guard, environment.replacements) for guard in guards]
+
+
+def _replaced(value: Formula, replacements: Mapping[Formula, Formula]) -> Formula:
+    """Return an expression without the symbols that turned out to be others."""
+    while (found := value.xreplace(replacements)) != value:
+        value = found
+    return value
+
+
 def schema_of(node: Node) -> Schema | None:
     """Return the signature of the operation of a node; None for other nodes."""
     return cast("Schema | None", getattr(node.target, "_schema", None))
@@ -85,6 +141,11 @@ def node_in(argument: object) -> Node:
 def tensor_of(node: Node) -> Tensor:
     """Return the tensor that stands for the one that a node computes, with its type and sizes."""
     return node.meta["val"]
+
+
+def numbers_of(tensor: Tensor) -> object:
+    """Return the elements of a tensor in lists."""
+    return cast("_Listing", tensor).tolist()
 
 
 def values_of(node: Node) -> list[object]:

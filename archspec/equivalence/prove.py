@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
 
 from archspec.equivalence.api import Equivalence, equivalent
 from archspec.equivalence.factories import module_from
@@ -11,6 +12,9 @@ from archspec.ir import leaves
 from archspec.model import Model, internals
 from archspec.pytorch.build import torch_or_fail
 from archspec.source import fail
+
+if TYPE_CHECKING:
+    from torch import nn
 
 
 def compare_file(model: Model, text: str) -> Equivalence:
@@ -24,12 +28,12 @@ def prove_source(model: Model, text: str) -> Equivalence:
     Raises ArchError: `missing-package` without PyTorch, `unproven` if the two are not proven equal.
     """
     torch = torch_or_fail()
-    namespace: dict[str, Any] = {"__name__": f"archspec.built.{model.name}"}
+    namespace: dict[str, object] = {"__name__": f"archspec.built.{model.name}"}
     exec(compile(text, f"<{model.name} in PyTorch>", "exec"), namespace)
     module = internals(model).compiled.module
     computed = any(leaf.weight.kind == "const" for _, leaf in leaves(module))
     with torch.device("cpu" if computed else "meta"):  # only computed tables need their values
-        found = equivalent(model, namespace["build"]())
+        found = equivalent(model, cast("Callable[[], nn.Module]", namespace["build"])())
     if not found:
         raise fail("unproven", f"the PyTorch file of {model.name} is not proven to be equal to it: {verdict(found)}")
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from archspec.algebra import Polynomial, symbols
 from archspec.equivalence.bodies import Bodies
@@ -16,7 +16,7 @@ from archspec.ir import Body, Type, canonical
 from archspec.normal.arrays import Array, Arrays
 
 if TYPE_CHECKING:
-    from torch import nn
+    from torch import Tensor, nn
 
 SMALLEST = 3
 """The smallest size of a dimension in examples."""
@@ -41,7 +41,7 @@ def outputs_of_module(arrays: Arrays, module: nn.Module, body: Body, places: Pla
     assert owner is not None
     tables = Bodies(arrays, owner, Places(arrays))
 
-    def tensor(name: str, value: Any, type: Type) -> Array:
+    def tensor(name: str, value: Tensor | None, type: Type) -> Array:
         table = tables.table(name)
         if table is not None:
             check_table(arrays, table, value, name)
@@ -52,9 +52,11 @@ def outputs_of_module(arrays: Arrays, module: nn.Module, body: Body, places: Pla
     program = exported(module, dict(body.inputs), sizes)
     capture = Capture(arrays, program, dict(body.inputs), tensor, places)
     require_all_sizes(capture, module, dict(body.inputs), body, sizes)
-    outputs = [output for output in capture.outputs() if output is not None]
-    if any(isinstance(output, Complex) for output in outputs):
-        raise Untranslatable("it has complex outputs")
+    outputs: list[Array] = []
+    for output in capture.outputs():
+        if isinstance(output, Complex):
+            raise Untranslatable("it has complex outputs")
+        outputs += [] if output is None else [output]
     return outputs
 
 
@@ -118,7 +120,7 @@ def are_possible(sizes: Mapping[str, int], body: Body, least: int = 1) -> bool:
     )
 
 
-def check_table(arrays: Arrays, table: Array, value: Any, name: str) -> None:
+def check_table(arrays: Arrays, table: Array, value: Tensor | None, name: str) -> None:
     """Raise Untranslatable unless a constant table has the values that a module computed."""
     if value is None or value.device.type == "meta":
         raise Untranslatable(f"the constant table `{name}` has no values")
