@@ -154,6 +154,7 @@ def test_division_twice_is_division_once(tree: Tree, m: int, n: int) -> None:
     if p is not None:
         assert (p // m) // n == p // (m * n)
         assert (p % (m * n)) % n == p % n
+        assert (a % (m * n)) // n == a // n % m
 
 
 @settings(max_examples=200, deadline=None)

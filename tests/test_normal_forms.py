@@ -61,7 +61,9 @@ transpose(1, 2)(conv(groups = 2)(transpose(1, 2)(R), .grouped))|max(R, lowest)|s
 sum(axis = 1, keep = true)(gather(axis = 2)(R, I % 6 // 4)) + R|(R - R) * (R - R) / (y - x)
 pad(axis = 2, before = 1)(concat(axis = 2)(slice(axis = 2, stop = 2)(R), slice(axis = 2, stop = 3)(R)))
 sum(axis = 3)(where(reshape([batch, seq, 6, 1])(R) == reshape([batch, seq, 1, 6])(R), 0.5, 2.0)) + R
-log(abs(R) + 1.0)|cos(R)|sigmoid(R)|erf(R)
+log(abs(R) + 1.0)|cos(R)|sigmoid(R)|erf(R)|where(arange(6) >= 1 and arange(6) < 4, R, R)
+where(arange(6) < 2 or arange(6) >= 5, R, 0.0)|where(arange(6) >= 3 and R > 0.0, R, y)
+where(arange(6) // 2 >= 1, R, R)|where(arange(6) % 3 >= 1 and arange(6) >= 2, R, y)
 """
 INTEGER = """
 n + arange(6)|arange(6) + 0 * n|n + reshape([seq, 1])(arange(seq)) + arange(6)|I + I|I - I|I * I|I // 2|I // -3|I % 4
@@ -73,6 +75,7 @@ cumsum(axis = AXIS)(I // 4 + I % 4)|roll(1, axis = 1)(I)|pad(axis = 2, after = 1
 where(n >= 1, n + arange(6), arange(6) + 0 * n)|where(arange(6) >= 1, I * arange(6), 0 * n)|where(I >= 2, I - 2, 0 * I)
 -I // 4|I % -4|(I * 6 + arange(6)) // 6|(arange(6) - 3) // 2 + I|(4 * I + 2) // 8|I % 6 % 3|(I // 2 + I) // 3
 arange(6) // (n * n + 1)|I % (arange(6) + 1)|min(max(I, 0), 5)|max(min(I, arange(6)), -1)|abs(I - 2)|int(-real(I))
+I % 6 // 2|(I % 6 + arange(6) % 6) // 3|(-I % 12) // 4
 sum(axis = 2, keep = true)(arange(6) // 4 + 0 * n) + 0 * I|(reshape([seq, 1])(arange(seq)) * 6 + arange(6) + I) // seq
 """
 BOOLEAN = """
@@ -265,6 +268,38 @@ def test_what_a_place_excludes_is_left_out() -> None:
     assert e.where(first, e.where(second, x, y), e.where(second, x, z)) == whole
     assert e.where(second, x, e.where(first, y, z)) == whole
     assert e.where(second, e.where(first, x, z), e.where(first, y, z)) == whole
+
+
+def test_several_places_are_divided_one_by_one() -> None:
+    arrays = Arrays()
+    e = arrays.elements
+    x, zero = arrays.stored("input", "x", (), "real").element, e.number(0.0)
+    (at,) = arrays.own((8,))
+    seams = [e.at_least_zero(e.integer(at - place)) for place in (2, 4, 6)]
+    inner = e.where(seams[1], e.where(seams[2], zero, x), e.where(seams[0], zero, x))
+    outside = e.disjunction([e.negation(seams[0]), e.conjunction([seams[1], e.negation(seams[2])])])
+    assert e.where(outside, x, zero) == inner
+    cosines = [e.apply("cos", (part,), "real") for part in (x, zero)]
+    assert e.apply("cos", (inner,), "real") == e.where(outside, *cosines)
+    assert e.where(seams[0], e.where(seams[1], x, zero), zero) == e.where(seams[1], x, zero)
+
+
+ROLLED = """
+dim batch
+block Net()(x [batch, 36, 4]) -> (a [batch, 3, 2, 6, 4], b [batch, 3, 2, 6, 4]) {
+  square = roll(2, axis = 1)(reshape([batch, 6, 6, 4])(x))
+  a = exp(reshape([batch, 36, 4])(square))
+  b = exp(square)
+  return reshape([batch, 3, 2, 6, 4])(a), reshape([batch, 3, 2, 6, 4])(b)
+}
+"""
+
+
+def test_a_flattened_axis_is_divided_at_the_same_places() -> None:
+    arrays = Arrays()
+    body = internals(load(ROLLED)).body
+    flat, square = outputs_of(arrays, body, Places(arrays))
+    assert flat == square
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -79,6 +79,10 @@ def floor(a: Terms, b: Terms) -> Terms:
         if inner is not None:
             part, by, others = inner
             return added(quotient, floor(added(part, others, by), constant(number * by)))
+        reduced = _reduced(rest)
+        if reduced is not None and reduced[1] % number == 0:
+            part, by = reduced
+            return added(quotient, remainder(floor(part, b), constant(by // number)))
     return added(quotient, _compound("//", (rest, b)))
 
 
@@ -230,18 +234,22 @@ def _inner(a: Terms) -> tuple[Terms, int, Terms] | None:
     return None
 
 
+def _reduced(a: Terms) -> tuple[Terms, int] | None:
+    """(x, n) if `a` is `x % n` with an integer n."""
+    atom = only_atom(a)
+    by = constant_of(atom.arguments[1]) if atom is not None and atom.kind == "%" else None
+    return None if atom is None or by is None else (atom.arguments[0], int(by))
+
+
 def _unreduced(a: Terms, b: int) -> Terms:
     """`a` with every `x % n` that is a term of it, n a multiple of b, replaced by x: the same modulo b."""
     total: Terms = ()
     for monomial, coefficient in a:
-        atom = only_atom(((monomial, 1),))
-        if atom is not None and atom.kind == "%":
-            part, by = atom.arguments
-            number = constant_of(by)
-            if number is not None and number % b == 0:
-                total = added(total, part, coefficient)
-                continue
-        total = added(total, ((monomial, coefficient),))
+        reduced = _reduced(((monomial, 1),))
+        if reduced is not None and reduced[1] % b == 0:
+            total = added(total, reduced[0], coefficient)
+        else:
+            total = added(total, ((monomial, coefficient),))
     return total
 
 

@@ -289,6 +289,8 @@ class Elements(Discrete):
                 return self.where(first, *[self.where(condition, *side) for side in sides])
         if self.dtype(a) != self.dtype(b):
             a, b = self.real(a), self.real(b)
+        if self.dtype(a) == "real" and self._places.are_places(condition):
+            return self._at_places(condition, a, b)
         if a == b or self._continues(condition, a, b):
             return a
         if self._is_turned(condition, a, b):
@@ -298,12 +300,22 @@ class Elements(Discrete):
         for inner, other, outer in ((a, b, condition), (b, a, self.negation(condition))):
             if self.nodes[inner].kind == "where":  # joined where both lead to the same
                 test, first, second = cast("tuple[Element, Element, Element]", self.nodes[inner].arguments)
-                if second == other:
-                    return self.where(self.conjunction([outer, test]), first, other)
                 if first == other:
-                    return self.where(self.conjunction([outer, self.negation(test)]), second, other)
+                    test, first, second = self.negation(test), second, first
+                both = self.conjunction([outer, test])
+                if second == other and not (self.dtype(a) == "real" and self._places.are_places(both)):
+                    return self.where(both, first, other)
         parts = (condition, a, b)
         return self.table.make("where", parts, self.dtype(a), tuple([self.nodes[part].blind for part in parts]), parts)
+
+    def _at_places(self, condition: Element, a: Element, b: Element) -> Element:
+        """Return `a` where a condition made of place conditions is true, else `b`, with a choice for each of these."""
+        parts = cast("tuple[Element, ...]", self.nodes[condition].arguments)
+        if self.nodes[condition].kind == "or":
+            return self._at_places(self.negation(condition), b, a)
+        for part in sorted(parts, reverse=True):
+            a = self.where(part, a, b)
+        return a
 
     def _continues(self, condition: Element, a: Element, b: Element) -> bool:
         """Whether `b`, an integer for the first index of an axis, is what `a`, for all others, is there."""

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any, cast
 
 from archspec.algebra import Expression
-from archspec.algebra.polynomial import terms_of
+from archspec.algebra.polynomial import expression, terms_of
 from archspec.normal.discrete import Discrete
-from archspec.normal.table import Element
+from archspec.normal.table import Element, index_name
 
 
 class Places:
@@ -24,6 +24,12 @@ class Places:
         terms = terms_of(cast("Expression", node.arguments[0])) if node.kind == "ge0" else ()
         indices = [monomial for monomial, _ in terms if any(atom.kind != "symbol" for atom, _ in monomial)]
         return len(indices) == 1 and _is_index(indices[0])
+
+    def are_places(self, condition: Element) -> bool:
+        """Whether a condition is made of several place conditions, by `and` and `or`."""
+        node = self.nodes[condition]
+        parts = cast("tuple[Element, ...]", node.arguments) if node.kind in ("and", "or") else ()
+        return bool(parts) and all(self.is_place(part) or self.are_places(part) for part in parts)
 
     def first_in(self, parts: Iterable[Element]) -> Element | None:
         """Return the first of the places that reals are divided at; None if they are not. What is computed from divided
@@ -59,5 +65,11 @@ class Places:
 
 
 def _is_index(monomial: Any) -> bool:
-    """Whether a product is the index of an axis."""
-    return len(monomial) == 1 and monomial[0][1] == 1 and monomial[0][0].kind == "index" and "." in monomial[0][0].text
+    """Whether a product is the index of an axis, or its quotient or remainder: an index where the axis is divided."""
+    if len(monomial) != 1 or monomial[0][1] != 1:
+        return False
+    atom = monomial[0][0]
+    if atom.kind in ("//", "%"):
+        index, by = [expression(argument) for argument in atom.arguments]
+        return isinstance(by, int) and "." in index_name(index)
+    return atom.kind == "index" and "." in atom.text
