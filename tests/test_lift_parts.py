@@ -71,6 +71,14 @@ def test_a_root_of_a_size_that_is_divided_by_a_field_and_a_number() -> None:
     assert found is not None and found.text == "((width // heads) // 4) ** 0.5"
 
 
+def test_a_root_of_a_width_that_is_divided_by_a_number_of_a_list() -> None:
+    fields = {"embed_dim": (24, 72), "hidden_size": (48, 216), "depth": (4, 5)}
+    for power, text in ((0.5, "(embed_dim // 3) ** 0.5"), (-0.5, "(embed_dim // 3) ** -0.5")):
+        found = Expressions(fields).find((8**power, 24**power))
+        assert found is not None and found.text == text
+    assert Expressions({**fields, "width_dim": (40, 120)}).find((8**0.5, 24**0.5)) is None
+
+
 @pytest.mark.parametrize(("pair", "text"), [((32, 224), "4 * head_dim // 5"), ((16, 112), "2 * head_dim // 5")])
 def test_four_fifths_of_a_head_have_rotary_positions(pair: tuple[int, int], text: str) -> None:
     found = Expressions({"hidden_size": (60, 240), "head_dim": (40, 280)}).find(pair)

@@ -23,6 +23,12 @@ OF_TRAINING = re.compile(r"_cost$|_coefficient$|^init(ializer)?_")
 LAYERS = ("layers", "n_layer", "depth")
 """The ends of the names of fields that no width is a multiple of."""
 
+WIDTHS = ("dim", "hidden_size", "d_model")
+"""The ends of the names of fields that are divided into heads."""
+
+MOST_HEADS = 64
+"""Lists have numbers of heads up to this one."""
+
 MOST_VOCABULARIES = 64
 """Tables have the rows of so many vocabularies of one size, such as those of codebooks."""
 
@@ -79,7 +85,7 @@ class Expressions:
         if b is None or _close(a, b):
             return None
         known = self._simplest(_key(pair), part) or self._rounded.get((a, b))
-        return known or self._multiple_of_root(a, b)
+        return known or self._multiple_of_root(a, b) or self._root_of_part(a, b)
 
     def _simplest(self, key: Pair, part: str) -> Found | None:
         """Return the expression with fewest fields: of equally many, those of a part if it is known. One of fields of
@@ -101,6 +107,19 @@ class Expressions:
             return None
         factor, root = found[0]
         return Found(f"{literal(factor)} * {root.text}", root.fields)
+
+    def _root_of_part(self, a: float, b: float) -> Found | None:
+        """Return the root of the size of a head, if it is the part of one width only: a list has the number of heads,
+        which is the same at both configurations.
+        """
+        found: list[Found] = []
+        for name, (c, d) in self.fields.items():
+            if name.endswith(WIDTHS) and isinstance(c, int) and isinstance(d, int):
+                heads = [count for count in range(2, MOST_HEADS + 1) if c % count == d % count == 0]
+                for count, power in product(heads, (0.5, -0.5)):
+                    if _close((c // count) ** power, a) and _close((d // count) ** power, b):
+                        found.append(Found(f"({name} // {count}) ** {power}", (name,)))
+        return found[0] if len(found) == 1 and isinstance(a, float) else None
 
     def _index(self, names: Sequence[str], own: dict[Pair, Found]) -> None:
         """Compute expressions, the simpler ones first; an expression is only kept if no simpler one has its values.
