@@ -36,6 +36,7 @@ from archspec.equivalence.in_place import without_changes
 from archspec.equivalence.iterations import mark_of
 from archspec.equivalence.known_numbers import knowing
 from archspec.equivalence.lengths import free_lengths
+from archspec.equivalence.mapped import without_maps
 from archspec.equivalence.ones import excludes_ones, including_ones
 from archspec.equivalence.places import Place, Places
 from archspec.equivalence.programs import (
@@ -105,7 +106,9 @@ def exported(
             if excludes_ones(program, guards_of(program)):
                 other = including_ones(export)
                 program = program if other is None or excludes_ones(other, guards_of(other)) else other
-            return program if not decomposed or without_changes(program) else with_fewer_operations(program)
+            if not decomposed or (without_maps(program) and without_changes(program)):
+                return program
+            return with_fewer_operations(program)
     except Exception as error:
         message = str(error).strip().splitlines()
         raise Untranslatable(f"torch.export fails: {message[0] if message else type(error).__name__}") from error

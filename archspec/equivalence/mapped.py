@@ -1,0 +1,118 @@
+"""Parts of exported programs that `torch.vmap` maps over axes, as operations on whole tensors.
+
+PyTorch records what such a part does with one item, between marks. It can make operations on whole tensors of that, but
+by tracing the whole program once more, which takes as long as exporting it. Here only the part is traced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+_BEGIN, _END, _LOADING = "_vmap_increment_nesting", "_vmap_decrement_nesting", "lazy_load_decompositions"
+
+
+def without_maps(program: Any) -> bool:
+    """Rewrite an exported program so that it maps nothing; False if a part of it cannot be traced, with that part as
+    it was.
+    """
+    graph = program.graph
+    while (part := next(_parts(graph), None)) is not None:
+        traced = _traced(program.graph_module, part)
+        if traced is None:
+            return False
+        _replace(graph, part, traced)
+        for node in reversed(graph.nodes):
+            if not node.users and (node.op == "get_attr" or _name(node) == _LOADING):
+                graph.erase_node(node)
+    return True
+
+
+class _Part:
+    """Nodes from the beginning of a map to its end, what they take, and those that others take."""
+
+    def __init__(self, nodes: Sequence[Any]) -> None:
+        inside = {*nodes}
+        given = [arg for node in nodes for arg in node.all_input_nodes if arg not in inside]
+        self.nodes = nodes
+        self.inputs = list(dict.fromkeys([arg for arg in given if arg.op != "get_attr"]))
+        self.outputs = [node for node in nodes if any(user not in inside for user in node.users)]
+
+
+def _parts(graph: Any) -> Iterator[_Part]:
+    """Yield the outermost maps."""
+    depth = 0
+    nodes: list[Any] = []
+    for node in graph.nodes:
+        depth += _name(node) == _BEGIN
+        if depth:
+            nodes.append(node)
+        depth -= _name(node) == _END
+        if nodes and not depth:
+            yield _Part(nodes)
+            nodes = []
+
+
+def _name(node: Any) -> str:
+    return getattr(node.target, "__name__", "") if node.op == "call_function" else ""
+
+
+def _traced(module: Any, part: _Part) -> Any:
+    """Return the graph of what a part computes; None if it cannot be traced, or has constants."""
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    def run(*values: Any) -> list[Any]:
+        return _run(module, part, values)
+
+    try:
+        found = make_fx(run)(*[node.meta["val"] for node in part.inputs]).graph
+    except Exception:  # of any class, as it comes from PyTorch
+        return None
+    return None if any(node.op == "get_attr" for node in found.nodes) else found
+
+
+def _run(module: Any, part: _Part, values: Sequence[Any]) -> list[Any]:
+    """Return the outputs of a part for values of its inputs."""
+    from torch.fx.node import map_arg
+
+    known = dict(zip(part.inputs, values, strict=True))
+
+    def value(node: Any) -> Any:
+        return getattr(module, node.target) if node.op == "get_attr" else known[node]
+
+    begun: list[Any] = []
+    try:
+        for node in part.nodes:
+            if node.op == "call_function" and (node.users or _name(node) in (_BEGIN, _END)):
+                known[node] = node.target(*map_arg(node.args, value), **map_arg(node.kwargs, value))
+                begun += [node] if _name(node) == _BEGIN else []
+                del begun[len(begun) - (_name(node) == _END) :]
+    finally:
+        for _ in begun:
+            _end()
+    return [known[node] for node in part.outputs]
+
+
+def _end() -> None:
+    """End a map that PyTorch is in."""
+    from torch._functorch import predispatch
+
+    getattr(predispatch, _END)()
+
+
+def _replace(graph: Any, part: _Part, traced: Any) -> None:
+    """Put the nodes of a traced graph in the place of a part."""
+    given = iter(part.inputs)
+    made: dict[Any, Any] = {}
+    with graph.inserting_before(part.nodes[0]):
+        for node in traced.nodes:
+            if node.op == "placeholder":
+                made[node] = next(given)
+            elif node.op == "call_function":
+                made[node] = graph.node_copy(node, made.__getitem__)
+                made[node].meta = {**part.nodes[0].meta, "val": node.meta.get("val")}
+    (results,) = traced.output_node().args
+    for node, result in zip(part.outputs, results, strict=True):
+        node.replace_all_uses_with(made[result])
+    for node in reversed(part.nodes):
+        graph.erase_node(node)
