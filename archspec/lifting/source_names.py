@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from archspec.lifting.values import Value
 
 
+_ELEMENT = re.compile(r".*(\.|__)[0-9]+(@[0-9]+)?(?=\.|$)")
+"""The innermost element of a list, at the beginning of the path of a module."""
+
+
 class Naming:
     """The names of values: those of the statements that they are the result of."""
 
@@ -25,7 +29,7 @@ class Naming:
         places = re.findall(r'File "([^"]+)", line ([0-9]+)', node.meta.get("stack_trace") or "")
         places = [place for place in places if f"{os.sep}torch{os.sep}" not in place[0]]
         stack: list[str] = [*(node.meta.get("nn_module_stack") or {})]
-        elements = [key for key in stack if re.search(r"(\.|__)[0-9]+(@[0-9]+)?$", key)]  # tell repetitions apart
+        elements = dict.fromkeys([found[0] for key in stack if (found := _ELEMENT.match(key))])  # repetitions differ
         for depth in range(len(places), 0, -1):
             path, line = places[depth - 1]
             names = _statements(path).get(int(line), [])
