@@ -5,17 +5,22 @@ generated code.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, TypeAlias, cast
 
-from archspec.algebra import Atom, Expression, Polynomial, symbols
+from archspec.algebra import Atom, Dim, Expression, Polynomial, symbols
 from archspec.algebra.polynomial import expression, terms_of
 from archspec.normal.arrays import Array, Arrays
-from archspec.normal.table import Element
+from archspec.normal.table import Element, Node
 from archspec.normal.walking import children
 
 if TYPE_CHECKING:
     import torch
+
+
+Loop: TypeAlias = tuple[int, tuple[int, ...], Expression, Expression]
+"""The settings of a loop: its depth, the axes that it collects values along, its first index, and its iterations."""
 
 
 class Unevaluated(Exception):
@@ -36,7 +41,7 @@ class Evaluation:
         self.stored = stored
         self.sizes = sizes
         self._bases: dict[Element, torch.Tensor] = {}
-        self._loops: dict[tuple[Any, tuple[Array, ...]], list[torch.Tensor]] = {}
+        self._loops: dict[tuple[Loop, tuple[Array, ...]], list[torch.Tensor]] = {}
         """The results of loops."""
         self.turns: dict[str, int] = {}
         """The indices of the loops in which a value is computed."""
@@ -69,7 +74,7 @@ class Evaluation:
         found = self._depths.get(element)
         if found is None:
             node = self.elements.nodes[element]
-            arguments = cast("tuple[Any, ...]", node.arguments)
+            arguments = node.arguments
             inner = [self.depths(part) for part in children(self.elements.table, element)]
             found = frozenset[int]().union(_depths_in(arguments), *inner)
             if node.kind == "carried":
@@ -82,20 +87,20 @@ class Evaluation:
     def _base(self, base: Element) -> torch.Tensor:
         node = self.elements.nodes[base]
         if node.kind in ("input", "tensor"):
-            value = self.stored[node.kind, cast("str", node.arguments[0])]
+            value = self.stored[node.kind, node.arguments[0]]
             value = value.double() if value.is_floating_point() else value
             return self._squeezed(value, node.arguments[1])
         if node.kind == "carried":
             return self._squeezed(self._carried[node.arguments[0]], node.arguments[1])
         if node.kind == "operation" and node.arguments[0] == "for":
-            return self._result(*cast("tuple[Any, ...]", node.arguments[1:]))
+            return self._result(*node.arguments[1:])
         if node.kind in ("total", "largest", "shares"):
-            return self._reduction(node.kind, cast("Element", node.arguments[0]))
+            return self._reduction(node.kind, node.parts[0])
         if node.kind == "operation" and node.arguments[0] in ("sort", "place of largest", "table"):
-            return self._operation(node.dtype, *node.arguments)
+            return self._operation(node)
         raise Unevaluated(f"`{node.arguments[0] if node.kind == 'operation' else node.kind}` is not evaluated")
 
-    def _squeezed(self, value: torch.Tensor, shape: Any) -> torch.Tensor:
+    def _squeezed(self, value: torch.Tensor, shape: Iterable[Dim]) -> torch.Tensor:
         """Return values without the axes that have no index."""
         return value.reshape([actual for actual, size in zip(value.shape, shape, strict=True) if size != 1])
 
@@ -110,7 +115,7 @@ class Evaluation:
         values = context.element(body).expand(context.shape)
         return values.amax(axes) if kind == "largest" else values.softmax(axes[0])
 
-    def _result(self, settings: Any, output: int, *arrays: Array) -> torch.Tensor:
+    def _result(self, settings: Loop, output: int, *arrays: Array) -> torch.Tensor:
         """Return one of the results of a loop."""
         found = self._loops.get((settings, arrays))
         if found is None:
@@ -122,7 +127,7 @@ class Evaluation:
             shape.insert(axes[output - carried], iterations)
         return self._squeezed(found[output], shape)
 
-    def _looped(self, settings: Any, arrays: Sequence[Array]) -> list[torch.Tensor]:
+    def _looped(self, settings: Loop, arrays: Sequence[Array]) -> list[torch.Tensor]:
         """Return what a loop carries, and what it collects."""
         depth, axes, first, iterations = settings
         carried = (len(arrays) - len(axes)) // 2
@@ -151,17 +156,18 @@ class Evaluation:
             if key[0][0] == depth or all(depth not in self.depths(array.element) for array in key[1])
         }
 
-    def _operation(self, dtype: str, name: Any, settings: Any, output: Any, *arrays: Any) -> torch.Tensor:
+    def _operation(self, node: Node) -> torch.Tensor:
+        name, settings, output, *arrays = node.arguments
         if name == "table":
             values = self.torch.tensor(_listed(settings[0][1]), dtype=self.torch.float64)
-            values = values if dtype == "real" else values.long() if dtype == "int" else values.bool()
+            values = values if node.dtype == "real" else values.long() if node.dtype == "int" else values.bool()
             return self._squeezed(values, values.shape)
         values = self.array(arrays[0])
-        ordered: Any = values.sort(dim=settings, descending=True, stable=True)
+        ordered = values.sort(dim=settings, descending=True, stable=True)
         if name == "sort":
-            return self._squeezed(ordered[output], arrays[0].shape)
+            return self._squeezed(ordered.indices if output else ordered.values, arrays[0].shape)
         axis = settings % len(arrays[0].shape)
-        return self._squeezed(ordered[1].select(axis, 0), (*arrays[0].shape[:axis], *arrays[0].shape[axis + 1 :]))
+        return self._squeezed(ordered.indices.select(axis, 0), (*arrays[0].shape[:axis], *arrays[0].shape[axis + 1 :]))
 
 
 class _Context:
@@ -172,89 +178,88 @@ class _Context:
         self.torch = whole.torch
         self.names = {name: axis for axis, name in enumerate(names)}
         self.shape = list(shape)
-        self._known: dict[Element, object] = {}
+        self._known: dict[Element, torch.Tensor] = {}
 
     def total(self, body: Element, free: int) -> torch.Tensor:
         """Return the sum of an element over all axes from `free` on."""
         node = self.whole.elements.nodes[body]
-        factors = (
-            cast("tuple[tuple[Element, float], ...]", node.arguments[0]) if node.kind == "product" else ((body, 1.0),)
-        )
-        operands: list[Any] = []
+        factors = node.factors if node.kind == "product" else ((body, 1.0),)
+        operands: list[tuple[torch.Tensor, list[int]]] = []
         for factor, power in factors:
             value = self.element(factor)
             value = value if power == 1.0 else value**power
             value = value.reshape([1] * (len(self.shape) - value.dim()) + list(value.shape))
             axes = [axis for axis, size in enumerate(value.shape) if size != 1]
-            operands += [value.reshape([value.shape[axis] for axis in axes]), axes]
-        present = {axis for axes in operands[1::2] for axis in axes}
+            operands.append((value.reshape([value.shape[axis] for axis in axes]), axes))
+        present = {axis for _, axes in operands for axis in axes}
         kept = [axis for axis in range(free) if axis in present]
-        found = self.torch.einsum(*operands, kept)
+        found = self.torch.einsum(*chain.from_iterable(operands), kept)
         times = math.prod(size for axis, size in enumerate(self.shape) if axis >= free and axis not in present)
         found = found * times if times != 1 else found
         return found.reshape([self.shape[axis] if axis in kept else 1 for axis in range(free)]).expand(
             self.shape[:free]
         )
 
-    def element(self, element: Element) -> Any:
+    def element(self, element: Element) -> torch.Tensor:
         """Return the values of an element, which broadcast to the shape."""
         found = self._known.get(element)
         if found is None:
             found = self._known[element] = self._value(element)
         return found
 
-    def _value(self, element: Element) -> Any:
+    def _value(self, element: Element) -> torch.Tensor:
         node = self.whole.elements.nodes[element]
-        arguments = cast("tuple[Any, ...]", node.arguments)
         match node.kind:
             case "number":
-                return self.torch.tensor(arguments[0], dtype=self.torch.float64)
+                return self.torch.tensor(node.number, dtype=self.torch.float64)
             case "bool":
-                return self.torch.tensor(arguments[0])
+                return self.torch.tensor(node.number)
             case "int":
-                return self.integer(arguments[0])
+                return self.integer(node.integer)
             case "real":
-                return self.integer(arguments[0]).double()
+                return self.integer(node.integer).double()
             case "ge0":
-                return self.integer(arguments[0]) >= 0
+                return self.integer(node.integer) >= 0
             case "eq0":
-                return self.integer(arguments[0]) == 0
+                return self.integer(node.integer) == 0
             case "terms":
-                terms, constant = arguments
+                terms, constant = node.terms
                 found = self.torch.tensor(constant, dtype=self.torch.float64)
                 for coefficient, term in terms:
                     found = found + coefficient * self.element(term)
                 return found
             case "product":
                 found = self.torch.ones((), dtype=self.torch.float64)
-                for factor, power in arguments[0]:
+                for factor, power in node.factors:
                     value = self.element(factor)
                     found = found * (value if power == 1.0 else value**power)
                 return found
             case "power":
-                return self.element(arguments[0]) ** arguments[1]
+                base, power = node.arguments
+                return self.element(base) ** power
             case "positive":
-                return self.element(arguments[0]) > 0
+                return self.element(node.parts[0]) > 0
             case "zero":
-                return self.element(arguments[0]) == 0
+                return self.element(node.parts[0]) == 0
             case "not":
-                return ~self.element(arguments[0])
+                return ~self.element(node.parts[0])
             case "and" | "or":
-                found = self.element(arguments[0])
-                for part in arguments[1:]:
+                found = self.element(node.parts[0])
+                for part in node.parts[1:]:
                     found = found & self.element(part) if node.kind == "and" else found | self.element(part)
                 return found
             case "where":
-                test, a, b = [self.element(part) for part in arguments]
+                test, a, b = [self.element(part) for part in node.parts]
                 return self.torch.where(test, a, b)
             case "load":
-                return self._load(self.whole.base(arguments[0]), arguments[1:])
+                return self._load(self.whole.base(node.base), node.indices)
             case "apply":
-                return self._apply(arguments[0], node.dtype, [self.element(part) for part in arguments[2:]])
+                name, _, *parts = node.arguments
+                return self._apply(name, node.dtype, [self.element(part) for part in parts])
             case kind:
                 raise Unevaluated(f"`{kind}` is not evaluated")
 
-    def _apply(self, name: str, dtype: str, parts: list[Any]) -> Any:
+    def _apply(self, name: str, dtype: str, parts: list[torch.Tensor]) -> torch.Tensor:
         """Return a function that PyTorch has under the same name; `min` and `max` are others there."""
         name = {"min": "minimum", "max": "maximum", "int": "trunc"}.get(name, name)
         function = getattr(self.torch, name, None)
@@ -263,24 +268,24 @@ class _Context:
         found = function(*parts)
         return found.long() if dtype == "int" else found
 
-    def _load(self, base: Any, indices: Sequence[Expression]) -> Any:
+    def _load(self, base: torch.Tensor, indices: Sequence[Expression]) -> torch.Tensor:
         """Elements outside of the base, which a condition around them leaves out, are any of its elements."""
         if not indices:
             return base
         places = [self.integer(index) for index in indices]
         return base[tuple([place.clamp(0, size - 1) for place, size in zip(places, base.shape, strict=True)])]
 
-    def integer(self, value: Expression) -> Any:
+    def integer(self, value: Expression) -> torch.Tensor:
         """Return the values of an integer."""
-        found: Any = self.torch.tensor(0)
+        found = self.torch.tensor(0)
         for monomial, coefficient in terms_of(value):
-            part: Any = int(coefficient)
+            part: torch.Tensor | int = int(coefficient)
             for atom, power in monomial:
                 part = part * self._atom(atom) ** power
             found = found + part
         return found
 
-    def _atom(self, atom: Atom) -> Any:
+    def _atom(self, atom: Atom) -> torch.Tensor:
         if atom.kind == "symbol":
             return self.torch.tensor(self.whole.sizes[atom.text])
         if atom.kind == "index":
@@ -302,7 +307,7 @@ class _Context:
                 return found
 
 
-def _depths_in(arguments: Sequence[Any]) -> frozenset[int]:
+def _depths_in(arguments: Iterable[object]) -> frozenset[int]:
     """Return the depths of the loops whose indices are in integers."""
     found = [item for item in arguments if isinstance(item, Polynomial)]
     return frozenset([int(name[1:]) for value in found for name in symbols(value) if name.startswith("@")])
@@ -312,11 +317,11 @@ def _name(index: Expression) -> str:
     return next(iter(symbols(index)), "")
 
 
-def _listed(value: Any) -> Any:
+def _listed(value: object) -> object:
     """Return the numbers in a key of `archspec.equivalence.bodies`."""
     if not isinstance(value, tuple):
         return value
-    kind, *items = cast("tuple[Any, ...]", value)
+    kind, *items = cast("tuple[object, ...]", value)
     if kind == "list":
         return [_listed(item) for item in items]
-    return float(items[0]) if kind == "float" else items[0] == "True"
+    return float(str(items[0])) if kind == "float" else items[0] == "True"

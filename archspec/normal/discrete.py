@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import cast
 
 from archspec.algebra import Expression
 from archspec.algebra.polynomial import expression, terms_of
@@ -40,9 +39,9 @@ class Discrete:
         """Return an integer element, or a boolean as 0 or 1, as a polynomial."""
         node = self.nodes[element]
         if node.kind == "int":
-            return cast("Expression", node.arguments[0])
+            return node.integer
         if node.kind == "bool":
-            return int(cast("bool", node.arguments[0]))
+            return int(node.number)
         if node.dtype == "bool":
             return index_of(f"{OPAQUE}{element}", 0, 1)
         return index_of(f"{OPAQUE}{element}", None, None)
@@ -87,13 +86,13 @@ class Discrete:
         """Return whether a boolean is false."""
         node = self.nodes[element]
         if node.kind == "bool":
-            return self.boolean(not node.arguments[0])
+            return self.boolean(not node.number)
         if node.kind == "not":
-            return cast("Element", node.arguments[0])
+            return node.parts[0]
         if node.kind == "ge0":
-            return self.at_least_zero(self.integer(-cast("Expression", node.arguments[0]) - 1))
+            return self.at_least_zero(self.integer(-node.integer - 1))
         if node.kind in ("and", "or"):
-            parts = [self.negation(part) for part in cast("tuple[Element, ...]", node.arguments)]
+            parts = [self.negation(part) for part in node.parts]
             return self.disjunction(parts) if node.kind == "and" else self.conjunction(parts)
         return self.table.make("not", (element,), "bool", node.blind, [element])
 
@@ -109,7 +108,7 @@ class Discrete:
         found = set[Element]()
         for part in parts:
             node = self.nodes[part]
-            found |= set(cast("tuple[Element, ...]", node.arguments)) if node.kind == kind else {part}
+            found |= set(node.parts) if node.kind == kind else {part}
         found.discard(neutral)
         found -= {part for part in found if any(self._is_needless(kind, part, other) for other in found)}
         kept = tuple(sorted(found))
@@ -123,5 +122,5 @@ class Discrete:
         """Whether a comparison follows from another one, under `and`, or implies it, under `or`."""
         if part == other or self.nodes[part].kind != "ge0" or self.nodes[other].kind != "ge0":
             return False
-        own, others = (cast("Expression", self.nodes[item].arguments[0]) for item in (part, other))
+        own, others = (self.nodes[item].integer for item in (part, other))
         return self.axes.is_at_least(own - others if kind == "and" else others - own, 1)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, Literal, cast
+from typing import Literal
 
 from archspec.algebra import Atom, Expression, dim_max, dim_min, substitute
 from archspec.algebra.polynomial import terms_of
@@ -72,7 +72,7 @@ class Elements(Discrete):
     def as_number(self, element: Element) -> float | None:
         """Return the number that an element is; None if it depends on anything."""
         node = self.nodes[self.real(element)]
-        return cast("float", node.arguments[0]) if node.kind == "number" else None
+        return node.number if node.kind == "number" else None
 
     def as_integer(self, element: Element) -> Expression | None:
         """Return the integer that a real was made of; None if it was not."""
@@ -84,7 +84,7 @@ class Elements(Discrete):
             node = self.nodes[term]
             if node.kind != "real" or not coefficient.is_integer():
                 return None
-            total = total + int(coefficient) * cast("Expression", node.arguments[0])
+            total = total + int(coefficient) * node.integer
         return total
 
     def combination(self, parts: Iterable[tuple[float, Element]], constant: float = 0.0) -> Element:
@@ -127,7 +127,7 @@ class Elements(Discrete):
         for coefficient, term in terms:
             node = self.nodes[term]
             if node.kind == "where" and math.isfinite(constant):
-                test, value, other = cast("tuple[Element, Element, Element]", node.arguments)
+                test, value, other = node.parts
                 infinite = self.as_number(other)
                 rest = [(own, part) for own, part in terms if part != term]
                 if infinite is not None and math.isinf(infinite) and self._have_sign(rest, coefficient * infinite):
@@ -140,7 +140,7 @@ class Elements(Discrete):
         for coefficient, term in terms:
             node = self.nodes[term]
             if node.infinite:
-                other = self.as_number(cast("Element", node.arguments[2])) if node.kind == "where" else None
+                other = self.as_number(node.parts[2]) if node.kind == "where" else None
                 if other is None or coefficient * other != infinite:
                     return False
         return True
@@ -149,9 +149,9 @@ class Elements(Discrete):
         """Return the terms of a real with their coefficients, and the number that is added."""
         node = self.nodes[element]
         if node.kind == "number":
-            return (), cast("float", node.arguments[0])
+            return (), node.number
         if node.kind == "terms":
-            return cast("tuple[tuple[tuple[float, Element], ...], float]", node.arguments)
+            return node.terms
         return ((1.0, element),), 0.0
 
     def product(self, parts: Iterable[tuple[Element, float]]) -> Element:
@@ -205,7 +205,7 @@ class Elements(Discrete):
         coefficient = power_of(scale, power)
         node = self.nodes[base]
         if node.kind == "product":
-            inner = cast("tuple[tuple[Element, float], ...]", node.arguments[0])
+            inner = node.factors
             if power.is_integer() or all(self.signs.is_nonnegative(factor) for factor, _ in inner):
                 return coefficient, [(factor, own * power) for factor, own in inner]
         return coefficient, [self._power(base, power)]
@@ -268,7 +268,7 @@ class Elements(Discrete):
     def _scaled(self, element: Element, by: float) -> Element:
         return self.combination([(1 / by, element)]) if math.isfinite(by) else element
 
-    # Any type ---------------------------------------------------------------------------------------------------------
+    # All types --------------------------------------------------------------------------------------------------------
 
     def where(self, condition: Element, a: Element, b: Element) -> Element:
         """Return `a` where a condition is true, else `b`."""
@@ -299,7 +299,7 @@ class Elements(Discrete):
             return self.disjunction([self.conjunction([condition, a]), self.conjunction([self.negation(condition), b])])
         for inner, other, outer in ((a, b, condition), (b, a, self.negation(condition))):
             if self.nodes[inner].kind == "where":  # joined where both lead to the same
-                test, first, second = cast("tuple[Element, Element, Element]", self.nodes[inner].arguments)
+                test, first, second = self.nodes[inner].parts
                 if first == other:
                     test, first, second = self.negation(test), second, first
                 both = self.conjunction([outer, test])
@@ -310,7 +310,7 @@ class Elements(Discrete):
 
     def _at_places(self, condition: Element, a: Element, b: Element) -> Element:
         """Return `a` where a condition made of place conditions is true, else `b`, with a choice for each of these."""
-        parts = cast("tuple[Element, ...]", self.nodes[condition].arguments)
+        parts = self.nodes[condition].parts
         if self.nodes[condition].kind == "or":
             return self._at_places(self.negation(condition), b, a)
         for part in sorted(parts, reverse=True):
@@ -322,9 +322,9 @@ class Elements(Discrete):
         node, first, rest = self.nodes[condition], self.nodes[b], self.nodes[a]
         if node.kind != "ge0" or not first.kind == rest.kind == "int":
             return False
-        at = cast("Expression", node.arguments[0]) + 1
+        at = node.integer + 1
         name = index_name(at)
-        values = [substitute(cast("Expression", item.arguments[0]), {name: 0}) for item in (first, rest)]
+        values = [substitute(item.integer, {name: 0}) for item in (first, rest)]
         return bool(name) and self.axes.is_at_least(at, 0) and values[0] == values[1]
 
     def _is_turned(self, condition: Element, a: Element, b: Element) -> bool:
@@ -334,7 +334,7 @@ class Elements(Discrete):
             return numbers[0]
         node = self.nodes[condition]
         if node.kind == "ge0":
-            return terms_of(cast("Expression", node.arguments[0]))[0][1] < 0
+            return terms_of(node.integer)[0][1] < 0
         return node.kind in ("not", "or")
 
     def apply(self, name: str, parts: Sequence[Element], dtype: Dtype, commutes: bool = False) -> Element:
@@ -367,5 +367,5 @@ class Elements(Discrete):
         """Return the element of a base at indices."""
         names = NONE.union(*[self.table.names_in(value) for value in indices])
         blind = (base, *[self.table.blind(value) for value in indices])
-        arguments = cast("tuple[Any, ...]", (base, *indices))
+        arguments: tuple[Hashable, ...] = (base, *indices)
         return self.table.make("load", arguments, self.dtype(base), blind, names=names)

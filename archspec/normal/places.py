@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, cast
 
-from archspec.algebra import Expression
 from archspec.algebra.polynomial import expression, terms_of
+from archspec.algebra.terms import Monomial
 from archspec.normal.discrete import Discrete
 from archspec.normal.table import Element, index_name
 
@@ -21,14 +20,14 @@ class Places:
     def is_place(self, condition: Element) -> bool:
         """Whether a condition divides an axis in two, like the parts of a concatenation."""
         node = self.nodes[condition]
-        terms = terms_of(cast("Expression", node.arguments[0])) if node.kind == "ge0" else ()
+        terms = terms_of(node.integer) if node.kind == "ge0" else ()
         indices = [monomial for monomial, _ in terms if any(atom.kind != "symbol" for atom, _ in monomial)]
         return len(indices) == 1 and _is_index(indices[0])
 
     def are_places(self, condition: Element) -> bool:
         """Whether a condition is made of several place conditions, by `and` and `or`."""
         node = self.nodes[condition]
-        parts = cast("tuple[Element, ...]", node.arguments) if node.kind in ("and", "or") else ()
+        parts = node.parts if node.kind in ("and", "or") else ()
         return bool(parts) and all(self.is_place(part) or self.are_places(part) for part in parts)
 
     def first_in(self, parts: Iterable[Element]) -> Element | None:
@@ -39,7 +38,7 @@ class Places:
         for part in parts:
             node = self.nodes[part]
             if node.kind == "where" and node.dtype == "real":
-                condition = cast("Element", node.arguments[0])
+                condition = node.parts[0]
                 if self.is_place(condition):
                     place = min(condition, self._discrete.negation(condition))
                     found = place if found is None else min(found, place)
@@ -49,7 +48,7 @@ class Places:
         """Return what a real is where a place condition holds, or does not."""
         node = self.nodes[part]
         if node.kind == "where" and node.dtype == "real":
-            condition, a, b = cast("tuple[Element, Element, Element]", node.arguments)
+            condition, a, b = node.parts
             if self.is_place(condition):
                 decided = self._decided(condition, place, holds)
                 return part if decided is None else self.beside(a if decided else b, place, holds)
@@ -57,14 +56,14 @@ class Places:
 
     def _decided(self, condition: Element, place: Element, holds: bool) -> bool | None:
         """Whether a place condition holds where another one does, or does not; None if that does not decide it."""
-        value, other = (cast("Expression", self.nodes[item].arguments[0]) for item in (condition, place))
+        value, other = (self.nodes[item].integer for item in (condition, place))
         least = other if holds else -other - 1  # which is 0 or more
         if self._discrete.axes.is_at_least(value - least, 0):
             return True
         return False if self._discrete.axes.is_at_least(-value - 1 - least, 0) else None
 
 
-def _is_index(monomial: Any) -> bool:
+def _is_index(monomial: Monomial) -> bool:
     """Whether a product is the index of an axis, or its quotient or remainder: an index where the axis is divided."""
     if len(monomial) != 1 or monomial[0][1] != 1:
         return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias
 
 from archspec.algebra import Expression, substitute, symbols
 from archspec.normal.axes import joined
@@ -47,30 +47,30 @@ class Replacing:
 
     def _remade(self, node: Node, values: Values) -> Element:
         e = self.elements
-        arguments = cast("tuple[Any, ...]", node.arguments)
         match node.kind:
             case "int":
-                return e.integer(self.integer(arguments[0], values))
+                return e.integer(self.integer(node.integer, values))
             case "real":
-                return e.real(e.integer(self.integer(arguments[0], values)))
+                return e.real(e.integer(self.integer(node.integer, values)))
             case "terms":
-                terms, constant = arguments
+                terms, constant = node.terms
                 return e.combination([(c, self.element(term, values)) for c, term in terms], constant)
             case "product":
-                return e.product([(self.element(factor, values), power) for factor, power in arguments[0]])
+                return e.product([(self.element(factor, values), power) for factor, power in node.factors])
             case "power":
-                return e.product([(self.element(arguments[0], values), arguments[1])])
+                base, power = node.arguments
+                return e.product([(self.element(base, values), power)])
             case "load":
-                return e.load(arguments[0], tuple([self.integer(value, values) for value in arguments[1:]]))
+                return e.load(node.base, tuple([self.integer(value, values) for value in node.indices]))
             case "ge0" | "eq0":
-                value = e.integer(self.integer(arguments[0], values))
+                value = e.integer(self.integer(node.integer, values))
                 return e.at_least_zero(value) if node.kind == "ge0" else e.is_zero(value)
             case "apply":
-                name, commutes, *own = arguments
+                name, commutes, *own = node.arguments
                 parts = [self.element(part, values) for part in own]
                 return e.extreme(name, *parts) if name in ("min", "max") else e.apply(name, parts, node.dtype, commutes)
             case _:
-                return self._rejoined(node.kind, [self.element(part, values) for part in arguments])
+                return self._rejoined(node.kind, [self.element(part, values) for part in node.parts])
 
     def _rejoined(self, kind: str, parts: list[Element]) -> Element:
         e = self.elements

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from collections.abc import Callable, Iterable
 
 from archspec.normal.axes import Axes
 from archspec.normal.table import Element, Table
@@ -32,29 +32,28 @@ class Signs:
 
     def _found(self, element: Element) -> int | None:
         node = self.nodes[element]
-        arguments = cast("tuple[Any, ...]", node.arguments)
         if node.infinite:
             return None
         match node.kind:
             case "number":
-                return _of_number(arguments[0])
+                return _of_number(node.number)
             case "real":
-                return next((least for least in (1, 0) if self.axes.is_at_least(arguments[0], least)), None)
+                return next((least for least in (1, 0) if self.axes.is_at_least(node.integer, least)), None)
             case "terms":
-                terms, constant = arguments
+                terms, constant = node.terms
                 parts = [self._least(term) if coefficient > 0 else None for coefficient, term in terms]
                 return _combined([*parts, _of_number(constant)], max)
             case "product":
-                return _combined([self._of_factor(factor, power) for factor, power in arguments[0]], min)
+                return _combined([self._of_factor(factor, power) for factor, power in node.factors], min)
             case "where":
-                return _combined([self._least(part) for part in arguments[1:]], min)
+                return _combined([self._least(part) for part in node.parts[1:]], min)
             case "power":
                 return 0
-            case "apply" if arguments[0] == "abs":
+            case "apply" if node.arguments[0] == "abs":
                 return 0
             case "load":
-                base = self.nodes[cast("Element", arguments[0])]
-                body = cast("Element", base.arguments[0]) if base.kind in ("total", "largest") else None
+                base = self.nodes[node.base]
+                body = base.parts[0] if base.kind in ("total", "largest") else None
                 return 0 if base.kind == "shares" or (body is not None and self.is_nonnegative(body)) else None
             case _:
                 return None
@@ -68,6 +67,6 @@ def _of_number(value: float) -> int | None:
     return int(value > 0) if value >= 0 else None
 
 
-def _combined(parts: list[int | None], choose: Any) -> int | None:
+def _combined(parts: list[int | None], choose: Callable[[Iterable[int]], int]) -> int | None:
     known = [part for part in parts if part is not None]
     return choose(known) if len(known) == len(parts) else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 from zlib import crc32
 
 from archspec.algebra import Atom, Expression, Polynomial, symbols
@@ -27,19 +27,62 @@ MOST = 2_000_000
 """The limit on the expressions of a table, unless it has its own."""
 
 
+Terms: TypeAlias = tuple[tuple[tuple[float, Element], ...], float]
+"""The terms of a sum with their coefficients, and the number that is added."""
+
+Factors: TypeAlias = tuple[tuple[Element, float], ...]
+"""The factors of a product with their powers."""
+
+
 class Node(Record):
     """An expression: its kind and arguments, its type, and the indices in it.
 
-    `blind` is a hash that does not distinguish indices of equal extent; it only serves to sort. `infinite` is whether
-    an infinite number is in it, outside of what elements are loaded from.
+    What the arguments are depends on the kind; the properties are those of most kinds, with their types. `blind` is a
+    hash that does not distinguish indices of equal extent; it only serves to sort. `infinite` is whether an infinite
+    number is in it, outside of what elements are loaded from.
     """
 
     kind: str
-    arguments: tuple[Hashable, ...]
+    arguments: tuple[Any, ...]
     dtype: Dtype
     names: Names
     blind: int
     infinite: bool
+
+    @property
+    def number(self) -> float:
+        """A `number`, or whether a `bool` is true."""
+        return self.arguments[0]
+
+    @property
+    def integer(self) -> Expression:
+        """What is an `int` or `real`, or is compared with 0 in `ge0` and `eq0`."""
+        return self.arguments[0]
+
+    @property
+    def terms(self) -> Terms:
+        """The terms of a sum."""
+        return self.arguments
+
+    @property
+    def factors(self) -> Factors:
+        """The factors of a product."""
+        return self.arguments[0]
+
+    @property
+    def parts(self) -> tuple[Element, ...]:
+        """The parts of what is made of elements only, such as `and` and `where`."""
+        return self.arguments
+
+    @property
+    def base(self) -> Element:
+        """What a `load` is from."""
+        return self.arguments[0]
+
+    @property
+    def indices(self) -> tuple[Expression, ...]:
+        """The indices of a `load`."""
+        return self.arguments[1:]
 
 
 class Table:

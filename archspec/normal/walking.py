@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from archspec.algebra import Atom, Dim, Expression, Polynomial, symbols
 from archspec.algebra.polynomial import expression, terms_of
@@ -24,26 +24,25 @@ def is_base(table: Table, element: Element) -> bool:
 def children(table: Table, element: Element) -> list[Element]:
     """Return the elements that an element is made of; those of a base, if it is loaded from one."""
     node = table.nodes[element]
-    arguments = cast("tuple[Any, ...]", node.arguments)
     match node.kind:
         case "number" | "bool" | "input" | "tensor" | "carried":
             return []
         case "int" | "real" | "ge0" | "eq0":
-            return _opaque_in(arguments)
+            return _opaque_in([node.integer])
         case "terms":
-            return [term for _, term in arguments[0]]
+            return [term for _, term in node.terms[0]]
         case "product":
-            return [factor for factor, _ in arguments[0]]
+            return [factor for factor, _ in node.factors]
         case "power":
-            return [arguments[0]]
+            return [node.arguments[0]]
         case "load":
-            return [arguments[0], *_opaque_in(arguments[1:])]
+            return [node.base, *_opaque_in(node.indices)]
         case "apply":
-            return [*arguments[2:]]
+            return [*node.arguments[2:]]
         case "operation":
-            return [array.element for array in arguments[3:] if array is not None]
+            return [array.element for array in node.arguments[3:] if array is not None]
         case _:
-            return [*arguments]
+            return [*node.parts]
 
 
 def _opaque_in(values: Iterable[Expression]) -> list[Element]:
@@ -124,22 +123,22 @@ class _Walk:
 
     def _parts(self, node: Node) -> list[Element | Polynomial]:
         """The polynomials and elements that a node with indices consists of."""
-        arguments = cast("tuple[Any, ...]", node.arguments)
         match node.kind:
             case "terms":
-                return self._by_blind([(coefficient, term) for coefficient, term in arguments[0]])
+                return self._by_blind([(coefficient, term) for coefficient, term in node.terms[0]])
             case "product":
-                return self._by_blind([(power, factor) for factor, power in arguments[0]])
+                return self._by_blind([(power, factor) for factor, power in node.factors])
             case "power":
-                return [arguments[0]]
+                return [node.arguments[0]]
             case "and" | "or":
-                return self._by_blind([(0.0, part) for part in arguments])
+                return self._by_blind([(0.0, part) for part in node.parts])
             case "apply":
-                return self._by_blind([(0.0, part) for part in arguments[2:]]) if arguments[1] else [*arguments[2:]]
+                _, commutes, *parts = node.arguments
+                return self._by_blind([(0.0, part) for part in parts]) if commutes else parts
             case "load":
-                return [value for value in arguments[1:] if isinstance(value, Polynomial)]
+                return [value for value in node.indices if isinstance(value, Polynomial)]
             case _:
-                return [*arguments]
+                return [*node.arguments]
 
     def _by_blind(self, parts: list[tuple[float, Element]]) -> list[Element | Polynomial]:
         return [part for _, part in sorted(parts, key=lambda item: (item[0], self.table.nodes[item[1]].blind))]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 from archspec.algebra import Dim, Expression, Polynomial, dim_max, dim_min
 from archspec.equivalence.calls.values import Axes, Handler, Sizes, Untranslatable, array_of, listed, refuse, typed
@@ -174,7 +173,7 @@ def wrapped(n: Arrays, index: Array, size: Dim) -> Array:
     def of(_: Elements, part: Element) -> Element:
         node = e.nodes[part]
         if node.kind == "load":
-            base = e.nodes[cast("Element", node.arguments[0])]
+            base = e.nodes[node.base]
             if base.kind == "input" or (base.kind == "operation" and base.arguments[0] in _SEARCHES):
                 return part
         return e.where(e.at_least_zero(part), part, e.integer(e.polynomial(part) + size))
