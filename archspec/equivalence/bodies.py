@@ -13,7 +13,7 @@ from archspec.normal.arrays import Array, Arrays
 from archspec.normal.elements import Elements
 from archspec.normal.table import Element
 from archspec.ops import OPS, Op
-from archspec.ops.forms import form_of
+from archspec.ops.forms import elementwise_form_of, form_of
 from archspec.ops.forms.elementwise import constant
 
 if TYPE_CHECKING:
@@ -131,15 +131,16 @@ def apply(
     arrays: Arrays, name: str, inputs: Sequence[Array | None], settings: Mapping[str, object], types: Sequence[Type]
 ) -> list[Array]:
     """Return the results of an operation, of these types, with all its hyperparameters."""
-    op, form = OPS[name], form_of(OPS[name])
+    op = OPS[name]
     given = [array for array in inputs if array is not None]
     if op.group == "Elementwise" and not op.alone:
-        return [arrays.each(types[0].shape, form or _opaque(op, types[0].dtype), *given)]
+        return [arrays.each(types[0].shape, elementwise_form_of(op) or _opaque(op, types[0].dtype), *given)]
+    form = form_of(op)
     if form is None:
         exact = tuple(sorted([(name, _key(value)) for name, value in settings.items()]))
         return arrays.opaque(name, exact, inputs, [(type.shape, type.dtype) for type in types])
     found = form(arrays, *inputs, **settings)
-    return found if op.has_several else [found]
+    return found if isinstance(found, list) else [found]
 
 
 def _opaque(op: Op, dtype: str) -> Callable[..., int]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from archspec.algebra import LARGEST, Dim, Polynomial, checked, dim_max, dim_min
 from archspec.ir import Type
 from archspec.ops.check import OpError, Shape, broadcast, describe, typed
 from archspec.ops.record import Attribute, Input, Interval, Op, Operands, Scalar, Settings, Torch, kept
 
-Function: TypeAlias = Callable[..., Any]
+Function: TypeAlias = Callable[..., Scalar]
 Elements: TypeAlias = Literal["number", "bool", ""]
 Form: TypeAlias = str | Callable[[Operands], str]
 
@@ -96,6 +96,14 @@ def _bounded(value: Scalar) -> Scalar:
     elif type(value) is float and math.isnan(value):
         raise FloatingPointError("this value is not a number (NaN)")
     return value
+
+
+def _negative(x: Scalar) -> Scalar:
+    return -x
+
+
+def _absolute(x: float) -> float:
+    return abs(x)
 
 
 def _sigmoid(x: float) -> float:
@@ -266,8 +274,8 @@ def _logic(name: str, doc: str, torch: str) -> Op:
 
 
 OPS = (
-    _unary("neg", "-x.", "number", "x", _within(operator.neg), "-x", "-x", "-")._replace(normal="elementwise.negate"),
-    _unary("abs", "x where x >= 0, else -x.", "number", "x", _known(abs), "abs(x)", "torch.abs(x)")._replace(
+    _unary("neg", "-x.", "number", "x", _within(_negative), "-x", "-x", "-")._replace(normal="elementwise.negate"),
+    _unary("abs", "x where x >= 0, else -x.", "number", "x", _known(_absolute), "abs(x)", "torch.abs(x)")._replace(
         normal="elementwise.absolute"
     ),
     _real("exp", "e to the power x.", math.exp),

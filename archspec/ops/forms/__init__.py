@@ -9,15 +9,24 @@ Records name their forms, so that only what compares normal forms imports them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from archspec.ops.forms import along, elementwise, shape, weights
 from archspec.ops.record import Op
 
+if TYPE_CHECKING:
+    from archspec.normal.arrays import Array
+
 _MODULES = {"along": along, "elementwise": elementwise, "shape": shape, "weights": weights}
 
 
-def form_of(op: Op) -> Callable[..., Any] | None:
-    """Return the normal form of an operation, if it has one."""
+def form_of(op: Op) -> Callable[..., Array | list[Array]] | None:
+    """Return the normal form of an operation of arrays, if it has one."""
+    module, _, name = op.normal.partition(".")
+    return getattr(_MODULES[module], name) if name else None
+
+
+def elementwise_form_of(op: Op) -> elementwise.Each | None:
+    """Return the normal form of an elementwise operation, if it has one."""
     module, _, name = op.normal.partition(".")
     return getattr(_MODULES[module], name) if name else None

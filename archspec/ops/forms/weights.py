@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from archspec.algebra import Dim, Expression
 from archspec.ops.forms.along import reduced
@@ -149,7 +149,11 @@ def _each_axis(value: object, rank: int) -> list[Dim]:
     return [*value] if isinstance(value, list | tuple) else [value] * rank  # pyright: ignore
 
 
-def _windows(n: Arrays, x: Array, kernel: object, stride: object, padding: object, value: float) -> tuple[Any, ...]:
+Windows: TypeAlias = "tuple[tuple[Dim, ...], Element, list[tuple[Expression, Dim]]]"
+"""The shape of a pool, and the elements of its windows at the indices of these, with their extents."""
+
+
+def _windows(n: Arrays, x: Array, kernel: object, stride: object, padding: object, value: float) -> Windows:
     rank = len(x.shape) - 2
     sizes = _each_axis(kernel, rank)
     steps = sizes if stride is None else _each_axis(stride, rank)
