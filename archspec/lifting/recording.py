@@ -56,6 +56,8 @@ class Recording(Capture):
         self._enter([self.root])
         (output,) = [node for node in self.program.graph.nodes if node.op == "output"]
         values = [self._made[item] for item in output.args[0] if isinstance(self._value(item), Array | Complex)]
+        if not all(isinstance(value, Value) for value in values):
+            raise Untranslatable("it has complex outputs")
         self.builder.frame = self.root
         self._naming.give()
         return [self.builder.written(value) for value in values]
