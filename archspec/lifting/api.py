@@ -75,7 +75,7 @@ def _written(subject: Subject, optional: bool, loops: bool) -> str:
     try:
         return _spec(subject, first, optional, loops)
     except Untranslatable as problem:
-        if first.outputs.has_loops and not isinstance(problem, Unlike):
+        if (first.outputs.has_loops or first.program.has_loops) and not isinstance(problem, Unlike):
             raise OfLoops(str(problem)) from problem
         raise
 

@@ -76,7 +76,7 @@ def bodies_of(root: Frame, outputs: Sequence[Value], stored: Stored) -> dict[Val
         found[call] = body
         for value in values:
             if owner[value] is not frame:
-                _replace(value, replaced)
+                replace_operands(value, replaced)
         results = [replaced.get(value, value) for value in results]
         made = [call, *[part for part in replaced.values() if part is not call]]
         owner |= dict.fromkeys(made, parent)
@@ -141,7 +141,9 @@ def _collapsed(
     return call, body, replaced
 
 
-def _replace(value: Value, replaced: Mapping[Value, Value]) -> None:
+def replace_operands(value: Value, replaced: Mapping[Value, Value]) -> None:
+    """Replace arguments of a value."""
+
     def other(arg: Argument) -> Argument:
         if isinstance(arg, Sequence):
             return [item and replaced.get(item, item) for item in arg]
@@ -289,7 +291,7 @@ def with_own_names(bodies: Sequence[Body], stored: Stored) -> None:
                 other.names = value.names
                 replaced[value] = other
         for value in body.values() if replaced else ():
-            _replace(value, replaced)
+            replace_operands(value, replaced)
         body.outputs = [replaced.get(value, value) for value in body.outputs]
 
 
@@ -316,7 +318,7 @@ def _merged(values: Sequence[Value], outputs: list[Value]) -> list[Value]:
         if same is not value:
             replaced[value] = same
     for value in values:
-        _replace(value, replaced)
+        replace_operands(value, replaced)
     outputs[:] = [replaced.get(value, value) for value in outputs]
     return live(outputs)
 

@@ -69,7 +69,9 @@ class Captured(NamedTuple):
 def captured(subject: Subject, optional: bool = True, loops: bool = True) -> Captured:
     """Return what a module computes. Inputs that `forward` can do without, and that are only masks, are `optional`.
 
-    With `loops`, those over lengths are for any length. Raises Untranslatable if the language cannot express it.
+    With `loops`, those over lengths are for any length, and layers in turn with other operations are loops.
+
+    Raises Untranslatable if the language cannot express it.
     """
     module = subject.module
     if any(part.training for part in module.modules()):
@@ -78,7 +80,7 @@ def captured(subject: Subject, optional: bool = True, loops: bool = True) -> Cap
     recording, types, sizes = _recorded(subject, (), lambda *given: Recording(Arrays(), *given), loops)
     _check_modes(modes, module)
     try:
-        return _captured(subject, recording, types, sizes, optional)
+        return _captured(subject, recording, types, sizes, optional, loops)
     except Untranslatable as problem:
         if recording.has_loops:
             raise OfLoops(str(problem)) from problem
@@ -86,7 +88,12 @@ def captured(subject: Subject, optional: bool = True, loops: bool = True) -> Cap
 
 
 def _captured(
-    subject: Subject, recording: Recording, types: Mapping[str, Type], sizes: Mapping[str, int], optional: bool
+    subject: Subject,
+    recording: Recording,
+    types: Mapping[str, Type],
+    sizes: Mapping[str, int],
+    optional: bool,
+    loops: bool,
 ) -> Captured:
     module, modes = subject.module, modes_of(subject.module)
     signatures = signatures_of(module, _of_sizes(subject, types, sizes))
@@ -101,6 +108,7 @@ def _captured(
         sizes,
         [*subject.numbers],
         omissible(subject) if optional else (),
+        loops,
     )
     return Captured(program, outputs, recording)
 

@@ -1,4 +1,4 @@
-"""Loops over a length as statements."""
+"""Loops over a length or over layers as statements."""
 
 from __future__ import annotations
 
@@ -45,6 +45,10 @@ class Writer(Protocol):
         """Return names for a value, the best first."""
         ...
 
+    def roles(self, owns: bool) -> list[str]:
+        """Return the statements that give roles to layers, or to everything that the definition `owns`."""
+        ...
+
     def inside(self, body: Body, names: Sequence[str]) -> Writer:
         """Return the writer of an iteration of a loop."""
         ...
@@ -54,13 +58,11 @@ def write_loop(writer: Writer, loop: Repeated) -> None:
     """Write the statements of a loop, and of what it starts with."""
     count = len(loop.carried)
     states = [_started(writer, loop, turn) for turn in range(count)]
-    index = str(writer.gaps.renamed.get(INDEX) or writer.names.take(["t"]))
-    writer.gaps.renamed = {**writer.gaps.renamed, INDEX: symbol(index)}
-    end = writer.gaps.number(loop.size("count"), "count")
-    writer.statements.append(Statement(text=f"for {index} in 0..{end} {{"))
+    writer.statements.append(Statement(text=f"for {_header(writer, loop)} {{"))
     given = [writer.called.get(value, "") for value in loop.operands[count:]]
     body = Body(writer.body.frame, [*loop.carried, *loop.given], [*loop.afters, *loop.collected])
     inner = writer.inside(body, [*states, *given])
+    inner.statements += [Statement(text=text) for text in inner.roles(False)]
     _write_iteration(inner, loop, states)
     for name, result in zip(states, loop.results, strict=False):
         writer.called[result] = name
@@ -70,6 +72,17 @@ def write_loop(writer: Writer, loop: Repeated) -> None:
         inner.statements.append(Statement((writer.called[result],), inner.argument(value), steps))
     _carry_over(inner, loop, states)
     writer.statements.append(Statement(text="}"))
+
+
+def _header(writer: Writer, loop: Repeated) -> str:
+    """Return the index of a loop and its bounds."""
+    count = loop.size("count")
+    if isinstance(count, int):
+        start = str(loop.start) if loop.start < 2 else writer.gaps.number(loop.start, "number")
+        return f"i in {start}..{writer.gaps.number(loop.start + count, 'layers')}"
+    index = str(writer.gaps.renamed.get(INDEX) or writer.names.take(["t"]))
+    writer.gaps.renamed = {**writer.gaps.renamed, INDEX: symbol(index)}
+    return f"{index} in 0..{writer.gaps.number(count, 'count')}"
 
 
 def _started(writer: Writer, loop: Repeated, turn: int) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from archspec.algebra import Polynomial, scaled, symbols
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.blocks import Body, bodies_of, masks_of, with_own_names
+from archspec.lifting.layer_loops import loops_of
 from archspec.lifting.names import Names
 from archspec.lifting.recording import Recording
 from archspec.lifting.runs import runs_of
@@ -29,6 +30,8 @@ class Program:
     imports: set[str] = field(default_factory=set[str])
     optional: list[str] = field(default_factory=list[str])
     dims: dict[str, None] = field(default_factory=dict[str, None])
+    has_loops: bool = False
+    """Whether there are loops over layers."""
 
     def deep_row(self, definition: int, row: int) -> tuple[Any, ...]:
         """Return the numbers of an instance and of everything in it, other than conditions."""
@@ -48,9 +51,10 @@ def program_of(
     sizes: Mapping[str, int],
     taken: Sequence[str],
     optional: Collection[str] = (),
+    loops: bool = True,
 ) -> Program:
     """Return the definitions of a module. `taken` are names that values cannot have, `optional` the inputs that may be
-    left out if they are only masks of attention.
+    left out if they are only masks of attention. With `loops`, layers in turn with other operations become loops.
     """
     stored = recording.stored
     bodies = bodies_of(recording.root, outputs, stored)
@@ -69,12 +73,14 @@ def program_of(
     for call, body in bodies.items():
         names = _input_names(body, recording, signatures, sizes, taken, masks)
         _order(body, call, names)
-        values = body.values()
         key = partial(_key, program, found)
-        runs = runs_of(values, body.outputs, key, body.path)
+        runs = runs_of(body.values(), body.outputs, key, body.path)
+        looped = loops_of(body, key, [value for run in runs.values() for value in run.values]) if loops else {}
+        program.has_loops |= bool(looped)
         facts = Facts(
             body,
             runs,
+            looped,
             [names[value] for value in body.inputs],
             signatures.outputs if call is None else [""] * len(body.outputs),
             taken,

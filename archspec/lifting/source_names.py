@@ -55,7 +55,8 @@ def _statements(path: str) -> dict[int, list[str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
             names = _names(node.targets[0] if isinstance(node, ast.Assign) else node.target)
-            found |= dict.fromkeys(range(node.lineno, (node.end_lineno or node.lineno) + 1), names)
+            for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
+                found[line] = [] if line in found else names  # it is unknown which of two in one line
     return found
 
 

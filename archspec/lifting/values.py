@@ -103,8 +103,9 @@ class Value:
 
 
 class Repeated(Value):
-    """A loop over a length, whose arguments are what is `carried` to begin with, and then the values from before that
-    are `given` to it. An iteration computes what is carried into the next one, and what is collected along `axes`.
+    """A loop over a length or over layers. Its arguments are what is `carried` to begin with, and then the values from
+    before that are `given` to it. An iteration computes the values `inner`: what is carried into the next one, and what
+    is collected along `axes`.
     """
 
     def __init__(
@@ -116,8 +117,11 @@ class Repeated(Value):
         axes: Sequence[int],
         count: Dim,
         frame: Frame,
+        inner: Sequence[Value],
+        start: int = 0,
     ) -> None:
-        self.inner = inside_loop([*afters, *collected], carried)
+        self.inner = list(inner)
+        self.start = start
         self.carried = list(carried)
         self.afters = list(afters)
         self.collected = list(collected)

@@ -39,14 +39,15 @@ class Lent(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What is known of a body when it is written: runs of layers in it, by their last value; names of its inputs and
-    outputs, and those that are `taken`; the tensors that it declares itself, with what is written before their shapes,
-    and those that it ties; the layers that it declares for blocks around it; the masks that may be left out; the
-    addresses of blocks inside.
+    """What is known of a body when it is written: runs of layers in it, by their last value; the layers of all
+    iterations of its loops, by those that stand for them; names of its inputs and outputs, and those that are `taken`;
+    the tensors that it declares itself, with what is written before their shapes, and those that it ties; the layers
+    that it declares for blocks around it; the masks that may be left out; the addresses of blocks inside.
     """
 
     body: Body
     runs: Mapping[Value, Run]
+    looped: Mapping[Value, Run]
     inputs: Sequence[str]
     outputs: Sequence[str]
     taken: Sequence[str]
@@ -101,16 +102,9 @@ class BodyWriter:
                 for name, value in zip(self.facts.outputs, self.body.outputs, strict=True)
             ]
         )
-        layers = [
-            written(self._relative(value.address))
-            for value in self.chains.values
-            if value.kind == "layer"
-            and value.op not in NONE
-            and value not in self.runs
-            and not self._is_borrowed(value)
-        ]
-        owns = bool(self.facts.owned) or any(value.kind in ("layer", "block") for value in self.chains.values)
-        roles = role_statements(self.body.frame.kind, list(dict.fromkeys(layers)), owns)
+        values = [step for value in self.chains.values for step in value.steps]
+        has_layers = any(value.kind in ("layer", "block") for value in values)
+        roles = self.roles(bool(self.facts.owned) or has_layers)
         ties = [f"tie {written(alias)} = {written(counted)}" for alias, counted in self.facts.ties]
         self.statements = [Statement(text=text) for text in (*ties, *roles)]
         for address, modifiers, shape, several in stacked(self.facts.owned):
@@ -131,7 +125,6 @@ class BodyWriter:
             self.statements.append(Statement((), *returned[0]))
         else:
             self.statements.append(Statement(text="return " + ", ".join([_inline(*part) for part in returned])))
-        is_layer = not any(value.kind in ("layer", "block") for value in self.chains.values)
         return Template(
             self.body.frame.kind,
             inputs,
@@ -140,8 +133,20 @@ class BodyWriter:
             tuple(self.gaps.hints),
             tuple(self.gaps.uses),
             tuple(self.gaps.starts),
-            is_layer and any(operand.op == "tensor" for value in self.chains.values for operand in value.operands),
+            not has_layers and any(operand.op == "tensor" for value in values for operand in value.operands),
         )
+
+    def roles(self, owns: bool) -> list[str]:
+        """Return the statements that give roles to layers, or to everything that the definition `owns`."""
+        layers = [
+            self._address(value)
+            for value in self.chains.values
+            if value.kind == "layer"
+            and value.op not in NONE
+            and value not in self.runs
+            and not self._is_borrowed(value)
+        ]
+        return role_statements(self.body.frame.kind, list(dict.fromkeys(layers)), owns)
 
     def _input(self, name: str, value: Value) -> tuple[str, str, str]:
         return name, value.dtype, self._shape(value) + (" = none" if value in self.facts.masks else "")
@@ -256,7 +261,7 @@ class BodyWriter:
             if not name:
                 del writer.called[value]
         writer.gaps, writer.imports, writer.names = self.gaps, self.imports, self.names
-        writer.statements = self.statements
+        writer.statements, writer.declared = self.statements, self.declared
         return writer
 
     # Expressions ------------------------------------------------------------------------------------------------------
@@ -357,16 +362,20 @@ class BodyWriter:
         """Return what is applied: with its address for a layer or block."""
         if value.kind not in ("layer", "block"):
             return self._callee(value)
-        run = self.runs.get(value)
-        address = written(self._relative(run.address if run is not None else value.address))
+        address = self._address(value)
         if value.address in self.declared or self._is_borrowed(value):
             return f".{address}"
         self.declared.add(value.address)
         return f"{address}: {self._callee(value)}"
 
+    def _address(self, value: Value) -> str:
+        """Return the address of a layer or block, with the index of the loop that it is in."""
+        run = self.runs.get(value) or self.facts.looped.get(value)
+        return written(self._relative(run.address if run is not None else value.address))
+
     def _callee(self, value: Value) -> str:
         if value.kind == "block":
-            run = self.runs.get(value)
+            run = self.runs.get(value) or self.facts.looped.get(value)
             values = run.values if run is not None else [value]
             found = [self.definition(item) for item in values]
             return self.gaps.use(found[0][0], [row for _, row in found], run.start if run is not None else 0)

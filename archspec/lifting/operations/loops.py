@@ -7,7 +7,7 @@ from archspec.equivalence.calls.loops import carried, looped
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.builder import Builder
 from archspec.lifting.operations.handlers import Handler, Types
-from archspec.lifting.values import Repeated, Value
+from archspec.lifting.values import Repeated, Value, inside_loop
 
 
 def _carried(b: Builder, types: Types, start: Value, place: int) -> Value:
@@ -17,8 +17,9 @@ def _carried(b: Builder, types: Types, start: Value, place: int) -> Value:
 def _looped(b: Builder, types: Types, starts: list[Value], inner: list[Value], afters: list[Value],
             collected: list[Value], axes: list[int], count: Dim) -> list[Value]:  # fmt: skip
     starts, afters, collected = [[*map(b.written, values)] for values in (starts, afters, collected)]
-    whole = Repeated(starts, inner, afters, collected, axes, count, b.frame)
-    if any(value.kind in ("layer", "block") for value in whole.inner):
+    computed = inside_loop([*afters, *collected], inner)
+    whole = Repeated(starts, inner, afters, collected, axes, count, b.frame, computed)
+    if any(value.kind in ("layer", "block") for value in computed):
         raise Untranslatable("it applies layers in a loop over a length")
     given = [[value.array for value in values] for values in (starts, afters, collected)]
     arrays = looped(b.arrays, types, given[0], [], given[1], given[2], axes, count)

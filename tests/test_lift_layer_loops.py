@@ -1,0 +1,152 @@
+"""Layers in turn with other operations, which the parent applies itself, are lifted as loops."""
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+
+import archspec  # noqa: E402
+
+pytestmark = pytest.mark.slow  # as PyTorch takes seconds to be loaded
+
+
+class Mlp(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(16, 24)
+        self.outer = nn.Linear(24, 16)
+
+    def forward(self, x: Any) -> Any:
+        return self.outer(torch.relu(self.inner(x)))
+
+
+class Layers(nn.Module):
+    def __init__(self, layers: int = 3) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([Mlp() for _ in range(layers)])
+
+
+class Residual(Layers):
+    """A residual around each layer."""
+
+    def forward(self, x: Any) -> Any:
+        for layer in self.layers:
+            x = x + layer(x)
+        return torch.tanh(x)
+
+
+class Lists(nn.Module):
+    """Layers of several parts, in a list of lists."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(
+            [nn.ModuleList([nn.LayerNorm(16), nn.Linear(16, 16), nn.LayerNorm(16), Mlp()]) for _ in range(3)]
+        )
+
+    def forward(self, x: Any) -> Any:
+        for first, mix, second, mlp in self.layers:
+            x = torch.tanh(mix(first(x))) + x
+            x = mlp(second(x)) + x
+        return x
+
+
+class Zipped(nn.Module):
+    """Two lists from their second layers on, with a matrix that is the same for all."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norms = nn.ModuleList([nn.LayerNorm(16) for _ in range(4)])
+        self.blocks = nn.ModuleList([nn.ModuleDict({"ff": nn.Linear(16, 16)}) for _ in range(4)])
+
+    def forward(self, x: Any) -> Any:
+        weights = torch.ones(x.shape[1], x.shape[1]).double().tril()
+        x = self.norms[0](x)
+        for norm, block in zip(self.norms[1:], list(self.blocks)[1:], strict=True):
+            x = norm(x + weights @ block["ff"](x))
+        return x * self.blocks[0]["ff"](x)
+
+
+class Shared(Layers):
+    """Layers that are applied twice."""
+
+    def forward(self, x: Any) -> Any:
+        for _ in range(2):
+            for layer in self.layers:
+                x = x + layer(x)
+            x = torch.tanh(x)
+        return x
+
+
+class TwoStreams(Layers):
+    """Layers that pass on two values."""
+
+    def forward(self, x: Any) -> Any:
+        y = x
+        for layer in self.layers:
+            y = y + layer(x)
+            x = torch.tanh(y)
+        return x * y
+
+
+class Skipping(Layers):
+    """Layers whose results are used after all others."""
+
+    def forward(self, x: Any) -> Any:
+        found = []
+        for layer in self.layers:
+            x = x + layer(x)
+            found.append(x)
+        return torch.cat(found, dim=-1)
+
+
+class Unequal(Layers):
+    """Layers between which other numbers are used."""
+
+    def forward(self, x: Any) -> Any:
+        for turn, layer in enumerate(self.layers, 2):
+            x = x + layer(x) * turn
+        return x
+
+
+@pytest.mark.parametrize(
+    ("made", "loop"),
+    [
+        (Residual, ["for i in 0..3 {", "h = layers[i]: Mlp()(h) |> + h", "}"]),
+        (
+            Lists,
+            ["for i in 0..3 {", "|> layers[i].0:       LayerNorm(16, 1e-5)", "|> layers[i].3.outer: Linear(24, 16)"],
+        ),
+        (Zipped, ["for i in 1..4 {", "role feed_forward for blocks[i].ff"]),
+        (Shared, ["h = layers[i]: Mlp()(h) |> + h", "g = .layers[i](g) |> + g"]),
+        (TwoStreams, ["y = layers[i]: Mlp()(h) |> + y", "h = tanh(y)"]),
+    ],
+)
+def test_layers_become_a_loop(made: Any, loop: list[str]) -> None:
+    lines = [line.strip() for line in lifted(made()).splitlines()]
+    assert [line for line in loop if line not in lines] == []
+
+
+@pytest.mark.parametrize("made", [Skipping, Unequal])
+def test_other_layers_do_not(made: Any) -> None:
+    assert "for i in" not in lifted(made())
+
+
+def test_the_number_of_layers_is_all_that_differs() -> None:
+    short, long = lifted(Residual(2)), lifted(Residual(12))
+    assert long.replace("0..12", "0..2").replace("9_696", "1_616") == short
+
+
+def lifted(module: Any) -> str:
+    """Return the spec of a module, whose generated module computes the same with the same tensors."""
+    module = module.double().eval()
+    x = torch.randn(2, 7, 16).double()
+    text = archspec.lift(module, {"x": x})
+    ours = archspec.to_torch(archspec.loads(text)).double().eval()
+    ours.load_state_dict(module.state_dict())
+    with torch.no_grad():
+        torch.testing.assert_close(ours(x), module(x))
+    return text
