@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from archspec.algebra import Dim
 from archspec.equivalence.calls.values import Untranslatable, listed, operation_of
+from archspec.equivalence.programs import formula_of, is_node, nodes_of, schema_of
 from archspec.lifting.builder import Builder
+from archspec.lifting.folding import computed, tags_of
 from archspec.lifting.numbers import is_counted_exactly
+from archspec.lifting.tensors import rows
 from archspec.lifting.values import Value
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.export import ExportedProgram
+    from torch.fx import Node
 
 MOST_NUMBERS = 64
 """More buckets are not written as a list."""
@@ -27,62 +35,53 @@ _BY_ITEM = {"unsqueeze", "select", "slice", "sum", "_to_copy", "to", "clone", "a
 class Buckets(NamedTuple):
     """Nodes by what they compute for an item of a batch, and the nodes that nothing but these needs."""
 
-    found: Mapping[Any, Any]
-    unneeded: frozenset[Any]
+    found: Mapping[Node, Tensor]
+    unneeded: frozenset[Node]
 
 
-def buckets_of(program: Any) -> Buckets:
+def buckets_of(program: ExportedProgram) -> Buckets:
     """Return the buckets of known numbers between bounds that are rounded."""
-    known: dict[Any, Any] = {}
+    known: dict[Node, Tensor] = {}
     constants = program.graph_signature.inputs_to_lifted_tensor_constants
-    for node in program.graph.nodes:
-        value = program.constants[constants[node.name]] if node.name in constants else _of_one(node, known)
+    tensors = cast("Mapping[str, Tensor]", program.constants)
+    for node in nodes_of(program.graph):
+        value = tensors[constants[node.name]] if node.name in constants else _of_one(node, known)
         if value is not None:
             known[node] = value
     buckets = [node for node in known if operation_of(node) == "bucketize"]
     found = {node: known[node] for node in buckets if _is_rounded(node.args[1])}
-    unneeded: set[Any] = set()
-    for node in reversed(program.graph.nodes if found else []):
+    unneeded: set[Node] = set()
+    for node in reversed(nodes_of(program.graph) if found else []):
         is_known = node in known and node not in found and node.op == "call_function"
         if is_known and all(user in found or user in unneeded for user in node.users):
             unneeded.add(node)
     return Buckets(found, frozenset(unneeded))
 
 
-def bucket_table(builder: Builder, value: Any, shape: Sequence[Dim]) -> Value:
+def bucket_table(builder: Builder, value: Tensor, shape: Sequence[Dim]) -> Value:
     """Return buckets as a list of numbers, for a batch of any size if that is an axis of the shape."""
     is_batched = bool(shape) and not isinstance(shape[0], int)
     row = value[0] if is_batched else value
     if row.numel() > MOST_NUMBERS:
         raise Untranslatable("it has more buckets with rounded bounds than can be written")
-    return builder.spread(builder.op("table", values=row.tolist()), tuple(shape))
+    return builder.spread(builder.op("table", values=rows(row)), tuple(shape))
 
 
-def _is_rounded(node: Any) -> bool:
+def _is_rounded(node: object) -> bool:
     """Whether a node counts in steps that PyTorch rounds."""
-    return operation_of(node) == "arange" and not is_counted_exactly(node.args)
+    return is_node(node) and operation_of(node) == "arange" and not is_counted_exactly(node.args)
 
 
-def _of_one(node: Any, known: Mapping[Any, Any]) -> Any:
+def _of_one(node: Node, known: Mapping[Node, Tensor]) -> Tensor | None:
     """Return what a node computes for one item, if that is the same for each item of a batch; None if it is not."""
     import torch
-    from torch.fx.node import map_arg
 
-    schema, made = getattr(node.target, "_schema", None), node.meta.get("val")
-    if schema is None or schema.is_mutable or not isinstance(made, torch.Tensor):
+    if schema_of(node) is None or not isinstance(node.meta.get("val"), torch.Tensor) or not _is_by_item(node, known):
         return None
-    if torch.Tag.nondeterministic_seeded in node.target.tags or not _is_by_item(node, known):
-        return None
-    with torch.no_grad():
-        try:
-            given = [map_arg(item, lambda other: known.get(other, 1)) for item in (node.args, node.kwargs)]
-            found = node.target(*given[0], **given[1])
-        except RuntimeError:  # such as on a device that is not there
-            return None
-    return found if isinstance(found, torch.Tensor) and found.device.type == "cpu" else None
+    return computed(node, lambda other: known.get(other, 1))
 
 
-def _is_by_item(node: Any, known: Mapping[Any, Any]) -> bool:
+def _is_by_item(node: Node, known: Mapping[Node, Tensor]) -> bool:
     """Whether a node does the same to each item of a batch, which is the first axis, if there is one."""
     import torch
 
@@ -98,16 +97,16 @@ def _is_by_item(node: Any, known: Mapping[Any, Any]) -> bool:
         return False
     if name in _MAKING or name in _VIEWING:
         return all(item in _sizes_of(node, name) for item in sizes)
-    return not sizes and (name in _BY_ITEM or torch.Tag.pointwise in node.target.tags)
+    return not sizes and (name in _BY_ITEM or torch.Tag.pointwise in tags_of(node))
 
 
-def _sizes_of(node: Any, name: str) -> list[Any]:
+def _sizes_of(node: Node, name: str) -> list[object]:
     """Return the sizes that an operation is given."""
     takes_tensor = name in _VIEWING or name.startswith("new_")
     return listed(node.args[takes_tensor]) if len(node.args) > takes_tensor else []
 
 
-def _batch(value: Any) -> str:
+def _batch(value: Tensor) -> str:
     """Return the size of the first axis, if it may be any; `?` if others may be; empty if none may be."""
-    free = [axis for axis, size in enumerate(value.shape) if not isinstance(size, int)]
+    free = [axis for axis, size in enumerate(value.shape) if formula_of(size) is not None]
     return "" if not free else str(value.shape[0]) if free == [0] else "?"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from archspec.pytorch.silence import silent
 
@@ -21,7 +21,7 @@ MOST_FILLED = 100_000_000
 """Parameters of larger modules have no values."""
 
 
-def called(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> Any:
+def called(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> object:
     """Return the outputs of a module. Those of a large one have shapes, but no values, unless it reads values."""
     import torch
     from torch._subclasses.fake_tensor import DataDependentOutputException
@@ -37,7 +37,7 @@ def called(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> Any:
         return module(**inputs)
 
 
-def _called_for_shapes(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> Any:
+def _called_for_shapes(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> object:
     from torch._subclasses import FakeTensorMode
     from torch._subclasses.fake_tensor import DataDependentOutputException
 

@@ -7,12 +7,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from contextlib import suppress
 from itertools import count
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from archspec.algebra import Dim, Expression, Polynomial, symbol
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.capture import OfMultiples, examples, exported
 from archspec.equivalence.iterations import looping
+from archspec.equivalence.programs import formula_of, nodes_of, tensor_of
 from archspec.equivalence.rolling import rolled
 from archspec.ir import Type
 from archspec.lifting.modes import changed_mode, modes_of
@@ -26,6 +27,7 @@ from archspec.normal.arrays import Array, Arrays
 if TYPE_CHECKING:
     import torch
     from torch import nn
+    from torch.export import ExportedProgram
 
 Made = TypeVar("Made", bound=Recording)
 
@@ -154,7 +156,7 @@ def _recorded(
                 raise
 
 
-def _program(module: nn.Module, types: Mapping[str, Type], sizes: Mapping[str, int]) -> Any:
+def _program(module: nn.Module, types: Mapping[str, Type], sizes: Mapping[str, int]) -> ExportedProgram:
     """Return the exported program of a module; for one length only, if it has a loop over it that is not understood."""
     with looping(module) as loops, suppress(Untranslatable):
         program = exported(module, types, sizes)
@@ -177,14 +179,14 @@ def _check_modes(modes: Mapping[str, object], module: nn.Module) -> None:
         raise Untranslatable(f"a call of it changes its `{changed}`")
 
 
-def _settled(program: Any, types: Mapping[str, Type], sizes: Mapping[str, int]) -> dict[str, Type]:
+def _settled(program: ExportedProgram, types: Mapping[str, Type], sizes: Mapping[str, int]) -> dict[str, Type]:
     """Return types in which those dimensions are numbers for whose sizes alone a program was exported."""
-    nodes = {node.name: node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"}
+    nodes = {node.name: node for node in nodes_of(program.graph) if node.op == "placeholder"}
     fixed = {
         size
         for name, type in types.items()
-        for size, actual in zip(type.shape, nodes[name].shape, strict=True)
-        if isinstance(size, Polynomial) and (isinstance(actual, int) or actual.node.expr.is_Integer)
+        for size, actual in zip(type.shape, tensor_of(nodes[name]).shape, strict=True)
+        if isinstance(size, Polynomial) and ((formula := formula_of(actual)) is None or formula.is_Integer)
     }
     return {
         name: Type(tuple([size.at(sizes) if size in fixed else size for size in type.shape]), type.dtype)  # pyright: ignore

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, cast
 
 from archspec.equivalence.calls.values import operation_of
+from archspec.equivalence.programs import nodes_of, schema_of
+
+if TYPE_CHECKING:
+    from torch import Tag, Tensor
+    from torch.export import ExportedProgram
+    from torch.fx import Node
 
 
-def folded_constants(program: Any) -> dict[Any, Any]:
+def folded_constants(program: ExportedProgram) -> dict[Node, Tensor]:
     """Return what the nodes of an exported program are that compute reals from constants, for nodes that do not."""
     constants = program.graph_signature.inputs_to_lifted_tensor_constants
-    known: dict[Any, Any] = {}
-    for node in program.graph.nodes:
+    tensors = cast("Mapping[str, Tensor]", program.constants)
+    known: dict[Node, Tensor] = {}
+    for node in nodes_of(program.graph):
         if node.op == "placeholder" and node.name in constants:
-            known[node] = program.constants[constants[node.name]]
+            known[node] = tensors[constants[node.name]]
         elif node.op == "call_function":
             value = _filled(node)
             if value is None and all(item in known for item in node.all_input_nodes):
-                value = _computed(node, known)
+                value = computed(node, known.__getitem__)
             if value is not None:
                 known[node] = value
     return {
@@ -31,7 +39,7 @@ FILLED = {"new_zeros": 0, "zeros_like": 0, "new_ones": 1, "ones_like": 1}
 """What operations fill a tensor with that take but the type, or the shape, from another one."""
 
 
-def _filled(node: Any) -> Any:
+def _filled(node: Node) -> Tensor | None:
     """Return the tensor that an operation fills with one number; None if it does something else, or has any size."""
     import torch
 
@@ -42,17 +50,23 @@ def _filled(node: Any) -> Any:
     return torch.full(tuple(shape), number, dtype=node.meta["val"].dtype)
 
 
-def _computed(node: Any, known: dict[Any, Any]) -> Any:
-    """Return the tensor that an operation on known tensors computes; None if that is another one each time."""
+def computed(node: Node, known: Callable[[Node], Tensor | int]) -> Tensor | None:
+    """Return the tensor that an operation computes of what is known; None if that is another one each time."""
     import torch
     from torch.fx.node import map_arg
 
-    schema = getattr(node.target, "_schema", None)
-    if schema is None or schema.is_mutable or torch.Tag.nondeterministic_seeded in node.target.tags:
+    schema = schema_of(node)
+    if schema is None or schema.is_mutable or torch.Tag.nondeterministic_seeded in tags_of(node):
         return None
+    operation = cast("Callable[..., object]", node.target)
     with torch.no_grad():
         try:
-            found = node.target(*map_arg(node.args, known.__getitem__), **map_arg(node.kwargs, known.__getitem__))
+            found = operation(*map_arg(node.args, known), **map_arg(node.kwargs, known))
         except RuntimeError:  # such as on a device that is not there
             return None
     return found if isinstance(found, torch.Tensor) and found.device.type == "cpu" else None
+
+
+def tags_of(node: Node) -> Sequence[Tag]:
+    """Return what PyTorch says of the operation of a node."""
+    return getattr(node.target, "tags", ())

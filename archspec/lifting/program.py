@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from archspec.algebra import Polynomial, scaled, symbols
 from archspec.equivalence.calls.values import Untranslatable
@@ -15,7 +14,7 @@ from archspec.lifting.layer_loops import loops_of
 from archspec.lifting.names import Names
 from archspec.lifting.recording import Recording
 from archspec.lifting.runs import runs_of
-from archspec.lifting.signatures import Signatures
+from archspec.lifting.signatures import Argument, Signatures
 from archspec.lifting.stored import Stored
 from archspec.lifting.templates import Definition, Template
 from archspec.lifting.values import Value
@@ -33,7 +32,7 @@ class Program:
     has_loops: bool = False
     """Whether there are loops over layers."""
 
-    def deep_row(self, definition: int, row: int) -> tuple[Any, ...]:
+    def deep_row(self, definition: int, row: int) -> tuple[object, ...]:
         """Return the numbers of an instance and of everything in it, other than conditions."""
         found = self.definitions[definition]
         inner = [
@@ -202,12 +201,12 @@ def _input_names(
     return found
 
 
-def _matched(inputs: Sequence[Value], arguments: Sequence[Any], sizes: Mapping[str, int]) -> dict[Value, int]:
+def _matched(inputs: Sequence[Value], arguments: Sequence[Argument], sizes: Mapping[str, int]) -> dict[Value, int]:
     """Return which argument of `forward` an input is: one with its name, or else the first with its shape and type."""
     free = list(range(len(arguments)))
     found: dict[Value, int] = {}
 
-    def match(value: Value, is_alike: Callable[[Any], bool]) -> None:
+    def match(value: Value, is_alike: Callable[[Argument], bool]) -> None:
         turn = next((turn for turn in free if is_alike(arguments[turn])), None)
         if turn is not None and value not in found:
             free.remove(turn)
@@ -238,7 +237,9 @@ def _order(body: Body, call: Value | None, names: Iterable[Value]) -> None:
         call.args = [call.args[before.index(value)] for value in body.inputs]
 
 
-def _owned(bodies: Any, stored: Stored, kept: set[str]) -> dict[Body, list[tuple[str, str, tuple[int, ...]]]]:
+def _owned(
+    bodies: Iterable[Body], stored: Stored, kept: set[str]
+) -> dict[Body, list[tuple[str, str, tuple[int, ...]]]]:
     """Return the tensors that each body declares itself, with what is written before their shapes."""
     found: dict[Body, list[tuple[str, str, tuple[int, ...]]]] = {}
     declared: set[str] = set()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NoReturn, TypeAlias, cast
 
 from archspec.equivalence.calls.complex import Complex
 from archspec.equivalence.calls.values import Untranslatable, is_list, listed, operation_of
 from archspec.equivalence.capture import Capture
 from archspec.equivalence.places import Places
+from archspec.equivalence.programs import is_node, nodes_of
 from archspec.equivalence.rolling import LOOPED
 from archspec.ir import Type
 from archspec.lifting.buckets import bucket_table, buckets_of
@@ -17,7 +18,7 @@ from archspec.lifting.builder import Builder
 from archspec.lifting.folding import folded_constants
 from archspec.lifting.frequencies import rotary_parameters, slopes
 from archspec.lifting.layers import recognized
-from archspec.lifting.operations.complex_values import complex_counterpart, has_complex
+from archspec.lifting.operations.complex_values import ComplexResult, ComplexValue, complex_counterpart, has_complex
 from archspec.lifting.operations.counterparts import COUNTERPARTS
 from archspec.lifting.operations.handlers import converted
 from archspec.lifting.regions import between_regions
@@ -28,13 +29,21 @@ from archspec.lifting.values import Frame, Value
 from archspec.normal.arrays import Array, Arrays
 
 if TYPE_CHECKING:
-    from torch import nn
+    from torch import Tensor, nn
+    from torch.export import ExportedProgram
+    from torch.fx import Node
+
+Made: TypeAlias = ComplexResult | Sequence[Value | ComplexValue | None]
+"""What a node of a program is as values."""
+
+Found: TypeAlias = Array | Complex | None
+"""The normal form of a result; None if only training uses it."""
 
 
 class Recording(Capture):
     """The values of an exported program, in the calls of modules that they are computed in."""
 
-    def __init__(self, arrays: Arrays, program: Any, module: nn.Module, inputs: Mapping[str, Type]) -> None:
+    def __init__(self, arrays: Arrays, program: ExportedProgram, module: nn.Module, inputs: Mapping[str, Type]) -> None:
         super().__init__(arrays, program, inputs, self._stored, Places(arrays))
         self.module = module
         self.builder = Builder(arrays)
@@ -42,10 +51,10 @@ class Recording(Capture):
         self.stored = Stored(module)
         self._counted = dict(self.stored.ties)
         self.inputs: dict[str, Value] = {}
-        self._made: dict[Any, Any] = {}
+        self._made: dict[Node, Made] = {}
         self._frames: dict[str, Frame] = {}
         self._open: list[Frame] = [self.root]
-        self._last: dict[Frame, Any] = {}
+        self._last: dict[Frame, Node] = {}
         self._naming = Naming()
         self._folded = folded_constants(program)
         self._buckets = buckets_of(program)
@@ -54,9 +63,11 @@ class Recording(Capture):
         """Return the outputs of the module as values."""
         self.outputs()
         self._enter([self.root])
-        (output,) = [node for node in self.program.graph.nodes if node.op == "output"]
-        values = [self._made[item] for item in output.args[0] if isinstance(self._value(item), Array | Complex)]
-        if not all(isinstance(value, Value) for value in values):
+        (output,) = [node for node in nodes_of(self.program.graph) if node.op == "output"]
+        given: list[object] = listed(output.args[0])
+        made = [self._made[item] for item in given if is_node(item) and isinstance(self._value(item), Array | Complex)]
+        values = [value for value in made if isinstance(value, Value)]
+        if len(values) < len(made):
             raise Untranslatable("it has complex outputs")
         self.builder.frame = self.root
         self._naming.give()
@@ -68,7 +79,7 @@ class Recording(Capture):
 
     # Inputs and tensors -----------------------------------------------------------------------------------------------
 
-    def _stored(self, name: str, value: Any, type: Type) -> Array:
+    def _stored(self, name: str, value: Tensor | None, type: Type) -> Array:
         if name not in self.stored.names:
             self.builder.frame = self.root
             parameters = rotary_parameters(self.module.get_submodule(name.rpartition(".")[0]))
@@ -78,12 +89,12 @@ class Recording(Capture):
             self.builder.note_source(self._latest)
         return self._latest.array
 
-    def _constant(self, value: Any, type: Type) -> Array:
+    def _constant(self, value: Tensor, type: Type) -> Array:
         self.builder.frame = self.root
         self._latest = constant(self.builder, value, "of the source")
         return self._latest.array
 
-    def _placeholder(self, node: Any, tensors: Mapping[str, str], constants: Mapping[str, str]) -> Array | None:
+    def _placeholder(self, node: Node, tensors: Mapping[str, str], constants: Mapping[str, str]) -> Array | None:
         if not node.users and (node.name in tensors or node.name in constants):
             return None
         found = super()._placeholder(node, tensors, constants)
@@ -98,7 +109,7 @@ class Recording(Capture):
 
     # Operations -------------------------------------------------------------------------------------------------------
 
-    def _call(self, node: Any) -> Any:
+    def _call(self, node: Node) -> object:
         if node in self._buckets.unneeded:
             return None
         if node in self._buckets.found:
@@ -115,23 +126,25 @@ class Recording(Capture):
                 return found.array
         return super()._call(node)
 
-    def _note(self, node: Any, found: Any) -> None:
-        if found is None or not all(item is None or isinstance(item, Array | Complex) for item in listed(found)):
+    def _note(self, node: Node, found: object) -> None:
+        items = listed(found)
+        results = [item for item in items if item is None or isinstance(item, Array | Complex)]
+        if found is None or len(results) < len(items):
             return
         frames = self._stack(node)
         self._enter(frames)
         if node not in self._made:
-            self._made[node] = self._translated(node, found)
-        made = self._made[node]
-        values = listed(made)
-        if all(isinstance(value, Value) and value.frame is frames[-1] for value in values):
+            self._made[node] = self._translated(node, results)
+        made = listed(self._made[node])
+        values = [value for value in made if isinstance(value, Value) and value.frame is frames[-1]]
+        if len(values) == len(made):
             self._naming.note(node, values)
         for frame in self._open:
             self._last[frame] = node
 
-    def _stack(self, node: Any) -> list[Frame]:
+    def _stack(self, node: Node) -> list[Frame]:
         frames = [self.root]
-        calls: dict[str, tuple[str, Any]] = node.meta.get("nn_module_stack") or {}
+        calls: dict[str, tuple[str, str | type]] = node.meta.get("nn_module_stack") or {}
         for key, (path, kind) in calls.items():
             if path in ("", "_empty_nn_module_stack_from_metadata_hook"):
                 continue
@@ -151,26 +164,27 @@ class Recording(Capture):
     def _leave(self, frame: Frame) -> None:
         """Replace what a module computes by a layer or function of the library, if it is one."""
         node = self._last.get(frame)
-        made = self._made.get(node)
-        if isinstance(made, Value) and frame.contains(made.frame) and frame.parent is not None:
+        made = None if node is None else self._made.get(node)
+        if node is not None and isinstance(made, Value) and frame.contains(made.frame) and frame.parent is not None:
             self.builder.frame = frame.parent
             module = self.module.get_submodule(frame.path)
-            if node is not None and node.meta.get(LOOPED) and module.state_dict():  # loops apply no layers
+            if node.meta.get(LOOPED) and module.state_dict():  # loops apply no layers
                 return
             found = recognized(self.builder, frame, module, made, self.canonical)
             if found is not None:
                 self._made[node] = found
                 self._naming.note(node, [found])
 
-    def _translated(self, node: Any, found: Any) -> Any:
+    def _translated(self, node: Node, found: Sequence[Found]) -> Made:
         import operator
 
         if node.target is operator.getitem:
-            return self._given(node.args[0])[node.args[1]]
-        if all(isinstance(array, Array) and 0 in array.shape for array in listed(found)):
-            return self.builder.made("empty", [], listed(found)[0])
+            return cast("list[Made]", self._given(node.args[0]))[cast("int", node.args[1])]
+        empty = [array for array in found if isinstance(array, Array) and 0 in array.shape]
+        if len(empty) == len(found):
+            return self.builder.made("empty", [], empty[0])
         name = operation_of(node)
-        types = [self._type_of(array) for array in listed(found)]
+        types = [self._type_of(array) for array in found]
         args = [self._given(item) for item in node.args]
         keywords = {key: self._given(item) for key, item in node.kwargs.items()}
         handler = COUNTERPARTS.get(name)
@@ -184,39 +198,37 @@ class Recording(Capture):
             made = handler(self.builder, types, *args, **keywords)
         except (TypeError, ValueError, IndexError, AttributeError) as error:
             raise Untranslatable(f"the operation `aten.{name}` has no counterpart with these arguments") from error
-        if is_list(made):
-            values: list[Any] = [*made]
-            arrays = listed(found)
-            if any(value is not None and value.array != array for value, array in zip(values, arrays, strict=True)):
+        if isinstance(made, Sequence):
+            if any(value is not None and value.array != array for value, array in zip(made, found, strict=True)):
                 raise Untranslatable(f"the operation `aten.{name}` has other results than its counterpart")
-            return values
-        if isinstance(made, Value):
+            return made
+        if made is not None:
             made = converted(self.builder, made, types[0].dtype)
-        if not isinstance(made, Value) or made.array != listed(found)[0]:
+        if made is None or made.array != found[0]:
             raise Untranslatable(f"the operation `aten.{name}` has another result than its counterpart")
         return made
 
-    def _type_of(self, found: Any) -> Type:
+    def _type_of(self, found: Found) -> Type:
         if isinstance(found, Complex):
             return Type(found.real.shape, "complex")
         return Type(found.shape, self.arrays.dtype(found)) if found is not None else Type(())
 
-    def _given(self, item: Any) -> Any:
+    def _given(self, item: object) -> object:
         if is_list(item):
             return [self._given(part) for part in item]
-        if item.__class__.__name__ != "Node":
+        if not is_node(item):
             return item
         if item in self._made:
             return self._made[item]
         value = self._value(item)
         return value if not isinstance(value, Array | Complex) else self._unmade(item)
 
-    def _unmade(self, node: Any) -> Any:
+    def _unmade(self, node: Node) -> NoReturn:
         raise Untranslatable(f"it reads `{os.path.basename(str(node.target))}`")
 
 
 class Unwritten(Recording):
     """The normal forms of the values of an exported program, without operations of the language that compute them."""
 
-    def _note(self, node: Any, found: Any) -> None:
+    def _note(self, node: Node, found: object) -> None:
         pass

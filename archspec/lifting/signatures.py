@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.calling import called
@@ -46,36 +46,38 @@ def signatures_of(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> Sign
     return Signatures(found, _output_names(outputs))
 
 
-def _recorder(found: dict[str, list[Argument]], path: str, module: nn.Module) -> Any:
+def _recorder(
+    found: dict[str, list[Argument]], path: str, module: nn.Module
+) -> Callable[[nn.Module, tuple[object, ...], dict[str, object]], None]:
     signature = inspect.signature(module.forward)
 
-    def record(_: nn.Module, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+    def record(_: nn.Module, args: tuple[object, ...], keywords: dict[str, object]) -> None:
         try:
             bound = signature.bind_partial(*args, **keywords).arguments
         except TypeError:
             return
-        items = {**bound, **bound.get("kwargs", {})}
+        items: dict[str, object] = {**bound, **bound.get("kwargs", {})}
         found.setdefault(path, [argument for name, value in items.items() for argument in _arguments(name, value)])
 
     return record
 
 
-def _arguments(name: str, value: Any) -> list[Argument]:
+def _arguments(name: str, value: object) -> list[Argument]:
     import torch
 
     if isinstance(value, torch.Tensor):
         dtype = "bool" if value.dtype == torch.bool else "real" if value.dtype.is_floating_point else "int"
         return [Argument(name, tuple(value.shape), dtype)]
     if isinstance(value, list | tuple):
-        return [argument for item in cast("list[Any]", value) for argument in _arguments(name, item)]
+        return [argument for item in cast("list[object]", value) for argument in _arguments(name, item)]
     return []
 
 
-def _output_names(outputs: Any) -> list[str]:
+def _output_names(outputs: object) -> list[str]:
     """Return a name for each tensor among the outputs; an empty one where they have none."""
     if isinstance(outputs, dict):
-        items = cast("dict[str, Any]", outputs)
+        items = cast("dict[str, object]", outputs)
         return [name for key, value in items.items() for name in [key] * len(_output_names(value))]
     if isinstance(outputs, list | tuple):
-        return [name for item in cast("list[Any]", outputs) for name in _output_names(item)]
+        return [name for item in cast("list[object]", outputs) for name in _output_names(item)]
     return [""] if hasattr(outputs, "shape") else []

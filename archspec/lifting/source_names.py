@@ -8,9 +8,11 @@ import os
 import re
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from torch.fx import Node
+
     from archspec.lifting.values import Value
 
 
@@ -24,7 +26,7 @@ class Naming:
     def __init__(self) -> None:
         self._last: dict[object, list[tuple[Value, str]]] = {}
 
-    def note(self, node: Any, values: Sequence[Value]) -> None:
+    def note(self, node: Node, values: Sequence[Value]) -> None:
         """Note the statements that the results of an operation occur in: their last values are what they name."""
         places = re.findall(r'File "([^"]+)", line ([0-9]+)', node.meta.get("stack_trace") or "")
         places = [place for place in places if f"{os.sep}torch{os.sep}" not in place[0]]
