@@ -92,6 +92,21 @@ class TwoStreams(Layers):
         return x * y
 
 
+class Scaled(Layers):
+    """Layers with a tensor of the parent for each, and the number of the layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(16, 16)
+        self.scales = nn.ParameterList([nn.Parameter(torch.randn(16)) for _ in range(3)])
+
+    def forward(self, x: Any) -> Any:
+        x = self.first(x)
+        for turn, layer in enumerate(self.layers):
+            x = x + layer(x) * self.scales[turn] * (x.argmax(dim=-1, keepdim=True) == turn)
+        return x
+
+
 class Skipping(Layers):
     """Layers whose results are used after all others."""
 
@@ -122,6 +137,7 @@ class Unequal(Layers):
         ),
         (Zipped, ["for i in 1..4 {", "role feed_forward for blocks[i].ff"]),
         (Shared, ["h = layers[i]: Mlp()(h) |> + h", "g = .layers[i](g) |> + g"]),
+        (Scaled, ["for i in 0..3 {", "h = int(argmax(axis = -1, keep = true)(first) == i)", "|> * .scales[i]"]),
         (TwoStreams, ["y = layers[i]: Mlp()(h) |> + y", "h = tanh(y)"]),
     ],
 )

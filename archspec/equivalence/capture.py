@@ -37,6 +37,7 @@ from archspec.equivalence.iterations import mark_of
 from archspec.equivalence.known_numbers import knowing
 from archspec.equivalence.lengths import free_lengths
 from archspec.equivalence.mapped import without_maps
+from archspec.equivalence.matches import with_masks
 from archspec.equivalence.ones import excludes_ones, including_ones
 from archspec.equivalence.places import Place, Places
 from archspec.equivalence.programs import (
@@ -161,6 +162,7 @@ class Capture:
         self.excluded: set[tuple[str, int]] = set()
         """Single sizes of dimensions that the program is not for, as the module has a branch for them."""
         self.has_loops = any(mark_of(node) == "looped" for node in nodes_of(program.graph))
+        with_masks(program)
         masks = with_all_rows(program)
         for node in nodes_of(program.graph):
             if node.op == "placeholder" and node.name in inputs:

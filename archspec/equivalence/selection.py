@@ -166,6 +166,7 @@ def _is_rowwise(node: Node, rows: Rows) -> bool:
         others = [item for item in node.all_input_nodes if item is not first]
         count = len(listed(node.args[1])) if name.endswith("norm") else 1
         return first in rows and count < rank and all(item not in rows and len(_sizes(item)) < 3 for item in others)
+    rank = len(_sizes(node)) if name == "unsqueeze" else rank
     return name in _UNCHANGED or (name in _ALONG_AXES and all(axis % rank for axis in _axes(node)))
 
 

@@ -4,12 +4,12 @@ parent adds, and lists whose elements are lists.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 
+from archspec.algebra import index
 from archspec.lifting.blocks import Body, replace_operands
 from archspec.lifting.runs import Run, address_pattern
-from archspec.lifting.values import Argument, Repeated, Value, live
+from archspec.lifting.values import LAYER, Argument, Repeated, Setting, Value, live
 
 Key = Callable[[Value], Hashable]
 """What is equal for layers that compute the same."""
@@ -29,22 +29,31 @@ def loops_of(body: Body, key: Key, excluded: Collection[Value]) -> dict[Value, R
         found |= _replaced(region, body)
 
 
-class _Region(NamedTuple):
+class _Region:
     """Values that several iterations compute, one iteration after the other, each in the same order.
 
-    `starts` are what is carried into the first iteration, by the place in an iteration of what is carried on.
+    The last iteration stands for all: `args` are its arguments in the loop, with the values of the one before as
+    `carried`, by their place in an iteration, from the `starts` of the first one on.
     """
 
-    iterations: list[list[Value]]
-    starts: dict[int, Value]
-    places: dict[Value, int]
+    def __init__(self, iterations: list[list[Value]], places: Mapping[Value, int]) -> None:
+        self.iterations = iterations
+        self.last = iterations[-1]
+        self.starts: dict[int, Value] = {}
+        self.carried: dict[int, Value] = {}
+        self.args: dict[Value, list[Argument]] = {}
+        self.before: dict[tuple[Value, ...], Value] = {}
+        """What each iteration computes of values from before the loop, and what stands for it in the loop."""
+        self._places = places
+        self._first = places[iterations[0][0]]
 
-    def has_one_index(self) -> bool:
-        """Whether the numbers of all layers in an iteration are equal."""
+    @property
+    def index(self) -> int | None:
+        """The index of the first iteration, if it is the number in the addresses of all layers."""
         patterns = [address_pattern([value.address for value in column]) for column in self._layers()]
-        return len({start for _, start, _ in patterns}) == 1 and all(
-            "[i]" in address and length == len(self.iterations) for address, _, length in patterns
-        )
+        starts = {start for _, start, _ in patterns}
+        is_index = all("[i]" in address and length == len(self.iterations) for address, _, length in patterns)
+        return starts.pop() if is_index and len(starts) == 1 else None
 
     def _layers(self) -> list[list[Value]]:
         columns = zip(*self.iterations, strict=True)
@@ -52,18 +61,105 @@ class _Region(NamedTuple):
 
     def runs(self) -> dict[Value, Run]:
         """Return the layers of all iterations, by that of the last one."""
-        found: dict[Value, Run] = {}
-        for column in self._layers():
-            address, start, _ = address_pattern([value.address for value in column])
-            found[column[-1]] = Run(column, address, start, [])
-        return found
+        patterns = [(column, address_pattern([value.address for value in column])) for column in self._layers()]
+        return {column[-1]: Run(column, address, start, []) for column, (address, start, _) in patterns}
+
+    def is_loop(self, users: Sequence[Value]) -> bool:
+        """Whether the iterations compute the same, each of the one before, and `users` need only what is carried."""
+        if self.index is None:
+            return False
+        for column in zip(*self.iterations, strict=True):
+            try:
+                self.args[column[-1]] = self._joined([value.args for value in column])
+            except _Differs:
+                return False
+        carried = {self.last[place] for place in self.starts}
+        inside = {value for iteration in self.iterations for value in iteration}
+        return bool(carried) and all(value in carried for value in users if value in inside)
+
+    def _joined(self, rows: Sequence[Sequence[Argument]]) -> list[Argument]:
+        if len({len(row) for row in rows}) > 1:
+            raise _Differs
+        return [self._argument(column) for column in zip(*rows, strict=True)]
+
+    def _argument(self, column: Sequence[Argument]) -> Argument:
+        """Return what stands for an argument of the iterations. Raises _Differs if it is not the same."""
+        last = column[-1]
+        if isinstance(last, Sequence):
+            lists = [item for item in column if isinstance(item, Sequence)]
+            if len(lists) < len(column):
+                raise _Differs
+            return [item for item in self._joined(lists) if item is None or isinstance(item, Value)]
+        values = [item for item in column if isinstance(item, Value)]
+        if not values:
+            return self._number(column)
+        if len(values) < len(column):
+            raise _Differs
+        places = [self._places.get(value, -1) - self._first for value in values]
+        if all(place < 0 for place in places):
+            return self._from_before(values)
+        length = len(self.last)
+        relative = [place - turn * length for turn, place in enumerate(places)]
+        if places[0] >= 0 and len({*relative}) == 1 and relative[0] < length:
+            return last
+        place = relative[1] + length
+        if places[0] >= 0 or len({*relative[1:]}) > 1 or not 0 <= place < length or values[0].op == "tensor":
+            raise _Differs
+        return self._carried(place, values[0])
+
+    def _number(self, column: Sequence[Argument]) -> Argument:
+        """Return a number that is the same in all iterations, or is their index."""
+        if all(item == column[0] and type(item) is type(column[0]) for item in column):
+            return column[0]
+        if [*column] != [self.index + turn if self.index is not None else None for turn in range(len(column))]:
+            raise _Differs
+        return index(LAYER)
+
+    def _carried(self, place: int, start: Value) -> Value:
+        if self.starts.setdefault(place, start) is not start:
+            raise _Differs
+        if place not in self.carried:
+            self.carried[place] = _made("carried", "carried", self.last[place])
+        return self.carried[place]
+
+    def _from_before(self, column: Sequence[Value]) -> Value:
+        """Return what stands for values from before the loop: one of them if all are equal."""
+        last = column[-1]
+        if all(value is last for value in column):
+            return last
+        if last.op != "tensor" and len({(value.op, value.array, value.dtype) for value in column}) == 1:
+            return last
+        key = tuple(column)
+        if key not in self.before:
+            shown = [(value.op, value.kind, value.dtype, value.shape, repr(value.settings)) for value in column]
+            if len({*shown}) > 1 or last.kind not in ("ops", "std", "tensor"):
+                raise _Differs
+            value = _made(last.op, last.kind, last)
+            if last.kind == "tensor":
+                value.address, start, length = address_pattern([value.address for value in column])
+                if start != self.index or length < len(column):
+                    raise _Differs
+            value.args, value.settings = self._joined([value.args for value in column]), last.settings
+            self.before[key] = value
+        return self.before[key]
+
+
+class _Differs(Exception):
+    """Iterations do not compute the same."""
+
+
+def _made(op: str, kind: str, like: Value, args: Sequence[Argument] = (), **settings: Setting) -> Value:
+    """Return a value with the name and type of another one."""
+    value = Value(op, args, settings, array=like.array, dtype=like.dtype, frame=like.frame, kind=kind)
+    value.names = like.names
+    return value
 
 
 def _in_order(body: Body) -> list[Value]:
-    """Return the values that are computed of layers in lists, or are such layers, each after its arguments."""
+    """Return the values that layers compute, and what is computed of these, each after its arguments."""
     found: dict[Value, None] = {}
     for value in body.values():
-        if _number_of(value) is not None or any(operand in found for operand in value.operands):
+        if value.kind in ("layer", "block") or any(operand in found for operand in value.operands):
             found[value] = None
     return [*found]
 
@@ -97,8 +193,11 @@ def _regions(
         for start in range(begin, min(begin + length, end + 1)):
             count = (end + 1 + length - start) // length
             while count > 1:
-                region = _region(values, place_of, outputs, start, length, count)
-                if region is not None:
+                end_of_loop = start + length * count
+                iterations = [[*values[place : place + length]] for place in range(start, end_of_loop, length)]
+                region = _Region(iterations, place_of)
+                after = [operand for value in values[end_of_loop:] for operand in value.operands]
+                if region.is_loop([*after, *outputs]):
                     candidates.append(region)
                     break
                 count -= 1
@@ -133,79 +232,17 @@ def _are_alike(first: Value, second: Value, key: Key, excluded: Collection[Value
     return length == 2 and "[i]" in pattern and not pattern.startswith("[i]")
 
 
-def _region(
-    values: Sequence[Value],
-    place_of: dict[Value, int],
-    outputs: Sequence[Value],
-    start: int,
-    length: int,
-    count: int,
-) -> _Region | None:
-    """Return the iterations of so many values from a place on; None if they are not the same."""
-    iterations = [[*values[start + turn * length : start + (turn + 1) * length]] for turn in range(count)]
-    region = _Region(iterations, {}, place_of)
-    for column in zip(*iterations, strict=True):
-        rows = [[*_flat(value.args)] for value in column]
-        if len({len(row) for row in rows}) > 1:
-            return None
-        if not all(_is_same_argument(region, args, start, length) for args in zip(*rows, strict=True)):
-            return None
-    end = start + length * count
-    used = [operand for value in values[end:] for operand in value.operands] + [*outputs]
-    carried = {iterations[-1][place] for place in region.starts}
-    inside = {value for iteration in iterations for value in iteration}
-    is_closed = all(value in carried for value in used if value in inside)
-    return region if region.starts and is_closed and region.has_one_index() else None
-
-
-def _flat(args: Sequence[Argument]) -> Iterator[object]:
-    for arg in args:
-        if isinstance(arg, Sequence):
-            yield from arg
-        else:
-            yield arg
-
-
-def _is_same_argument(region: _Region, args: Sequence[object], start: int, length: int) -> bool:
-    """Whether what the iterations take as an argument is the same, computed in each, or by the one before."""
-    if all(arg is args[0] for arg in args):
-        return not isinstance(args[0], Value) or region.places.get(args[0], -1) < start
-    if not all(isinstance(arg, Value) for arg in args):
-        return all(arg == args[0] and type(arg) is type(args[0]) for arg in args)
-    given = [arg for arg in args if isinstance(arg, Value)]
-    places = [region.places.get(value, -1) for value in given]
-    if all(place < start for place in places):
-        return len({(value.op, value.array, value.dtype) for value in given}) == 1 and given[0].op != "tensor"
-    relative = [place - start - turn * length for turn, place in enumerate(places)]
-    if places[0] >= start:
-        return len({*relative}) == 1 and 0 <= relative[0] < length
-    carried = relative[1] + length
-    if len({*relative[1:]}) > 1 or not 0 <= carried < length or given[0].op == "tensor":
-        return False
-    return region.starts.setdefault(carried, given[0]) is given[0]
-
-
 def _replaced(region: _Region, body: Body) -> dict[Value, Run]:
-    """Put a loop in the place of its iterations. The last one stands for all."""
-    *_, before, last = region.iterations
-    runs = region.runs()
-    afters = [last[place] for place in region.starts]
-    carried: dict[Value, Value] = {}
-    for place, after in zip(region.starts, afters, strict=True):
-        value = Value("carried", array=after.array, dtype=after.dtype, frame=body.frame, kind="carried")
-        value.names = after.names
-        carried[before[place]] = value
-    others = [value for value in live(body.outputs) if value not in last]
-    for value in last:
-        replace_operands(value, carried)
-    starts, start = [*region.starts.values()], next(iter(runs.values())).start
-    loop = Repeated(starts, [*carried.values()], afters, [], [], len(region.iterations), body.frame, last, start)
-    for turn, after in enumerate(afters):
-        part = Value(
-            "part", [loop], {"index": turn}, array=after.array, dtype=after.dtype, frame=body.frame, kind="part"
-        )
-        part.names = after.names
-        loop.results.append(part)
+    """Put a loop in the place of its iterations."""
+    runs, start = region.runs(), region.index or 0
+    others = [value for value in live(body.outputs) if value not in region.last]
+    for value, args in region.args.items():
+        value.args = args
+    starts, carried = [*region.starts.values()], [region.carried[place] for place in region.starts]
+    afters = [region.last[place] for place in region.starts]
+    inner = [*region.before.values(), *region.last]
+    loop = Repeated(starts, carried, afters, [], [], len(region.iterations), body.frame, inner, start)
+    loop.results = [_made("part", "part", after, [loop], index=turn) for turn, after in enumerate(afters)]
     results = dict(zip(afters, loop.results, strict=True))
     for value in others:
         replace_operands(value, results)

@@ -10,10 +10,7 @@ from archspec.lifting.blocks import Body
 from archspec.lifting.chains import Chains
 from archspec.lifting.names import Names
 from archspec.lifting.templates import Gaps, Statement
-from archspec.lifting.values import Repeated, Value, live
-
-INDEX = "@0"
-"""The index in expressions."""
+from archspec.lifting.values import LAYER, LENGTH, Repeated, Value, live
 
 
 class Writer(Protocol):
@@ -78,10 +75,11 @@ def _header(writer: Writer, loop: Repeated) -> str:
     """Return the index of a loop and its bounds."""
     count = loop.size("count")
     if isinstance(count, int):
+        writer.gaps.renamed = {**writer.gaps.renamed, LAYER: symbol("i")}
         start = str(loop.start) if loop.start < 2 else writer.gaps.number(loop.start, "number")
         return f"i in {start}..{writer.gaps.number(loop.start + count, 'layers')}"
-    index = str(writer.gaps.renamed.get(INDEX) or writer.names.take(["t"]))
-    writer.gaps.renamed = {**writer.gaps.renamed, INDEX: symbol(index)}
+    index = str(writer.gaps.renamed.get(LENGTH) or writer.names.take(["t"]))
+    writer.gaps.renamed = {**writer.gaps.renamed, LENGTH: symbol(index)}
     return f"{index} in 0..{writer.gaps.number(count, 'count')}"
 
 

@@ -19,6 +19,13 @@ Setting: TypeAlias = "Scalar | str | Sequence[Setting] | None"
 """The value of a hyperparameter."""
 
 
+LENGTH = "@0"
+"""The index of a loop over a length."""
+
+LAYER = "@1"
+"""The index of a loop over layers."""
+
+
 class Frame:
     """A call of a module: its address, its class, and the call that it is part of."""
 

@@ -1,0 +1,210 @@
+"""Places where a condition is true, in exported programs: `torch.where(experts == i)`, and what is selected there.
+
+The tokens that chose an expert are a number of rows that depends on the data. If each token can be there only once, as
+the experts that it chose are all different, then they are the rows that a mask selects, and what else is selected for
+each of them is a sum over its choices, of which the condition is true for one.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from archspec.equivalence.calls.values import Untranslatable, listed, operation_of
+from archspec.equivalence.programs import is_node, nodes_of, tensor_of
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.export import ExportedProgram
+    from torch.fx import Graph, Node
+    from torch.fx.node import Argument
+
+_UNCHANGED = ("to", "_to_copy", "clone", "alias", "detach", "contiguous")
+_RELATIONS = (operator.ge, operator.le, operator.gt, operator.lt)
+_VIEWS = ("view", "_unsafe_view", "reshape", "flatten")
+
+
+class _Matches(NamedTuple):
+    """A condition, the nodes that have the place of each match along its axes, and the axis with one match at most."""
+
+    condition: Node
+    places: dict[Node, int]
+    single: int | None
+
+
+def with_masks(program: ExportedProgram) -> None:
+    """Have a program select by masks what it selects at the places where conditions are true.
+
+    Raises Untranslatable if it does anything else with these places.
+    """
+    for node in nodes_of(program.graph):
+        if operation_of(node) in ("where", "nonzero_numpy") and len(node.args) == 1:
+            _Selecting(program.graph, _matches(node)).replace()
+            for item in [*node.users, node]:
+                _erase(program.graph, item)
+
+
+def _matches(node: Node) -> _Matches:
+    condition = node.args[0]
+    assert is_node(condition)
+    places: dict[Node, int] = {}
+    for user in node.users:
+        place = user.args[1] if user.target is operator.getitem else None
+        if not isinstance(place, int):
+            raise _refused()
+        places[user] = place
+    rank = tensor_of(condition).dim()
+    single = _single_axis(condition)
+    if single is None and rank > 1:
+        raise Untranslatable("it selects rows where a condition is true, which can be several times for one row")
+    return _Matches(condition, places, single if rank > 1 else None)
+
+
+def _refused() -> Untranslatable:
+    return Untranslatable("it computes something of the places where a condition is true")
+
+
+def _single_axis(condition: Node) -> int | None:
+    """Return the axis along which a condition is true at most once: that of different indices, compared to a number."""
+    import torch
+
+    name, source = operation_of(condition), condition.args[0] if condition.args else None
+    if not is_node(source):
+        return None
+    rank = tensor_of(condition).dim()
+    if name in ("t", "numpy_T"):
+        axis = _single_axis(source)
+        return None if axis is None else rank - 1 - axis
+    if condition.target is torch.ops.aten.eq.Scalar:
+        return rank - 1 if _are_different(source) else None
+    if tensor_of(condition).shape[-1] == 1:
+        return rank - 1
+    return None
+
+
+def _are_different(node: Node) -> bool:
+    """Whether the numbers along the last axis are different: indices of the largest, in any order."""
+    import torch
+
+    source = node.args[0] if node.args else None
+    if not is_node(source):
+        return False
+    if operation_of(node) in _UNCHANGED:
+        return _are_different(source)
+    if operation_of(node) in _VIEWS:
+        return tensor_of(node).shape[-1] == tensor_of(source).shape[-1] and _are_different(source)
+    if node.target is not operator.getitem or node.args[1] != 1:
+        return False
+    axes: dict[object, int] = {torch.ops.aten.topk.default: 2, torch.ops.aten.sort.default: 1}
+    place = axes.get(source.target)
+    axis = source.args[place] if place is not None and len(source.args) > place else source.kwargs.get("dim", -1)
+    return place is not None and axis in (-1, tensor_of(node).dim() - 1)
+
+
+class _Selecting:
+    """Writes what is selected at places as what a mask selects."""
+
+    def __init__(self, graph: Graph, matches: _Matches) -> None:
+        self.graph = graph
+        self.matches = matches
+        rank = tensor_of(matches.condition).dim()
+        self.rows = [axis for axis in range(rank) if axis != matches.single]
+        self._mask: Node | None = None
+
+    def replace(self) -> None:
+        """Replace all uses of the places."""
+        users = dict.fromkeys([user for place in self.matches.places for user in place.users])
+        for user in sorted(users, key=nodes_of(self.graph).index):
+            name = operation_of(user)
+            if name == "index":
+                self._select(user)
+            elif name in ("index_put", "index_add"):
+                self._put(user)
+            elif name != "sym_size":
+                raise _refused()
+
+    def _axes(self, indices: object) -> list[int]:
+        """Return the axes of the condition that indices are the places along."""
+        found = listed(indices)
+        axes = [self.matches.places.get(item, -1) if is_node(item) else -1 for item in found]
+        if [axis for axis in axes if axis != self.matches.single] != self.rows:
+            raise _refused()
+        return axes
+
+    def _select(self, node: Node) -> None:
+        """Select rows by the mask; of several for each, the one where the condition is true."""
+        source = node.args[0]
+        assert is_node(source)
+        axes = self._axes(node.args[1])
+        with self.graph.inserting_before(node):
+            if len(axes) > len(self.rows):
+                source = self._of_match(source, axes)
+            node.args = (source, [self.mask()])
+
+    def _of_match(self, source: Node, axes: Sequence[int]) -> Node:
+        """Return the sum of what is there along the axis with one match at most, and of 0 elsewhere."""
+        import torch
+
+        aten = torch.ops.aten
+        condition = self.matches.condition
+        if [*axes] != [*range(len(axes))]:
+            condition = self._made(aten.permute.default, condition, [*axes])
+        while tensor_of(condition).dim() < tensor_of(source).dim():
+            condition = self._made(aten.unsqueeze.default, condition, -1)
+        zero = self._made(aten.zeros_like.default, source)
+        chosen = self._made(aten.where.self, condition, source, zero)
+        return self._made(aten.sum.dim_IntList, chosen, [axes.index(self.matches.single or 0)])
+
+    def _put(self, node: Node) -> None:
+        """Put rows where the mask is true, or add them to those there."""
+        import torch
+
+        aten = torch.ops.aten
+        is_added = operation_of(node) == "index_add"
+        args = (*node.args, *node.kwargs.values())
+        if is_added and len(args) == 4 and args[1] == 0:
+            x, indices, value, is_sum = args[0], [args[2]], args[3], True
+        elif not is_added and len(args) in (3, 4):
+            x, indices, value, is_sum = *args[:3], args[3:] == (True,)
+        else:
+            raise _refused()
+        if not is_node(x) or not is_node(value):
+            raise _refused()
+        if len(self._axes(indices)) > len(self.rows):
+            raise _refused()
+        with self.graph.inserting_before(node):
+            mask = self.mask()
+            if is_sum:
+                rows = self._made(aten.index.Tensor, x, [mask], found=tensor_of(value))
+                value = self._made(aten.add.Tensor, rows, value, found=tensor_of(value))
+            node.target, node.args = aten.index_put.default, (x, [mask], value)
+
+    def mask(self) -> Node:
+        """Return the mask of the rows."""
+        import torch
+
+        if self.matches.single is None:
+            return self.matches.condition
+        if self._mask is None:
+            following = self.matches.condition.next
+            with self.graph.inserting_before(following):
+                self._mask = self._made(torch.ops.aten.any.dim, self.matches.condition, self.matches.single)
+        return self._mask
+
+    def _made(self, target: Callable[..., object], *args: Argument, found: Tensor | None = None) -> Node:
+        """Return a new node, with the tensor that stands for it."""
+        new = self.graph.call_function(target, args)
+        shown = [tensor_of(item) if is_node(item) else item for item in args]
+        first = next(item for item in args if is_node(item))
+        new.meta = {**first.meta, "val": target(*shown) if found is None else found}
+        return new
+
+
+def _erase(graph: Graph, node: Node) -> None:
+    """Remove a node with all that is computed of it: assertions of how many places there are."""
+    for user in [*node.users]:
+        if operation_of(user) not in ("sym_size", "_assert_scalar") and user.target not in _RELATIONS:
+            raise _refused()
+        _erase(graph, user)
+    graph.erase_node(node)
