@@ -6,13 +6,20 @@ by tracing the whole program once more, which takes as long as exporting it. Her
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, cast
+
+from archspec.equivalence.programs import nodes_of
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+    from torch.fx import Graph, GraphModule, Node
+    from torch.fx.node import Argument
 
 _BEGIN, _END, _LOADING = "_vmap_increment_nesting", "_vmap_decrement_nesting", "lazy_load_decompositions"
 
 
-def without_maps(program: Any) -> bool:
+def without_maps(program: ExportedProgram) -> bool:
     """Rewrite an exported program so that it maps nothing; False if a part of it cannot be traced, with that part as
     it was.
     """
@@ -22,7 +29,7 @@ def without_maps(program: Any) -> bool:
         if traced is None:
             return False
         _replace(graph, part, traced)
-        for node in reversed(graph.nodes):
+        for node in reversed(nodes_of(graph)):
             if not node.users and (node.op == "get_attr" or _name(node) == _LOADING):
                 graph.erase_node(node)
     return True
@@ -31,7 +38,7 @@ def without_maps(program: Any) -> bool:
 class _Part:
     """Nodes from the beginning of a map to its end, what they take, and those that others take."""
 
-    def __init__(self, nodes: Sequence[Any]) -> None:
+    def __init__(self, nodes: Sequence[Node]) -> None:
         inside = {*nodes}
         given = [arg for node in nodes for arg in node.all_input_nodes if arg not in inside]
         self.nodes = nodes
@@ -39,11 +46,11 @@ class _Part:
         self.outputs = [node for node in nodes if any(user not in inside for user in node.users)]
 
 
-def _parts(graph: Any) -> Iterator[_Part]:
+def _parts(graph: Graph) -> Iterator[_Part]:
     """Yield the outermost maps."""
     depth = 0
-    nodes: list[Any] = []
-    for node in graph.nodes:
+    nodes: list[Node] = []
+    for node in nodes_of(graph):
         depth += _name(node) == _BEGIN
         if depth:
             nodes.append(node)
@@ -53,38 +60,39 @@ def _parts(graph: Any) -> Iterator[_Part]:
             nodes = []
 
 
-def _name(node: Any) -> str:
+def _name(node: Node) -> str:
     return getattr(node.target, "__name__", "") if node.op == "call_function" else ""
 
 
-def _traced(module: Any, part: _Part) -> Any:
+def _traced(module: GraphModule, part: _Part) -> Graph | None:
     """Return the graph of what a part computes; None if it cannot be traced, or has constants."""
     from torch.fx.experimental.proxy_tensor import make_fx
 
-    def run(*values: Any) -> list[Any]:
+    def run(*values: Argument) -> list[Argument]:
         return _run(module, part, values)
 
     try:
         found = make_fx(run)(*[node.meta["val"] for node in part.inputs]).graph
     except Exception:  # of any class, as it comes from PyTorch
         return None
-    return None if any(node.op == "get_attr" for node in found.nodes) else found
+    return None if any(node.op == "get_attr" for node in nodes_of(found)) else found
 
 
-def _run(module: Any, part: _Part, values: Sequence[Any]) -> list[Any]:
+def _run(module: GraphModule, part: _Part, values: Sequence[Argument]) -> list[Argument]:
     """Return the outputs of a part for values of its inputs."""
     from torch.fx.node import map_arg
 
     known = dict(zip(part.inputs, values, strict=True))
 
-    def value(node: Any) -> Any:
-        return getattr(module, node.target) if node.op == "get_attr" else known[node]
+    def value(node: Node) -> Argument:
+        return getattr(module, str(node.target)) if node.op == "get_attr" else known[node]
 
-    begun: list[Any] = []
+    begun: list[Node] = []
     try:
         for node in part.nodes:
             if node.op == "call_function" and (node.users or _name(node) in (_BEGIN, _END)):
-                known[node] = node.target(*map_arg(node.args, value), **map_arg(node.kwargs, value))
+                function = cast("Callable[..., Argument]", node.target)
+                known[node] = function(*map_arg(node.args, value), **map_arg(node.kwargs, value))
                 begun += [node] if _name(node) == _BEGIN else []
                 del begun[len(begun) - (_name(node) == _END) :]
     finally:
@@ -100,18 +108,18 @@ def _end() -> None:
     getattr(predispatch, _END)()
 
 
-def _replace(graph: Any, part: _Part, traced: Any) -> None:
+def _replace(graph: Graph, part: _Part, traced: Graph) -> None:
     """Put the nodes of a traced graph in the place of a part."""
     given = iter(part.inputs)
-    made: dict[Any, Any] = {}
+    made: dict[Node, Node] = {}
     with graph.inserting_before(part.nodes[0]):
-        for node in traced.nodes:
+        for node in nodes_of(traced):
             if node.op == "placeholder":
                 made[node] = next(given)
             elif node.op == "call_function":
                 made[node] = graph.node_copy(node, made.__getitem__)
                 made[node].meta = {**part.nodes[0].meta, "val": node.meta.get("val")}
-    (results,) = traced.output_node().args
+    results = cast("Sequence[Node]", traced.output_node().args[0])
     for node, result in zip(part.outputs, results, strict=True):
         node.replace_all_uses_with(made[result])
     for node in reversed(part.nodes):
