@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from archspec.equivalence.calls.recurrent import Direction, directions, gru, lstm
 from archspec.equivalence.calls.values import listed
@@ -16,9 +15,10 @@ from archspec.normal.arrays import Array
 
 
 def _recurrent(name: str, cell: Callable[..., list[Array]]) -> Handler:
-    def call(b: Builder, types: Types, x: Value, first: Any, params: list[Value], is_biased: bool, layers: int,
-             dropout: float, train: bool, is_double: bool, is_batch_first: bool) -> list[Value]:  # fmt: skip
-        starts: list[Value] = listed(first)
+    def call(b: Builder, types: Types, x: Value, first: Value | list[Value], params: list[Value], is_biased: bool,
+             layers: int, dropout: float, train: bool, is_double: bool,
+             is_batch_first: bool) -> list[Value]:  # fmt: skip
+        starts = listed(first)
         x = x if is_batch_first else b.permute(x, (1, 0, 2))
         found: list[list[Value]] = [[] for _ in starts]
         for layer in directions(params, layers, is_biased, is_double):

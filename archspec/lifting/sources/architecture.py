@@ -6,11 +6,11 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from archspec.lifting.calling import MOST_FILLED, called
 from archspec.lifting.modes import changed_mode, modes_of
-from archspec.lifting.sources.fields import Fields, numbers_in
+from archspec.lifting.sources.fields import Fields, are_fields, is_configuration, numbers_in
 from archspec.lifting.sources.kinds import kind_of
 from archspec.lifting.sources.proposals import CHOICES, OTHER_STEPS, PROPOSALS, SHALLOW, Choices, Proposal
 from archspec.lifting.sources.shrinking import (
@@ -167,18 +167,17 @@ def _elements(inputs: Mapping[str, torch.Tensor]) -> int:
     return sum([value.numel() for value in inputs.values()])
 
 
-def numbers_of(fields: Mapping[str, Any], prefix: str = "") -> dict[str, object]:
+def numbers_of(fields: Mapping[str, object], prefix: str = "") -> dict[str, object]:
     """Return the values of a configuration, and of those inside of it under the names of both."""
     found: dict[str, object] = {}
     for name, value in fields.items():
-        if isinstance(value, dict) and "model_type" in value:
-            inner = cast("dict[str, Any]", value)
-            found |= numbers_of(inner, f"{prefix}{name.removesuffix('_config')}_")
-        elif isinstance(value, dict) and "mrope_section" in value:
-            sections = enumerate(cast("dict[str, list[int]]", value)["mrope_section"])
+        if is_configuration(value):
+            found |= numbers_of(value, f"{prefix}{name.removesuffix('_config')}_")
+        elif are_fields(value) and "mrope_section" in value:
+            sections = enumerate(cast("list[int]", value["mrope_section"]))
             found |= {f"{prefix}mrope_section_{turn}": size for turn, size in sections}
-        elif isinstance(value, dict) and "layer" in name:
-            of_some = _of_some_layers(cast("dict[Any, Any]", value))
+        elif are_fields(value) and "layer" in name:
+            of_some = _of_some_layers(value)
             found |= {_usable(f"{prefix}{name}_{key}"): size for key, size in of_some.items()}
         elif isinstance(value, bool | int | float | str) and name.isidentifier():
             found[_usable(prefix + name)] = value
@@ -190,21 +189,21 @@ def _usable(name: str) -> str:
     return f"{name}_" if name in OPS else name
 
 
-def _of_some_layers(value: Mapping[Any, Any]) -> dict[str, object]:
+def _of_some_layers(value: Fields) -> dict[str, object]:
     """Return the fields of some layers, by the numbers of these, if they are the same for all of these."""
-    fields = [cast("dict[str, Any]", part) for part in value.values() if isinstance(part, dict)]
+    fields = [part for part in value.values() if are_fields(part)]
     if not fields or any(part != fields[0] for part in fields):
         return {}
     return {name: size for name, size in fields[0].items() if isinstance(size, int | float)}
 
 
-def parts_of(fields: Mapping[str, Any], prefix: str = "") -> list[str]:
+def parts_of(fields: Mapping[str, object], prefix: str = "") -> list[str]:
     """Return what the names of the values of the configurations inside of one begin with."""
     found: list[str] = []
     for name, value in fields.items():
-        if isinstance(value, dict) and "model_type" in value:
+        if is_configuration(value):
             part = f"{prefix}{name.removesuffix('_config')}_"
-            found += [part, *parts_of(cast("dict[str, Any]", value), part)]
+            found += [part, *parts_of(value, part)]
     return found
 
 
@@ -316,14 +315,14 @@ def with_number(fields: Fields, name: str, value: int) -> Fields:
     for key, inner in fields.items():
         if _usable(key) == name:
             found[key] = value
-        elif isinstance(inner, dict) and "model_type" in inner:
+        elif is_configuration(inner):
             part = f"{key.removesuffix('_config')}_"
             if name.startswith(part):
-                found[key] = with_number(cast("Fields", inner), name.removeprefix(part), value)
+                found[key] = with_number(inner, name.removeprefix(part), value)
     return found
 
 
-def _settled(module: nn.Module, fields: Fields) -> Mapping[str, Any]:
+def _settled(module: nn.Module, fields: Fields) -> Mapping[str, object]:
     """Return the fields of a module, some of which its configuration may have derived from others."""
     settled = getattr(getattr(module, "config", None), "to_dict", None)
     return fields | settled() if settled is not None else fields

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from archspec.lifting.subject import Subject
 from archspec.source import fail
@@ -36,7 +37,7 @@ def subject_of_collection(text: str) -> Subject:
     return Subject(module, images[0], images[1], None, {}, None, name)
 
 
-def _imported(collection: str) -> Any:
+def _imported(collection: str) -> ModuleType:
     try:
         package = import_module(collection)
         if collection == "torchvision":

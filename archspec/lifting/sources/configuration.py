@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from types import ModuleType
+from typing import TYPE_CHECKING, Protocol, cast
 
 from archspec.configs.read import read_json
 from archspec.configuration import LARGEST_CONFIGURATION
 from archspec.equivalence.calls.values import listed
 from archspec.lifting.sources.architecture import Architecture
-from archspec.lifting.sources.examples import SIZES, examples, inner_configurations
+from archspec.lifting.sources.examples import SIZES, Configuration, examples, inner_configurations
 from archspec.lifting.sources.fields import Fields
 from archspec.lifting.sources.packed import with_one_image
 from archspec.lifting.sources.shrinking import merged
@@ -21,6 +22,14 @@ if TYPE_CHECKING:
     from torch import nn
 
 FILE = "config.json"
+
+
+class _ConfigurationClass(Protocol):
+    """What the classes of configurations of `transformers` have."""
+
+    model_type: str
+
+    def from_dict(self, fields: Mapping[str, object]) -> Configuration: ...
 
 
 def is_configuration(text: str) -> bool:
@@ -39,10 +48,10 @@ def architecture_of(path: str) -> Architecture:
     fields = read_json(Source(path, text)).data()
     if not isinstance(fields, dict):
         raise fail("wrong-kind", f"expected an object in {path}")
-    return architecture_from(cast("dict[str, Any]", fields))
+    return architecture_from(cast("Fields", fields))
 
 
-def architecture_from(fields: Mapping[str, Any]) -> Architecture:
+def architecture_from(fields: Mapping[str, object]) -> Architecture:
     """Return the architecture of the fields of a configuration. Raises ArchError."""
     transformers = _transformers()
     kind = fields.get("model_type")
@@ -52,7 +61,7 @@ def architecture_from(fields: Mapping[str, Any]) -> Architecture:
     if kind not in transformers.CONFIG_MAPPING:
         message = f"transformers {transformers.__version__} has no model type `{kind}`"
         raise fail("unknown-model", message, help="lift a class with `archspec lift FILE.py:factory`")
-    configuration = transformers.CONFIG_MAPPING[kind]
+    configuration: _ConfigurationClass = transformers.CONFIG_MAPPING[kind]
     owner = _class_of(transformers, configuration, fields)
     try:
         actual = configuration.from_dict({**fields, "use_cache": False})
@@ -73,7 +82,7 @@ def architecture_from(fields: Mapping[str, Any]) -> Architecture:
     return Architecture(owner.__name__, actual.to_dict(), build, inputs)
 
 
-def _transformers() -> Any:
+def _transformers() -> ModuleType:
     """Return `transformers`, which is kept from the network. Raises ArchError if it is not installed."""
     os.environ["HF_HUB_OFFLINE"] = "1"
     try:
@@ -85,10 +94,12 @@ def _transformers() -> Any:
     return transformers
 
 
-def _class_of(transformers: Any, configuration: Any, fields: Mapping[str, Any]) -> Any:
+def _class_of(
+    transformers: ModuleType, configuration: _ConfigurationClass, fields: Mapping[str, object]
+) -> type[nn.Module]:
     """Return the class of the models with a configuration: the first of `architectures`, or the one without a head."""
     for name in listed(fields.get("architectures")):
-        owner: Any = getattr(transformers, str(name), None)
+        owner = getattr(transformers, str(name), None)
         if isinstance(owner, type):
             return owner
     if configuration in transformers.MODEL_MAPPING:
@@ -97,7 +108,7 @@ def _class_of(transformers: Any, configuration: Any, fields: Mapping[str, Any]) 
     raise fail("unknown-model", message, help="name its class in `architectures`")
 
 
-def _prepared(configuration: Any, attention: str) -> Any:
+def _prepared(configuration: Configuration, attention: str) -> Configuration:
     """Choose implementations without branches on data, here and in the configurations inside."""
     configuration.use_cache = False
     configuration.use_pretrained_backbone = False

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
 
-from archspec.lifting.sources.fields import scopes_of
+from archspec.lifting.sources.fields import is_list, scopes_of
 from archspec.lifting.sources.patterns import shows_rule
 
 _MOST_LAYERS = 6
@@ -18,7 +17,7 @@ _MOST_IN_A_ROW = 6
 class Depths:
     """Small numbers of layers for those of a configuration, lists of which name the kinds of layers."""
 
-    def __init__(self, actual: Mapping[str, Any]) -> None:
+    def __init__(self, actual: Mapping[str, object]) -> None:
         self._actual = actual
         self._chosen: dict[int, int] = {}
         """Numbers of layers of some kinds, by the small ones in their place."""
@@ -57,12 +56,7 @@ class Depths:
 
     def _lists_of(self, count: int) -> list[list[str]]:
         """Return the lists of so many items, which are kinds of layers."""
-        lists = [
-            cast("list[Any]", value)
-            for scope in scopes_of(self._actual)
-            for value in scope.values()
-            if isinstance(value, list)
-        ]
+        lists = [value for scope in scopes_of(self._actual) for value in scope.values() if is_list(value)]
         return [[*map(str, items)] for items in lists if len(items) == count]
 
     def _kinds_within(self, count: int) -> int:

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from archspec.equivalence.calls.values import listed
 from archspec.lifting.calling import MOST_INPUTS
+from archspec.lifting.sources.fields import Fields
 from archspec.lifting.sources.packed import patches, takes_one_image
 
 if TYPE_CHECKING:
     import torch
     from torch import nn
+
+
+class Configuration(Protocol):
+    """What configurations of `transformers` have."""
+
+    model_type: str
+    use_cache: bool
+    use_pretrained_backbone: bool
+
+    def to_dict(self) -> Fields: ...
 
 
 class Sizes(NamedTuple):
@@ -66,7 +77,7 @@ def examples(module: nn.Module, sizes: Sizes) -> Iterator[dict[str, torch.Tensor
     """Yield inputs to try, the most complete first. The last sequence is padded."""
     import torch
 
-    config: Any = getattr(module, "config", None)
+    config = getattr(module, "config", None)
     arguments = inspect.signature(module.forward).parameters
     names = list(arguments)
     generator = torch.Generator().manual_seed(sizes.batch)
@@ -112,36 +123,35 @@ def _is_content(name: str) -> bool:
     return name in _CONTENTS or name.endswith(_IMAGES)
 
 
-def _shapes(name: str, config: Any, sizes: Sizes) -> list[tuple[int, ...]]:
+def _shapes(name: str, config: object, sizes: Sizes) -> list[tuple[int, ...]]:
     """Return the shapes that an argument of this name has, in one class or another."""
     match name:
         case "decoder_input_ids":
-            streams = _field(getattr(config, "decoder_config", None), "num_channels")  # of tokens for each position
+            streams = _number(getattr(config, "decoder_config", None), "num_channels")  # of tokens for each position
             return [(sizes.batch, sizes.target, *([streams] if streams is not None else []))]
         case _ if name.endswith((_IDS, _MASK)):
             return [(sizes.batch, sizes.target)]
         case "bbox":
             return [(sizes.batch, sizes.length, 4)]
         case "states" | "actions" | "rewards" | "returns_to_go":
-            size = _field(config, "state_dim") if name == "states" else _field(config, "act_dim")
-            return [(sizes.batch, sizes.length, size if name in ("states", "actions") else 1)]
+            size = _number(config, "state_dim" if name == "states" else "act_dim")
+            return [(sizes.batch, sizes.length, size if size is not None and name in ("states", "actions") else 1)]
         case "input_features" | "input_values":
             return _shapes_of_sound(name, config, sizes)
         case _ if _is_content(name):
             return _shapes_of_images(name, config, sizes)
-        case _ if isinstance(streams := _field(config, "num_codebooks"), int):
+        case _ if (streams := _number(config, "num_codebooks")) is not None:
             streamed = [(sizes.batch, streams, sizes.length), (sizes.batch, sizes.length, streams + 1)]
             return [(sizes.batch, sizes.length), *streamed]
         case _:
             return [(sizes.batch, sizes.length), (sizes.batch, sizes.target, sizes.length)]
 
 
-def _shapes_of_images(name: str, config: Any, sizes: Sizes) -> list[tuple[int, ...]]:
+def _shapes_of_images(name: str, config: object, sizes: Sizes) -> list[tuple[int, ...]]:
     image = _field(config, "image_size", "img_size", "input_size") or _IMAGE
     height, width = listed(image) * (1 if isinstance(image, list | tuple) else 2)
-    channels = _field(config, "num_channels", "in_channels", "in_chans", "num_input_channels") or 3
-    channels = channels if isinstance(channels, int) else 3
-    frames = _field(config, "num_frames", "frames_per_clip") or 4
+    channels = _number(config, "num_channels", "in_channels", "in_chans", "num_input_channels") or 3
+    frames = _number(config, "num_frames", "frames_per_clip") or 4
     still, moving = (sizes.batch, channels, height, width), (sizes.batch, frames, channels, height, width)
     sides = [width] if height == 2 * width else []
     sides += _LARGER_IMAGES if (height, width) == (_IMAGE, _IMAGE) and _field(config, "num_queries") else []
@@ -149,21 +159,21 @@ def _shapes_of_images(name: str, config: Any, sizes: Sizes) -> list[tuple[int, .
     return [moving, still] if name.endswith("videos") or _field(config, "num_frames") else [still, moving, *others]
 
 
-def _shapes_of_sound(name: str, config: Any, sizes: Sizes) -> list[tuple[int, ...]]:
-    mel = _field(config, *_BINS) or 80
-    frames = _field(config, "max_length", "max_source_positions") or sizes.frames
+def _shapes_of_sound(name: str, config: object, sizes: Sizes) -> list[tuple[int, ...]]:
+    mel = _number(config, *_BINS) or 80
+    frames = _number(config, "max_length", "max_source_positions") or sizes.frames
     frames = 2 * frames if _field(config, "max_source_positions") else frames
     options: list[tuple[int, ...]] = [(sizes.batch, mel, frames), (sizes.batch, frames, mel)]
     options.append((sizes.batch, sizes.frames, mel))
-    square = _field(config, "spec_size")
-    if isinstance(square, int):  # an image that is as high as wide, of several pieces of the sound
+    square = _number(config, "spec_size")
+    if square is not None:  # an image that is as high as wide, of several pieces of the sound
         options.append((sizes.batch, 1, square * (square // mel), mel))
     counts = sizes.samples, _BLOCK * sizes.batch
     waves = [shape for count in counts for shape in ((sizes.batch, count), (sizes.batch, 1, count))]
     return options + waves if name == "input_features" else waves + options
 
 
-def _drawn(name: str, shape: tuple[int, ...], config: Any, generator: torch.Generator) -> torch.Tensor:
+def _drawn(name: str, shape: tuple[int, ...], config: object, generator: torch.Generator) -> torch.Tensor:
     import torch
 
     if _is_content(name) or (name in _STEPS and name != "timesteps"):
@@ -174,25 +184,30 @@ def _drawn(name: str, shape: tuple[int, ...], config: Any, generator: torch.Gene
         mask[-1, ..., -shape[-1] // 3 :] = 0
         return mask
     if name == "token_type_ids":
-        most = min(_field(config, "type_vocab_size") or 2, 2)
+        most = min(_number(config, "type_vocab_size") or 2, 2)
     else:
         part = getattr(config, name.removesuffix(_IDS) + "_config", config)
-        most = _field(part, "max_ep_len" if name == "timesteps" else "vocab_size") or 32
+        most = _number(part, "max_ep_len" if name == "timesteps" else "vocab_size") or 32
     return torch.randint(0, most, shape, generator=generator)
 
 
-def _field(config: Any, *names: str) -> Any:
+def _number(config: object, *names: str) -> int | None:
+    """Return the first of these fields that a configuration has, or that one inside of it has, if it is a number."""
+    found = _field(config, *names)
+    return found if isinstance(found, int) else None
+
+
+def _field(config: object, *names: str) -> int | Sequence[int] | None:
     """Return the first of these fields that a configuration has, or that one inside of it has."""
-    scopes: list[Any] = [config, *inner_configurations(config)]
-    for scope in scopes:
+    for scope in (config, *inner_configurations(config)):
         for name in names:
-            value: Any = getattr(scope, name, None)
+            value = getattr(scope, name, None)
             if value.__class__ in (int, list, tuple) and value:
                 return value
     return None
 
 
-def inner_configurations(config: Any) -> list[Any]:
+def inner_configurations(config: object) -> list[Configuration]:
     """Return the configurations inside of one."""
-    fields: dict[str, Any] = getattr(config, "__dict__", {})
-    return [value for value in fields.values() if hasattr(value, "model_type")]
+    fields: dict[str, object] = getattr(config, "__dict__", {})
+    return [cast("Configuration", value) for value in fields.values() if hasattr(value, "model_type")]

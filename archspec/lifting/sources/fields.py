@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias, TypeGuard, cast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias, TypeGuard
 
 from archspec.lifting.sources.kinds import LEAST, kind_of
 
-Fields: TypeAlias = "dict[str, Any]"
+Fields: TypeAlias = "dict[str, object]"
 
 
-def scopes_of(actual: Mapping[str, Any]) -> Iterator[Mapping[str, object]]:
+def scopes_of(actual: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
     """Yield a configuration, and those inside of it."""
     yield actual
     for value in actual.values():
@@ -23,18 +23,18 @@ def numbers_in(scope: Mapping[str, object]) -> list[tuple[str, int]]:
 
 
 def lists_in(scope: Mapping[str, object]) -> list[tuple[str, list[int]]]:
-    found = [(name, cast("list[Any]", value)) for name, value in scope.items() if isinstance(value, list) and value]
+    found = [(name, value) for name, value in scope.items() if is_list(value) and value]
     return [(name, value) for name, value in found if are_integers(value)]
 
 
-def head_of(actual: Mapping[str, Any]) -> int:
+def head_of(actual: Mapping[str, object]) -> int:
     """Return the size of a head: a field, or the width over the number of heads."""
     numbers = [(kind_of(name), value) for scope in scopes_of(actual) for name, value in numbers_in(scope)]
     kinds = dict(reversed(numbers))
     return kinds.get("head") or kinds.get("hidden", 0) // kinds.get("heads", 1)
 
 
-def common_divisor(actual: Mapping[str, Any], has_own_heads: bool) -> int:
+def common_divisor(actual: Mapping[str, object], has_own_heads: bool) -> int:
     """Return the power of two that makes heads as small as they may be, or their groups as few."""
     sizes: list[int] = []
     for scope in scopes_of(actual):
@@ -49,11 +49,11 @@ def common_divisor(actual: Mapping[str, Any], has_own_heads: bool) -> int:
     return 2 ** (most.bit_length() - 1)
 
 
-def rotary_part(actual: Mapping[str, Any]) -> float:
+def rotary_part(actual: Mapping[str, object]) -> float:
     """Return the share of a head that has rotary positions."""
-    scopes: list[Mapping[str, Any]] = [*scopes_of(actual)]
-    rotary = [scope["rope_parameters"] for scope in scopes if isinstance(scope.get("rope_parameters"), dict)]
-    scopes += [*rotary, *[part for item in rotary for part in item.values() if isinstance(part, dict)]]
+    scopes = [*scopes_of(actual)]
+    rotary = [value for scope in scopes if are_fields(value := scope.get("rope_parameters"))]
+    scopes += [*rotary, *[part for item in rotary for part in item.values() if are_fields(part)]]
     found = [scope.get(name) for scope in scopes for name in ("partial_rotary_factor", "rotary_pct")]
     head = head_of(actual)
     found += [
@@ -62,7 +62,7 @@ def rotary_part(actual: Mapping[str, Any]) -> float:
     return min([part for part in found if isinstance(part, float) and 0.1 <= part <= 1], default=1.0)
 
 
-def rotary_share(actual: Mapping[str, Any]) -> int:
+def rotary_share(actual: Mapping[str, object]) -> int:
     """Return the number that divides a head into its part with rotary positions and others of its size; 1 if the part
     is a fraction that is rounded to another size.
     """
@@ -71,19 +71,19 @@ def rotary_share(actual: Mapping[str, Any]) -> int:
     return share if share * part == 1 or int(head * part) == head // share else 1
 
 
-def rotary_unit(actual: Mapping[str, Any], least: int) -> int:
+def rotary_unit(actual: Mapping[str, object], least: int) -> int:
     """Return the least even size of heads from an even `least` on of which the part with rotary positions is even."""
     half = rotary_part(actual) / 2
     return next((size for size in range(least, 3 * least, 2) if abs(size * half - round(size * half)) < 1e-9), least)
 
 
-def has_sections(actual: Mapping[str, Any]) -> bool:
+def has_sections(actual: Mapping[str, object]) -> bool:
     """Whether rotary positions are those of several axes."""
     rotary = [scope.get("rope_parameters") for scope in scopes_of(actual)]
-    return any(isinstance(value, dict) and "mrope_section" in value for value in rotary)
+    return any(are_fields(value) and "mrope_section" in value for value in rotary)
 
 
-def numbers_of_groups(actual: Mapping[str, Any]) -> Iterator[int]:
+def numbers_of_groups(actual: Mapping[str, object]) -> Iterator[int]:
     """Yield numbers of groups, which divide widths."""
     for scope in scopes_of(actual):
         for name, value in numbers_in(scope):
@@ -91,13 +91,21 @@ def numbers_of_groups(actual: Mapping[str, Any]) -> Iterator[int]:
                 yield value
 
 
-def is_configuration(value: Any) -> TypeGuard[Fields]:
-    return isinstance(value, dict) and "model_type" in value
+def are_fields(value: object) -> TypeGuard[Fields]:
+    return isinstance(value, dict)
 
 
-def is_integer(value: Any) -> TypeGuard[int]:
+def is_configuration(value: object) -> TypeGuard[Fields]:
+    return are_fields(value) and "model_type" in value
+
+
+def is_list(value: object) -> TypeGuard[list[object]]:
+    return isinstance(value, list)
+
+
+def is_integer(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def are_integers(value: list[Any]) -> bool:
+def are_integers(value: Sequence[object]) -> TypeGuard[list[int]]:
     return all(is_integer(item) for item in value)

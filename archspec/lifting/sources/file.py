@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from archspec.equivalence.factories import factory_from, made_by
 from archspec.lifting.sources import examples as known
@@ -63,7 +63,7 @@ def _as_it_is(module: nn.Module, inputs: Callable[[nn.Module, int], Iterator[dic
     raise fail("usage", f"calling {type(module).__name__} fails: {type(problem).__name__}: {message}", help=help)
 
 
-def _parameters(factory: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+def _parameters(factory: Callable[..., object]) -> dict[str, inspect.Parameter]:
     try:
         return dict(inspect.signature(factory).parameters)
     except (TypeError, ValueError):

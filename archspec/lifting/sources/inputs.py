@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from archspec.record import Record
 from archspec.source import ArchError, fail
@@ -98,7 +98,7 @@ def _bounds(module: nn.Module, inputs: dict[str, torch.Tensor]) -> dict[str, int
     found: dict[str, int] = {}
     places = {value.untyped_storage().data_ptr(): name for name, value in inputs.items() if value.dtype == torch.long}
 
-    def note(table: Any, given: tuple[Any, ...]) -> None:
+    def note(table: nn.Embedding, given: tuple[torch.Tensor, ...]) -> None:
         name = places.get(given[0].untyped_storage().data_ptr()) if given else None
         if name is not None:
             found[name] = min(found.get(name, table.num_embeddings), table.num_embeddings)

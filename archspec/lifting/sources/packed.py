@@ -8,9 +8,9 @@ it is an input.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import MethodType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 if TYPE_CHECKING:
     import torch
@@ -28,6 +28,23 @@ _IN_WINDOWS = "flash_attention_in_windows"
 """The name of an attention that is given the bounds of windows as a tensor, as one with `flash` in its name is."""
 
 
+_IMPLEMENTATION = "_attn_implementation"
+"""The field that names the attention of a model."""
+
+
+class _Functions(Protocol):
+    """Where `transformers` looks up attention by its name."""
+
+    def register(self, key: str, value: Callable[..., object]) -> None: ...
+
+
+class _Config(Protocol):
+    """Fields of the configuration of a tower."""
+
+    patch_size: int
+    spatial_merge_size: int
+
+
 class _Count:
     """A tensor with a number for each image, where there is one image: also of where it ends."""
 
@@ -36,7 +53,7 @@ class _Count:
     def __init__(self, number: int) -> None:
         self._number = number
 
-    def _same(self, *_: Any, **__: Any) -> _Count:
+    def _same(self, *_: object, **__: object) -> _Count:
         return self
 
     __getitem__ = __mul__ = __sub__ = cpu = cumsum = prod = to = _same
@@ -44,15 +61,17 @@ class _Count:
     def __add__(self, more: int) -> _Count:
         return _Count(self._number + more)
 
-    def tolist(self) -> Sequence[Any]:
+    def tolist(self) -> Sequence[object]:
         return [self._number]
 
     @classmethod
-    def __torch_function__(cls, call: Any, _: Any, args: Sequence[Any] = (), keywords: Any = None) -> Any:
+    def __torch_function__(
+        cls, call: Callable[..., object], _: object, args: Sequence[object] = (), keywords: object = None
+    ) -> object:
         import torch
 
         if call is torch.repeat_interleave and isinstance(args[0], torch.Tensor):
-            return args[0].expand(args[1].tolist())
+            return args[0].expand(cast("Sequence[int]", cast("_Count", args[1]).tolist()))
         return args[0] if call in (torch.repeat_interleave, torch.nn.functional.pad) else NotImplemented
 
 
@@ -63,7 +82,7 @@ class _Grid(_Count):
         super().__init__(height * width)
         self._sizes = (1, height, width)
 
-    def _product(self, *_: Any, **__: Any) -> _Count:
+    def _product(self, *_: object, **__: object) -> _Count:
         return _Count(self._number)
 
     __getitem__ = prod = _product
@@ -71,7 +90,7 @@ class _Grid(_Count):
     def __iter__(self) -> Iterator[tuple[int, ...]]:
         return iter([self._sizes])
 
-    def tolist(self) -> Sequence[Any]:
+    def tolist(self) -> Sequence[object]:
         return [self._sizes]
 
 
@@ -86,10 +105,10 @@ def with_one_image(module: nn.Module) -> nn.Module:
     given = [name for function, names in _POSITIONS.items() if function in called for name in names]
     if others[0] not in ("grid_thw", "image_grid_thw") or not (given or _BOUNDS in called):
         return module
-    original: Any = type(module).forward
+    original = type(module).forward
     lengths = _attending_in_windows(module) if "window_index" in given else {}
 
-    def of_one_image(self: nn.Module, **inputs: torch.Tensor) -> Any:
+    def of_one_image(self: nn.Module, **inputs: torch.Tensor) -> object:
         patches = inputs.pop(content)
         flat = {name: value.flatten(0, 1) if value.dim() > 1 else value for name, value in inputs.items()}
         grid = _Count(next(iter(flat.values())).shape[0]) if flat else _Grid(*patches.shape[:2])
@@ -102,15 +121,14 @@ def with_one_image(module: nn.Module) -> nn.Module:
     return module
 
 
-def _attending_in_windows(module: nn.Module) -> dict[str, Any]:
+def _attending_in_windows(module: nn.Module) -> dict[str, int]:
     """Have the layers of a tower attend to the window of each patch, which is a mask. Return further arguments for it:
     the lengths of the longest windows, which are not read.
     """
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-    functions, config = cast("Any", ALL_ATTENTION_FUNCTIONS), cast("Any", module.config)
-    functions.register(_IN_WINDOWS, _in_windows)
-    config._attn_implementation = _IN_WINDOWS
+    cast("_Functions", ALL_ATTENTION_FUNCTIONS).register(_IN_WINDOWS, _in_windows)
+    setattr(module.config, _IMPLEMENTATION, _IN_WINDOWS)
     return {"max_seqlen": 0, "max_window_seqlen": 0}
 
 
@@ -124,7 +142,7 @@ def _in_windows(
     scaling: float,
     is_causal: bool,
     cu_seq_lens_q: torch.Tensor | _Count,
-    **_: Any,
+    **_: object,
 ) -> tuple[torch.Tensor, None]:
     """Return the attention of patches to those of the same window, or to all of the image."""
     import torch
@@ -149,7 +167,7 @@ def patches(module: nn.Module, groups: int, generator: torch.Generator) -> Itera
     """Yield patches of one image, in so many groups, and what says where they are."""
     import torch
 
-    config: Any = module.config
+    config = cast("_Config", module.config)
     channels = getattr(config, "in_channels", None) or getattr(config, "num_channels", 3)
     size = channels * config.patch_size**2 * getattr(config, "temporal_patch_size", 1)
     merged, side = config.spatial_merge_size, config.spatial_merge_size * config.patch_size

@@ -11,17 +11,18 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, count, islice
-from typing import Any, cast
 
 from archspec.lifting.sources.depths import Depths
 from archspec.lifting.sources.fields import (
     Fields,
+    are_fields,
     are_integers,
     common_divisor,
     has_sections,
     head_of,
     is_configuration,
     is_integer,
+    is_list,
     lists_in,
     numbers_in,
     numbers_of_groups,
@@ -48,27 +49,27 @@ _PATTERN = r"interval|period|pattern|every|freq|skip|sparse_step|dense_replace|f
 """Parts of the names of fields that say that some layers are different."""
 
 
-def small(fields: Mapping[str, Any], proposal: Proposal, choices: Choices) -> Fields:
+def small(fields: Mapping[str, object], proposal: Proposal, choices: Choices) -> Fields:
     """Return the fields of a configuration with small values."""
     return _Shrinking(fields, proposal, choices).fields
 
 
-def merged(fields: Mapping[str, Any], changes: Mapping[str, Any]) -> Fields:
+def merged(fields: Mapping[str, object], changes: Mapping[str, object]) -> Fields:
     """Return the fields of a configuration with changes, also to those of configurations inside of it."""
     found = {**fields, **changes}
     for name, value in changes.items():
         inner = fields.get(name)
-        if isinstance(value, dict) and is_configuration(inner):
-            found[name] = merged(inner, cast("Fields", value))
+        if are_fields(value) and is_configuration(inner):
+            found[name] = merged(inner, value)
     return found
 
 
-def has_patterns(fields: Mapping[str, Any]) -> bool:
+def has_patterns(fields: Mapping[str, object]) -> bool:
     """Whether layers may differ in a way that depends on their number."""
     for scope in scopes_of(fields):
         counts = [value for name, value in numbers_in(scope) if kind_of(name) == "layers"]
         for name, value in scope.items():
-            items = [*map(str, cast("list[Any]", value))] if isinstance(value, list) else []
+            items = [*map(str, value)] if is_list(value) else []
             if len(items) in counts and len({*items}) > 1:
                 return True
             if re.search(_PATTERN, name) and value and not isinstance(value, list | str | float):
@@ -76,29 +77,32 @@ def has_patterns(fields: Mapping[str, Any]) -> bool:
     return False
 
 
-def hidden_changes(actual: Mapping[str, Any], first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
+def hidden_changes(
+    actual: Mapping[str, object], first: Mapping[str, object], second: Mapping[str, object]
+) -> list[str]:
     """Return the fields that are the same in two small configurations, but not in the actual one."""
     found: list[str] = []
     for name, value in actual.items():
         a, b = first.get(name, value), second.get(name, value)
-        if is_configuration(value) and isinstance(a, dict) and isinstance(b, dict):
-            found += hidden_changes(value, cast("Fields", a), cast("Fields", b))
+        if is_configuration(value) and are_fields(a) and are_fields(b):
+            found += hidden_changes(value, a, b)
         elif a == b != value and name not in _DERIVED and not isinstance(value, list):
             found.append(name)
     return found
 
 
-def shrinks_lists(actual: Mapping[str, Any], proposal: Proposal, choices: Choices) -> bool:
+def shrinks_lists(actual: Mapping[str, object], proposal: Proposal, choices: Choices) -> bool:
     """Whether a small configuration has other sizes in lists, for which a spec has numbers."""
     return _has_other_lists(actual, small(actual, proposal, choices))
 
 
-def _has_other_lists(actual: Mapping[str, Any], changed: Mapping[str, Any]) -> bool:
+def _has_other_lists(actual: Mapping[str, object], changed: Mapping[str, object]) -> bool:
     for name, value in actual.items():
-        if is_configuration(value) and _has_other_lists(value, changed[name]):
+        inner = changed.get(name)
+        if is_configuration(value) and are_fields(inner) and _has_other_lists(value, inner):
             return True
     return any(
-        isinstance(changed.get(name), list) and len(changed[name]) == len(sizes) and changed[name] != sizes
+        is_list(other := changed.get(name)) and len(other) == len(sizes) and other != sizes
         for name, sizes in lists_in(actual)
         if kind_of(name) not in ("at_layer", "token")
     )
@@ -107,7 +111,7 @@ def _has_other_lists(actual: Mapping[str, Any], changed: Mapping[str, Any]) -> b
 class _Shrinking:
     """The values that fields have been given."""
 
-    def __init__(self, actual: Mapping[str, Any], proposal: Proposal, choices: Choices) -> None:
+    def __init__(self, actual: Mapping[str, object], proposal: Proposal, choices: Choices) -> None:
         self.proposal = proposal
         self.choices = choices
         self._actual = actual
@@ -121,7 +125,7 @@ class _Shrinking:
         self._divisor = max(divisor // 2, 1) if choices.scale > 1 else divisor
         self._used: set[int] = set()
         self._known: dict[tuple[str, int], int] = {}
-        self._hidden = [scope["hidden_size"] for scope in scopes_of(actual) if is_integer(scope.get("hidden_size"))]
+        self._hidden = [width for scope in scopes_of(actual) if is_integer(width := scope.get("hidden_size"))]
         self._turns: dict[str, int] = {}
         self._known_groups: dict[int, int] = {}
         self._depths = Depths(actual)
@@ -134,7 +138,7 @@ class _Shrinking:
         self._groups = math.lcm(*numbers_of_groups(actual))
         self.fields = self._scope(actual)
 
-    def _head_counts(self, actual: Mapping[str, Any]) -> list[int]:
+    def _head_counts(self, actual: Mapping[str, object]) -> list[int]:
         """Return the small numbers of heads, by which widths are divided."""
         found: list[int] = []
         for scope in scopes_of(actual):
@@ -142,7 +146,7 @@ class _Shrinking:
             found += [value[0] for name, value in lists_in(scope) if kind_of(name) == "heads"]
         return found
 
-    def _scope(self, actual: Mapping[str, Any]) -> Fields:
+    def _scope(self, actual: Mapping[str, object]) -> Fields:
         """Return the fields of a configuration, or of one inside of it."""
         found: Fields = {}
         cropped = self._cropped(actual)
@@ -157,10 +161,11 @@ class _Shrinking:
         if not self.proposal.is_distinct or self.proposal.has_equal_heads:
             self._equalize(actual, found)
         found |= self._rotary_sizes(actual, found) | self._distinct_groups(actual, found)
-        layers = [(value, found[name]) for name, value in numbers_in(actual) if kind_of(name) == "layers"]
+        numbers = dict(numbers_in(found))
+        layers = [(value, numbers[name]) for name, value in numbers_in(actual) if kind_of(name) == "layers"]
         large = [name for name, value in numbers_in(actual) if value >= LEAST["vocabulary"]]
-        most = min([found[name] for name in large if kind_of(name) == "vocabulary"], default=0)
-        is_shallow = any(found[name] != value for name, value in numbers_in(actual) if kind_of(name) == "layers")
+        most = min([numbers[name] for name in large if kind_of(name) == "vocabulary"], default=0)
+        is_shallow = any(few != many for many, few in layers)
         for name, value in actual.items():
             if name in _DERIVED and is_shallow:
                 found[name] = None
@@ -168,28 +173,29 @@ class _Shrinking:
                 found[name] = _within(value, most)
             elif kind_of(name) == "at_layer" and layers:
                 found[name] = _rescaled(value, *layers[0])
-            elif isinstance(value, dict) and "layer" in name and layers:
-                found[name] = self._for_layers(cast("Fields", value), layers[0][1])
-            elif isinstance(value, dict) and not is_configuration(value) and not self.proposal.is_shallow:
-                found[name] = _sectioned(cast("Fields", value), head_of(actual), head_of({**actual, **found}))
-            elif isinstance(value, list):
-                found[name] = self._list(name, cast("list[Any]", value), layers)
+            elif are_fields(value) and "layer" in name and layers:
+                found[name] = self._for_layers(value, layers[0][1])
+            elif are_fields(value) and not is_configuration(value) and not self.proposal.is_shallow:
+                found[name] = _sectioned(value, head_of(actual), head_of({**actual, **found}))
+            elif is_list(value):
+                found[name] = self._list(name, value, layers)
         return found
 
-    def _equalize(self, actual: Mapping[str, Any], found: Fields) -> None:
+    def _equalize(self, actual: Mapping[str, object], found: Fields) -> None:
         """Give as many heads to keys as to queries if that is so in the configuration."""
         heads = {value: found[name] for name, value in numbers_in(actual) if kind_of(name) == "heads"}
         for name, value in numbers_in(actual):
             if kind_of(name) == "groups" and value in heads:
                 found[name] = heads[value]
 
-    def _distinct_groups(self, actual: Mapping[str, Any], found: Fields) -> Fields:
+    def _distinct_groups(self, actual: Mapping[str, object], found: Fields) -> Fields:
         """Return numbers of heads of keys that differ from those of other parts, if they do in the configuration."""
         changed: Fields = {}
-        heads = next((found[name] for name, _ in numbers_in(actual) if kind_of(name) == "heads"), 0)
+        numbers = dict(numbers_in(found))
+        heads = next((numbers[name] for name, _ in numbers_in(actual) if kind_of(name) == "heads"), 0)
         for name, value in numbers_in(actual):
-            if kind_of(name) == "groups" and 1 < found[name] < heads:
-                known = self._known_groups.setdefault(found[name], value)
+            if kind_of(name) == "groups" and 1 < numbers[name] < heads:
+                known = self._known_groups.setdefault(numbers[name], value)
                 others = [few for few in range(2, heads) if heads % few == 0]
                 others = others[::-1] if self.choices.scale > 1 else others
                 free = [few for few in others if self._known_groups.get(few, value) == value]
@@ -198,16 +204,17 @@ class _Shrinking:
                     self._known_groups[free[0]] = value
         return changed
 
-    def _rotary_sizes(self, actual: Mapping[str, Any], found: Fields) -> Fields:
+    def _rotary_sizes(self, actual: Mapping[str, object], found: Fields) -> Fields:
         """Return sizes that are the share of a head that has rotary positions, if they are in the configuration."""
         rotary, head = actual.get("rope_parameters"), actual.get("head_dim")
-        part = cast("Fields", rotary).get("partial_rotary_factor") if isinstance(rotary, dict) else None
-        if not isinstance(part, float) or not is_integer(head):
+        part = rotary.get("partial_rotary_factor") if are_fields(rotary) else None
+        small_head = found.get("head_dim")
+        if not isinstance(part, float) or not is_integer(head) or not is_integer(small_head):
             return {}
         names = [name for name, value in numbers_in(actual) if "rope" in name and value == head * part]
-        return {name: round(found["head_dim"] * part) for name in names}
+        return {name: round(small_head * part) for name in names}
 
-    def _list(self, name: str, value: list[Any], layers: list[tuple[int, int]]) -> list[Any]:
+    def _list(self, name: str, value: list[object], layers: list[tuple[int, int]]) -> Sequence[object]:
         few = next((few for many, few in layers if many == len(value) and many > few), None)
         if few is not None and (not are_integers(value) or "layer" in name):
             return value[:few]
@@ -224,7 +231,7 @@ class _Shrinking:
             return [size // by for size in value]
         return value
 
-    def _cropped(self, actual: Mapping[str, Any]) -> Fields:
+    def _cropped(self, actual: Mapping[str, object]) -> Fields:
         """Return a small image and a small patch."""
         image, patch = actual.get("image_size"), actual.get("patch_size")
         if not (self.proposal.is_cropped and is_integer(image) and is_integer(patch) and image % patch == 0 < patch):
@@ -239,7 +246,7 @@ class _Shrinking:
         if kind != "layers" and self.proposal.is_shallow:
             return value
         if kind in self._scaled_kinds:
-            return self._scaled(value)
+            return self._divided(value)
         if not self.proposal.unit and (kind == "head" or (kind in ("heads", "groups") and not self._keeps_heads)):
             return value
         key = (kind, value) if not self.proposal.is_distinct else (name, value)
@@ -258,16 +265,18 @@ class _Shrinking:
         if not self.proposal.has_own_heads:
             return kept
         for key, part in kept.items():
-            if isinstance(part, dict):
-                numbers = numbers_in(cast("Fields", part))
-                kept[key] = part | {name: self._number(name, size) for name, size in numbers}
+            if are_fields(part):
+                kept[key] = part | {name: self._number(name, size) for name, size in numbers_in(part)}
         return kept
 
-    def _scaled(self, value: Any) -> Any:
+    def _scaled(self, value: object) -> object:
         """Return a size, or the sizes in a list, over the number by which all of them are divided."""
-        if isinstance(value, list):
-            return [self._scaled(item) for item in cast("list[Any]", value)]
-        return value // self._divisor if is_integer(value) and value % self._divisor == 0 else value
+        if is_list(value):
+            return [self._scaled(item) for item in value]
+        return self._divided(value) if is_integer(value) else value
+
+    def _divided(self, value: int) -> int:
+        return value // self._divisor if value % self._divisor == 0 else value
 
     def _chosen(self, kind: str, value: int) -> int:
         choices, turn = self.choices, self._turns.get(kind, 0)
@@ -343,18 +352,18 @@ def _sectioned(value: Fields, head: int, small_head: int) -> Fields:
     return found
 
 
-def _within(value: Any, vocabulary: int) -> Any:
+def _within(value: object, vocabulary: int) -> object:
     """Return the identifiers of tokens, moved into a small vocabulary."""
-    if isinstance(value, list):
-        return [_within(item, vocabulary) for item in cast("list[Any]", value)]
+    if is_list(value):
+        return [_within(item, vocabulary) for item in value]
     return vocabulary - 1 - value % 16 if is_integer(value) and value >= vocabulary else value
 
 
-def _rescaled(value: Any, many: int, few: int) -> Any:
+def _rescaled(value: object, many: int, few: int) -> object:
     """Return numbers of layers, moved into few layers: all are all, and some are all but two."""
-    if isinstance(value, list):
-        items = cast("list[Any]", value)
-        return list(dict.fromkeys([-(-item * few // many) if item > 0 else item for item in items]))
+    if is_list(value):
+        found = [-(-item * few // many) if is_integer(item) and item > 0 else item for item in value]
+        return list(dict.fromkeys(found))
     if not is_integer(value) or value <= 0:
         return value
     return few if value >= many else min(value, max(few - 2, 1))

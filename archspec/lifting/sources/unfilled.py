@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from torch import nn
@@ -45,7 +45,13 @@ def _without_values() -> Generator[None]:
     class Reserving(TorchFunctionMode):
         """Make very large tensors that have no values on the device `meta`, as there may be no memory for them."""
 
-        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        def __torch_function__(
+            self,
+            func: Callable[..., object],
+            types: Sequence[type],
+            args: Sequence[object] = (),
+            kwargs: Mapping[str, object] | None = None,
+        ) -> object:
             named = dict(kwargs or {})
             if func is torch.empty and named.get("device") is None and _count(args) > MOST_RESERVED:
                 named["device"] = "meta"
@@ -66,6 +72,6 @@ def _without_values() -> Generator[None]:
         torch.nn.Module.register_parameter = register
 
 
-def _count(sizes: Sequence[Any]) -> int:
+def _count(sizes: Sequence[object]) -> int:
     """Return how many elements a tensor with these sizes has, which may be given as one tuple."""
-    return prod(sizes[0] if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes)
+    return prod(cast("Sequence[int]", sizes[0] if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes))
