@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 from archspec.addresses import prefixes, relative
-from archspec.algebra import Dim
+from archspec.algebra import Dim, Polynomial
 from archspec.record import Record
 from archspec.source import Span
 
@@ -27,7 +27,7 @@ class Type(Record):
 class Constant(Record):
     """A number (or a symbolic dimension used as one) that is an operand of an operation."""
 
-    value: Any
+    value: int | float | Polynomial
 
 
 Operand: TypeAlias = int | Constant | None
@@ -106,7 +106,7 @@ class Call:
         address: str,
         body: Body | None,
         inputs: tuple[tuple[str, Operand], ...],
-        attributes: dict[str, Any],
+        attributes: Mapping[str, object],
         outputs: tuple[Type | None, ...],
         first: int,
         span: Span,
@@ -180,7 +180,7 @@ class Module:
     this one, under the same addresses, by the location where they are declared.
     """
 
-    def __init__(self, kind: str, type: str, hyperparameters: dict[str, Any], span: Span) -> None:
+    def __init__(self, kind: str, type: str, hyperparameters: Mapping[str, object], span: Span) -> None:
         self.kind = kind
         self.type = type
         self.hyperparameters = hyperparameters

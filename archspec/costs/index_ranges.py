@@ -133,7 +133,8 @@ class SizeCheck:
                 continue
             held = types[[i.name for i in inputs].index(place.indexes.split()[0])]
             assert held is not None
-            axis: int = call.attributes.get("axis", 0)
+            axis = call.attributes.get("axis", 0)
+            assert isinstance(axis, int)
             self.check_index(picked, self._size(held.shape[axis]), call)
 
     def check_index(self, picked: Interval, rows: Dim, call: Call) -> None:

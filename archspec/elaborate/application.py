@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import TypeGuard
 
 from archspec.algebra import Polynomial
-from archspec.elaborate.body_builder import BodyBuilder, operand_of, type_of
+from archspec.elaborate.body_builder import BodyBuilder, constant_of, operand_of, type_of
 from archspec.elaborate.hyperparameters import Evaluator, hyperparameter_values
 from archspec.elaborate.loop_index import operation_types
 from archspec.elaborate.partials import parts_of
@@ -23,8 +23,9 @@ from archspec.elaborate.values import (
     is_list,
     is_number,
     kind_of,
+    values_of,
 )
-from archspec.ir import Body, Constant, Module, Operand, find
+from archspec.ir import Body, Module, Operand, find
 from archspec.ops import OPERATORS, OPS, REQUIRED, Op, OpError
 from archspec.record import Record
 from archspec.resolve import nodes
@@ -264,7 +265,7 @@ class Applications(Evaluator):
         bound = self.bound(expr, definition, partial) if definition is not None else None
         if definition is None or bound is None:
             return POISON
-        return self._apply_definition(Target(definition, module.hyperparameters, module), address, bound, expr.at)
+        return self._apply_definition(Target(definition, values_of(module), module), address, bound, expr.at)
 
     def _apply_function(self, callee: Definition, partial: Partial | None, expr: nodes.Apply) -> Value:
         bound = self.bound(expr, callee, partial)
@@ -287,7 +288,7 @@ class Applications(Evaluator):
                 given.append(value.type)
                 operands.append((name, value.slot))
             else:
-                constant = None if value is None else Constant(value)
+                constant = None if value is None else constant_of(value)
                 given.append(constant)
                 operands.append((name, constant))
         keys = list(map(self.program.numbers.key, given))

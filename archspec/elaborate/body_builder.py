@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from archspec.algebra import Dim
+from archspec.algebra import Dim, Polynomial
 from archspec.elaborate.limits import Limits
 from archspec.elaborate.values import Several, Tensor, Value
 from archspec.ir import Body, Call, Constant, Leaf, Module, Operand, Type, find
@@ -151,6 +151,11 @@ def number_type(value: Value) -> Type:
     return Type((), element_type(value))
 
 
+def constant_of(number: Value) -> Constant:
+    assert isinstance(number, int | float | Polynomial)
+    return Constant(number)
+
+
 def type_of(value: Value) -> Type | None:
     """Return the type of an operand; None for `none`."""
     if isinstance(value, Tensor):
@@ -161,4 +166,4 @@ def type_of(value: Value) -> Type | None:
 def operand_of(value: Value) -> Operand:
     if isinstance(value, Tensor):
         return value.slot
-    return None if value is None else Constant(value)
+    return None if value is None else constant_of(value)

@@ -8,10 +8,10 @@ in the first pass) and POISON (it has a reported error; further errors about it 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TypeAlias, TypeGuard
+from typing import TypeAlias, TypeGuard, cast
 
 from archspec.algebra import Expression, Polynomial, atoms
-from archspec.ir import Module, Type
+from archspec.ir import Call, Module, Type
 from archspec.ops import OPERATORS, OPS, Op
 from archspec.record import Record
 from archspec.resolve.unit import Definition
@@ -190,6 +190,11 @@ def show(value: Value) -> str:
             return str(value)
         case _:
             return value.name
+
+
+def values_of(owner: Call | Module) -> dict[str, Value]:
+    """Return the static arguments of an operation, or the hyperparameters of a module."""
+    return cast("dict[str, Value]", owner.attributes if isinstance(owner, Call) else owner.hyperparameters)
 
 
 def plain(value: Value) -> Plain:

@@ -226,7 +226,8 @@ class Walker:
             data = self.sheet.node(name, kind, call.type, call.outputs, place, scope.path, counted, work, address)
             if call.attributes:
                 data["hyperparameters"] = dict(call.attributes)
-            if constants := {name: value.value for name, value in call.inputs if isinstance(value, Constant)}:
+            constants: dict[str, object] = {n: value.value for n, value in call.inputs if isinstance(value, Constant)}
+            if constants:
                 data["constants"] = constants
             if self.fold and scope.repeat > 1:
                 data["repeat"] = scope.repeat

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from archspec.addresses import ANY_INDEX
 from archspec.bodies.evaluation import passed
-from archspec.elaborate.values import plain
+from archspec.elaborate.values import plain, values_of
 from archspec.graph.fold import Run, runs
 from archspec.graph.sheet import Sheet
 from archspec.ir import Body, Call, Constant, Module, Type
@@ -257,12 +257,12 @@ class Expansion:
         if result is not None:
             node.shape, node.dtype = _shape(result), result.dtype
         node.constants = {name: plain(c.value) for name, c in call.inputs if isinstance(c, Constant)}
-        node.hyperparameters = {name: plain(value) for name, value in call.attributes.items()}
+        node.hyperparameters = {name: plain(value) for name, value in values_of(call).items()}
         prefixes = scope.prefixes
         if call.address:
             assert call.body is not None and call.body.module is not None
             node.title, node.address = shown, scope.shown + shown
-            node.hyperparameters = {n: plain(v) for n, v in call.body.module.hyperparameters.items()}
+            node.hyperparameters = {n: plain(v) for n, v in values_of(call.body.module).items()}
             count = self.applications.get(node.address, 0) + 1
             self.applications[node.address] = count
             node.name = node.address if count == 1 else f"{node.address}@{count}"

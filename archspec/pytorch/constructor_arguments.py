@@ -12,7 +12,7 @@ from archspec.algebra import Polynomial
 from archspec.elaborate.derived import bare, sizes_in
 from archspec.elaborate.partials import parts_of
 from archspec.elaborate.trace import Application, Trace
-from archspec.elaborate.values import Value, key_of
+from archspec.elaborate.values import Value, key_of, values_of
 from archspec.resolve import nodes, walk
 from archspec.resolve.definition import resolved
 from archspec.resolve.unit import Definition
@@ -40,7 +40,7 @@ class ConstructorArguments:
         self._known: dict[Definition, Hyperparameters] = {}
         self._values: dict[Definition, list[dict[str, Value]]] = {}
         for module, definition in trace.definitions.items():
-            self._values.setdefault(definition, []).append(module.hyperparameters)
+            self._values.setdefault(definition, []).append(values_of(module))
         for definition, uses in trace.uses.items():
             self._values.setdefault(definition, [use.values for use in uses])
         fixed = trace.decisive()

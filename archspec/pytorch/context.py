@@ -8,7 +8,7 @@ from functools import partial
 
 from archspec.elaborate.derived import bare
 from archspec.elaborate.trace import Trace
-from archspec.elaborate.values import Partial, Value, is_list, key_of
+from archspec.elaborate.values import Partial, Value, is_list, key_of, values_of
 from archspec.ir import Body, Module, Weight
 from archspec.ops import Op
 from archspec.pytorch.attribute_paths import Places
@@ -102,7 +102,7 @@ class Context:
     def values(self, definition: Definition, word: str) -> list[Value]:
         """The values of a hyperparameter in all uses."""
         uses = self.trace.uses.get(definition, ())
-        values = [m.hyperparameters[word] for m in self.modules(definition)] or [use.values[word] for use in uses]
+        values = [values_of(m)[word] for m in self.modules(definition)] or [use.values[word] for use in uses]
         return [bare(value) for value in values]
 
     def is_settled(self, definition: Definition, word: str) -> bool:
