@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from typing import Any
 from zlib import crc32
 
 from archspec import resources
@@ -32,7 +31,7 @@ def shipped() -> list[BundledModel] | None:
     specs = resources.specs_root()
     try:
         with open(os.path.join(specs, NAME), encoding="utf-8") as file:
-            data: Any = json.load(file)
+            data = json.load(file)
         if data["specs"] != fingerprint(specs):
             return None
         return [BundledModel(file, name, Params(*params)) for file, name, *params in data["models"]]

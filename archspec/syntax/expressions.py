@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from archspec.record import from_values, is_tuple
 from archspec.syntax import tree
@@ -16,11 +16,12 @@ DEEPEST = 100
 LONGEST_INTEGER = 18
 
 N = TypeVar("N", bound=SyntaxNode)
+T = TypeVar("T")
 
 # Helpers --------------------------------------------------------------------------------------------------------------
 
 
-def nodes(children: Children) -> tuple[Any, ...]:
+def nodes(children: list[T]) -> tuple[T, ...]:
     return tuple([c for c in children if not isinstance(c, Token)])
 
 
