@@ -79,6 +79,24 @@ def test_a_root_of_a_width_that_is_divided_by_a_number_of_a_list() -> None:
     assert Expressions({**fields, "width_dim": (40, 120)}).find((8**0.5, 24**0.5)) is None
 
 
+def test_a_table_with_some_more_rows_than_the_vocabulary() -> None:
+    found = Expressions({"vocab_size": (97, 113), "hidden_size": (48, 192)}).find((105, 121))
+    assert found is not None and found.text == "vocab_size + 8"
+    assert Expressions({"vocab_size": (97, 113), "other_vocab_size": (103, 119)}).find((110, 126)) is None
+
+
+def test_embeddings_of_the_places_in_all_tiles() -> None:
+    fields = {"hidden_size": (96, 384), "image_size": (20, 24), "patch_size": (5, 4), "max_num_tiles": (4, 4)}
+    found = Expressions(fields).find((4 * 17 * 96, 4 * 37 * 384))
+    assert found is not None and found.text == "max_num_tiles * ((image_size // patch_size) ** 2 + 1) * hidden_size"
+
+
+def test_no_width_is_divided_by_a_number_of_groups() -> None:
+    fields = {"hidden_size": (192, 1152), "num_attention_heads": (4, 16), "num_key_value_heads": (2, 4)}
+    found = Expressions(fields).find((96, 288))
+    assert found is not None and found.text == "hidden_size // num_attention_heads * num_key_value_heads"
+
+
 @pytest.mark.parametrize(("pair", "text"), [((32, 224), "4 * head_dim // 5"), ((16, 112), "2 * head_dim // 5")])
 def test_four_fifths_of_a_head_have_rotary_positions(pair: tuple[int, int], text: str) -> None:
     found = Expressions({"hidden_size": (60, 240), "head_dim": (40, 280)}).find(pair)

@@ -32,6 +32,12 @@ MOST_HEADS = 64
 MOST_VOCABULARIES = 64
 """Tables have the rows of so many vocabularies of one size, such as those of codebooks."""
 
+MOST_MORE = 64
+"""Tables have up to so many rows more than a vocabulary, such as those of tokens for images."""
+
+_PLACES = r"\(\w+ // \w+\) \*\* 2( \+ [12])?"
+"""Numbers of patches in an image."""
+
 
 class Found(NamedTuple):
     """An expression, and the fields in it."""
@@ -85,7 +91,7 @@ class Expressions:
         if b is None or _close(a, b):
             return None
         known = self._simplest(_key(pair), part) or self._rounded.get((a, b))
-        return known or self._multiple_of_root(a, b) or self._root_of_part(a, b)
+        return known or self._multiple_of_root(a, b) or self._root_of_part(a, b) or self._more_rows(a, b)
 
     def _simplest(self, key: Pair, part: str) -> Found | None:
         """Return the expression with fewest fields: of equally many, those of a part if it is known. One of fields of
@@ -121,6 +127,18 @@ class Expressions:
                         found.append(Found(f"({name} // {count}) ** {power}", (name,)))
         return found[0] if len(found) == 1 and isinstance(a, float) else None
 
+    def _more_rows(self, a: float, b: float) -> Found | None:
+        """Return the rows of a table with some more than a vocabulary, if there is only one such vocabulary."""
+        more = {
+            name: a - c
+            for name, (c, d) in self.fields.items()
+            if "vocab" in name and isinstance(a, int) and d is not None and a - c == b - d and 0 < a - c <= MOST_MORE
+        }
+        if len(more) != 1:
+            return None
+        ((name, rows),) = more.items()
+        return Found(f"{name} + {rows}", (name,))
+
     def _index(self, names: Sequence[str], own: dict[Pair, Found]) -> None:
         """Compute expressions, the simpler ones first; an expression is only kept if no simpler one has its values.
 
@@ -139,7 +157,8 @@ class Expressions:
         second: dict[Found, tuple[float, float]] = {}
         of_two: tuple[list[Candidate], list[Candidate]] = [], []
         for found, pair in _of_two(sizes):
-            of_two["*" in found.text and _is_unlikely(found.fields)].append((found, pair))
+            is_unlikely = _is_unlikely(found.fields) if "*" in found.text else _is_of_groups(found.fields)
+            of_two[is_unlikely].append((found, pair))
         for found, pair in [*of_two[0], *_with_numbers(values)]:
             if self._keep(found, pair, taken, own):
                 second[found] = pair
@@ -156,6 +175,8 @@ class Expressions:
         for found, pair in [*_sums_of_three(sizes), *of_two[1], *_shifted(dict(spans))]:
             self._keep(found, pair, taken, own)
         for found, pair in [*_of_videos(second), *_of_patches(sizes), *_of_vocabularies(sizes, of_two[1])]:
+            self._keep(found, pair, taken, own)
+        for found, pair in _of_tiles(sizes, kept):
             self._keep(found, pair, taken, own)
         for found, pair in [*_of_all_layers(values), *_of_thirds(values | second), *_rests(sizes)]:
             self._keep(found, pair, taken, own)
@@ -193,6 +214,11 @@ def _are_nested(part: str, other: str) -> bool:
 def _is_unlikely(fields: Sequence[str]) -> bool:
     """Whether no size is the product of these fields."""
     return all(map(_is_count, fields)) or any("vocab" in field for field in fields)
+
+
+def _is_of_groups(fields: Sequence[str]) -> bool:
+    """Whether the second of two fields counts groups of heads, by which heads are divided, but no width is."""
+    return re.search(r"(key_value|kv)_heads$", fields[1]) is not None and not _is_count(fields[0])
 
 
 def _is_count(field: str) -> bool:
@@ -346,6 +372,16 @@ def _of_patches(values: Values) -> Candidates:
                 for time, (e, f) in times.items():
                     text = f"{channels.text} * {time.text} * {side.text} ** 2"
                     yield Found(text, (*fields, *time.fields)), (a * e * c * c, b * f * d * d)
+
+
+def _of_tiles(simple: Values, compound: Values) -> Candidates:
+    """Yield the sizes of the embeddings of all places in all tiles of an image."""
+    places = {found: pair for found, pair in compound.items() if re.fullmatch(_PLACES, found.text)}
+    for (tiles, a), (count, b), (width, c) in product(simple.items(), places.items(), simple.items()):
+        if tiles.text.endswith("tiles") and width.text.endswith(WIDTHS):
+            fields = (*tiles.fields, *count.fields, *width.fields)
+            text = f"{tiles.text} * {_factor(count)} * {width.text}"
+            yield Found(text, fields), (a[0] * b[0] * c[0], a[1] * b[1] * c[1])
 
 
 def _of_three(simple: Values, compound: Values) -> Candidates:

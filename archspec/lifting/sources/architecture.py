@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
-MOST_UNROLLED = 72
+MOST_UNROLLED = 80
 """Layers of larger modules are not written one by one."""
 
 
