@@ -1,0 +1,294 @@
+"""Expressions of fields that sizes may be, with their values at two configurations."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, product
+from typing import NamedTuple, TypeAlias
+
+LAYERS = ("layers", "n_layer", "depth")
+"""The ends of the names of fields that no width is a multiple of."""
+
+WIDTHS = ("dim", "hidden_size", "d_model")
+"""The ends of the names of fields that are divided into heads."""
+
+MOST_VOCABULARIES = 64
+"""Tables have the rows of so many vocabularies of one size, such as those of codebooks."""
+
+_PLACES = r"\(\w+ // \w+\) \*\* 2( \+ [12])?"
+"""Numbers of patches in an image."""
+
+
+class Found(NamedTuple):
+    """An expression, and the fields in it."""
+
+    text: str
+    fields: tuple[str, ...]
+
+
+Values: TypeAlias = Mapping[Found, "tuple[float, float]"]
+Candidate: TypeAlias = tuple[Found, tuple[float, float]]
+Candidates: TypeAlias = Iterator[Candidate]
+
+
+def is_unlikely(fields: Sequence[str]) -> bool:
+    """Whether no size is the product of these fields."""
+    return all(map(_is_count, fields)) or any("vocab" in field for field in fields)
+
+
+def is_of_groups(fields: Sequence[str]) -> bool:
+    """Whether the second of two fields counts groups of heads, by which heads are divided, but no width is."""
+    return re.search(r"(key_value|kv)_heads$", fields[1]) is not None and not _is_count(fields[0])
+
+
+def _is_count(field: str) -> bool:
+    """Whether a field counts parts: a size is a multiple of one count, but seldom the product of two."""
+    return re.search(r"heads?$|^n_head|experts|_tok(en)?$|top_?k|_k$|groups?$", field) is not None
+
+
+def is_of_head(found: Found) -> bool:
+    """Whether an expression is the size of a head, which may be the sum of two."""
+    of_head = r"\w*(head_dim|head_size|d_head|d_kv)"
+    return re.fullmatch(rf"{of_head}( \+ {of_head})?|\w+ // \w*heads?", found.text) is not None
+
+
+def with_numbers(values: Values) -> Candidates:
+    for number in (2, 3, 4, 5, 6, 8):
+        for found, (a, b) in values.items():
+            yield Found(f"{number} * {factor(found)}", found.fields), (number * a, number * b)
+    for number in (2, 4, 8):
+        for found, (a, b) in values.items():
+            if a >= number and b >= number:
+                yield Found(f"{factor(found)} // {number}", found.fields), (a // number, b // number)
+    yield from shifted(values)
+
+
+def doubled(values: Values) -> Candidates:
+    """Yield widths that are doubled by each of several steps."""
+    for number in (16, 32):
+        for found, (a, b) in values.items():
+            if not is_unlikely(found.fields):
+                yield Found(f"{number} * {found.text}", found.fields), (number * a, number * b)
+
+
+def shifted(values: Values) -> Candidates:
+    for number in (1, 2):
+        for found, (a, b) in values.items():
+            yield Found(f"{found.text} + {number}", found.fields), (a + number, b + number)
+            if a > number and b > number:
+                yield Found(f"{found.text} - {number}", found.fields), (a - number, b - number)
+
+
+def of_two(values: Values) -> Candidates:
+    for first, (a, b) in values.items():
+        for second, (c, d) in values.items():
+            fields = (*first.fields, *second.fields)
+            if first != second and a % c == 0 and b % d == 0 and a > c and b > d:
+                yield Found(f"{first.text} // {second.text}", fields), (a // c, b // d)
+    for turn, (first, (a, b)) in enumerate(values.items()):
+        for second, (c, d) in [*values.items()][turn + 1 :]:
+            yield Found(f"{first.text} * {second.text}", (*first.fields, *second.fields)), (a * c, b * d)
+
+
+def sums(values: Values) -> Candidates:
+    for turn, (first, (a, b)) in enumerate(values.items()):
+        for second, (c, d) in [*values.items()][turn + 1 :]:
+            yield Found(f"{first.text} + {second.text}", (*first.fields, *second.fields)), (a + c, b + d)
+
+
+def sums_of_three(values: Values) -> Candidates:
+    for items in combinations(values.items(), 3):
+        fields = tuple([name for found, _ in items for name in found.fields])
+        if not any(_is_count(name) or "vocab" in name for name in fields):
+            (a, b), (c, d), (e, f) = [pair for _, pair in items]
+            yield Found(" + ".join([found.text for found, _ in items]), fields), (a + c + e, b + d + f)
+
+
+def squares(values: Values) -> Candidates:
+    for extra in (0, 1, 2):
+        for found, (a, b) in values.items():
+            if all(map(_is_count, found.fields)):
+                continue
+            text = f"{factor(found)} ** 2" + (f" + {extra}" if extra else "")
+            yield Found(text, found.fields), (a * a + extra, b * b + extra)
+
+
+def of_vocabularies(values: Values, products: Sequence[Candidate]) -> Candidates:
+    """Yield the rows of a table of several vocabularies of one size, of one and several others, and one row more."""
+    several = [item for item in products if sum("vocab" in field for field in item[0].fields) == 1]
+    of_numbers = [*_repeated({found: pair for found, pair in values.items() if "vocab" in found.text})]
+    yield from of_numbers
+    for found, (a, b) in [*several, *of_numbers]:
+        for first, (c, d) in values.items():
+            if "vocab" in first.text and first.fields[0] not in found.fields:
+                both = Found(f"{first.text} + {found.text}", (*first.fields, *found.fields)), (a + c, b + d)
+                yield from [both, *shifted(dict([both]))]
+
+
+def _repeated(values: Values) -> Candidates:
+    for number in range(9, MOST_VOCABULARIES + 1):
+        for found, (a, b) in values.items():
+            yield Found(f"{number} * {found.text}", found.fields), (number * a, number * b)
+
+
+def of_videos(values: Values) -> Candidates:
+    """Yield the numbers of places in a video: as many squares of patches as there are groups of frames."""
+    ratios = {found: pair for found, pair in values.items() if re.fullmatch(r"\w+ // \w+", found.text)}
+    for found, (a, b) in ratios.items():
+        for other, (c, d) in ratios.items():
+            fields = (*found.fields, *other.fields)
+            if "frames" in found.text and "size" in other.text and not any(map(_is_count, fields)):
+                yield Found(f"({found.text}) * ({other.text}) ** 2", fields), (a * c * c, b * d * d)
+
+
+def of_all_layers(values: Values) -> Candidates:
+    """Yield the widths of what has a part for each layer."""
+    for layers, (a, b) in values.items():
+        for size, (c, d) in values.items():
+            if layers.text.endswith(LAYERS) and "per_layer" in size.text:
+                yield Found(f"{layers.text} * {size.text}", (*layers.fields, *size.fields)), (a * c, b * d)
+
+
+def of_thirds(values: Values) -> Candidates:
+    """Yield the third of a head that has rotary positions, and half of it."""
+    for number in (3, 6):
+        for found, (a, b) in values.items():
+            if is_of_head(found) and a % number == b % number == 0:
+                yield Found(f"{factor(found)} // {number}", found.fields), (a // number, b // number)
+
+
+def rests(values: Values) -> Candidates:
+    """Yield the parts of heads that the heads of others do not fill, such as those without rotary positions."""
+    heads = {found: pair for found, pair in values.items() if is_of_head(found)}
+    for first, (a, b) in heads.items():
+        for second, (c, d) in heads.items():
+            if a > c and b > d:
+                yield Found(f"{first.text} - {second.text}", (*first.fields, *second.fields)), (a - c, b - d)
+
+
+def of_fractions(values: Values) -> Candidates:
+    """Yield the three quarters or four fifths of a head that have rotary positions, and half of these."""
+    for times, number in ((3, 4), (3, 8), (4, 5), (2, 5)):
+        for found, (a, b) in values.items():
+            if is_of_head(found) and times * a % number == times * b % number == 0:
+                text = f"{times} * {factor(found)} // {number}"
+                yield Found(text, found.fields), (times * a // number, times * b // number)
+
+
+def of_patches(values: Values) -> Candidates:
+    """Yield the numbers of pixels in a patch: channels, of one image or of several, times a square."""
+    sides = {found: pair for found, pair in values.items() if found.text.endswith("patch_size")}
+    times = {found: pair for found, pair in sides.items() if "temporal" in found.text}
+    for channels, (a, b) in values.items():
+        if "channels" in channels.text:
+            for side, (c, d) in sides.items():
+                fields = (*channels.fields, *side.fields)
+                yield Found(f"{channels.text} * {side.text} ** 2", fields), (a * c * c, b * d * d)
+                for time, (e, f) in times.items():
+                    text = f"{channels.text} * {time.text} * {side.text} ** 2"
+                    yield Found(text, (*fields, *time.fields)), (a * e * c * c, b * f * d * d)
+
+
+def of_tiles(simple: Values, compound: Values) -> Candidates:
+    """Yield the sizes of the embeddings of all places in all tiles of an image."""
+    places = {found: pair for found, pair in compound.items() if re.fullmatch(_PLACES, found.text)}
+    for (tiles, a), (count, b), (width, c) in product(simple.items(), places.items(), simple.items()):
+        if tiles.text.endswith("tiles") and width.text.endswith(WIDTHS):
+            fields = (*tiles.fields, *count.fields, *width.fields)
+            text = f"{tiles.text} * {factor(count)} * {width.text}"
+            yield Found(text, fields), (a[0] * b[0] * c[0], a[1] * b[1] * c[1])
+
+
+def of_three(simple: Values, compound: Values) -> Candidates:
+    for found, (a, b) in compound.items():
+        if "//" in found.text:
+            for other, (c, d) in simple.items():
+                yield Found(f"{found.text} * {other.text}", (*found.fields, *other.fields)), (a * c, b * d)
+
+
+def of_heads_in_parts(simple: Values, compound: Values) -> Candidates:
+    """Yield the sizes of projections to heads that have two parts, such as one with positions and one without."""
+    counts = {found: pair for found, pair in simple.items() if re.search(r"heads$|^n_head$", found.text)}
+    for found, (a, b) in compound.items():
+        if " + " in found.text and is_of_head(found):
+            for other, (c, d) in counts.items():
+                yield Found(f"{other.text} * ({found.text})", (*other.fields, *found.fields)), (a * c, b * d)
+
+
+def quotients(simple: Values, compound: Values) -> Candidates:
+    """Yield sizes that are divided twice, such as the size of a head of a narrower stream."""
+    for found, (a, b) in compound.items():
+        if re.fullmatch(r"\w+ // \w+", found.text):
+            for other, (c, d) in simple.items():
+                if a % c == 0 and b % d == 0 and a > c and b > d:
+                    yield Found(f"{found.text} // {other.text}", (*found.fields, *other.fields)), (a // c, b // d)
+
+
+def joined(simple: Values, compound: Values) -> Candidates:
+    """Yield the sizes of projections that are joined: queries, keys and values with fewer heads, or one, for these."""
+    sizes = [item for item in compound.items() if "//" in item[0].text and len(item[0].fields) > 1]
+    counts = {found: pair for found, pair in simple.items() if "head" in found.text}
+    shared: list[tuple[str, tuple[str, ...], tuple[float, float]]] = []
+    for times in (1, 2):
+        for found, (a, b) in counts.items():
+            text = found.text if times == 1 else f"{times} * {found.text}"
+            shared.append((text, found.fields, (times * a, times * b)))
+        shared.append((str(times), (), (times, times)))
+    for first, (a, b) in counts.items():
+        for text, fields, (c, d) in shared:
+            for size, (e, f) in [*simple.items(), *sizes]:
+                if first.fields != fields:
+                    whole = (*first.fields, *fields, *size.fields)
+                    yield Found(f"({first.text} + {text}) * {factor(size)}", whole), ((a + c) * e, (b + d) * f)
+
+
+def of_scans(values: Values) -> Candidates:
+    """Yield the sizes of joined projections for scans: once or twice the inner size, two of the states of all groups,
+    and a step for each head.
+    """
+    heads, sizes, groups, states = [
+        {found: pair for found, pair in values.items() if re.search(ending, found.text)}
+        for ending in ("heads$", "d_?head$|head_dim$", "groups$", "state(_size)?$")
+    ]
+    for (head, a), (size, b), (group, c), (state, d) in product(
+        *[part.items() for part in (heads, sizes, groups, states)]
+    ):
+        inner, shared = f"{head.text} * {size.text}", f"2 * {group.text} * {state.text}"
+        fields = (*head.fields, *size.fields, *group.fields, *state.fields)
+        both = [(a[turn] * b[turn], 2 * c[turn] * d[turn], a[turn]) for turn in (0, 1)]
+        yield Found(f"{inner} + {shared}", fields), (both[0][0] + both[0][1], both[1][0] + both[1][1])
+        whole = [2 * wide + narrow + steps for wide, narrow, steps in both]
+        yield Found(f"2 * {inner} + {shared} + {head.text}", fields), (whole[0], whole[1])
+
+
+def of_selections(values: Values) -> Candidates:
+    """Yield the sizes of joined projections for scans: a step of low rank, and two of the states."""
+    ranks, states = [
+        {found: pair for found, pair in values.items() if re.search(ending, found.text)}
+        for ending in ("(step|dt)_rank$", "state(_size)?$")
+    ]
+    for (rank, (a, b)), (state, (c, d)) in product(ranks.items(), states.items()):
+        yield Found(f"{rank.text} + 2 * {state.text}", (*rank.fields, *state.fields)), (a + 2 * c, b + 2 * d)
+
+
+def reals(values: Values, power: float) -> Candidates:
+    for found, (a, b) in values.items():
+        yield Found(f"{factor(found)} ** -0.5", found.fields), (a**-power, b**-power)
+    for found, (a, b) in values.items():
+        yield Found(f"{factor(found)} ** 0.5", found.fields), (a**power, b**power)
+    for found, (a, b) in values.items():
+        yield Found(f"1.0 / {factor(found)}", found.fields), (1 / a, 1 / b)
+
+
+def logarithms(values: Values) -> Candidates:
+    for first, (a, b) in values.items():
+        for second, (c, d) in values.items():
+            if a > c and b > d and first.fields != second.fields:
+                text = f"log({first.text} / {factor(second)})"
+                yield Found(text, (*first.fields, *second.fields)), (math.log(a / c), math.log(b / d))
+
+
+def factor(found: Found) -> str:
+    return found.text if found.text.isidentifier() else f"({found.text})"
