@@ -82,6 +82,44 @@ def test_a_length_that_is_not_one_of_the_inputs_has_a_name_next_to_others() -> N
     assert archspec.equivalent(archspec.loads(text), module).verdict in ("equal", "outputs equal")
 
 
+class Prefixed(nn.Module):
+    """Queries and tokens attend to each other, and go through different layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(8)
+        self.q, self.k, self.of_queries, self.of_tokens = [nn.Linear(8, 8) for _ in range(4)]
+
+    def forward(self, x: Any, count: int) -> Any:
+        shares = torch.softmax(self.q(self.norm(x)) @ self.k(x).transpose(1, 2), -1)
+        x = x + shares @ x
+        queries, tokens = x[:, :count], x[:, count:]
+        return torch.cat([self.of_queries(queries) + queries, self.of_tokens(tokens).relu() + tokens], dim=1)
+
+
+class WithQueries(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(30, 8)
+        self.queries = nn.Parameter(torch.randn(1, 5, 8))
+        self.layers = nn.ModuleList([Prefixed() for _ in range(3)])
+
+    def forward(self, ids: Any) -> Any:
+        x = torch.cat([self.queries.expand(ids.shape[0], -1, -1), self.words(ids)], dim=1)
+        for layer in self.layers:
+            x = layer(x, 5)
+        return x
+
+
+def test_a_block_has_one_name_for_a_length_that_adds_a_number() -> None:
+    first, other = {"ids": torch.zeros(3, 7, dtype=torch.long)}, {"ids": torch.zeros(2, 9, dtype=torch.long)}
+    module = WithQueries().eval()
+    text = lift_subject(Subject(module, first, other))
+    assert "block Prefixed(x [batch, seq, 8]) -> [batch, seq, 8]" in text
+    assert "layers[i]: Prefixed for i in 0..3" in text
+    assert archspec.equivalent(archspec.loads(text), module).verdict == "equal"
+
+
 def test_a_length_that_must_be_a_multiple_is_one() -> None:
     first = {"sound": torch.randn(3, 2400), "mask": torch.ones(3, 30, dtype=torch.bool)}
     other = {"sound": torch.randn(2, 3200), "mask": torch.ones(2, 40, dtype=torch.bool)}

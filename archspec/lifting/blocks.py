@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from archspec.algebra import Dim, Polynomial, scaled, symbols
+from archspec.lifting.lengths import dimensions_of, total_length
 from archspec.lifting.stored import Stored
 from archspec.lifting.values import Argument, Frame, Value, has_index, live
 
@@ -238,8 +239,10 @@ def _sized(kept: set[Frame], values: Sequence[Value]) -> set[Frame]:
     def is_sized(frame: Frame) -> bool:
         inside = {value for value in values if frame.contains(value.frame)}
         inputs = {operand for value in inside for operand in value.operands if operand not in inside}
-        given = {size for value in inputs for size in value.shape if isinstance(size, Polynomial)}
+        given = dimensions_of(inputs)
         named = {found[1] for size in given if (found := scaled(size)) is not None}
+        total = total_length(given)
+        named |= {total[0]} if total is not None else set()
         return all(size in given or symbols(size) <= named for value in inside for size in _sizes(value))
 
     return {frame for frame in kept if frame.parent is None or is_sized(frame)}

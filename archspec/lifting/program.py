@@ -11,6 +11,7 @@ from archspec.algebra import Polynomial, scaled, symbols
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.blocks import Body, bodies_of, masks_of, with_own_names
 from archspec.lifting.layer_loops import loops_of
+from archspec.lifting.lengths import dimensions_of, total_length
 from archspec.lifting.names import Names
 from archspec.lifting.recording import Recording
 from archspec.lifting.runs import runs_of
@@ -192,8 +193,9 @@ def _input_names(
     matched = _matched(inputs, arguments, sizes)
     names = Names(taken)
     found: dict[Value, str] = {}
+    has_names = total_length(dimensions_of(inputs)) is not None
     compound = {
-        value for value in inputs if any(isinstance(size, Polynomial) and scaled(size) is None for size in value.shape)
+        value for value in inputs if not has_names and any(scaled(size) is None for size in dimensions_of([value]))
     }
     for value in sorted(inputs, key=lambda v: (v in masks, v in compound, matched.get(v, len(arguments)))):
         own = [arguments[matched[value]].name] if value in matched else ["mask"] if value.dtype == "bool" else []

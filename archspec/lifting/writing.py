@@ -10,8 +10,9 @@ from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.blocks import Body
 from archspec.lifting.chains import Chains
 from archspec.lifting.conditions import branches_of
+from archspec.lifting.lengths import dimensions_of, joint_sizes, total_lengths
 from archspec.lifting.loops import write_loop
-from archspec.lifting.names import FREE_NAMES, Names
+from archspec.lifting.names import Names
 from archspec.lifting.notation import (
     LAYER_SETTINGS,
     OPERATORS,
@@ -87,7 +88,10 @@ class BodyWriter:
         named = {name for value in (*body.inputs, *body.outputs) for size in value.shape for name in symbols(size)}
         if body.path and len(named - {"batch"}) == 1:
             self.gaps.renamed = {(named - {"batch"}).pop(): symbol("seq")}
-        self.gaps.joint = self._joint_sizes()
+        given = dimensions_of(body.inputs)
+        if body.path:
+            self.gaps.joint = joint_sizes(given, body.sizes())
+            self.gaps.renamed |= total_lengths(given, self.gaps.renamed) if not self.gaps.joint else {}
         self.length = length
         """The number of tokens that is a dimension here, as it is in no statement."""
 
@@ -402,16 +406,6 @@ class BodyWriter:
         """Return the shape of an input or output."""
         shape = [symbol("seq") if size == self.length else size for size in value.shape]
         return f"[{', '.join([self.gaps.number(size, 'size') for size in shape])}]"
-
-    def _joint_sizes(self) -> dict[Polynomial, Polynomial]:
-        """Return a name for the size of an input that is made of dimensions, if nothing else depends on these."""
-        inputs = {size for value in self.body.inputs for size in value.shape if isinstance(size, Polynomial)}
-        joint = [size for size in inputs if size.symbol is None]
-        others = {name for size in self.body.sizes() if size not in joint for name in symbols(size)}
-        names = FREE_NAMES if others <= {"batch"} or "batch" in others else ["batch"]
-        free = [symbol(name) for name in names if name not in others]
-        is_named = self.body.path and len(joint) == 1 and free and not others & symbols(joint[0])
-        return {joint[0]: free[0]} if is_named else {}
 
     def free_length(self) -> int | None:
         """Return the number of tokens of the inputs, if nothing in the body depends on it."""

@@ -1,0 +1,42 @@
+"""Names for the sizes of the inputs of a definition that are made of dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from archspec.algebra import Dim, Expression, Polynomial, scaled, symbol, symbols
+from archspec.lifting.names import FREE_NAMES
+from archspec.lifting.values import Value
+
+
+def dimensions_of(values: Iterable[Value]) -> set[Polynomial]:
+    """Return the sizes of values that are no numbers."""
+    return {size for value in values for size in value.shape if isinstance(size, Polynomial)}
+
+
+def joint_sizes(given: Collection[Polynomial], sizes: Collection[Dim]) -> dict[Polynomial, Polynomial]:
+    """Return a name for the size of an input that is made of dimensions, if nothing else depends on these."""
+    joint = [size for size in given if size.symbol is None]
+    others = {name for size in sizes if size not in joint for name in symbols(size)}
+    names = FREE_NAMES if others <= {"batch"} or "batch" in others else ["batch"]
+    free = [symbol(name) for name in names if name not in others]
+    is_named = len(joint) == 1 and free and not others & symbols(joint[0])
+    return {joint[0]: free[0]} if is_named else {}
+
+
+def total_lengths(given: Collection[Polynomial], renamed: Mapping[str, Expression]) -> dict[str, Expression]:
+    """Return what a dimension is that inputs only have in a total, which has its name."""
+    found = total_length(given)
+    return {found[0]: renamed.get(found[0], symbol(found[0])) - found[1]} if found else {}
+
+
+def total_length(given: Collection[Polynomial]) -> tuple[str, int] | None:
+    """Return the dimension and the number whose sum is a size of inputs, if no other size tells the dimension."""
+    named = {found[1] for size in given if (found := scaled(size)) is not None}
+    sums = {size for size in given if scaled(size) is None}
+    names = {name for size in sums for name in symbols(size)} - named
+    if len(sums) != 1 or len(names) != 1:
+        return None
+    (name,), (total,) = names, sums
+    rest = total - symbol(name)
+    return (name, rest) if isinstance(rest, int) else None
