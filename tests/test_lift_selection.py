@@ -8,8 +8,13 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import archspec  # noqa: E402
+from archspec.equivalence.numeric import largest_error, of_arrays, of_module  # noqa: E402
+from archspec.equivalence.places import Places  # noqa: E402
+from archspec.equivalence.sides import outputs_of  # noqa: E402
 from archspec.lifting.api import lift_subject  # noqa: E402
 from archspec.lifting.subject import Subject  # noqa: E402
+from archspec.model import internals  # noqa: E402
+from archspec.normal.arrays import Arrays  # noqa: E402
 from archspec.source import ArchError  # noqa: E402
 
 nn = torch.nn
@@ -134,3 +139,40 @@ def test_rows_of_each_item_at_indices_of_its_own() -> None:
     text = archspec.lift(Best().eval(), (torch.randn(2, 6, 8),))
     assert "gather(axis = 1)" in text
     assert archspec.equivalent(archspec.loads(text), Best().eval()).verdict == "equal"
+
+
+class Filled(nn.Module):
+    """Rows of images, one after the other, in the places of a token; the mask has one axis of size 1, or all axes."""
+
+    def __init__(self, is_wide: bool) -> None:
+        super().__init__()
+        self.words, self.images = nn.Embedding(30, 8), nn.Linear(6, 8)
+        self.is_wide = is_wide
+
+    def forward(self, ids: Any, image: Any) -> Any:
+        x, mask = self.words(ids), (ids == 1).unsqueeze(-1)
+        return x.masked_scatter(mask.expand_as(x) if self.is_wide else mask, self.images(image))
+
+
+@pytest.mark.parametrize("is_wide", [False, True])
+def test_rows_in_the_places_of_a_token_are_looked_up_by_their_number(is_wide: bool) -> None:
+    module = Filled(is_wide).eval()
+    first = {"ids": torch.zeros(3, 7, dtype=torch.long), "image": torch.randn(3, 20, 6)}
+    text = lift_subject(
+        Subject(module, first, {"ids": torch.zeros(2, 9, dtype=torch.long), "image": torch.randn(2, 20, 6)})
+    )
+    assert "|> cumsum" in text
+    body = internals(archspec.loads(text)).body
+    arrays = Arrays()
+    ours = outputs_of(arrays, body, Places(arrays))
+    error = largest_error(body, of_arrays(arrays, ours), of_module(module, body))
+    assert error is not None and error < 1e-12
+
+
+def test_elements_in_the_places_of_others_are_refused() -> None:
+    class Elements(nn.Module):
+        def forward(self, x: Any, y: Any) -> Any:
+            return x.masked_scatter(x > 0, y)
+
+    with pytest.raises(ArchError, match="masked_scatter"):
+        archspec.lift(Elements().eval(), {"x": torch.randn(3, 7), "y": torch.randn(3, 7)})

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
-from archspec.algebra import Dim, Expression
+from archspec.algebra import Dim, Expression, product
 from archspec.equivalence.calls.shape import wrapped
 from archspec.equivalence.calls.values import Handler, Operand, array_of, refuse, typed
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.axes import Indices
-from archspec.normal.table import Element
+from archspec.normal.table import Element, index_name
+from archspec.ops.forms import along, weights
 from archspec.ops.forms import shape as forms
-from archspec.ops.forms import weights
-from archspec.ops.forms.elementwise import choose, constant, subtract, to_integer
+from archspec.ops.forms.elementwise import choose, constant, larger, subtract, to_integer
 
 
 def _scatter(
@@ -179,6 +180,31 @@ def _index_copy(n: Arrays, types: Sequence[Type], x: Array, dim: int, index: Arr
     return _slice_scatter(n, types, x, source, dim, first) if first is not None else refuse("index_copy")
 
 
+def _masked_scatter(n: Arrays, types: Sequence[Type], x: Array, mask: Array, source: Array) -> Array:
+    """Return a tensor with the rows of another one in the rows where a mask is true, in their order."""
+    lead = len(x.shape) - axes_of_rows(n, types[0].shape, mask, source.shape)
+    sizes, rest = x.shape[:lead], x.shape[lead:]
+    hits = n.make(sizes, lambda i: n.stretched(mask, [*i, *[0] * len(rest)]))
+    flat = n.reshape(n.each(sizes, to_integer, hits), (product(sizes),))
+    counts = n.reshape(along.running_total(n, flat, 0), sizes)
+    places = n.each(sizes, larger, n.each(sizes, subtract, counts, array_of(n, 1)), array_of(n, 0))
+    rows = n.reshape(source, (product(source.shape[: len(source.shape) - len(rest)]), *rest))
+    test = n.reshape(hits, (*sizes, *[1] * len(rest)))
+    return n.each(x.shape, choose, test, weights.embedding(n, places, rows), x)
+
+
+def axes_of_rows(n: Arrays, shape: Sequence[Dim], mask: Array, source: Sequence[Dim]) -> int:
+    """Return how many last axes a row has: a mask is the same along them, and two tensors have the same sizes."""
+    names = n.elements.nodes[mask.element].names
+    varying = [index_name(at) in names for at in n.own(mask.shape)]
+    found = 0
+    for size, other, is_varying in zip_longest(shape[:0:-1], source[::-1], varying[::-1]):
+        if size is None or size != other or is_varying:
+            break
+        found += 1
+    return found or refuse("masked_scatter")
+
+
 def first_of(n: Arrays, index: Array) -> int | None:
     """Return the first of indices that follow each other; None for others."""
     if len(index.shape) != 1 or n.dtype(index) != "int":
@@ -229,6 +255,7 @@ NAMES: dict[Handler, str] = {
     _one_hot: "one_hot",
     _spaced: "linspace",
     _index_put: "index_put",
+    _masked_scatter: "masked_scatter",
     _index_copy: "index_copy",
 }
 """The names of the operations that each function is for."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from archspec.algebra import Dim
-from archspec.equivalence.calls.placing import first_of
+from archspec.algebra import Dim, product
+from archspec.equivalence.calls.placing import axes_of_rows, first_of
 from archspec.equivalence.calls.values import Untranslatable, listed
 from archspec.lifting.builder import Builder
 from archspec.lifting.operations.handlers import Handler, Results, Types, constant, converted, sliced, whole
@@ -243,6 +243,20 @@ def _index_put(b: Builder, types: Types, x: Value, indices: list[Value | None], 
     return b.op("where", test, value if number is None else number, x)
 
 
+def _masked_scatter(b: Builder, types: Types, x: Value, mask: Value, source: Value) -> Value:
+    """Return a tensor with the rows of another one in the rows where a mask is true, in their order."""
+    lead = len(x.shape) - axes_of_rows(b.arrays, types[0].shape, mask.array, source.shape)
+    sizes, rest = x.shape[:lead], x.shape[lead:]
+    for axis in range(len(mask.shape)):
+        if axis - len(mask.shape) >= -len(rest) and mask.shape[axis] != 1:
+            mask = b.op("slice", mask, axis=axis, stop=1)
+    hits = b.expand(b.reshape(mask, mask.shape[: len(mask.shape) - len(rest)]), sizes)
+    counts = b.op("cumsum", converted(b, b.reshape(hits, (product(sizes),)), "int"))
+    places = b.reshape(b.op("max", b.op("sub", counts, 1), 0), sizes)
+    rows = b.reshape(source, (product(source.shape[: len(source.shape) - len(rest)]), *rest))
+    return b.op("where", b.reshape(hits, (*sizes, *[1] * len(rest))), b.op("embedding", places, rows), x)
+
+
 def _is_arange(value: Value, size: Dim) -> bool:
     return value.op == "arange" and value.shape == (size,) and value.settings == {"stop": size}
 
@@ -323,6 +337,7 @@ NAMES: dict[Handler, str] = {
     _select_scatter: "select_scatter",
     _scatter: "scatter",
     _index_put: "index_put",
+    _masked_scatter: "masked_scatter",
     _index_copy: "index_copy",
     _triangle("ge"): "triu",
     _triangle("le"): "tril",
