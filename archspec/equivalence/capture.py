@@ -50,6 +50,7 @@ from archspec.equivalence.programs import (
     ranges_of,
     with_fewer_operations,
 )
+from archspec.equivalence.scattered import without_scattered
 from archspec.equivalence.selection import with_all_rows
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
@@ -162,6 +163,7 @@ class Capture:
         self.excluded: set[tuple[str, int]] = set()
         """Single sizes of dimensions that the program is not for, as the module has a branch for them."""
         self.has_loops = any(mark_of(node) == "looped" for node in nodes_of(program.graph))
+        without_scattered(program)
         with_masks(program)
         masks = with_all_rows(program)
         for node in nodes_of(program.graph):

@@ -8,17 +8,15 @@ each of them is a sum over its choices, of which the condition is true for one.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from archspec.equivalence.calls.values import Untranslatable, listed, operation_of
-from archspec.equivalence.programs import is_node, nodes_of, tensor_of
+from archspec.equivalence.programs import added, is_node, nodes_of, tensor_of
 
 if TYPE_CHECKING:
-    from torch import Tensor
     from torch.export import ExportedProgram
     from torch.fx import Graph, Node
-    from torch.fx.node import Argument
 
 _UNCHANGED = ("to", "_to_copy", "clone", "alias", "detach", "contiguous")
 _RELATIONS = (operator.ge, operator.le, operator.gt, operator.lt)
@@ -77,13 +75,13 @@ def _single_axis(condition: Node) -> int | None:
         axis = _single_axis(source)
         return None if axis is None else rank - 1 - axis
     if condition.target is torch.ops.aten.eq.Scalar:
-        return rank - 1 if _are_different(source) else None
+        return rank - 1 if are_different(source) else None
     if tensor_of(condition).shape[-1] == 1:
         return rank - 1
     return None
 
 
-def _are_different(node: Node) -> bool:
+def are_different(node: Node) -> bool:
     """Whether the numbers along the last axis are different: indices of the largest, in any order."""
     import torch
 
@@ -91,9 +89,9 @@ def _are_different(node: Node) -> bool:
     if not is_node(source):
         return False
     if operation_of(node) in _UNCHANGED:
-        return _are_different(source)
+        return are_different(source)
     if operation_of(node) in _VIEWS:
-        return tensor_of(node).shape[-1] == tensor_of(source).shape[-1] and _are_different(source)
+        return tensor_of(node).shape[-1] == tensor_of(source).shape[-1] and are_different(source)
     if node.target is not operator.getitem or node.args[1] != 1:
         return False
     axes: dict[object, int] = {torch.ops.aten.topk.default: 2, torch.ops.aten.sort.default: 1}
@@ -149,12 +147,12 @@ class _Selecting:
         aten = torch.ops.aten
         condition = self.matches.condition
         if [*axes] != [*range(len(axes))]:
-            condition = self._made(aten.permute.default, condition, [*axes])
+            condition = added(self.graph, aten.permute.default, condition, [*axes])
         while tensor_of(condition).dim() < tensor_of(source).dim():
-            condition = self._made(aten.unsqueeze.default, condition, -1)
-        zero = self._made(aten.zeros_like.default, source)
-        chosen = self._made(aten.where.self, condition, source, zero)
-        return self._made(aten.sum.dim_IntList, chosen, [axes.index(self.matches.single or 0)])
+            condition = added(self.graph, aten.unsqueeze.default, condition, -1)
+        zero = added(self.graph, aten.zeros_like.default, source)
+        chosen = added(self.graph, aten.where.self, condition, source, zero)
+        return added(self.graph, aten.sum.dim_IntList, chosen, [axes.index(self.matches.single or 0)])
 
     def _put(self, node: Node) -> None:
         """Put rows where the mask is true, or add them to those there."""
@@ -176,8 +174,8 @@ class _Selecting:
         with self.graph.inserting_before(node):
             mask = self.mask()
             if is_sum:
-                rows = self._made(aten.index.Tensor, x, [mask], found=tensor_of(value))
-                value = self._made(aten.add.Tensor, rows, value, found=tensor_of(value))
+                rows = added(self.graph, aten.index.Tensor, x, [mask], found=tensor_of(value))
+                value = added(self.graph, aten.add.Tensor, rows, value, found=tensor_of(value))
             node.target, node.args = aten.index_put.default, (x, [mask], value)
 
     def mask(self) -> Node:
@@ -189,16 +187,8 @@ class _Selecting:
         if self._mask is None:
             following = self.matches.condition.next
             with self.graph.inserting_before(following):
-                self._mask = self._made(torch.ops.aten.any.dim, self.matches.condition, self.matches.single)
+                self._mask = added(self.graph, torch.ops.aten.any.dim, self.matches.condition, self.matches.single)
         return self._mask
-
-    def _made(self, target: Callable[..., object], *args: Argument, found: Tensor | None = None) -> Node:
-        """Return a new node, with the tensor that stands for it."""
-        new = self.graph.call_function(target, args)
-        shown = [tensor_of(item) if is_node(item) else item for item in args]
-        first = next(item for item in args if is_node(item))
-        new.meta = {**first.meta, "val": target(*shown) if found is None else found}
-        return new
 
 
 def _erase(graph: Graph, node: Node) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeGuard, cast
 
 from archspec.equivalence.calls.values import listed
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from torch import SymInt, Tensor
     from torch.export import ExportedProgram
     from torch.fx import Graph, Node
+    from torch.fx.node import Argument
 
 
 class Formula(Protocol):
@@ -141,6 +142,17 @@ def node_in(argument: object) -> Node:
 def tensor_of(node: Node) -> Tensor:
     """Return the tensor that stands for the one that a node computes, with its type and sizes."""
     return node.meta["val"]
+
+
+def added(
+    graph: Graph, target: Callable[..., object], *args: Argument, like: Node | None = None, found: Tensor | None = None
+) -> Node:
+    """Return a new node, which computes `found`; it is from the place in the source of the one that it is `like`."""
+    new = graph.call_function(target, args)
+    given = [tensor_of(item) if is_node(item) else item for item in args]
+    like = like or next(item for item in args if is_node(item))
+    new.meta = {**like.meta, "val": target(*given) if found is None else found}
+    return new
 
 
 def numbers_of(tensor: Tensor) -> object:

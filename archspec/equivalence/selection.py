@@ -8,12 +8,13 @@ those for which the mask is true.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, TypeAlias
 
 from archspec.equivalence.calls.values import Untranslatable, listed, operation_of
 from archspec.equivalence.programs import (
     Formula,
+    added,
     formula_of,
     is_node,
     node_in,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.export import ExportedProgram
     from torch.fx import Graph, Node
-    from torch.fx.node import Argument
 
 _UNCHANGED = ("to", "type_as", "_to_copy", "clone", "alias", "detach", "dropout", "contiguous")
 _OF_VECTORS = ("linear", "layer_norm", "rms_norm", "matmul")
@@ -126,16 +126,11 @@ def _choose(graph: Graph, node: Node) -> None:
 
     x, mask, value = [node_in(item) for item in node.args]
 
-    def made(target: Callable[..., object], args: tuple[Argument, ...], found: Tensor) -> Node:
-        new = graph.call_function(target, args)
-        new.meta = {**node.meta, "val": found}
-        return new
-
     with graph.inserting_before(node):
         while len(_sizes(mask)) < len(_sizes(x)):
-            mask = made(torch.ops.aten.unsqueeze.default, (mask, -1), tensor_of(mask).unsqueeze(-1))
-        value = made(torch.ops.aten.reshape.default, (value, []), tensor_of(x))
-        chosen = made(torch.ops.aten.where.self, (mask, value, x), tensor_of(node))
+            mask = added(graph, torch.ops.aten.unsqueeze.default, mask, -1)
+        value = added(graph, torch.ops.aten.reshape.default, value, [], found=tensor_of(x))
+        chosen = added(graph, torch.ops.aten.where.self, mask, value, x, found=tensor_of(node))
     node.replace_all_uses_with(chosen)
     graph.erase_node(node)
 

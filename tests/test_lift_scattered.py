@@ -1,0 +1,69 @@
+"""Numbers put at different indices, or added at any, are lifted as sums over these indices."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+
+import archspec  # noqa: E402
+from archspec.source import ArchError  # noqa: E402
+
+pytestmark = pytest.mark.slow  # as PyTorch takes seconds to be loaded
+
+
+class Module(nn.Module):
+    def __init__(self, function: Callable[[Any, Any], Any]) -> None:
+        super().__init__()
+        self.function = function
+        self.gate = nn.Linear(8, 6)
+
+    def forward(self, x: Any, ids: Any) -> Any:
+        return self.function(self.gate(x), ids)
+
+
+def shares(scores: Any, ids: Any) -> Any:
+    best, chosen = scores.topk(2)
+    return torch.zeros_like(scores).scatter(-1, chosen, best.softmax(-1))
+
+
+def kept(scores: Any, ids: Any) -> Any:
+    order = scores.sort(descending=True)
+    return scores.scatter(2, order.indices, order.values * 2)
+
+
+def counted(scores: Any, ids: Any) -> Any:
+    return scores.scatter_add(-1, ids, scores[..., :3])
+
+
+def histogram(scores: Any, ids: Any) -> Any:
+    return torch.zeros_like(scores).scatter_add_(-1, ids, torch.ones_like(ids).to(scores.dtype)) * scores
+
+
+@pytest.mark.parametrize("function", [shares, kept, counted, histogram])
+def test_numbers_at_indices(function: Callable[..., Any]) -> None:
+    module = Module(function).double().eval()
+    inputs = {"x": torch.randn(2, 7, 8).double(), "ids": torch.randint(0, 6, (2, 7, 3))}
+    text = archspec.lift(module, inputs)
+    ours = archspec.to_torch(archspec.loads(text)).double().eval()
+    ours.load_state_dict(module.state_dict())
+    given = {name: value for name, value in inputs.items() if name == "x" or "ids int" in text}
+    with torch.no_grad():
+        torch.testing.assert_close(ours(**given), module(**inputs))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda scores, ids: scores.scatter(-1, ids, scores[..., :3]),
+        lambda scores, ids: scores.scatter(-1, scores.topk(2).indices, scores),
+        lambda scores, ids: scores.scatter(1, scores.argmax(1, keepdim=True), scores[:, :1] * 2),
+    ],
+)
+def test_other_indices_are_refused(function: Callable[..., Any]) -> None:
+    inputs = {"x": torch.randn(2, 7, 8), "ids": torch.randint(0, 6, (2, 7, 3))}
+    with pytest.raises(ArchError, match="scatter"):
+        archspec.lift(Module(function).eval(), inputs)
