@@ -78,10 +78,10 @@ def as_attention(tensors: Tensors, values: Sequence[Val | None]) -> Val | None:
 
 def _dropped(weights: Val) -> tuple[Val, ast.expr | None]:
     """The weights before dropout, and its rate, None where nothing is dropped."""
-    if weights.op == "option":
-        test, then, otherwise = weights.args
+    if weights.op == "option" and weights.test is not None:
+        then, otherwise = weights.args
         rate = then.settings[0][1] if then.op == "dropout" and _same(then.args[0], otherwise) else None
-        if rate is not None and text(test) == f"{text(rate)} != 0.0":
+        if rate is not None and text(weights.test) == f"{text(rate)} != 0.0":
             return otherwise, rate
     if weights.op != "dropout":
         return weights, None
@@ -104,11 +104,11 @@ def _scores(score: Val, masks: list[Part], biases: list[Part]) -> Scores | None:
             found = _sides(score)
             return _scores(found[0], masks, [Part(found[1], None), *biases]) if found else None
         case "option":
-            test, then, otherwise = score.args
+            then, otherwise = score.args
             if then.op == "where" and _is_hidden(then) and _same(then.args[1], otherwise):
-                return _scores(otherwise, [Part(then.args[0], test), *masks], biases)
+                return _scores(otherwise, [Part(then.args[0], score.test), *masks], biases)
             if then.op == "add" and _same(then.args[0], otherwise):
-                return _scores(otherwise, masks, [Part(then.args[1], test), *biases])
+                return _scores(otherwise, masks, [Part(then.args[1], score.test), *biases])
             return None
         case "mul" | "div":
             product, factor = score.args
@@ -154,7 +154,7 @@ def _product(product: Val, scale: ast.expr, masks: list[Part], biases: list[Part
 
 def _origin(value: Val) -> ast.expr:
     """What a number was bound to."""
-    return value.args[0] if value.name is not None and value.args else value.code
+    return value.origin if value.name is not None and value.origin is not None else value.code
 
 
 def _scale(scope: Scope, scores: Scores) -> ast.expr | None:

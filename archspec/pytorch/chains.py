@@ -156,9 +156,8 @@ class Chains:
             second += statements.aside(lambda: statements.hold(variable, otherwise))[0]
         first += statements.aside(lambda: statements.hold(variable, then))[0]
         statements.body.append(ast.If(test, first, second))
-        both = then.shapes | otherwise.shapes
-        args = (test, then, otherwise)
-        return Val(name(variable), then.kind, then.rank, "option", args, made=statements.clock, shapes=both)
+        value = Val(name(variable), then.kind, then.rank, "option", (then, otherwise), made=statements.clock)
+        return value._replace(shapes=then.shapes | otherwise.shapes, test=test)
 
     # Loops
 

@@ -133,8 +133,8 @@ class Expressions:
         known = first if first.is_tensor else second
         if not then and not otherwise:
             code = ast.IfExp(test, first.code, second.code)
-            value = Val(code, known.kind, known.rank, "option", (test, first, second), made=self._clock)
-            return value._replace(shapes=first.shapes | second.shapes)
+            value = Val(code, known.kind, known.rank, "option", (first, second), made=self._clock)
+            return value._replace(shapes=first.shapes | second.shapes, test=test)
         target = self.scope.fresh("chosen", "part")
         statements.note(target)
         statements.body.append(ast.If(test, [*then, bind(target, first.code)], [*otherwise, bind(target, second.code)]))

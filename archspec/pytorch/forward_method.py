@@ -117,12 +117,12 @@ class ForwardMethod(Visitor):
         if value.is_none:
             scope.env[word] = value
             return
-        origin = (value.code,) if value.kind == STATIC and not value.args else value.args
+        origin = value.code if value.kind == STATIC and value.origin is None else value.origin
         code = value.code
         if not isinstance(code, ast.Constant) or value.is_tensor or word in self._rebound:
             code = name(variable)
         scope.env[word] = value._replace(
-            code=code, name=variable if isinstance(code, ast.Name) else None, args=origin, made=statements.clock
+            code=code, name=variable if isinstance(code, ast.Name) else None, origin=origin, made=statements.clock
         )
 
     def visit_require(self, statement: nodes.Require) -> None:
@@ -279,7 +279,8 @@ class ForwardMethod(Visitor):
             statements.bind(variable, self.static.named(word, loop))
         optional = known.optional or known.is_none
         made = statements.clock
-        return known._replace(code=name(variable), name=variable, op="", args=(), made=made, optional=optional)
+        known = known._replace(op="", args=(), origin=None)
+        return known._replace(code=name(variable), name=variable, made=made, optional=optional)
 
     def _begun(self, word: str, number: Val, dtypes: set[str], loop: nodes.Loop) -> Val:
         """A number before a loop that reads it as a tensor: a tensor without axes."""
@@ -288,7 +289,7 @@ class ForwardMethod(Visitor):
         if dtypes or (number.counts != kind and not (kind == FREE and number.counts in (REAL, INT))):
             self.scope.refuse(f"`{word}` changes its type from one iteration to the next", loop)
         dtype = self.types.free_type() if kind == FREE else py("torch.int64" if kind == INT else "torch.bool")
-        (begun,) = number.args if number.args and isinstance(number.args[0], ast.Constant) else (number.code,)
+        begun = number.origin if isinstance(number.origin, ast.Constant) else number.code
         made = py("torch.full((), x, dtype=dtype)", x=begun, dtype=dtype)
         assert isinstance(made, ast.Call)
         return number._replace(code=placed(made, self.types.device()), kind=kind)

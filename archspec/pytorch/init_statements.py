@@ -47,9 +47,9 @@ class InitStatements(Visitor):
         if word in scope.env:
             scope.forget()
         statements.bind(variable, value.code)
-        origin = () if value.is_none else (value.code,)
+        origin = None if value.is_none else value.code
         code = value.code if value.is_none else name(variable)
-        scope.env[word] = value._replace(code=code, name=variable, args=origin, made=statements.clock)
+        scope.env[word] = value._replace(code=code, name=variable, origin=origin, made=statements.clock)
 
     # Branches and loops
 
@@ -84,7 +84,7 @@ class InitStatements(Visitor):
                 if not isinstance(value, Val) or value.is_none:
                     body.append(bind(variable, literal(None)))
             best = next((v for v in known if not v.is_none), known[0])
-            scope.env[word] = best if best.is_none else best._replace(code=name(variable), args=())
+            scope.env[word] = best if best.is_none else best._replace(code=name(variable), args=(), origin=None)
         if then or otherwise:
             statements.body.append(ast.If(test, then, otherwise) if then else ast.If(negated(test), otherwise, []))
 
@@ -97,7 +97,7 @@ class InitStatements(Visitor):
             if isinstance(known, Val):
                 variable = statements.variable(word)
                 statements.bind(variable, self.static.named(word, statement))
-                before[word] = known._replace(code=name(variable), name=variable, op="", args=())
+                before[word] = known._replace(code=name(variable), name=variable, op="", args=(), origin=None)
         scope.env = dict(before)
         self.repeat(statement.loop, lambda: self.visit(statement.body))
         scope.env = before

@@ -94,8 +94,8 @@ class Scope:
     def forget(self) -> None:
         """Values are no longer known by what they were made of: in a loop it may be another iteration's."""
         for word, value in self.env.items():
-            if isinstance(value, Val) and (value.op or value.args):
-                self.env[word] = value._replace(op="", args=())
+            if isinstance(value, Val) and (value.op or value.args or value.origin is not None):
+                self.env[word] = value._replace(op="", args=(), origin=None)
 
     @contextmanager
     def piping(self) -> Generator[None]:

@@ -65,7 +65,8 @@ class TensorCode:
             return self._several(op, code, kind, node)
         rank = self.scope.rank(node) if not isinstance(node, nodes.Chain) else None
         clock = self.scope.statements.clock
-        return Val(code, kind, rank, word, tuple(values), tuple(whole.items()), made=clock, shapes=self._shapes(node))
+        args = tuple([value for value in values if value is not None])
+        return Val(code, kind, rank, word, args, tuple(whole.items()), made=clock, shapes=self._shapes(node))
 
     def _shapes(self, node: Evaluated) -> frozenset[tuple[Dim, ...]]:
         """The shapes that the result of a node had."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from archspec.algebra import Dim
 from archspec.ops import Op
@@ -21,25 +21,29 @@ KIND = {"real": REAL, "int": INT, "bool": BOOL, "": REAL}
 
 
 class Val(NamedTuple):
-    """`op` is the operation it is the result of ("" if that does not matter), `args` what that was given.
+    """`op` is the operation it is the result of ("" if that does not matter), `args` what that was given, if present.
 
     `name` is the variable that holds it, if one does that is not bound again. `rank` counts axes, where known and the
     same in every use. `counts` is what a static value counts as beside tensors: REAL, INT or BOOL. `made` is when it
     was computed, by `Scope.clock`. `optional` tensors are None in some uses; an optional static value is one that was
-    None before a loop, and may be anything in it. `shapes` are those of an operation's result in the uses.
+    None before a loop, and may be anything in it. `shapes` are those of an operation's result in the uses. `test` is
+    the condition of an `option`, whose `args` are the two values of which it is one. `origin` is what a static value
+    was bound to.
     """
 
     code: ast.expr
     kind: str
     rank: int | None = None
     op: str = ""
-    args: tuple[Any, ...] = ()
+    args: tuple[Val, ...] = ()
     settings: tuple[tuple[str, ast.expr], ...] = ()
     name: str | None = None
     counts: str = INT
     made: int = 0
     optional: bool = False
     shapes: frozenset[tuple[Dim, ...]] = frozenset()
+    test: ast.expr | None = None
+    origin: ast.expr | None = None
 
     @property
     def is_tensor(self) -> bool:
