@@ -227,3 +227,31 @@ class Reading(nn.Module):
 def test_a_large_module_that_reads_values_is_run() -> None:
     ids = torch.zeros(2, 3, dtype=torch.long)
     assert called(Reading().eval(), {"ids": ids}).shape == (2, 3, 8)
+
+
+class Scan(nn.Module):
+    """A loop over tokens, with a parameter that is large in the second small module."""
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        super().__init__()
+        hidden = fields["hidden_size"]
+        self.words = nn.Embedding(fields["vocab_size"], hidden)
+        self.experts = nn.Parameter(torch.randn(fields["num_experts"], 4 * hidden, hidden))
+
+    def forward(self, ids: Any) -> Any:
+        x = self.words(ids)
+        state, states = torch.zeros_like(x[:, 0]), []
+        for turn in range(x.shape[1]):
+            state = torch.tanh(state + x[:, turn])
+            states.append(state)
+        return torch.nn.functional.linear(torch.stack(states, 1), self.experts.sum(0))
+
+
+@pytest.mark.slow
+def test_a_second_module_that_has_to_be_run_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    fields = {"hidden_size": 512, "num_experts": 64, "vocab_size": 100}
+    made = replace(architecture(Scan), fields=fields, build=lambda own: Scan({**fields, **own}))
+    large = made.build(small(fields, PROPOSALS[0], CHOICES[1]))
+    monkeypatch.setattr("archspec.lifting.check.MOST_ELEMENTS", sum(value.numel() for value in large.parameters()) - 1)
+    text = lifted(source_of_architecture(made))
+    assert "num_experts = 64" in text and "for t in 0..seq" in text

@@ -10,7 +10,7 @@ from archspec.equivalence.stack import deeply
 from archspec.formatting.api import format
 from archspec.lifting.accidents import Draft, without_accidents
 from archspec.lifting.capture import Captured, OfLoops, captured
-from archspec.lifting.check import check, check_without
+from archspec.lifting.check import OfLargeSizes, check, check_size, check_without
 from archspec.lifting.sizes import OfSmallSizes, Sizes, Unlike
 from archspec.lifting.subject import Subject
 from archspec.lifting.subjects import subject_of
@@ -75,13 +75,15 @@ def _written(subject: Subject, optional: bool, loops: bool) -> str:
     try:
         return _spec(subject, first, optional, loops)
     except Untranslatable as problem:
-        if (first.outputs.has_loops or first.program.has_loops) and not isinstance(problem, Unlike):
+        if (first.outputs.has_loops or first.program.has_loops) and not isinstance(problem, Unlike | OfLargeSizes):
             raise OfLoops(str(problem)) from problem
         raise
 
 
 def _spec(subject: Subject, first: Captured, optional: bool, loops: bool) -> str:
     second = subject.second() if subject.second is not None else None
+    if second is not None and first.outputs.has_loops:
+        check_size(second.module)
     other = captured(second, optional, loops) if second is not None else None
     numbers = second.numbers if second is not None else None
     theirs = other.program if other is not None else None

@@ -10,7 +10,7 @@ from archspec.equivalence.api import other_tensors
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.compare import first_difference
 from archspec.equivalence.evaluate import Unevaluated
-from archspec.equivalence.numeric import Run, largest_error, of_arrays, of_module
+from archspec.equivalence.numeric import MOST_ELEMENTS, Run, largest_error, of_arrays, of_module
 from archspec.equivalence.places import Places
 from archspec.equivalence.precision import in_float64
 from archspec.equivalence.sides import accepts, example_sizes, outputs_of, require_small_sizes
@@ -40,6 +40,16 @@ ITERATIONS = (1, 2, 4, 9)
 
 ROUNDED = 2e-6
 """The relative difference of outputs of a module that computes some values in float32 whatever its precision."""
+
+
+class OfLargeSizes(Untranslatable):
+    """A module has too many parameters for its outputs to be compared, which they have to be."""
+
+
+def check_size(module: nn.Module) -> None:
+    """Raise OfLargeSizes if a module is too large to be run."""
+    if sum([parameter.numel() for parameter in module.parameters()]) > MOST_ELEMENTS:
+        raise OfLargeSizes("it is too large to compare outputs")
 
 
 def check(text: str, overrides: Mapping[str, Plain], module: nn.Module, captured: Captured) -> None:

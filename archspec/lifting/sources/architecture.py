@@ -12,7 +12,7 @@ from archspec.lifting.calling import MOST_FILLED, called
 from archspec.lifting.modes import changed_mode, modes_of
 from archspec.lifting.sources.fields import Fields, are_fields, is_configuration, numbers_in
 from archspec.lifting.sources.kinds import kind_of
-from archspec.lifting.sources.proposals import CHOICES, OTHER_STEPS, PROPOSALS, SHALLOW, Choices, Proposal
+from archspec.lifting.sources.proposals import CHOICES, LIGHTER, OTHER_STEPS, PROPOSALS, SHALLOW, Choices, Proposal
 from archspec.lifting.sources.shrinking import (
     has_patterns,
     hidden_changes,
@@ -128,6 +128,15 @@ def resized(architecture: Architecture) -> Architecture:
     steps, head_steps = OTHER_STEPS
     first, second, *rest = architecture.choices
     return replace(architecture, choices=[first, second._replace(steps=steps, head_steps=head_steps), *rest])
+
+
+def lighter(architecture: Architecture) -> Architecture | None:
+    """Return the architecture with fewer parameters in the second small module; None if it has no others."""
+    first, second, *rest = architecture.choices
+    scale, width, experts = LIGHTER
+    if second.experts == experts or SHALLOW in architecture.proposals:
+        return None
+    return replace(architecture, choices=[first, second._replace(scale=scale, width=width, experts=experts), *rest])
 
 
 def unrolled(architecture: Architecture) -> Architecture | None:

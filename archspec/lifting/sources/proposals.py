@@ -78,3 +78,6 @@ OTHER_STEPS = (0, 11, 3, 6, 9, 1, 2), (0, 5, 3, 7, 2)
 """Steps for the second configuration with which no two sums of a width and a head are equal in both, nor two sums or
 differences of heads, and no difference of two sizes is that of the first configuration. Its sizes are larger.
 """
+
+LIGHTER = 2, 5, (21, 5, 3, 2)
+"""The scale, the width and the experts of a second configuration with fewer parameters."""

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.capture import OfShortInputs
+from archspec.lifting.check import OfLargeSizes
 from archspec.lifting.sizes import OfSmallSizes, Unlike
 from archspec.lifting.sources.architecture import (
     Architecture,
+    lighter,
     resized,
     shallow,
     subject_of,
@@ -90,6 +92,8 @@ def _other_small_ones(
     """Return other architectures with small modules, for one with all layers (`is_whole`) or with few."""
     whole, large = unrolled(architecture), uncropped(architecture)
     large_whole = unrolled(large) if large else None
+    if isinstance(cause, OfLargeSizes):
+        return [lighter(whole), large_whole] if is_whole and whole else [lighter(architecture), large]
     if is_whole:
         return [large_whole]
     if isinstance(cause, Unlike):
@@ -125,7 +129,10 @@ def _sources(architectures: Sequence[Architecture | None]) -> list[Callable[[], 
 
 
 def _source(architecture: Architecture) -> Source:
-    return Source(subject_of(architecture), architecture.actual)
+    def others(cause: BaseException | None) -> list[Callable[[], Source]]:
+        return _sources([lighter(architecture)]) if isinstance(cause, OfLargeSizes) else []
+
+    return Source(subject_of(architecture), architecture.actual, others)
 
 
 def _known_inputs(text: str) -> ArchError:
