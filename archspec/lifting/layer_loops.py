@@ -164,48 +164,50 @@ def _in_order(body: Body) -> list[Value]:
     return [*found]
 
 
-def _number_of(value: Value) -> tuple[str, ...] | None:
-    """Return the numbers in the address of a layer; None for anything else, or without a number."""
-    if value.kind not in ("layer", "block"):
-        return None
-    return tuple([word for word in value.address.split(".") if word.isdigit()]) or None
-
-
 def _regions(
     values: Sequence[Value], outputs: Sequence[Value], key: Key, excluded: Collection[Value]
 ) -> Iterator[_Region]:
-    """Yield what can be written as a loop, of the most iterations and with the fewest values carried on first."""
-    place_of = {value: place for place, value in enumerate(values)}
-    for first, value in enumerate(values):
-        if _number_of(value) is None or value in excluded:
-            continue
-        second = next((place for place in range(first + 1, len(values)) if _is_next(value, values[place], key)), None)
+    """Yield what can be written as loops, in the order of their first layers."""
+
+    def are_alike(first: int, second: int) -> bool:
+        both = values[first], values[second]
+        return not any(value in excluded for value in both) and _are_alike(*both, key)
+
+    places = {value: place for place, value in enumerate(values)}
+    numbered = [place for place, value in enumerate(values) if _is_numbered(value)]
+    for turn, first in enumerate(numbered):
+        second = next((place for place in numbered[turn + 1 :] if are_alike(first, place)), None)
         if second is None:
             continue
         length = second - first
         alike = [
             place
             for place in range(max(0, first - length + 1), len(values) - length)
-            if _are_alike(values[place], values[place + length], key, excluded)
+            if are_alike(place, place + length)
         ]
         begin, end = _around(first, alike)
-        candidates: list[_Region] = []
-        for start in range(begin, min(begin + length, end + 1)):
-            count = (end + 1 + length - start) // length
-            while count > 1:
-                end_of_loop = start + length * count
-                iterations = [[*values[place : place + length]] for place in range(start, end_of_loop, length)]
-                region = _Region(iterations, place_of)
-                after = [operand for value in values[end_of_loop:] for operand in value.operands]
-                if region.is_loop([*after, *outputs]):
-                    candidates.append(region)
-                    break
-                count -= 1
-        yield from sorted(candidates, key=lambda region: (-len(region.iterations), len(region.starts)))[:1]
+        starts = range(begin, min(begin + length, end + 1))
+        counts = [(start, (end + 1 + length - start) // length) for start in starts]
+        found = [_longest(values, places, outputs, start, length, count) for start, count in counts]
+        loops = [region for region in found if region is not None]
+        yield from sorted(loops, key=lambda region: (-len(region.iterations), len(region.starts)))[:1]
 
 
-def _is_next(first: Value, second: Value, key: Key) -> bool:
-    return _are_alike(first, second, key, ()) and _number_of(second) is not None
+def _is_numbered(value: Value) -> bool:
+    """Whether a value is made by a layer with a number in its address."""
+    return value.kind in ("layer", "block") and any(word.isdigit() for word in value.address.split("."))
+
+
+def _longest(
+    values: Sequence[Value], places: Mapping[Value, int], outputs: Sequence[Value], start: int, length: int, most: int
+) -> _Region | None:
+    """Return the loop of the most iterations of so many values from a place on."""
+    for count in range(most, 1, -1):
+        end = start + length * count
+        region = _Region([[*values[place : place + length]] for place in range(start, end, length)], places)
+        if region.is_loop([*outputs, *(operand for value in values[end:] for operand in value.operands)]):
+            return region
+    return None
 
 
 def _around(place: int, alike: Sequence[int]) -> tuple[int, int]:
@@ -219,9 +221,9 @@ def _around(place: int, alike: Sequence[int]) -> tuple[int, int]:
     return begin, end
 
 
-def _are_alike(first: Value, second: Value, key: Key, excluded: Collection[Value]) -> bool:
+def _are_alike(first: Value, second: Value, key: Key) -> bool:
     """Whether two values are made by equal layers, the second of which has the next number, or by equal operations."""
-    if first in excluded or second in excluded or isinstance(first, Repeated):
+    if isinstance(first, Repeated):
         return False
     own = [(value.op, value.kind, value.dtype, value.shape, len(value.args)) for value in (first, second)]
     if own[0] != own[1] or key(first) != key(second):
