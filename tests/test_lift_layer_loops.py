@@ -107,6 +107,14 @@ class Scaled(Layers):
         return x
 
 
+class SideBySide(Layers):
+    """Layers of one input, the results of which are put in one tensor."""
+
+    def forward(self, x: Any) -> Any:
+        heads = [torch.tanh(layer(x)) * (x > turn) for turn, layer in enumerate(self.layers)]
+        return torch.stack(heads, dim=-2).mean(-2) + x
+
+
 class Skipping(Layers):
     """Layers whose results are used after all others."""
 
@@ -138,6 +146,10 @@ class Unequal(Layers):
         (Zipped, ["for i in 1..4 {", "role feed_forward for blocks[i].ff"]),
         (Shared, ["h = layers[i]: Mlp()(h) |> + h", "g = .layers[i](g) |> + g"]),
         (Scaled, ["for i in 0..3 {", "h = int(argmax(axis = -1, keep = true)(first) == i)", "|> * .scales[i]"]),
+        (
+            SideBySide,
+            ["layers[i]: Mlp for i in 0..3", "|> * int(x > i)", "h = collect(axis = 2)(heads)"],
+        ),
         (TwoStreams, ["y = layers[i]: Mlp()(h) |> + y", "h = tanh(y)"]),
     ],
 )

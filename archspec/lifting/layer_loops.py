@@ -1,10 +1,13 @@
-"""Layers in turn with operations between them that no module around them has a call for, as loops: residuals that the
-parent adds, and lists whose elements are lists.
+"""Repeated layers, and operations between them that no module around them has a call for, as loops: residuals that the
+parent adds, lists whose elements are lists, and what layers compute side by side and is put in one stack.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import chain
 
 from archspec.algebra import index
 from archspec.lifting.blocks import Body, replace_operands
@@ -22,137 +25,161 @@ def loops_of(body: Body, key: Key, excluded: Collection[Value]) -> dict[Value, R
     """
     found: dict[Value, Run] = {}
     while True:
-        values = _in_order(body)
-        region = next(_regions(values, body.outputs, key, {*excluded, *found}), None)
-        if region is None:
+        values, taken = _in_order(body), {*excluded, *found}
+        sequences, stacks = (loops(values, body.outputs, key, taken) for loops in (_sequences, _stacks))
+        loop = next(chain(sequences, stacks), None)
+        if loop is None:
             return found
-        found |= _replaced(region, body)
-
-
-class _Region:
-    """Values that several iterations compute, one iteration after the other, each in the same order.
-
-    The last iteration stands for all: `args` are its arguments in the loop, with the values of the one before as
-    `carried`, by their place in an iteration, from the `starts` of the first one on.
-    """
-
-    def __init__(self, iterations: list[list[Value]], places: Mapping[Value, int]) -> None:
-        self.iterations = iterations
-        self.last = iterations[-1]
-        self.starts: dict[int, Value] = {}
-        self.carried: dict[int, Value] = {}
-        self.args: dict[Value, list[Argument]] = {}
-        self.before: dict[tuple[Value, ...], Value] = {}
-        """What each iteration computes of values from before the loop, and what stands for it in the loop."""
-        self._places = places
-        self._first = places[iterations[0][0]]
-
-    @property
-    def index(self) -> int | None:
-        """The index of the first iteration, if it is the number in the addresses of all layers."""
-        patterns = [address_pattern([value.address for value in column]) for column in self._layers()]
-        starts = {start for _, start, _ in patterns}
-        is_index = all("[i]" in address and length == len(self.iterations) for address, _, length in patterns)
-        return starts.pop() if is_index and len(starts) == 1 else None
-
-    def _layers(self) -> list[list[Value]]:
-        columns = zip(*self.iterations, strict=True)
-        return [[*column] for column in columns if column[0].kind in ("layer", "block")]
-
-    def runs(self) -> dict[Value, Run]:
-        """Return the layers of all iterations, by that of the last one."""
-        patterns = [(column, address_pattern([value.address for value in column])) for column in self._layers()]
-        return {column[-1]: Run(column, address, start, []) for column, (address, start, _) in patterns}
-
-    def is_loop(self, users: Sequence[Value]) -> bool:
-        """Whether the iterations compute the same, each of the one before, and `users` need only what is carried."""
-        if self.index is None:
-            return False
-        for column in zip(*self.iterations, strict=True):
-            try:
-                self.args[column[-1]] = self._joined([value.args for value in column])
-            except _Differs:
-                return False
-        carried = {self.last[place] for place in self.starts}
-        inside = {value for iteration in self.iterations for value in iteration}
-        return bool(carried) and all(value in carried for value in users if value in inside)
-
-    def _joined(self, rows: Sequence[Sequence[Argument]]) -> list[Argument]:
-        if len({len(row) for row in rows}) > 1:
-            raise _Differs
-        return [self._argument(column) for column in zip(*rows, strict=True)]
-
-    def _argument(self, column: Sequence[Argument]) -> Argument:
-        """Return what stands for an argument of the iterations. Raises _Differs if it is not the same."""
-        last = column[-1]
-        if isinstance(last, Sequence):
-            lists = [item for item in column if isinstance(item, Sequence)]
-            if len(lists) < len(column):
-                raise _Differs
-            return [item for item in self._joined(lists) if item is None or isinstance(item, Value)]
-        values = [item for item in column if isinstance(item, Value)]
-        if not values:
-            return self._number(column)
-        if len(values) < len(column):
-            raise _Differs
-        places = [self._places.get(value, -1) - self._first for value in values]
-        if all(place < 0 for place in places):
-            return self._from_before(values)
-        length = len(self.last)
-        relative = [place - turn * length for turn, place in enumerate(places)]
-        if places[0] >= 0 and len({*relative}) == 1 and relative[0] < length:
-            return last
-        place = relative[1] + length
-        if places[0] >= 0 or len({*relative[1:]}) > 1 or not 0 <= place < length or values[0].op == "tensor":
-            raise _Differs
-        return self._carried(place, values[0])
-
-    def _number(self, column: Sequence[Argument]) -> Argument:
-        """Return a number that is the same in all iterations, or is their index."""
-        if all(item == column[0] and type(item) is type(column[0]) for item in column):
-            return column[0]
-        if [*column] != [self.index + turn if self.index is not None else None for turn in range(len(column))]:
-            raise _Differs
-        return index(LAYER)
-
-    def _carried(self, place: int, start: Value) -> Value:
-        if self.starts.setdefault(place, start) is not start:
-            raise _Differs
-        if place not in self.carried:
-            self.carried[place] = _made("carried", "carried", self.last[place])
-        return self.carried[place]
-
-    def _from_before(self, column: Sequence[Value]) -> Value:
-        """Return what stands for values from before the loop: one of them if all are equal."""
-        last = column[-1]
-        if all(value is last for value in column):
-            return last
-        if last.op != "tensor" and len({(value.op, value.array, value.dtype) for value in column}) == 1:
-            return last
-        key = tuple(column)
-        if key not in self.before:
-            shown = [(value.op, value.kind, value.dtype, value.shape, repr(value.settings)) for value in column]
-            if len({*shown}) > 1 or last.kind not in ("ops", "std", "tensor"):
-                raise _Differs
-            value = _made(last.op, last.kind, last)
-            if last.kind == "tensor":
-                value.address, start, length = address_pattern([value.address for value in column])
-                if start != self.index or length < len(column):
-                    raise _Differs
-            value.args, value.settings = self._joined([value.args for value in column]), last.settings
-            self.before[key] = value
-        return self.before[key]
+        found |= loop.runs()
+        loop.replace(body)
 
 
 class _Differs(Exception):
     """Iterations do not compute the same."""
 
 
-def _made(op: str, kind: str, like: Value, args: Sequence[Argument] = (), **settings: Setting) -> Value:
+class _Loop:
+    """A loop in place of what all of its iterations compute. A column has the values, or numbers, of all iterations.
+
+    `index` is that of the first iteration, which is also the number in the addresses of its layers. In a sequence,
+    iterations follow one after the other: `iterations` are their values, each in the same order, at these `places`.
+    """
+
+    def __init__(
+        self,
+        key: Key,
+        index: int,
+        iterations: Sequence[Sequence[Value]] = (),
+        places: Mapping[Value, int] | None = None,
+    ) -> None:
+        self.key = key
+        self.index = index
+        self.iterations = iterations
+        self.made: dict[tuple[Value, ...], Value] = {}
+        """What stands for values that each iteration computes, each after its arguments."""
+        self.starts: dict[int, Value] = {}
+        """What is carried into the first iteration, by the place in an iteration of what is carried on."""
+        self.carried: dict[int, Value] = {}
+        self.collected: list[tuple[Value, Value]] = []
+        """What stands for values that become a stack, and that stack."""
+        self._places = places or {}
+        self._first = self._places[iterations[0][0]] if iterations else 0
+
+    def is_sequence(self, users: Sequence[Value]) -> bool:
+        """Whether the iterations compute the same, each of the one before, and `users` need only what is carried."""
+        try:
+            for column in zip(*self.iterations, strict=True):
+                self.made[column] = self._made(column)
+        except _Differs:
+            return False
+        carried = {self.iterations[-1][place] for place in self.starts}
+        inside = {value for iteration in self.iterations for value in iteration}
+        return bool(carried) and all(value in carried for value in users if value in inside)
+
+    def is_stack(self, stack: Value, users: Mapping[Value, Sequence[Value | None]]) -> bool:
+        """Whether the iterations compute what is stacked, and nothing else uses what they compute."""
+        try:
+            self.collected = [(self.value(stack.operands), stack)]
+        except _Differs:
+            return False
+        inside = {value for column in self.made for value in column}
+        return any(map(_is_numbered, inside)) and all(
+            user is stack or user in inside for value in inside if value.op != "tensor" for user in users[value]
+        )
+
+    def runs(self) -> dict[Value, Run]:
+        """Return the layers of all iterations, by what stands for them."""
+        layers = [(value, [*column]) for column, value in self.made.items() if value.kind in ("layer", "block")]
+        return {value: Run(column, value.address, self.index, []) for value, column in layers}
+
+    def replace(self, body: Body) -> None:
+        """Put the loop in the place of its iterations."""
+        columns = [*zip(*self.iterations, strict=True)]
+        last = [columns[place][-1] for place in self.starts]
+        afters = [self.made[columns[place]] for place in self.starts]
+        collected = [value for value, _ in self.collected]
+        axes = [stack.integer("axis") % len(stack.shape) for _, stack in self.collected]
+        carried = [self.carried[place] for place in self.starts]
+        starts, inner, count = [*self.starts.values()], [*self.made.values()], len(next(iter(self.made)))
+        loop = Repeated(starts, carried, afters, collected, axes, count, body.frame, inner, self.index)
+        replaced = [*last, *(stack for _, stack in self.collected)]
+        loop.results = [_like("part", "part", value, [loop], index=turn) for turn, value in enumerate(replaced)]
+        results = dict(zip(replaced, loop.results, strict=True))
+        for value in live(body.outputs):
+            replace_operands(value, results)
+        body.outputs = [results.get(value, value) for value in body.outputs]
+
+    # What stands for the values of all iterations ---------------------------------------------------------------------
+
+    def value(self, column: Sequence[Value]) -> Value:
+        """Return what stands for values. Raises _Differs if the iterations do not compute the same."""
+        last = column[-1]
+        places = [self._places.get(value, -1) - self._first for value in column]
+        if any(place >= 0 for place in places):
+            return self._in_sequence(column, places)
+        if all(value is last for value in column):
+            return last
+        if last.op != "tensor" and len({(value.op, value.array, value.dtype) for value in column}) == 1:
+            return last
+        known = tuple(column)
+        if known not in self.made:
+            self.made[known] = self._made(column)
+        return self.made[known]
+
+    def _in_sequence(self, column: Sequence[Value], places: Sequence[int]) -> Value:
+        """Return what stands for values of the iterations, or of those before them."""
+        length = len(self.iterations[0])
+        relative = [place - turn * length for turn, place in enumerate(places)]
+        if places[0] >= 0 and len({*relative}) == 1 and relative[0] < length:
+            return self.made[tuple(column)]
+        place, start = relative[1] + length, column[0]
+        if places[0] >= 0 or len({*relative[1:]}) > 1 or not 0 <= place < length or start.op == "tensor":
+            raise _Differs
+        if self.starts.setdefault(place, start) is not start:
+            raise _Differs
+        if place not in self.carried:
+            self.carried[place] = _like("carried", "carried", self.iterations[-1][place])
+        return self.carried[place]
+
+    def _made(self, column: Sequence[Value]) -> Value:
+        last = column[-1]
+        shown = {(value.op, value.kind, value.dtype, value.shape, self.key(value)) for value in column}
+        if len(shown) > 1 or last.kind not in ("ops", "std", "part", "tensor", "layer", "block"):
+            raise _Differs
+        value = _like(last.op, last.kind, last)
+        if last.kind in ("layer", "block", "tensor"):
+            value.address, start, length = address_pattern([value.address for value in column])
+            if "[i]" not in value.address or start != self.index or length < len(column):
+                raise _Differs
+        value.args, value.settings = self._arguments([value.args for value in column]), last.settings
+        return value
+
+    def _arguments(self, rows: Sequence[Sequence[Argument]]) -> list[Argument]:
+        if len({len(row) for row in rows}) > 1:
+            raise _Differs
+        return [self._argument(column) for column in zip(*rows, strict=True)]
+
+    def _argument(self, column: Sequence[Argument]) -> Argument:
+        lists = [item for item in column if isinstance(item, Sequence)]
+        values = [item for item in column if isinstance(item, Value)]
+        if lists and len(lists) == len(column):
+            return [item for item in self._arguments(lists) if item is None or isinstance(item, Value)]
+        if values and len(values) == len(column):
+            return self.value(values)
+        if lists or values:
+            raise _Differs
+        if all(item == column[0] and type(item) is type(column[0]) for item in column):
+            return column[0]
+        if [*column] != [self.index + turn for turn in range(len(column))]:
+            raise _Differs
+        return index(LAYER)
+
+
+def _like(op: str, kind: str, value: Value, args: Sequence[Argument] = (), **settings: Setting) -> Value:
     """Return a value with the name and type of another one."""
-    value = Value(op, args, settings, array=like.array, dtype=like.dtype, frame=like.frame, kind=kind)
-    value.names = like.names
-    return value
+    found = Value(op, args, settings, array=value.array, dtype=value.dtype, frame=value.frame, kind=kind)
+    found.names = value.names
+    return found
 
 
 def _in_order(body: Body) -> list[Value]:
@@ -164,10 +191,10 @@ def _in_order(body: Body) -> list[Value]:
     return [*found]
 
 
-def _regions(
-    values: Sequence[Value], outputs: Sequence[Value], key: Key, excluded: Collection[Value]
-) -> Iterator[_Region]:
-    """Yield what can be written as loops, in the order of their first layers."""
+def _sequences(
+    values: Sequence[Value], outputs: Sequence[Value], key: Key, excluded: AbstractSet[Value]
+) -> Iterator[_Loop]:
+    """Yield loops whose iterations follow one after the other, in the order of their first layers."""
 
     def are_alike(first: int, second: int) -> bool:
         both = values[first], values[second]
@@ -188,9 +215,9 @@ def _regions(
         begin, end = _around(first, alike)
         starts = range(begin, min(begin + length, end + 1))
         counts = [(start, (end + 1 + length - start) // length) for start in starts]
-        found = [_longest(values, places, outputs, start, length, count) for start, count in counts]
-        loops = [region for region in found if region is not None]
-        yield from sorted(loops, key=lambda region: (-len(region.iterations), len(region.starts)))[:1]
+        found = [_longest(key, values, places, outputs, start, length, count) for start, count in counts]
+        loops = [loop for loop in found if loop is not None]
+        yield from sorted(loops, key=lambda loop: (-len(loop.iterations), len(loop.starts)))[:1]
 
 
 def _is_numbered(value: Value) -> bool:
@@ -199,15 +226,55 @@ def _is_numbered(value: Value) -> bool:
 
 
 def _longest(
-    values: Sequence[Value], places: Mapping[Value, int], outputs: Sequence[Value], start: int, length: int, most: int
-) -> _Region | None:
+    key: Key,
+    values: Sequence[Value],
+    places: Mapping[Value, int],
+    outputs: Sequence[Value],
+    start: int,
+    length: int,
+    most: int,
+) -> _Loop | None:
     """Return the loop of the most iterations of so many values from a place on."""
     for count in range(most, 1, -1):
         end = start + length * count
-        region = _Region([[*values[place : place + length]] for place in range(start, end, length)], places)
-        if region.is_loop([*outputs, *(operand for value in values[end:] for operand in value.operands)]):
-            return region
+        iterations = [values[place : place + length] for place in range(start, end, length)]
+        found = _Loop(key, _first_index(zip(*iterations, strict=True)), iterations, places)
+        if found.is_sequence([*outputs, *(operand for value in values[end:] for operand in value.operands)]):
+            return found
     return None
+
+
+def _first_index(columns: Iterable[Sequence[Value]]) -> int:
+    """Return the number in the address of the first layer; 0 if there is no layer with one."""
+    first = next((column for column in columns if _is_numbered(column[0])), None)
+    return address_pattern([value.address for value in first])[1] if first is not None else 0
+
+
+def _stacks(
+    values: Sequence[Value], outputs: Sequence[Value], key: Key, excluded: AbstractSet[Value]
+) -> Iterator[_Loop]:
+    """Yield loops that compute the items of a stack."""
+    users: dict[Value, list[Value | None]] = defaultdict(list, {value: [None] for value in outputs})
+    for value in values:
+        for operand in value.operands:
+            users[operand].append(value)
+    for value in values:
+        if value.op != "stack" or value.kind != "ops" or value in excluded:
+            continue
+        items = value.operands
+        loop = _Loop(key, _first_index(_columns(items)))
+        if len(items) > 1 and not excluded & {*items} and loop.is_stack(value, users):
+            yield loop
+
+
+def _columns(items: Sequence[Value]) -> Iterator[Sequence[Value]]:
+    """Yield values, and those in the same places among what they are computed of, while these have as many."""
+    waiting = [[*items]]
+    for column in waiting:
+        yield column
+        operands = [value.operands for value in column]
+        if len({len(row) for row in operands}) == 1:
+            waiting += [[*row] for row in zip(*operands, strict=True) if row[0] is not row[-1]]
 
 
 def _around(place: int, alike: Sequence[int]) -> tuple[int, int]:
@@ -232,21 +299,3 @@ def _are_alike(first: Value, second: Value, key: Key) -> bool:
         return first.address == second.address
     pattern, _, length = address_pattern([first.address, second.address])
     return length == 2 and "[i]" in pattern and not pattern.startswith("[i]")
-
-
-def _replaced(region: _Region, body: Body) -> dict[Value, Run]:
-    """Put a loop in the place of its iterations."""
-    runs, start = region.runs(), region.index or 0
-    others = [value for value in live(body.outputs) if value not in region.last]
-    for value, args in region.args.items():
-        value.args = args
-    starts, carried = [*region.starts.values()], [region.carried[place] for place in region.starts]
-    afters = [region.last[place] for place in region.starts]
-    inner = [*region.before.values(), *region.last]
-    loop = Repeated(starts, carried, afters, [], [], len(region.iterations), body.frame, inner, start)
-    loop.results = [_made("part", "part", after, [loop], index=turn) for turn, after in enumerate(afters)]
-    results = dict(zip(afters, loop.results, strict=True))
-    for value in others:
-        replace_operands(value, results)
-    body.outputs = [results.get(value, value) for value in body.outputs]
-    return runs

@@ -42,6 +42,10 @@ class Writer(Protocol):
         """Return names for a value, the best first."""
         ...
 
+    def declaration(self, value: Value) -> str:
+        """Return the declaration of a layer, which is applied by its address from then on."""
+        ...
+
     def roles(self, owns: bool) -> list[str]:
         """Return the statements that give roles to layers, or to everything that the definition `owns`."""
         ...
@@ -55,7 +59,11 @@ def write_loop(writer: Writer, loop: Repeated) -> None:
     """Write the statements of a loop, and of what it starts with."""
     count = len(loop.carried)
     states = [_started(writer, loop, turn) for turn in range(count)]
-    writer.statements.append(Statement(text=f"for {_header(writer, loop)} {{"))
+    header = _header(writer, loop)
+    if loop.collected:  # such a loop declares nothing
+        layers = [value for value in loop.inner if value.kind in ("layer", "block")]
+        writer.statements += [Statement(text=f"{writer.declaration(value)} for {header}") for value in layers]
+    writer.statements.append(Statement(text=f"for {header} {{"))
     given = [writer.called.get(value, "") for value in loop.operands[count:]]
     body = Body(writer.body.frame, [*loop.carried, *loop.given], [*loop.afters, *loop.collected])
     inner = writer.inside(body, [*states, *given])

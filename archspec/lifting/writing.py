@@ -369,8 +369,12 @@ class BodyWriter:
         address = self._address(value)
         if value.address in self.declared or self._is_borrowed(value):
             return f".{address}"
+        return self.declaration(value)
+
+    def declaration(self, value: Value) -> str:
+        """Return the declaration of a layer, which is applied by its address from then on."""
         self.declared.add(value.address)
-        return f"{address}: {self._callee(value)}"
+        return f"{self._address(value)}: {self._callee(value)}"
 
     def _address(self, value: Value) -> str:
         """Return the address of a layer or block, with the index of the loop that it is in."""
