@@ -97,6 +97,21 @@ def test_no_width_is_divided_by_a_number_of_groups() -> None:
     assert found is not None and found.text == "hidden_size // num_attention_heads * num_key_value_heads"
 
 
+@pytest.mark.parametrize(
+    ("pair", "text"), [((25, 45), "(image_size // patch_size) ** 2 + 9"), ((8, 16), "hidden_size // 16")]
+)
+def test_sizes_with_a_number_that_is_no_field(pair: tuple[int, int], text: str) -> None:
+    fields = {"hidden_size": (128, 256), "ffn": (512, 1024), "image_size": (20, 24), "patch_size": (5, 4)}
+    found = Expressions(fields).find(pair)
+    assert found is not None and found.text == text
+
+
+def test_the_number_that_is_no_field_has_to_be_the_only_one() -> None:
+    fields = {"hidden_size": (128, 256), "other_dim": (144, 288), "vocab_size": (97, 113), "text_vocab_size": (95, 111)}
+    assert Expressions(fields).find((8, 16)) is None
+    assert Expressions(fields).find((103, 119)) is None
+
+
 @pytest.mark.parametrize(("pair", "text"), [((32, 224), "4 * head_dim // 5"), ((16, 112), "2 * head_dim // 5")])
 def test_four_fifths_of_a_head_have_rotary_positions(pair: tuple[int, int], text: str) -> None:
     found = Expressions({"hidden_size": (60, 240), "head_dim": (40, 280)}).find(pair)

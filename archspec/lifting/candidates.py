@@ -17,8 +17,16 @@ WIDTHS = ("dim", "hidden_size", "d_model")
 MOST_VOCABULARIES = 64
 """Tables have the rows of so many vocabularies of one size, such as those of codebooks."""
 
-_PLACES = r"\(\w+ // \w+\) \*\* 2( \+ [12])?"
+PATCHES = r"\(\w+ // \w+\) \*\* 2"
 """Numbers of patches in an image."""
+
+MOST_HEADS = 64
+"""Lists have numbers of heads up to this one."""
+
+MOST_MORE = 64
+"""Tables have up to so many rows more than a vocabulary, such as those of tokens for images, and sequences so many
+tokens more than patches.
+"""
 
 
 class Found(NamedTuple):
@@ -31,6 +39,7 @@ class Found(NamedTuple):
 Values: TypeAlias = Mapping[Found, "tuple[float, float]"]
 Candidate: TypeAlias = tuple[Found, tuple[float, float]]
 Candidates: TypeAlias = Iterator[Candidate]
+Fields: TypeAlias = Mapping[str, "tuple[float, float | None]"]
 
 
 def is_unlikely(fields: Sequence[str]) -> bool:
@@ -193,7 +202,7 @@ def of_patches(values: Values) -> Candidates:
 
 def of_tiles(simple: Values, compound: Values) -> Candidates:
     """Yield the sizes of the embeddings of all places in all tiles of an image."""
-    places = {found: pair for found, pair in compound.items() if re.fullmatch(_PLACES, found.text)}
+    places = {found: pair for found, pair in compound.items() if re.fullmatch(rf"{PATCHES}( \+ [12])?", found.text)}
     for (tiles, a), (count, b), (width, c) in product(simple.items(), places.items(), simple.items()):
         if tiles.text.endswith("tiles") and width.text.endswith(WIDTHS):
             fields = (*tiles.fields, *count.fields, *width.fields)
@@ -288,6 +297,38 @@ def logarithms(values: Values) -> Candidates:
             if a > c and b > d and first.fields != second.fields:
                 text = f"log({first.text} / {factor(second)})"
                 yield Found(text, (*first.fields, *second.fields)), (math.log(a / c), math.log(b / d))
+
+
+def with_more_rows(a: float, b: float, fields: Fields) -> list[Found]:
+    """Return vocabularies with some rows more."""
+    return [
+        Found(f"{name} + {a - c}", (name,))
+        for name, (c, d) in fields.items()
+        if "vocab" in name and d is not None and a - c == b - d and 0 < a - c <= MOST_MORE
+    ]
+
+
+def with_more_places(a: float, b: float, places: Values) -> list[Found]:
+    """Return numbers of patches with some tokens more."""
+    return [
+        Found(f"{found.text} + {a - c}", found.fields)
+        for found, (c, d) in places.items()
+        if a - c == b - d and 0 < a - c <= MOST_MORE
+    ]
+
+
+def parts_of_widths(a: float, b: float, fields: Fields) -> list[Found]:
+    """Return the sizes of heads whose number is in a list, and roots of them."""
+    found: list[Found] = []
+    for name, (c, d) in fields.items():
+        if name.endswith(WIDTHS) and d is not None:
+            heads = [count for count in range(2, MOST_HEADS + 1) if c % count == d % count == 0]
+            for count, power in product(heads, (1, 0.5, -0.5) if isinstance(a, float) else (1,)):
+                sizes = (c // count) ** power, (d // count) ** power
+                if math.isclose(sizes[0], a, rel_tol=1e-9) and math.isclose(sizes[1], b, rel_tol=1e-9):
+                    text = f"{name} // {count}"
+                    found.append(Found(text if power == 1 else f"({text}) ** {power}", (name,)))
+    return found
 
 
 def factor(found: Found) -> str:

@@ -6,7 +6,6 @@ import math
 import re
 import struct
 from collections.abc import Collection, Mapping, Sequence
-from itertools import product
 from typing import TypeAlias
 
 from archspec.lifting import candidates
@@ -19,14 +18,8 @@ Pair: TypeAlias = "tuple[float, float | None]"
 TOKEN = "token_id"
 """The end of the names of fields that are no sizes, but numbers that ids are compared with."""
 
-OF_TRAINING = re.compile(r"_cost$|_coefficient$|^init(ializer)?_")
+OF_TRAINING = re.compile(r"_cost$|_coefficient$|^init(ializer)?_|^pos_embed_(shift|jitter|rescale)$")
 """The names of fields that only training and the initial values of tensors depend on."""
-
-MOST_HEADS = 64
-"""Lists have numbers of heads up to this one."""
-
-MOST_MORE = 64
-"""Tables have up to so many rows more than a vocabulary, such as those of tokens for images."""
 
 
 class Expressions:
@@ -40,6 +33,8 @@ class Expressions:
         self._of_parts: dict[str, dict[Pair, Found]] = {}
         self._roots: dict[tuple[float, float], Found] = {}
         """What scores are scaled with: roots of the sizes of heads."""
+        self._places: dict[Found, tuple[float, float]] = {}
+        """Numbers of patches in an image."""
         if all(pair[1] is not None for pair in self.fields.values()):
             for part in parts:  # a size of a part seldom depends on fields of another one
                 self._of_parts[part] = {}
@@ -74,7 +69,7 @@ class Expressions:
         if b is None or _close(a, b):
             return None
         known = self._simplest(_key(pair), part) or self._rounded.get((a, b))
-        return known or self._multiple_of_root(a, b) or self._root_of_part(a, b) or self._more_rows(a, b)
+        return known or self._multiple_of_root(a, b) or self._with_a_number(a, b)
 
     def _simplest(self, key: Pair, part: str) -> Found | None:
         """Return the expression with fewest fields: of equally many, those of a part if it is known. One of fields of
@@ -97,30 +92,16 @@ class Expressions:
         factor, root = found[0]
         return Found(f"{literal(factor)} * {root.text}", root.fields)
 
-    def _root_of_part(self, a: float, b: float) -> Found | None:
-        """Return the root of the size of a head, if it is the part of one width only: a list has the number of heads,
-        which is the same at both configurations.
-        """
-        found: list[Found] = []
-        for name, (c, d) in self.fields.items():
-            if name.endswith(candidates.WIDTHS) and isinstance(c, int) and isinstance(d, int):
-                heads = [count for count in range(2, MOST_HEADS + 1) if c % count == d % count == 0]
-                for count, power in product(heads, (0.5, -0.5)):
-                    if _close((c // count) ** power, a) and _close((d // count) ** power, b):
-                        found.append(Found(f"({name} // {count}) ** {power}", (name,)))
-        return found[0] if len(found) == 1 and isinstance(a, float) else None
+    def _with_a_number(self, a: float, b: float) -> Found | None:
+        """Return an expression of fields and a number that is no field, such as one of a list, if there is only one.
 
-    def _more_rows(self, a: float, b: float) -> Found | None:
-        """Return the rows of a table with some more than a vocabulary, if there is only one such vocabulary."""
-        more = {
-            name: a - c
-            for name, (c, d) in self.fields.items()
-            if "vocab" in name and isinstance(a, int) and d is not None and a - c == b - d and 0 < a - c <= MOST_MORE
-        }
-        if len(more) != 1:
-            return None
-        ((name, rows),) = more.items()
-        return Found(f"{name} + {rows}", (name,))
+        The number is the same at both configurations.
+        """
+        whole = {name: pair for name, pair in self.fields.items() if isinstance(pair[0], int)}
+        found = [*candidates.with_more_rows(a, b, whole), *candidates.parts_of_widths(a, b, whole)]
+        if isinstance(a, int):
+            found += candidates.with_more_places(a, b, self._places)
+        return found[0] if len(found) == 1 else None
 
     def _index(self, names: Sequence[str], own: dict[Pair, Found]) -> None:
         """Compute expressions, the simpler ones first; an expression is only kept if no simpler one has its values.
@@ -170,6 +151,7 @@ class Expressions:
             *candidates.of_vocabularies(sizes, of_two[1]),
         ]:
             self._keep(found, pair, taken, own)
+        self._places |= {found: pair for found, pair in kept.items() if re.fullmatch(candidates.PATCHES, found.text)}
         for found, pair in candidates.of_tiles(sizes, kept):
             self._keep(found, pair, taken, own)
         for found, pair in [
