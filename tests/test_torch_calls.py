@@ -13,8 +13,8 @@ import torch.nn.functional as F  # noqa: E402
 from archspec.algebra import symbol  # noqa: E402
 from archspec.equivalence.api import deeply  # noqa: E402
 from archspec.equivalence.calls.values import Untranslatable, listed  # noqa: E402
-from archspec.equivalence.capture import exported  # noqa: E402
 from archspec.equivalence.evaluate import Evaluation  # noqa: E402
+from archspec.equivalence.exporting import exported  # noqa: E402
 from archspec.ir import Type  # noqa: E402
 from archspec.lifting.recording import Recording  # noqa: E402
 from archspec.lifting.values import Value  # noqa: E402

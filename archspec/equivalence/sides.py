@@ -9,8 +9,9 @@ from archspec.algebra import Polynomial, symbols
 from archspec.equivalence.bodies import Bodies
 from archspec.equivalence.calls.complex import Complex
 from archspec.equivalence.calls.values import Untranslatable
-from archspec.equivalence.capture import SPECIAL, Capture, examples, exported
+from archspec.equivalence.capture import SPECIAL, Capture
 from archspec.equivalence.evaluate import Evaluation
+from archspec.equivalence.exporting import examples, exported
 from archspec.equivalence.places import Places
 from archspec.ir import Body, Type, canonical
 from archspec.normal.arrays import Array, Arrays

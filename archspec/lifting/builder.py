@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
-from archspec.algebra import Dim, Polynomial, product
+from archspec.algebra import Dim, Polynomial
 from archspec.equivalence.bodies import apply
-from archspec.equivalence.calls.table import CALLS
 from archspec.equivalence.calls.values import Untranslatable, array_of
 from archspec.ir import Type
 from archspec.lifting.indices import Indexed
@@ -336,60 +334,9 @@ class Builder:
 
     # Attention --------------------------------------------------------------------------------------------------------
 
-    def attention(self, q: Value, k: Value, v: Value, mask: Value | None, causal: bool, scale: float | None) -> Value:
-        """Return scaled dot-product attention."""
-        if len(q.shape) != 4:
-            if mask is not None:
-                mask = self.spread(mask, (*q.shape[:-1], k.shape[-2]))
-                mask = self.reshape(mask, _with_four_axes(mask.shape))
-            query, key, value = [self.reshape(x, _with_four_axes(x.shape)) for x in (q, k, v)]
-            found = self.attention(query, key, value, mask, causal, scale)
-            return self.reshape(found, (*q.shape[:-1], v.shape[-1]))
-        query, key, value = self.written(q), self.written(k), self.written(v)
-        if key.op == value.op == "repeat_heads":
-            key, value = key.operands[0], value.operands[0]
-        settings: dict[str, Setting] = {}
-        size = query.shape[-1]
-        if scale is not None and not (isinstance(size, int) and math.isclose(scale, size**-0.5, rel_tol=1e-12)):
-            settings["scale"] = float(scale)
-        visible: Value | None = None
-        bias: Value | None = None
-        if mask is not None and mask.dtype == "bool":
-            visible, found = self._indexed.mask(mask)
-            settings |= found
-        elif mask is not None:
-            bias = self.written(self.spread(mask, (*mask.shape[:-3], *query.shape[-3:-1], key.shape[-2])))
-        if causal:
-            settings["causal"] = True
-        n = self.arrays
-        array = _attended(n, query, key, value, mask, causal, scale)
-        args: list[Value | None] = [query, key, value]
-        if visible is not None or bias is not None:
-            args.append(visible)
-        if bias is not None:
-            args.append(bias)
-        return self.made("attention", args, array, settings, "std")
-
-
-def _attended(n: Arrays, q: Value, k: Value, v: Value, mask: Value | None, causal: bool, scale: float | None) -> Array:
-    array = CALLS["scaled_dot_product_attention"](
-        n,
-        [],
-        q.array,
-        k.array,
-        v.array,
-        None if mask is None else mask.array,
-        is_causal=causal,
-        scale=scale,
-        enable_gqa=k.shape[1] != q.shape[1],
-    )
-    assert isinstance(array, Array)
-    return array
-
-
-def _with_four_axes(shape: Sequence[Dim]) -> tuple[Dim, ...]:
-    """Return the shape of a tensor whose axes before the last three are one."""
-    return (*[1] * (4 - len(shape)), product(shape[:-3]), *shape[-3:])[-4:]
+    def mask(self, value: Value) -> tuple[Value | None, dict[str, Setting]]:
+        """Return which keys are visible in attention, as a mask and settings of the function `attention`."""
+        return self._indexed.mask(value)
 
 
 def cost(value: Value) -> int:

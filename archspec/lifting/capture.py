@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from archspec.algebra import Dim, Expression, Polynomial, symbol
 from archspec.equivalence.calls.values import Untranslatable
-from archspec.equivalence.capture import OfMultiples, examples, exported
+from archspec.equivalence.capture import OfMultiples
+from archspec.equivalence.exporting import examples, exported
 from archspec.equivalence.iterations import looping
 from archspec.equivalence.programs import formula_of, nodes_of, tensor_of
 from archspec.equivalence.rolling import rolled

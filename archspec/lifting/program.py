@@ -10,6 +10,7 @@ from functools import partial
 from archspec.algebra import Polynomial, scaled, symbols
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.blocks import Body, bodies_of, masks_of, with_own_names
+from archspec.lifting.facts import Facts, Lent
 from archspec.lifting.layer_loops import loops_of
 from archspec.lifting.lengths import dimensions_of, total_length
 from archspec.lifting.names import Names
@@ -19,7 +20,7 @@ from archspec.lifting.signatures import Argument, Signatures
 from archspec.lifting.stored import Stored
 from archspec.lifting.templates import Definition, Template
 from archspec.lifting.values import Value
-from archspec.lifting.writing import BodyWriter, Facts, Lent
+from archspec.lifting.writing import BodyWriter
 
 
 @dataclass

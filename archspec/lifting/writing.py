@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
 
 from archspec.algebra import Polynomial, symbol, symbols
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.blocks import Body
 from archspec.lifting.chains import Chains
 from archspec.lifting.conditions import branches_of
+from archspec.lifting.facts import Facts
 from archspec.lifting.lengths import dimensions_of, joint_sizes, total_lengths
 from archspec.lifting.loops import write_loop
 from archspec.lifting.names import Names
@@ -29,34 +29,6 @@ from archspec.lifting.stacks import stacked
 from archspec.lifting.templates import Gaps, Statement, Template
 from archspec.lifting.values import Argument, Repeated, Setting, Value
 from archspec.ops.forms.shape import LOWEST
-
-
-class Lent(NamedTuple):
-    """A layer that is declared in a block, or in others like it, and only applied outside of it."""
-
-    value: Value
-    path: str
-    is_declared: bool
-
-
-class Facts(NamedTuple):
-    """What is known of a body when it is written: runs of layers in it, by their last value; the layers of all
-    iterations of its loops, by those that stand for them; names of its inputs and outputs, and those that are `taken`;
-    the tensors that it declares itself, with what is written before their shapes, and those that it ties; the layers
-    that it declares for blocks around it; the masks that may be left out; the addresses of blocks inside.
-    """
-
-    body: Body
-    runs: Mapping[Value, Run]
-    looped: Mapping[Value, Run]
-    inputs: Sequence[str]
-    outputs: Sequence[str]
-    taken: Sequence[str]
-    owned: Sequence[tuple[str, str, tuple[int, ...]]]
-    ties: Sequence[tuple[str, str]]
-    lent: Sequence[Lent]
-    masks: Collection[Value]
-    inner: Collection[str]
 
 
 class BodyWriter:

@@ -10,7 +10,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
 from archspec.equivalence.calls.values import Untranslatable
-from archspec.equivalence.capture import Capture, examples, exported
+from archspec.equivalence.capture import Capture
+from archspec.equivalence.exporting import examples, exported
 from archspec.equivalence.places import Places
 from archspec.equivalence.sides import example_sizes, require_all_sizes
 from archspec.model import Model, internals

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from archspec.algebra import Dim, product
 from archspec.equivalence.calls.values import Axes, Sizes, Untranslatable, listed
 from archspec.lifting.builder import Builder
+from archspec.lifting.operations.attention import attention
 from archspec.lifting.operations.handlers import Handler, Types, converted, number_of
 from archspec.lifting.values import Setting, Value
 
@@ -156,7 +157,7 @@ def _attention(
 ) -> Value:
     if dropout_p:
         raise Untranslatable("it drops attention weights, so it is in training")
-    return b.attention(query, key, value, attn_mask, is_causal, scale)
+    return attention(b, query, key, value, attn_mask, is_causal, scale)
 
 
 NAMES: dict[Handler, str] = {

@@ -1,0 +1,85 @@
+"""Exported programs of PyTorch modules, as `torch.export` records them, without changes in place."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, ExitStack, redirect_stderr
+from io import StringIO
+from typing import TYPE_CHECKING, cast
+
+from archspec.algebra import Polynomial
+from archspec.equivalence import recurrent
+from archspec.equivalence.calls.values import Untranslatable
+from archspec.equivalence.in_place import without_changes
+from archspec.equivalence.known_numbers import knowing
+from archspec.equivalence.lengths import free_lengths
+from archspec.equivalence.mapped import without_maps
+from archspec.equivalence.ones import excludes_ones, including_ones
+from archspec.equivalence.programs import guards_of, with_fewer_operations
+from archspec.ir import Type
+
+if TYPE_CHECKING:
+    import torch
+    from torch.export import ExportedProgram
+
+
+def examples(module: torch.nn.Module, inputs: Mapping[str, Type], sizes: Mapping[str, int]) -> dict[str, torch.Tensor]:
+    """Return inputs of these types and sizes, filled with 0."""
+    import torch
+
+    dtypes = {"real": torch.float32, "int": torch.long, "bool": torch.bool}
+    device = next((tensor.device for tensor in module.parameters()), torch.device("cpu"))
+
+    def example(type: Type) -> torch.Tensor:
+        shape = [size.at(sizes) if isinstance(size, Polynomial) else size for size in type.shape]
+        return torch.zeros(shape, dtype=dtypes[type.dtype], device=device)
+
+    return {name: example(type) for name, type in inputs.items()}
+
+
+def exported(
+    module: torch.nn.Module, inputs: Mapping[str, Type], sizes: Mapping[str, int], decomposed: bool = True
+) -> ExportedProgram:
+    """Return the exported program of a module in evaluation, called with inputs of these types by name.
+
+    `sizes` are those to call it with. `decomposed`: a program that changes values in place is decomposed. Raises
+    Untranslatable if it cannot be exported.
+    """
+    import torch
+    from torch.fx._lazy_graph_module import _use_lazy_graph_module  # pyright: ignore[reportPrivateUsage]
+
+    arguments = examples(module, inputs, sizes)
+    free = {
+        name: {axis: torch.export.Dim.AUTO for axis, size in enumerate(type.shape) if isinstance(size, Polynomial)}
+        for name, type in inputs.items()
+    }
+
+    def export() -> ExportedProgram:
+        return torch.export.export(module, (), arguments, dynamic_shapes=free, strict=False)
+
+    try:
+        # No code is made of graphs that only passes read.
+        with warnings.catch_warnings(), torch.no_grad(), _use_lazy_graph_module(True), ExitStack() as modes:
+            warnings.simplefilter("ignore")  # those of PyTorch about its own code
+            modes.enter_context(redirect_stderr(StringIO()))  # PyTorch prints the graph of what it fails for
+            modes.enter_context(_without_cache())
+            for mode in (recurrent.keeping(), knowing(module), free_lengths(module)):
+                modes.enter_context(mode)
+            program = export()
+            if excludes_ones(program, guards_of(program)):
+                other = including_ones(export)
+                program = program if other is None or excludes_ones(other, guards_of(other)) else other
+            if not decomposed or (without_maps(program) and without_changes(program)):
+                return program
+            return with_fewer_operations(program)
+    except Exception as error:
+        message = str(error).strip().splitlines()
+        raise Untranslatable(f"torch.export fails: {message[0] if message else type(error).__name__}") from error
+
+
+def _without_cache() -> AbstractContextManager[None]:
+    """Let shapes be computed anew each time: looking up those that have symbols takes longer."""
+    from torch._dynamo import config
+
+    return cast("AbstractContextManager[None]", config.patch({"fake_tensor_cache_enabled": False}))  # pyright: ignore

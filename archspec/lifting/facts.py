@@ -1,0 +1,38 @@
+"""What is known of a body before it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from archspec.lifting.blocks import Body
+from archspec.lifting.runs import Run
+from archspec.lifting.values import Value
+
+
+class Lent(NamedTuple):
+    """A layer that is declared in a block, or in others like it, and only applied outside of it."""
+
+    value: Value
+    path: str
+    is_declared: bool
+
+
+class Facts(NamedTuple):
+    """What is known of a body when it is written: runs of layers in it, by their last value; the layers of all
+    iterations of its loops, by those that stand for them; names of its inputs and outputs, and those that are `taken`;
+    the tensors that it declares itself, with what is written before their shapes, and those that it ties; the layers
+    that it declares for blocks around it; the masks that may be left out; the addresses of blocks inside.
+    """
+
+    body: Body
+    runs: Mapping[Value, Run]
+    looped: Mapping[Value, Run]
+    inputs: Sequence[str]
+    outputs: Sequence[str]
+    taken: Sequence[str]
+    owned: Sequence[tuple[str, str, tuple[int, ...]]]
+    ties: Sequence[tuple[str, str]]
+    lent: Sequence[Lent]
+    masks: Collection[Value]
+    inner: Collection[str]

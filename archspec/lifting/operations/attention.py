@@ -1,0 +1,68 @@
+"""Scaled dot-product attention as that of the standard library."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from archspec.algebra import Dim, product
+from archspec.equivalence.calls.table import CALLS
+from archspec.lifting.builder import Builder
+from archspec.lifting.values import Setting, Value
+from archspec.normal.arrays import Array, Arrays
+
+
+def attention(b: Builder, q: Value, k: Value, v: Value, mask: Value | None, causal: bool, scale: float | None) -> Value:
+    """Return scaled dot-product attention."""
+    if len(q.shape) != 4:
+        if mask is not None:
+            mask = b.spread(mask, (*q.shape[:-1], k.shape[-2]))
+            mask = b.reshape(mask, _with_four_axes(mask.shape))
+        query, key, value = [b.reshape(x, _with_four_axes(x.shape)) for x in (q, k, v)]
+        found = attention(b, query, key, value, mask, causal, scale)
+        return b.reshape(found, (*q.shape[:-1], v.shape[-1]))
+    query, key, value = b.written(q), b.written(k), b.written(v)
+    if key.op == value.op == "repeat_heads":
+        key, value = key.operands[0], value.operands[0]
+    settings: dict[str, Setting] = {}
+    size = query.shape[-1]
+    if scale is not None and not (isinstance(size, int) and math.isclose(scale, size**-0.5, rel_tol=1e-12)):
+        settings["scale"] = float(scale)
+    visible: Value | None = None
+    bias: Value | None = None
+    if mask is not None and mask.dtype == "bool":
+        visible, found = b.mask(mask)
+        settings |= found
+    elif mask is not None:
+        bias = b.written(b.spread(mask, (*mask.shape[:-3], *query.shape[-3:-1], key.shape[-2])))
+    if causal:
+        settings["causal"] = True
+    n = b.arrays
+    array = _attended(n, query, key, value, mask, causal, scale)
+    args: list[Value | None] = [query, key, value]
+    if visible is not None or bias is not None:
+        args.append(visible)
+    if bias is not None:
+        args.append(bias)
+    return b.made("attention", args, array, settings, "std")
+
+
+def _attended(n: Arrays, q: Value, k: Value, v: Value, mask: Value | None, causal: bool, scale: float | None) -> Array:
+    array = CALLS["scaled_dot_product_attention"](
+        n,
+        [],
+        q.array,
+        k.array,
+        v.array,
+        None if mask is None else mask.array,
+        is_causal=causal,
+        scale=scale,
+        enable_gqa=k.shape[1] != q.shape[1],
+    )
+    assert isinstance(array, Array)
+    return array
+
+
+def _with_four_axes(shape: Sequence[Dim]) -> tuple[Dim, ...]:
+    """Return the shape of a tensor whose axes before the last three are one."""
+    return (*[1] * (4 - len(shape)), product(shape[:-3]), *shape[-3:])[-4:]
