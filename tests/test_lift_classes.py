@@ -37,7 +37,7 @@ NOT_COMPARED = "without a comparison at further sizes"
 
 def test_the_share_of_lifted_classes_does_not_fall() -> None:
     assert len(CLASSES) == 150
-    assert len(LIFTED) >= 114
+    assert len(LIFTED) >= 122
     assert {*SAMPLE} <= {*LIFTED}
 
 

@@ -74,7 +74,7 @@ class _Loop:
             return False
         carried = {self.iterations[-1][place] for place in self.starts}
         inside = {value for iteration in self.iterations for value in iteration}
-        return bool(carried) and all(value in carried for value in users if value in inside)
+        return self._is_short() and bool(carried) and all(value in carried for value in users if value in inside)
 
     def is_stack(self, stack: Value, users: Mapping[Value, Sequence[Value | None]]) -> bool:
         """Whether the iterations compute what is stacked, and nothing else uses what they compute."""
@@ -83,9 +83,14 @@ class _Loop:
         except _Differs:
             return False
         inside = {value for column in self.made for value in column}
-        return any(map(_is_numbered, inside)) and all(
+        return self._is_short() and all(
             user is stack or user in inside for value in inside if value.op != "tensor" for user in users[value]
         )
+
+    def _is_short(self) -> bool:
+        """Whether a loop is shorter than its iterations, unlike that of one layer, applied twice."""
+        layers = [(value.kind, len(column)) for column, value in self.made.items() if value.kind in ("layer", "block")]
+        return len(layers) > 1 or any(kind == "block" or count > 2 for kind, count in layers)
 
     def runs(self) -> dict[Value, Run]:
         """Return the layers of all iterations, by what stands for them."""
