@@ -1,4 +1,4 @@
-"""Static checks of a file: names, arguments, and unused definitions, names and declarations."""
+"""Static checks of a file: names and arguments, and unused imports, names, tensors and layers."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ SCORES, MIX = "(scores)", "(mix)"
 
 
 class CostRow(NamedTuple):
-    """One row of the tree: `level`, `label`, `address` and `times` are as in `counts.tree.TreeRow`.
+    """One row of the tree: `level`, `label`, `address` and `times` are as in `addresses.tree.TreeRow`.
 
     `work` is the work of the component, in all repetitions; so are `parameters` and `trainable`, each tensor counted
     once. The component is applied `applied` times in each repetition, its parent `around` times.

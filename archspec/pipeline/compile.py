@@ -1,14 +1,15 @@
 """The way of a spec, from what a user names to a compiled model, in the order of the stages.
 
     locate     `spec.parse_spec`             a bundled name, or a path and perhaps the name of a model
-    read       `files.open_spec`             the text of the file
+    read       `files.open_spec`             the file, with those that it imports
     parse      `trees.parsed`                text to syntax tree, from the cache if it was parsed before
     resolve    `resolve.files.Library`       imports and the names of files; `resolve.definition` does each definition
     check      `elaborate.models.check_files`  what is unused, once a file; no bundled file that is imported
     elaborate  `elaborate.models.compile_model`  modules that own tensors, bodies that compute
     model      `model.Model`                 what a user sees of it
 
-Each stage takes what the one before it returns. `tables.table_of` skips all but the first where a table is cached.
+A definition is resolved when a later stage first needs it. `tables.table_of` skips all stages but the first where a
+table is cached.
 """
 
 from __future__ import annotations
@@ -32,9 +33,7 @@ from archspec.syntax import tree
 from archspec.table import Plain
 
 if TYPE_CHECKING:
-    from archspec.elaborate.program import Program
     from archspec.pipeline.spec import SpecLike
-    from archspec.resolve.files import Library
     from archspec.resolve.unit import Unit
 
 DEEPEST_LIST = 64

@@ -163,6 +163,7 @@ _found: dict[tuple[str, str], str] = {}
 
 
 def _find_bundled(name: str, report: Report) -> Loaded | None:
+    """Return the bundled file with a model of this name. Only files with the name in quotes are parsed."""
     specs = resources.specs_root()
     for file in _likely_files(specs, name):
         try:
