@@ -126,6 +126,13 @@ class Skipping(Layers):
         return torch.cat(found, dim=-1)
 
 
+class OneInAStack(Layers):
+    """The sum of layers, the first of which is in a stack."""
+
+    def forward(self, x: Any) -> Any:
+        return torch.stack([self.layers[0](x)]) * 2 + self.layers[1](x) + self.layers[2](x)
+
+
 class Unequal(Layers):
     """Layers between which other numbers are used."""
 
@@ -150,6 +157,7 @@ class Unequal(Layers):
             SideBySide,
             ["layers[i]: Mlp for i in 0..3", "|> * int(x > i)", "h = collect(axis = 2)(heads)"],
         ),
+        (OneInAStack, ["for i in 1..3 {", "h = layers[i]: Mlp()(x) |> + h"]),
         (TwoStreams, ["y = layers[i]: Mlp()(h) |> + y", "h = tanh(y)"]),
     ],
 )

@@ -264,12 +264,11 @@ def _stacks(
         for operand in value.operands:
             users[operand].append(value)
     for value in values:
-        if value.op != "stack" or value.kind != "ops" or value in excluded:
-            continue
-        items = value.operands
-        loop = _Loop(key, _first_index(_columns(items)))
-        if len(items) > 1 and not excluded & {*items} and loop.is_stack(value, users):
-            yield loop
+        items = value.operands if value.op == "stack" and value.kind == "ops" else []
+        if len(items) > 1 and not excluded & {value, *items}:
+            loop = _Loop(key, _first_index(_columns(items)))
+            if loop.is_stack(value, users):
+                yield loop
 
 
 def _columns(items: Sequence[Value]) -> Iterator[Sequence[Value]]:
