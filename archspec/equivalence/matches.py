@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from archspec.equivalence.calls.values import Untranslatable, listed, operation_of
@@ -137,22 +138,22 @@ class _Selecting:
         axes = self._axes(node.args[1])
         with self.graph.inserting_before(node):
             if len(axes) > len(self.rows):
-                source = self._of_match(source, axes)
+                source = self._of_match(node, source, axes)
             node.args = (source, [self.mask()])
 
-    def _of_match(self, source: Node, axes: Sequence[int]) -> Node:
+    def _of_match(self, node: Node, source: Node, axes: Sequence[int]) -> Node:
         """Return the sum of what is there along the axis with one match at most, and of 0 elsewhere."""
         import torch
 
         aten = torch.ops.aten
-        condition = self.matches.condition
+        new, condition = partial(added, self.graph, like=node), self.matches.condition
         if [*axes] != [*range(len(axes))]:
-            condition = added(self.graph, aten.permute.default, condition, [*axes])
+            condition = new(aten.permute.default, condition, [*axes])
         while tensor_of(condition).dim() < tensor_of(source).dim():
-            condition = added(self.graph, aten.unsqueeze.default, condition, -1)
-        zero = added(self.graph, aten.zeros_like.default, source)
-        chosen = added(self.graph, aten.where.self, condition, source, zero)
-        return added(self.graph, aten.sum.dim_IntList, chosen, [axes.index(self.matches.single or 0)])
+            condition = new(aten.unsqueeze.default, condition, -1)
+        zero = new(aten.zeros_like.default, source)
+        chosen = new(aten.where.self, condition, source, zero)
+        return new(aten.sum.dim_IntList, chosen, [axes.index(self.matches.single or 0)])
 
     def _put(self, node: Node) -> None:
         """Put rows where the mask is true, or add them to those there."""
@@ -174,8 +175,8 @@ class _Selecting:
         with self.graph.inserting_before(node):
             mask = self.mask()
             if is_sum:
-                rows = added(self.graph, aten.index.Tensor, x, [mask], found=tensor_of(value))
-                value = added(self.graph, aten.add.Tensor, rows, value, found=tensor_of(value))
+                rows = added(self.graph, aten.index.Tensor, x, [mask], like=node, found=tensor_of(value))
+                value = added(self.graph, aten.add.Tensor, rows, value, like=node, found=tensor_of(value))
             node.target, node.args = aten.index_put.default, (x, [mask], value)
 
     def mask(self) -> Node:

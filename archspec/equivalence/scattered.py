@@ -6,6 +6,7 @@ added there may have any indices.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from archspec.equivalence.calls.values import operation_of
@@ -30,10 +31,9 @@ def without_scattered(program: ExportedProgram) -> None:
         x, axis, index, source = node.args
         if not is_node(x) or not is_node(index) or not is_node(source) or not _are_rows(x, axis, index, source):
             continue
-        is_added = node.target is aten.scatter_add.default
-        if is_added or are_different(index):
+        if node.target is aten.scatter_add.default or are_different(index):
             with program.graph.inserting_before(node):
-                found = _summed(program.graph, x, index, source, is_added)
+                found = _summed(program.graph, node, x, index, source)
             node.replace_all_uses_with(found)
             program.graph.erase_node(node)
 
@@ -45,19 +45,19 @@ def _are_rows(x: Node, axis: object, index: Node, source: Node) -> bool:
     return is_last and indices[:-1] == shape[:-1] and tensor_of(source).shape == indices
 
 
-def _summed(graph: Graph, x: Node, index: Node, source: Node, is_added: bool) -> Node:
-    """Return what a tensor is after numbers are put at indices, or are added there."""
+def _summed(graph: Graph, node: Node, x: Node, index: Node, source: Node) -> Node:
+    """Return what a tensor is after numbers are put at indices, or are added there, by a node."""
     import torch
 
     aten = torch.ops.aten
+    new = partial(added, graph, like=node)
     count = tensor_of(x).shape[-1]
-    places = added(graph, aten.arange.default, count, like=index, found=tensor_of(x).new_empty(count, dtype=torch.long))
-    hits = added(graph, aten.eq.Tensor, added(graph, aten.unsqueeze.default, index, -1), places)
-    numbers = added(graph, aten.unsqueeze.default, source, -1)
-    zero = added(graph, aten.zeros_like.default, numbers)
-    found = added(graph, aten.sum.dim_IntList, added(graph, aten.where.self, hits, numbers, zero), [-2])
+    places = new(aten.arange.default, count, found=tensor_of(x).new_empty(count, dtype=torch.long))
+    hits = new(aten.eq.Tensor, new(aten.unsqueeze.default, index, -1), places)
+    numbers = new(aten.unsqueeze.default, source, -1)
+    found = new(aten.sum.dim_IntList, new(aten.where.self, hits, numbers, new(aten.zeros_like.default, numbers)), [-2])
     if operation_of(x) in _ZEROS:
         return found
-    if is_added:
-        return added(graph, aten.add.Tensor, x, found)
-    return added(graph, aten.where.self, added(graph, aten.any.dim, hits, -2), found, x)
+    if node.target is aten.scatter_add.default:
+        return new(aten.add.Tensor, x, found)
+    return new(aten.where.self, new(aten.any.dim, hits, -2), found, x)

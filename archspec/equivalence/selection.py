@@ -128,9 +128,9 @@ def _choose(graph: Graph, node: Node) -> None:
 
     with graph.inserting_before(node):
         while len(_sizes(mask)) < len(_sizes(x)):
-            mask = added(graph, torch.ops.aten.unsqueeze.default, mask, -1)
-        value = added(graph, torch.ops.aten.reshape.default, value, [], found=tensor_of(x))
-        chosen = added(graph, torch.ops.aten.where.self, mask, value, x, found=tensor_of(node))
+            mask = added(graph, torch.ops.aten.unsqueeze.default, mask, -1, like=node)
+        value = added(graph, torch.ops.aten.reshape.default, value, [], like=node, found=tensor_of(x))
+        chosen = added(graph, torch.ops.aten.where.self, mask, value, x, like=node, found=tensor_of(node))
     node.replace_all_uses_with(chosen)
     graph.erase_node(node)
 

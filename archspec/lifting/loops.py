@@ -106,7 +106,7 @@ def _write_iteration(inner: Writer, loop: Repeated, states: Sequence[str]) -> No
     replaced = {
         after: name
         for carried, after, name in zip(loop.carried, loop.afters, states, strict=True)
-        if after in loop.inner and _is_last(loop, carried, after)
+        if after in loop.inner and after.op != "part" and _is_last(loop, carried, after)
     }
     for value in inner.chains.values:
         if value in replaced:
