@@ -107,6 +107,26 @@ class Scaled(Layers):
         return x
 
 
+class Pair(Mlp):
+    def forward(self, x: Any, y: Any) -> Any:
+        x = self.outer(torch.relu(self.inner(x)))
+        return x * y, torch.tanh(x + y)
+
+
+class Pairs(nn.Module):
+    """Layers with two results, which are the next one's arguments."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([Pair() for _ in range(3)])
+
+    def forward(self, x: Any) -> Any:
+        y = torch.tanh(x)
+        for layer in self.layers:
+            x, y = layer(x, y)
+        return x * y
+
+
 class SideBySide(Layers):
     """Layers of one input, the results of which are put in one tensor."""
 
@@ -158,6 +178,7 @@ class Unequal(Layers):
             ["layers[i]: Mlp for i in 0..3", "|> * int(x > i)", "h = collect(axis = 2)(heads)"],
         ),
         (OneInAStack, ["for i in 1..3 {", "h = layers[i]: Mlp()(x) |> + h"]),
+        (Pairs, ["for i in 0..3 {", "g, z = layers[i]: Pair()(h, y)"]),
         (TwoStreams, ["y = layers[i]: Mlp()(h) |> + y", "h = tanh(y)"]),
     ],
 )
