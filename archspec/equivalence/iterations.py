@@ -9,11 +9,12 @@ from __future__ import annotations
 import builtins
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from archspec.equivalence.calls.values import is_list, listed
+from archspec.equivalence.intercepting import Function, intercepting
 from archspec.equivalence.lengths import namespaces
 from archspec.equivalence.own_operations import NAMESPACE, defined, new_size
 from archspec.equivalence.programs import formula_of, schema_of
@@ -37,30 +38,19 @@ all iterations become one. Then the operations of a loop: what an iteration take
 """
 
 
-class Loops(Protocol):
-    """What a module does while it is recorded."""
-
-    has_any: bool
-    """Whether it has loops over lengths."""
-
-
-class _Mode(Loops, AbstractContextManager[object], Protocol):
-    def range(self, *bounds: int | SymInt) -> Iterable[int | SymInt]: ...
-
-
 @contextmanager
 def looping(module: nn.Module) -> Generator[Loops]:
     """Run the loops over lengths in the code of a module, and of the packages that its parts are from, only twice."""
-    mode = _mode()()
+    loops = Loops()
     packages = {type(part).__module__.partition(".")[0] for part in module.modules()} - {"torch"}
     found = [vars(code) for name, code in [*sys.modules.items()] if name.partition(".")[0] in packages]
     changed = {id(names): names for names in (*found, *namespaces(module)) if "range" not in names}
     with ExitStack() as stack:
-        stack.enter_context(mode)
+        stack.enter_context(intercepting(loops.call))
         for names in changed.values():
-            names["range"] = mode.range
+            names["range"] = loops.range
             stack.callback(names.pop, "range")
-        yield mode
+        yield loops
 
 
 def mark_of(node: Node) -> str:
@@ -110,97 +100,92 @@ class _Loop:
         self.turn: int | None = None
 
 
-@cache
-def _mode() -> Callable[[], _Mode]:
-    import torch
-    from torch.overrides import TorchFunctionMode
+class Loops:
+    """The loops over lengths of a module that runs, and in which iterations its tensors are made."""
 
-    joining: tuple[Callable[..., Tensor], ...] = (torch.stack, torch.cat, torch.concat, torch.concatenate)
+    def __init__(self) -> None:
+        self.has_any = False
+        """Whether there are any."""
+        self._loops: list[_Loop] = []
+        self._made: dict[int, tuple[Tensor, _Loop, int]] = {}
 
-    class Looping(TorchFunctionMode):
-        def __init__(self) -> None:
-            super().__init__()
-            self.has_any = False
-            self._loops: list[_Loop] = []
-            self._made: dict[int, tuple[Tensor, _Loop, int]] = {}
+    def range(self, *bounds: int | SymInt) -> Iterable[int | SymInt]:
+        """Return the indices of a loop."""
+        if not any(_is_symbol(bound) for bound in bounds):
+            return builtins.range(*bounds)
+        self.has_any = True
+        given = slice(*bounds)
+        start, stop, step = given.start or 0, given.stop, int(given.step or 1)
+        distance = stop - start if step > 0 else start - stop
+        count = distance if abs(step) == 1 else cast("SymInt", (distance + abs(step) - 1) // abs(step))
+        return self._indices(start, step, count)
 
-        def range(self, *bounds: int | SymInt) -> Iterable[int | SymInt]:
-            """Return the indices of a loop."""
-            if not any(_is_symbol(bound) for bound in bounds):
-                return builtins.range(*bounds)
-            self.has_any = True
-            given = slice(*bounds)
-            start, stop, step = given.start or 0, given.stop, int(given.step or 1)
-            distance = stop - start if step > 0 else start - stop
-            count = distance if abs(step) == 1 else cast("SymInt", (distance + abs(step) - 1) // abs(step))
-            return self._indices(start, step, count)
+    def _indices(self, start: int | SymInt, step: int, count: int | SymInt) -> Iterator[int | SymInt]:
+        import torch
 
-        def _indices(self, start: int | SymInt, step: int, count: int | SymInt) -> Iterator[int | SymInt]:
-            loop = _Loop(len(self._loops), count)
-            self._loops.append(loop)
-            for turn in builtins.range(ITERATIONS):
-                index = operations().begun(count, loop.number, turn)
-                torch._check(index < count)  # pyright: ignore
-                loop.turn = turn
-                yield start + step * index
-            loop.turn = None
-            operations().ended(loop.number)
+        loop = _Loop(len(self._loops), count)
+        self._loops.append(loop)
+        for turn in builtins.range(ITERATIONS):
+            index = operations().begun(count, loop.number, turn)
+            torch._check(index < count)  # pyright: ignore
+            loop.turn = turn
+            yield start + step * index
+        loop.turn = None
+        operations().ended(loop.number)
 
-        def __torch_function__(
-            self,
-            func: Callable[..., object],
-            types: Sequence[type],
-            args: Sequence[object] = (),
-            kwargs: Mapping[str, object] | None = None,
-        ) -> object:
-            named = kwargs or {}
-            if not self.has_any:
-                return func(*args, **named)
-            if func in joining and args:
-                found = self._collected(args[0])
-                axis = named.get("dim", named.get("axis", args[1] if len(args) > 1 else 0))
-                if found is not None and isinstance(axis, int):
-                    return self._joined(*found, axis, func is torch.stack)
-            if getattr(func, "__name__", "") == "__setitem__" and any(map(_is_symbol, listed(args[1]))):
-                place, value = _selected(cast("Tensor", args[0]), listed(args[1])), args[2]
-                return place.copy_(value) if isinstance(value, torch.Tensor) else place.fill_(cast("float", value))
-            result = func(*args, **named)
-            self._note(result)
-            return result
+    def call(self, func: Function, args: Sequence[object], named: Mapping[str, object]) -> object:
+        """Call a function of PyTorch. What joins the tensors of iterations joins those of all."""
+        import torch
 
-        def _note(self, result: object) -> None:
-            """Note in which iteration a tensor is made."""
-            running = [loop for loop in self._loops if loop.turn is not None]
-            if running and isinstance(result, torch.Tensor):
-                assert running[-1].turn is not None
-                self._made[id(result)] = result, running[-1], running[-1].turn
-            elif running and is_list(result):
-                for item in result:
-                    self._note(item)
+        if not self.has_any:
+            return func(*args, **named)
+        if func in (torch.stack, torch.cat, torch.concat, torch.concatenate) and args:
+            found = self._collected(args[0])
+            axis = named.get("dim", named.get("axis", args[1] if len(args) > 1 else 0))
+            if found is not None and isinstance(axis, int):
+                return self._joined(*found, axis, func is torch.stack)
+        if getattr(func, "__name__", "") == "__setitem__" and any(map(_is_symbol, listed(args[1]))):
+            place, value = _selected(cast("Tensor", args[0]), listed(args[1])), args[2]
+            return place.copy_(value) if isinstance(value, torch.Tensor) else place.fill_(cast("float", value))
+        result = func(*args, **named)
+        self._note(result)
+        return result
 
-        def _collected(self, tensors: object) -> tuple[Tensor, Tensor, _Loop] | None:
-            """Return the tensors of two iterations, and their loop, if that is over; None for any others.
+    def _note(self, result: object) -> None:
+        """Note in which iteration a tensor is made."""
+        import torch
 
-            The first one may be from before the loop, if the next iteration has replaced it.
-            """
-            found = listed(tensors)
-            if len(found) != ITERATIONS:
-                return None
-            first, second = [self._made.get(id(tensor)) for tensor in found]
-            if second is None or second[1].turn is not None or not isinstance(found[0], torch.Tensor):
-                return None
-            loop, turn = second[1:]
-            is_inside = first is not None and first[1] is loop
-            alike = (first is not None and first[2] == 0 and turn == 1) if is_inside else turn == 0
-            return (found[0], second[0], loop) if alike else None
+        running = [loop for loop in self._loops if loop.turn is not None]
+        if running and isinstance(result, torch.Tensor):
+            assert running[-1].turn is not None
+            self._made[id(result)] = result, running[-1], running[-1].turn
+        elif running and is_list(result):
+            for item in result:
+                self._note(item)
 
-        def _joined(self, first: Tensor, second: Tensor, loop: _Loop, axis: int, is_new: bool) -> Tensor:
-            """Return the tensors of all iterations along an axis, which is a new one or one of theirs."""
-            axis %= first.dim() + is_new
-            found = operations().collected(first, second, axis, loop.count)
-            return found if is_new else found.flatten(axis, axis + 1)
+    def _collected(self, tensors: object) -> tuple[Tensor, Tensor, _Loop] | None:
+        """Return the tensors of two iterations, and their loop, if that is over; None for any others.
 
-    return Looping
+        The first one may be from before the loop, if the next iteration has replaced it.
+        """
+        import torch
+
+        found = listed(tensors)
+        if len(found) != ITERATIONS:
+            return None
+        first, second = [self._made.get(id(tensor)) for tensor in found]
+        if second is None or second[1].turn is not None or not isinstance(found[0], torch.Tensor):
+            return None
+        loop, turn = second[1:]
+        is_inside = first is not None and first[1] is loop
+        alike = (first is not None and first[2] == 0 and turn == 1) if is_inside else turn == 0
+        return (found[0], second[0], loop) if alike else None
+
+    def _joined(self, first: Tensor, second: Tensor, loop: _Loop, axis: int, is_new: bool) -> Tensor:
+        """Return the tensors of all iterations along an axis, which is a new one or one of theirs."""
+        axis %= first.dim() + is_new
+        found = operations().collected(first, second, axis, loop.count)
+        return found if is_new else found.flatten(axis, axis + 1)
 
 
 def _selected(tensor: Tensor, index: Sequence[object]) -> Tensor:

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from archspec.equivalence.calls.values import Untranslatable, is_list
+from archspec.equivalence.intercepting import Function, intercepting
 from archspec.record import is_tuple
 
 if TYPE_CHECKING:
     import torch
     from torch import SymInt, nn
-    from torch.overrides import TorchFunctionMode
 
 OF_SIZES = {"arange", "zeros", "ones", "full"}
 """Functions that take sizes, which may be given as tensors."""
@@ -97,7 +97,7 @@ RULES: dict[str, Callable[..., Quotient | None]] = {
 """What functions compute of numbers."""
 
 
-def knowing(module: nn.Module) -> TorchFunctionMode:
+def knowing(module: nn.Module) -> AbstractContextManager[object]:
     """Return the mode in which the numbers are known that a module has as buffers, and what is computed of them."""
     stored = module.state_dict(keep_vars=True)
     numbers = {
@@ -105,99 +105,98 @@ def knowing(module: nn.Module) -> TorchFunctionMode:
         for name, buffer in module.named_buffers()
         if name not in stored and _is_integer(buffer) and buffer.device.type != "meta"
     }
-    return _mode()(module, numbers)
+    return intercepting(_Knowing(module, numbers).call)
 
 
-@cache
-def _mode() -> Callable[[nn.Module, Mapping[str, int]], TorchFunctionMode]:
-    import torch
-    from torch.overrides import TorchFunctionMode
+class _Knowing:
+    """The numbers of a module while it runs, by tensor."""
 
-    exact = (torch.int32, torch.int64, torch.float32, torch.float64)
+    def __init__(self, module: nn.Module, numbers: Mapping[str, int]) -> None:
+        self._module = module
+        self._numbers = numbers
+        self._known: dict[int, tuple[torch.Tensor, Quotient | None]] = {}
 
-    class Knowing(TorchFunctionMode):
-        def __init__(self, module: nn.Module, numbers: Mapping[str, int]) -> None:
-            super().__init__()
-            self._module = module
-            self._numbers = numbers
-            self._known: dict[int, tuple[torch.Tensor, Quotient | None]] = {}
+    def call(self, func: Function, args: Sequence[object], named: Mapping[str, object]) -> object:
+        """Call a function of PyTorch with numbers for tensors that are known, and note its result."""
+        import torch
 
-        def __torch_function__(
-            self,
-            func: Callable[..., object],
-            types: Sequence[type],
-            args: Sequence[object] = (),
-            kwargs: Mapping[str, object] | None = None,
-        ) -> object:
-            named = kwargs or {}
-            if not self._numbers:
-                return func(*args, **named)
-            name = getattr(func, "__name__", "")
-            if name in READING and len(args) == 1:
-                found = self._integer(args[0])
-                return func(*args) if found is None else found
-            if name == "__getitem__":
-                return func(args[0], self._bounds(args[1]))
-            if name in OF_SIZES | OF_A_TENSOR_AND_SIZES:
-                first = list(args[: name in OF_A_TENSOR_AND_SIZES])
-                return func(*first, *[self._sizes(item) for item in args[len(first) :]], **named)
-            if _is_change(name) or named.get("out") is not None:
-                self._check_change(named.get("out", args[0] if args else None))
-            result = func(*args, **named)
-            found = self._computed(name, args, named)
-            if found is not None and isinstance(result, torch.Tensor) and result.dtype in exact:
-                self._known[id(result)] = result, found
-            return result
+        if not self._numbers:
+            return func(*args, **named)
+        name = getattr(func, "__name__", "")
+        if name in READING and len(args) == 1:
+            found = self._integer(args[0])
+            return func(*args) if found is None else found
+        if name == "__getitem__":
+            return func(args[0], self._bounds(args[1]))
+        if name in OF_SIZES | OF_A_TENSOR_AND_SIZES:
+            first = list(args[: name in OF_A_TENSOR_AND_SIZES])
+            return func(*first, *[self._sizes(item) for item in args[len(first) :]], **named)
+        if _is_change(name) or named.get("out") is not None:
+            self._check_change(named.get("out", args[0] if args else None))
+        result = func(*args, **named)
+        found = self._computed(name, args, named)
+        if (
+            found is not None
+            and isinstance(result, torch.Tensor)
+            and result.dtype in (torch.int32, torch.int64, torch.float32, torch.float64)
+        ):
+            self._known[id(result)] = result, found
+        return result
 
-        def _computed(self, name: str, args: Sequence[object], named: Mapping[str, object]) -> Quotient | None:
-            """Return the number that a function returns; None if it is not known."""
-            if name in CONVERTING:
-                found = self._number(args[0])
-                return None if found is None or found.below != 1 else found
-            if name not in RULES or named or not any(isinstance(item, torch.Tensor) for item in args):
-                return None
-            numbers = [self._number(item) for item in args]
-            return None if any(number is None for number in numbers) else RULES[name](*numbers)
+    def _computed(self, name: str, args: Sequence[object], named: Mapping[str, object]) -> Quotient | None:
+        """Return the number that a function returns; None if it is not known."""
 
-        def _number(self, item: object) -> Quotient | None:
-            if isinstance(item, int | torch.SymInt) and not isinstance(item, bool):
-                return Quotient(item)
-            if not isinstance(item, torch.Tensor):
-                return None
-            if id(item) not in self._known and _is_integer(item):
-                name = next((name for name, buffer in self._module.named_buffers() if buffer is item), "")
-                number = self._numbers.get(name)
-                self._known[id(item)] = item, None if number is None else Quotient(number)
-            return self._known.get(id(item), (item, None))[1]
+        import torch
 
-        def _integer(self, item: object) -> int | SymInt | None:
-            found = self._number(item)
-            return None if found is None or found.below != 1 else found.above
+        if name in CONVERTING:
+            found = self._number(args[0])
+            return None if found is None or found.below != 1 else found
+        if name not in RULES or named or not any(isinstance(item, torch.Tensor) for item in args):
+            return None
+        numbers = [self._number(item) for item in args]
+        return None if any(number is None for number in numbers) else RULES[name](*numbers)
 
-        def _sizes(self, item: object) -> object:
-            """Return an argument in which sizes that are tensors are numbers."""
-            if is_list(item):
-                return tuple([self._sizes(part) for part in item])
-            found = self._integer(item)
-            return item if found is None else found
+    def _number(self, item: object) -> Quotient | None:
+        import torch
 
-        def _bounds(self, item: object) -> object:
-            """Return an index in which the bounds of slices are numbers."""
-            if is_tuple(item):
-                return tuple([self._bounds(part) for part in item])
-            if isinstance(item, slice):
-                bounds = cast("slice[object, object, object]", item)
-                return slice(*[self._sizes(part) for part in (bounds.start, bounds.stop, bounds.step)])
-            return item
+        if isinstance(item, int | torch.SymInt) and not isinstance(item, bool):
+            return Quotient(item)
+        if not isinstance(item, torch.Tensor):
+            return None
+        if id(item) not in self._known and _is_integer(item):
+            name = next((name for name, buffer in self._module.named_buffers() if buffer is item), "")
+            number = self._numbers.get(name)
+            self._known[id(item)] = item, None if number is None else Quotient(number)
+        return self._known.get(id(item), (item, None))[1]
 
-        def _check_change(self, changed: object) -> None:
-            for buffer in self._module.buffers():
-                self._number(buffer)
-            for tensor, number in [*self._known.values()]:
-                if number is not None and isinstance(changed, torch.Tensor) and _shares(changed, tensor):
-                    raise Untranslatable("it changes a number in place")
+    def _integer(self, item: object) -> int | SymInt | None:
+        found = self._number(item)
+        return None if found is None or found.below != 1 else found.above
 
-    return Knowing
+    def _sizes(self, item: object) -> object:
+        """Return an argument in which sizes that are tensors are numbers."""
+        if is_list(item):
+            return tuple([self._sizes(part) for part in item])
+        found = self._integer(item)
+        return item if found is None else found
+
+    def _bounds(self, item: object) -> object:
+        """Return an index in which the bounds of slices are numbers."""
+        if is_tuple(item):
+            return tuple([self._bounds(part) for part in item])
+        if isinstance(item, slice):
+            bounds = cast("slice[object, object, object]", item)
+            return slice(*[self._sizes(part) for part in (bounds.start, bounds.stop, bounds.step)])
+        return item
+
+    def _check_change(self, changed: object) -> None:
+        import torch
+
+        for buffer in self._module.buffers():
+            self._number(buffer)
+        for tensor, number in [*self._known.values()]:
+            if number is not None and isinstance(changed, torch.Tensor) and _shares(changed, tensor):
+                raise Untranslatable("it changes a number in place")
 
 
 def _is_change(name: str) -> bool:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from torch.overrides import TorchFunctionMode
+from archspec.equivalence.intercepting import Function, intercepting
 
 
 @contextmanager
@@ -19,31 +16,18 @@ def in_float64() -> Generator[None]:
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
-        with _mode()():
+        with intercepting(_exactly):
             yield
     finally:
         torch.set_default_dtype(before)
 
 
-@cache
-def _mode() -> type[TorchFunctionMode]:
+def _exactly(func: Function, args: Sequence[object], named: Mapping[str, object]) -> object:
     import torch
-    from torch.overrides import TorchFunctionMode
 
-    class Exact(TorchFunctionMode):
-        def __torch_function__(
-            self,
-            func: Callable[..., object],
-            types: Sequence[type],
-            args: Sequence[object] = (),
-            kwargs: Mapping[str, object] | None = None,
-        ) -> object:
-            if func is torch.Tensor.float and isinstance(args[0], torch.Tensor):
-                return args[0].double()
-            named = {name: _exact(item) for name, item in (kwargs or {}).items()}
-            return func(*[_exact(item) for item in args], **named)
-
-    return Exact
+    if func is torch.Tensor.float and isinstance(args[0], torch.Tensor):
+        return args[0].double()
+    return func(*[_exact(item) for item in args], **{name: _exact(item) for name, item in named.items()})
 
 
 def _exact(item: object) -> object:

@@ -6,45 +6,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import cache
 from typing import TYPE_CHECKING
 
 from archspec.equivalence.calls.values import listed
+from archspec.equivalence.intercepting import Function, intercepting
 from archspec.equivalence.own_operations import defined
 
 if TYPE_CHECKING:
     from torch import Tensor
-    from torch.overrides import TorchFunctionMode
 
 STATES = {"lstm": "Tensor[]", "gru": "Tensor"}
 """The type of the states that a layer starts with."""
 
 
-def keeping() -> TorchFunctionMode:
+def keeping() -> AbstractContextManager[object]:
     """Return the mode in which recurrent layers are single operations, which cannot be run but have shapes."""
-    return _mode()()
+    return intercepting(_kept)
+
+
+def _kept(func: Function, args: Sequence[object], named: Mapping[str, object]) -> object:
+    operation = _operations().get(getattr(func, "__name__", ""))
+    if operation is not None and len(args) == 9 and isinstance(args[3], bool):  # other calls are of packed ones
+        return operation(*args)
+    return func(*args, **named)
 
 
 @cache
-def _mode() -> type[TorchFunctionMode]:
-    from torch.overrides import TorchFunctionMode
-
-    operations = {name: _operation(name, states) for name, states in STATES.items()}
-
-    class Keeping(TorchFunctionMode):
-        def __torch_function__(
-            self,
-            func: Callable[..., object],
-            types: Sequence[type],
-            args: Sequence[object] = (),
-            kwargs: Mapping[str, object] | None = None,
-        ) -> object:
-            name = getattr(func, "__name__", "")
-            if name in operations and len(args) == 9 and isinstance(args[3], bool):  # other calls are of packed ones
-                return operations[name](*args)
-            return func(*args, **(kwargs or {}))
-
-    return Keeping
+def _operations() -> dict[str, Callable[..., object]]:
+    return {name: _operation(name, states) for name, states in STATES.items()}
 
 
 def _operation(name: str, states: str) -> Callable[..., object]:

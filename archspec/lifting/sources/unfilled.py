@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from math import prod
 from typing import TYPE_CHECKING, cast
 
+from archspec.equivalence.intercepting import Function, intercepting
+
 if TYPE_CHECKING:
     from torch import nn
 
@@ -40,22 +42,6 @@ def unfilled(build: Callable[[], nn.Module]) -> nn.Module:
 def _without_values() -> Generator[None]:
     """Move each parameter to the device `meta` as soon as a module gets it."""
     import torch
-    from torch.overrides import TorchFunctionMode
-
-    class Reserving(TorchFunctionMode):
-        """Make very large tensors that have no values on the device `meta`, as there may be no memory for them."""
-
-        def __torch_function__(
-            self,
-            func: Callable[..., object],
-            types: Sequence[type],
-            args: Sequence[object] = (),
-            kwargs: Mapping[str, object] | None = None,
-        ) -> object:
-            named = dict(kwargs or {})
-            if func is torch.empty and named.get("device") is None and _count(args) > MOST_RESERVED:
-                named["device"] = "meta"
-            return func(*args, **named)
 
     register = torch.nn.Module.register_parameter
 
@@ -66,10 +52,19 @@ def _without_values() -> Generator[None]:
 
     torch.nn.Module.register_parameter = registered
     try:
-        with Reserving():
+        with intercepting(_reserved):
             yield
     finally:
         torch.nn.Module.register_parameter = register
+
+
+def _reserved(func: Function, args: Sequence[object], named: Mapping[str, object]) -> object:
+    """Make very large tensors that have no values on the device `meta`, as there may be no memory for them."""
+    import torch
+
+    if func is torch.empty and named.get("device") is None and _count(args) > MOST_RESERVED:
+        named = {**named, "device": "meta"}
+    return func(*args, **named)
 
 
 def _count(sizes: Sequence[object]) -> int:
