@@ -94,6 +94,18 @@ def others(found: Any, x: Any, shares: Any, chosen: Any, turn: int, expert: Any)
     return found
 
 
+def table(found: Any, x: Any, shares: Any, chosen: Any, turn: int, expert: Any) -> Any:
+    tokens, _ = torch.where(chosen == turn)
+    found[tokens] += expert(x[tokens]) + torch.arange(50.0)[tokens, None]
+    return found
+
+
+def truth(found: Any, x: Any, shares: Any, chosen: Any, turn: int, expert: Any) -> Any:
+    tokens, nth = torch.where(chosen.bool() == 1)
+    found[tokens] += shares[tokens, nth, None] * expert(x[tokens])
+    return found
+
+
 def mean(found: Any, x: Any, shares: Any, chosen: Any, turn: int, expert: Any) -> Any:
     tokens, _ = torch.where(chosen == turn)
     found[tokens] += expert(x[tokens]) - x[tokens].mean(0)
@@ -105,6 +117,8 @@ def mean(found: Any, x: Any, shares: Any, chosen: Any, turn: int, expert: Any) -
     [
         (twice, "which can be several times for one row"),
         (positions, "it computes something of the places where a condition is true"),
+        (table, "it computes something of the places where a condition is true"),
+        (truth, "which can be several times for one row"),
         (others, "it computes something of the places where a condition is true"),
         (mean, "computes something of several rows"),
     ],

@@ -13,15 +13,13 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from archspec.equivalence.calls.values import Untranslatable, listed, operation_of
-from archspec.equivalence.programs import added, is_node, nodes_of, tensor_of
+from archspec.equivalence.programs import UNCHANGED, VIEWS, added, is_node, nodes_of, tensor_of
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
     from torch.fx import Graph, Node
 
-_UNCHANGED = ("to", "_to_copy", "clone", "alias", "detach", "contiguous")
 _RELATIONS = (operator.ge, operator.le, operator.gt, operator.lt)
-_VIEWS = ("view", "_unsafe_view", "reshape", "flatten")
 
 
 class _Matches(NamedTuple):
@@ -89,9 +87,9 @@ def are_different(node: Node) -> bool:
     source = node.args[0] if node.args else None
     if not is_node(source):
         return False
-    if operation_of(node) in _UNCHANGED:
-        return are_different(source)
-    if operation_of(node) in _VIEWS:
+    if operation_of(node) in UNCHANGED:
+        return tensor_of(node).dtype in (torch.int32, torch.int64) and are_different(source)
+    if operation_of(node) in VIEWS:
         return tensor_of(node).shape[-1] == tensor_of(source).shape[-1] and are_different(source)
     if node.target is not operator.getitem or node.args[1] != 1:
         return False
@@ -131,11 +129,18 @@ class _Selecting:
             raise _refused()
         return axes
 
+    def _check_sizes(self, x: Node, axes: Sequence[int]) -> None:
+        """Refuse tensors whose first axes are not those of the condition, such as tables with a row for each place."""
+        sizes = tensor_of(self.matches.condition).shape
+        if [*tensor_of(x).shape[: len(axes)]] != [sizes[axis] for axis in axes]:
+            raise _refused()
+
     def _select(self, node: Node) -> None:
         """Select rows by the mask; of several for each, the one where the condition is true."""
         source = node.args[0]
         assert is_node(source)
         axes = self._axes(node.args[1])
+        self._check_sizes(source, axes)
         with self.graph.inserting_before(node):
             if len(axes) > len(self.rows):
                 source = self._of_match(node, source, axes)
@@ -170,8 +175,10 @@ class _Selecting:
             raise _refused()
         if not is_node(x) or not is_node(value):
             raise _refused()
-        if len(self._axes(indices)) > len(self.rows):
+        axes = self._axes(indices)
+        if len(axes) > len(self.rows):
             raise _refused()
+        self._check_sizes(x, axes)
         with self.graph.inserting_before(node):
             mask = self.mask()
             if is_sum:

@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from torch.fx.node import Argument
 
 
+UNCHANGED = ("to", "type_as", "_to_copy", "clone", "alias", "detach", "dropout", "contiguous")
+"""Operations that return their first argument, perhaps in another type."""
+
+VIEWS = ("view", "_unsafe_view", "reshape", "flatten", "unflatten")
+"""Operations that return their first argument in another shape."""
+
+
 class Formula(Protocol):
     """An expression of SymPy, as PyTorch has for sizes that are not known, and for relations of these."""
 

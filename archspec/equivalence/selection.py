@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from archspec.equivalence.calls.values import Untranslatable, listed, operation_of
 from archspec.equivalence.programs import (
+    UNCHANGED,
+    VIEWS,
     Formula,
     added,
     formula_of,
@@ -30,13 +32,11 @@ if TYPE_CHECKING:
     from torch.export import ExportedProgram
     from torch.fx import Graph, Node
 
-_UNCHANGED = ("to", "type_as", "_to_copy", "clone", "alias", "detach", "dropout", "contiguous")
 _OF_VECTORS = ("linear", "layer_norm", "rms_norm", "matmul")
 _ALONG_AXES = (
     "sum", "mean", "amax", "softmax", "_softmax", "unsqueeze", "squeeze", "cat", "split", "split_with_sizes", "chunk",
     "slice", "select", "transpose",
 )  # fmt: skip
-_VIEWS = ("view", "_unsafe_view", "reshape", "flatten", "unflatten")
 _AXES = ("dim", "dim0", "dim1")
 
 Rows: TypeAlias = "dict[Node, Hashable]"
@@ -98,7 +98,7 @@ def _form(mask: Node) -> Hashable:
         return mask
     if name == "unsqueeze" and mask.args[1] in (-1, len(_sizes(source))):
         return _form(source)
-    if name in _UNCHANGED and tensor_of(source).dtype == tensor_of(mask).dtype:
+    if name in UNCHANGED and tensor_of(source).dtype == tensor_of(mask).dtype:
         return _form(source)
     return ("not", _form(source)) if name in ("bitwise_not", "logical_not") else mask
 
@@ -144,7 +144,7 @@ def _is_rowwise(node: Node, rows: Rows) -> bool:
     if node.target is operator.getitem:
         return True
     name, first = operation_of(node), listed(node.args[0])[0]
-    if name in _VIEWS:
+    if name in VIEWS:
         return is_node(first) and _sizes(node)[:1] == _sizes(first)[:1]
     if not all(hasattr(item.meta.get("val"), "shape") for item in node.all_input_nodes):
         return False  # a number, which may be that of the rows
@@ -162,7 +162,7 @@ def _is_rowwise(node: Node, rows: Rows) -> bool:
         count = len(listed(node.args[1])) if name.endswith("norm") else 1
         return first in rows and count < rank and all(item not in rows and len(_sizes(item)) < 3 for item in others)
     rank = len(_sizes(node)) if name == "unsqueeze" else rank
-    return name in _UNCHANGED or (name in _ALONG_AXES and all(axis % rank for axis in _axes(node)))
+    return name in UNCHANGED or (name in _ALONG_AXES and all(axis % rank for axis in _axes(node)))
 
 
 def _keeps_rows(node: Node, given: Node) -> bool:
