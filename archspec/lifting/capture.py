@@ -40,7 +40,7 @@ LEAST_NUMBER = 3
 
 
 class OfLoops(Untranslatable):
-    """A loop over a length cannot be lifted as one for any length."""
+    """What has loops over lengths or layers cannot be lifted with these."""
 
 
 class Outputs(NamedTuple):

@@ -61,7 +61,7 @@ class Chains:
         tensors = [arg for arg in args if isinstance(arg, Value) and arg.op != "tensor"]
         if not tensors or value.op in LISTED or isinstance(value, Repeated):
             return None
-        if value.kind in ("layer", "block"):
+        if value.is_module:
             return tensors[0]
         symbol = OPERATORS.get(value.op)
         if symbol is None:
@@ -87,7 +87,7 @@ class Chains:
 
     def has_layer(self, value: Value) -> bool:
         """Whether there is a layer in what is written with a value."""
-        if value.kind in ("layer", "block") or value.op in LISTED:
+        if value.is_module or value.op in LISTED:
             return True
         return value.op != "part" and any(
             self.uses[operand] == 1 and operand not in self.called and self.has_layer(operand)
@@ -96,7 +96,7 @@ class Chains:
 
     def _weight(self, value: Value) -> int:
         """Return the number of layers in the chain of a value."""
-        own = value.kind in ("layer", "block") or value.op in LISTED
+        own = value.is_module or value.op in LISTED
         inner = [operand for operand in self.operands(value) if self.is_chain(operand)]
         return own + max([self._weight(operand) for operand in inner], default=0)
 
@@ -112,7 +112,7 @@ class Chains:
     def is_simple(self, value: Value) -> bool:
         """Whether a value is short enough to be written as an argument."""
         return (
-            value.kind not in ("layer", "block")
+            not value.is_module
             and value.op != "attention"
             and not self.has_layer(value)
             and self.depth(value) <= MOST_STEPS_INLINE

@@ -89,12 +89,12 @@ class _Loop:
 
     def _is_short(self) -> bool:
         """Whether a loop is shorter than its iterations, unlike that of one layer, applied twice."""
-        layers = [(value.kind, len(column)) for column, value in self.made.items() if value.kind in ("layer", "block")]
+        layers = [(value.kind, len(column)) for column, value in self.made.items() if value.is_module]
         return len(layers) > 1 or any(kind == "block" or count > 2 for kind, count in layers)
 
     def runs(self) -> dict[Value, Run]:
         """Return the layers of all iterations, by what stands for them."""
-        layers = [(value, [*column]) for column, value in self.made.items() if value.kind in ("layer", "block")]
+        layers = [(value, [*column]) for column, value in self.made.items() if value.is_module]
         return {value: Run(column, value.address, self.index, []) for value, column in layers}
 
     def replace(self, body: Body) -> None:
@@ -191,7 +191,7 @@ def _in_order(body: Body) -> list[Value]:
     """Return the values that layers compute, and what is computed of these, each after its arguments."""
     found: dict[Value, None] = {}
     for value in body.values():
-        if value.kind in ("layer", "block") or any(operand in found for operand in value.operands):
+        if value.is_module or any(operand in found for operand in value.operands):
             found[value] = None
     return [*found]
 
@@ -227,7 +227,7 @@ def _sequences(
 
 def _is_numbered(value: Value) -> bool:
     """Whether a value is made by a layer with a number in its address."""
-    return value.kind in ("layer", "block") and any(word.isdigit() for word in value.address.split("."))
+    return value.is_module and any(word.isdigit() for word in value.address.split("."))
 
 
 def _longest(
@@ -299,7 +299,7 @@ def _are_alike(first: Value, second: Value, key: Key) -> bool:
     own = [(value.op, value.kind, value.dtype, value.shape, len(value.args)) for value in (first, second)]
     if own[0] != own[1] or key(first) != key(second):
         return False
-    if first.kind not in ("layer", "block"):
+    if not first.is_module:
         return first.address == second.address
     pattern, _, length = address_pattern([first.address, second.address])
     return length == 2 and "[i]" in pattern and not pattern.startswith("[i]")

@@ -61,7 +61,7 @@ def write_loop(writer: Writer, loop: Repeated) -> None:
     states = [_started(writer, loop, turn) for turn in range(count)]
     header = _header(writer, loop)
     if loop.collected:  # such a loop declares nothing
-        layers = [value for value in loop.inner if value.kind in ("layer", "block")]
+        layers = [value for value in loop.inner if value.is_module]
         writer.statements += [Statement(text=f"{writer.declaration(value)} for {header}") for value in layers]
     writer.statements.append(Statement(text=f"for {header} {{"))
     given = [writer.called.get(value, "") for value in loop.operands[count:]]

@@ -160,7 +160,7 @@ def _divided(run: list[Value], uses: Mapping[Value, int]) -> dict[Value, Run]:
 
 
 def _follows(previous: Value, value: Value, key: Callable[[Value], Hashable]) -> bool:
-    if value.kind not in ("layer", "block") or previous.kind != value.kind or key(previous) != key(value):
+    if not value.is_module or previous.kind != value.kind or key(previous) != key(value):
         return False
     if len(previous.args) != len(value.args):
         return False

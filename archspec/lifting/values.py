@@ -79,6 +79,11 @@ class Value:
         self.cost: int | None = None
 
     @property
+    def is_module(self) -> bool:
+        """Whether a module makes it: a layer or block."""
+        return self.kind in ("layer", "block")
+
+    @property
     def shape(self) -> tuple[Dim, ...]:
         """The sizes of its axes."""
         return self.array.shape

@@ -79,7 +79,7 @@ class BodyWriter:
             ]
         )
         values = [step for value in self.chains.values for step in value.steps]
-        has_layers = any(value.kind in ("layer", "block") for value in values)
+        has_layers = any(value.is_module for value in values)
         roles = self.roles(bool(self.facts.owned) or has_layers)
         ties = [f"tie {written(alias)} = {written(counted)}" for alias, counted in self.facts.ties]
         self.statements = [Statement(text=text) for text in (*ties, *roles)]
@@ -208,7 +208,7 @@ class BodyWriter:
         """Declare the layers that are applied several times."""
         for value in self.chains.values:
             run = self.runs.get(value)
-            if value.kind not in ("layer", "block") or value.address in self.declared:
+            if not value.is_module or value.address in self.declared:
                 continue
             path = run.address if run is not None else value.address
             if (run is not None and run.is_shared) or self._lends(value):
@@ -336,7 +336,7 @@ class BodyWriter:
 
     def _applied(self, value: Value) -> str:
         """Return what is applied: with its address for a layer or block."""
-        if value.kind not in ("layer", "block"):
+        if not value.is_module:
             return self._callee(value)
         address = self._address(value)
         if value.address in self.declared or self._is_borrowed(value):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import ParamSpec
 
 from archspec.algebra import Dim
 from archspec.equivalence.calls.values import (
@@ -28,6 +29,8 @@ from archspec.ops.forms import elementwise as forms
 from archspec.ops.forms import shape as shapes
 
 _MOST_FACTORS = 16
+
+P = ParamSpec("P")
 
 
 def _axes(x: Array, dim: Axes) -> list[int]:
@@ -91,16 +94,16 @@ def _order(
     return [values if descending else _negated(n, values), places]
 
 
-def _places_in_order(
-    n: Arrays,
-    types: Sequence[Type],
-    x: Array,
-    *rest: int,
-    dim: int = -1,
-    descending: bool = False,
-    stable: bool = False,
-) -> Array:
-    return _order(n, types, x, *rest, dim=dim, descending=descending, stable=stable)[1]
+def _second(handler: Callable[P, list[Array]]) -> Callable[P, Array]:
+    """Return what computes only the second result."""
+
+    def call(*args: P.args, **keywords: P.kwargs) -> Array:
+        return handler(*args, **keywords)[1]
+
+    return call
+
+
+_places_in_order = _second(_order)
 
 
 def _any(n: Arrays, types: Sequence[Type], x: Array, dim: Axes = None, keepdim: bool = False) -> Array:

@@ -19,7 +19,7 @@ def _looped(b: Builder, types: Types, starts: list[Value], inner: list[Value], a
     starts, afters, collected = [[*map(b.written, values)] for values in (starts, afters, collected)]
     computed = inside_loop([*afters, *collected], inner)
     whole = Repeated(starts, inner, afters, collected, axes, count, b.frame, computed)
-    if any(value.kind in ("layer", "block") for value in computed):
+    if any(value.is_module for value in computed):
         raise Untranslatable("it applies layers in a loop over a length")
     given = [[value.array for value in values] for values in (starts, afters, collected)]
     arrays = looped(b.arrays, types, given[0], [], given[1], given[2], axes, count)
