@@ -15,7 +15,7 @@ from archspec.elaborate.values import plain
 from archspec.ir import Body, Type, uncollected
 from archspec.source import Diagnostic, Enough, Report, fail
 from archspec.table import Buffer, Params, Plain, Table, Tensor, Values
-from archspec.tensor_table import table_of
+from archspec.tabulate import tabulate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -245,7 +245,7 @@ def _table_of(compiled: Compiled) -> Table:
     known: Table | None = views.get("table")
     if known is not None:
         return known
-    table = table_of(compiled.name, compiled.module, {}, {})
+    table = tabulate(compiled.name, compiled.module, {}, {})
     if not table.is_sound():
         raise fail("internal", f"the tensors of {compiled.name} do not add up to its total; please report this")
     if has_choices(compiled.body):

@@ -45,7 +45,7 @@ MAY_IMPORT = {
     "ops": {"algebra", "ir", "normal", "record"},
     "overrides": {"table", "literals", "source"},
     "literals": {"table", "source", "syntax"},
-    "tensor_table": {"addresses", "ir", "record", "table"},
+    "tabulate": {"addresses", "ir", "record", "table"},
     "resolve": {"ops", "quantization", "record", "resources", "source", "syntax"},
     "work": {"algebra", "ir", "ops"},
     "check": {"resolve", "source", "syntax"},
@@ -79,7 +79,7 @@ MAY_IMPORT = {
         "source",
         "syntax",
         "table",
-        "tensor_table",
+        "tabulate",
     },
     "pipeline": {
         "cache",
@@ -160,7 +160,7 @@ MAY_IMPORT = {
         "resolve",
         "source",
         "syntax",
-        "tensor_table",
+        "tabulate",
         "work",
     },
     "pytorch": {

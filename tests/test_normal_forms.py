@@ -20,7 +20,7 @@ from archspec.algebra import index, substitute, symbol
 from archspec.ir import Body, leaves
 from archspec.model import internals
 from archspec.normal.arrays import Array, Arrays
-from archspec.normal.table import index_name
+from archspec.normal.nodes import index_name
 from archspec.ops import OPS
 
 torch = pytest.importorskip("torch")

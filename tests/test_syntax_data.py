@@ -12,7 +12,7 @@ from notation import item, tree_of, walk
 from archspec.resources import grammar_text, specs_root
 from archspec.syntax import store, tree
 from archspec.syntax.generate import generate
-from archspec.syntax.tables import STARTS, shipped
+from archspec.syntax.parser_tables import STARTS, shipped
 
 SPECS = sorted(Path(specs_root()).rglob("*.arch"))
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from archspec import __version__
 from archspec.cli import is_usage, write_diagnostics
 from archspec.cli.error import entries
-from archspec.cli.files import spec_files
 from archspec.cli.output import write
 from archspec.cli.progress import PROGRESS
+from archspec.cli.spec_files import spec_files
 from archspec.configuration import Configuration
 from archspec.pipeline.compile import check
 from archspec.reporting.findings import github_text, json_text, sarif_text

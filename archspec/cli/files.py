@@ -1,4 +1,4 @@
-"""Finding spec files; atomic writing of output files, which never overwrites a file by accident."""
+"""Atomic writing of output files, which never overwrites a file by accident."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from archspec.cli import write_diagnostics
@@ -15,25 +15,6 @@ from archspec.source import Diagnostic, fail
 
 if TYPE_CHECKING:
     from argparse import Namespace
-
-
-def spec_files(path: str) -> Iterator[tuple[str, str | None]]:
-    """Yield a file, or those in a directory and below it; each with the directory from which it may import.
-
-    Hidden directories, and those of Python environments, are skipped.
-    """
-    found: list[str] = []
-    if os.path.isdir(path):
-        for folder, folders, files in os.walk(path):
-            if "pyvenv.cfg" in files:
-                folders.clear()
-            else:
-                found += [os.path.join(folder, file) for file in files if file.endswith(".arch")]
-                folders[:] = [name for name in folders if not name.startswith(".")]
-    root = os.path.realpath(path)
-    yield from ((file, root) for file in sorted(found))
-    if not found:
-        yield path, None
 
 
 def write_text(options: Namespace, make: Callable[[], tuple[str | bytes, Sequence[Diagnostic]]]) -> None:

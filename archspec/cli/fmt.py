@@ -8,9 +8,10 @@ from difflib import unified_diff
 from io import StringIO
 
 from archspec.cli import is_usage, write_diagnostics
-from archspec.cli.files import rewrite, spec_files
+from archspec.cli.files import rewrite
 from archspec.cli.output import write
 from archspec.cli.progress import PROGRESS
+from archspec.cli.spec_files import spec_files
 from archspec.formatting.api import format_bytes
 from archspec.pipeline.streams import label_of, read_stream
 from archspec.reporting.text import number

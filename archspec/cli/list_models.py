@@ -6,8 +6,8 @@ from argparse import Namespace
 from collections.abc import Iterator
 
 from archspec.cli.output import write
+from archspec.cli.pages import page_text
 from archspec.cli.progress import PROGRESS
-from archspec.cli.tables import page_text
 from archspec.pipeline.index import BundledModel, shipped
 from archspec.pipeline.tables import table_of
 from archspec.reporting import documents

@@ -20,7 +20,7 @@ def document_text(found: Shown, options: Namespace) -> str:
     format = options.format
     if format in documents.FORMATS:
         return documents.write(contents_of(found), format)
-    from archspec.cli.tables import csv_text, page_text  # not at the top: a document needs no tables
+    from archspec.cli.pages import csv_text, page_text  # not at the top: a document needs no tables
 
     return csv_text(rows_of(found)) if format == "csv" else page_text(page_of(found, format), options)
 

@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Callable, Sequence
 
 from archspec.cli import is_usage, write_diagnostics
-from archspec.cli.files import spec_files
+from archspec.cli.spec_files import spec_files
 from archspec.pipeline.spec import parse_spec
 from archspec.pipeline.streams import is_stream
 from archspec.pipeline.watching import Files, changed, contents, with_imports

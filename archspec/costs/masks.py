@@ -17,13 +17,13 @@ from archspec.bodies.fold import Folded, StepBudget, arguments, fold_body
 from archspec.equivalence.bodies import apply
 from archspec.ir import Body, Call
 from archspec.normal.arrays import Array, Arrays
-from archspec.normal.table import index_name
+from archspec.normal.nodes import index_name
 from archspec.ops import OPS
 from archspec.ops.forms import elementwise as forms
 from archspec.record import Record
 
 if TYPE_CHECKING:
-    from archspec.normal.table import Element
+    from archspec.normal.nodes import Element
 
 
 class Seen(Record):

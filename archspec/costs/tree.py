@@ -75,15 +75,21 @@ def _grow(cost: Cost) -> AddressTree[ModuleCost, _Sum]:
     """Build the tree of all modules; attention's products follow the modules that contain them."""
     grown: AddressTree[ModuleCost, _Sum] = AddressTree(_Sum(NOTHING, 0, 0))
     for module in cost.modules:
-        macs, scores, mixes, elementwise = module.own
-        if scores or mixes:
-            macs = total([(macs, 1), (scores, -1), (mixes, -1)])
-        _put(grown, module._replace(own=Figures(macs, 0, 0, elementwise)))
-    for address, _, applied, (_, scores, mixes, _), *_ in cost.modules:
-        for segment, work in (SCORES, Figures(scores, scores)), (MIX, Figures(mixes, 0, mixes)):
+        _put(grown, module._replace(own=_without_attention(module.own)))
+    for module in cost.modules:
+        scores, mixes = module.own.score_macs, module.own.mix_macs
+        for segment, work in (SCORES, Figures(scores, score_macs=scores)), (MIX, Figures(mixes, mix_macs=mixes)):
             if work.macs:
-                _put(grown, ModuleCost(join(address, segment), "matmul", applied, work, 0, 0))
+                address = join(module.address, segment)
+                _put(grown, ModuleCost(address, "matmul", module.applied, work, parameters=0, trainable=0))
     return grown
+
+
+def _without_attention(own: Figures) -> Figures:
+    if not (own.score_macs or own.mix_macs):
+        return own
+    macs = total([(own.macs, 1), (own.score_macs, -1), (own.mix_macs, -1)])
+    return Figures(macs, elementwise=own.elementwise)
 
 
 def _put(grown: AddressTree[ModuleCost, _Sum], module: ModuleCost) -> None:

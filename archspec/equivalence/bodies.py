@@ -11,7 +11,7 @@ from archspec.equivalence.places import Places
 from archspec.ir import Body, Call, Leaf, Loop, Type, canonical, find
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.elements import Elements
-from archspec.normal.table import Element
+from archspec.normal.nodes import Element
 from archspec.ops import OPS, Op
 from archspec.ops.forms import elementwise_form_of, form_of
 from archspec.ops.forms.elementwise import constant

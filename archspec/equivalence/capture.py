@@ -26,7 +26,7 @@ from archspec.algebra import (
 )
 from archspec.equivalence.bodies import apply
 from archspec.equivalence.calls.complex import Complex, call_complex, has_complex
-from archspec.equivalence.calls.table import CALLS
+from archspec.equivalence.calls.registry import CALLS
 from archspec.equivalence.calls.values import Untranslatable, is_list, listed, operation_of
 from archspec.equivalence.iterations import mark_of
 from archspec.equivalence.matches import with_masks
@@ -44,7 +44,7 @@ from archspec.equivalence.scattered import without_scattered
 from archspec.equivalence.selection import with_all_rows
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
-from archspec.normal.table import index_of
+from archspec.normal.nodes import index_of
 
 if TYPE_CHECKING:
     import torch

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from archspec.equivalence.places import Place, Places
 from archspec.normal.arrays import Array, Arrays
-from archspec.normal.table import Element
+from archspec.normal.nodes import Element
 from archspec.normal.walking import children
 
 

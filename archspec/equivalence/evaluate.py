@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from archspec.algebra import Atom, Dim, Expression, Polynomial, symbols
 from archspec.algebra.polynomial import expression, terms_of
 from archspec.normal.arrays import Array, Arrays
-from archspec.normal.table import Element, Node
+from archspec.normal.nodes import Element, Node
 from archspec.normal.walking import children
 
 if TYPE_CHECKING:

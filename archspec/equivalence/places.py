@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from archspec.normal.arrays import Array, Arrays
-from archspec.normal.table import Element
+from archspec.normal.nodes import Element
 from archspec.normal.walking import children, is_base
 from archspec.record import Record
 

@@ -24,7 +24,7 @@ from archspec.ops import Interval, Op
 from archspec.ops.check import undecided
 from archspec.source import Span
 from archspec.table import Tensor
-from archspec.tensor_table import table_of
+from archspec.tabulate import tabulate
 from archspec.work import NONE, Work, call_work
 
 _EXACT_IN_ADDRESSES = re.compile(r"[0-9?\[]")
@@ -58,7 +58,7 @@ def parameters_where(solver: Solver, root: Module, keep: Callable[[Tensor], bool
     """Sum the tensors that `keep` selects, each at the name under which it is counted."""
     totals = Totals(solver, root)
     found: Expression = 0
-    for tensor in table_of("", root, {}, {}).tensors:
+    for tensor in tabulate("", root, {}, {}).tensors:
         if tensor.tied_to is None and keep(tensor):
             found = found + totals.at(root, tensor.name).total
     return found
@@ -66,7 +66,7 @@ def parameters_where(solver: Solver, root: Module, keep: Callable[[Tensor], bool
 
 def parameters_matching(solver: Solver, root: Module, pattern: str, span: Span) -> Expression:
     """Sum the tensors whose names match a pattern, as `archspec count --select` does."""
-    tensors = table_of("", root, {}, {}).tensors
+    tensors = tabulate("", root, {}, {}).tensors
     matches = re.compile(translate(pattern)).match
     chosen: set[str] = set()
     for tensor in tensors:

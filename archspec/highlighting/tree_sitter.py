@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from archspec.highlighting.tokens import CONSTANTS, CONTROL, WORDS, styles
 from archspec.record import Record
 from archspec.resources import grammar_text
-from archspec.syntax.tables import shipped
+from archspec.syntax.parser_tables import shipped
 
 _PIECE = re.compile(r"\"(?:[^\"\\]|\\.)*\"|->|\w+|[()*+?|]")
 _COMMENT = re.compile(r"(?:^|\s)// .*")

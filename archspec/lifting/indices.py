@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from archspec.algebra import Atom, Dim, Expression, Polynomial, expression, terms_of
 from archspec.lifting.values import Argument, Frame, Operand, Setting, Value
-from archspec.normal.table import OPAQUE, Element, index_name
+from archspec.normal.nodes import OPAQUE, Element, index_name
 
 if TYPE_CHECKING:
     from archspec.normal.arrays import Array, Arrays

@@ -15,6 +15,7 @@ from archspec.equivalence.rolling import LOOPED
 from archspec.ir import Type
 from archspec.lifting.buckets import bucket_table, buckets_of
 from archspec.lifting.builder import Builder
+from archspec.lifting.constants import constant
 from archspec.lifting.folding import folded_constants
 from archspec.lifting.frequencies import rotary_parameters, slopes
 from archspec.lifting.layers import recognized
@@ -24,7 +25,6 @@ from archspec.lifting.operations.handlers import converted
 from archspec.lifting.regions import between_regions
 from archspec.lifting.source_names import Naming
 from archspec.lifting.stored import Stored
-from archspec.lifting.tables import constant
 from archspec.lifting.values import Frame, Value
 from archspec.normal.arrays import Array, Arrays
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from archspec.algebra import Dim, Expression, product
 from archspec.normal.axes import Indices
 from archspec.normal.elements import Elements
+from archspec.normal.nodes import MOST, Dtype, Element, Names, index_name
 from archspec.normal.replacing import Replacing, Values
-from archspec.normal.table import MOST, Dtype, Element, Names, index_name
 from archspec.normal.walking import divisors, names_in_order
 from archspec.record import Record
 

@@ -11,7 +11,7 @@ from typing import TypeAlias, cast
 
 from archspec.algebra import Atom, Dim, Expression, at_least
 from archspec.algebra.polynomial import expression, terms_of
-from archspec.normal.table import index_of, single
+from archspec.normal.nodes import index_of, single
 
 Indices: TypeAlias = tuple[Expression, ...]
 

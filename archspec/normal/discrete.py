@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from archspec.algebra import Expression
 from archspec.algebra.polynomial import expression, terms_of
 from archspec.normal.axes import Axes, joined
-from archspec.normal.table import MOST, OPAQUE, Dtype, Element, Node, Table, index_name, index_of
+from archspec.normal.nodes import MOST, OPAQUE, Dtype, Element, Node, NodeTable, index_name, index_of
 
 
 class Discrete:
     """Integers and booleans over one table, of at most so many expressions."""
 
     def __init__(self, most: int = MOST) -> None:
-        self.table = Table(most)
+        self.table = NodeTable(most)
         self.nodes: list[Node] = self.table.nodes
         self.axes = Axes()
         self.true = self.table.make("bool", (True,), "bool", True)

@@ -24,10 +24,10 @@ from archspec.algebra import Atom, Expression, dim_max, dim_min, substitute
 from archspec.algebra.polynomial import terms_of
 from archspec.normal.axes import Indices
 from archspec.normal.discrete import Discrete
+from archspec.normal.nodes import MOST, NONE, OPAQUE, Dtype, Element, index_name, single
 from archspec.normal.numbers import Numbers, power_of
 from archspec.normal.places import Places
 from archspec.normal.signs import Signs
-from archspec.normal.table import MOST, NONE, OPAQUE, Dtype, Element, index_name, single
 
 
 class Elements(Discrete):

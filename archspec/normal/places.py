@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from archspec.algebra.polynomial import expression, terms_of
 from archspec.algebra.terms import Monomial
 from archspec.normal.discrete import Discrete
-from archspec.normal.table import Element, index_name
+from archspec.normal.nodes import Element, index_name
 
 
 class Places:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from archspec.algebra import Expression, substitute, symbols
 from archspec.normal.axes import joined
 from archspec.normal.elements import Elements
-from archspec.normal.table import OPAQUE, Element, Node
+from archspec.normal.nodes import OPAQUE, Element, Node
 
 Values: TypeAlias = Mapping[str, Expression]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from archspec.normal.axes import Axes
-from archspec.normal.table import Element, Table
+from archspec.normal.nodes import Element, NodeTable
 
 
 class Signs:
     """The signs of the reals of a table, as far as they can be seen."""
 
-    def __init__(self, table: Table, axes: Axes) -> None:
+    def __init__(self, table: NodeTable, axes: Axes) -> None:
         self.nodes = table.nodes
         self.axes = axes
         self._known: dict[Element, int | None] = {}

@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING
 
 from archspec.algebra import Atom, Dim, Expression, Polynomial, symbols
 from archspec.algebra.polynomial import expression, terms_of
-from archspec.normal.table import OPAQUE, Node, Table, index_name
+from archspec.normal.nodes import OPAQUE, Node, NodeTable, index_name
 
 if TYPE_CHECKING:
-    from archspec.normal.table import Element
+    from archspec.normal.nodes import Element
 
 BASES = frozenset(["input", "tensor", "carried", "total", "largest", "shares", "operation"])
 """The kinds of what elements are loaded from."""
 
 
-def is_base(table: Table, element: Element) -> bool:
+def is_base(table: NodeTable, element: Element) -> bool:
     """Whether elements are loaded from this."""
     return table.nodes[element].kind in BASES
 
 
-def children(table: Table, element: Element) -> list[Element]:
+def children(table: NodeTable, element: Element) -> list[Element]:
     """Return the elements that an element is made of; those of a base, if it is loaded from one."""
     node = table.nodes[element]
     match node.kind:
@@ -49,7 +49,7 @@ def _opaque_in(values: Iterable[Expression]) -> list[Element]:
     return [int(name[2:]) for value in values for name in symbols(value) if name.startswith(OPAQUE)]
 
 
-def names_in_order(table: Table, element: Element) -> list[str]:
+def names_in_order(table: NodeTable, element: Element) -> list[str]:
     """Return all indices in an element, in an order that does not depend on their names unless the element is
     symmetric in them.
     """
@@ -59,7 +59,7 @@ def names_in_order(table: Table, element: Element) -> list[str]:
     return list(walk.found)
 
 
-def divisors(table: Table, element: Element) -> dict[str, Dim]:
+def divisors(table: NodeTable, element: Element) -> dict[str, Dim]:
     """Return the indices in an element that occur only as quotients and remainders, with the size by which they are
     divided: of several sizes the one that divides the others.
     """
@@ -105,7 +105,7 @@ def _is_size(value: Expression) -> bool:
 class _Walk:
     """A walk through an element that collects the indices in it."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: NodeTable) -> None:
         self.table = table
         self.found: dict[str, None] = {}
         self._seen = set[int]()

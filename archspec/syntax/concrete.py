@@ -12,7 +12,7 @@ from archspec.record import Record
 from archspec.source import Report, Source
 from archspec.syntax.machine import Children, Fault, Machine, Token
 from archspec.syntax.parse import CONTEXTUAL, read
-from archspec.syntax.tables import shipped
+from archspec.syntax.parser_tables import shipped
 from archspec.syntax.tree import Broken, Comment
 
 TALLEST = 300

@@ -8,7 +8,7 @@ import json
 from typing import Any, NoReturn
 
 from archspec.resources import grammar_text
-from archspec.syntax.tables import PATH, STARTS, ParserData, Rule
+from archspec.syntax.parser_tables import PATH, STARTS, ParserData, Rule
 
 
 def generate() -> ParserData:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from archspec.record import Record, from_values
-from archspec.syntax.tables import ParserData
+from archspec.syntax.parser_tables import ParserData
 
 Children: TypeAlias = list[Any]
 """What a rule matched: tokens, and what the makers of other rules returned."""

@@ -11,7 +11,7 @@ from typing import cast
 from archspec.source import Report, Source, Span
 from archspec.syntax.lines import MOST_FAULTS, Scan, scan
 from archspec.syntax.machine import Fault, Machine, Token, Unexpected
-from archspec.syntax.tables import shipped
+from archspec.syntax.parser_tables import shipped
 from archspec.syntax.tree import Broken, Comment, Definition, Expr, File, Item, Model
 
 CONTEXTUAL = frozenset(("import", "export", "dim", "fn", "layer", "block", "model", "frozen"))

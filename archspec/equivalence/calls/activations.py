@@ -10,7 +10,7 @@ from archspec.equivalence.calls.values import Handler, array_of, refuse, typed
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.elements import Elements
-from archspec.normal.table import Element
+from archspec.normal.nodes import Element
 from archspec.ops.forms import elementwise as forms
 from archspec.ops.forms.shape import cut
 

@@ -10,7 +10,7 @@ from archspec.equivalence.calls.values import Handler
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.axes import Indices
-from archspec.normal.table import Element
+from archspec.normal.nodes import Element
 from archspec.ops.forms import elementwise as forms
 
 _OTHER_LETTERS = ord("\u00c0")

@@ -9,7 +9,7 @@ from archspec.equivalence.calls.values import Handler, Operand, Untranslatable, 
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.elements import Elements
-from archspec.normal.table import Element
+from archspec.normal.nodes import Element
 from archspec.ops.forms import elementwise as forms
 from archspec.ops.forms.shape import expand
 from archspec.ops.record import Scalar

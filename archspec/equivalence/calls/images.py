@@ -12,7 +12,7 @@ from archspec.equivalence.calls.values import Handler, listed, refuse
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.axes import Indices
-from archspec.normal.table import Element
+from archspec.normal.nodes import Element
 from archspec.ops.forms import along
 from archspec.ops.forms.elementwise import absolute, add, divide, larger, multiply, smaller, subtract
 from archspec.ops.forms.shape import concat, cut

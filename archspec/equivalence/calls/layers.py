@@ -10,7 +10,7 @@ from archspec.equivalence.calls.values import Axes, Handler, Sizes, Untranslatab
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.elements import Elements
-from archspec.normal.table import Element
+from archspec.normal.nodes import Element
 from archspec.ops.forms import along, weights
 from archspec.ops.forms.elementwise import add, divide, multiply
 from archspec.ops.forms.shape import pad, transpose

@@ -11,7 +11,7 @@ from archspec.equivalence.calls.values import Handler, Operand, array_of, refuse
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.axes import Indices
-from archspec.normal.table import Element, index_name
+from archspec.normal.nodes import Element, index_name
 from archspec.ops.forms import along, weights
 from archspec.ops.forms import shape as forms
 from archspec.ops.forms.elementwise import choose, constant, larger, subtract, to_integer

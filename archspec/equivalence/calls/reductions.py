@@ -23,7 +23,7 @@ from archspec.equivalence.calls.values import (
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.axes import Indices
-from archspec.normal.table import Element
+from archspec.normal.nodes import Element
 from archspec.ops.forms import along, weights
 from archspec.ops.forms import elementwise as forms
 from archspec.ops.forms import shape as shapes

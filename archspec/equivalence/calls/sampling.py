@@ -11,7 +11,7 @@ from archspec.equivalence.calls.values import Handler, refuse
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.axes import Indices
-from archspec.normal.table import Element
+from archspec.normal.nodes import Element
 from archspec.ops.forms.elementwise import floor
 
 _BILINEAR, _ZEROS = 0, 0

@@ -10,7 +10,7 @@ from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.axes import Indices
 from archspec.normal.elements import Elements
-from archspec.normal.table import Element
+from archspec.normal.nodes import Element
 from archspec.ops.forms import shape as forms
 from archspec.ops.forms import weights
 from archspec.ops.forms.elementwise import constant

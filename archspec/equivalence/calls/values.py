@@ -9,7 +9,7 @@ from archspec.algebra import Dim
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.elements import Elements
-from archspec.normal.table import Element
+from archspec.normal.nodes import Element
 from archspec.ops.forms.elementwise import Each, constant, multiply, to_integer
 from archspec.ops.record import Scalar
 from archspec.record import is_tuple

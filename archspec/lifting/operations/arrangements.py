@@ -9,8 +9,8 @@ from archspec.equivalence.calls.placing import axes_of_rows, first_of
 from archspec.equivalence.calls.values import Untranslatable, listed
 from archspec.lifting.builder import Builder
 from archspec.lifting.operations.handlers import Handler, Results, Types, constant, converted, sliced, whole
+from archspec.lifting.operations.registry import OPERATIONS
 from archspec.lifting.operations.shape import from_the_start, padded, repeat
-from archspec.lifting.operations.table import OPERATIONS
 from archspec.lifting.values import Operand, Value, number_in
 from archspec.ops.record import Scalar
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from archspec.algebra import Dim, product
-from archspec.equivalence.calls.table import CALLS
+from archspec.equivalence.calls.registry import CALLS
 from archspec.lifting.builder import Builder
 from archspec.lifting.values import Setting, Value
 from archspec.normal.arrays import Array, Arrays

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from archspec.lifting.operations import arrangements, functions, loops, recurrent, statistics, windows
 from archspec.lifting.operations.handlers import Handler
-from archspec.lifting.operations.table import OPERATIONS
+from archspec.lifting.operations.registry import OPERATIONS
 
 COUNTERPARTS: dict[str, Handler] = {
     **OPERATIONS,

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.builder import Builder
 from archspec.lifting.operations.handlers import Handler, Types, converted
+from archspec.lifting.operations.registry import OPERATIONS
 from archspec.lifting.operations.shape import filled
-from archspec.lifting.operations.table import OPERATIONS
 from archspec.lifting.values import Operand, Value
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from archspec.algebra import Dim
 from archspec.equivalence.calls.placing import first_of
+from archspec.equivalence.calls.registry import CALLS
 from archspec.equivalence.calls.shape import wrapped
-from archspec.equivalence.calls.table import CALLS
 from archspec.equivalence.calls.values import Untranslatable, computed
 from archspec.lifting.builder import Builder
 from archspec.lifting.numbers import is_counted_exactly

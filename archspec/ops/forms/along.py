@@ -12,7 +12,7 @@ from archspec.ops.forms.shape import cut, reshape
 if TYPE_CHECKING:
     from archspec.normal.arrays import Array, Arrays
     from archspec.normal.axes import Indices
-    from archspec.normal.table import Element
+    from archspec.normal.nodes import Element
 
 
 def _axes(axis: object, rank: int) -> list[int]:

@@ -10,7 +10,7 @@ from archspec.algebra import Polynomial, dim_max
 
 if TYPE_CHECKING:
     from archspec.normal.elements import Elements
-    from archspec.normal.table import Element
+    from archspec.normal.nodes import Element
 
 Each: TypeAlias = "Callable[..., Element]"
 

@@ -11,7 +11,7 @@ from archspec.ops.forms.elementwise import constant
 if TYPE_CHECKING:
     from archspec.normal.arrays import Array, Arrays
     from archspec.normal.axes import Indices
-    from archspec.normal.table import Element
+    from archspec.normal.nodes import Element
 
 
 def reshape(n: Arrays, x: Array, shape: Sequence[Dim]) -> Array:

@@ -13,7 +13,7 @@ from archspec.ops.forms.elementwise import add, constant, equal, multiply, subtr
 if TYPE_CHECKING:
     from archspec.normal.arrays import Array, Arrays
     from archspec.normal.axes import Indices
-    from archspec.normal.table import Element
+    from archspec.normal.nodes import Element
 
 
 def matmul(n: Arrays, a: Array, b: Array) -> Array:

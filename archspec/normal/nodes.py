@@ -85,7 +85,7 @@ class Node(Record):
         return self.arguments[1:]
 
 
-class Table:
+class NodeTable:
     """A table of at most so many expressions."""
 
     def __init__(self, most: int = MOST) -> None:

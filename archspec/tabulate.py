@@ -1,4 +1,4 @@
-"""Expansion of a compiled module to the table of its tensors."""
+"""The table of the tensors of a compiled module."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from archspec.record import Record, from_values
 from archspec.table import Buffer, ModuleRow, Params, Repeat, Table, Tensor, Tensors, Values
 
 
-def table_of(name: str, module: Module, hyperparameters: Values, overrides: Values) -> Table:
+def tabulate(name: str, module: Module, hyperparameters: Values, overrides: Values) -> Table:
     """Return the table of a module that is a whole model."""
     walk = _TableBuilder(module)
     walk.visit(module, "", None, False)
