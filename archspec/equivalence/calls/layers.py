@@ -1,4 +1,4 @@
-"""Reductions, products and normalization of PyTorch."""
+"""Sums, products, convolutions, pooling and attention of PyTorch."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _summand(n: Arrays, x: Array, result: Type) -> Array:
     return typed(n, x, Type((), "int")) if n.dtype(x) == "bool" or result.dtype == "int" else x
 
 
-def _mean(n: Arrays, types: Sequence[Type], x: Array, dim: Axes = None, keepdim: bool = False, **rest: object) -> Array:
+def mean(n: Arrays, types: Sequence[Type], x: Array, dim: Axes = None, keepdim: bool = False, **rest: object) -> Array:
     axes = list(range(len(x.shape))) if dim is None or dim == [] else listed(dim)
     e = n.elements
     summed = along.total(n, n.array(x.shape, e.real(x.element)), axes, keepdim)
@@ -200,49 +200,6 @@ def _windows(rank: int, kernel: Sizes, stride: Sizes | None, padding: Sizes) -> 
     return [_spread(value, rank) for value in (kernel, steps, padding)]
 
 
-def _layer_norm(
-    n: Arrays,
-    types: Sequence[Type],
-    x: Array,
-    shape: list[Dim],
-    weight: Array | None = None,
-    bias: Array | None = None,
-    eps: float = 1e-5,
-    *rest: object,
-) -> Array:
-    rank = len(x.shape)
-    result = weights.standardized(n, x, list(range(rank - len(shape), rank)), eps)
-    if weight is not None:
-        result = n.each(x.shape, multiply, result, weight)
-    return result if bias is None else n.each(x.shape, add, result, bias)
-
-
-def _rms_norm(
-    n: Arrays, types: Sequence[Type], x: Array, shape: list[Dim], weight: Array | None = None, eps: float | None = None
-) -> Array:
-    if eps is None:
-        refuse("rms_norm")
-    e = n.elements
-    axes = list(range(len(x.shape) - len(shape), len(x.shape)))
-    square = _mean(n, types, n.each(x.shape, multiply, x, x), axes, True)
-    scale = n.array(square.shape, e.product([(e.combination([(1.0, square.element)], eps), -0.5)]))
-    result = n.each(x.shape, multiply, x, scale)
-    return result if weight is None else n.each(x.shape, multiply, result, weight)
-
-
-def _group_norm(
-    n: Arrays,
-    types: Sequence[Type],
-    x: Array,
-    groups: int,
-    weight: Array | None = None,
-    bias: Array | None = None,
-    eps: float = 1e-5,
-    *rest: object,
-) -> Array:
-    return weights.group_norm(n, x, weight, bias, groups=groups, eps=eps)
-
-
 def _attention(
     n: Arrays,
     types: Sequence[Type],
@@ -293,16 +250,13 @@ NAMES: dict[Handler, str] = {
     _softmax: "softmax _softmax",
     _reduction(along.total): "sum",
     _reduction(along.largest): "amax",
-    _mean: "mean",
+    mean: "mean",
     _cumsum: "cumsum",
     _argmax: "argmax",
     _matmul: "matmul bmm mm mv",
     _linear: "linear",
     _addmm: "addmm",
     _baddbmm: "baddbmm",
-    _layer_norm: "layer_norm",
-    _rms_norm: "rms_norm",
-    _group_norm: "group_norm",
     _attention: "scaled_dot_product_attention",
     **{_convolution(rank): f"conv{rank}d" for rank in (1, 2, 3)},
     **{_transposed_convolution(rank): f"conv_transpose{rank}d" for rank in (1, 2, 3)},

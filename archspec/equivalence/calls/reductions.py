@@ -11,7 +11,6 @@ from archspec.equivalence.calls.values import (
     Axes,
     Handler,
     Operand,
-    Untranslatable,
     applied,
     array_of,
     as_number,
@@ -24,7 +23,7 @@ from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.axes import Indices
 from archspec.normal.nodes import Element
-from archspec.ops.forms import along, weights
+from archspec.ops.forms import along
 from archspec.ops.forms import elementwise as forms
 from archspec.ops.forms import shape as shapes
 
@@ -161,7 +160,7 @@ def _variance(power: float, with_mean: bool = False) -> Handler:
     return call
 
 
-def _norm(
+def norm(
     n: Arrays,
     types: Sequence[Type],
     x: Array,
@@ -202,7 +201,7 @@ def _norm_of_vectors(
 ) -> Array:
     if isinstance(ord, str) or not is_of_vectors(len(x.shape), ord, dim):
         refuse("linalg_norm")
-    return _norm(n, types, x, ord, dim, keepdim)
+    return norm(n, types, x, ord, dim, keepdim)
 
 
 def _log_sum_exp(n: Arrays, types: Sequence[Type], x: Array, dim: Axes, keepdim: bool = False) -> Array:
@@ -240,7 +239,7 @@ def _cosine(n: Arrays, types: Sequence[Type], a: Array, b: Array, dim: int = 1, 
     product = along.total(n, n.each(shape, forms.multiply, a, b), dim, False)
 
     def size(x: Array) -> Array:
-        return n.each(product.shape, forms.larger, _norm(n, types, x, 2, dim), array_of(n, eps))
+        return n.each(product.shape, forms.larger, norm(n, types, x, 2, dim), array_of(n, eps))
 
     by_a = n.each(product.shape, forms.divide, product, size(a))
     return n.each(product.shape, forms.divide, by_a, size(b))
@@ -267,94 +266,6 @@ def _sought(n: Arrays, types: Sequence[Type], boundaries: Array, x: Operand, **k
     if len(boundaries.shape) != 1 or keywords.get("sorter") is not None or keywords.get("side") == "right":
         refuse("searchsorted")
     return _bucket(n, types, x, boundaries, right=bool(keywords.get("right")))
-
-
-def _weight_norm(n: Arrays, types: Sequence[Type], v: Array, g: Array, dim: int = 0) -> Array | list[Array]:
-    """Return directions times magnitudes, and the norms that the directions had."""
-    axes = [axis for axis in range(len(v.shape)) if axis != dim % len(v.shape)]
-    size = _norm(n, types, v, 2, axes, True)
-    scaled = n.each(v.shape, forms.multiply, v, n.each(g.shape, forms.divide, g, size))
-    return [scaled, size] if len(types) == 2 else scaled
-
-
-def _batch_norm(
-    n: Arrays,
-    types: Sequence[Type],
-    x: Array,
-    weight: Array | None,
-    bias: Array | None,
-    mean: Array | None,
-    variance: Array | None,
-    training: bool,
-    momentum: float,
-    eps: float,
-    *rest: object,
-) -> Array:
-    """Return elements less a stored mean, over the root of a stored variance. Without these, a single sample is
-    normalized by its own statistics, such as the weights of a layer.
-    """
-    if mean is None and variance is None and training and x.shape[0] == 1:
-        return weights.group_norm(n, x, weight, bias, groups=_whole(x.shape[1]), eps=eps)
-    if mean is None or variance is None or training:
-        raise Untranslatable("it normalizes by the statistics of a batch, so it is in training")
-    e = n.elements
-    scale = n.array(variance.shape, e.product([(e.combination([(1.0, variance.element)], eps), -0.5)]))
-    steps = [(mean, forms.subtract), (scale, forms.multiply), (weight, forms.multiply), (bias, forms.add)]
-    for part, function in steps:
-        if part is not None:
-            x = n.each(x.shape, function, x, n.reshape(part, (*part.shape, *[1] * (len(x.shape) - 2))))
-    return x
-
-
-def _evaluated_batch_norm(
-    n: Arrays,
-    types: Sequence[Type],
-    x: Array,
-    weight: Array | None,
-    bias: Array | None,
-    mean: Array,
-    variance: Array,
-    momentum: float,
-    eps: float,
-) -> list[Array]:
-    empty = [n.array(type.shape, n.elements.number(0.0)) for type in types[1:]]
-    return [_batch_norm(n, types, x, weight, bias, mean, variance, False, momentum, eps), *empty]
-
-
-def _batch_statistics(
-    n: Arrays,
-    types: Sequence[Type],
-    x: Array,
-    weight: Array | None,
-    bias: Array | None,
-    training: bool,
-    momentum: float,
-    eps: float,
-) -> list[Array]:
-    empty = [n.array(type.shape, n.elements.number(0.0)) for type in types[1:]]
-    return [_batch_norm(n, types, x, weight, bias, None, None, training, momentum, eps), *empty]
-
-
-def _instance_norm(
-    n: Arrays,
-    types: Sequence[Type],
-    x: Array,
-    weight: Array | None,
-    bias: Array | None,
-    mean: Array | None,
-    variance: Array | None,
-    own: bool,
-    momentum: float,
-    eps: float,
-    *rest: object,
-) -> Array:
-    if not own:
-        return _batch_norm(n, types, x, weight, bias, mean, variance, False, momentum, eps)
-    return weights.group_norm(n, x, weight, bias, groups=_whole(x.shape[1]), eps=eps)
-
-
-def _whole(size: Dim) -> int:
-    return size if isinstance(size, int) else refuse("instance_norm")
 
 
 def _is_among(
@@ -389,7 +300,7 @@ NAMES: dict[Handler, str] = {
     _variance(0.5): "std",
     _variance(1.0, True): "var_mean",
     _variance(0.5, True): "std_mean",
-    _norm: "norm linalg_vector_norm",
+    norm: "norm linalg_vector_norm",
     _norm_of_vectors: "linalg_norm",
     _log_sum_exp: "logsumexp",
     _log_softmax: "log_softmax _log_softmax",
@@ -397,11 +308,6 @@ NAMES: dict[Handler, str] = {
     _cosine: "cosine_similarity",
     _bucket: "bucketize",
     _sought: "searchsorted",
-    _weight_norm: "_weight_norm _weight_norm_interface",
-    _batch_norm: "batch_norm",
-    _evaluated_batch_norm: "_native_batch_norm_legit_no_training",
-    _batch_statistics: "_native_batch_norm_legit",
-    _instance_norm: "instance_norm",
     _is_among: "isin",
 }
 """The names of the operations that each function is for."""
