@@ -147,6 +147,13 @@ def topk(x: Array, k: int, axis: int) -> list[Array]:
     return [np.take_along_axis(x, indices, axis), indices]
 
 
+def forward_substitution(a: Array, b: Array) -> Array:
+    out = np.zeros((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), *b.shape[-2:]))
+    for row in range(a.shape[-1]):
+        out[..., row, :] = b[..., row, :] - (a[..., row : row + 1, :row] @ out[..., :row, :])[..., 0, :]
+    return out
+
+
 def linear(x: Array, weight: Array, bias: Array | None) -> Array:
     return x @ weight.T + (0 if bias is None else bias)
 
@@ -303,6 +310,7 @@ OPS: dict[str, Callable[..., Any]] = {
     "argmax": lambda x, axis, keep: x.argmax(axis, keepdims=keep),
     "fft": fft,
     "matmul": np.matmul,
+    "forward_substitution": forward_substitution,
     "linear": linear,
     "expert_linear": expert_linear,
     "conv": conv,

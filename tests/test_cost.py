@@ -193,6 +193,7 @@ BY_HAND: list[tuple[str, list[Type | None], dict[str, Any], int, int]] = [
     ("layer_norm", [REAL, Type((4,)), Type((4,))], {"eps": 0.0}, 0, 7 * EACH),
     ("matmul", [REAL, Type((4, 5))], {}, 2 * 3 * 4 * 5, 0),
     ("matmul", [Type((7, 1, 3, 4)), Type((2, 4, 5))], {}, 7 * 2 * 3 * 4 * 5, 0),
+    ("forward_substitution", [Type((7, 4, 4)), Type((4, 5))], {}, 7 * (1 + 2 + 3) * 5, 0),
     ("linear", [REAL, Type((5, 4)), None], {}, 2 * 3 * 4 * 5, 0),
     ("linear", [REAL, Type((5, 4)), Type((5,))], {}, 2 * 3 * 4 * 5, 2 * 3 * 5),
     ("expert_linear", [REAL, Type((2, 3), "int"), Type((9, 5, 4)), None], {}, 2 * 3 * 4 * 5, 0),

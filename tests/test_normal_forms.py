@@ -88,6 +88,7 @@ CHOICES = {kind: text.replace("\n", "|").strip("|").split("|") for kind, text in
 CHOICES["R"] = [
     part.replace(" ~", " |") for part in REAL.replace(" |> ", " ~> ").replace("\n", "|").strip("|").split("|")
 ]
+SYSTEM = "transpose(1, 2)(forward_substitution(.square, transpose(1, 2)(y * 2.0)))"
 LEAVES = {"R": ["x", "y"], "I": ["n + arange(6)", "arange(6) + 0 * n"], "B": ["x > y", "m"]}
 
 
@@ -146,8 +147,11 @@ def values(shape: tuple[int, ...], dtype: str, generator: np.random.Generator) -
 
 
 def test_every_normal_form_is_drawn() -> None:
-    """Elementwise operations without a form of their own are drawn too; of the others, each equals itself alone."""
-    drawn = " ".join([NET, *[text for choices in CHOICES.values() for text in choices]])
+    """Elementwise operations without a form of their own are drawn too; of the others, each equals itself alone.
+
+    Systems have a test of their own.
+    """
+    drawn = " ".join([NET, SYSTEM, *[text for choices in CHOICES.values() for text in choices]])
     known = [op for op in OPS.values() if op.normal or op.group == "Elementwise"]
     missing = [op.name for op in known if not re.search(rf"\b{op.name}\b", drawn) and (op.symbol or " ") not in drawn]
     assert missing == []
@@ -338,6 +342,17 @@ def test_an_axis_of_several_flattened_ones_is_divided() -> None:
 @pytest.mark.parametrize("seed", range(12))
 def test_normal_forms_have_the_values_of_the_operations(seed: int) -> None:
     assert check(seed, 12)
+
+
+def test_systems_are_equal_if_they_are_below_the_diagonal() -> None:
+    below = "where(reshape([6, 1])(arange(6)) > arange(6), .square, 0.0)"
+    masked = SYSTEM.replace(".square", below).replace("y * 2.0", "y + y")
+    systems = [SYSTEM, masked, masked.replace(">", "<"), SYSTEM.replace(".square", "2.0 * .square")]
+    assert compare(1, [("R", f"{system} + x") for system in systems])
+    arrays = Arrays()
+    used = [("B", "m"), ("I", "n + arange(6)"), *[("R", system) for system in systems]]
+    _, _, first, *others = outputs_of(arrays, internals(load(net(used))).body, Places(arrays))
+    assert [other == first for other in others] == [True, False, False]
 
 
 @pytest.mark.slow

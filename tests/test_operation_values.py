@@ -84,6 +84,14 @@ def test_embedding_takes_rows_of_any_rank() -> None:
     assert all((out[i, j] == table[ids[i, j]]).all() for i, j in np.ndindex(4, 5))
 
 
+def test_forward_substitution_reads_what_is_below_the_diagonal() -> None:
+    a, b = normal(2, 1, 4, 4), normal(3, 4, 5)
+    out = operate("forward_substitution", a, b)
+    for i, j in np.ndindex(2, 3):
+        for row in range(4):
+            np.testing.assert_allclose(out[i, j, row], b[j, row] - a[i, 0, row, :row] @ out[i, j, :row])
+
+
 def test_expert_linear_uses_the_matrix_of_its_expert() -> None:
     x, weight, bias = normal(2, 1, 3, 4), normal(6, 5, 4), normal(6, 5)
     experts = RANDOM.integers(0, 6, (7, 3))
@@ -272,6 +280,11 @@ def test_indexing_is_that_of_torch(torch: Any) -> None:
     for axis in (0, 1, 2):
         for ours, theirs in zip(operate("topk", x, k=2, axis=axis), torch.topk(tensor, 2, axis), strict=True):
             same(ours, theirs)
+    square, right = normal(2, 5, 5), normal(2, 5, 3)
+    solved = torch.linalg.solve_triangular(
+        torch.from_numpy(square), torch.from_numpy(right), upper=False, unitriangular=True
+    )
+    same(operate("forward_substitution", square, right), solved)
     table, ids = normal(7, 3), RANDOM.integers(0, 7, (2, 5))
     embedding = torch.nn.functional.embedding(torch.from_numpy(ids), torch.from_numpy(table))
     same(operate("embedding", ids, table), embedding)

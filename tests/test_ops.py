@@ -479,7 +479,7 @@ def test_records_name_normal_forms_that_exist() -> None:
 def test_records() -> None:
     assert all(name == op.name for name, op in OPS.items())
     assert OPERATORS["neg"] == "neg" and OPERATORS["-"] == "sub" and len(OPERATORS) == 17
-    weighted = {"matmul", "linear", "expert_linear", "conv", "embedding"}
+    weighted = {"matmul", "forward_substitution", "linear", "expert_linear", "conv", "embedding"}
     assert {name for name, op in OPS.items() if op.mixes} == weighted | {"fft", "max_pool", "mean_pool"}
 
 

@@ -23,6 +23,9 @@ Loop: TypeAlias = tuple[int, tuple[int, ...], Expression, Expression]
 """The settings of a loop: its depth, the axes that it collects values along, its first index, and its iterations."""
 
 
+_OPERATIONS = ("sort", "place of largest", "forward substitution", "table")
+
+
 class Unevaluated(Exception):
     """A normal form contains an operation that the interpreter does not have; the message names it."""
 
@@ -96,7 +99,7 @@ class Evaluation:
             return self._result(*node.arguments[1:])
         if node.kind in ("total", "largest", "shares"):
             return self._reduction(node.kind, node.parts[0])
-        if node.kind == "operation" and node.arguments[0] in ("sort", "place of largest", "table"):
+        if node.kind == "operation" and node.arguments[0] in _OPERATIONS:
             return self._operation(node)
         raise Unevaluated(f"`{node.arguments[0] if node.kind == 'operation' else node.kind}` is not evaluated")
 
@@ -162,12 +165,23 @@ class Evaluation:
             values = self.torch.tensor(_listed(settings[0][1]), dtype=self.torch.float64)
             values = values if node.dtype == "real" else values.long() if node.dtype == "int" else values.bool()
             return self._squeezed(values, values.shape)
+        if name == "forward substitution":
+            return self._solution(self.array(arrays[0]), self.array(arrays[1]))
         values = self.array(arrays[0])
         ordered = values.sort(dim=settings, descending=True, stable=True)
         if name == "sort":
             return self._squeezed(ordered.indices if output else ordered.values, arrays[0].shape)
         axis = settings % len(arrays[0].shape)
         return self._squeezed(ordered.indices.select(axis, 0), (*arrays[0].shape[:axis], *arrays[0].shape[axis + 1 :]))
+
+    def _solution(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        b = b + self.torch.zeros_like(a[..., :1])  # with all leading axes
+        rows: list[torch.Tensor] = []
+        for i, row in enumerate(b.unbind(-2)):
+            above = [a[..., i, k, None] * known for k, known in enumerate(rows)]
+            rows.append(row - sum(above, self.torch.zeros_like(row)))
+        found = self.torch.stack(rows, -2)
+        return self._squeezed(found, found.shape)
 
 
 class _Context:

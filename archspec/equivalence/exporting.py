@@ -17,6 +17,7 @@ from archspec.equivalence.lengths import free_lengths
 from archspec.equivalence.mapped import without_maps
 from archspec.equivalence.ones import excludes_ones, including_ones
 from archspec.equivalence.programs import guards_of, with_fewer_operations
+from archspec.equivalence.substitution import with_systems
 from archspec.ir import Type
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ def exported(
             if excludes_ones(program, guards_of(program)):
                 other = including_ones(export)
                 program = program if other is None or excludes_ones(other, guards_of(other)) else other
+            with_systems(program)
             if not decomposed or (without_maps(program) and without_changes(program)):
                 return program
             return with_fewer_operations(program)

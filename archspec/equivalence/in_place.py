@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
-from archspec.equivalence.programs import node_in, nodes_of, schema_of, tensor_of, values_of
+from archspec.equivalence.programs import node_in, nodes_of, schema_of, storage_of, tensor_of
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -70,7 +70,7 @@ class _Rewriting:
         """The storages of inputs and tensors."""
         for node in nodes_of(graph):
             if node.op == "placeholder":
-                self._fixed |= {storage for storage in [_storage(node)] if storage is not None}
+                self._fixed |= {storage for storage in [storage_of(node)] if storage is not None}
             if node.op == "get_attr":
                 raise _Unknown
             if _is_changing(node):
@@ -80,7 +80,7 @@ class _Rewriting:
 
     def _copy(self, node: Node) -> None:
         self._current[node] = self.made.node_copy(node, self._value)
-        storage = _storage(node)
+        storage = storage_of(node)
         if storage is not None:
             self._version[node] = self._changes.get(storage, 0)
 
@@ -88,7 +88,7 @@ class _Rewriting:
         """Return the new node that has the present value of a node."""
         while node in self._changed:
             node = self._changed[node]
-        storage = _storage(node)
+        storage = storage_of(node)
         if storage is not None and self._version[node] != self._changes.get(storage, 0):
             if self._viewed(node) is None:
                 raise _Unknown
@@ -97,8 +97,8 @@ class _Rewriting:
 
     def _viewed(self, node: Node) -> Node | None:
         """Return the node that another one is a view of."""
-        sources = [arg for arg in node.all_input_nodes if _storage(arg) is not None]
-        same = [arg for arg in sources if _storage(arg) == _storage(node)]
+        sources = [arg for arg in node.all_input_nodes if storage_of(arg) is not None]
+        same = [arg for arg in sources if storage_of(arg) == storage_of(node)]
         if not same:
             return None
         (found,) = same if len(same) == 1 else [None]
@@ -111,8 +111,8 @@ class _Rewriting:
         changed = node_in(node.args[0])
         while changed in self._changed:
             changed = self._changed[changed]
-        storage = _storage(changed)
-        if storage is None or storage in self._fixed or _storage(node) != storage:
+        storage = storage_of(changed)
+        if storage is None or storage in self._fixed or storage_of(node) != storage:
             raise _Unknown
         operation = _operation(node)
         args = self._values(node.args)
@@ -168,19 +168,6 @@ class _Rewriting:
         from torch.fx.node import map_arg
 
         return map_arg(args, self._value)
-
-
-def _storage(node: Node) -> int | None:
-    """Return which storage a node has; None for one of no tensor, or of several storages."""
-    import torch
-
-    found = {
-        value.untyped_storage()._cdata  # pyright: ignore[reportPrivateUsage]
-        if isinstance(value, torch.Tensor)
-        else None
-        for value in values_of(node)
-    }
-    return found.pop() if len(found) == 1 else None
 
 
 def _operation(node: Node) -> Callable[..., object]:

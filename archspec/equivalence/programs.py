@@ -152,13 +152,19 @@ def tensor_of(node: Node) -> Tensor:
 
 
 def added(
-    graph: Graph, target: Callable[..., object], *args: Argument, like: Node | None = None, found: Tensor | None = None
+    graph: Graph,
+    target: Callable[..., object],
+    *args: Argument,
+    like: Node | None = None,
+    found: Tensor | None = None,
+    keywords: Mapping[str, Argument] | None = None,
 ) -> Node:
     """Return a new node, which computes `found`; it is from the place in the source of the one that it is `like`."""
-    new = graph.call_function(target, args)
+    named = {**(keywords or {})}
+    new = graph.call_function(target, args, named)
     given = [tensor_of(item) if is_node(item) else item for item in args]
     like = like or next(item for item in args if is_node(item))
-    new.meta = {**like.meta, "val": target(*given) if found is None else found}
+    new.meta = {**like.meta, "val": target(*given, **named) if found is None else found}
     return new
 
 
@@ -170,6 +176,19 @@ def numbers_of(tensor: Tensor) -> object:
 def values_of(node: Node) -> list[object]:
     """Return what stands for the results of a node, one by one; None for one without a result."""
     return listed(node.meta.get("val"))
+
+
+def storage_of(node: Node) -> int | None:
+    """Return which storage a node has; None for one of no tensor, or of several storages."""
+    import torch
+
+    found = {
+        value.untyped_storage()._cdata  # pyright: ignore[reportPrivateUsage]
+        if isinstance(value, torch.Tensor)
+        else None
+        for value in values_of(node)
+    }
+    return found.pop() if len(found) == 1 else None
 
 
 def size_of(size: int | SymInt) -> int | Formula:

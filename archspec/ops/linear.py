@@ -34,6 +34,13 @@ def _matmul(a: Type, b: Type) -> Shape:
     return (*broadcast(tuple(left), tuple(right), "b"), rows, columns)
 
 
+def _forward_substitution(a: Type, b: Type) -> Shape:
+    (*left, rows, columns), (*right, given, width) = ranked(a, 2, "a"), ranked(b, 2, "b")
+    same(rows, columns, "a", f"as many columns in {shown(a.shape)} as rows")
+    same(given, rows, "b", f"as many rows in {shown(b.shape)} as in {shown(a.shape)}")
+    return (*broadcast(tuple(left), tuple(right), "b"), rows, width)
+
+
 def _check_weight(x: Type, weight: Type, bias: Type | None, layout: str) -> None:
     """Check a matrix of this layout that is applied to the last axis of x, and its bias."""
     inner = ranked(x, 1, "x")[-1]
@@ -141,6 +148,12 @@ def _of_rows(inputs: Sequence[Type | None], result: Type, attributes: Settings) 
     return (*result.shape, first.shape[-1])
 
 
+def _of_triangle(inputs: Sequence[Type | None], result: Type, attributes: Settings) -> Sequence[Dim]:
+    """Return the work if each row of the result is a sum over the rows above it."""
+    *outer, rows, width = result.shape
+    return (*outer, rows * (rows - 1) // 2, width)
+
+
 def _of_kernels(inputs: Sequence[Type | None], result: Type, attributes: Settings) -> Sequence[Dim]:
     """Return the work of a convolution: a kernel per element of the result (of x, if transposed), padding included."""
     x, weight, *_ = inputs
@@ -211,6 +224,21 @@ OPS = (
         macs=_of_rows,
         torch=Torch("torch.matmul(a, b)", promotes=False),
         normal="weights.matmul",
+    ),
+    Op(
+        "forward_substitution",
+        "Weights and positions",
+        "The solution x of matmul(l, x) = b, where l is a below its diagonal, 1 on it and 0 above: out[..., i, j] is "
+        "b[..., i, j] minus the sum over k < i of a[..., i, k] * out[..., k, j]; the leading axes are broadcast.",
+        (Input("a", "number", "[..., n, n]"), Input("b", "number", "[..., n, m]")),
+        (),
+        "real, [..., n, m]",
+        _forward_substitution,
+        ("real",),
+        mixes=True,
+        macs=_of_triangle,
+        torch=Torch("torch.linalg.solve_triangular(a, b, upper=False, unitriangular=True)"),
+        normal="weights.forward_substitution",
     ),
     Op(
         "linear",

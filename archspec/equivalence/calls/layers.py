@@ -78,6 +78,14 @@ def _baddbmm(
     return n.each(types[0].shape, add, product, n.each(bias.shape, multiply, bias, array_of(n, float(beta))))
 
 
+def _solve_triangular(
+    n: Arrays, types: Sequence[Type], a: Array, b: Array, *, upper: bool, left: bool = True, unitriangular: bool = False
+) -> Array:
+    if upper or not left or not unitriangular:
+        raise Untranslatable("it solves a triangular system that is not a lower one with ones on its diagonal")
+    return weights.forward_substitution(n, a, b)
+
+
 def _convolution(rank: int) -> Handler:
     def call(
         n: Arrays,
@@ -257,6 +265,7 @@ NAMES: dict[Handler, str] = {
     _linear: "linear",
     _addmm: "addmm",
     _baddbmm: "baddbmm",
+    _solve_triangular: "linalg_solve_triangular",
     _attention: "scaled_dot_product_attention",
     **{_convolution(rank): f"conv{rank}d" for rank in (1, 2, 3)},
     **{_transposed_convolution(rank): f"conv_transpose{rank}d" for rank in (1, 2, 3)},

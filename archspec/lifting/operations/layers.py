@@ -77,6 +77,10 @@ def _baddbmm(b: Builder, types: Types, bias: Value, x: Value, y: Value, *, beta:
     return b.op("add", found, bias if beta == 1 else b.op("mul", bias, float(beta)))
 
 
+def _solve_triangular(b: Builder, types: Types, x: Value, y: Value, **rest: object) -> Value:
+    return b.op("forward_substitution", x, y)
+
+
 def convolution(
     b: Builder,
     x: Value,
@@ -171,6 +175,7 @@ NAMES: dict[Handler, str] = {
     _linear: "linear",
     _addmm: "addmm",
     _baddbmm: "baddbmm",
+    _solve_triangular: "linalg_solve_triangular",
     _layer_norm: "layer_norm",
     _group_norm: "group_norm",
     _rms_norm: "rms_norm",

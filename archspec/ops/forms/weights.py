@@ -29,6 +29,18 @@ def matmul(n: Arrays, a: Array, b: Array) -> Array:
     return n.make((*lead, a.shape[-2], b.shape[-1]), element)
 
 
+def forward_substitution(n: Arrays, a: Array, b: Array) -> Array:
+    def below(i: Indices) -> Element:
+        e = n.elements
+        *_, row, column = i
+        return e.where(e.at_least_zero(e.integer(row - column - 1)), e.real(n.at(a, i)), e.number(0.0))
+
+    lower, known = n.make(a.shape, below), n.array(b.shape, n.elements.real(b.element))
+    shape = (*_common(a.shape[:-2], b.shape[:-2]), *b.shape[-2:])
+    (found,) = n.opaque("forward substitution", None, [lower, known], [(shape, "real")])
+    return found
+
+
 def linear(n: Arrays, x: Array, weight: Array, bias: Array | None = None) -> Array:
     inner = n.axes.index("s0", x.shape[-1])
 
