@@ -163,6 +163,18 @@ def test_fields_choose_the_scaling(fields: dict[str, Any], expected: str) -> Non
     assert scaling_of({"model_type": "llama", "hidden_size": 64, "num_attention_heads": 8, **fields}) == expected
 
 
+OTHERS = {"deepseek_v3": {"mscale": 1.0, "mscale_all_dim": 1.0}, "gpt_oss": {"truncate": False}, "llama": {}}
+
+
+@pytest.mark.parametrize("type", OTHERS)
+def test_the_older_name_of_the_type_may_be_next_to_the_newer(type: str) -> None:
+    texts = {
+        archspec.import_config({"model_type": type, "rope_parameters": {**YARN, **OTHERS[type], **other}})
+        for other in ({}, {"type": "yarn"})
+    }
+    assert len(texts) == 1 and "4.0" in texts.pop()
+
+
 def test_phi3_has_the_original_length_beside_the_scaling() -> None:
     for name in ("longrope", "su", "yarn"):
         config = {"model_type": "phi3", "max_position_embeddings": 131072, "rope_scaling": {"type": name, **LISTS}}
