@@ -3,7 +3,8 @@
 `lift_bundled.yaml` has the published configurations in `tests/configs`, each for a family or for a kind of models in
 one. Their modules are made small, with sizes that are different, or, if the bundled spec has one hyperparameter for
 several fields, with those equal that are equal in the published one (`shared`). Some have other `fields`, so that a
-small model is possible, and are `without` older names of fields. An entry says what does not hold:
+small model is possible, and are `without` older names of fields; `with` are hyperparameters of the bundled spec for how
+modules store their tensors. An entry says what does not hold:
 
 - `differs`: the bundled spec has another normal form, for this reason;
 - `refused`: the module is not lifted;
@@ -71,7 +72,7 @@ class Pair:
         path = folder / "config.json"
         added = {"use_pretrained_backbone", *entry.get("without", ())}
         path.write_text(json.dumps(_without(json.loads(path.read_text()), added)))
-        self.bundled = archspec.load(str(path))
+        self.bundled = archspec.load(str(path), **entry.get("with", {}))
         second = given.second
         assert second is not None
         self.subject = replace(self._with_inputs(given), second=lambda: self._with_inputs(second()), actual=None)

@@ -70,7 +70,7 @@ n + arange(6)|arange(6) + 0 * n|n + reshape([seq, 1])(arange(seq)) + arange(6)|I
 I % 3|(I * 4 + 1) // 2|I // (I % 3 + 1)|min(I, I)|max(I, 1)|abs(I)|where(B, I, I)|where(B, I, 0)|-I|I ** 2|int(x)
 int(B)|floor(y)|sum(axis = AXIS, keep = true)(I) + I|amax(axis = AXIS, keep = true)(I) - I|one_hot(6)(pick(-1, 0)(n))
 cumsum(axis = AXIS)(I)|concat(axis = 2)(slice(axis = 2, start = 3)(I), slice(axis = 2, stop = 3)(I))
-argmax(axis = 2, keep = true)(x) + I|6 * (I // 6) + I % 6|table([3, 1, 4, 1, 5, 9]) + I|(I - I % 2) // 2
+argmax(axis = 2, keep = true)(x) + places(real(I))|6 * (I // 6) + I % 6|table([3, 1, 4, 1, 5, 9]) + I|(I - I % 2) // 2
 cumsum(axis = AXIS)(I // 4 + I % 4)|roll(1, axis = 1)(I)|pad(axis = 2, after = 1)(slice(axis = 2, stop = 5)(I))
 where(n >= 1, n + arange(6), arange(6) + 0 * n)|where(arange(6) >= 1, I * arange(6), 0 * n)|where(I >= 2, I - 2, 0 * I)
 -I // 4|I % -4|(I * 6 + arange(6)) // 6|(arange(6) - 3) // 2 + I|(4 * I + 2) // 8|I % 6 % 3|(I // 2 + I) // 3
@@ -107,6 +107,10 @@ fn swapped(x [batch, seq, 6]) -> [batch, seq, 6] {{
 fn in_order(x [batch, seq, 6]) -> [batch, seq, 6] {{
   values, _ = topk(6)(x)
   return values
+}}
+fn places(x [batch, seq, 6]) -> int [batch, seq, 6] {{
+  _, chosen = topk(6)(x)
+  return chosen
 }}
 block Net()(x [batch, seq, 6], y [batch, seq, 6], n int [batch, seq, 1], m bool [batch, seq, 6])
           -> ({types}) {{
@@ -337,6 +341,26 @@ def test_an_axis_of_several_flattened_ones_is_divided() -> None:
     whole = total(turned)
     assert arrays.reshape(total(arrays.reshape(turned, (24 * batch, 5))), whole.shape) == whole
     assert arrays.reshape(total(arrays.reshape(turned, (2 * batch, 12, 5))), whole.shape) == whole
+
+
+CHOSEN = """
+dim batch, seq
+block Net()(x [batch, seq, 6]) -> (a [batch, seq, 2], b int [batch, seq, 2], c [batch, seq, 2], d int [batch, seq, 2],
+                                   e int [batch, seq], f int [batch, seq]) {
+  values, places = topk(2)(x)
+  others, flat   = topk(2, axis = 0)(rearrange("b s d -> d (b s)")(x))
+  c = reshape([batch, seq, 2])(transpose(0, 1)(others))
+  d = reshape([batch, seq, 2])(transpose(0, 1)(flat))
+  return values, places, c, d, pick(-1, 0)(places), argmax(x)
+}
+"""
+
+
+def test_an_order_does_not_depend_on_other_axes() -> None:
+    arrays = Arrays()
+    body = internals(load(CHOSEN)).body
+    values, places, others, flat, first, largest = outputs_of(arrays, body, Places(arrays))
+    assert values == others and places == flat and first == largest
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -23,9 +23,6 @@ Loop: TypeAlias = tuple[int, tuple[int, ...], Expression, Expression]
 """The settings of a loop: its depth, the axes that it collects values along, its first index, and its iterations."""
 
 
-_OPERATIONS = ("sort", "place of largest", "forward substitution", "table")
-
-
 class Unevaluated(Exception):
     """A normal form contains an operation that the interpreter does not have; the message names it."""
 
@@ -97,10 +94,12 @@ class Evaluation:
             return self._squeezed(self._carried[node.arguments[0]], node.arguments[1])
         if node.kind == "operation" and node.arguments[0] == "for":
             return self._result(*node.arguments[1:])
-        if node.kind in ("total", "largest", "shares"):
+        if node.kind in ("total", "largest", "shares", "sorted", "order"):
             return self._reduction(node.kind, node.parts[0])
-        if node.kind == "operation" and node.arguments[0] in _OPERATIONS:
-            return self._operation(node)
+        if node.kind == "operation" and node.arguments[0] == "table":
+            return self._table(node)
+        if node.kind == "operation" and node.arguments[0] == "forward substitution":
+            return self._solution(*map(self.array, node.arguments[3:]))
         raise Unevaluated(f"`{node.arguments[0] if node.kind == 'operation' else node.kind}` is not evaluated")
 
     def _squeezed(self, value: torch.Tensor, shape: Iterable[Dim]) -> torch.Tensor:
@@ -116,6 +115,9 @@ class Evaluation:
         if kind == "total":
             return context.total(body, len(free))
         values = context.element(body).expand(context.shape)
+        if kind in ("sorted", "order"):
+            ordered = values.sort(dim=axes[0], descending=True, stable=True)
+            return ordered.values if kind == "sorted" else ordered.indices
         return values.amax(axes) if kind == "largest" else values.softmax(axes[0])
 
     def _result(self, settings: Loop, output: int, *arrays: Array) -> torch.Tensor:
@@ -159,20 +161,11 @@ class Evaluation:
             if key[0][0] == depth or all(depth not in self.depths(array.element) for array in key[1])
         }
 
-    def _operation(self, node: Node) -> torch.Tensor:
-        name, settings, output, *arrays = node.arguments
-        if name == "table":
-            values = self.torch.tensor(_listed(settings[0][1]), dtype=self.torch.float64)
-            values = values if node.dtype == "real" else values.long() if node.dtype == "int" else values.bool()
-            return self._squeezed(values, values.shape)
-        if name == "forward substitution":
-            return self._solution(self.array(arrays[0]), self.array(arrays[1]))
-        values = self.array(arrays[0])
-        ordered = values.sort(dim=settings, descending=True, stable=True)
-        if name == "sort":
-            return self._squeezed(ordered.indices if output else ordered.values, arrays[0].shape)
-        axis = settings % len(arrays[0].shape)
-        return self._squeezed(ordered.indices.select(axis, 0), (*arrays[0].shape[:axis], *arrays[0].shape[axis + 1 :]))
+    def _table(self, node: Node) -> torch.Tensor:
+        _, settings, _, *_ = node.arguments
+        values = self.torch.tensor(_listed(settings[0][1]), dtype=self.torch.float64)
+        values = values if node.dtype == "real" else values.long() if node.dtype == "int" else values.bool()
+        return self._squeezed(values, values.shape)
 
     def _solution(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         b = b + self.torch.zeros_like(a[..., :1])  # with all leading axes

@@ -95,16 +95,26 @@ class Arrays:
     # Reductions -------------------------------------------------------------------------------------------------------
 
     def reduction(
-        self, kind: str, body: Element, reduced: Iterable[Expression], kept: Expression | None = None
+        self,
+        kind: str,
+        body: Element,
+        reduced: Iterable[Expression],
+        kept: Expression | None = None,
+        dtype: Dtype | None = None,
     ) -> Element:
         """Return the reduction of an element over indices; with `kept`, its element at that index in their place."""
         divided, parts = self._divided(body, reduced)
         if parts:
-            return self.replace(self.reduction(kind, divided, reduced, kept), parts)
-        return self._reduction(kind, body, reduced, kept)
+            return self.replace(self.reduction(kind, divided, reduced, kept, dtype), parts)
+        return self._reduction(kind, body, reduced, kept, dtype)
 
     def _reduction(
-        self, kind: str, body: Element, reduced: Iterable[Expression], kept: Expression | None = None
+        self,
+        kind: str,
+        body: Element,
+        reduced: Iterable[Expression],
+        kept: Expression | None = None,
+        dtype: Dtype | None = None,
     ) -> Element:
         elements = self.elements
         among = {index_name(at) for at in reduced} & elements.nodes[body].names
@@ -118,7 +128,7 @@ class Arrays:
             else:
                 values[name] = self.axes.like(f"i{len(free)}", name)
                 free.append(self.axes.like(name.partition(".")[0][1:], name))
-        base = elements.base(kind, (self._replacing.element(body, values),), elements.dtype(body))
+        base = elements.base(kind, (self._replacing.element(body, values),), dtype or elements.dtype(body))
         return elements.load(base, (*free, *([] if kept is None else [kept])))
 
     def _divided(self, body: Element, reduced: Iterable[Expression]) -> tuple[Element, dict[str, Expression]]:
@@ -180,6 +190,14 @@ class Arrays:
             shares = elements.product([(extent, -1.0)])
         nothing = [(1.0, elements.product([(elements.number(0.0), 1.0), (same, 1.0)]))]
         return elements.combination([(1.0, shares), *nothing]) if elements.nodes[same].infinite else shares
+
+    def ordered(self, body: Element, over: Expression, at: Expression) -> tuple[Element, Element]:
+        """Return what an element is at a place in descending order over an index, and the value of the index there: of
+        equal ones the first.
+        """
+        if index_name(over) not in self.elements.nodes[body].names:
+            return body, self.elements.integer(at)
+        return self.reduction("sorted", body, [over], at), self.reduction("order", body, [over], at, "int")
 
     # Views ------------------------------------------------------------------------------------------------------------
 

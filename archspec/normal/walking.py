@@ -12,7 +12,7 @@ from archspec.normal.nodes import OPAQUE, Node, NodeTable, index_name
 if TYPE_CHECKING:
     from archspec.normal.nodes import Element
 
-BASES = frozenset(["input", "tensor", "carried", "total", "largest", "shares", "operation"])
+BASES = frozenset(["input", "tensor", "carried", "total", "largest", "shares", "sorted", "order", "operation"])
 """The kinds of what elements are loaded from."""
 
 

@@ -172,16 +172,11 @@ def wrapped(n: Arrays, index: Array, size: Dim) -> Array:
 
     def of(_: Elements, part: Element) -> Element:
         node = e.nodes[part]
-        if node.kind == "load":
-            base = e.nodes[node.base]
-            if base.kind == "input" or (base.kind == "operation" and base.arguments[0] in _SEARCHES):
-                return part
+        if node.kind == "load" and e.nodes[node.base].kind in ("input", "order"):
+            return part
         return e.where(e.at_least_zero(part), part, e.integer(e.polynomial(part) + size))
 
     return n.each(index.shape, of, index)
-
-
-_SEARCHES = ("sort", "place of largest")
 
 
 def _index(n: Arrays, types: Sequence[Type], x: Array, indices: list[Array | None]) -> Array:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from archspec.algebra import Dim, Expression
-from archspec.ops.forms.shape import cut, reshape
 
 if TYPE_CHECKING:
     from archspec.normal.arrays import Array, Arrays
@@ -69,8 +68,10 @@ def running_total(n: Arrays, x: Array, axis: int) -> Array:
 def first_in_order(n: Arrays, x: Array, k: Dim, axis: int) -> list[Array]:
     """The first of all elements in descending order, and of their indices."""
     place = axis % len(x.shape)
-    values, indices = n.opaque("sort", place, [x], [(x.shape, n.dtype(x)), (x.shape, "int")])
-    return [cut(n, values, place, 0, k, 1), cut(n, indices, place, 0, k, 1)]
+    shape = (*x.shape[:place], k, *x.shape[place + 1 :])
+    body, over, _ = reduced(n, x, place, True)
+    found = n.ordered(body, over[0][0], n.own(shape)[place])
+    return [n.array(shape, element) for element in found]
 
 
 def fourier(n: Arrays, x: Array, axis: object) -> Array:
@@ -104,7 +105,5 @@ def transformed(
 
 
 def place_of_largest(n: Arrays, x: Array, axis: int, keep: object) -> Array:
-    place = axis % len(x.shape)
-    shape = (*x.shape[:place], *x.shape[place + 1 :])
-    (found,) = n.opaque("place of largest", place, [x], [(shape, "int")])
-    return reshape(n, found, (*shape[:place], 1, *shape[place:])) if keep else found
+    body, over, shape = reduced(n, x, axis, keep)
+    return n.array(shape, n.ordered(body, over[0][0], 0)[1])
