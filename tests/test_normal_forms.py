@@ -64,6 +64,10 @@ sum(axis = 3)(where(reshape([batch, seq, 6, 1])(R) == reshape([batch, seq, 1, 6]
 log(abs(R) + 1.0)|cos(R)|sigmoid(R)|erf(R)|where(arange(6) >= 1 and arange(6) < 4, R, R)
 where(arange(6) < 2 or arange(6) >= 5, R, 0.0)|where(arange(6) >= 3 and R > 0.0, R, y)
 where(arange(6) // 2 >= 1, R, R)|where(arange(6) % 3 >= 1 and arange(6) >= 2, R, y)
+min(max(where(B, R, -1e36) + R, -9.0), 9.0)|max(min(where(n > 0, 1e36, x) - R, 9.0), -9.0)
+max(max(where(B, R, -inf), -1e36), -9.0)
+softmax(where(B, R, lowest) + R)|softmax(where(B, -1e36, R) * 0.5 + where(B, 1.0, -1e36))|min(where(B, R, 0.5), 1.0)
+softmax(max(R, lowest))|min(max(min(max(R, -1e36), 1e36), -9.0), 9.0)
 """
 INTEGER = """
 n + arange(6)|arange(6) + 0 * n|n + reshape([seq, 1])(arange(seq)) + arange(6)|I + I|I - I|I * I|I // 2|I // -3|I % 4
@@ -76,6 +80,9 @@ where(n >= 1, n + arange(6), arange(6) + 0 * n)|where(arange(6) >= 1, I * arange
 -I // 4|I % -4|(I * 6 + arange(6)) // 6|(arange(6) - 3) // 2 + I|(4 * I + 2) // 8|I % 6 % 3|(I // 2 + I) // 3
 arange(6) // (n * n + 1)|I % (arange(6) + 1)|min(max(I, 0), 5)|max(min(I, arange(6)), -1)|abs(I - 2)|int(-real(I))
 I % 6 // 2|(I % 6 + arange(6) % 6) // 3|(-I % 12) // 4
+where(I >= n, max(I, n), min(I, n))|where(abs(I - 2) < 3, max(abs(I - 2), 2), max(abs(I - 2), 3) + n)
+where(arange(6) >= n, max(arange(6), n) - min(n, arange(6) + 1), max(max(arange(6), n), n - 1) * I)
+where(I >= 2 and I < 5, max(I, 2) + min(I, 5), max(I, 2))|where(n < 1 or n > 2, min(n, 1), max(n, 1) // 2)
 sum(axis = 2, keep = true)(arange(6) // 4 + 0 * n) + 0 * I|(reshape([seq, 1])(arange(seq)) * 6 + arange(6) + I) // seq
 """
 BOOLEAN = """

@@ -6,10 +6,11 @@ names. No dimension of a spec has a name that begins with `#`.
 
 from __future__ import annotations
 
+from functools import reduce
 from math import gcd
 from typing import TypeAlias, cast
 
-from archspec.algebra import Atom, Dim, Expression, at_least
+from archspec.algebra import Atom, Dim, Expression, at_least, dim_max, dim_min
 from archspec.algebra.polynomial import expression, terms_of
 from archspec.normal.nodes import index_of, single
 
@@ -131,11 +132,24 @@ def _parted(value: Expression, by: Dim) -> tuple[Expression, Expression]:
 
 
 def joined(value: Expression) -> Expression:
-    """Join quotients and remainders of the same division: n * (x // n) + x % n is x."""
+    """Join quotients and remainders of the same division: n * (x // n) + x % n is x. A negative min is a max."""
+    value = _turned(value)
     for monomial, coefficient in terms_of(value):
         if len(monomial) == 1 and monomial[0][0].kind == "%" and monomial[0][1] == 1 and isinstance(coefficient, int):
             part, by = [expression(argument) for argument in monomial[0][0].arguments]
             without = value - coefficient * (part % by) - coefficient * by * (part // by)
             if len(terms_of(without)) < len(terms_of(value)) - 1:
                 return joined(without + coefficient * part)
+    return value
+
+
+def _turned(value: Expression) -> Expression:
+    """Return an integer in which no largest or smallest one of others is subtracted."""
+    for monomial, coefficient in terms_of(value):
+        if len(monomial) == 1 and isinstance(coefficient, int) and coefficient < 0:
+            atom, power = monomial[0]
+            if atom.kind in ("min", "max") and power == 1:
+                opposite = [-expression(part) for part in atom.arguments]
+                turned = reduce(dim_max if atom.kind == "min" else dim_min, opposite)
+                return _turned(value - coefficient * single(atom) - coefficient * turned)
     return value

@@ -11,7 +11,8 @@ What the methods of `Elements` make is in normal form:
   other form.
 
 Each rule is an identity for all finite values, up to rounding. Infinite numbers, which hide scores from a softmax, are
-added to finite values only; the other rules leave them alone.
+added to finite values only; the other rules leave them alone. Numbers beyond `HUGE` hide scores as well: adding a value
+to one does not change it, but for rounding.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from typing import Literal
 from archspec.algebra import Atom, Expression, dim_max, dim_min, substitute
 from archspec.algebra.polynomial import terms_of
 from archspec.normal.axes import Indices
+from archspec.normal.contexts import Contexts
 from archspec.normal.discrete import Discrete
+from archspec.normal.magnitudes import HUGE, Magnitudes
 from archspec.normal.nodes import MOST, NONE, OPAQUE, Dtype, Element, index_name, single
 from archspec.normal.numbers import Numbers, power_of
 from archspec.normal.places import Places
@@ -40,8 +43,10 @@ class Elements(Discrete):
     def __init__(self, most: int = MOST) -> None:
         super().__init__(most)
         self.signs = Signs(self.table, self.axes)
+        self._magnitudes = Magnitudes(self.table)
         self._numbers = Numbers()
         self._places = Places(self)
+        self._contexts = Contexts(self)
         self._chosen: dict[tuple[Element, Element, Element], Element] = {}
 
     # Reals ------------------------------------------------------------------------------------------------------------
@@ -123,17 +128,26 @@ class Elements(Discrete):
         return self.apply("mul", (self.number(0.0), element), "real")
 
     def _of_hidden(self, terms: Sequence[tuple[float, Element]], constant: float) -> Element | None:
-        """Return a sum whose terms may be hidden by an infinite number; None if none is."""
+        """Return a sum whose terms may be hidden by an infinite or a huge number; None if none is."""
         for coefficient, term in terms:
             node = self.nodes[term]
-            if node.kind == "where" and math.isfinite(constant):
-                test, value, other = node.parts
-                infinite = self.as_number(other)
+            if node.kind != "where" or not math.isfinite(constant):
+                continue
+            test, a, b = node.parts
+            for shown, value, other in ((test, a, b), (self.negation(test), b, a)):
+                number = self.as_number(other)
                 rest = [(own, part) for own, part in terms if part != term]
-                if infinite is not None and math.isinf(infinite) and self._have_sign(rest, coefficient * infinite):
-                    shown = self.combination([*rest, (coefficient, value)], constant)
-                    return self.where(test, shown, self.number(coefficient * infinite))
+                if number is not None and self._are_hidden(rest, constant, coefficient * number):
+                    whole = self.combination([*rest, (coefficient, value)], constant)
+                    return self.where(shown, whole, self.number(coefficient * number))
         return None
+
+    def _are_hidden(self, terms: Sequence[tuple[float, Element]], constant: float, number: float) -> bool:
+        """Whether the sum of terms and two numbers is the second one."""
+        if math.isinf(number):
+            return self._have_sign(terms, number)
+        parts = [part for _, part in terms]
+        return abs(number) >= HUGE and self._magnitudes.are_moderate([self.number(constant), *parts])
 
     def _have_sign(self, terms: Iterable[tuple[float, Element]], infinite: float) -> bool:
         """Whether terms are finite, or hidden by the same infinite number, so that the sum with it is that number."""
@@ -291,6 +305,8 @@ class Elements(Discrete):
             a, b = self.real(a), self.real(b)
         if self.dtype(a) == "real" and self._places.are_places(condition):
             return self._at_places(condition, a, b)
+        if self.dtype(a) == "int":
+            a, b = self._contexts.under(a, condition), self._contexts.under(b, self.negation(condition))
         if a == b or self._continues(condition, a, b):
             return a
         if self._is_turned(condition, a, b):
@@ -357,7 +373,21 @@ class Elements(Discrete):
         known = [number for number in (self.as_number(a), self.as_number(b)) if number is not None]
         if a == b or len(known) == 2:
             return a if a == b else self.number(min(known) if kind == "min" else max(known))
+        for x, other in ((a, b), (b, a)):
+            bounded = self._bounded(kind, x, other)
+            if bounded is not None:
+                return bounded
         return self.apply(kind, (a, b), "real", commutes=True)
+
+    def _bounded(self, kind: Literal["min", "max"], x: Element, by: Element) -> Element | None:
+        """Return the smaller or the larger of a real and a number that is huge, or is chosen like the number."""
+        bound, node = self.as_number(by), self.nodes[x]
+        if bound is None:
+            return None
+        if node.kind == "where" and any(self.as_number(side) is not None for side in node.parts[1:]):
+            return self.where(node.parts[0], *[self.extreme(kind, side, by) for side in node.parts[1:]])
+        is_beyond = bound >= HUGE if kind == "min" else bound <= -HUGE
+        return x if is_beyond and self._magnitudes.are_moderate([x]) else None
 
     def base(self, kind: str, arguments: tuple[Hashable, ...], dtype: Dtype) -> Element:
         """Return what elements are loaded from."""

@@ -8,7 +8,8 @@ from typing import TypeAlias
 from archspec.algebra import Expression, substitute, symbols
 from archspec.normal.axes import joined
 from archspec.normal.elements import Elements
-from archspec.normal.nodes import OPAQUE, Element, Node
+from archspec.normal.nodes import OPAQUE, Element
+from archspec.normal.rebuilding import rebuilt
 
 Values: TypeAlias = Mapping[str, Expression]
 
@@ -29,7 +30,7 @@ class Replacing:
         key = element, relevant
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = self._remade(node, dict(relevant))
+            found = self._known[key] = self._remade(element, dict(relevant))
         return found
 
     def integer(self, value: Expression, values: Values) -> Expression:
@@ -45,47 +46,10 @@ class Replacing:
                     replaced[name] = self.elements.polynomial(changed)
         return joined(self.elements.axes.settled(substitute(value, replaced))) if replaced else value
 
-    def _remade(self, node: Node, values: Values) -> Element:
-        e = self.elements
-        match node.kind:
-            case "int":
-                return e.integer(self.integer(node.integer, values))
-            case "real":
-                return e.real(e.integer(self.integer(node.integer, values)))
-            case "terms":
-                terms, constant = node.terms
-                return e.combination([(c, self.element(term, values)) for c, term in terms], constant)
-            case "product":
-                return e.product([(self.element(factor, values), power) for factor, power in node.factors])
-            case "power":
-                base, power = node.arguments
-                return e.product([(self.element(base, values), power)])
-            case "load":
-                return e.load(node.base, tuple([self.integer(value, values) for value in node.indices]))
-            case "ge0" | "eq0":
-                value = e.integer(self.integer(node.integer, values))
-                return e.at_least_zero(value) if node.kind == "ge0" else e.is_zero(value)
-            case "apply":
-                name, commutes, *own = node.arguments
-                parts = [self.element(part, values) for part in own]
-                return e.extreme(name, *parts) if name in ("min", "max") else e.apply(name, parts, node.dtype, commutes)
-            case _:
-                return self._rejoined(node.kind, [self.element(part, values) for part in node.parts])
-
-    def _rejoined(self, kind: str, parts: list[Element]) -> Element:
-        e = self.elements
-        match kind:
-            case "where":
-                return e.where(*parts)
-            case "and":
-                return e.conjunction(parts)
-            case "or":
-                return e.disjunction(parts)
-            case "not":
-                return e.negation(parts[0])
-            case "positive":
-                return e.is_positive(parts[0])
-            case "zero":
-                return e.is_zero(parts[0])
-            case _:
-                raise AssertionError(kind)
+    def _remade(self, element: Element, values: Values) -> Element:
+        return rebuilt(
+            self.elements,
+            element,
+            lambda part: self.element(part, values),
+            lambda value: self.integer(value, values),
+        )

@@ -1,0 +1,67 @@
+"""Spellings of one computation whose normal forms are equal, and others whose are not: choices, limits and masks.
+
+That each normal form has the values of the operations is in `test_normal_forms.py`.
+"""
+
+import pytest
+from small import load
+
+from archspec.model import internals
+from archspec.normal.arrays import Arrays
+
+pytest.importorskip("torch")
+
+from archspec.equivalence.places import Places
+from archspec.equivalence.sides import outputs_of
+
+NET = """
+dim batch, seq
+block Net()(x [batch, seq, 6], y [batch, seq, 6], n int [batch, seq, 1], k int [batch, seq, 6], m bool [batch, seq, 6])
+          -> (a [batch, seq, 6], b [batch, seq, 6], all [batch, seq, 6]) {{
+  d = reshape([seq, 1])(arange(seq)) - arange(6)
+  first  = {}
+  second = {}
+  return real(first) + 0.0 * x, real(second) + 0.0 * x, x + y + real(n + k + d + int(m))
+}}
+"""
+
+
+def are_equal(first: str, second: str) -> bool:
+    arrays = Arrays()
+    a, b, _ = outputs_of(arrays, internals(load(NET.format(first, second))).body, Places(arrays))
+    return a == b
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("where(m, x, lowest) + y", "where(m, x + y, lowest)"),
+        ("where(m, lowest(x), 0.0) + x * y + 1.0", "where(m, lowest, x * y + 1.0)"),
+        ("max(where(m, x, -inf), lowest)", "where(m, x, lowest)"),
+        ("where(m, 0.5, 2.0) |> max(_, 1.0)", "where(m, 1.0, 2.0)"),
+        ("where(k < 3, k, max(k, 3))", "where(k < 3, k, k)"),
+        ("where(abs(d) < 3, d, int(log(max(abs(d), 3) / 3)))", "where(abs(d) < 3, d, int(log(abs(d) / 3)))"),
+        ("where(k >= n and m, min(n, k), k)", "where(k >= n and m, n + 0 * k, k)"),
+        ("max(-k, 0)", "-min(k, 0)"),
+        ("k - max(k, n)", "k + min(-k, -n)"),
+    ],
+)  # fmt: skip
+def test_spellings_are_one(first: str, second: str) -> None:
+    assert are_equal(first, second)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("where(m, x, -1e9) + y", "where(m, x + y, -1e9)"),
+        ("where(m, x, lowest) + where(x > y, 0.0, lowest(x))", "where(m, x + where(x > y, 0.0, lowest(x)), lowest)"),
+        ("max(where(m, x, -inf), lowest)", "where(m, x, -inf)"),
+        ("max(where(m, x, -inf) + y, lowest)", "where(m, x, -inf) + y"),
+        ("max(amax(axis = 0)(where(m, x, -inf)), -1e36)", "amax(axis = 0)(where(m, x, -inf))"),
+        ("where(k < 3, max(k, 3), k)", "where(k < 3, k, k)"),
+        ("where(k < 3, k, max(k, 4))", "where(k < 3, k, k)"),
+        ("where(k >= n or m, min(n, k), k)", "where(k >= n or m, n + 0 * k, k)"),
+    ],
+)  # fmt: skip
+def test_computations_that_differ_are_two(first: str, second: str) -> None:
+    assert not are_equal(first, second)
