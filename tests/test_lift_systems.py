@@ -1,0 +1,113 @@
+"""Triangular systems that modules solve at once, or row by row in place."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import archspec
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+
+pytestmark = pytest.mark.slow
+
+CHUNK = 4
+
+
+def lower(a: Any) -> Any:
+    return -a.tril(-1)
+
+
+def masked(a: Any) -> Any:
+    return (-a).masked_fill(torch.triu(torch.ones(CHUNK, CHUNK, dtype=torch.bool)), 0)
+
+
+def whole(a: Any) -> Any:
+    return 2 * a
+
+
+def rows_above(a: Any, i: int) -> Any:
+    row = a[..., i, :i].clone()
+    return row + (row.unsqueeze(-1) * a[..., :i, :i].clone()).sum(-2)
+
+
+def rows_below(a: Any, i: int) -> Any:
+    row = a[..., i, :i].clone()
+    return row - (row.unsqueeze(-1) * a[..., :i, :i].clone()).sum(-2)
+
+
+def shifted_rows(a: Any, i: int) -> Any:
+    row = a[..., i, :i].clone()
+    return row + (row.unsqueeze(-1) * a[..., 1 : i + 1, :i].clone()).sum(-2)
+
+
+class Delta(nn.Module):
+    """Chunks of a delta rule, without a state that they carry."""
+
+    def __init__(self, begin: Callable[[Any], Any], step: Callable[[Any, int], Any], identity: float = 1.0) -> None:
+        super().__init__()
+        self.k = nn.Linear(6, 6)
+        self.v = nn.Linear(6, 6)
+        self.begin, self.step, self.identity = begin, step, identity
+
+    def forward(self, x: Any) -> Any:
+        batch, _, width = x.shape
+        k, v = self.k(x).view(batch, -1, CHUNK, width), self.v(x).view(batch, -1, CHUNK, width)
+        a = self.begin(k @ k.transpose(-1, -2))
+        for i in range(1, CHUNK):
+            a[..., i, :i] = self.step(a, i)
+        a = a + self.identity * torch.eye(CHUNK) if self.identity != 1.0 else a + torch.eye(CHUNK)
+        return (a @ v).reshape(batch, -1, width)
+
+
+@pytest.mark.parametrize("begin", [lower, masked, whole])
+def test_rows_that_are_solved_one_by_one_are_solved_at_once(begin: Callable[[Any], Any]) -> None:
+    module = Delta(begin, rows_above).eval()
+    text = archspec.lift(module, (torch.zeros(2, 2 * CHUNK, 6),))
+    assert text.count("forward_substitution(") == 1
+    assert archspec.equivalent(archspec.loads(text), module).verdict == "equal"
+
+
+def test_the_inverse_of_a_system_is_what_the_identity_is_added_to() -> None:
+    text = archspec.lift(Delta(lower, rows_above).eval(), (torch.zeros(2, 2 * CHUNK, 6),))
+    (solved,) = [line for line in text.splitlines() if "forward_substitution(" in line]
+    assert " - " not in solved and " + " not in solved
+    text = archspec.lift(Delta(lower, rows_above, 0.5).eval(), (torch.zeros(2, 2 * CHUNK, 6),))
+    assert "0.5" in text
+
+
+@pytest.mark.parametrize("step", [rows_below, shifted_rows])
+def test_other_changes_of_rows_are_not_taken_for_a_system(step: Callable[[Any, int], Any]) -> None:
+    module = Delta(lower, step).eval()
+    try:
+        text = archspec.lift(module, (torch.zeros(2, 2 * CHUNK, 6),))
+    except archspec.ArchError:
+        return
+    assert "forward_substitution" not in text
+    assert archspec.equivalent(archspec.loads(text), module).verdict in ("equal", "outputs equal")
+
+
+class Solved(nn.Module):
+    def __init__(self, **settings: bool) -> None:
+        super().__init__()
+        self.k = nn.Linear(6, 6)
+        self.settings = settings
+
+    def forward(self, x: Any) -> Any:
+        k = self.k(x)
+        return torch.linalg.solve_triangular(k @ k.transpose(-1, -2), x, **self.settings)
+
+
+def test_a_lower_system_with_ones_is_lifted() -> None:
+    module = Solved(upper=False, unitriangular=True).eval()
+    text = archspec.lift(module, (torch.zeros(2, 5, 6),))
+    assert "forward_substitution(matmul(k, transpose(k)), x)" in text
+    assert archspec.equivalent(archspec.loads(text), module).verdict == "equal"
+
+
+@pytest.mark.parametrize("settings", [{"upper": True, "unitriangular": True}, {"upper": False}])
+def test_other_systems_are_refused(settings: dict[str, bool]) -> None:
+    with pytest.raises(archspec.ArchError, match="a triangular system that is not a lower one with ones"):
+        archspec.lift(Solved(**settings).eval(), (torch.zeros(2, 5, 6),))
