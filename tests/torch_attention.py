@@ -16,6 +16,7 @@ STEPS = {
     "where(causal(seq) or mask, _, -inf)": "mask",
     "where(mask, _, -100.0)": "mask",
     "max(_, -3)": "",
+    "max(_, lowest)": "",
 }
 """What may happen to scores, and the input that it takes."""
 

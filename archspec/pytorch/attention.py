@@ -34,7 +34,7 @@ class Part(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """What the softmax is taken of."""
+    """What the softmax is taken of. If `finite`, masks hide keys by the least finite number, otherwise by -inf."""
 
     query: Val
     key: Val
@@ -42,6 +42,7 @@ class Scores(NamedTuple):
     masks: list[Part]
     biases: list[Part]
     shapes: frozenset[tuple[Dim, ...]]
+    finite: bool = False
 
 
 def as_attention(tensors: Tensors, values: Sequence[Val | None]) -> Val | None:
@@ -52,7 +53,7 @@ def as_attention(tensors: Tensors, values: Sequence[Val | None]) -> Val | None:
     weights, rate = _dropped(weights)
     if weights.op != "softmax" or constant(dict(weights.settings)["axis"]) != -1:
         return None
-    scores = _scores(weights.args[0], [], [])
+    scores = _finite_scores(weights.args[0])
     if scores is None or {scores.query.rank, scores.key.rank, value.rank} != {4}:
         return None
     if {v.kind for v in (scores.query, scores.key, value)} != {REAL}:
@@ -93,6 +94,15 @@ def products_in(body: Sequence[ast.stmt]) -> int:
     """How many matrix products statements have, of which attention in one call has two."""
     called = [n.attr for statement in body for n in ast.walk(statement) if isinstance(n, ast.Attribute)]
     return called.count("matmul") + 2 * called.count("scaled_dot_product_attention")
+
+
+def _finite_scores(score: Val) -> Scores | None:
+    """Takes scores apart, which may be limited to finite numbers."""
+    if score.op != "max" or score.args[1].op != "lowest":
+        return _scores(score, [], [])
+    scores = _scores(score.args[0], [], [])
+    is_simple = scores is not None and isinstance(scores.query.code, ast.Name)  # it is used twice
+    return scores._replace(finite=True) if scores is not None and is_simple else None
 
 
 def _scores(score: Val, masks: list[Part], biases: list[Part]) -> Scores | None:
@@ -174,6 +184,8 @@ def _scale(scope: Scope, scores: Scores) -> ast.expr | None:
 def _masked(scope: Scope, scores: Scores) -> dict[str, ast.expr]:
     """The keywords for masks and biases."""
     masks, biases = scores.masks, scores.biases
+    if scores.finite and masks:
+        return _masked_by_numbers(scope, scores)
     if not biases and len(masks) == 1:
         only = masks[0]
         if only.value.op == "causal" and only.test is None:
@@ -194,6 +206,21 @@ def _masked(scope: Scope, scores: Scores) -> dict[str, ast.expr]:
         both = py("visible if bias is None else both", visible=visible, bias=bias, both=both)
     if all(p.test is not None for p in masks):
         both = py("bias if visible is None else both", visible=visible, bias=bias, both=both)
+    return {"attn_mask": both}
+
+
+def _masked_by_numbers(scope: Scope, scores: Scores) -> dict[str, ast.expr]:
+    """The keywords for masks that hide keys by the least finite number, and for biases."""
+    visible = _combined(scope, scores.masks, "visible", "a & b")
+    bias = _combined(scope, scores.biases, "bias", "a + b")
+    assert visible is not None
+    shown = literal(0.0) if bias is None else bias
+    if bias is not None and all(p.test is not None for p in scores.biases):
+        shown = py("0.0 if bias is None else bias", bias=bias)
+    lowest = py("q.new_full((), torch.finfo(q.dtype).min)", q=scores.query.code)
+    both = py("torch.where(visible, shown, lowest)", visible=visible, shown=shown, lowest=lowest)
+    if all(p.test is not None for p in scores.masks):
+        both = py("bias if visible is None else both", visible=visible, bias=bias or literal(None), both=both)
     return {"attn_mask": both}
 
 
