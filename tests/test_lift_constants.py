@@ -225,3 +225,23 @@ def test_frequencies_in_turns() -> None:
     assert "slice(axis = 0, start = 1, stop = 44, step = 2)" in text
     x = torch.randn(2, 80)
     torch.testing.assert_close(archspec.to_torch(archspec.loads(text))(x), module(x))
+
+
+class Turned(nn.Module):
+    """Rotary positions by complex numbers, and operations that PyTorch defines by others."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        steps = 1.0 / 10000.0 ** (torch.arange(0, 8, 2).float() / 8)
+        angles = torch.outer(torch.arange(64), steps).float()
+        self.turns = torch.polar(torch.ones_like(angles), angles)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        pairs = torch.view_as_complex(x.reshape(*x.shape[:-1], -1, 2))
+        turned = torch.view_as_real(pairs * self.turns[: x.shape[1]]).flatten(2)
+        return torch.hstack([turned, x]), (x > 0) ^ (x < 1), torch.vdot(x[0, 0], x[0, 1])
+
+
+def test_complex_numbers_that_turn_and_composite_operations() -> None:
+    text = archspec.lift(Turned().eval(), (torch.randn(3, 7, 8),))
+    assert "rotary_frequencies(size = 8, theta = 10000.0)" in text and "concat(axis = 1)" in text

@@ -204,7 +204,9 @@ class Capture:
             case _:
                 return is_at_least(-above, guard.rel_op == "<")
 
-    def _placeholder(self, node: Node, tensors: Mapping[str, str], constants: Mapping[str, str]) -> Array | None:
+    def _placeholder(
+        self, node: Node, tensors: Mapping[str, str], constants: Mapping[str, str]
+    ) -> Array | Complex | None:
         value = node.meta.get("val")
         if value is None:
             return None
@@ -212,9 +214,15 @@ class Capture:
         stored = cast("Mapping[str, torch.Tensor]", self.program.constants)
         if node.name in tensors:
             name = tensors[node.name]
-            return self.tensor(name, stored.get(name), type)
+            found = stored.get(name)
+            _check_values(name, found)
+            if type.dtype == "complex" and found is not None:
+                return self._complex_constant(found)
+            return self.tensor(name, found, type)
         if node.name in constants:
-            return self._constant(stored[constants[node.name]], type)
+            constant = stored[constants[node.name]]
+            _check_values(constants[node.name], constant)
+            return self._complex_constant(constant) if constant.is_complex() else self._constant(constant, type)
         return self.arrays.stored("input", node.name, type.shape, type.dtype)
 
     def _constant(self, value: torch.Tensor, type: Type) -> Array:
@@ -223,6 +231,10 @@ class Capture:
         if not type.shape:
             return apply(self.arrays, "full", [], {"shape": (), "value": value.item()}, [type])[0]
         return apply(self.arrays, "table", [], {"values": numbers_of(value)}, [type])[0]
+
+    def _complex_constant(self, value: torch.Tensor) -> Complex:
+        type = Type(tuple(value.shape), "real")
+        return Complex(self._constant(value.real, type), self._constant(value.imag, type))
 
     def _call(self, node: Node) -> object:
         target = node.target
@@ -312,6 +324,14 @@ class Capture:
                 return dim_min(parts[0], parts[1])
             case kind:
                 raise Untranslatable(f"it has a size with `{kind}`")
+
+
+def _check_values(name: str, value: torch.Tensor | None) -> None:
+    """Raise Untranslatable for a tensor that a module has made in a call of `torch.export`: it has no values."""
+    from torch._subclasses import FakeTensor
+
+    if isinstance(value, FakeTensor):
+        raise Untranslatable(f"a call of it makes its `{name}`, which later calls read: make it in the constructor")
 
 
 def _multiples(sizes: Sequence[Dim]) -> dict[str, int]:

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack, redirect_stderr
 from io import StringIO
 from typing import TYPE_CHECKING, cast
 
 from archspec.algebra import Polynomial
 from archspec.equivalence import recurrent
-from archspec.equivalence.calls.values import Untranslatable
+from archspec.equivalence.calls.registry import CALLS
+from archspec.equivalence.calls.values import Untranslatable, operation_of
 from archspec.equivalence.in_place import without_changes
 from archspec.equivalence.known_numbers import knowing
 from archspec.equivalence.lengths import free_lengths
 from archspec.equivalence.mapped import without_maps
 from archspec.equivalence.ones import excludes_ones, including_ones
-from archspec.equivalence.programs import guards_of, with_fewer_operations
+from archspec.equivalence.programs import guards_of, nodes_of, values_of, with_fewer_operations
 from archspec.equivalence.substitution import with_systems
 from archspec.ir import Type
 
 if TYPE_CHECKING:
     import torch
+    from torch._ops import OpOverload
     from torch.export import ExportedProgram
+
+
+DEPTH = 2
+"""How often an operation that is defined by others is replaced by them."""
 
 
 def examples(module: torch.nn.Module, inputs: Mapping[str, Type], sizes: Mapping[str, int]) -> dict[str, torch.Tensor]:
@@ -72,12 +78,40 @@ def exported(
                 other = including_ones(export)
                 program = program if other is None or excludes_ones(other, guards_of(other)) else other
             with_systems(program)
-            if not decomposed or (without_maps(program) and without_changes(program)):
+            if not decomposed:
                 return program
-            return with_fewer_operations(program)
+            if not (without_maps(program) and without_changes(program)):
+                program = with_fewer_operations(program)
+            return _without_composite(program)
     except Exception as error:
         message = str(error).strip().splitlines()
         raise Untranslatable(f"torch.export fails: {message[0] if message else type(error).__name__}") from error
+
+
+def _without_composite(program: ExportedProgram) -> ExportedProgram:
+    """Return a program without operations that have no normal form, if PyTorch defines them by others that have one."""
+    import torch
+
+    known, found = {*_unknown(program)}, program
+    if not known:
+        return program
+    for _ in range(DEPTH):
+        composite = [operation for operation in _unknown(found) if operation._can_decompose()]  # pyright: ignore
+        if composite:
+            functions = cast("Mapping[object, Callable[..., object]]", torch.export.default_decompositions())
+            found = with_fewer_operations(found, {operation: functions[operation] for operation in composite})
+    return found if known.issuperset(_unknown(found)) else program
+
+
+def _unknown(program: ExportedProgram) -> list[OpOverload]:
+    """Return the operations of a program that have no normal form."""
+    import torch
+    from torch._ops import OpOverload
+
+    nodes = nodes_of(program.graph)
+    calls = [node for node in nodes if any(isinstance(value, torch.Tensor) for value in values_of(node))]
+    targets: list[object] = [node.target for node in calls if operation_of(node) not in CALLS]
+    return [cast("OpOverload", target) for target in targets if isinstance(target, OpOverload)]
 
 
 def _without_cache() -> AbstractContextManager[None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol, TypeGuard, cast
 
 from archspec.equivalence.calls.values import listed
@@ -107,9 +108,13 @@ def ranges_of(program: ExportedProgram) -> Mapping[Formula, Range]:
     return cast("_Program", program).range_constraints
 
 
-def with_fewer_operations(program: ExportedProgram) -> ExportedProgram:
-    """Return a program of fewer operations, none of which changes a value in place."""
-    return cast("_Program", program).run_decompositions({})
+def with_fewer_operations(
+    program: ExportedProgram, composite: Mapping[object, Callable[..., object]] = MappingProxyType({})
+) -> ExportedProgram:
+    """Return a program of fewer operations, none of which changes a value in place; without those that are composite,
+    by functions that compute the same with others.
+    """
+    return cast("_Program", program).run_decompositions({**composite})
 
 
 def guards_of(program: ExportedProgram) -> list[Formula]:

@@ -23,6 +23,7 @@ from archspec.lifting.operations.complex_values import ComplexResult, ComplexVal
 from archspec.lifting.operations.counterparts import COUNTERPARTS
 from archspec.lifting.operations.handlers import converted
 from archspec.lifting.regions import between_regions
+from archspec.lifting.sinusoids import complex_sinusoids
 from archspec.lifting.source_names import Naming
 from archspec.lifting.stored import Stored
 from archspec.lifting.values import Frame, Value
@@ -94,12 +95,21 @@ class Recording(Capture):
         self._latest = constant(self.builder, value, "of the source")
         return self._latest.array
 
-    def _placeholder(self, node: Node, tensors: Mapping[str, str], constants: Mapping[str, str]) -> Array | None:
+    def _complex_constant(self, value: Tensor) -> Complex:
+        self.builder.frame = self.root
+        waves = complex_sinusoids(self.builder, value)
+        real, imaginary = waves or [constant(self.builder, part, "of the source") for part in (value.real, value.imag)]
+        self._latest = ComplexValue(real, imaginary)
+        return Complex(real.array, imaginary.array)
+
+    def _placeholder(
+        self, node: Node, tensors: Mapping[str, str], constants: Mapping[str, str]
+    ) -> Array | Complex | None:
         if not node.users and (node.name in tensors or node.name in constants):
             return None
         found = super()._placeholder(node, tensors, constants)
         if found is not None:
-            if node.name not in tensors and node.name not in constants:
+            if isinstance(found, Array) and node.name not in tensors and node.name not in constants:
                 dtype = self.arrays.dtype(found)
                 self._latest = self.builder.stored("input", node.name, Type(found.shape, dtype), self.root)
                 self.inputs[node.name] = self._latest

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from archspec.lifting.builder import Builder
 from archspec.lifting.frequencies import powers, rotary
@@ -27,9 +28,40 @@ def sinusoids(builder: Builder, value: Tensor) -> Value | None:
     )
 
 
+def complex_sinusoids(builder: Builder, value: Tensor) -> tuple[Value, Value] | None:
+    """Return the real and the imaginary parts of a table of complex numbers that turn, one row for each position."""
+    if value.dim() != 2 or value.shape[0] < 3:
+        return None
+    found = _waves(builder, value.imag, value.real)
+    return None if found is None or found.empty else (found.cosines, found.sines)
+
+
+class _Waves(NamedTuple):
+    """The sines and cosines of positions at several frequencies, and those of the positions that have zeros instead."""
+
+    sines: Value
+    cosines: Value
+    positions: Value
+    empty: Sequence[int]
+
+
 def _of_layout(
     builder: Builder, sines: Tensor, cosines: Tensor, in_turn: bool = False, is_reversed: bool = False
 ) -> Value | None:
+    found = _waves(builder, sines, cosines)
+    if found is None:
+        return None
+    waves = found.sines, found.cosines
+    if in_turn:
+        table = builder.reshape(builder.op("stack", *waves, axis=2), (sines.shape[0], 2 * sines.shape[1]))
+    else:
+        table = builder.op("concat", *(waves[::-1] if is_reversed else waves), axis=1)
+    if not found.empty:
+        return table
+    return builder.op("where", builder.op("ne", found.positions, found.empty[0]), table, 0.0)
+
+
+def _waves(builder: Builder, sines: Tensor, cosines: Tensor) -> _Waves | None:
     import torch
 
     rows, half = sines.shape
@@ -53,12 +85,7 @@ def _of_layout(
         return None
     positions = builder.reshape(builder.op("arange", stop=rows), (rows, 1))
     angles = builder.op("mul", positions, steps)
-    waves = builder.op("sin", angles), builder.op("cos", angles)
-    if in_turn:
-        table = builder.reshape(builder.op("stack", *waves, axis=2), (rows, 2 * half))
-    else:
-        table = builder.op("concat", *(waves[::-1] if is_reversed else waves), axis=1)
-    return builder.op("where", builder.op("ne", positions, empty[0]), table, 0.0) if empty else table
+    return _Waves(builder.op("sin", angles), builder.op("cos", angles), positions, empty)
 
 
 def _to_the_last(builder: Builder, half: int, theta: float) -> Value:

@@ -86,6 +86,6 @@ def _inner(n: Arrays, types: Sequence[Type], a: Array, b: Array) -> Array:
 NAMES: dict[Handler, str] = {
     _einsum: "einsum",
     _outer: "outer ger",
-    _inner: "dot inner",
+    _inner: "dot vdot inner",
 }
 """The names of the operations that each function is for."""

@@ -268,7 +268,7 @@ NAMES: dict[Handler, str] = {
     _compare(forms.greater_or_equal): "ge",
     _logic(forms.both): "logical_and bitwise_and __and__",
     _logic(forms.either): "logical_or bitwise_or __or__",
-    _logic(_exclusive): "logical_xor bitwise_xor",
+    _logic(_exclusive): "logical_xor bitwise_xor __xor__",
     _logic(forms.opposite): "logical_not bitwise_not",
     **{function(name): name for name in ("exp", "log", "sin", "cos", "tanh", "erf", "atan", "asin", "acos")},
     function("sigmoid"): "sigmoid special_expit",

@@ -194,7 +194,7 @@ NAMES: dict[Handler, str] = {
     _added("div"): "addcdiv",
     _truncated: "trunc fix",
     _remainder: "fmod",
-    _exclusive: "logical_xor bitwise_xor",
+    _exclusive: "logical_xor bitwise_xor __xor__",
     _fill: "fill copy",
 }
 """The names of the operations that each function is for."""

@@ -316,7 +316,7 @@ NAMES: dict[Handler, str] = {
     _product: "prod",
     _einsum: "einsum",
     _outer: "outer ger",
-    _inner: "dot inner",
+    _inner: "dot vdot inner",
     _cosine: "cosine_similarity",
     _bucket: "bucketize",
     _sought: "searchsorted",
