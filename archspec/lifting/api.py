@@ -11,6 +11,7 @@ from archspec.formatting.api import format
 from archspec.lifting.accidents import Draft, without_accidents
 from archspec.lifting.capture import Captured, OfLoops, captured
 from archspec.lifting.check import OfLargeSizes, check, check_size, check_without
+from archspec.lifting.repeating import check_repeatable
 from archspec.lifting.sizes import OfSmallSizes, Sizes, Unlike
 from archspec.lifting.subject import Subject
 from archspec.lifting.subjects import subject_of
@@ -54,9 +55,11 @@ def refusing(name: str, function: Callable[[], Result]) -> Result:
 
 def _lifted(subject: Subject) -> str:
     try:
-        return _with_masks(subject, loops=True)
+        found = _with_masks(subject, loops=True)
     except OfLoops:
-        return _with_masks(subject, loops=False)
+        found = _with_masks(subject, loops=False)
+    check_repeatable(subject.module, subject.inputs, subject.other_inputs)
+    return found
 
 
 def _with_masks(subject: Subject, loops: bool) -> str:

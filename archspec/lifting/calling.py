@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from archspec.lifting.restoring import restored
 from archspec.pytorch.silence import silent
 
 if TYPE_CHECKING:
@@ -22,7 +23,15 @@ MOST_FILLED = 100_000_000
 
 
 def called(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> object:
-    """Return the outputs of a module. Those of a large one have shapes, but no values, unless it reads values."""
+    """Return the outputs of a module, which is then as before. Those of a large one have shapes, but no values, unless
+    it reads values.
+    """
+    with restored(module):
+        return called_changing(module, inputs)
+
+
+def called_changing(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> object:
+    """Return the outputs of a module, which may keep something of the call."""
     import torch
     from torch._subclasses.fake_tensor import DataDependentOutputException
 

@@ -21,6 +21,7 @@ from archspec.lifting.modes import changed_mode, modes_of
 from archspec.lifting.names import FREE_NAMES
 from archspec.lifting.program import Program, program_of
 from archspec.lifting.recording import Recording, Unwritten
+from archspec.lifting.restoring import restored
 from archspec.lifting.signatures import Signatures, signatures_of
 from archspec.lifting.subject import Subject
 from archspec.normal.arrays import Array, Arrays
@@ -80,8 +81,9 @@ def captured(subject: Subject, optional: bool = True, loops: bool = True) -> Cap
     if any(part.training for part in module.modules()):
         raise Untranslatable("it is in training: call `eval()` first")
     modes = modes_of(module)
-    recording, types, sizes = _recorded(subject, (), lambda *given: Recording(Arrays(), *given), loops)
-    _check_modes(modes, module)
+    with restored(module):
+        recording, types, sizes = _recorded(subject, (), lambda *given: Recording(Arrays(), *given), loops)
+        _check_modes(modes, module)
     try:
         return _captured(subject, recording, types, sizes, optional, loops)
     except Untranslatable as problem:
@@ -125,8 +127,9 @@ def omissible(subject: Subject) -> list[str]:
 def captured_outputs(subject: Subject) -> Outputs:
     """Return the outputs of a module in normal form, for which the language need not have all operations."""
     modes = modes_of(subject.module)
-    outputs = outputs_without(subject, (), Arrays())
-    _check_modes(modes, subject.module)
+    with restored(subject.module):
+        outputs = outputs_without(subject, (), Arrays())
+        _check_modes(modes, subject.module)
     return outputs
 
 

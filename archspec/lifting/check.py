@@ -16,6 +16,7 @@ from archspec.equivalence.precision import in_float64
 from archspec.equivalence.sides import accepts, example_sizes, outputs_of, require_small_sizes
 from archspec.ir import Body
 from archspec.lifting.capture import Captured, Outputs, captured_outputs, outputs_without
+from archspec.lifting.restoring import restored
 from archspec.lifting.subject import Subject
 from archspec.model import internals
 from archspec.normal.arrays import Array, Arrays
@@ -44,6 +45,10 @@ ROUNDED = 2e-6
 
 class OfLargeSizes(Untranslatable):
     """A module has too many parameters for its outputs to be compared, which they have to be."""
+
+
+class Undecided(Untranslatable):
+    """A spec cannot be proven equal to a module, which has too many parameters for its outputs to be compared."""
 
 
 def check_size(module: nn.Module) -> None:
@@ -87,7 +92,9 @@ def check_without(
 ) -> None:
     """Raise Untranslatable unless a spec also computes the same as a module without its optional inputs."""
     body = internals(compile_text(text, "<text>", None, overrides)).bare()
-    _check_outputs(body, subject.module, outputs_without(subject, names, captured.outputs.arrays))
+    with restored(subject.module):
+        outputs = outputs_without(subject, names, captured.outputs.arrays)
+    _check_outputs(body, subject.module, outputs)
 
 
 def _check_outputs(body: Body, module: nn.Module, outputs: Outputs) -> None:
@@ -105,7 +112,7 @@ def _check_outputs(body: Body, module: nn.Module, outputs: Outputs) -> None:
     except Unevaluated as problem:
         raise Untranslatable(f"its spec cannot be compared with it: {problem}") from None
     if error is None:
-        raise Untranslatable("its spec cannot be proven equal to it, and it is too large to compare outputs")
+        raise Undecided("its spec cannot be proven equal to it, and it is too large to compare outputs")
     if error > ROUNDED:
         raise Untranslatable(f"the outputs of its spec differ from its own by {error:.2g}")
     _check_single(body, module, arrays, ours)

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from archspec.lifting.calling import called
 from archspec.lifting.subject import Subject
 
 if TYPE_CHECKING:
@@ -43,11 +44,8 @@ def _resized(tensor: torch.Tensor, axes: Sequence[int]) -> torch.Tensor:
 
 
 def _runs(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> bool:
-    import torch
-
     try:
-        with torch.no_grad():
-            module(**inputs)
+        called(module, inputs)
     except Exception:  # of any class, as it comes from the module
         return False
     return True

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from torch import nn
 
 
-def subject_of_file(text: str, declared: Sequence[Declared]) -> tuple[Subject, Callable[[], nn.Module]]:
-    """Return what is lifted of a file, and what makes its actual module.
+def subject_of_file(text: str, declared: Sequence[Declared]) -> tuple[Subject, Subject]:
+    """Return what is lifted of a file, and its actual module.
 
     If the factory has arguments, all of which have defaults, then integers among them are the fields of an
     architecture. Raises ArchError if there is no such file or factory, or if running either fails.
@@ -38,13 +38,14 @@ def subject_of_file(text: str, declared: Sequence[Declared]) -> tuple[Subject, C
     for given in declared:
         if given.name not in inspect.signature(module.forward).parameters:
             raise fail("usage", f"`forward` of {type(module).__name__} has no argument `{given.name}`")
+    whole = _as_it_is(module, inputs)
     if fields and not module.training:
         architecture = Architecture(type(module).__name__, fields, lambda values: factory(**values).eval(), inputs)
         try:
-            return subject_of(architecture), lambda: module
+            return subject_of(architecture), whole
         except ArchError:
             pass  # the fields are not independent
-    return _as_it_is(module, inputs), lambda: module
+    return whole, whole
 
 
 def _as_it_is(module: nn.Module, inputs: Callable[[nn.Module, int], Iterator[dict[str, torch.Tensor]]]) -> Subject:

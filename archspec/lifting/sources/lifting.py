@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import cast
 
 from archspec.equivalence.api import other_tensors
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.api import lift_subject, refusing
-from archspec.lifting.check import check_again
+from archspec.lifting.check import Undecided, check_again
 from archspec.lifting.sources.subjects import OfFewLayers, Source, source_of
 from archspec.lifting.subject import Subject
 from archspec.pipeline.compile import loads
@@ -49,7 +50,19 @@ def _lifted(source: Source) -> str:
     if deep is not None:
         overrides = {name: cast("Plain", deep.numbers[name]) for name in model.hyperparameters}
         refusing(name, lambda: _check_deep(spec, overrides, deep))
+    whole = source.whole
+    if whole is not None:
+        refusing(name, lambda: _check_whole(spec, whole))
     return spec
+
+
+def _check_whole(spec: str, whole: Subject) -> None:
+    """Refuse the spec of a small module that is not that of the actual one, unless that is too large to decide it."""
+    try:
+        with suppress(Undecided):
+            check_again(spec, {}, whole)
+    except Untranslatable as problem:
+        raise Untranslatable(f"the spec of a small one does not hold for its sizes: {problem}") from None
 
 
 def _check_deep(spec: str, overrides: Mapping[str, Plain], deep: Subject) -> None:

@@ -24,7 +24,7 @@ from archspec.lifting.sources.architecture import (
 from archspec.lifting.sources.collections import COLLECTIONS, subject_of_collection
 from archspec.lifting.sources.configuration import architecture_of, is_configuration
 from archspec.lifting.sources.file import subject_of_file
-from archspec.lifting.sources.inputs import parse_input
+from archspec.lifting.sources.inputs import Declared, parse_input
 from archspec.lifting.sources.shrinking import shrinks_lists
 from archspec.lifting.subject import Subject
 from archspec.pytorch.build import torch_or_fail
@@ -45,6 +45,8 @@ class Source(NamedTuple):
     actual: Callable[[], nn.Module]
     others: Callable[[BaseException | None], Sequence[Callable[[], Source]]] = lambda cause: ()
     """Other modules to lift in the place of this one, by what it cannot be lifted for."""
+    whole: Subject | None = None
+    """The actual module, if it can be called: a small one may have taken other branches."""
 
 
 def source_of(text: str, inputs: Sequence[str] = ()) -> Source:
@@ -64,7 +66,19 @@ def source_of(text: str, inputs: Sequence[str] = ()) -> Source:
         if inputs:
             raise _known_inputs(text)
         return source_of_architecture(architecture)
-    return Source(*subject_of_file(text, declared))
+    return _source_of_file(text, declared)
+
+
+def _source_of_file(text: str, declared: Sequence[Declared]) -> Source:
+    """Return small modules of the factory in a file, or else the one that it makes. Raises ArchError."""
+    found, whole = subject_of_file(text, declared)
+    if found is whole:
+        return Source(whole, lambda: whole.module)
+
+    def others(cause: BaseException | None) -> list[Callable[[], Source]]:
+        return [lambda: Source(whole, lambda: whole.module)]
+
+    return Source(found, lambda: whole.module, others, whole)
 
 
 def source_of_architecture(architecture: Architecture) -> Source:
