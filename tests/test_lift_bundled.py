@@ -11,6 +11,7 @@ modules store their tensors. An entry says what does not hold:
 - `longer`: it has more than 1.5 times as many lines as the definitions of the bundled spec.
 """
 
+import inspect
 import json
 import re
 from collections.abc import Mapping
@@ -24,6 +25,7 @@ import yaml
 from small import live_names
 
 import archspec
+from archspec.ir import Type
 from archspec.model import Model, internals
 from archspec.normal.arrays import Array, Arrays
 from archspec.resources import specs_root
@@ -66,40 +68,53 @@ class Pair:
         proposals = [proposal for proposal in whole.proposals if not (entry.get("shared") and proposal.is_distinct)]
         self.architecture: Architecture = replace(whole, fields=fields, proposals=proposals)
         given = subject_of(self.architecture)
-        module: Any = given.module
-        module.config.architectures = [type(module).__name__]
-        module.config.save_pretrained(folder)
-        path = folder / "config.json"
-        added = {"use_pretrained_backbone", *entry.get("without", ())}
-        path.write_text(json.dumps(_without(json.loads(path.read_text()), added)))
-        self.bundled = archspec.load(str(path), **entry.get("with", {}))
+        self.folder, self.entry = folder, entry
+        self.bundled = self._bundled(given, "first")
         second = given.second
         assert second is not None
-        self.subject = replace(self._with_inputs(given), second=lambda: self._with_inputs(second()), actual=None)
+        self.subject = replace(_with_inputs(given, self.bundled), second=lambda: self._other(second()), actual=None)
 
-    def _with_inputs(self, given: Subject) -> Subject:
-        """Return a subject with all inputs that the bundled spec has, and no others."""
-        inputs, others = (
-            self._completed(item) if item is not None else None for item in (given.inputs, given.other_inputs)
-        )
-        assert inputs is not None
-        return replace(given, inputs=inputs, other_inputs=others)
+    def _other(self, given: Subject) -> Subject:
+        return _with_inputs(given, self._bundled(given, "second"))
 
-    def _completed(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        types = dict(self.bundled.inputs)
-        sizes: dict[Any, int] = {}
-        for name, value in inputs.items():
-            if name in types:
-                sizes |= dict(zip(types[name].shape, value.shape, strict=True))
-        found: dict[str, Any] = {}
-        for name, type in types.items():
+    def _bundled(self, given: Subject, name: str) -> Model:
+        """Return the bundled spec with the configuration of a module."""
+        module: Any = given.module
+        module.config.architectures = [type(module).__name__]
+        module.config.save_pretrained(self.folder)
+        path = (self.folder / "config.json").rename(self.folder / f"{name}.json")
+        added = {"use_pretrained_backbone", *self.entry.get("without", ())}
+        fields: dict[str, Any] = json.loads(path.read_text())
+        path.write_text(json.dumps(_without(fields, added)))
+        return archspec.load(str(path), **self.entry.get("with", {}))
+
+
+def _with_inputs(given: Subject, bundled: Model) -> Subject:
+    """Return a subject with all inputs that the bundled spec has and `forward` takes, and no others."""
+    taken = inspect.signature(given.module.forward).parameters
+    types = {name: type for name, type in bundled.inputs.items() if name in taken}
+    inputs, others = (
+        _completed(item, types) if item is not None else None for item in (given.inputs, given.other_inputs)
+    )
+    assert inputs is not None
+    return replace(given, inputs=inputs, other_inputs=others)
+
+
+def _completed(inputs: Mapping[str, Any], types: Mapping[str, Type]) -> dict[str, Any]:
+    """Return inputs of these types: those that are there, and others with zeros, or with ones for masks of tokens."""
+    sizes: dict[Any, int] = {}
+    for name, value in inputs.items():
+        if name in types:
+            sizes |= dict(zip(types[name].shape, value.shape, strict=True))
+    found: dict[str, Any] = {}
+    for name, type in types.items():
+        shape: list[Any] = [sizes.get(size, size) for size in type.shape]
+        if name in inputs:
+            found[name] = inputs[name]
+        elif type.dtype != "real" and all(isinstance(size, int) for size in shape):
             number = 1 if name.endswith("mask") else 0
-            shape = [sizes.get(size, size) for size in type.shape]
-            if name in inputs:
-                found[name] = inputs[name]
-            elif type.dtype == "int" and all(isinstance(size, int) for size in shape):
-                found[name] = torch.full(shape, number)
-        return found
+            found[name] = torch.full(shape, number) if type.dtype == "int" else torch.zeros(shape, dtype=torch.bool)
+    return found
 
 
 def _without(fields: dict[str, Any], names: set[str]) -> dict[str, Any]:
