@@ -111,3 +111,21 @@ def test_a_lower_system_with_ones_is_lifted() -> None:
 def test_other_systems_are_refused(settings: dict[str, bool]) -> None:
     with pytest.raises(archspec.ArchError, match="a triangular system that is not a lower one with ones"):
         archspec.lift(Solved(**settings).eval(), (torch.zeros(2, 5, 6),))
+
+
+class Either(Delta):
+    """Chunks whose systems are solved row by row only when the module is exported."""
+
+    def forward(self, x: Any) -> Any:
+        if torch.compiler.is_exporting():
+            return super().forward(x)
+        batch, _, width = x.shape
+        k, v = self.k(x).view(batch, -1, CHUNK, width), self.v(x).view(batch, -1, CHUNK, width)
+        system = k @ k.transpose(-1, -2)
+        return torch.linalg.solve_triangular(system, v, upper=False, unitriangular=True).reshape(batch, -1, width)
+
+
+def test_systems_are_solved_as_in_a_call() -> None:
+    text = archspec.lift(Either(lower, rows_above).eval(), (torch.zeros(2, 2 * CHUNK, 6),))
+    assert "forward_substitution(" in text and "arange" not in text
+    assert not torch.compiler.is_exporting()

@@ -12,6 +12,7 @@ from archspec.algebra import Polynomial
 from archspec.equivalence import recurrent
 from archspec.equivalence.calls.registry import CALLS
 from archspec.equivalence.calls.values import Untranslatable, operation_of
+from archspec.equivalence.direct import solving
 from archspec.equivalence.in_place import without_changes
 from archspec.equivalence.known_numbers import knowing
 from archspec.equivalence.lengths import free_lengths
@@ -71,7 +72,7 @@ def exported(
             warnings.simplefilter("ignore")  # those of PyTorch about its own code
             modes.enter_context(redirect_stderr(StringIO()))  # PyTorch prints the graph of what it fails for
             modes.enter_context(_without_cache())
-            for mode in (recurrent.keeping(), knowing(module), free_lengths(module)):
+            for mode in (recurrent.keeping(), knowing(module), free_lengths(module), solving()):
                 modes.enter_context(mode)
             program = export()
             if excludes_ones(program, guards_of(program)):
