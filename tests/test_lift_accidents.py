@@ -217,3 +217,13 @@ def test_a_field_is_kept_where_another_has_the_name_of_its_size() -> None:
     sizes = {"width": 70, "kernel": 5, "groups": 7, "state_size": 2}
     text = lift_subject(subject(sizes, lambda: subject({**sizes, "width": 105, "state_size": 3})))
     assert "Linear(width, groups * state_size)" in text and "kernel" not in text
+
+
+class Squeezed(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return x.sum(-1, keepdim=True).squeeze()
+
+
+def test_other_axes_for_a_batch_of_one_are_refused() -> None:
+    with pytest.raises(archspec.ArchError, match="it does something else where `batch` is 1"):
+        archspec.lift(Squeezed().eval(), (torch.zeros(3, 7, 8),))

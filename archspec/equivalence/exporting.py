@@ -97,11 +97,17 @@ def _without_composite(program: ExportedProgram) -> ExportedProgram:
     if not known:
         return program
     for _ in range(DEPTH):
-        composite = [operation for operation in _unknown(found) if operation._can_decompose()]  # pyright: ignore
+        composite = [operation for operation in _unknown(found) if _is_composite(operation)]
         if composite:
             functions = cast("Mapping[object, Callable[..., object]]", torch.export.default_decompositions())
             found = with_fewer_operations(found, {operation: functions[operation] for operation in composite})
     return found if known.issuperset(_unknown(found)) else program
+
+
+def _is_composite(operation: OpOverload) -> bool:
+    """Whether PyTorch defines an operation by others, the same ones for all lengths, unlike a recurrent layer."""
+    names = [argument.name for argument in operation._schema.arguments]  # pyright: ignore[reportPrivateUsage]
+    return operation._can_decompose() and "num_layers" not in names  # pyright: ignore[reportPrivateUsage]
 
 
 def _unknown(program: ExportedProgram) -> list[OpOverload]:

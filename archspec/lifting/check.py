@@ -67,6 +67,7 @@ def check(text: str, overrides: Mapping[str, Plain], module: nn.Module, captured
     body = _check(text, overrides, module, captured.outputs)
     require_small_sizes(captured.recording, body, example_sizes(body))
     _check_longer(body, module, captured)
+    _check_ones(body, module, captured.outputs.arrays)
 
 
 def check_again(text: str, overrides: Mapping[str, Plain], subject: Subject) -> None:
@@ -155,6 +156,22 @@ def _check_longer(body: Body, module: nn.Module, captured: Captured) -> None:
             error = _unrounded_error(body, run, {name: most + 1})
         if error is None or error > ROUNDED:
             raise Untranslatable(f"it can only be exported where `{name}` is at most {most}")
+
+
+def _check_ones(body: Body, module: nn.Module, arrays: Arrays) -> None:
+    """Raise Untranslatable if a module does something else for a batch or length of 1, as `squeeze` does.
+
+    PyTorch exports programs for two and more.
+    """
+    ours = outputs_of(arrays, body, Places(arrays))
+    for name in sorted({name for _, type in body.inputs for size in type.shape for name in symbols(size)}):
+        try:
+            run = of_arrays(arrays, ours), of_module(module, body)
+            error = largest_error(body, *run, {name: 1}, all_numbers=False)
+        except NOTHING:
+            continue
+        if error is not None and error > ROUNDED:
+            raise Untranslatable(f"it does something else where `{name}` is 1")
 
 
 def _unrounded_error(body: Body, run: tuple[Run, Run], fixed: Mapping[str, int]) -> float | None:
