@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from inspect import currentframe
 from types import FrameType
 
 _SOLVING = "solve_triangular"
 
 
 @contextmanager
-def solving() -> Iterator[None]:
+def solving() -> Generator[None]:
     """Have functions that solve triangular systems do so at once, not row by row: that takes far longer to export."""
     import torch
 
     original = torch.compiler.is_exporting
 
     def is_exporting() -> bool:
-        return original() and not any(_SOLVING in frame.f_code.co_names for frame in _callers(sys._getframe(1)))
+        return original() and not any(_SOLVING in frame.f_code.co_names for frame in _callers(currentframe()))
 
     torch.compiler.is_exporting = is_exporting
     try:
@@ -27,8 +27,9 @@ def solving() -> Iterator[None]:
         torch.compiler.is_exporting = original
 
 
-def _callers(frame: FrameType) -> Iterator[FrameType]:
-    """Yield the frame that asks, and the one before, for which a function may ask."""
-    yield frame
-    if frame.f_back is not None:
-        yield frame.f_back
+def _callers(frame: FrameType | None) -> Iterator[FrameType]:
+    """Yield the frame that calls one, and the frame before, for which it may call."""
+    for _ in range(2):
+        frame = frame.f_back if frame is not None else None
+        if frame is not None:
+            yield frame
