@@ -99,7 +99,7 @@ class Evaluation:
         if node.kind == "operation" and node.arguments[0] == "table":
             return self._table(node)
         if node.kind == "operation" and node.arguments[0] == "forward substitution":
-            return self._solution(*map(self.array, node.arguments[3:]))
+            return self._squeezed(self._solution(*map(self.array, node.arguments[3:])), node.arguments[1])
         raise Unevaluated(f"`{node.arguments[0] if node.kind == 'operation' else node.kind}` is not evaluated")
 
     def _squeezed(self, value: torch.Tensor, shape: Iterable[Dim]) -> torch.Tensor:
@@ -173,8 +173,7 @@ class Evaluation:
         for i, row in enumerate(b.unbind(-2)):
             above = [a[..., i, k, None] * known for k, known in enumerate(rows)]
             rows.append(row - sum(above, self.torch.zeros_like(row)))
-        found = self.torch.stack(rows, -2)
-        return self._squeezed(found, found.shape)
+        return self.torch.stack(rows, -2)
 
 
 class _Context:

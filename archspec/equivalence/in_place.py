@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
+from archspec.equivalence.iterations import without_unused
 from archspec.equivalence.programs import node_in, nodes_of, schema_of, storage_of, tensor_of
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def without_changes(program: ExportedProgram) -> bool:
         made = _Rewriting(program.graph).made
     except _Unknown:
         return False
-    made.eliminate_dead_code()
+    without_unused(made)
     program.graph_module.graph = made
     return True
 

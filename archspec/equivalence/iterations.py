@@ -17,11 +17,11 @@ from archspec.equivalence.calls.values import is_list, listed
 from archspec.equivalence.intercepting import Function, intercepting
 from archspec.equivalence.lengths import namespaces
 from archspec.equivalence.own_operations import NAMESPACE, defined, new_size
-from archspec.equivalence.programs import formula_of, schema_of
+from archspec.equivalence.programs import formula_of, nodes_of, schema_of
 
 if TYPE_CHECKING:
     from torch import SymInt, Tensor, nn
-    from torch.fx import Node
+    from torch.fx import Graph, Node
 
 ITERATIONS = 2
 
@@ -58,6 +58,17 @@ def mark_of(node: Node) -> str:
     schema = schema_of(node)
     namespace, _, name = (schema.name if schema is not None else "").partition("::")
     return name if namespace == NAMESPACE and name in _SCHEMAS else ""
+
+
+def without_unused(graph: Graph) -> None:
+    """Erase the nodes whose results nothing uses, but for those in loops, where all iterations have the same nodes."""
+    inside: set[Node] = set()
+    is_inside = False
+    for node in nodes_of(graph):
+        is_inside = mark_of(node) == "begun" or (is_inside and mark_of(node) != "ended")
+        if is_inside:
+            inside.add(node)
+    graph.eliminate_dead_code(lambda node: node in inside or node.is_impure())
 
 
 class Operations(NamedTuple):

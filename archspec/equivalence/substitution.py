@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from archspec.equivalence.calls.values import operation_of
+from archspec.equivalence.iterations import without_unused
 from archspec.equivalence.programs import added, is_node, node_in, nodes_of, numbers_of, storage_of, tensor_of
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ def _replace(graph: Graph, matrix: Node, changes: Sequence[Node], places: Mappin
             user.replace_input_with(matrix, result)
     for change in reversed(changes):
         graph.erase_node(change)
-    graph.eliminate_dead_code()
+    without_unused(graph)
 
 
 def _adds_identity(node: Node, size: int) -> bool:

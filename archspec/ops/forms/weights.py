@@ -37,7 +37,7 @@ def forward_substitution(n: Arrays, a: Array, b: Array) -> Array:
 
     lower, known = n.make(a.shape, below), n.array(b.shape, n.elements.real(b.element))
     shape = (*_common(a.shape[:-2], b.shape[:-2]), *b.shape[-2:])
-    (found,) = n.opaque("forward substitution", None, [lower, known], [(shape, "real")])
+    (found,) = n.opaque("forward substitution", shape, [lower, known], [(shape, "real")])
     return found
 
 
