@@ -57,14 +57,14 @@ embedding(pick(-1, 0)(I) % 5, .table)|gather(axis = 2)(R, I % 6)|expert_linear(R
 in_order(real(I) - y)|transpose(1, 2)(conv(padding = 1)(transpose(1, 2)(R), .kernel, .scale))
 transpose(1, 2)(max_pool(kernel = 3, stride = 1, padding = 1)(transpose(1, 2)(R)))
 transpose(1, 2)(mean_pool(kernel = 3, stride = 1, padding = 1)(transpose(1, 2)(R)))
-transpose(1, 2)(conv(groups = 2)(transpose(1, 2)(R), .grouped))|max(R, lowest)|swapped(R)
+transpose(1, 2)(conv(groups = 2)(transpose(1, 2)(R), .grouped))|max(max(R, lowest), -9.0)|swapped(R)
 sum(axis = 1, keep = true)(gather(axis = 2)(R, I % 6 // 4)) + R|(R - R) * (R - R) / (y - x)
 pad(axis = 2, before = 1)(concat(axis = 2)(slice(axis = 2, stop = 2)(R), slice(axis = 2, stop = 3)(R)))
 sum(axis = 3)(where(reshape([batch, seq, 6, 1])(R) == reshape([batch, seq, 1, 6])(R), 0.5, 2.0)) + R
 log(abs(R) + 1.0)|cos(R)|sigmoid(R)|erf(R)|where(arange(6) >= 1 and arange(6) < 4, R, R)
 where(arange(6) < 2 or arange(6) >= 5, R, 0.0)|where(arange(6) >= 3 and R > 0.0, R, y)
 where(arange(6) // 2 >= 1, R, R)|where(arange(6) % 3 >= 1 and arange(6) >= 2, R, y)
-min(max(where(B, R, -1e36) + R, -9.0), 9.0)|max(min(where(n > 0, 1e36, x) - R, 9.0), -9.0)
+min(max(where(B, R, -1e36) + y, -9.0), 9.0)|max(min(where(n > 0, 1e36, R) - x, 9.0), -9.0)
 max(max(where(B, R, -inf), -1e36), -9.0)
 softmax(where(B, R, lowest) + R)|softmax(where(B, -1e36, R) * 0.5 + where(B, 1.0, -1e36))|min(where(B, R, 0.5), 1.0)
 softmax(max(R, lowest))|min(max(min(max(R, -1e36), 1e36), -9.0), 9.0)
@@ -89,7 +89,8 @@ BOOLEAN = """
 x > y|x >= 0.5|y < 0.0|y <= x|x == y|x != 1.0|I > I|I >= 2|I < I|I <= 0|I == I|I != 1|I == 0|not B|B and B|B or B
 B == B|B != B|m and x > 0.0|arange(6) < 9 or m|reshape([seq, 1])(arange(seq)) >= arange(6)|arange(6) // 2 == I % 3
 where(B, B, B)|2.0 * x > y + y|x - y >= 0.0|I >= 1 and I >= 2|I >= 1 or I <= 0|min(I, 3) >= 1|2 - max(I, n) >= 0
-not (B and B)|I >= arange(6)|I % 3 < 2|reshape([seq, 1])(arange(seq)) >= arange(6) - 2|-2.0 * x > y|real(I) >= y
+not (B and B)|I * n == 0|I >= arange(6)
+I % 3 < 2|reshape([seq, 1])(arange(seq)) >= arange(6) - 2|-2.0 * x > y|real(I) >= y
 """
 CHOICES = {kind: text.replace("\n", "|").strip("|").split("|") for kind, text in {"I": INTEGER, "B": BOOLEAN}.items()}
 CHOICES["R"] = [

@@ -176,13 +176,15 @@ class Arrays:
 
     def softmax(self, body: Element, over: Expression, at: Expression) -> Element:
         """Return the softmax of an element over an index, at an index. Terms without the index have no effect, unless
-        they are infinite.
+        they are infinite or huge.
         """
         elements = self.elements
         name = index_name(over)
         terms, constant = elements.terms(body)
         varying = elements.combination([term for term in terms if name in elements.nodes[term[1]].names])
         same = elements.combination([term for term in terms if name not in elements.nodes[term[1]].names], constant)
+        if not elements.nodes[same].infinite and not elements.magnitudes.are_moderate([same]):
+            varying = body
         if name in elements.nodes[varying].names:
             shares = self.reduction("shares", varying, [over], at)
         else:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from archspec.algebra import Expression
 from archspec.algebra.polynomial import expression, terms_of
 from archspec.normal.axes import Axes, joined
-from archspec.normal.nodes import MOST, OPAQUE, Dtype, Element, Node, NodeTable, index_name, index_of
+from archspec.normal.nodes import MOST, OPAQUE, Dtype, Element, Node, NodeTable, index_name, index_of, single
 
 
 class Discrete:
@@ -80,6 +80,9 @@ class Discrete:
             return self.true
         if self.axes.is_at_least(value, 1) or self.axes.is_at_least(-value, 1):
             return self.false
+        factors = terms_of(value)[0][0] if len(terms_of(value)) == 1 else ()
+        if len(factors) > 1 and all(power > 0 for _, power in factors):
+            return self.disjunction([self.is_zero(self.integer(single(atom))) for atom, _ in factors])
         return self._of_integer("eq0", -value if terms_of(value)[0][1] < 0 else value, "bool")
 
     def negation(self, element: Element) -> Element:

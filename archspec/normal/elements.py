@@ -43,7 +43,7 @@ class Elements(Discrete):
     def __init__(self, most: int = MOST) -> None:
         super().__init__(most)
         self.signs = Signs(self.table, self.axes)
-        self._magnitudes = Magnitudes(self.table)
+        self.magnitudes = Magnitudes(self.table)
         self._numbers = Numbers()
         self._places = Places(self)
         self._contexts = Contexts(self)
@@ -147,7 +147,7 @@ class Elements(Discrete):
         if math.isinf(number):
             return self._have_sign(terms, number)
         parts = [part for _, part in terms]
-        return abs(number) >= HUGE and self._magnitudes.are_moderate([self.number(constant), *parts])
+        return abs(number) >= HUGE and self.magnitudes.are_moderate([self.number(constant), *parts])
 
     def _have_sign(self, terms: Iterable[tuple[float, Element]], infinite: float) -> bool:
         """Whether terms are finite, or hidden by the same infinite number, so that the sum with it is that number."""
@@ -387,7 +387,7 @@ class Elements(Discrete):
         if node.kind == "where" and any(self.as_number(side) is not None for side in node.parts[1:]):
             return self.where(node.parts[0], *[self.extreme(kind, side, by) for side in node.parts[1:]])
         is_beyond = bound >= HUGE if kind == "min" else bound <= -HUGE
-        return x if is_beyond and self._magnitudes.are_moderate([x]) else None
+        return x if is_beyond and self.magnitudes.are_moderate([x]) else None
 
     def base(self, kind: str, arguments: tuple[Hashable, ...], dtype: Dtype) -> Element:
         """Return what elements are loaded from."""
