@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 from archspec.algebra import scaled, substitute
 from archspec.equivalence.api import other_tensors
@@ -32,7 +32,10 @@ class Draft(NamedTuple):
     sizes: Sizes
 
 
-def without_accidents(drafted: Callable[[Mapping[str, object]], Draft], subject: Subject) -> Draft:
+Drafted: TypeAlias = "Callable[[Mapping[str, object]], Draft]"
+
+
+def without_accidents(drafted: Drafted, subject: Subject) -> Draft:
     """Return the draft in which no size has the name of a field that it does not follow.
 
     All such fields are dropped at once, as most are accidents. A field is also among them where another one is the
@@ -42,11 +45,26 @@ def without_accidents(drafted: Callable[[Mapping[str, object]], Draft], subject:
     first = drafted(subject.numbers)
     if subject.changed is not None:
         subject = replace(subject, changed=cache(subject.changed))
-    found = _all_dropped(drafted, first, subject)
-    return found if len(found.sizes.created) <= len(first.sizes.created) else _some_dropped(drafted, first, subject)
+    found, fields = _all_dropped(drafted, first, subject)
+    if len(found.sizes.created) > len(first.sizes.created):
+        found, fields = _some_dropped(drafted, first, subject)
+    return found if subject.changed is None else _without_unknown(drafted, found, fields, subject)
 
 
-def _all_dropped(drafted: Callable[[Mapping[str, object]], Draft], draft: Draft, subject: Subject) -> Draft:
+def _without_unknown(drafted: Drafted, draft: Draft, fields: Mapping[str, object], subject: Subject) -> Draft:
+    """Drop the fields of which no other value is known to make a module, unless sizes are then left without a name."""
+    kept: set[str] = set()
+    while still := {name: value for name, value in draft.sizes.still().items() if name not in kept}:
+        name, value = next(iter(still.items()))
+        if _with_another(subject, name, value) is None:
+            other = drafted(_dropped(fields, {name}))
+            if len(other.sizes.created) <= len(draft.sizes.created):
+                draft, fields = other, _dropped(fields, {name})
+        kept.add(name)
+    return draft
+
+
+def _all_dropped(drafted: Drafted, draft: Draft, subject: Subject) -> tuple[Draft, Mapping[str, object]]:
     fields = subject.numbers
     followed: set[str] = set()
     while still := {field: value for field, value in draft.sizes.still().items() if field not in followed}:
@@ -55,10 +73,10 @@ def _all_dropped(drafted: Callable[[Mapping[str, object]], Draft], draft: Draft,
         if accidents:
             fields = _dropped(fields, accidents)
             draft = drafted(fields)
-    return draft
+    return draft, fields
 
 
-def _some_dropped(drafted: Callable[[Mapping[str, object]], Draft], draft: Draft, subject: Subject) -> Draft:
+def _some_dropped(drafted: Drafted, draft: Draft, subject: Subject) -> tuple[Draft, Mapping[str, object]]:
     """Drop one field after another: that without which the fewest accidents and sizes without a name are left."""
     fields = subject.numbers
     accidents = accidental(draft.text, draft.sizes.still(), subject)
@@ -70,7 +88,7 @@ def _some_dropped(drafted: Callable[[Mapping[str, object]], Draft], draft: Draft
             options.append((len(left) + len(other.sizes.created), name, other, left))
         _, name, draft, accidents = min(options)
         fields = _dropped(fields, {name})
-    return draft
+    return draft, fields
 
 
 def _dropped(fields: Mapping[str, object], names: set[str]) -> dict[str, object]:
@@ -91,11 +109,17 @@ def accidental(text: str, fields: Mapping[str, int], subject: Subject) -> set[st
         return set()
     found: set[str] = set()
     for name, value in fields.items():
-        others = (subject.changed(name, other) for other in (2 * value, value + 1))
-        changed = next((other for other in others if other is not None), None)
+        changed = _with_another(subject, name, value)
         if changed is not None and not _is_same(text, names, changed):
             found.add(name)
     return found
+
+
+def _with_another(subject: Subject, name: str, value: int) -> Subject | None:
+    """Return the module with another value of a field; None if there is none that can be called."""
+    assert subject.changed is not None
+    others = (subject.changed(name, other) for other in (2 * value, value + 1))
+    return next((other for other in others if other is not None and other.numbers.get(name) != value), None)
 
 
 def _is_same(text: str, names: Iterable[str], changed: Subject) -> bool:

@@ -10,7 +10,7 @@ from archspec.equivalence.api import other_tensors
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.compare import first_difference
 from archspec.equivalence.evaluate import Unevaluated
-from archspec.equivalence.numeric import MOST_ELEMENTS, Run, largest_error, of_arrays, of_module
+from archspec.equivalence.numeric import MOST_ELEMENTS, SAME, Run, largest_error, of_arrays, of_module
 from archspec.equivalence.places import Places
 from archspec.equivalence.precision import in_float64
 from archspec.equivalence.sides import accepts, example_sizes, outputs_of, require_small_sizes
@@ -47,6 +47,10 @@ class OfLargeSizes(Untranslatable):
     """A module has too many parameters for its outputs to be compared, which they have to be."""
 
 
+class Uncompared(Untranslatable):
+    """A module or its spec cannot be run to compare outputs."""
+
+
 class Undecided(Untranslatable):
     """A spec cannot be proven equal to a module, which has too many parameters for its outputs to be compared."""
 
@@ -75,7 +79,27 @@ def check_again(text: str, overrides: Mapping[str, Plain], subject: Subject) -> 
     _check(text, overrides, subject.module, captured_outputs(subject))
 
 
+def check_unrounded(text: str, overrides: Mapping[str, Plain], subject: Subject) -> None:
+    """Raise Untranslatable unless a spec is a module that was made without rounding; Uncompared or Undecided if that is
+    unknown.
+    """
+    body = _with_tensors(text, overrides, subject.module)
+    try:
+        outputs = captured_outputs(subject)
+    except Untranslatable as problem:
+        raise Uncompared(str(problem)) from problem
+    with in_float64():
+        _check_outputs(body, subject.module, outputs, SAME)
+
+
 def _check(text: str, overrides: Mapping[str, Plain], module: nn.Module, outputs: Outputs) -> Body:
+    body = _with_tensors(text, overrides, module)
+    _check_outputs(body, module, outputs)
+    return body
+
+
+def _with_tensors(text: str, overrides: Mapping[str, Plain], module: nn.Module) -> Body:
+    """Return the body of a spec. Raises Untranslatable unless it has the tensors of a module."""
     try:
         model = compile_text(text, "<text>", None, overrides)
     except ArchError as error:
@@ -83,9 +107,7 @@ def _check(text: str, overrides: Mapping[str, Plain], module: nn.Module, outputs
     reason = other_tensors(model, module)
     if reason:
         raise Untranslatable(f"its spec has other tensors: {reason}")
-    body = internals(model).body
-    _check_outputs(body, module, outputs)
-    return body
+    return internals(model).body
 
 
 def check_without(
@@ -98,7 +120,7 @@ def check_without(
     _check_outputs(body, subject.module, outputs)
 
 
-def _check_outputs(body: Body, module: nn.Module, outputs: Outputs) -> None:
+def _check_outputs(body: Body, module: nn.Module, outputs: Outputs, rounded: float = ROUNDED) -> None:
     arrays, theirs, has_loops, excluded = outputs
     places = Places(arrays), Places(arrays)
     ours = outputs_of(arrays, body, places[0])
@@ -111,10 +133,10 @@ def _check_outputs(body: Body, module: nn.Module, outputs: Outputs) -> None:
     try:
         error = largest_error(body, of_arrays(arrays, ours), of_module(module, body))
     except Unevaluated as problem:
-        raise Untranslatable(f"its spec cannot be compared with it: {problem}") from None
+        raise Uncompared(f"its spec cannot be compared with it: {problem}") from None
     if error is None:
         raise Undecided("its spec cannot be proven equal to it, and it is too large to compare outputs")
-    if error > ROUNDED:
+    if error > rounded:
         raise Untranslatable(f"the outputs of its spec differ from its own by {error:.2g}")
     _check_single(body, module, arrays, ours)
     _check_excluded(body, module, arrays, ours, excluded)

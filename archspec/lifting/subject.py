@@ -31,6 +31,8 @@ class Subject:
     """The beginnings of the names of those values that belong to a part, such as `text_`."""
     changed: Callable[[str, int], Subject | None] | None = None
     """The module with another value of one of the `numbers`, and inputs; None if that cannot be built or called."""
+    third: Callable[[], Subject | None] | None = None
+    """A module of the same class with further sizes, for which the spec has to hold; None if there is none."""
     deep: Callable[[bool], Subject | None] | None = None
     """A module of the same class with all layers, where these may differ: if those of this one alternate, or else if
     the configuration says so.

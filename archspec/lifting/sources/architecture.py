@@ -12,7 +12,17 @@ from archspec.lifting.calling import MOST_FILLED, called
 from archspec.lifting.modes import changed_mode, modes_of
 from archspec.lifting.sources.fields import Fields, are_fields, is_configuration, numbers_in
 from archspec.lifting.sources.kinds import kind_of
-from archspec.lifting.sources.proposals import CHOICES, LIGHTER, OTHER_STEPS, PROPOSALS, SHALLOW, Choices, Proposal
+from archspec.lifting.sources.proposals import (
+    CHOICES,
+    LIGHTER,
+    OTHER_HEADS,
+    OTHER_STEPS,
+    PROPOSALS,
+    SHALLOW,
+    THIRD,
+    Choices,
+    Proposal,
+)
 from archspec.lifting.sources.shrinking import (
     has_patterns,
     hidden_changes,
@@ -73,6 +83,9 @@ def subject_of(architecture: Architecture) -> Subject:
     def deep(alternates: bool) -> Subject | None:
         return _with_all_layers(_beginning_with(architecture, small_one.proposal), alternates)
 
+    def third() -> Subject | None:
+        return _third(architecture, small_one.proposal)
+
     def changed(name: str, value: int) -> Subject | None:
         return _changed(architecture, small_one, name, value)
 
@@ -83,6 +96,7 @@ def subject_of(architecture: Architecture) -> Subject:
         second=second,
         changed=changed,
         deep=deep,
+        third=third,
         numbers=first.numbers,
         parts=parts_of(architecture.fields),
         actual=numbers_of(architecture.fields),
@@ -105,6 +119,32 @@ def _with_all_layers(architecture: Architecture, alternates: bool) -> Subject | 
     if is_shallow and (alternates or has_patterns(architecture.fields)):
         return _small(architecture, 2).subject
     return None
+
+
+def _third(architecture: Architecture, first: Proposal) -> Subject | None:
+    """Return a module with further sizes, also of parts that share sizes in others; None if it cannot be built and run.
+
+    Where the `first` one has sizes of the configuration, such as that of images, it has them as well.
+    """
+    keeps = first.is_cropped, first.unit == 0, first.is_scaled, first.is_shallow
+    proposals = [
+        item for item in PROPOSALS if keeps == (item.is_cropped, item.unit == 0, item.is_scaled, item.is_shallow)
+    ]
+    layers = THIRD.layers if architecture.choices[0].layers else ()
+    for are_apart in (True, False):
+        choices = THIRD._replace(layers=layers, are_apart=are_apart)
+        other = replace(architecture, choices=[choices], proposals=list(dict.fromkeys([first, *proposals])))
+        try:
+            return _small(other, 0).subject
+        except ArchError:
+            continue
+    return None
+
+
+def apart(architecture: Architecture) -> Architecture:
+    """Return the architecture with other sizes in each part of a configuration, in both small modules."""
+    first, second, *rest = [choices._replace(are_apart=True) for choices in architecture.choices]
+    return replace(architecture, choices=[first, second._replace(heads=OTHER_HEADS), *rest])
 
 
 def with_more_heads(architecture: Architecture) -> Architecture | None:
@@ -301,12 +341,11 @@ def _is_large(architecture: Architecture, fields: Fields) -> bool:
 
 
 def _changed(architecture: Architecture, first: Small, name: str, value: int) -> Subject | None:
-    """Return a small module with another value of a number; None if it cannot be built or called, or is large."""
+    """Return a small module with another value of a number; None if it cannot be built or called."""
     fields = with_number(merged(architecture.fields, first.fields), name, value)
     try:
-        if _is_large(architecture, fields):
-            return None
-        module = architecture.build(fields).eval()
+        is_large = _is_large(architecture, fields)
+        module = (unfilled(partial(architecture.build, fields)) if is_large else architecture.build(fields)).eval()
     except Exception:  # of any class, as it comes from the architecture
         return None
     alike = [inputs for inputs in architecture.inputs(module, 0) if _is_like(first.subject.inputs, inputs)]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import cast
 
 from archspec.equivalence.api import other_tensors
 from archspec.equivalence.calls.values import Untranslatable
+from archspec.equivalence.precision import in_float64
 from archspec.lifting.api import lift_subject, refusing
-from archspec.lifting.check import Undecided, check_again
-from archspec.lifting.sources.subjects import OfFewLayers, Source, source_of
+from archspec.lifting.check import Uncompared, Undecided, check_again, check_unrounded
+from archspec.lifting.sources.subjects import OfFewLayers, OfOtherSizes, Source, source_of
 from archspec.lifting.subject import Subject
 from archspec.pipeline.compile import loads
 from archspec.source import ArchError, fail
@@ -53,7 +54,23 @@ def _lifted(source: Source) -> str:
     whole = source.whole
     if whole is not None:
         refusing(name, lambda: _check_whole(spec, whole))
+    if source.subject.third is not None:
+        third = source.subject.third
+        refusing(name, lambda: _check_third(spec, [*model.hyperparameters], third))
     return spec
+
+
+def _check_third(spec: str, names: Sequence[str], make: Callable[[], Subject | None]) -> None:
+    with in_float64():
+        third = make()
+    if third is None:
+        return
+    overrides = {name: cast("Plain", third.numbers[name]) for name in names if name in third.numbers}
+    try:
+        with suppress(Undecided, Uncompared):
+            check_unrounded(spec, overrides, third)
+    except Untranslatable as problem:
+        raise OfOtherSizes(f"the spec of two small ones does not hold for other sizes: {problem}") from None
 
 
 def _check_whole(spec: str, whole: Subject) -> None:

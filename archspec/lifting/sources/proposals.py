@@ -48,7 +48,9 @@ SHALLOW = Proposal(False, False, False, 0, is_shallow=True)
 
 
 class Choices(NamedTuple):
-    """Small values, in the order in which they are used. Without `layers`, there are as many as there are."""
+    """Small values, in the order in which they are used. Without `layers`, there are as many as there are. `are_apart`:
+    sizes of different parts differ, also those that have the same name, and are equal in the configuration.
+    """
 
     layers: tuple[int, ...]
     scale: int
@@ -61,6 +63,7 @@ class Choices(NamedTuple):
     experts: tuple[int, int, int, int]
     steps: tuple[int, ...]
     head_steps: tuple[int, ...]
+    are_apart: bool = False
 
 
 CHOICES = (
@@ -73,6 +76,12 @@ CHOICES = (
 Widths are multiples of `scale`, and exceed the least one by `steps`; sizes of heads do so by `head_steps`. Groups
 divide heads. Experts are all, those of a token, their groups, and the groups of a token.
 """
+
+THIRD = Choices((5, 6, 7), 1, (8, 4, 16), 4, (7, 4), 131, 76, 4, (12, 2, 3, 2), (0, 2, 1, 3, 5), (2, 5, 1, 3))
+"""A third configuration, for which a spec of the first and the second one has to hold."""
+
+OTHER_HEADS = 16, 8, 32
+"""Numbers of heads for the second configuration if those of each part differ, so that the sizes of heads do."""
 
 OTHER_STEPS = (0, 11, 3, 6, 9, 1, 2), (0, 5, 3, 7, 2)
 """Steps for the second configuration with which no two sums of a width and a head are equal in both, nor two sums or

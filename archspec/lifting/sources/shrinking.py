@@ -124,7 +124,7 @@ class _Shrinking:
         divisor = common_divisor(actual, proposal.has_own_heads)
         self._divisor = max(divisor // 2, 1) if choices.scale > 1 else divisor
         self._used: set[int] = set()
-        self._known: dict[tuple[str, int], int] = {}
+        self._known: dict[tuple[str, int, int], int] = {}
         self._hidden = [width for scope in scopes_of(actual) if is_integer(width := scope.get("hidden_size"))]
         self._turns: dict[str, int] = {}
         self._known_groups: dict[int, int] = {}
@@ -142,7 +142,7 @@ class _Shrinking:
         """Return the small numbers of heads, by which widths are divided."""
         found: list[int] = []
         for scope in scopes_of(actual):
-            found += [self._number(name, value) for name, value in numbers_in(scope) if kind_of(name) == "heads"]
+            found += [self._number(scope, name, value) for name, value in numbers_in(scope) if kind_of(name) == "heads"]
             found += [value[0] for name, value in lists_in(scope) if kind_of(name) == "heads"]
         return found
 
@@ -157,7 +157,9 @@ class _Shrinking:
             elif name in cropped:
                 found[name] = cropped[name]
             elif is_integer(value):
-                found[name] = value if kind_of(name) == "layers" and value in stages else self._number(name, value)
+                found[name] = (
+                    value if kind_of(name) == "layers" and value in stages else self._number(actual, name, value)
+                )
         if not self.proposal.is_distinct or self.proposal.has_equal_heads:
             self._equalize(actual, found)
         found |= self._rotary_sizes(actual, found) | self._distinct_groups(actual, found)
@@ -239,7 +241,7 @@ class _Shrinking:
         size, count = self.choices.patches
         return {"image_size": size * count, "patch_size": size}
 
-    def _number(self, name: str, value: int) -> int:
+    def _number(self, scope: Mapping[str, object], name: str, value: int) -> int:
         kind = kind_of(name)
         if value < LEAST.get(kind, 2) or (kind == "layers" and not self.choices.layers):
             return value
@@ -249,15 +251,21 @@ class _Shrinking:
             return self._divided(value)
         if not self.proposal.unit and (kind == "head" or (kind in ("heads", "groups") and not self._keeps_heads)):
             return value
-        key = (kind, value) if not self.proposal.is_distinct else (name, value)
+        part = id(scope) if self.choices.are_apart else 0
+        key = (kind, value, part) if not self.proposal.is_distinct else (name, value, part)
         if _OF_OTHERS.search(name) and value in self._hidden:
-            kind, key = "hidden", ("hidden_size", value)
+            kind, key = "hidden", ("hidden_size", value, self._part_of_width(value))
         if kind in ("hidden", "width") and not self.proposal.is_distinct:
-            key = "width", value
+            key = "width", value, part
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = self._chosen(kind, value)
         return found
+
+    def _part_of_width(self, width: int) -> int:
+        """Return the part of the configuration that has a width, if parts are apart."""
+        parts = (id(scope) for scope in scopes_of(self._actual) if scope.get("hidden_size") == width)
+        return next(parts, 0) if self.choices.are_apart else 0
 
     def _for_layers(self, value: Fields, few: int) -> Fields:
         """Return values by the numbers of layers, for few layers; fields of some layers are small."""
@@ -266,7 +274,7 @@ class _Shrinking:
             return kept
         for key, part in kept.items():
             if are_fields(part):
-                kept[key] = part | {name: self._number(name, size) for name, size in numbers_in(part)}
+                kept[key] = part | {name: self._number(part, name, size) for name, size in numbers_in(part)}
         return kept
 
     def _scaled(self, value: object) -> object:

@@ -12,6 +12,7 @@ from archspec.lifting.check import OfLargeSizes
 from archspec.lifting.sizes import OfSmallSizes, Unlike
 from archspec.lifting.sources.architecture import (
     Architecture,
+    apart,
     lighter,
     resized,
     shallow,
@@ -36,6 +37,10 @@ if TYPE_CHECKING:
 
 class OfFewLayers(Untranslatable):
     """The spec of a small module is not that of the actual one, as its layers may be of other kinds."""
+
+
+class OfOtherSizes(Untranslatable):
+    """The spec of two small modules is not that of a third one, as a size has the value of another one in both."""
 
 
 class Source(NamedTuple):
@@ -108,6 +113,9 @@ def _other_small_ones(
     large_whole = unrolled(large) if large else None
     if isinstance(cause, OfLargeSizes):
         return [lighter(whole), large_whole] if is_whole and whole else [lighter(architecture), large]
+    if isinstance(cause, OfOtherSizes):
+        first = whole if is_whole and whole else architecture
+        return [apart(first), large_whole if is_whole else whole]
     if is_whole:
         return [large_whole]
     if isinstance(cause, Unlike):
