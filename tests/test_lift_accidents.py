@@ -227,3 +227,15 @@ class Squeezed(nn.Module):
 def test_other_axes_for_a_batch_of_one_are_refused() -> None:
     with pytest.raises(archspec.ArchError, match="it does something else where `batch` is 1"):
         archspec.lift(Squeezed().eval(), (torch.zeros(3, 7, 8),))
+
+
+class Overlapping(nn.Module):
+    def forward(self, x: Any) -> Any:
+        h = x.exp()
+        h[:, 1:] += h[:, :-1]
+        return h
+
+
+def test_changes_that_read_what_they_change_are_refused() -> None:
+    with pytest.raises(archspec.ArchError, match="it does something else than its program"):
+        archspec.lift(Overlapping().eval(), (torch.zeros(3, 7, 8),))

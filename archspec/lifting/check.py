@@ -11,6 +11,7 @@ from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.compare import first_difference
 from archspec.equivalence.evaluate import Unevaluated
 from archspec.equivalence.numeric import MOST_ELEMENTS, SAME, Run, largest_error, of_arrays, of_module
+from archspec.equivalence.numeric import ROUNDED as FLOAT32
 from archspec.equivalence.places import Places
 from archspec.equivalence.precision import in_float64
 from archspec.equivalence.sides import accepts, example_sizes, outputs_of, require_small_sizes
@@ -71,7 +72,7 @@ def check(text: str, overrides: Mapping[str, Plain], module: nn.Module, captured
     body = _check(text, overrides, module, captured.outputs)
     require_small_sizes(captured.recording, body, example_sizes(body))
     _check_longer(body, module, captured)
-    _check_ones(body, module, captured.outputs.arrays)
+    _check_values(body, module, captured.outputs.arrays)
 
 
 def check_again(text: str, overrides: Mapping[str, Plain], subject: Subject) -> None:
@@ -180,20 +181,23 @@ def _check_longer(body: Body, module: nn.Module, captured: Captured) -> None:
             raise Untranslatable(f"it can only be exported where `{name}` is at most {most}")
 
 
-def _check_ones(body: Body, module: nn.Module, arrays: Arrays) -> None:
-    """Raise Untranslatable if a module does something else for a batch or length of 1, as `squeeze` does.
-
-    PyTorch exports programs for two and more.
+def _check_values(body: Body, module: nn.Module, arrays: Arrays) -> None:
+    """Raise Untranslatable if the outputs of a small module are others than those of the program that it is read from,
+    as where a change in place reads what it changes, or if it does something else for a batch or length of 1, as
+    `squeeze` does. PyTorch exports programs for two and more.
     """
     ours = outputs_of(arrays, body, Places(arrays))
-    for name in sorted({name for _, type in body.inputs for size in type.shape for name in symbols(size)}):
+    names = {name for _, type in body.inputs for size in type.shape for name in symbols(size)}
+    fixed: list[dict[str, int]] = [{}, *({name: 1} for name in sorted(names))]
+    for sizes in fixed:
         try:
             run = of_arrays(arrays, ours), of_module(module, body)
-            error = largest_error(body, *run, {name: 1}, all_numbers=False)
+            error = largest_error(body, *run, sizes, all_numbers=False)
         except NOTHING:
             continue
-        if error is not None and error > ROUNDED:
-            raise Untranslatable(f"it does something else where `{name}` is 1")
+        if error is not None and error > FLOAT32:
+            where = "".join([f"where `{name}` is 1" for name in sizes])
+            raise Untranslatable(f"it does something else {where or f'than its program, by {error:.2g}'}")
 
 
 def _unrounded_error(body: Body, run: tuple[Run, Run], fixed: Mapping[str, int]) -> float | None:
