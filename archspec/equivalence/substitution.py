@@ -1,7 +1,7 @@
 """Triangular systems that exported programs solve in place, row by row, as systems that are solved at once.
 
-After `for i in range(1, n): a[..., i, :i] += a[..., i, :i] @ a[..., :i, :i]`, a is the inverse of 1 - a below its
-diagonal. Delta rules are computed so, in chunks (Yang et al. 2024, "Parallelizing Linear Transformers with the Delta
+`for i in range(1, n): a[..., i, :i] += a[..., i, :i] @ a[..., :i, :i]` turns an a that is 0 elsewhere into the inverse of
+1 - a, less 1. Delta rules are computed so, in chunks (Yang et al. 2024, "Parallelizing Linear Transformers with the Delta
 Rule over Sequence Length").
 """
 
@@ -40,7 +40,7 @@ def with_systems(program: ExportedProgram) -> None:
 def _changes(matrix: Node, places: Mapping[Node, int]) -> list[Node]:
     """Return the nodes that change the rows of a matrix, in order; none if that does not solve a system."""
     size = _size(matrix)
-    if size < _LEAST:
+    if size < _LEAST or not _is_below_diagonal(matrix):
         return []
     users = sorted(_users(matrix), key=lambda user: places[user])
     changes = [user for user in users if operation_of(user) == "copy_"]
@@ -165,12 +165,9 @@ def _replace(graph: Graph, matrix: Node, changes: Sequence[Node], places: Mappin
             found=value,
             keywords={"upper": False, "unitriangular": True},
         )
-        if _is_below_diagonal(matrix):
-            result = new(aten.sub.Tensor, inverse, identity)
-        else:
-            result = new(aten.add.Tensor, new(aten.tril.default, inverse, -1), new(aten.triu.default, matrix))
+        result = new(aten.sub.Tensor, inverse, identity)
     for user in later:
-        if _is_below_diagonal(matrix) and _adds_identity(user, size):
+        if _adds_identity(user, size):
             user.replace_all_uses_with(inverse)
         else:
             user.replace_input_with(matrix, result)
@@ -184,13 +181,18 @@ def _adds_identity(node: Node, size: int) -> bool:
     return operation_of(node) == "add" and not node.kwargs and len(others) == 1
 
 
-def _is_below_diagonal(matrix: Node) -> bool:
+def _is_below_diagonal(matrix: object) -> bool:
     """Whether all other elements are 0."""
-    name, rest = operation_of(matrix), matrix.args[1:]
-    if name in ("neg", *_COPIES):
-        return _is_below_diagonal(node_in(matrix.args[0]))
-    if name == "masked_fill" and rest[1:] == (0,):
-        mask = rest[0]
-        is_triangle = is_node(mask) and operation_of(mask) == "triu" and mask.args[1:] in ((), (0,))
-        return is_triangle and operation_of(node_in(node_in(mask).args[0])) == "ones"
-    return name == "tril" and rest == (-1,)
+    if not is_node(matrix) or matrix.op != "call_function":
+        return False
+    name, first, *rest = operation_of(matrix), *matrix.args
+    if name == "masked_fill":
+        return rest[1:] == [0] and _is_rest(rest[0])
+    return _is_below_diagonal(first) if name in ("neg", *_COPIES) else name == "tril" and rest == [-1]
+
+
+def _is_rest(mask: object) -> bool:
+    """Whether a mask is true on the diagonal and above."""
+    if not is_node(mask) or operation_of(mask) != "triu" or mask.args[1:] not in ((), (0,)):
+        return False
+    return operation_of(node_in(mask.args[0])) == "ones"
