@@ -1,0 +1,284 @@
+"""Lifting: modules of a few operations each, which take no time once PyTorch is loaded."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import archspec  # noqa: E402
+
+nn = torch.nn
+F = nn.functional
+
+
+class One(nn.Module):
+    """A function of one tensor."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Any) -> Any:
+        return self.function(x)
+
+
+class Attention(nn.Module):
+    def __init__(self, **settings: Any) -> None:
+        super().__init__()
+        self.settings = settings
+
+    def forward(self, q: Any, k: Any, v: Any, mask: Any = None) -> Any:
+        return F.scaled_dot_product_attention(q, k, v, mask, **self.settings)
+
+
+class Slope(nn.Module):
+    """A slope that is one number."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.slope = nn.Parameter(torch.tensor(0.1))
+
+    def forward(self, x: Any) -> Any:
+        return F.prelu(x, self.slope)
+
+
+def body(module: nn.Module, *inputs: Any) -> str:
+    """The statements of the only definition of a spec, in one line."""
+    text = archspec.lift(module.eval(), inputs)
+    return " ".join(text[text.index("{\n") : text.index("\n}\n")].split())
+
+
+class Swish(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return x * torch.sigmoid(x)
+
+
+class Norm(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(8))
+        self.eps = 1e-6
+
+    def forward(self, x: Any) -> Any:
+        return self.weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps))
+
+
+class At(nn.Module):
+    def forward(self, x: Any, at: Any) -> Any:
+        return x[torch.arange(x.shape[0]), at]
+
+
+def grid() -> Any:
+    """The rows and columns of the places in a window."""
+    return torch.stack(torch.meshgrid(torch.arange(2), torch.arange(4), indexing="ij"), -1).reshape(8, 2)
+
+
+class Places(nn.Module):
+    """Rows and columns that are looked up in a table."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("places", grid(), persistent=False)
+        self.table = nn.Embedding(4, 6)
+
+    def forward(self, x: Any) -> Any:
+        return x @ self.table(self.places).sum(1)
+
+
+class Distances(nn.Module):
+    """A table of distances by row and by column."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        distances = (grid()[:, None] - grid() + torch.tensor([1, 3])) * torch.tensor([7, 1])
+        self.register_buffer("distances", distances.sum(-1), persistent=False)
+        self.table = nn.Parameter(torch.zeros(21))
+
+    def forward(self, x: Any) -> Any:
+        return x @ self.table[self.distances]
+
+
+class Regions(nn.Module):
+    """Places in windows of an image that was shifted: what was at its end is at its start."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        end = (torch.arange(4) >= 3).long()
+        windows = (2 * end[:, None] + end).reshape(2, 2, 2, 2).transpose(1, 2).reshape(4, 4)
+        self.register_buffer("hidden", (windows[:, None] != windows[:, :, None]) * -100.0, persistent=False)
+
+    def forward(self, x: Any) -> Any:
+        return x + self.hidden
+
+
+X = torch.linspace(-3, 3, 80).reshape(2, 5, 8)
+S = torch.linspace(-1, 1, 72).reshape(2, 6, 6)
+Q = torch.linspace(-1, 1, 120).reshape(2, 3, 5, 4)
+
+FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any, str]] = {
+    "variance": (lambda x: x.var(-1), X, "sum(axis = -1)"),
+    "axes that are moved": (lambda x: x.movedim(-1, 0), X, 'rearrange("b s d -> d b s")(x)'),
+    "ends that are repeated": (
+        lambda x: F.pad(x, (2, 1), mode="replicate"),
+        X,
+        "(slice(axis = 2, start = 0, stop = 1)(x), slice(axis = 2, start = 0, stop = 1)(x), x,",
+    ),
+    "an upper triangle": (torch.triu, S, "mask = arange(6) >= reshape([seq, 1])(arange(seq))"),
+    "a lower triangle": (lambda x: x.tril(1), S, "where(h <= 1, x, 0.0)"),
+    "quotients": (lambda x: x * 2 / (x * x + 1) / 3 * (x / (x + 9)), X, "return h / 3 * (x / (x + 9))"),
+    "conditions": (lambda x: torch.logical_and(x > 0, x < 2), X, "return x > 0 and x < 2"),
+    "means of an axis": (lambda x: F.adaptive_avg_pool1d(x, 1), X, "return sum(axis = 2, keep = true)(x) / 8"),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_is_lifted(name: str) -> None:
+    function, x, expected = FUNCTIONS[name]
+    assert expected in body(One(function), x)
+
+
+MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[Any, ...], str]] = {
+    "convolution": (lambda: nn.Conv1d(5, 6, 3), (X,), "return conv(input, .weight, .bias)"),
+    "means without padding": (
+        lambda: nn.AvgPool1d(3, 2, 1, count_include_pad=False),
+        (X,),
+        "mean_pool(kernel = 3, stride = 2, padding = 1)(input) / mean_pool(kernel = 3, stride = 2, padding = 1)",
+    ),
+    "means of the rest": (lambda: nn.AvgPool1d(3, 2, 1, ceil_mode=True), (X,), "|> pad(axis = 2, after = 1)"),
+    "one slope for all": (Slope, (X,), "where(x > 0.0, x, x * .slope)"),
+    "causal attention": (lambda: Attention(is_causal=True), (Q, Q + 1, Q + 2), "attention(causal = true)(q, k, v)"),
+    "biased attention": (
+        Attention,
+        (Q, Q + 1, Q + 2, torch.zeros(2, 1, 5, 5)),
+        "attention(q, k, v, bias = expand([batch, 3, 5, 5])(mask))",
+    ),
+    "recurrence": (lambda: nn.GRU(8, 12, batch_first=True), (X,), "output, last = gru("),
+    "functions and norms of one's own": (
+        lambda: nn.Sequential(nn.Linear(8, 8), Swish(), Norm()),
+        (X,),
+        '"0": Linear(8, 8) |> silu |> "2": RMSNorm(8, 1e-6)',
+    ),
+    "tokens at places": (At, (X, torch.tensor([1, 2])), "return token_at(x, at)"),
+    "places in a grid": (Places, (X,), "stack(axis = 1)(arange(8) // 4, arange(8) % 4)"),
+    "distances in a window": (Distances, (X,), "reshape([8, 1])(h + g) + (-g - h)"),
+    "regions of an image": (Regions, (torch.randn(2, 4, 4, 4),), "int(arange(4) >= 3)"),
+}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_is_lifted(name: str) -> None:
+    made, inputs, expected = MODULES[name]
+    assert expected in body(made(), *inputs)
+
+
+class Sum(nn.Module):
+    def forward(self, first_of_four_terms: Any, second_of_four_terms: Any, third: Any, last: Any) -> Any:
+        return (first_of_four_terms - second_of_four_terms * third + last).sum(1)
+
+
+def test_many_inputs_are_in_several_lines() -> None:
+    text = archspec.lift(Sum().eval(), (X, X, X, X))
+    assert text.split("\n\n")[2].splitlines()[:3] == [
+        "block Sum(first_of_four_terms [batch, seq, 8], second_of_four_terms [batch, seq, 8], third [batch, seq, 8],",
+        "          last [batch, seq, 8])",
+        "         -> [batch, 8] {",
+    ]
+
+
+class Outputs(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return {"up": x + 1, "down": x - 1}
+
+
+def test_outputs_have_their_names() -> None:
+    assert "-> (up [batch, seq, 8], down [batch, seq, 8]) {" in archspec.lift(Outputs().eval(), (X,))
+
+
+class Halves(nn.Module):
+    """A recurrence with parts of each token."""
+
+    def forward(self, x: Any) -> Any:
+        state, found = torch.zeros_like(x[:, 0, :4]), []
+        for t in range(x.shape[1]):
+            kept, added = x[:, t].chunk(2, -1)
+            state = state * torch.sigmoid(kept) + added
+            found.append(state)
+        return torch.stack(found, 1)
+
+
+def test_a_recurrence_is_a_loop() -> None:
+    text = body(Halves(), X)
+    assert "for t in 0..seq { kept, added = pick(axis = 1, index = t)(x) |> split([4, 4], axis = 1)" in text
+    assert "g = collect(axis = 1)(h) } return g" in text
+
+
+class Layer(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.outer = nn.Linear(8, 12), nn.Linear(12, 8)
+
+    def forward(self, x: Any, own: Any) -> Any:
+        return x + self.outer(torch.relu(self.inner(x))) * own
+
+
+class Sliced(nn.Module):
+    """Layers that each take a slice of what is computed once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inputs = nn.Linear(8, 32)
+        self.layers = nn.ModuleList([Layer() for _ in range(4)])
+
+    def forward(self, x: Any) -> Any:
+        own = self.inputs(x).unflatten(-1, (4, 8))
+        for turn, layer in enumerate(self.layers):
+            x = layer(x, own[:, turn])
+        return x
+
+
+class Paired(nn.Module):
+    """Layers and norms in a list of lists, which the parent applies."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([nn.ModuleList([nn.LayerNorm(8), nn.Linear(8, 8)]) for _ in range(3)])
+
+    def forward(self, x: Any) -> Any:
+        for norm, mix in self.layers:
+            x = torch.tanh(mix(norm(x))) + x
+        return x
+
+
+@pytest.mark.parametrize(
+    ("made", "x", "loop"),
+    [
+        (Sliced, X[:, 0], "layers[i]: Layer()(_, pick(axis = 1, index = i)(own)) for i in 0..4"),
+        (Paired, X, "for i in 0..3"),
+    ],
+)
+def test_layers_are_loops(made: type[nn.Module], x: Any, loop: str) -> None:
+    text = " ".join(archspec.lift(made().eval(), (x,)).split())
+    assert loop in text
+
+
+class Outer(nn.Module):
+    """The product of each row with itself."""
+
+    def forward(self, x: Any) -> Any:
+        return torch.vmap(lambda row, by: row.sin() @ by.T, (0, None))(x, x[0])
+
+
+def test_maps_over_an_axis_are_operations_of_all() -> None:
+    assert "sin(x)" in body(Outer(), X)
+
+
+class Growing(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return x.exp() if x.shape[1] <= 49 else x
+
+
+def test_another_function_of_long_inputs_is_refused() -> None:
+    with pytest.raises(archspec.ArchError, match="only be exported where `seq` is at most 49"):
+        archspec.lift(Growing().eval(), (X,))
