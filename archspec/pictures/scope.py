@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from archspec.ir import Body
 from archspec.pictures.plan import Contents, Node, Plan, Use, Value
 from archspec.source import fail
 
@@ -55,7 +54,3 @@ class Scope:
             value = self._values[key] = Value(*key)
             self.contents.values.append(value)
         value.uses.append(Use(to, port, "down"))
-
-    def fill(self, body: Body, given: list[Keys]) -> None:
-        """Set the slots of the inputs of a body."""
-        self.slots = dict(enumerate(given[: len(body.inputs)]))

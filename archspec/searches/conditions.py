@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from fractions import Fraction
-from typing import NoReturn, Protocol
+from typing import Protocol
 
 from archspec.searches.columns import (
     Inexact,
@@ -244,16 +244,13 @@ class _Evaluation:
             case tree.Listing():
                 return [self.value(item) for item in node.items]
             case _:
-                self._refuse(node)
+                raise AssertionError(node)  # refused when the expression was read
 
     def _items(self, node: tree.Expr) -> Sequence[Value]:
         found = self.value(node)
         if not isinstance(found, list):
             raise TypeError("expected a list")
         return found
-
-    def _refuse(self, node: tree.Expr) -> NoReturn:
-        raise _wrong(self.source, node, "expected a number or a condition")
 
 
 def _wrong(source: Source, at: tree.Located, message: str, help: str | None = None) -> ArchError:
