@@ -166,6 +166,18 @@ def test_shared_embeddings(tmp_path: Path) -> None:
     assert error(tmp_path).message.endswith("several embeddings share its table")
 
 
+def test_tensors_that_are_tied_in_a_module_to_save_have_one_copy(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        base_model_name_or_path="bert-base-uncased-mlm",
+        target_modules=["query"],
+        modules_to_save=["predictions"],
+    )
+    found = archspec.adapter(tmp_path)
+    (copy,) = [row for row in found.targets if row.what == "copy"]
+    assert copy.params == 768 * 768 + 3 * 768 + 30_522 * 768 + 30_522  # the bias of the decoder is that of the head
+
+
 def test_fields_to_ignore(tmp_path: Path) -> None:
     found = archspec.adapter(write(tmp_path, house_rank=3), ignore=["house_*"])
     assert found.notes == ("ignored as specified: house_rank",)

@@ -483,3 +483,17 @@ model "net" = Net()
     formula = archspec.formula(archspec.loads(text), ["n"])
     assert formula.text(formula.total) == "4*n"
     assert [formula.assumed(each).split(",")[0] for each in formula.assumptions] == ["n >= 2"]
+
+
+def test_what_is_assumed_decides_no_more_than_it_says(tmp_path: Path) -> None:
+    """3 * n - 7 is positive from n = 3 on, where the largest of n and 5 is not yet n."""
+    path = tmp_path / "net.arch"
+    path.write_text(
+        "dim batch\nblock Net(n = 10)(x [batch, n]) -> [batch, 3 * n - 7] {\n"
+        "  w: param [3 * n - 7, n]\n  scale: param [max(n, 5)]\n"
+        '  return linear(x, .w) * sum(axis = 0)(.scale)\n}\nmodel "net" = Net()\n'
+    )
+    formula = archspec.formula(path, ["n"])
+    assert [formula.assumed(a) for a in formula.assumptions] == ["3*n >= 8"]
+    for n in range(3, 12):
+        assert formula.at(n=n) == archspec.load(path, n=n).params.total

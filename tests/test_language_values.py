@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+import reference
 from small import DENSE, SCALE, codes, findings, layers, load, operations, output, shapes
 
 import archspec
+from archspec.model import internals
 
 TAKEN = """
 dim batch
@@ -588,3 +591,19 @@ def test_branches_that_no_model_takes_are_checked(body: str, code: str, message:
 )
 def test_branches_that_no_model_takes_may_be_right(body: str) -> None:
     load(UNTAKEN.replace("BODY", body))
+
+
+def test_an_integer_for_a_real_input_is_that_number() -> None:
+    model = load("""
+dim batch
+fn times(x [batch, 3], by []) -> [batch, 3] {
+  return x * by
+}
+layer Net()(x [batch, 3]) -> [batch, 3] {
+  weight: param [3]
+  return times(x, 3) * .weight
+}
+""")
+    x = np.arange(6.0).reshape(2, 3)
+    outputs = reference.evaluate(internals(model).body, {"x": x}, {"weight": np.ones(3)}).outputs
+    np.testing.assert_array_equal(outputs["output"], 3 * x)

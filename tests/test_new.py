@@ -95,3 +95,17 @@ def test_a_file_outside_the_directory_of_the_new_one(tmp_path: Path, capsys: pyt
     (tmp_path / "below").mkdir()
     assert main(["new", str(tmp_path / "below" / "a.arch"), "--from", str(first)]) == 2
     assert "which is outside its directory" in capsys.readouterr().err
+
+
+def test_operations_with_other_names_are_imported(tmp_path: Path) -> None:
+    base = tmp_path / "base.arch"
+    base.write_text(
+        "import ops { tanh as Activation }\nimport std { Linear }\n\ndim batch\n\n"
+        "block Net(n = 4)(x [batch, n]) -> [batch, n] {\n"
+        '  return x\n    |> Activation\n    |> up: Linear(n, n)\n}\n\nmodel "net" = Net()\n'
+    )
+    found = tmp_path / "variant.arch"
+    assert main(["new", str(found), "--from", str(base), "--block", "Net", "--set", "n=6"]) == 0
+    text = found.read_text()
+    assert "import ops { tanh as Activation }" in text and "import std { Linear }" in text
+    assert archspec.load(found).params.total == 42

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import picture_lint
 import pytest
+from small import load
 
 import archspec
 from archspec.algebra import evaluate
@@ -222,3 +223,17 @@ def test_a_picture_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("archspec.pictures.scope.LARGEST_PICTURE", 50)
     with pytest.raises(archspec.ArchError, match="too many nodes for a picture: the limit is 50"):
         plan_of(archspec.load("gpt2"))
+
+
+def test_an_operation_without_inputs_is_beside_the_one_that_uses_it() -> None:
+    plan = plan_of(
+        load("""
+dim batch
+layer Net(n = 4)(x [batch, n]) -> [batch, n] {
+  w: param [n]
+  return exp(x * .w) * full([n], 2.0)
+}
+""")
+    )
+    made = next(node for node in plan.nodes if node.type == "full")
+    assert [node.type for node in plan.nodes if made.id in (node.beside or ())] == ["mul"]

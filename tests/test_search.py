@@ -556,3 +556,9 @@ def test_no_process_outlives_an_interrupted_search(seconds: float) -> None:
     errors = process.communicate(timeout=60)[1]
     assert process.returncode in (130, -signal.SIGINT)  # before Python handles signals
     assert process.returncode != 130 or "Traceback" not in errors
+
+
+def test_equal_designs_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["gpt2", "--vary", "hidden=12", "--vary", "heads=1..3", "--best", "params"]
+    said = " ".join(written(capsys, *arguments).split())
+    assert "equal: the designs with the same values of --best, of which the first is listed" in said

@@ -433,3 +433,44 @@ model "net" = Net()
     text = torch_source(load(spec))
     assert "self.p(x, rest=y) + self.q(y, x, y)" in text
     assert "self.r(y, x)" in text
+
+
+def test_convolutions_and_norms_of_groups_are_functions_of_pytorch() -> None:
+    text = """
+dim batch, seq
+layer Net(n = 4)(x [batch, n, seq]) -> [batch, n, seq] {
+  weight: param [n, n, 1]
+  scale: param [n]
+  shift: param [n]
+  return conv(x, .weight) |> group_norm(2, 1e-5)(_, .scale, .shift)
+}
+"""
+    source = torch_source(load(text))
+    assert "F.conv1d(x, self.weight)" in source
+    assert "F.group_norm(" in source and "2, self.scale, self.shift, 1e-5" in " ".join(source.split())
+
+
+def test_a_bias_that_is_always_there_stays_with_one_that_may_be_given() -> None:
+    text = """
+dim batch, n
+block Net()(q [batch, 2, n, 4], near [n, n], far [n, n] = none) -> [batch, 2, n, 4] {
+  s = matmul(q, transpose(q)) / 2.0 + near
+  t = s + far if far != none else s
+  return matmul(softmax(t), q)
+}
+"""
+    statements = "bias = near if far is not None: bias = bias + far return F.scaled_dot_product_attention("
+    assert statements in " ".join(torch_source(load(text)).split())
+
+
+def test_a_loop_in_one_case_is_a_branch() -> None:
+    text = """
+dim batch
+layer Net(n = 4)(x [batch, n], y [batch, n] = none) -> [batch, n] {
+  w: param [n]
+  h = (exp(x * .w) |> * 2.0 for i in 0..3) if y != none else x
+  return h + x * .w
+}
+"""
+    source = " ".join(torch_source(load(text)).split())
+    assert "h = h * 2.0 chosen = h else: chosen = x" in source

@@ -131,3 +131,12 @@ def test_the_process(spec: Path) -> None:
             assert process.wait(30) == 0
         finally:
             process.kill()  # or the test would wait for it
+
+
+def test_a_file_that_becomes_too_large_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("archspec.pipeline.watching.LARGEST_FILE", 4)
+    path = tmp_path / "net.arch"
+    path.write_text("1234")
+    before = contents([str(path)])
+    path.write_text("12345")
+    assert contents([str(path)]) != before
