@@ -21,6 +21,7 @@ from archspec.ir import Body, leaves
 from archspec.model import internals
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.nodes import index_name
+from archspec.normal.numbers import Numbers
 from archspec.ops import OPS
 
 torch = pytest.importorskip("torch")
@@ -88,8 +89,8 @@ sum(axis = 2, keep = true)(arange(6) // 4 + 0 * n) + 0 * I|(reshape([seq, 1])(ar
 BOOLEAN = """
 x > y|x >= 0.5|y < 0.0|y <= x|x == y|x != 1.0|I > I|I >= 2|I < I|I <= 0|I == I|I != 1|I == 0|not B|B and B|B or B
 B == B|B != B|m and x > 0.0|arange(6) < 9 or m|reshape([seq, 1])(arange(seq)) >= arange(6)|arange(6) // 2 == I % 3
-where(B, B, B)|2.0 * x > y + y|x - y >= 0.0|I >= 1 and I >= 2|I >= 1 or I <= 0|min(I, 3) >= 1|2 - max(I, n) >= 0
-not (B and B)|I * n == 0|I >= arange(6)
+where(B, B, B)|2.0 * x > y + y * real(B)|x - y >= 0.0|I >= 1 and I >= 2|I >= 1 or I <= 0|min(I, 3) >= 1
+2 - max(I, n) >= 0|not (real(B) != 0.0 and B)|I * n == 0|I >= arange(6)
 I % 3 < 2|reshape([seq, 1])(arange(seq)) >= arange(6) - 2|-2.0 * x > y|real(I) >= y
 """
 CHOICES = {kind: text.replace("\n", "|").strip("|").split("|") for kind, text in {"I": INTEGER, "B": BOOLEAN}.items()}
@@ -334,6 +335,35 @@ def test_integers_are_divided_exactly(seed: int) -> None:
         assert tuple([int(substitute(part, at)) for part in found]) == exact
 
 
+@pytest.mark.parametrize("value", [3.0, -2.5, 0.5, 1.0, 0.0, 2.0**60, math.pi])
+def test_integers_and_halves_represent_what_is_as_good_as_equal(value: float) -> None:
+    numbers = Numbers()
+    near = math.nextafter(value, 0.0)
+    found = {numbers.representative(near), numbers.representative(value)}
+    assert found == {near if value in (2.0**60, math.pi) else value}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_comparisons_are_divided_exactly(seed: int) -> None:
+    """Where an integer is 0 or more, the one that is compared instead is too; so is the opposite."""
+    generator = random.Random(seed)
+    axes = Arrays().axes
+    divided = 0
+    for _ in range(20):
+        extents = generator.choices([1, 2, 3, 4, 6, 8], k=3)
+        indices = [axes.index(f"x{turn}", extent) for turn, extent in enumerate(extents)]
+        factors = generator.choices([1, 2, 3, 4, 6, 8, 12, -1, -2, -4, -6], k=3)
+        parts = [i // 2 if generator.random() < 0.3 else i for i in indices]
+        value = sum([by * part for by, part in zip(factors, parts, strict=True)], generator.randint(-9, 9))
+        found = axes.divided(value)
+        divided += found != value
+        assert axes.divided(-value - 1) == -found - 1
+        for places in product(*map(range, extents)):
+            at = {index_name(index): place for index, place in zip(indices, places, strict=True)}
+            assert (int(substitute(value, at)) >= 0) == (int(substitute(found, at)) >= 0)
+    assert divided
+
+
 def test_an_axis_of_several_flattened_ones_is_divided() -> None:
     """A product of matrices is the same whether leading axes are flattened, in any order, or not."""
     arrays = Arrays()
@@ -369,6 +399,35 @@ def test_an_order_does_not_depend_on_other_axes() -> None:
     body = internals(load(CHOSEN)).body
     values, places, others, flat, first, largest = outputs_of(arrays, body, Places(arrays))
     assert values == others and places == flat and first == largest
+
+
+SUMMED = """
+dim batch, seq
+fn halves(x [batch, seq, 6]) -> [batch, seq, 6] {
+  return concat(axis = -1)(-slice(axis = -1, start = 1, step = 2)(x), slice(axis = -1, step = 2)(x))
+}
+fn pairs(x [batch, seq, 6]) -> [batch, seq, 6] {
+  return rearrange("b s (d p) -> b s (p d)", d = 2)(halves(x))
+}
+block Net()(x [batch, seq, 6], y [batch, seq, 6], z [batch, 2 * seq, 6])
+          -> (a [batch, seq], b [batch, seq], c [batch, seq], d [batch, seq], e [batch, 6], f [batch, 6]) {
+  a     = sum(axis = -1)(halves(x) * halves(y))
+  b     = sum(axis = -1)(pairs(x) * pairs(y))
+  first, last = split([2, 4], axis = -1)(x)
+  c     = sum(axis = -1)(concat(axis = -1)(last, y, first))
+  d     = sum(axis = -1)(first) + sum(axis = -1)(y) + sum(axis = -1)(last)
+  e     = sum(axis = 1)(concat(axis = 1)(x, y) * z)
+  f     = sum(axis = 1)(x * slice(axis = 1, stop = seq)(z)) + sum(axis = 1)(y * slice(axis = 1, start = seq)(z))
+  return a, b, c, d, e, f
+}
+"""
+
+
+def test_sums_are_those_of_the_parts_of_an_axis() -> None:
+    arrays = Arrays()
+    body = internals(load(SUMMED)).body
+    outputs = outputs_of(arrays, body, Places(arrays))
+    assert outputs[::2] == outputs[1::2]
 
 
 @pytest.mark.parametrize("seed", range(12))

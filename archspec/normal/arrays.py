@@ -14,6 +14,7 @@ from archspec.normal.axes import Indices
 from archspec.normal.elements import Elements
 from archspec.normal.nodes import MOST, Dtype, Element, Names, index_name
 from archspec.normal.replacing import Replacing, Values
+from archspec.normal.splitting import Splitting
 from archspec.normal.walking import divisors, names_in_order
 from archspec.record import Record
 
@@ -32,6 +33,7 @@ class Arrays:
         self.elements = Elements(most)
         self.axes = self.elements.axes
         self._replacing = Replacing(self.elements)
+        self._splitting = Splitting(self.elements, self._replacing)
 
     def dtype(self, array: Array) -> Dtype:
         """Return the element type of an array."""
@@ -156,6 +158,9 @@ class Arrays:
 
     def _total(self, body: Element, over: Sequence[tuple[Expression, Dim]]) -> Element:
         elements = self.elements
+        split = self._splitting.parts(body, over)
+        if split:
+            return elements.combination([(1.0, self.total(*part)) for part in split])
         names = elements.nodes[body].names
         live = [at for at, _ in over if index_name(at) in names]
         times = product([extent for at, extent in over if index_name(at) not in names])

@@ -91,6 +91,18 @@ class Axes:
         """Whether an integer is an index of an axis of this size."""
         return self.is_at_least(value, 0) and self.is_at_least(size - 1 - value, 0)
 
+    def divided(self, value: Expression) -> Expression:
+        """Return an integer that is 0 or more where another one is: without terms too small to decide that, and without
+        a common divisor.
+        """
+        coefficients = [abs(coefficient) for monomial, coefficient in terms_of(value) if monomial]
+        for by in sorted({size for size in coefficients if isinstance(size, int) and size > 1}, reverse=True):
+            above, rest = _parted(value, by)
+            low, high = self._lowest(rest), self._lowest(-rest)
+            if isinstance(low, int) and isinstance(high, int) and low // by == -high // by:
+                return self.divided(above + low // by)
+        return value
+
     def settled(self, value: Expression) -> Expression:
         """Return an integer whose quotients and remainders are decided as far as the extents of axes decide them."""
         found: Expression = 0

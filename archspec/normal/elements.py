@@ -18,7 +18,7 @@ to one does not change it, but for rounding.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Literal
 
 from archspec.algebra import Atom, Expression, dim_max, dim_min, substitute
@@ -45,7 +45,7 @@ class Elements(Discrete):
         self.signs = Signs(self.table, self.axes)
         self.magnitudes = Magnitudes(self.table)
         self._numbers = Numbers()
-        self._places = Places(self)
+        self.places = Places(self)
         self._contexts = Contexts(self)
         self._chosen: dict[tuple[Element, Element, Element], Element] = {}
 
@@ -95,9 +95,9 @@ class Elements(Discrete):
     def combination(self, parts: Iterable[tuple[float, Element]], constant: float = 0.0) -> Element:
         """Return the sum of reals with coefficients."""
         parts = list(parts)
-        place = self._places.first_in([part for _, part in parts])
+        place = self.places.first_in([part for _, part in parts])
         if place is not None:
-            sides = [[(c, self._places.beside(part, place, side)) for c, part in parts] for side in (True, False)]
+            sides = [[(c, self.places.beside(part, place, side)) for c, part in parts] for side in (True, False)]
             return self.where(place, *[self.combination(side, constant) for side in sides])
         found: dict[Element, float] = {}
         for coefficient, part in parts:
@@ -174,10 +174,10 @@ class Elements(Discrete):
         Positive and negative powers of the same factor are only joined where it cannot be 0.
         """
         parts = list(parts)
-        place = self._places.first_in([part for part, _ in parts])
+        place = self.places.first_in([part for part, _ in parts])
         if place is not None:
             sides = [
-                [(self._places.beside(part, place, side), power) for part, power in parts] for side in (True, False)
+                [(self.places.beside(part, place, side), power) for part, power in parts] for side in (True, False)
             ]
             return self.where(place, *[self.product(side) for side in sides])
         coefficient = 1.0
@@ -264,8 +264,9 @@ class Elements(Discrete):
     def is_positive(self, element: Element) -> Element:
         """Return whether a real is above 0."""
         terms, constant = self.terms(element)
-        if not terms:
-            return self.boolean(constant > 0)
+        known = self._decided(terms, constant, lambda number: number > 0)
+        if known is not None:
+            return known
         scaled = self._scaled(element, abs(self._leading(terms, constant)))
         return self.table.make("positive", (scaled,), "bool", self.nodes[scaled].blind, [scaled])
 
@@ -273,11 +274,27 @@ class Elements(Discrete):
         """Return whether a number is 0."""
         if self.dtype(element) == "real":
             terms, constant = self.terms(element)
-            if not terms:
-                return self.boolean(constant == 0)
+            known = self._decided(terms, constant, lambda number: number == 0)
+            if known is not None:
+                return known
             scaled = self._scaled(element, self._leading(terms, constant))
             return self.table.make("zero", (scaled,), "bool", self.nodes[scaled].blind, [scaled])
         return super().is_zero(element)
+
+    def _decided(
+        self, terms: Sequence[tuple[float, Element]], constant: float, test: Callable[[float], bool]
+    ) -> Element | None:
+        """Return whether a sum that is a number, or a choice of two, passes a test; None for any other."""
+        if not terms:
+            return self.boolean(test(constant))
+        (coefficient, term), *others = terms
+        if others or self.nodes[term].kind != "where":
+            return None
+        condition, *sides = self.nodes[term].parts
+        a, b = [self.as_number(side) for side in sides]
+        if a is None or b is None:
+            return None
+        return self.where(condition, *[self.boolean(test(coefficient * side + constant)) for side in (a, b)])
 
     def _scaled(self, element: Element, by: float) -> Element:
         return self.combination([(1 / by, element)]) if math.isfinite(by) else element
@@ -295,15 +312,15 @@ class Elements(Discrete):
         return found
 
     def _where(self, condition: Element, a: Element, b: Element) -> Element:
-        if self._places.is_place(condition):
-            a, b = self._places.beside(a, condition, True), self._places.beside(b, condition, False)
-            first = self._places.first_in([a, b])
+        if self.places.is_place(condition):
+            a, b = self.places.beside(a, condition, True), self.places.beside(b, condition, False)
+            first = self.places.first_in([a, b])
             if first is not None and first < min(condition, self.negation(condition)):
-                sides = [[self._places.beside(part, first, side) for part in (a, b)] for side in (True, False)]
+                sides = [[self.places.beside(part, first, side) for part in (a, b)] for side in (True, False)]
                 return self.where(first, *[self.where(condition, *side) for side in sides])
         if self.dtype(a) != self.dtype(b):
             a, b = self.real(a), self.real(b)
-        if self.dtype(a) == "real" and self._places.are_places(condition):
+        if self.dtype(a) == "real" and self.places.are_places(condition):
             return self._at_places(condition, a, b)
         if self.dtype(a) == "int":
             a, b = self._contexts.under(a, condition), self._contexts.under(b, self.negation(condition))
@@ -319,7 +336,7 @@ class Elements(Discrete):
                 if first == other:
                     test, first, second = self.negation(test), second, first
                 both = self.conjunction([outer, test])
-                if second == other and not (self.dtype(a) == "real" and self._places.are_places(both)):
+                if second == other and not (self.dtype(a) == "real" and self.places.are_places(both)):
                     return self.where(both, first, other)
         parts = (condition, a, b)
         return self.table.make("where", parts, self.dtype(a), tuple([self.nodes[part].blind for part in parts]), parts)
@@ -355,9 +372,9 @@ class Elements(Discrete):
 
     def apply(self, name: str, parts: Sequence[Element], dtype: Dtype, commutes: bool = False) -> Element:
         """Return an elementwise function that has no other form."""
-        place = self._places.first_in(parts)
+        place = self.places.first_in(parts)
         if place is not None:
-            sides = [[self._places.beside(part, place, side) for part in parts] for side in (True, False)]
+            sides = [[self.places.beside(part, place, side) for part in parts] for side in (True, False)]
             return self.where(place, *[self.apply(name, side, dtype, commutes) for side in sides])
         parts = sorted(parts) if commutes else parts
         blinds = [self.nodes[part].blind for part in parts]
