@@ -74,10 +74,16 @@ def _arguments(name: str, value: object) -> list[Argument]:
 
 
 def _output_names(outputs: object) -> list[str]:
-    """Return a name for each tensor among the outputs; an empty one where they have none."""
+    """Return a name for each tensor among the outputs; an empty one where they have none. Those of a part, such as the
+    outputs of an encoder, begin with the name of the part.
+    """
     if isinstance(outputs, dict):
         items = cast("dict[str, object]", outputs)
-        return [name for key, value in items.items() for name in [key] * len(_output_names(value))]
+        return [
+            "_".join(filter(None, [key, name if isinstance(value, dict) else ""]))
+            for key, value in items.items()
+            for name in _output_names(value)
+        ]
     if isinstance(outputs, list | tuple):
         return [name for item in cast("list[object]", outputs) for name in _output_names(item)]
     return [""] if hasattr(outputs, "shape") else []
