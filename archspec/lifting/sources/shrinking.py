@@ -251,7 +251,7 @@ class _Shrinking:
             return self._divided(value)
         if not self.proposal.unit and (kind == "head" or (kind in ("heads", "groups") and not self._keeps_heads)):
             return value
-        part = id(scope) if self.choices.are_apart else 0
+        part = id(scope) if self.choices.are_apart and kind != "vocabulary" else 0
         key = (kind, value, part) if not self.proposal.is_distinct else (name, value, part)
         if _OF_OTHERS.search(name) and value in self._hidden:
             kind, key = "hidden", ("hidden_size", value, self._part_of_width(value))
