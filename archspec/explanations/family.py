@@ -45,10 +45,8 @@ def relatives_of(model: Model) -> tuple[Relative, ...]:
     a separate program, so that no failed one leaves anything behind.
     """
     own = internals(model)
-    binding = own.unit.names.get(own.node.callee.text)
-    definition = binding.target if binding is not None else None
-    if not isinstance(definition, Definition):
-        return ()
+    definition = own.unit.names[own.node.callee.text].target
+    assert isinstance(definition, Definition)  # otherwise, the model would not have been compiled
     bodies = {"": definition, **_bodies(definition, own.compiled.module, own.program)}
     with uncollected():
         for unit in dict.fromkeys((own.unit, definition.unit)):
