@@ -347,6 +347,9 @@ def test_completion(editor: Editor, folder: Path) -> None:
     assert labels(editor, uri, text, 'model "tiny"', 5) == sorted(
         ["import", "export", "dim", "fn", "layer", "block", "model", "frozen"]
     )
+    text = f"{ENCODER[: ENCODER.index('    |> tanh')]}    |> + "  # its brace is missing
+    uri = editor.open(folder / "broken.arch", text)
+    assert {"hidden", "ffn", "x"} <= set(labels(editor, uri, text, "    |> + ", 9))
 
 
 def test_completion_of_bundled_files(editor: Editor, folder: Path) -> None:
@@ -373,6 +376,8 @@ def test_outline_folds_and_lenses(editor: Editor, uri: str) -> None:
     assert (5, 12) in [(f.start_line, f.end_line) for f in folds]
     lenses = editor.of("code_lens", uri)
     assert [(lens.command.title, lens.range.start.line) for lens in lenses] == [("1,704 parameters", 21)]
+    assert [Path(lens.command.arguments[0]).name for lens in lenses] == [Path(uri).name]
+    assert [lens.command.arguments[1:] for lens in lenses] == [("tiny",)]
     found = editor.wait(editor.client.workspace_symbol_async(types.WorkspaceSymbolParams("feed")))
     assert {symbol.name for symbol in found} == {"FeedForward"}
 

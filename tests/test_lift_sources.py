@@ -168,6 +168,13 @@ def test_heads_have_the_share_of_rotary_positions_without_a_rest() -> None:
         assert all(size % 3 == 0 for size in found) == is_third
 
 
+@pytest.mark.parametrize("choices", CHOICES[:2])
+def test_small_heads_have_as_large_a_part_with_rotary_positions(choices: Any) -> None:
+    fields = {"hidden_size": 4096, "num_attention_heads": 16, "rotary_dim": 64, "n_layer": 28}
+    found = small(fields, PROPOSALS[0], choices)
+    assert found["rotary_dim"] * 4 == found["hidden_size"] // found["num_attention_heads"]
+
+
 @pytest.mark.parametrize("part", [0.25, 0.4, 0.5, 0.8, 1.0])
 def test_an_even_part_of_small_heads_has_rotary_positions(part: float) -> None:
     sizes = {"head_dim": 40, "rope_parameters": {"partial_rotary_factor": part}}
