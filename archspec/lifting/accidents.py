@@ -13,15 +13,23 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 from archspec.algebra import scaled, substitute
 from archspec.equivalence.api import other_tensors
-from archspec.equivalence.numeric import flat
+from archspec.equivalence.evaluate import Unevaluated
+from archspec.equivalence.numeric import ROUNDED, flat, largest_error, of_arrays, of_module
+from archspec.equivalence.places import Places
+from archspec.equivalence.sides import outputs_of
 from archspec.lifting.calling import called
 from archspec.lifting.sizes import Sizes
 from archspec.lifting.subject import Subject
+from archspec.model import internals
+from archspec.normal.arrays import Arrays
 from archspec.pipeline.compile import compile_text, loads
 from archspec.source import ArchError
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from archspec.ir import Type
+    from archspec.model import Model
     from archspec.table import Plain
 
 
@@ -98,8 +106,8 @@ def _dropped(fields: Mapping[str, object], names: set[str]) -> dict[str, object]
 def accidental(text: str, fields: Mapping[str, int], subject: Subject) -> set[str]:
     """Return those of the fields that sizes of a spec do not follow.
 
-    With another value of such a field, the spec does not compile, or has other tensors or shapes of outputs than the
-    module. A field of which no other value makes a module that can be called is not returned.
+    With another value of such a field, the spec does not compile, or has other tensors or outputs than the module. A
+    field of which no other value makes a module that can be called is not returned.
     """
     if subject.changed is None:
         return set()
@@ -123,7 +131,7 @@ def _with_another(subject: Subject, name: str, value: int) -> Subject | None:
 
 
 def _is_same(text: str, names: Iterable[str], changed: Subject) -> bool:
-    """Whether a spec with the numbers of a module has its tensors, takes its inputs, and has outputs of its shapes."""
+    """Whether a spec with the numbers of a module has its tensors, takes its inputs, and has its outputs."""
     numbers = {name: cast("Plain", changed.numbers[name]) for name in names if name in changed.numbers}
     try:
         model = compile_text(text, "<text>", None, numbers)
@@ -135,9 +143,19 @@ def _is_same(text: str, names: Iterable[str], changed: Subject) -> bool:
     if other_tensors(model, changed.module) or expected != [[*shape] for _, shape in given]:
         return False
     shapes = {tuple(tensor.shape) for tensor in flat(called(changed.module, changed.inputs))}
-    return shapes.issuperset(
-        [tuple([substitute(size, sizes) for size in type.shape]) for type in model.outputs.values()]
-    )
+    expected_shapes = [tuple([substitute(size, sizes) for size in type.shape]) for type in model.outputs.values()]
+    return shapes.issuperset(expected_shapes) and _has_same_values(model, changed.module)
+
+
+def _has_same_values(model: Model, module: nn.Module) -> bool:
+    """Whether the outputs of a model are those of a module, as far as they can be computed."""
+    body, arrays = internals(model).body, Arrays()
+    try:
+        ours = outputs_of(arrays, body, Places(arrays))
+        error = largest_error(body, of_arrays(arrays, ours), of_module(module, body), all_numbers=False)
+    except (Unevaluated, ArithmeticError, IndexError, RuntimeError):
+        return True
+    return error is None or error <= ROUNDED
 
 
 def _dimensions(type: Type, shape: Sequence[int]) -> Iterator[tuple[str, int]]:

@@ -72,7 +72,8 @@ def check(text: str, overrides: Mapping[str, Plain], module: nn.Module, captured
     body = _check(text, overrides, module, captured.outputs)
     require_small_sizes(captured.recording, body, example_sizes(body))
     _check_longer(body, module, captured)
-    _check_values(body, module, captured.outputs.arrays)
+    if not overrides:
+        _check_values(body, module, captured.outputs.arrays)
 
 
 def check_again(text: str, overrides: Mapping[str, Plain], subject: Subject) -> None:
@@ -188,16 +189,16 @@ def _check_values(body: Body, module: nn.Module, arrays: Arrays) -> None:
     """
     ours = outputs_of(arrays, body, Places(arrays))
     names = {name for _, type in body.inputs for size in type.shape for name in symbols(size)}
-    fixed: list[dict[str, int]] = [{}, *({name: 1} for name in sorted(names))]
-    for sizes in fixed:
+    for name in ["", *sorted(names)]:
         try:
             run = of_arrays(arrays, ours), of_module(module, body)
+            sizes = {**example_sizes(body), **({name: 1} if name else {})}
             error = largest_error(body, *run, sizes, all_numbers=False)
         except NOTHING:
             continue
         if error is not None and error > FLOAT32:
-            where = "".join([f"where `{name}` is 1" for name in sizes])
-            raise Untranslatable(f"it does something else {where or f'than its program, by {error:.2g}'}")
+            where = f"where `{name}` is 1" if name else f"than its program, by {error:.2g}"
+            raise Untranslatable(f"it does something else {where}")
 
 
 def _unrounded_error(body: Body, run: tuple[Run, Run], fixed: Mapping[str, int]) -> float | None:
