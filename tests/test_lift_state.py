@@ -73,7 +73,7 @@ class Registered(Keeping):
     [
         (Counting, "a call of it changes its `calls`"),
         (Collecting, "a call of it changes its `kept`"),
-        (Hidden, "a call of it changes what the next one computes"),
+        (Hidden, "a call of it changes what|something else than its program"),
         (Registered, "a call of it makes its `"),
     ],
 )
@@ -131,3 +131,34 @@ def test_the_spec_of_a_small_module_has_to_be_that_of_the_actual_one(tmp_path: P
     assert "Scaled(layers = 4)" in lift_source(f"{path}:shallow", ["x=real[batch,seq,24]"])
     text = lift_source(f"{path}:build", ["x=real[batch,seq,24]"])
     assert "* 0.5" in text and "layers = 8" not in text
+
+
+SIZED = """
+import torch
+from torch import nn
+
+class Scaled(nn.Module):
+    def __init__(self, dim, dim_head, heads, layers, rank, alpha):
+        super().__init__()
+        self.heads, self.size = heads, dim_head ** -0.5
+        self.inner = nn.Linear(dim, 3 * heads * dim_head)
+        self.down, self.up = nn.Parameter(torch.randn(dim, rank)), nn.Parameter(torch.randn(rank, dim))
+        self.by_layers, self.by_rank = (2 * layers) ** -0.5, alpha / rank
+    def forward(self, x):
+        q, k, v = self.inner(x).unflatten(-1, (self.heads, -1)).chunk(3, -1)
+        y = x + self.by_layers * (x @ self.down @ self.up) * self.by_rank
+        return y, self.size * q * k * v
+
+def build(dim=24, dim_head=8, heads=4, layers=8, rank=5, alpha=10):
+    return Scaled(dim, dim_head, heads, layers, rank, alpha).eval()
+"""
+
+
+@pytest.mark.slow
+def test_sizes_of_inputs_follow_arguments_of_the_factory(tmp_path: Path) -> None:
+    path = tmp_path / "scaled.py"
+    path.write_text(SIZED)
+    for size in ("24", "dim"):
+        text = lift_source(f"{path}:build", [f"x=real[batch,seq,{size}]"])
+        assert "Scaled(dim = 24, dim_head = 8, heads = 4, layers = 8)" in text and "param [dim, 5]" in text
+        assert "(2 * layers) ** -0.5" in text and "dim_head ** -0.5" in text

@@ -54,12 +54,13 @@ def is_of_groups(fields: Sequence[str]) -> bool:
 
 def _is_count(field: str) -> bool:
     """Whether a field counts parts: a size is a multiple of one count, but seldom the product of two."""
-    return re.search(r"heads?$|^n_head|experts|_tok(en)?$|top_?k|_k$|groups?$", field) is not None
+    counts = re.search(r"heads?$|^n_head|experts|_tok(en)?$|top_?k|_k$|groups?$", field)
+    return counts is not None and re.search(r"(^|_)d(im)?_head$", field) is None
 
 
 def is_of_head(found: Found) -> bool:
     """Whether an expression is the size of a head, which may be the sum of two."""
-    of_head = r"\w*(head_dim|head_size|d_head|d_kv)"
+    of_head = r"\w*(head_dim|head_size|d_head|dim_head|d_kv)"
     return re.fullmatch(rf"{of_head}( \+ {of_head})?|\w+ // \w*heads?", found.text) is not None
 
 
@@ -187,7 +188,7 @@ def of_fractions(values: Values) -> Candidates:
 
 
 def of_patches(values: Values) -> Candidates:
-    """Yield the numbers of pixels in a patch: channels, of one image or of several, times a square."""
+    """Yield the numbers of pixels in a patch: channels, of one image or of several, or three, times a square."""
     sides = {found: pair for found, pair in values.items() if found.text.endswith("patch_size")}
     times = {found: pair for found, pair in sides.items() if "temporal" in found.text}
     for channels, (a, b) in values.items():
@@ -198,6 +199,8 @@ def of_patches(values: Values) -> Candidates:
                 for time, (e, f) in times.items():
                     text = f"{channels.text} * {time.text} * {side.text} ** 2"
                     yield Found(text, (*fields, *time.fields)), (a * e * c * c, b * f * d * d)
+    for side, (c, d) in sides.items():
+        yield Found(f"3 * {side.text} ** 2", side.fields), (3 * c * c, 3 * d * d)
 
 
 def of_tiles(simple: Values, compound: Values) -> Candidates:

@@ -16,6 +16,7 @@ from archspec.lifting.sources.proposals import (
     CHOICES,
     LIGHTER,
     OTHER_HEADS,
+    OTHER_LAYERS,
     OTHER_STEPS,
     PROPOSALS,
     SHALLOW,
@@ -168,6 +169,15 @@ def resized(architecture: Architecture) -> Architecture:
     steps, head_steps = OTHER_STEPS
     first, second, *rest = architecture.choices
     return replace(architecture, choices=[first, second._replace(steps=steps, head_steps=head_steps), *rest])
+
+
+def relayered(architecture: Architecture) -> Architecture:
+    """Return the architecture with other sizes and numbers of layers in small modules, where some of them follow from
+    others by accident.
+    """
+    first, second, *rest = resized(architecture).choices
+    layers, other_layers = OTHER_LAYERS
+    return replace(architecture, choices=[first._replace(layers=layers), second._replace(layers=other_layers), *rest])
 
 
 def lighter(architecture: Architecture) -> Architecture | None:

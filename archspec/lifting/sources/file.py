@@ -5,32 +5,42 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from archspec.equivalence.factories import factory_from, made_by
 from archspec.lifting.sources import examples as known
-from archspec.lifting.sources.architecture import Architecture, failure, ordered, subject_of
-from archspec.lifting.sources.inputs import Declared, examples
+from archspec.lifting.sources.architecture import Architecture, failure, ordered
+from archspec.lifting.sources.fields import Fields
+from archspec.lifting.sources.inputs import Declared, examples, following
 from archspec.lifting.subject import Subject
-from archspec.source import ArchError, fail
+from archspec.source import fail
 
 if TYPE_CHECKING:
     import torch
     from torch import nn
 
 
-def subject_of_file(text: str, declared: Sequence[Declared]) -> tuple[Subject, Subject]:
-    """Return what is lifted of a file, and its actual module.
+def architecture_of_file(text: str, declared: Sequence[Declared]) -> tuple[Architecture | None, Subject]:
+    """Return the architecture of a factory in a file, and its actual module.
 
-    If the factory has arguments, all of which have defaults, then integers among them are the fields of an
-    architecture. Raises ArchError if there is no such file or factory, or if running either fails.
+    If the factory has arguments, all of which have defaults, then integers among them are the fields of the
+    architecture; if it has none, there is no architecture. Raises ArchError if there is no such file or factory, or if
+    running either fails.
     """
     path, name, factory = factory_from(text, "FILE.py:factory")
     module = made_by(path, name, factory)
     fields = {key: value.default for key, value in _parameters(factory).items() if _is_size(value.default)}
+    made: WeakKeyDictionary[nn.Module, Fields] = WeakKeyDictionary()
+
+    def build(values: Fields) -> nn.Module:
+        found = factory(**values).eval()
+        made[found] = values
+        return found
 
     def inputs(module: nn.Module, turn: int) -> Iterator[dict[str, torch.Tensor]]:
         if declared:
-            return examples(module, declared, turn)
+            choices = following(declared, fields, {**fields, **made.get(module, {})})
+            return (given for choice in choices for given in examples(module, choice, turn))
         if hasattr(module, "config"):
             return known.examples(module, known.SIZES[turn])
         raise fail("usage", f"the inputs of `{name}` are unknown", help="describe each: `--input x=real[batch,seq,64]`")
@@ -39,13 +49,9 @@ def subject_of_file(text: str, declared: Sequence[Declared]) -> tuple[Subject, S
         if given.name not in inspect.signature(module.forward).parameters:
             raise fail("usage", f"`forward` of {type(module).__name__} has no argument `{given.name}`")
     whole = _as_it_is(module, inputs)
-    if fields and not module.training:
-        architecture = Architecture(type(module).__name__, fields, lambda values: factory(**values).eval(), inputs)
-        try:
-            return subject_of(architecture), whole
-        except ArchError:
-            pass  # the fields are not independent
-    return whole, whole
+    if not fields or module.training:
+        return None, whole
+    return Architecture(type(module).__name__, fields, build, inputs), whole
 
 
 def _as_it_is(module: nn.Module, inputs: Callable[[nn.Module, int], Iterator[dict[str, torch.Tensor]]]) -> Subject:
@@ -54,10 +60,7 @@ def _as_it_is(module: nn.Module, inputs: Callable[[nn.Module, int], Iterator[dic
         error = failure(module, given)
         if error is None:
             other = next((other for other in inputs(module, 1) if failure(module, other) is None), None)
-            numbers: dict[str, object] = {
-                key: value for key, value in vars(module).items() if _is_size(value) and not key.startswith("_")
-            }
-            return Subject(module, ordered(module, given), other, None, numbers, None, type(module).__name__)
+            return Subject(module, ordered(module, given), other, name=type(module).__name__)
         problem = problem or error
     message = str(problem).splitlines()[0] if str(problem) else ""
     help = "describe all inputs that it needs with --input"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, product
 from typing import TYPE_CHECKING
 
 from archspec.record import Record
@@ -24,6 +25,10 @@ _DTYPES = {
     "bool": "bool",
 }
 """The element types by their names here and in PyTorch."""
+
+
+MOST_CHOICES = 8
+"""So many ways in which sizes of inputs may follow fields are tried."""
 
 
 class Declared(Record):
@@ -56,6 +61,22 @@ def parse_input(text: str) -> Declared:
 
 def _invalid(text: str, problem: str, help: str = "write it as `--input x=real[batch,seq,64]`") -> ArchError:
     return fail("usage", f"invalid --input `{text}`: {problem}", help=help)
+
+
+def following(
+    declared: Sequence[Declared], fields: Mapping[str, object], values: Mapping[str, object]
+) -> Iterator[list[Declared]]:
+    """Yield inputs with sizes for a module that has `values` for fields: those that have the name of a field are its
+    value, and then numbers that are equal to a field are as well.
+    """
+    sizes = {name: value for name, value in values.items() if isinstance(value, int)}
+    numbers = dict.fromkeys([size for item in declared for size in item.sizes if isinstance(size, int)])
+    options = [[size, *[sizes[name] for name in sizes if fields[name] == size != sizes[name]]] for size in numbers]
+    for chosen in islice(product(*options), MOST_CHOICES):
+        followed = dict(zip(numbers, chosen, strict=True))
+        known: dict[int | str, int] = {**followed, **sizes}
+        shapes = [[known.get(size, size) for size in item.sizes] for item in declared]
+        yield [Declared(item.name, item.dtype, tuple(shape)) for item, shape in zip(declared, shapes, strict=True)]
 
 
 def examples(module: nn.Module, declared: Sequence[Declared], turn: int) -> Iterator[dict[str, torch.Tensor]]:

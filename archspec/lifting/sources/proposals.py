@@ -89,5 +89,8 @@ OTHER_STEPS = (0, 11, 3, 6, 9, 1, 2), (0, 5, 3, 7, 2)
 differences of heads, and no difference of two sizes is that of the first configuration. Its sizes are larger.
 """
 
+OTHER_LAYERS = (5, 3, 4), (3, 7, 5)
+"""Layers with which twice as many are not the heads of both configurations."""
+
 LIGHTER = 2, 5, (21, 5, 3, 2)
 """The scale, the width and the experts of a second configuration with fewer parameters."""

@@ -14,6 +14,7 @@ from archspec.lifting.sources.architecture import (
     Architecture,
     apart,
     lighter,
+    relayered,
     resized,
     shallow,
     subject_of,
@@ -24,7 +25,7 @@ from archspec.lifting.sources.architecture import (
 )
 from archspec.lifting.sources.collections import COLLECTIONS, subject_of_collection
 from archspec.lifting.sources.configuration import architecture_of, is_configuration
-from archspec.lifting.sources.file import subject_of_file
+from archspec.lifting.sources.file import architecture_of_file
 from archspec.lifting.sources.inputs import Declared, parse_input
 from archspec.lifting.sources.shrinking import shrinks_lists
 from archspec.lifting.subject import Subject
@@ -76,14 +77,23 @@ def source_of(text: str, inputs: Sequence[str] = ()) -> Source:
 
 def _source_of_file(text: str, declared: Sequence[Declared]) -> Source:
     """Return small modules of the factory in a file, or else the one that it makes. Raises ArchError."""
-    found, whole = subject_of_file(text, declared)
-    if found is whole:
+    architecture, whole = architecture_of_file(text, declared)
+
+    def as_it_is() -> Source:
         return Source(whole, lambda: whole.module)
 
-    def others(cause: BaseException | None) -> list[Callable[[], Source]]:
-        return [lambda: Source(whole, lambda: whole.module)]
+    def small(found: Architecture, rest: Sequence[Callable[[], Source]]) -> Source:
+        def others(cause: BaseException | None) -> Sequence[Callable[[], Source]]:
+            return rest
 
-    return Source(found, lambda: whole.module, others, whole)
+        return Source(subject_of(found), lambda: whole.module, others, whole)
+
+    if architecture is None:
+        return as_it_is()
+    try:
+        return small(architecture, [partial(small, relayered(architecture), []), as_it_is])
+    except ArchError:  # the fields are not independent
+        return as_it_is()
 
 
 def source_of_architecture(architecture: Architecture) -> Source:
