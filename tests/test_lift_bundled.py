@@ -4,7 +4,7 @@
 one. Their modules are made small, with sizes that are different, or, if the bundled spec has one hyperparameter for
 several fields, with those equal that are equal in the published one (`shared`). Some have other `fields`, so that a
 small model is possible, and are `without` older names of fields; `with` are hyperparameters of the bundled spec for how
-modules store their tensors. An entry says what does not hold:
+modules store their tensors, and `ratios` are fields that it has in place of sizes. An entry says what does not hold:
 
 - `differs`: the bundled spec has another normal form, for this reason;
 - `refused`: the module is not lifted;
@@ -87,7 +87,8 @@ class Pair:
         path = (self.folder / "config.json").rename(self.folder / f"{name}.json")
         added = {"use_pretrained_backbone", *self.entry.get("without", ())}
         fields: dict[str, Any] = json.loads(path.read_text())
-        path.write_text(json.dumps(_without(fields, added)))
+        ratios = {ratio: fields[a] // fields[b] for ratio, (a, b) in self.entry.get("ratios", {}).items()}
+        path.write_text(json.dumps(_without({**fields, **ratios}, added)))
         return archspec.load(str(path), **self.entry.get("with", {}))
 
 

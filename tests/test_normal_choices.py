@@ -1,4 +1,4 @@
-"""Spellings of one computation whose normal forms are equal, and others whose are not: choices, limits and masks.
+"""Spellings of one computation whose normal forms are equal, and others whose are not: choices, limits, masks, loops.
 
 That each normal form has the values of the operations is in `test_normal_forms.py`.
 """
@@ -68,3 +68,25 @@ def test_spellings_are_one(first: str, second: str) -> None:
 )  # fmt: skip
 def test_computations_that_differ_are_two(first: str, second: str) -> None:
     assert not are_equal(first, second)
+
+
+LOOP = """
+dim batch, seq
+block Net()(x [batch, seq, 6]) -> [batch, seq, 6] {{
+  h = full([batch, 6], 0.0)
+  for i in 0..seq {{
+    h = h * 0.5 + pick(1, i)(x)
+    y = collect(axis = {})(h)
+  }}
+  return {}(y)
+}}
+"""
+
+
+def test_loops_may_collect_along_any_axis() -> None:
+    arrays = Arrays()
+    found = [
+        outputs_of(arrays, internals(load(LOOP.format(axis, view))).body, Places(arrays))
+        for axis, view in ((0, "transpose(0, 1)"), (1, "permute([0, 1, 2])"), (2, "transpose(1, 2)"), (-1, "transpose"))
+    ]
+    assert all(outputs == found[0] for outputs in found)

@@ -124,7 +124,7 @@ class Bodies:
         settings = (depth, loop.axes, self._exact(loop.first), self._exact(loop.iterations))
         types = [type for type in call.outputs if type is not None]
         results = [(type.shape, type.dtype) for type in types]
-        return [*self.arrays.opaque("for", settings, [*inputs[: loop.carried], *computed], results)]
+        return [*self.arrays.loop(settings, [*inputs[: loop.carried], *computed], results)]
 
 
 def apply(

@@ -8,6 +8,7 @@ the order in which they occur, so that it does not depend on the order of axes.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import partial
 
 from archspec.algebra import Dim, Expression, product
 from archspec.normal.axes import Indices
@@ -93,6 +94,27 @@ class Arrays:
             base = self.elements.base("operation", (name, settings, output, *arrays), dtype)
             made.append(self._loaded(base, shape))
         return made
+
+    def loop(
+        self,
+        settings: tuple[int, Sequence[int], object, object],
+        arrays: Sequence[Array | None],
+        results: Sequence[tuple[Sequence[Dim], Dtype]],
+    ) -> list[Array]:
+        """Return the results of a loop: what it carries, and what it collects along axes, which are the first ones of
+        what elements are loaded from. The settings are its depth, these axes, its first index and its iterations.
+        """
+        depth, axes, first, iterations = settings
+        carried, collected = results[: len(results) - len(axes)], results[len(results) - len(axes) :]
+        places = [axis % len(shape) for axis, (shape, _) in zip(axes, collected, strict=True)]
+        moved = [(_to_front(tuple(shape), at), dtype) for at, (shape, dtype) in zip(places, collected, strict=True)]
+        whole = (depth, (0,) * len(axes), first, iterations)
+        made = self.opaque("for", whole, arrays, [*carried, *moved])
+        views = [
+            self.view(array, shape, partial(_to_front, at=at))
+            for array, at, (shape, _) in zip(made[len(carried) :], places, collected, strict=True)
+        ]
+        return [*made[: len(carried)], *views]
 
     # Reductions -------------------------------------------------------------------------------------------------------
 
@@ -242,3 +264,7 @@ class Arrays:
             return found
 
         return self.view(array, shape, indices)
+
+
+def _to_front(items: tuple[Expression, ...], at: int) -> tuple[Expression, ...]:
+    return (items[at], *items[:at], *items[at + 1 :])

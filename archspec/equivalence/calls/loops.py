@@ -19,7 +19,7 @@ def looped(n: Arrays, types: Sequence[Type], starts: list[Array], inner: list[Ar
            collected: list[Array], axes: list[int], count: Dim) -> list[Array]:  # fmt: skip
     """Return what a loop carries in the end, and what it collects; `inner` is what is carried in an iteration."""
     results = [(type.shape, type.dtype) for type in types]
-    return n.opaque("for", (0, tuple(axes), 0, count), [*starts, *afters, *collected], results)
+    return n.loop((0, axes, 0, count), [*starts, *afters, *collected], results)
 
 
 NAMES: dict[Handler, str] = {carried: "carried", looped: "looped"}

@@ -83,7 +83,7 @@ def _looped(n: Arrays, given: Array, start: list[Array], after: list[Array], out
     """Return what a loop over the tokens collects and carries."""
     batch, length, _ = given.shape
     results = [(array.shape, "real") for array in start] + [((batch, length, output.shape[1]), "real")]
-    *carried, collected = n.opaque("for", (0, (1,), 0, length), [*start, *after, output], results)  # pyright: ignore
+    *carried, collected = n.loop((0, (1,), 0, length), [*start, *after, output], results)  # pyright: ignore
     return [collected, *carried]
 
 
