@@ -124,8 +124,7 @@ def _other_small_ones(
     if isinstance(cause, OfLargeSizes):
         return [lighter(whole), large_whole] if is_whole and whole else [lighter(architecture), large]
     if isinstance(cause, OfOtherSizes):
-        first = whole if is_whole and whole else architecture
-        return [apart(first), large_whole if is_whole else whole]
+        return [apart(whole if is_whole and whole else architecture)]
     if is_whole:
         return [large_whole]
     if isinstance(cause, Unlike):
