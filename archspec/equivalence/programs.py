@@ -184,15 +184,18 @@ def values_of(node: Node) -> list[object]:
 
 
 def storage_of(node: Node) -> int | None:
-    """Return which storage a node has; None for one of no tensor, or of several storages."""
+    """Return which storage a node has; None for one of no tensor, or of several storages, or inside a map."""
     import torch
 
-    found = {
-        value.untyped_storage()._cdata  # pyright: ignore[reportPrivateUsage]
-        if isinstance(value, torch.Tensor)
-        else None
-        for value in values_of(node)
-    }
+    try:
+        found = {
+            value.untyped_storage()._cdata  # pyright: ignore[reportPrivateUsage]
+            if isinstance(value, torch.Tensor)
+            else None
+            for value in values_of(node)
+        }
+    except NotImplementedError:  # tensors that `torch.vmap` maps over have none
+        return None
     return found.pop() if len(found) == 1 else None
 
 

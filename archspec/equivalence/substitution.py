@@ -69,7 +69,7 @@ def _size(matrix: Node) -> int:
     value = matrix.meta.get("val")
     if not isinstance(value, torch.Tensor) or value.dim() < 2 or matrix.op != "call_function":
         return 0
-    if storage_of(matrix) in map(storage_of, matrix.all_input_nodes):
+    if storage_of(matrix) in (None, *map(storage_of, matrix.all_input_nodes)):
         return 0
     rows, columns = value.shape[-2:]
     return rows if type(rows) is int and type(columns) is int and rows == columns else 0
