@@ -245,3 +245,13 @@ class Turned(nn.Module):
 def test_complex_numbers_that_turn_and_composite_operations() -> None:
     text = archspec.lift(Turned().eval(), (torch.randn(3, 7, 8),))
     assert "rotary_frequencies(size = 8, theta = 10000.0)" in text and "concat(axis = 1)" in text
+
+
+class Mixed(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.fft.fft(torch.fft.fft(x, dim=-1), dim=-2).real
+
+
+def test_operations_on_complex_numbers_stay() -> None:
+    with pytest.raises(archspec.ArchError, match="it has a Fourier transform of complex numbers"):
+        archspec.lift(Mixed().eval(), (torch.randn(3, 7, 8),))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import torch
     from torch._ops import OpOverload
     from torch.export import ExportedProgram
+    from torch.fx import Node
 
 
 DEPTH = 2
@@ -99,8 +100,9 @@ def _without_composite(program: ExportedProgram) -> ExportedProgram:
     for _ in range(DEPTH):
         composite = [operation for operation in _unknown(found) if _is_composite(operation)]
         if composite:
-            functions = cast("Mapping[object, Callable[..., object]]", torch.export.default_decompositions())
-            found = with_fewer_operations(found, {operation: functions[operation] for operation in composite})
+            table = cast("Mapping[object, Callable[..., object]]", torch.export.default_decompositions())
+            functions: dict[object, Callable[..., object]] = {item: table[item] for item in composite if item in table}
+            found = with_fewer_operations(found, functions)
     return found if known.issuperset(_unknown(found)) else program
 
 
@@ -111,14 +113,23 @@ def _is_composite(operation: OpOverload) -> bool:
 
 
 def _unknown(program: ExportedProgram) -> list[OpOverload]:
-    """Return the operations of a program that have no normal form."""
-    import torch
+    """Return the operations of a program that have no normal form, but for those on complex numbers."""
     from torch._ops import OpOverload
 
-    nodes = nodes_of(program.graph)
-    calls = [node for node in nodes if any(isinstance(value, torch.Tensor) for value in values_of(node))]
-    targets: list[object] = [node.target for node in calls if operation_of(node) not in CALLS]
+    calls = [node for node in nodes_of(program.graph) if _tensors(node)]
+    real = [
+        node
+        for node in calls
+        if not any(value.is_complex() for part in (node, *node.all_input_nodes) for value in _tensors(part))
+    ]
+    targets: list[object] = [node.target for node in real if operation_of(node) not in CALLS]
     return [cast("OpOverload", target) for target in targets if isinstance(target, OpOverload)]
+
+
+def _tensors(node: Node) -> list[torch.Tensor]:
+    import torch
+
+    return [value for value in values_of(node) if isinstance(value, torch.Tensor)]
 
 
 def _without_cache() -> AbstractContextManager[None]:
