@@ -239,3 +239,13 @@ class Overlapping(nn.Module):
 def test_changes_that_read_what_they_change_are_refused() -> None:
     with pytest.raises(archspec.ArchError, match="it does something else than its program"):
         archspec.lift(Overlapping().eval(), (torch.zeros(3, 7, 8),))
+
+
+class Fraction(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return x * (1 / x.shape[1])
+
+
+def test_fractions_of_sizes_are_refused_with_a_reason() -> None:
+    with pytest.raises(archspec.ArchError, match="it computes a root or fraction of the size of an input"):
+        archspec.lift(Fraction().eval(), (torch.zeros(3, 7, 8),))

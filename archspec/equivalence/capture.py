@@ -322,6 +322,8 @@ class Capture:
                 return dim_max(parts[0], parts[1])
             case "Min":
                 return dim_min(parts[0], parts[1])
+            case "ToFloat" | "Float" | "IntTrueDiv" | "FloatTrueDiv" | "FloatPow":
+                raise Untranslatable("it computes a root or fraction of the size of an input, as in `1 / x.shape[1]`")
             case kind:
                 raise Untranslatable(f"it has a size with `{kind}`")
 

@@ -21,6 +21,7 @@ from archspec.equivalence.ones import excludes_ones, including_ones
 from archspec.equivalence.programs import guards_of, nodes_of, values_of, with_fewer_operations
 from archspec.equivalence.substitution import with_systems
 from archspec.ir import Type
+from archspec.pytorch.silence import silent
 
 if TYPE_CHECKING:
     import torch
@@ -72,6 +73,7 @@ def exported(
         with warnings.catch_warnings(), torch.no_grad(), _use_lazy_graph_module(True), ExitStack() as modes:
             warnings.simplefilter("ignore")  # those of PyTorch about its own code
             modes.enter_context(redirect_stderr(StringIO()))  # PyTorch prints the graph of what it fails for
+            modes.enter_context(silent("torch._subclasses.fake_tensor", "torch.fx.experimental.symbolic_shapes"))
             modes.enter_context(_without_cache())
             for mode in (recurrent.keeping(), knowing(module), free_lengths(module), solving()):
                 modes.enter_context(mode)
