@@ -115,6 +115,7 @@ class Regions(nn.Module):
 
 X = torch.linspace(-3, 3, 80).reshape(2, 5, 8)
 S = torch.linspace(-1, 1, 72).reshape(2, 6, 6)
+ENDS = torch.tensor([-1.0, 0.0, 2.0])
 Q = torch.linspace(-1, 1, 120).reshape(2, 3, 5, 4)
 
 FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any, str]] = {
@@ -129,6 +130,11 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any, str]] = {
     "a lower triangle": (lambda x: x.tril(1), S, "where(h <= 1, x, 0.0)"),
     "quotients": (lambda x: x * 2 / (x * x + 1) / 3 * (x / (x + 9)), X, "return h / 3 * (x / (x + 9))"),
     "conditions": (lambda x: torch.logical_and(x > 0, x < 2), X, "return x > 0 and x < 2"),
+    "logarithms of sigmoids": (F.logsigmoid, X, "y = max(h, 0.0) + log(g + 1.0) return -y"),
+    "joined batches": (lambda x: torch.cat([x, x + 1]), X, "return concat(axis = 0)(x, x + 1)"),
+    "some numbers": (lambda x: torch.isin(x.long(), torch.tensor([1, 2])), X, "return h >= 1"),
+    "buckets with their ends": (lambda x: torch.bucketize(x, ENDS, right=True), X, "<= reshape([batch, seq, 8, 1])(x)"),
+    "buckets without their ends": (lambda x: torch.bucketize(x, ENDS), X, "< reshape([batch, seq, 8, 1])(x)"),
     "means of an axis": (lambda x: F.adaptive_avg_pool1d(x, 1), X, "return sum(axis = 2, keep = true)(x) / 8"),
 }
 
@@ -153,6 +159,11 @@ MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[Any, ...], str]] = {
         Attention,
         (Q, Q + 1, Q + 2, torch.zeros(2, 1, 5, 5)),
         "attention(q, k, v, bias = expand([batch, 3, 5, 5])(mask))",
+    ),
+    "transposed convolution": (
+        lambda: nn.ConvTranspose1d(4, 6, 3, stride=2, groups=2, dilation=3),
+        (X.reshape(2, 4, 10),),
+        "conv(stride = 2, dilation = 3, groups = 2, transposed = true)(input, .weight, .bias)",
     ),
     "recurrence": (lambda: nn.GRU(8, 12, batch_first=True), (X,), "output, last = gru("),
     "functions and norms of one's own": (
@@ -282,3 +293,8 @@ class Growing(nn.Module):
 def test_another_function_of_long_inputs_is_refused() -> None:
     with pytest.raises(archspec.ArchError, match="only be exported where `seq` is at most 49"):
         archspec.lift(Growing().eval(), (X,))
+
+
+def test_the_diagonal_of_a_product_is_refused() -> None:
+    with pytest.raises(archspec.ArchError, match="it takes the diagonal of a tensor in `einsum`"):
+        archspec.lift(One(lambda x: torch.einsum("bii->bi", x)).eval(), (S,))
