@@ -175,6 +175,7 @@ PATTERNS = (
     "equivalence/calls/",
     "equivalence/in_place.py",
     "equivalence/known_numbers.py",
+    "equivalence/substitution.py",
     "lifting/",
     "pytorch/attention.py",
     "pytorch/known_modules.py",

@@ -49,6 +49,8 @@ def _slice(
         first = first + size
     settings: dict[str, Setting] = {} if first == 0 else {"start": first}
     stop = first + shape[axis] * step if step == 1 else end
+    if isinstance(stop, int) and isinstance(size, int):
+        stop = min(stop, size)  # as PyTorch does
     if stop != size and not (isinstance(stop, int) and stop > 2**60):
         settings["stop"] = stop
     return b.op("slice", x, axis=_last(axis, x), **settings, **({"step": step} if step != 1 else {}))
