@@ -1,8 +1,7 @@
 """Triangular systems that exported programs solve in place, row by row, as systems that are solved at once.
 
 `for i in range(1, n): a[..., i, :i] += a[..., i, :i] @ a[..., :i, :i]` turns an a that is 0 elsewhere into the inverse
-of 1 - a, less 1. Delta rules are computed so, in chunks (Yang et al. 2024, "Parallelizing Linear Transformers with the
-Delta Rule over Sequence Length").
+of 1 - a, less 1. Delta rules are computed so, in chunks (Yang et al., 2024, arXiv:2406.06484, section 3).
 """
 
 from __future__ import annotations
