@@ -14,6 +14,7 @@ EVERYDAY = (
     "bert-base-uncased",
     "clip-vit-base-patch32",
     "deberta-v3-base",
+    "esm2_t6_8M-mlm",
     "gpt2",
     "llama-3.2-1b",
     "longformer-base-4096",
@@ -25,7 +26,7 @@ EVERYDAY = (
 )
 
 SLOW = frozenset(EVERYDAY) | {
-    *("bloom-560m", "distilbert-base-uncased", "electra-small-discriminator-pretraining", "esm2_t6_8M-mlm"),
+    *("bloom-560m", "distilbert-base-uncased", "electra-small-discriminator-pretraining"),
     *("falcon-7b", "gemma-3-1b", "gpt-oss-20b", "mamba-130m", "mixtral-8x7b", "modernbert-base-mlm"),
     *("mpnet-base-mlm", "nomic-embed-text-v1.5", "opt-350m", "phi-3-mini-4k", "qwen3-0.6b", "roberta-base-mlm"),
     *("siglip-base-patch16-224", "vit-base-patch16-224", "whisper-tiny", "wav2vec2-base-960h-ctc"),
