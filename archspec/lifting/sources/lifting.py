@@ -13,6 +13,7 @@ from archspec.lifting.api import lift_subject, refusing
 from archspec.lifting.check import Uncompared, Undecided, check_again, check_unrounded
 from archspec.lifting.sources.subjects import OfFewLayers, OfOtherSizes, Source, source_of
 from archspec.lifting.subject import Subject
+from archspec.model import Model
 from archspec.pipeline.compile import loads
 from archspec.source import ArchError, fail
 from archspec.table import Plain
@@ -47,6 +48,7 @@ def _lifted(source: Source) -> str:
     if reason:
         reason = f"the spec of a small one does not hold for its sizes: {reason}"
         raise fail("lift", f"cannot lift `{name}`: {reason}") from OfFewLayers(reason)
+    _check_free_sizes(model, source)
     deep = source.subject.deep(" if i " in spec) if source.subject.deep is not None else None
     if deep is not None:
         overrides = {name: cast("Plain", deep.numbers[name]) for name in model.hyperparameters}
@@ -58,6 +60,21 @@ def _lifted(source: Source) -> str:
         third = source.subject.third
         refusing(name, lambda: _check_third(spec, [*model.hyperparameters], third))
     return spec
+
+
+def _check_free_sizes(model: Model, source: Source) -> None:
+    """Refuse a spec that is for one size where users say that there may be any."""
+    whole = source.whole or source.subject
+    others = whole.other_inputs or {}
+    for item in source.declared:
+        if item.name not in model.inputs or item.name not in others:
+            continue
+        shapes = model.inputs[item.name].shape, whole.inputs[item.name].shape, others[item.name].shape
+        for name, size, first, second in zip(item.sizes, *shapes, strict=True):
+            if isinstance(size, int) and first != second:
+                reason = f"its operations depend on `{name}` of `{item.name}` in a way that is known for one size only"
+                help = f"write a number in the place of `{name}`"
+                raise fail("lift", f"cannot lift `{source.subject.name}`: {reason}", help=help)
 
 
 def _check_third(spec: str, names: Sequence[str], make: Callable[[], Subject | None]) -> None:

@@ -53,6 +53,8 @@ class Source(NamedTuple):
     """Other modules to lift in the place of this one, by what it cannot be lifted for."""
     whole: Subject | None = None
     """The actual module, if it can be called: a small one may have taken other branches."""
+    declared: Sequence[Declared] = ()
+    """The inputs that users describe, in which names are sizes that may vary."""
 
 
 def source_of(text: str, inputs: Sequence[str] = ()) -> Source:
@@ -80,13 +82,13 @@ def _source_of_file(text: str, declared: Sequence[Declared]) -> Source:
     architecture, whole = architecture_of_file(text, declared)
 
     def as_it_is() -> Source:
-        return Source(whole, lambda: whole.module)
+        return Source(whole, lambda: whole.module, declared=declared)
 
     def small(found: Architecture, rest: Sequence[Callable[[], Source]]) -> Source:
         def others(cause: BaseException | None) -> Sequence[Callable[[], Source]]:
             return rest
 
-        return Source(subject_of(found), lambda: whole.module, others, whole)
+        return Source(subject_of(found), lambda: whole.module, others, whole, declared)
 
     if architecture is None:
         return as_it_is()
