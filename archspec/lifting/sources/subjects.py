@@ -107,7 +107,8 @@ def source_of_architecture(architecture: Architecture) -> Source:
     def others(cause: BaseException | None) -> list[Callable[[], Source]]:
         longer = [with_longer(first, found.subject.inputs)] if isinstance(cause, OfShortInputs) else []
         small = _other_small_ones(architecture, first is whole, cause)
-        return [*_sources(longer), *_sources(small), *_sources(_of_actual_sizes(architecture))]
+        shallow_ones = _of_actual_sizes(apart(architecture) if isinstance(cause, OfOtherSizes) else architecture)
+        return [*_sources(longer), *_sources(small), *_sources(shallow_ones)]
 
     try:
         found = _source(first)
