@@ -26,7 +26,7 @@ from archspec.ops import OPS
 
 torch = pytest.importorskip("torch")
 
-from archspec.equivalence.evaluate import Evaluation  # noqa: E402
+from archspec.equivalence.evaluate import Evaluation, Unevaluated  # noqa: E402
 from archspec.equivalence.places import Places  # noqa: E402
 from archspec.equivalence.sides import outputs_of  # noqa: E402
 
@@ -433,6 +433,12 @@ def test_sums_are_those_of_the_parts_of_an_axis() -> None:
 @pytest.mark.parametrize("seed", range(12))
 def test_normal_forms_have_the_values_of_the_operations(seed: int) -> None:
     assert check(seed, 12)
+
+
+def test_evaluation_ends_where_it_needs_too_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("archspec.equivalence.evaluate.MOST_BYTES", 1000)
+    with pytest.raises(Unevaluated, match="need too much memory"):
+        compare(0, [("R", "exp(x) * y")])
 
 
 def test_systems_are_equal_if_they_are_below_the_diagonal() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, Self, TypeAlias, cast
 
 from archspec.algebra import Atom, Dim, Expression, Polynomial, symbols
 from archspec.algebra.polynomial import expression, terms_of
@@ -23,8 +23,12 @@ Loop: TypeAlias = tuple[int, tuple[int, ...], Expression, Expression]
 """The settings of a loop: its depth, the axes that it collects values along, its first index, and its iterations."""
 
 
+MOST_BYTES = 3 * 2**30
+"""Evaluation stops where values that are held at the same time need more memory."""
+
+
 class Unevaluated(Exception):
-    """A normal form contains an operation that the interpreter does not have; the message names it."""
+    """A normal form has an operation that the interpreter does not have, or values that need too much memory."""
 
 
 class Evaluation:
@@ -47,13 +51,16 @@ class Evaluation:
         """The indices of the loops in which a value is computed."""
         self._carried: dict[object, torch.Tensor] = {}
         self._depths: dict[Element, frozenset[int]] = {}
+        self.held = 0
+        """The memory of the values that are being computed, in bytes."""
 
     def array(self, array: Array) -> torch.Tensor:
         """Return the values of an array."""
         own = self.arrays.own(array.shape)
         names = [_name(index) or f"#{axis}" for axis, index in enumerate(own)]
         shape = [self._size(size) for size in array.shape]
-        return _Context(self, names, shape).element(array.element).expand(shape)
+        with _Context(self, names, shape) as context:
+            return context.element(array.element).expand(shape)
 
     def _size(self, size: Expression) -> int:
         return size.at(self.sizes) if isinstance(size, Polynomial) else size
@@ -110,11 +117,11 @@ class Evaluation:
         names = sorted(self.elements.nodes[body].names, key=lambda name: (name[1], int(name[2:].partition(".")[0])))
         free = [name for name in names if name[1] == "i"]
         over = [name for name in names if name[1] == "r"]
-        context = _Context(self, [*free, *over], [self.extent(name) for name in (*free, *over)])
         axes = list(range(len(free), len(names)))
-        if kind == "total":
-            return context.total(body, len(free))
-        values = context.element(body).expand(context.shape)
+        with _Context(self, [*free, *over], [self.extent(name) for name in (*free, *over)]) as context:
+            if kind == "total":
+                return context.total(body, len(free))
+            values = context.element(body).expand(context.shape)
         if kind in ("sorted", "order"):
             ordered = values.sort(dim=axes[0], descending=True, stable=True)
             return ordered.values if kind == "sorted" else ordered.indices
@@ -185,6 +192,13 @@ class _Context:
         self.names = {name: axis for axis, name in enumerate(names)}
         self.shape = list(shape)
         self._known: dict[Element, torch.Tensor] = {}
+        self._before = whole.held
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.whole.held = self._before
 
     def total(self, body: Element, free: int) -> torch.Tensor:
         """Return the sum of an element over all axes from `free` on."""
@@ -211,7 +225,14 @@ class _Context:
         found = self._known.get(element)
         if found is None:
             found = self._known[element] = self._value(element)
+            self._hold(found)
         return found
+
+    def _hold(self, value: torch.Tensor) -> None:
+        """Count the memory of a value, unless it is that of others. Raises Unevaluated if it is too much."""
+        self.whole.held += 0 if value._is_view() else value.numel() * value.element_size()
+        if self.whole.held > MOST_BYTES:
+            raise Unevaluated("its values need too much memory")
 
     def _value(self, element: Element) -> torch.Tensor:
         node = self.whole.elements.nodes[element]
