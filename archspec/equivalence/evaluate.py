@@ -23,7 +23,7 @@ Loop: TypeAlias = tuple[int, tuple[int, ...], Expression, Expression]
 """The settings of a loop: its depth, the axes that it collects values along, its first index, and its iterations."""
 
 
-MOST_BYTES = 3 * 2**30
+MOST_BYTES = 2**30
 """Evaluation stops where values that are held at the same time need more memory."""
 
 
