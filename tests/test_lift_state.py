@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import archspec  # noqa: E402
-from archspec.lifting.restoring import restored  # noqa: E402
+from archspec.equivalence.restoring import restored  # noqa: E402
 from archspec.lifting.sources.lifting import lift_source  # noqa: E402
 
 nn = torch.nn

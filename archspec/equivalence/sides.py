@@ -13,6 +13,7 @@ from archspec.equivalence.capture import SPECIAL, Capture
 from archspec.equivalence.evaluate import Evaluation
 from archspec.equivalence.exporting import examples, exported
 from archspec.equivalence.places import Places
+from archspec.equivalence.restoring import restored
 from archspec.ir import Body, Type, canonical
 from archspec.normal.arrays import Array, Arrays
 
@@ -86,15 +87,11 @@ def accepts(module: nn.Module, inputs: Mapping[str, Type], sizes: Mapping[str, i
     """
     import torch
 
-    own = [(part, dict(part._buffers)) for part in module.modules()]  # pyright: ignore[reportPrivateUsage]
     try:
-        with torch.no_grad():
+        with restored(module), torch.no_grad():
             module(**examples(module, inputs, sizes))
     except Exception:  # of any class, as it comes from the module
         return False
-    finally:
-        for part, buffers in own:
-            part._buffers.update(buffers)  # pyright: ignore[reportPrivateUsage]
     return True
 
 

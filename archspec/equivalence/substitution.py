@@ -38,8 +38,8 @@ def with_systems(program: ExportedProgram) -> None:
 
 def _changes(matrix: Node, places: Mapping[Node, int]) -> list[Node]:
     """Return the nodes that change the rows of a matrix, in order; none if that does not solve a system."""
-    size = _size(matrix)
-    if size < _LEAST or not _is_below_diagonal(matrix):
+    size = _size(matrix) if _is_below_diagonal(matrix) else 0
+    if size < _LEAST:
         return []
     users = sorted(_users(matrix), key=lambda user: places[user])
     changes = [user for user in users if operation_of(user) == "copy_"]
@@ -182,7 +182,7 @@ def _adds_identity(node: Node, size: int) -> bool:
 
 def _is_below_diagonal(matrix: object) -> bool:
     """Whether all other elements are 0."""
-    if not is_node(matrix) or matrix.op != "call_function":
+    if not is_node(matrix) or matrix.op != "call_function" or not matrix.args:
         return False
     name, first, *rest = operation_of(matrix), *matrix.args
     if name == "masked_fill":

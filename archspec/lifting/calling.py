@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from archspec.lifting.restoring import restored
+from archspec.equivalence.restoring import restored
 from archspec.pytorch.silence import silent
 
 if TYPE_CHECKING:

@@ -15,13 +15,13 @@ from archspec.equivalence.capture import OfMultiples
 from archspec.equivalence.exporting import examples, exported
 from archspec.equivalence.iterations import looping
 from archspec.equivalence.programs import formula_of, nodes_of, tensor_of
+from archspec.equivalence.restoring import restored
 from archspec.equivalence.rolling import rolled
 from archspec.ir import Type
 from archspec.lifting.modes import changed_mode, modes_of
 from archspec.lifting.names import FREE_NAMES
 from archspec.lifting.program import Program, program_of
 from archspec.lifting.recording import Recording, Unwritten
-from archspec.lifting.restoring import restored
 from archspec.lifting.signatures import Signatures, signatures_of
 from archspec.lifting.subject import Subject
 from archspec.normal.arrays import Array, Arrays

@@ -14,10 +14,10 @@ from archspec.equivalence.numeric import MOST_ELEMENTS, SAME, Run, largest_error
 from archspec.equivalence.numeric import ROUNDED as FLOAT32
 from archspec.equivalence.places import Places
 from archspec.equivalence.precision import in_float64
+from archspec.equivalence.restoring import restored
 from archspec.equivalence.sides import accepts, example_sizes, outputs_of, require_small_sizes
 from archspec.ir import Body
 from archspec.lifting.capture import Captured, Outputs, captured_outputs, outputs_without
-from archspec.lifting.restoring import restored
 from archspec.lifting.subject import Subject
 from archspec.model import internals
 from archspec.normal.arrays import Array, Arrays
@@ -189,7 +189,9 @@ def _check_values(body: Body, module: nn.Module, arrays: Arrays) -> None:
     """
     ours = outputs_of(arrays, body, Places(arrays))
     names = {name for _, type in body.inputs for size in type.shape for name in symbols(size)}
-    for name in ["", *sorted(names)]:
+    chunks = _chunks(body)
+    compared = {*chunks} if len(chunks) == 1 else set[str]()  # by `_check_single`, several only together
+    for name in ["", *sorted(names - compared)]:
         try:
             run = of_arrays(arrays, ours), of_module(module, body)
             sizes = {**example_sizes(body), **({name: 1} if name else {})}
@@ -215,8 +217,7 @@ def _check_single(body: Body, module: nn.Module, arrays: Arrays, ours: Sequence[
 
     PyTorch exports programs for two and more.
     """
-    found = [scaled(size) for _, type in body.inputs for size in type.shape]
-    single = {multiple[1]: 1 for multiple in found if multiple is not None and multiple[0] > 1}
+    single = dict.fromkeys(_chunks(body), 1)
     if not single:
         return
     try:
@@ -225,6 +226,12 @@ def _check_single(body: Body, module: nn.Module, arrays: Arrays, ours: Sequence[
         return
     if error is not None and error > ROUNDED:
         raise Untranslatable(f"it does something else where `{next(iter(single))}` is 1")
+
+
+def _chunks(body: Body) -> list[str]:
+    """Return the dimensions that count chunks: sizes of inputs are multiples of them."""
+    found = [scaled(size) for _, type in body.inputs for size in type.shape]
+    return list(dict.fromkeys([multiple[1] for multiple in found if multiple is not None and multiple[0] > 1]))
 
 
 def _check_lengths(body: Body, module: nn.Module, arrays: Arrays, ours: Sequence[Array]) -> None:

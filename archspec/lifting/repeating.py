@@ -6,17 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, cast
 
 from archspec.equivalence.calls.values import Untranslatable, is_list
-from archspec.equivalence.numeric import flat
+from archspec.equivalence.numeric import ROUNDED, flat
+from archspec.equivalence.restoring import restored
 from archspec.lifting.calling import called_changing
 from archspec.lifting.modes import changed_mode, modes_of
-from archspec.lifting.restoring import restored
 
 if TYPE_CHECKING:
     import torch
     from torch import nn
-
-TOLERANCE = 1e-4
-"""The relative difference of outputs that may be due to rounding."""
 
 
 def check_repeatable(
@@ -105,6 +102,4 @@ def _is_close(value: torch.Tensor, other: torch.Tensor) -> bool:
     if not value.numel() or not (value.is_floating_point() or value.is_complex()):
         return bool((value == other).all())
     scale = max(1.0, float(other.abs().nan_to_num(0.0, 0.0, 0.0).max()))
-    return bool(
-        ((value == other) | ((value - other).abs() <= TOLERANCE * scale) | (value.isnan() & other.isnan())).all()
-    )
+    return bool(((value == other) | ((value - other).abs() <= ROUNDED * scale) | (value.isnan() & other.isnan())).all())

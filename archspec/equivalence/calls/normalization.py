@@ -105,8 +105,7 @@ def _evaluated_batch_norm(
     momentum: float,
     eps: float,
 ) -> list[Array]:
-    empty = [n.array(type.shape, n.elements.number(0.0)) for type in types[1:]]
-    return [_batch_norm(n, types, x, weight, bias, mean, variance, False, momentum, eps), *empty]
+    return _without_statistics(n, types, _batch_norm(n, types, x, weight, bias, mean, variance, False, momentum, eps))
 
 
 def _batch_statistics(
@@ -119,8 +118,12 @@ def _batch_statistics(
     momentum: float,
     eps: float,
 ) -> list[Array]:
-    empty = [n.array(type.shape, n.elements.number(0.0)) for type in types[1:]]
-    return [_batch_norm(n, types, x, weight, bias, None, None, training, momentum, eps), *empty]
+    return _without_statistics(n, types, _batch_norm(n, types, x, weight, bias, None, None, training, momentum, eps))
+
+
+def _without_statistics(n: Arrays, types: Sequence[Type], result: Array) -> list[Array]:
+    """Return a result, and zeros for the statistics that training would use."""
+    return [result, *[n.array(type.shape, n.elements.number(0.0)) for type in types[1:]]]
 
 
 def _instance_norm(
