@@ -295,6 +295,28 @@ def test_another_function_of_long_inputs_is_refused() -> None:
         archspec.lift(Growing().eval(), (X,))
 
 
+@pytest.mark.parametrize(
+    ("equation", "shape", "expected"),
+    [
+        ("bhnd,hde->bne", (5, 8, 7), 'matmul(merge_heads(x), rearrange("d h w -> (d h) w")(.weight))'),
+        ("...hnd,hde->...ne", (5, 8, 7), 'matmul(merge_heads(x), rearrange("d h w -> (d h) w")(.weight))'),
+        ("bhnd,hnde->be", (5, 6, 8, 7), 'matmul(rearrange("b d h w -> b (d h w)")(x)'),
+    ],
+)
+def test_sums_of_products_over_several_axes_are_one_product(
+    equation: str, shape: tuple[int, ...], expected: str
+) -> None:
+    class Product(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.randn(shape))
+
+        def forward(self, x: Any) -> Any:
+            return torch.einsum(equation, x, self.weight)
+
+    assert expected in body(Product(), torch.randn(2, 5, 6, 8))
+
+
 def test_the_diagonal_of_a_product_is_refused() -> None:
     with pytest.raises(archspec.ArchError, match="it takes the diagonal of a tensor in `einsum`"):
         archspec.lift(One(lambda x: torch.einsum("bii->bi", x)).eval(), (S,))

@@ -68,6 +68,8 @@ where(arange(6) // 2 >= 1, R, R)|where(arange(6) % 3 >= 1 and arange(6) >= 2, R,
 min(max(where(B, R, -1e36) + y, -9.0), 9.0)|max(min(where(n > 0, 1e36, R) - x, 9.0), -9.0)
 max(max(where(B, R, -inf), -1e36), -9.0)
 softmax(where(B, R, lowest) + R)|softmax(where(B, -1e36, R) * 0.5 + where(B, 1.0, -1e36))|min(where(B, R, 0.5), 1.0)
+reshape([batch, 1, 1])(sum(axis = 1)(reshape([batch, seq * 6])(R * y))) + R
+sum(axis = 1, keep = true)(reshape([batch, seq * 6])(R) |> reshape([batch, seq, 6])) + R
 softmax(max(R, lowest))|min(max(min(max(R, -1e36), 1e36), -9.0), 9.0)
 """
 INTEGER = """

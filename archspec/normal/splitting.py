@@ -1,4 +1,7 @@
-"""Sums of what is different in parts of an axis, as over the axis of a concatenation: a sum for each part."""
+"""Sums of what is different in parts of an axis, as over the axis of a concatenation: a sum for each part.
+
+A sum over axes that are flattened is one over each of them.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from archspec.algebra.polynomial import expression, terms_of
 from archspec.normal.elements import Elements
 from archspec.normal.nodes import Element, index_name
 from archspec.normal.replacing import Replacing
+from archspec.normal.walking import divisors
 
 Over: TypeAlias = "Sequence[tuple[Expression, Dim]]"
 """The indices of a sum, with their extents."""
@@ -42,14 +46,24 @@ class Splitting:
     def parts(self, body: Element, over: Over) -> list[Summed]:
         """Return sums whose sum is that of a real, in which its first place condition is decided; none if it has none.
 
-        A sum over an index whose quotient or remainder is in the condition is one over both of these.
+        A sum over an index whose quotient or remainder is in the condition, or that only occurs divided, is one over
+        both of these.
         """
         if self.elements.nodes[body].infinite:
-            return []
+            return self._flattened(body, over)
         for place in sorted(set(self._places(body, over))):
             found = self._split(body, over, place)
             if found:
                 return found
+        return self._flattened(body, over)
+
+    def _flattened(self, body: Element, over: Over) -> list[Summed]:
+        """Return the sum over the quotient and the remainder of an index that only occurs divided."""
+        sizes = divisors(self.elements.table, body)
+        for at, extent in over:
+            by = sizes.get(index_name(at), extent)
+            if by != extent and extent % by == 0:
+                return [self._over_both(body, over, at, extent // by, by)]
         return []
 
     def _places(self, body: Element, over: Over) -> Iterator[_Place]:
@@ -80,7 +94,7 @@ class Splitting:
             (coefficient == 1, least + above, above, place.extent - least),
         ):
             inside = self._beside(body, place.condition, holds)
-            found.append(self._with(inside, over, place, at, [(index, extent)]))
+            found.append(self._with(inside, over, place.at, at, [(index, extent)]))
         return found
 
     def _divided(self, body: Element, over: Over, place: _Place, value: Expression) -> list[Summed]:
@@ -89,17 +103,19 @@ class Splitting:
             for monomial, _ in terms_of(atom):
                 inner, by = [expression(argument) for argument in monomial[0][0].arguments]
                 if inner == place.at and isinstance(by, int) and by > 1 and place.extent % by == 0:
-                    kind = index_name(place.at).partition(".")[0][1:]
-                    sizes = place.extent // by, by
-                    above, below = [self.axes.index(kind + part, size) for part, size in zip("qm", sizes, strict=True)]
-                    parts = list(zip((above, below), sizes, strict=True))
-                    return [self._with(body, over, place, above * by + below, parts)]
+                    return [self._over_both(body, over, place.at, place.extent // by, by)]
         return []
 
-    def _with(self, body: Element, over: Over, place: _Place, at: Expression, parts: Over) -> Summed:
+    def _over_both(self, body: Element, over: Over, at: Expression, count: Dim, size: Dim) -> Summed:
+        """Return a sum over a quotient and a remainder, of these sizes, in the place of an index."""
+        kind = index_name(at).partition(".")[0][1:]
+        above, below = self.axes.index(f"{kind}q", count), self.axes.index(f"{kind}m", size)
+        return self._with(body, over, at, above * size + below, [(above, count), (below, size)])
+
+    def _with(self, body: Element, over: Over, at: Expression, value: Expression, parts: Over) -> Summed:
         """Return a sum with another integer in the place of an index, and over other indices."""
-        rest = [item for item in over if item[0] != place.at]
-        return Summed(self._replacing.element(body, {index_name(place.at): at}), [*rest, *parts])
+        rest = [item for item in over if item[0] != at]
+        return Summed(self._replacing.element(body, {index_name(at): value}), [*rest, *parts])
 
     def _is_within(self, value: Expression, extent: Dim) -> bool:
         return self.axes.is_at_least(value, 1) and self.axes.is_at_least(extent - value, 1)

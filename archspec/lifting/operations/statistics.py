@@ -206,7 +206,8 @@ def _multiplied(
         sizes = tuple([product([parsed.sizes[letter] for letter in group]) for group in order])
         return b.reshape(turned, (*lead, *sizes))
 
-    made = b.op("matmul", matrix(first, x, (rows, inner)), matrix(second, y, (inner, columns)))
+    above = [rows] if batch or len(rows) < 2 else [[letter] for letter in rows]  # one matrix is for all rows of others
+    made = b.op("matmul", matrix(first, x, (*above, inner)), matrix(second, y, (inner, columns)))
     found = [*batch, *rows, *columns]
     return found, b.reshape(made, tuple([parsed.sizes[letter] for letter in found]))
 
