@@ -43,7 +43,22 @@ def histogram(scores: Any, ids: Any) -> Any:
     return torch.zeros_like(scores).scatter_add_(-1, ids, torch.ones_like(ids).to(scores.dtype)) * scores
 
 
-@pytest.mark.parametrize("function", [shares, kept, counted, histogram])
+def added_to_rows(scores: Any, ids: Any) -> Any:
+    """What each expert adds to the rows that it has chosen."""
+    gates, rows = scores.transpose(1, 2).topk(2, -1)
+    at = rows.flatten(1)[..., None].expand(-1, -1, scores.shape[-1])
+    return torch.zeros_like(scores).scatter_add(1, at, scores.gather(1, at) * gates.flatten(1)[..., None])
+
+
+def replaced_rows(scores: Any, ids: Any) -> Any:
+    """The rows that pass through a layer, in their order."""
+    best, rows = scores.sum(-1).topk(2, -1)
+    rows, order = rows.sort(-1)
+    at = rows[..., None].expand(-1, -1, scores.shape[-1])
+    return scores.scatter(1, at, scores.gather(1, at).tanh() * best.gather(1, order)[..., None])
+
+
+@pytest.mark.parametrize("function", [shares, kept, counted, histogram, added_to_rows, replaced_rows])
 def test_numbers_at_indices(function: Callable[..., Any]) -> None:
     module = Module(function).double().eval()
     inputs = {"x": torch.randn(2, 7, 8).double(), "ids": torch.randint(0, 6, (2, 7, 3))}
@@ -61,6 +76,8 @@ def test_numbers_at_indices(function: Callable[..., Any]) -> None:
         lambda scores, ids: scores.scatter(-1, ids, scores[..., :3]),
         lambda scores, ids: scores.scatter(-1, scores.topk(2).indices, scores),
         lambda scores, ids: scores.scatter(1, scores.argmax(1, keepdim=True), scores[:, :1] * 2),
+        lambda scores, ids: scores.scatter(1, scores.topk(1).indices.expand(-1, -1, 6), scores),
+        lambda scores, ids: scores.scatter(1, scores.topk(6).indices, scores * 2),
     ],
 )
 def test_other_indices_are_refused(function: Callable[..., Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
 from math import comb
 from typing import TypeAlias
 
@@ -236,16 +237,30 @@ def at_least(value: Expression, least: int) -> bool:
 
 
 def is_at_least(value: Expression, least: int) -> bool:
-    """Whether `value >= least` is certain, also because a minimum is not above, or a maximum not below, its parts."""
+    """Whether `value >= least` is certain, also because a minimum is not above, or a maximum not below, its parts, and
+    a quotient by a number is less than 1 below the ratio.
+    """
     if at_least(value, least):
         return True
     for monomial, coefficient in terms_of(value):
         atom = monomial[0][0] if len(monomial) == 1 and monomial[0][1] == 1 else None
-        if atom is not None and atom.kind == ("max" if coefficient > 0 else "min"):
+        bounds = _bounds_of_atom(atom, coefficient > 0) if atom is not None else ()
+        if bounds:
             term = expression(((monomial, coefficient),))
-            others = [expression(multiplied(constant(coefficient), argument)) for argument in atom.arguments]
+            others = [expression(multiplied(constant(coefficient), bound)) for bound in bounds]
             return any(is_at_least(value - term + other, least) for other in others)
     return False
+
+
+def _bounds_of_atom(atom: Atom, below: bool) -> Sequence[Terms]:
+    """Values that a minimum, maximum or quotient is never below, or never above."""
+    if atom.kind == ("max" if below else "min"):
+        return atom.arguments
+    by = constant_of(atom.arguments[1]) if atom.kind == "//" else None
+    if by is None or by < 1:
+        return []
+    whole = added(atom.arguments[0], constant(1 - by)) if below else atom.arguments[0]
+    return [scaled(whole, Fraction(1) / by)]
 
 
 def number(value: Expression) -> Coefficient | None:

@@ -17,7 +17,7 @@ from archspec.equivalence.in_place import without_changes
 from archspec.equivalence.known_numbers import knowing
 from archspec.equivalence.lengths import free_lengths
 from archspec.equivalence.mapped import without_maps
-from archspec.equivalence.ones import excludes_ones, including_ones
+from archspec.equivalence.ones import excludes_ones, including_ones, with_ones
 from archspec.equivalence.programs import guards_of, nodes_of, values_of, with_fewer_operations
 from archspec.equivalence.substitution import with_systems
 from archspec.ir import Type
@@ -80,7 +80,9 @@ def exported(
             program = export()
             if excludes_ones(program, guards_of(program)):
                 other = including_ones(export)
-                program = program if other is None or excludes_ones(other, guards_of(other)) else other
+                if other is not None and not excludes_ones(other, guards_of(other)):
+                    program = other
+                    modes.enter_context(with_ones())
             with_systems(program)
             if not decomposed:
                 return program

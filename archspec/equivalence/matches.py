@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from archspec.equivalence.calls.values import Untranslatable, listed, operation_of
 from archspec.equivalence.programs import UNCHANGED, VIEWS, added, is_node, nodes_of, tensor_of
@@ -80,23 +80,42 @@ def _single_axis(condition: Node) -> int | None:
     return None
 
 
-def are_different(node: Node) -> bool:
-    """Whether the numbers along the last axis are different: indices of the largest, in any order."""
+def are_different(node: Node, axis: int = -1) -> bool:
+    """Whether the numbers along an axis are different: indices of the largest, in any order."""
     import torch
 
+    axis %= tensor_of(node).dim()
     source = node.args[0] if node.args else None
     if not is_node(source):
         return False
     if operation_of(node) in UNCHANGED:
-        return tensor_of(node).dtype in (torch.int32, torch.int64) and are_different(source)
-    if operation_of(node) in VIEWS:
-        return tensor_of(node).shape[-1] == tensor_of(source).shape[-1] and are_different(source)
-    if node.target is not operator.getitem or node.args[1] != 1:
-        return False
+        return tensor_of(node).dtype in (torch.int32, torch.int64) and are_different(source, axis)
+    if node.target is not operator.getitem:
+        before = _axis_before(node, source, axis)
+        return before is not None and are_different(source, before)
     axes: dict[object, int] = {torch.ops.aten.topk.default: 2, torch.ops.aten.sort.default: 1}
-    place = axes.get(source.target)
-    axis = source.args[place] if place is not None and len(source.args) > place else source.kwargs.get("dim", -1)
-    return place is not None and axis in (-1, tensor_of(node).dim() - 1)
+    if source.target not in axes:
+        return False
+    place, whole = axes[source.target], source.args[0]
+    sorted_along = source.args[place] if len(source.args) > place else source.kwargs.get("dim", -1)
+    if sorted_along not in (axis, axis - tensor_of(node).dim()):
+        return False
+    return bool(node.args[1] == 1) or (is_node(whole) and are_different(whole, axis))
+
+
+def _axis_before(node: Node, source: Node, axis: int) -> int | None:
+    """Return the axis of a source that an axis of its view is; None if it is none, or not a view."""
+    shape, whole = tensor_of(node).shape, tensor_of(source).shape
+    match operation_of(node):
+        case "unsqueeze":
+            new = cast("int", node.args[1]) % len(shape)
+            return None if axis == new else axis - (new < axis)
+        case "expand":
+            before = axis - len(shape) + len(whole)
+            return before if before >= 0 and shape[axis] == whole[before] else None
+        case name:
+            is_last = axis == len(shape) - 1 and name in VIEWS and shape[-1] == whole[-1]
+            return len(whole) - 1 if is_last else None
 
 
 class _Selecting:

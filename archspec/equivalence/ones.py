@@ -7,6 +7,7 @@ repeated where the other operand has more, and squeezed. The values of other ste
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -40,15 +41,20 @@ def excludes_ones(program: ExportedProgram, guards: Iterable[Formula]) -> bool:
     )
 
 
+def with_ones() -> AbstractContextManager[None]:
+    """Let PyTorch make no relations that leave out sizes of 1, neither of programs nor of what they are decomposed to."""
+    import torch.fx.experimental._config as settings
+
+    return settings.patch(backed_size_oblivious=True)  # pyright: ignore
+
+
 def including_ones(export: Callable[[], ExportedProgram]) -> ExportedProgram | None:
     """Return a program that is also for such sizes; None if there is none.
 
     Sizes that are combined have to be equal then, which the program has as a relation.
     """
-    import torch.fx.experimental._config as settings
-
     try:
-        with settings.patch(backed_size_oblivious=True):  # pyright: ignore
+        with with_ones():
             program = export()
     except Exception:  # of any class, as it comes from the module
         return None

@@ -1,4 +1,4 @@
-"""Numbers that a program puts at indices along the last axis, as sums over these indices.
+"""Numbers that a program puts at indices along an axis, as sums over these indices.
 
 If no two of the indices are the same, as those of the largest scores, then each place gets one number or none. What is
 added there may have any indices.
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from archspec.equivalence.calls.values import operation_of
 from archspec.equivalence.matches import are_different
+from archspec.equivalence.ones import with_ones
 from archspec.equivalence.programs import added, is_node, nodes_of, tensor_of
 
 if TYPE_CHECKING:
@@ -29,35 +30,44 @@ def without_scattered(program: ExportedProgram) -> None:
         if node.target not in (aten.scatter.src, aten.scatter_add.default) or node.kwargs or len(node.args) != 4:
             continue
         x, axis, index, source = node.args
-        if not is_node(x) or not is_node(index) or not is_node(source) or not _are_rows(x, axis, index, source):
+        if not is_node(x) or not is_node(index) or not is_node(source) or not isinstance(axis, int):
             continue
-        if node.target is aten.scatter_add.default or are_different(index):
-            with program.graph.inserting_before(node):
-                found = _summed(program.graph, node, x, index, source)
+        axis %= tensor_of(x).dim()
+        if _are_rows(x, axis, index, source) and (
+            node.target is aten.scatter_add.default or are_different(index, axis)
+        ):
+            with program.graph.inserting_before(node), with_ones():
+                found = _summed(program.graph, node, x, axis, index, source)
             node.replace_all_uses_with(found)
             program.graph.erase_node(node)
 
 
-def _are_rows(x: Node, axis: object, index: Node, source: Node) -> bool:
-    """Whether indices along the last axis, and what is put there, have the other axes of what it is put in."""
-    shape, indices = tensor_of(x).shape, tensor_of(index).shape
-    is_last = axis in (-1, len(shape) - 1) and len(shape) == len(indices)
-    return is_last and indices[:-1] == shape[:-1] and tensor_of(source).shape == indices
+def _are_rows(x: Node, axis: int, index: Node, source: Node) -> bool:
+    """Whether indices along an axis, and what is put there, have the other axes of what it is put in."""
+    shapes = [list(tensor_of(node).shape) for node in (x, index, source)]
+    if len({len(shape) for shape in shapes}) != 1 or shapes[1] != shapes[2]:
+        return False
+    return all(size == other for at, (size, other) in enumerate(zip(*shapes[:2], strict=True)) if at != axis)
 
 
-def _summed(graph: Graph, node: Node, x: Node, index: Node, source: Node) -> Node:
-    """Return what a tensor is after numbers are put at indices, or are added there, by a node."""
+def _summed(graph: Graph, node: Node, x: Node, axis: int, index: Node, source: Node) -> Node:
+    """Return what a tensor is after numbers are put at indices along an axis, or are added there, by a node."""
     import torch
 
     aten = torch.ops.aten
     new = partial(added, graph, like=node)
-    count = tensor_of(x).shape[-1]
-    places = new(aten.arange.default, count, found=tensor_of(x).new_empty(count, dtype=torch.long))
-    hits = new(aten.eq.Tensor, new(aten.unsqueeze.default, index, -1), places)
-    numbers = new(aten.unsqueeze.default, source, -1)
-    found = new(aten.sum.dim_IntList, new(aten.where.self, hits, numbers, new(aten.zeros_like.default, numbers)), [-2])
+    count = tensor_of(x).shape[axis]
+    size = new(aten.sym_size.int, x, axis)
+    places = new(aten.arange.default, size, found=tensor_of(x).new_empty(count, dtype=torch.long))
+    for _ in range(axis + 1, tensor_of(x).dim()):
+        places = new(aten.unsqueeze.default, places, -1)
+    hits = new(aten.eq.Tensor, new(aten.unsqueeze.default, index, axis + 1), places)
+    numbers = new(aten.unsqueeze.default, source, axis + 1)
+    found = new(
+        aten.sum.dim_IntList, new(aten.where.self, hits, numbers, new(aten.zeros_like.default, numbers)), [axis]
+    )
     if operation_of(x) in _ZEROS:
         return found
     if node.target is aten.scatter_add.default:
         return new(aten.add.Tensor, x, found)
-    return new(aten.where.self, new(aten.any.dim, hits, -2), found, x)
+    return new(aten.where.self, new(aten.any.dim, hits, axis), found, x)
