@@ -13,16 +13,18 @@ class Value:
     """A value in a step: its element type and its labelled shape.
 
     `is_static`: it depends on no input. `in_step`: it depends on the newest position; others were computed before.
-    `name` is that of a parameter. `product` is the number of the score product that it comes from, -1 if there is none.
+    `is_known`: it is made of integers or booleans, as masks are, so it can be had for all positions. `name` is that of
+    a parameter. `product` is the number of the score product that it comes from, -1 if there is none.
     """
 
-    __slots__ = ("dtype", "in_step", "is_static", "name", "node", "product", "shape", "users")
+    __slots__ = ("dtype", "in_step", "is_known", "is_static", "name", "node", "product", "shape", "users")
 
     def __init__(self, shape: Shape, dtype: str, *, static: bool = False, step: bool = False, name: str = "") -> None:
         self.shape = shape
         self.dtype = dtype
         self.is_static = static
         self.in_step = step
+        self.is_known = dtype != "real"
         self.name = name
         self.node: Node | None = None
         self.users: list[tuple[Node, int]] = []

@@ -150,6 +150,7 @@ class Steps:
         types = self._result_types(call, op, node)
         for type in types:
             value = Value(type.shape, type.dtype, step=True)
+            value.is_known |= _is_of_each(op) and all(value.is_known or value.is_static for value in operands)
             value.node = node
             value.product = max([value.product for value in operands])
             node.results.append(value)
@@ -200,15 +201,15 @@ class Steps:
         return tuple([substitute(size, {NEW: symbol(self.keys(attention))}) for size in shape])
 
     def _aligned(self, call: Call, given: list[Value | None], address: str) -> list[Shape | None]:
-        """Give tables of positions, and masks of keys, the labels of the axes at which they are combined with others.
+        """Give tables of positions, and what is known, the labels of the axes at which they are combined with others.
 
-        Masks that are combined with each other alone get their labels later.
+        What is only combined with what is known, as masks with each other, gets its labels later.
         """
         axis = OPS[call.type].settings(call.attributes).get("axis")
         rank = max([len(value.shape) for value in given if value is not None])
         labels: list[Dim | None] = [None] * rank
         for value in given:
-            if value is not None and value.in_step and value.dtype == "real":
+            if value is not None and value.in_step and not value.is_known:
                 for i, size in enumerate(reversed(value.shape), 1):
                     if size != 1:
                         labels[-i] = size
@@ -219,7 +220,7 @@ class Steps:
             return [value and tuple([_unlabelled(size, self.dimension) for size in value.shape]) for value in given]
         found: list[Shape | None] = []
         for value in given:
-            if value is None or (value.in_step and value.dtype == "real"):
+            if value is None or (value.in_step and not value.is_known):
                 found.append(value and value.shape)
                 continue
             shape = list(value.shape)
@@ -342,6 +343,11 @@ def _has(shape: Sequence[Dim], name: str) -> bool:
 def _unlabelled(size: Dim, dimension: str) -> Dim:
     names = [name for name in symbols(size) if name == NEW or name.startswith(_KEYS)]
     return substitute(size, {name: symbol(dimension) for name in names}) if names else size
+
+
+def _is_of_each(op: Op) -> bool:
+    """Whether each element of a result is made of one element of each operand."""
+    return op.group in ("Elementwise", "Shape")
 
 
 def _is_reshape(op: Op) -> bool:
