@@ -114,10 +114,8 @@ def _roll(n: Arrays, types: Sequence[Type], x: Array, shifts: Sizes, dims: Axes 
 
 
 def _pad(
-    n: Arrays, types: Sequence[Type], x: Array, pad: list[Dim], value: float | str | None = 0, mode: str = "constant"
+    n: Arrays, types: Sequence[Type], x: Array, pad: list[Dim], mode: str = "constant", value: float | None = None
 ) -> Array:
-    if isinstance(value, str):
-        value, mode = 0, value
     for turn in range(len(pad) // 2):
         before, after = pad[2 * turn : 2 * turn + 2]
         axis = len(x.shape) - 1 - turn
@@ -133,6 +131,10 @@ def _pad(
             found = 0 if value is None else value
             x = forms.pad(n, x, axis, before, after, bool(found) if n.dtype(x) == "bool" else found)
     return x
+
+
+def _pad_with_number(n: Arrays, types: Sequence[Type], x: Array, pad: list[Dim], value: float = 0) -> Array:
+    return _pad(n, types, x, pad, "constant", value)
 
 
 def _continued(n: Arrays, x: Array, axis: int, before: Dim, after: Dim, mode: str) -> Array:
@@ -327,7 +329,8 @@ NAMES: dict[Handler, str] = {
     _repeat_interleave: "repeat_interleave",
     flip: "flip",
     _roll: "roll",
-    _pad: "pad constant_pad_nd",
+    _pad: "pad",
+    _pad_with_number: "constant_pad_nd",
     _index: "index",
     _gather: "gather",
     _index_select: "index_select",

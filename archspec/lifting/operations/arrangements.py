@@ -108,11 +108,9 @@ def _mesh(b: Builder, types: Types, tensors: list[Value], indexing: str = "ij") 
 
 
 def _pad(
-    b: Builder, types: Types, x: Value, pad: Sequence[Dim], value: Scalar | str = 0, mode: str = "constant"
+    b: Builder, types: Types, x: Value, pad: Sequence[Dim], mode: str = "constant", value: Scalar | None = None
 ) -> Value:
     """Return a tensor with a number before and after its last axes, or continued; with fewer elements below 0."""
-    if isinstance(value, str):
-        value, mode = 0, value
     for turn in range(len(pad) // 2):
         axis, ends = len(x.shape) - 1 - turn, pad[2 * turn : 2 * turn + 2]
         if mode != "constant":
@@ -122,8 +120,12 @@ def _pad(
         if any(cut):
             x = sliced(b, x, axis, cut[0], x.shape[axis] - cut[1])
             ends = [0 if taken else end for end, taken in zip(ends, cut, strict=True)]
-        x = padded(b, x, [*[0] * (2 * turn), *ends], value)
+        x = padded(b, x, [*[0] * (2 * turn), *ends], value or 0)
     return x
+
+
+def _pad_with_number(b: Builder, types: Types, x: Value, pad: Sequence[Dim], value: Scalar = 0) -> Value:
+    return _pad(b, types, x, pad, "constant", value)
 
 
 def _continued(b: Builder, x: Value, axis: int, before: Dim, after: Dim, mode: str) -> Value:
@@ -345,6 +347,7 @@ NAMES: dict[Handler, str] = {
     _one_hot: "one_hot",
     _spaced: "linspace",
     _difference: "diff",
-    _pad: "pad constant_pad_nd",
+    _pad: "pad",
+    _pad_with_number: "constant_pad_nd",
 }
 """The names of the operations that each function is for."""
