@@ -220,6 +220,16 @@ def test_the_index_has_the_counts_of_all_bundled_models() -> None:
     assert generate.index_text() == (ROOT / "specs" / index.NAME).read_text(encoding="utf-8")
 
 
+def test_the_index_is_written_beside_the_specs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "specs", tmp_path / "specs")
+    (tmp_path / "specs" / index.NAME).unlink()
+    monkeypatch.setattr(resources, "specs_root", lambda: str(tmp_path / "specs"))
+    monkeypatch.setattr(generate, "parse_bundled_models", lambda: [("bert", "bert-base-uncased")])
+    generate.write_index()
+    written = json.loads((tmp_path / "specs" / index.NAME).read_text(encoding="utf-8"))
+    assert written["models"] == [["bert", "bert-base-uncased", *archspec.load("bert-base-uncased").params]]
+
+
 def test_list_compiles_specs_that_are_not_those_of_the_index(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -284,6 +284,22 @@ def test_members_that_overlap(tmp_path: Path) -> None:
     assert "overlaps the data that follows it" in said(tmp_path, bytes(data), "m.bin")
 
 
+def with_large_end(data: bytes, **changed: int) -> bytes:
+    """The archive with the records that large ones end with, of which some fields are changed."""
+    end = data.rindex(b"PK\x05\x06")
+    count, size, start = struct.unpack_from("<HII", data, end + 10)
+    fields = {"length": 44, "disk": 0, "first": 0, "here": count, "count": count, "size": size, "start": start}
+    record = struct.pack("<4sQ4xIIQQQQ", b"PK\x06\x06", *(fields | changed).values())
+    locator = struct.pack("<4sIQI", b"PK\x06\x07", 0, changed.get("place", start + size), 1)
+    return data[:end] + record + locator + data[end:]
+
+
+@pytest.mark.parametrize("field", ["length", "disk", "here", "count"])
+def test_a_large_archive_with_a_damaged_end(tmp_path: Path, field: str) -> None:
+    assert shapes(read_bytes(tmp_path, with_large_end(GOOD), "m.bin")) == SHAPES
+    assert "the end of the archive is damaged" in said(tmp_path, with_large_end(GOOD, **{field: 9}), "m.bin")
+
+
 def test_a_bomb_that_lies_about_its_size(tmp_path: Path) -> None:
     data = bytearray(archive(("a/data.pkl", bytes(40_000_000)), compression=zipfile.ZIP_DEFLATED))
     at = data.index(b"PK\x01\x02")

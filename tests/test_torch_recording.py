@@ -66,6 +66,19 @@ layer It(n = 4)(x [n]) -> [n] {
         assert f'self.register_buffer("rest", {code})' in torch_source(load(text.replace("TABLE", table)))
 
 
+def test_tables_are_computed_by_convolutions() -> None:
+    text = """
+layer It(n = 4)(x [n]) -> [n] {
+  w: param [n]
+  rest: buffer [1, n, 2] = conv(reshape([1, n, 2])(real(arange(2 * n))), reshape([n, n, 1])(real(arange(n * n))))
+  return x * .w * sum(axis = 1)(reshape([n, 2])(.rest))
+}
+"""
+    source = torch_source(load(text))
+    assert "F.conv1d(" in source
+    assert recording.record(source).state_dict()["rest"].shape == (1, 4, 2)
+
+
 WRONG = {
     "a size": ("torch.empty((n,))", "torch.empty((n + 1,))", "`a.weight` has shape [5], expected [4]"),
     "a name": ("self.table =", "self.tables =", "`table` is missing"),

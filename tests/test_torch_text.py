@@ -369,6 +369,11 @@ REFUSED = {
         "block Net(n = 3)(x int [4]) -> [4] {\n  y = x\n  «for i in 0..n» { y = y * 0.5 }\n  return y\n}",
         "`y` changes its type from one iteration to the next",
     ),
+    "a function that is given a number by its name": (
+        "fn double(n) { return 2 * n }\nfn applied(f, k) { return «f(n = k)» }\n"
+        "block Net(n = 4)(x [n]) -> [n] {\n  w: param [n]\n  return x * (.w * applied(double, n))\n}",
+        "this call has no form in PyTorch",
+    ),
     "a parameter, a buffer or nothing": (
         "layer Kinds(n, k)(x [n]) -> [n] {\n  «w»: param [n] if k == 0\n  w: buffer [n] if k == 1\n"
         "  return x * .w if k < 2 else x\n}\n"
@@ -474,3 +479,19 @@ layer Net(n = 4)(x [batch, n], y [batch, n] = none) -> [batch, n] {
 """
     source = " ".join(torch_source(load(text)).split())
     assert "h = h * 2.0 chosen = h else: chosen = x" in source
+
+
+def test_a_stream_that_a_loop_widens_has_its_type_again_after_each_turn() -> None:
+    text = """
+dim batch
+layer Net(n = 4)(x [batch, n]) -> [batch, n] {
+  w: param [n]
+  for i in 0..2 {
+    x = float32(x) * 2.0 + 1.0
+  }
+  return exp(x) * .w
+}
+"""
+    source = " ".join(torch_source(load(text)).split())
+    widened = "x.to(torch.promote_types(model_dtype, torch.float32)) * 2.0 + 1.0"
+    assert f"model_dtype = x.dtype for _ in range(2): x = {widened} x = x.to(model_dtype) return" in source

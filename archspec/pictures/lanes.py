@@ -50,8 +50,8 @@ def _needs_lane(block: Block, rail: Rail) -> bool:
     if block.is_from_column(rail):
         return False
     if rail.start is None:
-        levels = {2 * tap.row + (tap.way == "row") for tap in rail.taps}
-        return len(rail.taps) > 1 and not (len(levels) == 1 and rail.taps[0].way == "gap")
+        places = {(tap.row, tap.way == "row") for tap in rail.taps}
+        return len(rail.taps) > 1 and not (len(places) == 1 and rail.taps[0].way == "gap")
     return not all(rail.is_direct(tap) for tap in rail.taps)
 
 

@@ -18,6 +18,11 @@ def index_text() -> str:
     return f'{{"specs": {json.dumps(fingerprint(resources.specs_root()))},\n "models": [\n  {models}\n]}}\n'
 
 
-if __name__ == "__main__":
+def write_index() -> None:
+    """Write the index beside the bundled specs."""
     with open(os.path.join(resources.specs_root(), NAME), "w", encoding="utf-8", newline="\n") as file:
         file.write(index_text())
+
+
+if __name__ == "__main__":
+    write_index()
