@@ -16,7 +16,6 @@ from archspec.lifting.sources.subjects import source_of_architecture  # noqa: E4
 from archspec.lifting.subject import Subject  # noqa: E402
 
 nn: Any = torch.nn
-pytestmark = pytest.mark.slow
 
 FIELDS = {
     "hidden_size": 64,
@@ -109,6 +108,7 @@ class Divided(nn.Module):
         return torch.cat([second, first, *[other(x) for other in self.others]], -1)
 
 
+@pytest.mark.slow
 def test_other_sizes_are_tried_if_two_differ_alike_by_accident() -> None:
     fields = {"rope_head_dim": 64, "value_head_dim": 256, "key_head_dim": 192, "index_head_dim": 128, "vocab_size": 200}
 
@@ -120,6 +120,7 @@ def test_other_sizes_are_tried_if_two_differ_alike_by_accident() -> None:
     assert "split([rope_head_dim, index_head_dim - rope_head_dim], axis = -1)" in text
 
 
+@pytest.mark.slow
 def test_only_sizes_that_follow_a_field_are_called_by_its_name() -> None:
     made = Architecture("Sounds", FIELDS, lambda fields: Sounds({**FIELDS, **fields}), inputs)
     text = lifted(source_of_architecture(made))

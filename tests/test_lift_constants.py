@@ -8,8 +8,6 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
-pytestmark = pytest.mark.slow
-
 EQUAL = ("equal", "outputs equal")  # a constant and its formula have different normal forms
 
 
@@ -137,6 +135,7 @@ class Tied(nn.Module):
         return self.head(x), self.blocks(x)
 
 
+@pytest.mark.slow
 def test_ties_are_where_both_tensors_are_and_no_address_begins_with_an_index() -> None:
     module = Tied().eval()
     text = archspec.lift(module, {"ids": torch.randint(0, 30, (2, 7))})
@@ -242,6 +241,7 @@ class Turned(nn.Module):
         return torch.hstack([turned, x]), (x > 0) ^ (x < 1), torch.vdot(x[0, 0], x[0, 1])
 
 
+@pytest.mark.slow
 def test_complex_numbers_that_turn_and_composite_operations() -> None:
     text = archspec.lift(Turned().eval(), (torch.randn(3, 7, 8),))
     assert "rotary_frequencies(size = 8, theta = 10000.0)" in text and "concat(axis = 1)" in text

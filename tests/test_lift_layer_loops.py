@@ -10,8 +10,6 @@ from torch import nn  # noqa: E402
 
 import archspec  # noqa: E402
 
-pytestmark = pytest.mark.slow  # as PyTorch takes seconds to be loaded
-
 
 class Mlp(nn.Module):
     def __init__(self) -> None:
@@ -192,6 +190,7 @@ def test_other_layers_do_not(made: Any) -> None:
     assert "for i in" not in lifted(made())
 
 
+@pytest.mark.slow
 def test_the_number_of_layers_is_all_that_differs() -> None:
     short, long = lifted(Residual(2)), lifted(Residual(12))
     assert long.replace("0..12", "0..2").replace("9_696", "1_616") == short

@@ -12,7 +12,6 @@ import archspec  # noqa: E402
 from archspec.lifting.sources.lifting import lift_source  # noqa: E402
 
 nn = torch.nn
-pytestmark = pytest.mark.slow
 
 
 class Scan(nn.Module):
@@ -166,6 +165,7 @@ def test_states_are_replaced_at_once() -> None:
     assert "for t in 0..seq {" in text and re.search(r"u = collect\(axis = 1\)\(g\)\n    h = y\n    g = z\n", text)
 
 
+@pytest.mark.slow
 def test_a_loop_is_part_of_a_layer() -> None:
     text = lifted(nn.Sequential(*[Layer() for _ in range(3)]))
     assert text.count("block Scan") == text.count("for t in 0..seq {") == 1
@@ -211,6 +211,7 @@ def odd():
 """
 
 
+@pytest.mark.slow
 def test_loops_in_a_file(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "summing.py"
     path.write_text(FILE)

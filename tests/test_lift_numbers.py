@@ -10,7 +10,6 @@ import archspec  # noqa: E402
 from archspec.source import ArchError  # noqa: E402
 
 nn = torch.nn
-pytestmark = pytest.mark.slow
 
 
 class Padded(nn.Module):

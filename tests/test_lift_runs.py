@@ -81,7 +81,6 @@ class Scaled(nn.Module):
         return self.words(ids) * self.scale
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scale", "written"),
     [
@@ -120,7 +119,6 @@ class Lending(nn.Module):
         return self.decoder(self.decoder_norm(x), self.decoder_norm, self.scores)
 
 
-@pytest.mark.slow
 def test_modules_that_a_call_is_given_stay_where_they_are() -> None:
     text = lifted(Lending())
     assert "decoder_norm: LayerNorm(8, 1e-5)" in text

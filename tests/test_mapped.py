@@ -10,8 +10,6 @@ torch = pytest.importorskip("torch")
 import archspec  # noqa: E402
 from archspec.equivalence.mapped import without_maps  # noqa: E402
 
-pytestmark = pytest.mark.slow  # as PyTorch takes seconds to be loaded
-
 
 def masks(x: Any) -> Any:
     from torch._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
