@@ -320,3 +320,15 @@ def test_sums_of_products_over_several_axes_are_one_product(
 def test_the_diagonal_of_a_product_is_refused() -> None:
     with pytest.raises(archspec.ArchError, match="it takes the diagonal of a tensor in `einsum`"):
         archspec.lift(One(lambda x: torch.einsum("bii->bi", x)).eval(), (S,))
+
+
+class Wrong(nn.Module):
+    """A function that is exported as another one."""
+
+    def forward(self, x: Any, y: Any) -> Any:
+        return x + 1 if torch.compiler.is_compiling() else x
+
+
+def test_a_module_with_an_unused_input_is_compared_with_its_program() -> None:
+    with pytest.raises(archspec.ArchError, match="it does something else than its program"):
+        archspec.lift(Wrong().eval(), (X, X))

@@ -100,15 +100,15 @@ def of_arrays(arrays: Arrays, outputs: Sequence[Array]) -> Run:
     return run
 
 
-def of_module(module: nn.Module, body: Body) -> Run:
-    """Return what runs a copy of a module in float64."""
+def of_module(module: nn.Module, body: Body, unused: Mapping[str, torch.Tensor] | None = None) -> Run:
+    """Return what runs a copy of a module in float64; `unused` are inputs of the module that the body does not have."""
     import torch
 
     owner = body.module
     assert owner is not None
 
     def run(values: Values, sizes: Mapping[str, int]) -> list[torch.Tensor]:
-        given = {name: values["input", name] for name, _ in body.inputs}
+        given = {**(unused or {}), **{name: values["input", name] for name, _ in body.inputs}}
         try:
             copy = deepcopy(module).double().eval()
             state = {name: values["tensor", canonical(owner, name)] for name in copy.state_dict()}

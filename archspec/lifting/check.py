@@ -26,6 +26,7 @@ from archspec.source import ArchError
 from archspec.table import Plain
 
 if TYPE_CHECKING:
+    import torch
     from torch import nn
 
 LONGEST = 512
@@ -73,7 +74,7 @@ def check(text: str, overrides: Mapping[str, Plain], module: nn.Module, captured
     require_small_sizes(captured.recording, body, example_sizes(body))
     _check_longer(body, module, captured)
     if not overrides:
-        _check_values(body, module, captured.outputs.arrays)
+        _check_values(body, module, captured)
 
 
 def check_again(text: str, overrides: Mapping[str, Plain], subject: Subject) -> None:
@@ -182,18 +183,19 @@ def _check_longer(body: Body, module: nn.Module, captured: Captured) -> None:
             raise Untranslatable(f"it can only be exported where `{name}` is at most {most}")
 
 
-def _check_values(body: Body, module: nn.Module, arrays: Arrays) -> None:
+def _check_values(body: Body, module: nn.Module, captured: Captured) -> None:
     """Raise Untranslatable if the outputs of a small module are others than those of the program that it is read from,
     as where a change in place reads what it changes, or if it does something else for a batch or length of 1, as
     `squeeze` does. PyTorch exports programs for two and more.
     """
+    arrays, unused = captured.outputs.arrays, _unused(captured, body)
     ours = outputs_of(arrays, body, Places(arrays))
     names = {name for _, type in body.inputs for size in type.shape for name in symbols(size)}
     chunks = _chunks(body)
     compared = {*chunks} if len(chunks) == 1 else set[str]()  # by `_check_single`, several only together
     for name in ["", *sorted(names - compared)]:
         try:
-            run = of_arrays(arrays, ours), of_module(module, body)
+            run = of_arrays(arrays, ours), of_module(module, body, unused)
             sizes = {**example_sizes(body), **({name: 1} if name else {})}
             error = largest_error(body, *run, sizes, all_numbers=False)
         except NOTHING:
@@ -201,6 +203,13 @@ def _check_values(body: Body, module: nn.Module, arrays: Arrays) -> None:
         if error is not None and error > FLOAT32:
             where = f"where `{name}` is 1" if name else f"than its program, by {error:.2g}"
             raise Untranslatable(f"it does something else {where}")
+
+
+def _unused(captured: Captured, body: Body) -> dict[str, torch.Tensor]:
+    """Return examples of the inputs that a module takes and does not use."""
+    _, examples = captured.recording.program.example_inputs or ((), {})
+    used = dict(body.inputs)
+    return {name: value for name, value in examples.items() if name not in used}
 
 
 def _unrounded_error(body: Body, run: tuple[Run, Run], fixed: Mapping[str, int]) -> float | None:
