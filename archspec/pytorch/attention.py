@@ -4,26 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from archspec.algebra import Dim
 from archspec.pytorch.operations import constant
 from archspec.pytorch.pyast import apply, bind, literal, name, py, text
 from archspec.pytorch.scope import Scope
-from archspec.pytorch.tensor_types import TensorTypes
+from archspec.pytorch.tensor_types import TensorTypes, as_stream
 from archspec.pytorch.values import REAL, STATIC, Val
 from archspec.resolve import nodes
-
-
-class Tensors(Protocol):
-    """What translates the operations around attention."""
-
-    scope: Scope
-    types: TensorTypes
-
-    def as_stream(self, value: Val, stream: Val) -> Val:
-        """A tensor in the type of the stream."""
-        ...
 
 
 class Part(NamedTuple):
@@ -45,7 +34,7 @@ class Scores(NamedTuple):
     finite: bool = False
 
 
-def as_attention(tensors: Tensors, values: Sequence[Val | None]) -> Val | None:
+def as_attention(scope: Scope, types: TensorTypes, values: Sequence[Val | None]) -> Val | None:
     """The product of probabilities and values as one call, if that is what it is."""
     weights, value = values
     if weights is None or value is None:
@@ -61,18 +50,18 @@ def as_attention(tensors: Tensors, values: Sequence[Val | None]) -> Val | None:
     if not scores.shapes or weights.args[0].shapes != scores.shapes:
         return None  # a mask or bias makes them larger
     parts = [part.value for part in (*scores.masks, *scores.biases)]
-    if not all(map(tensors.scope.statements.is_current, (scores.query, scores.key, value, *parts))):
+    if not all(map(scope.statements.is_current, (scores.query, scores.key, value, *parts))):
         return None
     biases = [
-        part if part.value.kind == REAL else part._replace(value=tensors.as_stream(part.value, scores.query))
+        part if part.value.kind == REAL else part._replace(value=as_stream(part.value, scores.query, types))
         for part in scores.biases
     ]
-    keywords = _masked(tensors.scope, scores._replace(biases=biases))
-    scale = _scale(tensors.scope, scores)
+    keywords = _masked(scope, scores._replace(biases=biases))
+    scale = _scale(scope, scores)
     if scale is not None:
         keywords["scale"] = scale
     if rate is not None:
-        keywords["dropout_p"] = py("rate if training else 0.0", rate=rate, training=tensors.types.training())
+        keywords["dropout_p"] = py("rate if training else 0.0", rate=rate, training=types.training())
     call = apply(py("F.scaled_dot_product_attention"), [scores.query.code, scores.key.code, value.code], keywords)
     return Val(call, REAL, 4)
 
@@ -170,10 +159,9 @@ def _origin(value: Val) -> ast.expr:
 def _scale(scope: Scope, scores: Scores) -> ast.expr | None:
     """The scale, unless it is 1 / sqrt(size of a head), which PyTorch takes by itself."""
     assert scores.scale is not None
-    entries = scope.form.inputs
-    query = next((e for e, v in zip(entries, scope.inputs, strict=True) if v.name == scores.query.name), None)
-    if query is not None and scores.query.name is not None and query.shape is not None:
-        last = query.shape.items[-1]
+    query = next((input for input in scope.inputs if input.value.name == scores.query.name), None)
+    if query is not None and scores.query.name is not None and query.items:
+        last = query.items[-1]
         if isinstance(last, nodes.Dimension):
             size = scope.statements.variable(last.key)
             if text(scores.scale) in (f"{size} ** (-0.5)", f"1 / math.sqrt({size})", f"1 / {size} ** 0.5"):

@@ -57,7 +57,7 @@ class Chains:
         steps = [step for step in expr.steps if not self._is_skipped(step)]
         plain = all(s.loop is None and not self._varies(s) for s in steps)
         is_part = target is None and not reuse
-        with self.scope.piping():
+        with self.scope.restoring("_"):
             if plain and (is_part or len(steps) <= MOST_NESTED):
                 restore = self.scope.statements.saved()
                 value = self._nested(expr.head, steps)
@@ -165,10 +165,7 @@ class Chains:
         scope, statements = self.scope, self.scope.statements
         self._into(variable, stream)
         scope.forget()
-        outer = scope.env.get(loop.variable)
         index = statements.variable(loop.variable)
-        scope.env[loop.variable] = Val(name(index), STATIC, 0)
-        element = self._element(step, loop)
         value = stream._replace(code=name(variable), op="", args=(), name=None, made=statements.clock)
 
         def iteration() -> Val:
@@ -178,16 +175,16 @@ class Chains:
             result = self.expressions.single(self._stepped(step, self._chosen(step), once), step)
             return self._into(variable, self.tensors.streaming(result) if value.kind == REAL else result)
 
-        inner, last = statements.aside(iteration)
-        if (value.kind, last.kind) == (FREE, REAL):
-            statements.bind(variable, self.tensors.streaming(value).code)
-            value = value._replace(kind=REAL)
+        with scope.restoring(loop.variable):
+            scope.env[loop.variable] = Val(name(index), STATIC, 0)
+            element = self._element(step, loop)
             inner, last = statements.aside(iteration)
+            if (value.kind, last.kind) == (FREE, REAL):
+                statements.bind(variable, self.tensors.streaming(value).code)
+                value = value._replace(kind=REAL)
+                inner, last = statements.aside(iteration)
         if last.kind != value.kind:
             scope.refuse("the stream changes its type from one iteration to the next", step)
-        del scope.env[loop.variable]
-        if outer is not None:
-            scope.env[loop.variable] = outer
         target, iterated = self._iterations(loop, element, index in names_in(inner))
         statements.body.append(ast.For(target, iterated, inner, []))
         return value._replace(rank=last.rank if last.rank == value.rank else None, made=statements.clock)

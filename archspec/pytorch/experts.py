@@ -15,7 +15,7 @@ from typing import cast
 from archspec.elaborate.trace import Use
 from archspec.ir import Body
 from archspec.ops import OPS
-from archspec.pytorch.pyast import apply, bind, method, name, names_in, parsed, py, text
+from archspec.pytorch.pyast import apply, assigned, bind, method, name, names_in, parsed, py, text
 
 PRODUCT = "expert_linear"
 
@@ -31,7 +31,7 @@ def sorted_once(
     `elementwise` are the functions that compute each element by itself, `numbers` the attributes that are numbers.
     """
     experts = products_in(body)
-    stored = Counter(node.id for statement in body for node in _targets(statement))
+    stored = Counter(word for statement in body for word in assigned(statement))
     for word in dict.fromkeys(experts):
         if word.isidentifier() and experts.count(word) > 1 and stored[word] < 2:
             found = _Sorted(word, variable, elementwise, numbers).run(copy.deepcopy(body))
@@ -78,17 +78,6 @@ def _is_of_torch(function: ast.expr) -> bool:
     return isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id != "x"
 
 
-def _targets(statement: ast.stmt) -> list[ast.Name]:
-    """The names that a statement, or one inside it, assigns."""
-    found: list[ast.Name] = []
-    for node in ast.walk(statement):
-        targets = node.targets if isinstance(node, ast.Assign) else []
-        if isinstance(node, ast.For | ast.comprehension | ast.AugAssign):
-            targets = [node.target]
-        found += [n for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)]
-    return found
-
-
 class _Sorted(ast.NodeTransformer):
     """Rewrites the products of the experts `word`; `variable` is their order."""
 
@@ -104,7 +93,7 @@ class _Sorted(ast.NodeTransformer):
     def run(self, body: Sequence[ast.stmt]) -> list[ast.stmt] | None:
         """The body rewritten; None if that would not save anything."""
         made: list[ast.stmt] = []
-        stored = Counter(node.id for statement in body for node in _targets(statement))
+        stored = Counter(word for statement in body for word in assigned(statement))
         for statement in body:
             is_first = not self.begun
             made += self._before(statement)
@@ -128,7 +117,7 @@ class _Sorted(ast.NodeTransformer):
         match statement:
             case ast.Assign([target], value):
                 code, is_sorted = self._value(value)
-                words = {node.id for node in _targets(statement)}
+                words = set(assigned(statement))
                 if is_sorted and not isinstance(target, ast.Name | ast.Tuple):
                     code, is_sorted = self._restored(code), False
                 self.held = self.held | words if is_sorted else self.held - words

@@ -61,9 +61,11 @@ class ForwardMethod(Visitor):
         """The statements of the body, without the sizes from shapes that they use."""
         self.visit(self.scope.form.body)
         statements = self.scope.statements
-        for _, value in self.scope.given_entries():
-            dtype = method(value.code, "dtype")
-            if value.name in statements.widened and reads(statements.body, dtype):  # bound again, it has another type
+        for input in self.scope.given_tensors():
+            dtype = method(input.value.code, "dtype")
+            if input.value.name in statements.widened and reads(
+                statements.body, dtype
+            ):  # bound again, it has another type
                 kept = self.scope.fresh("model_dtype")
                 replaced = [reading(statement, dtype, name(kept)) for statement in statements.body]
                 statements.body = [bind(kept, dtype), *replaced]

@@ -108,13 +108,10 @@ class InitStatements(Visitor):
         scope, statements = self.scope, self.scope.statements
         if not (self.is_known(loop.first) and self.is_known(loop.last)):
             return
-        outer = scope.env.get(loop.variable)
         bounds = self.static.iterations(loop)
-        scope.env[loop.variable] = Val(bounds[0], STATIC, 0)
-        inner, _ = statements.aside(work)
-        scope.env.pop(loop.variable, None)
-        if outer is not None:
-            scope.env[loop.variable] = outer
+        with scope.restoring(loop.variable):
+            scope.env[loop.variable] = Val(bounds[0], STATIC, 0)
+            inner, _ = statements.aside(work)
         if inner and not (as_list and _as_list(statements.body, inner, bounds)):
             statements.body.append(ast.For(*bounds, inner, []))
 

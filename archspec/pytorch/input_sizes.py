@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from archspec.pytorch.pyast import bind, literal, method, name, py
-from archspec.pytorch.scope import Scope
+from archspec.pytorch.pyast import bind, name, py
+from archspec.pytorch.scope import Input, Scope
 from archspec.pytorch.static_code import StaticCode
 from archspec.resolve import nodes
 from archspec.resolve.walk import multiple_of
@@ -16,16 +16,11 @@ def prelude(scope: Scope, used: set[str]) -> list[ast.stmt]:
     found: list[ast.stmt] = []
     static = StaticCode(scope)
     bound: set[str] = set()
-    always = scope.given_entries()
-    pairs = [p for p in zip(scope.form.inputs, scope.inputs, strict=True) if p[1].is_tensor]
-    sometimes = [p for p in pairs if not any(p[0] is e for e, _ in always)]
-    for entry, value in [*always, *sometimes]:
-        items = entry.shape.items if entry.shape is not None else ()
-        split = next((i for i, e in enumerate(items) if isinstance(e, nodes.Leading)), len(items))
+    sometimes = [input for input in scope.tensors() if not input.is_always_tensor]
+    for input in (*scope.given_tensors(), *sometimes):
         wanted: dict[int, str] = {}
         multiples: list[ast.stmt] = []
-        shape = method(value.code, "shape")
-        for i, item in enumerate(items):
+        for i, item in enumerate(input.items):
             multiple = multiple_of(item)
             dimension = item if multiple is None else multiple[1]
             if not isinstance(dimension, nodes.Dimension):
@@ -34,22 +29,21 @@ def prelude(scope: Scope, used: set[str]) -> list[ast.stmt]:
             if variable not in used or variable in bound:
                 continue
             bound.add(variable)
-            place = i if i <= split else i - len(items)
             if multiple is None:
-                wanted[place] = variable
+                wanted[i] = variable
             else:
-                size = ast.Subscript(shape, literal(place), ast.Load())
-                multiples.append(bind(variable, py("size // factor", size=size, factor=static.code(multiple[0]))))
+                size = py("size // factor", size=input.part(i), factor=static.code(multiple[0]))
+                multiples.append(bind(variable, size))
         if not wanted and not multiples:
             continue
-        made = [*_unpacked(wanted, shape, len(items) if split == len(items) else None), *multiples]
-        is_given = any(entry is e for e, _ in always)
-        found += made if is_given else [ast.If(py("x is not None", x=value.code), made, [])]
+        made = [*_unpacked(wanted, input), *multiples]
+        test = py("x is not None", x=input.value.code)
+        found += made if input.is_always_tensor else [ast.If(test, made, [])]
     return found
 
 
-def _unpacked(wanted: dict[int, str], shape: ast.expr, rank: int | None) -> list[ast.stmt]:
-    if rank is not None and len(wanted) > 1:
-        targets: list[ast.expr] = [name(wanted.get(i, "_")) for i in range(rank)]
-        return [bind(ast.Tuple(targets, ast.Load()), shape)]
-    return [bind(v, ast.Subscript(shape, literal(i), ast.Load())) for i, v in wanted.items()]
+def _unpacked(wanted: dict[int, str], input: Input) -> list[ast.stmt]:
+    if not input.has_leading and len(wanted) > 1:
+        targets: list[ast.expr] = [name(wanted.get(i, "_")) for i in range(len(input.items))]
+        return [bind(ast.Tuple(targets, ast.Load()), input.shape)]
+    return [bind(variable, input.part(i)) for i, variable in wanted.items()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -12,6 +11,7 @@ from archspec.ir import Module, find
 from archspec.model import Model, internals
 from archspec.pytorch.emitted import Emitted, Output, Slot
 from archspec.pytorch.module_writer import ModuleWriter
+from archspec.pytorch.pyast import stored
 from archspec.syntax import tree
 from archspec.table import Plain
 
@@ -63,10 +63,7 @@ def interface_of(model: Model) -> Interface:
 
 
 def _attributes(writer: ModuleWriter, emitted: Emitted) -> Iterator[str]:
-    for statement in emitted.init:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
-                yield node.attr
+    yield from stored(emitted.init)
     for other in writer.emitted.values():
         if other.name == emitted.base:
             yield from _attributes(writer, other)

@@ -35,7 +35,7 @@ class ModuleWriter:
         self.trace = trace
         self.arguments = ConstructorArguments(trace)
         self.context = Context(trace, self.arguments, self.write)
-        self.parameters = Parameters(self.context, self.arguments)
+        self.parameters = Parameters(self.context)
         self.emitted: dict[Definition, Emitted] = {}
 
     def write(self, definition: Definition) -> Emitted:
@@ -69,7 +69,7 @@ class ModuleWriter:
         form = function_form(uses) if not known.arguments else None
         body: list[ast.stmt]
         if form is not None:
-            body = [ast.Return(py(form, x=forward.scope.inputs[0].code))]
+            body = [ast.Return(py(form, x=forward.scope.inputs[0].value.code))]
             outputs: tuple[Output, ...] = (Output("", REAL, None),)
         else:
             forward, body = self._translated(definition, uses, None)
@@ -184,8 +184,7 @@ class ModuleWriter:
         kept = {w for w, p in parameters.items() if p in needed and w in arguments}
         if definition in self.arguments.interchangeable:
             kept = set(parameters)
-        first = [bind("_", py("super().__init__()"))] if base == "nn.Module" else []
-        first = [ast.Expr(s.value) for s in first if isinstance(s, ast.Assign)]
+        first: list[ast.stmt] = [ast.Expr(py("super().__init__()"))] if base == "nn.Module" else []
         kept_in = [w for w in parameters if w in in_forward]
         attributes_made = [bind(f"self.{context.attribute(definition, w)}", name(parameters[w])) for w in kept_in]
         statements = [*attributes_made, *made] if first else [*made, *attributes_made]  # after super().__init__()
@@ -197,12 +196,9 @@ class ModuleWriter:
         slots: list[Slot | None] = []
         scope = forward.scope
         root = scope.definition is self.trace.root
-        for i, (entry, value) in enumerate(zip(scope.form.inputs, scope.inputs, strict=True)):
-            given = [use.given[i] for use in scope.uses]
-            if (
-                not any(isinstance(g, Type | Constant) for g in given)
-                and scope.definition not in self.arguments.interchangeable
-            ):
+        for entry, value, given in scope.inputs:
+            is_given = any(isinstance(each, Type | Constant) for each in given)
+            if not is_given and scope.definition not in self.arguments.interchangeable:
                 slots.append(None)
                 continue
             optional = entry.optional and (root or None in given)

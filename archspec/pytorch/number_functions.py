@@ -8,11 +8,12 @@ from typing import NoReturn
 
 from archspec.elaborate.trace import Application
 from archspec.elaborate.values import Value
-from archspec.ops import OPERATORS, OPS, Op
+from archspec.ops import Op
 from archspec.pytorch.constructor_arguments import default_of, given_to
 from archspec.pytorch.context import Context
+from archspec.pytorch.number_code import composed, operation, range_of
 from archspec.pytorch.pretty import bracketed, written
-from archspec.pytorch.pyast import apply, bind, literal, name, names_in, py, sequence
+from archspec.pytorch.pyast import apply, bind, literal, name, names_in, py
 from archspec.pytorch.requirements import ordered, requirement
 from archspec.pytorch.scope import untranslatable
 from archspec.pytorch.statements import Statements
@@ -91,11 +92,10 @@ class NumberFunction(Visitor):
         loop = statement.loop
         first, last = self.code(loop.first), self.code(loop.last)
         self.made += ordered(self.code, self.definition.unit.source.text, loop)
-        bounds = [last] if isinstance(first, ast.Constant) and first.value == 0 else [first, last]
         index = self.statements.variable(loop.variable)
         body = self._side(statement.body)
         target = name(index if index in names_in(body) else "_")
-        self.made.append(ast.For(target, apply(name("range"), bounds), body, []))
+        self.made.append(ast.For(target, range_of(first, last), body, []))
 
     def _side(self, body: Sequence[nodes.Statement]) -> list[ast.stmt]:
         """The code of statements that may not be executed."""
@@ -110,29 +110,15 @@ class NumberFunction(Visitor):
     def code(self, expr: nodes.Expr) -> ast.expr:
         """The code of an expression."""
         match expr:
-            case nodes.Literal():
-                return literal(expr.value)
             case nodes.Local():
                 return name(self.statements.variable(expr.name))
             case nodes.Global():
                 return self._known(expr)
-            case nodes.Listing():
-                return sequence([self.code(item) for item in expr.items])
-            case nodes.Unary():
-                return py("not x" if expr.operator == "not" else "-x", x=self.code(expr.operand))
-            case nodes.Binary():
-                return binary(expr.operator, self.code(expr.left), self.code(expr.right))
-            case nodes.Conditional():
-                otherwise = self.code(expr.otherwise) if expr.otherwise is not None else literal(None)
-                return ast.IfExp(self.code(expr.condition), self.code(expr.value), otherwise)
-            case nodes.Subscript():
-                return ast.Subscript(self.code(expr.value), self.code(expr.position), ast.Load())
-            case nodes.Length():
-                return apply(name("len"), [self.code(expr.value)])
             case nodes.Apply():
                 return self._apply(expr)
             case _:
-                self.refuse("this has no form in PyTorch as a number", expr.at)
+                made = composed(expr, self.code)
+                return made if made is not None else self.refuse("this has no form in PyTorch as a number", expr.at)
 
     def _known(self, expr: nodes.Global) -> ast.expr:
         target = expr.target
@@ -145,11 +131,9 @@ class NumberFunction(Visitor):
     def _apply(self, expr: nodes.Apply) -> ast.expr:
         callee, arguments = expr.callee, expr.arguments
         if isinstance(callee, nodes.Global) and isinstance(callee.target, Op):
-            op = callee.target
-            if not op.python:
+            if not callee.target.python:
                 self.refuse("this has no form in PyTorch as a number", expr.at)
-            values = [self.code(argument.value) for argument in arguments.inputs or ()]
-            return py(op.python, **dict(zip([i.name for i in op.inputs], values, strict=True)))
+            return operation(callee.target, expr, self.code)
         bound = arguments.bound
         if isinstance(callee, nodes.Global) and isinstance(callee.target, Definition) and bound is not None:
             own = self.definition.hyperparameters if arguments.forward is not None else {}
@@ -184,15 +168,3 @@ def call(context: Context, callee: Definition, given: dict[str, ast.expr]) -> as
         elif word in given:
             named[parameters[word]] = given[word]
     return apply(name(context.emitted(callee).name), positional, named)
-
-
-def binary(operator: str, left: ast.expr, right: ast.expr) -> ast.expr:
-    """A binary operator on numbers and the like."""
-    if operator in ("in", "not in"):
-        return py(f"a {operator} b", a=left, b=right)
-    if operator in ("==", "!="):
-        word = "is" if operator == "==" else "is not"
-        for side, other in ((left, right), (right, left)):
-            if isinstance(other, ast.Constant) and other.value is None:
-                return py(f"a {word} None", a=side)
-    return py(OPS[OPERATORS[operator]].python, a=left, b=right)

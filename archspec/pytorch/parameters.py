@@ -9,7 +9,7 @@ from archspec.algebra import Polynomial
 from archspec.elaborate.trace import Use
 from archspec.elaborate.values import Partial, Value
 from archspec.ops import Op
-from archspec.pytorch.constructor_arguments import ConstructorArguments, default_of, given_to
+from archspec.pytorch.constructor_arguments import default_of, given_to
 from archspec.pytorch.context import Context
 from archspec.pytorch.init_method import InitMethod
 from archspec.pytorch.pretty import written
@@ -21,9 +21,8 @@ from archspec.resolve.unit import Definition
 class Parameters:
     """How hyperparameters are declared."""
 
-    def __init__(self, context: Context, arguments: ConstructorArguments) -> None:
+    def __init__(self, context: Context) -> None:
         self.context = context
-        self.arguments = arguments
 
     def default(self, definition: Definition, word: str) -> ast.expr | None:
         """The default of a parameter: None where every use gives it; `None` where it is computed from others."""
@@ -51,7 +50,7 @@ class Parameters:
     def computed(self, definition: Definition, uses: Sequence[Use], needed: set[str]) -> list[ast.stmt]:
         """The statements that work out the defaults of parameters that are needed."""
         parameters = self.context.parameters(definition)
-        known = self.arguments.of(definition)
+        known = self.context.arguments.of(definition)
         needed = set(needed)
         found: list[ast.stmt] = []
         for word in reversed(definition.hyperparameters):

@@ -6,7 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Sequence
 
-from archspec.pytorch.pyast import bind, filled, name, names_in, negated
+from archspec.pytorch.pyast import assigned, bind, name, names_in, negated, replaced
 
 LONGEST_CHOICE = 110
 """Characters up to which an assignment is one choice, rather than two branches."""
@@ -28,23 +28,16 @@ def simplified(body: Sequence[ast.stmt]) -> list[ast.stmt]:
 
 def _without_second_names(body: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
     """Without `width = hidden` where both stay as they are: `hidden` is then what is read."""
-    bound = Counter(n for statement in body for node in ast.walk(statement) for n in _bound(node))
+    bound = Counter(word for statement in body for word in assigned(statement))
     for statement in body:
         match statement:
             case ast.Assign([ast.Name(second)], ast.Name(first)):
                 if second.isidentifier() and bound[second] == 1 and not bound[first]:  # `self.heads` is kept
                     rest = [other for other in body if other is not statement]
-                    return _without_second_names([filled(other, {second: name(first)}) for other in rest])
+                    return _without_second_names([replaced(other, {second: name(first)}) for other in rest])
             case _:
                 pass
     return body
-
-
-def _bound(node: ast.AST) -> list[str]:
-    targets = node.targets if isinstance(node, ast.Assign) else []
-    if isinstance(node, ast.For | ast.comprehension):
-        targets = [node.target]
-    return [n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)]
 
 
 class _Simplify(ast.NodeTransformer):

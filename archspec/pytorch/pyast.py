@@ -6,22 +6,19 @@ import ast
 import copy
 import functools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import cast
+from typing import TypeVar, cast
+
+Node = TypeVar("Node", bound=ast.AST)
 
 
 def py(template: str, /, **parts: ast.expr) -> ast.expr:
     """The expression of a template, with `parts` in the place of the names in it: `py("x + 1", x=code)`."""
-    return cast("ast.expr", _Fill(parts).visit(copy.deepcopy(parsed(template))))
+    return replaced(parsed(template), parts)
 
 
-def replaced(code: ast.expr, parts: dict[str, ast.expr]) -> ast.expr:
-    """An expression with `parts` in the place of the names in it."""
-    return cast("ast.expr", _Fill(parts).visit(copy.deepcopy(code)))
-
-
-def filled(statement: ast.stmt, parts: dict[str, ast.expr]) -> ast.stmt:
-    """A statement with `parts` in the place of the names in it."""
-    return cast("ast.stmt", _Fill(parts).visit(copy.deepcopy(statement)))
+def replaced(node: Node, parts: dict[str, ast.expr]) -> Node:
+    """An expression or statement with `parts` in the place of the names in it."""
+    return cast("Node", _Fill(parts).visit(copy.deepcopy(node)))
 
 
 @functools.cache
@@ -74,24 +71,25 @@ def literal(value: bool | int | float | str | None) -> ast.expr:
 
 def apply(callee: ast.expr, arguments: Sequence[ast.expr], keywords: dict[str, ast.expr] | None = None) -> ast.Call:
     """A call; one of a `partial` that is made there is a call of the function itself."""
-    match callee:
-        case ast.Call(ast.Name("partial"), [function], bound):
-            known = {word.arg: word.value for word in bound if word.arg is not None}
-            return apply(function, arguments, {**known, **(keywords or {})})
-        case _:
-            pass
-    words = [ast.keyword(key, value) for key, value in (keywords or {}).items()]
-    return ast.Call(callee, list(arguments), words)
+    function, bound = _unbound(callee)
+    words = [ast.keyword(key, value) for key, value in {**bound, **(keywords or {})}.items()]
+    return ast.Call(function, list(arguments), words)
 
 
 def partial(callee: ast.expr, keywords: dict[str, ast.expr]) -> ast.expr:
     """A callable with keyword arguments bound."""
+    function, bound = _unbound(callee)
+    bound |= keywords
+    return apply(name("partial"), [function], bound) if bound else function
+
+
+def _unbound(callee: ast.expr) -> tuple[ast.expr, dict[str, ast.expr]]:
+    """The function of a `partial`, and what is bound in it; any other callable itself."""
     match callee:
         case ast.Call(ast.Name("partial"), [function], bound):
-            known = {word.arg: word.value for word in bound if word.arg is not None}
-            return partial(function, {**known, **keywords})
+            return function, {word.arg: word.value for word in bound if word.arg is not None}
         case _:
-            return apply(name("partial"), [callee], keywords) if keywords else callee
+            return callee, {}
 
 
 def sequence(items: Sequence[ast.expr], kind: type[ast.Tuple] | type[ast.List] = ast.Tuple) -> ast.expr:
@@ -105,6 +103,11 @@ def method(code: ast.expr, attribute: str) -> ast.expr:
 def bind(target: ast.expr | str, value: ast.expr) -> ast.stmt:
     """`target = value`."""
     return ast.Assign([name(target) if isinstance(target, str) else target], value, lineno=0)
+
+
+def raised_if(wrong: ast.expr, told: ast.expr) -> ast.If:
+    """The check of an argument."""
+    return ast.If(wrong, [ast.Raise(py("ValueError(told)", told=told))], [])
 
 
 def text(node: ast.expr) -> str:
@@ -122,6 +125,17 @@ def stored(nodes: Iterable[ast.AST]) -> Iterator[str]:
         for inner in ast.walk(node):
             if isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name) and inner.value.id == "self":
                 yield inner.attr
+
+
+def assigned(node: ast.AST) -> list[str]:
+    """The names that a statement or comprehension binds, and those that are bound inside it, once for each time."""
+    found: list[str] = []
+    for inner in ast.walk(node):
+        targets = inner.targets if isinstance(inner, ast.Assign) else []
+        if isinstance(inner, ast.For | ast.comprehension):
+            targets = [inner.target]
+        found += [n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)]
+    return found
 
 
 def prune(body: Sequence[ast.stmt], needed: set[str]) -> tuple[list[ast.stmt], set[str]]:

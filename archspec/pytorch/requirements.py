@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from archspec.pytorch.pyast import literal, names_in, negated, py
+from archspec.pytorch.pyast import literal, names_in, negated, py, raised_if
 from archspec.resolve import nodes
 
 Code = Callable[[nodes.Expr], ast.expr]
@@ -16,7 +16,8 @@ def requirement(code: Code, source: str, statement: nodes.Require) -> list[ast.s
     condition = code(statement.condition)
     if not names_in([condition]):
         return []
-    return _check(negated(condition), statement.message or f"required: {_text(source, statement.condition)}")
+    told = statement.message or f"required: {_text(source, statement.condition)}"
+    return [raised_if(negated(condition), literal(told))]
 
 
 def ordered(code: Code, source: str, loop: nodes.Loop) -> list[ast.stmt]:
@@ -26,15 +27,11 @@ def ordered(code: Code, source: str, loop: nodes.Loop) -> list[ast.stmt]:
     if not names_in([first, last]) or (is_count and not _subtracts(last)):
         return []
     told = f"required: {_text(source, loop.first)} <= {_text(source, loop.last)}"
-    return _check(py("last < first", first=first, last=last), told)
+    return [raised_if(py("last < first", first=first, last=last), literal(told))]
 
 
 def _subtracts(code: ast.expr) -> bool:
     return any(isinstance(part, ast.Sub | ast.USub) for part in ast.walk(code))
-
-
-def _check(wrong: ast.expr, told: str) -> list[ast.stmt]:
-    return [ast.If(wrong, [ast.Raise(py("ValueError(told)", told=literal(told)))], [])]
 
 
 def _text(source: str, expr: nodes.Expr) -> str:

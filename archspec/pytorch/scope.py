@@ -5,14 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NoReturn, cast
+from typing import NamedTuple, NoReturn, cast
 
+from archspec.elaborate.program import Given
 from archspec.elaborate.trace import Evaluated, Seen, Use
 from archspec.elaborate.values import Value
 from archspec.ir import Body, Call, Constant, Type
 from archspec.pytorch.attribute_paths import Places
 from archspec.pytorch.context import Context, distinct
-from archspec.pytorch.pyast import literal, name
+from archspec.pytorch.pyast import literal, method, name
 from archspec.pytorch.statements import Statements
 from archspec.pytorch.values import BOOL, INT, KIND, NONE, REAL, STATIC, Several, Val
 from archspec.resolve import nodes
@@ -24,6 +25,61 @@ NOTHING = Seen(None)
 
 Written = Evaluated | nodes.Statement | nodes.Address | nodes.Loop | Located
 """What has a location in the spec."""
+
+
+class Input(NamedTuple):
+    """An input, the value that holds it, and what the uses give for it.
+
+    `items` are its shape as the spec declares it, `shape` is it in Python.
+    """
+
+    entry: nodes.Entry
+    value: Val
+    given: tuple[Given, ...]
+
+    @property
+    def types(self) -> list[Type]:
+        """Those of the uses in which it is a tensor."""
+        return [given for given in self.given if isinstance(given, Type)]
+
+    @property
+    def is_always_tensor(self) -> bool:
+        return len(self.types) == len(self.given)
+
+    @property
+    def is_optional(self) -> bool:
+        return self.entry.optional or not self.is_always_tensor
+
+    @property
+    def sizes(self) -> dict[int, int]:
+        """The sizes that are the same in every use, by place."""
+        places = enumerate(zip(*[type.shape for type in self.types], strict=True))
+        return {i: sizes[0] for i, sizes in places if len(set(sizes)) == 1 and isinstance(sizes[0], int)}
+
+    @property
+    def items(self) -> tuple[nodes.Expr, ...]:
+        return self.entry.shape.items if self.entry.shape is not None else ()
+
+    @property
+    def end(self) -> int:
+        """The place of `...`, or the number of items."""
+        return next((i for i, item in enumerate(self.items) if isinstance(item, nodes.Leading)), len(self.items))
+
+    @property
+    def has_leading(self) -> bool:
+        return self.end < len(self.items)
+
+    @property
+    def shape(self) -> ast.expr:
+        return method(self.value.code, "shape")
+
+    def part(self, place: int) -> ast.expr:
+        """The size at a place; the sizes of `...`."""
+        end, after = self.end, place - len(self.items)
+        if place != end:
+            return ast.Subscript(self.shape, literal(place if place < end else after), ast.Load())
+        start, stop = literal(end) if end else None, literal(after + 1) if after < -1 else None
+        return ast.Subscript(self.shape, ast.Slice(start, stop), ast.Load())
 
 
 class Scope:
@@ -61,11 +117,11 @@ class Scope:
             if other is not None:
                 self.env[word] = self.env[other]
         self._initial = dict(self.env)
-        self.inputs = [self._input(i, entry) for i, entry in enumerate(self.form.inputs)]
+        given = zip(*[use.given for use in uses], strict=True) if uses else [()] * len(self.form.inputs)
+        self.inputs = [self._input(entry, each) for entry, each in zip(self.form.inputs, given, strict=True)]
 
-    def _input(self, index: int, entry: nodes.Entry) -> Val:
+    def _input(self, entry: nodes.Entry, given: tuple[Given, ...]) -> Input:
         """An input: absent in every use, a number in every use, or a tensor."""
-        given = [use.given[index] for use in self.uses]
         types = [g for g in given if isinstance(g, Type)]
         value = NONE
         if types or any(isinstance(g, Constant) for g in given):
@@ -75,7 +131,7 @@ class Scope:
             kind = KIND[entry.dtype] if types else STATIC
             value = Val(name(variable), kind, rank, name=variable, counts=KIND[entry.dtype])
         self.env[entry.name] = value
-        return value
+        return Input(entry, value, given)
 
     def refuse(self, message: str, node: Written) -> NoReturn:
         """Raises ArchError; `node` is a resolved node, or one of the syntax tree."""
@@ -98,14 +154,14 @@ class Scope:
                 self.env[word] = value._replace(op="", args=(), origin=None)
 
     @contextmanager
-    def piping(self) -> Generator[None]:
-        """Restores the piped value afterwards."""
-        outer = self.env.get("_")
+    def restoring(self, word: str) -> Generator[None]:
+        """Restores afterwards what a name stands for."""
+        outer = self.env.get(word)
         yield
         if outer is not None:
-            self.env["_"] = outer
+            self.env[word] = outer
         else:
-            self.env.pop("_", None)
+            self.env.pop(word, None)
 
     def fresh(self, *words: str) -> str:
         return self.statements.fresh(*words, avoid=(*self.env, *self.unit.dims))
@@ -149,14 +205,13 @@ class Scope:
         bodies = [use.body for use in self.uses] + self.context.tables(self.definition)
         return [call for body in bodies for call in _calls(body) if call.span == span]
 
-    def given_entries(self) -> list[tuple[nodes.Entry, Val]]:
-        """The inputs that are always given."""
-        pairs = zip(self.form.inputs, self.inputs, strict=True)
-        return [
-            (entry, value)
-            for i, (entry, value) in enumerate(pairs)
-            if value.is_tensor and all(isinstance(use.given[i], Type) for use in self.uses)
-        ]
+    def tensors(self) -> list[Input]:
+        """The inputs that are tensors in some use."""
+        return [input for input in self.inputs if input.value.is_tensor]
+
+    def given_tensors(self) -> list[Input]:
+        """The inputs that are tensors in every use."""
+        return [input for input in self.tensors() if input.is_always_tensor]
 
 
 def _calls(body: Body) -> Iterator[Call]:

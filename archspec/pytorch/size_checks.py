@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
 
-from archspec.ir import Type
 from archspec.pytorch.forward_method import ForwardMethod
-from archspec.pytorch.pyast import apply, literal, method, name, names_in, py, replaced, sequence, text
-from archspec.pytorch.values import Val
+from archspec.pytorch.pyast import literal, name, names_in, py, raised_if, replaced, sequence, text
+from archspec.pytorch.scope import Input
 from archspec.resolve import nodes
 from archspec.resolve.walk import multiple_of
 
@@ -17,36 +15,9 @@ LEADING = "..."
 LONGEST = 100
 
 
-class _Input(NamedTuple):
-    """An input that is a tensor in some use; `sizes` are those that are the same in every use."""
-
-    entry: nodes.Entry
-    value: Val
-    items: tuple[nodes.Expr, ...]
-    sizes: dict[int, int]
-    is_optional: bool
-
-    @property
-    def shape(self) -> ast.expr:
-        return method(self.value.code, "shape")
-
-    @property
-    def end(self) -> int:
-        """The place of `...`, or the number of items."""
-        return next((i for i, item in enumerate(self.items) if isinstance(item, nodes.Leading)), len(self.items))
-
-    def part(self, place: int) -> ast.expr:
-        """The size at a place in the shape; the sizes of `...`."""
-        end, after = self.end, place - len(self.items)
-        if place != end:
-            return ast.Subscript(self.shape, literal(place if place < end else after), ast.Load())
-        start, stop = literal(end) if end else None, literal(after + 1) if after < -1 else None
-        return ast.Subscript(self.shape, ast.Slice(start, stop), ast.Load())
-
-
 def size_checks(forward: ForwardMethod) -> list[ast.stmt]:
     """A check for each input of a model with sizes of its own or of another input, and for pairs of optional inputs."""
-    inputs = list(_inputs(forward))
+    inputs = [input for input in forward.scope.tensors() if input.entry.shape is not None]
     always = [input for input in inputs if not input.is_optional]
     known = _bound(forward, always)
     found: list[ast.stmt] = []
@@ -63,22 +34,7 @@ def size_checks(forward: ForwardMethod) -> list[ast.stmt]:
     return found
 
 
-def _inputs(forward: ForwardMethod) -> Iterator[_Input]:
-    scope = forward.scope
-    for i, (entry, value) in enumerate(zip(scope.form.inputs, scope.inputs, strict=True)):
-        given = [use.given[i] for use in scope.uses]
-        types = [g for g in given if isinstance(g, Type)]
-        if entry.shape is None or not types:
-            continue
-        sizes: dict[int, int] = {}
-        for place, values in enumerate(zip(*[t.shape for t in types], strict=True)):
-            if len(set(values)) == 1 and isinstance(values[0], int):
-                sizes[place] = values[0]
-        is_optional = len(types) < len(given) or entry.optional
-        yield _Input(entry, value, entry.shape.items, sizes, is_optional)
-
-
-def _bound(forward: ForwardMethod, inputs: Iterable[_Input]) -> dict[str, ast.expr]:
+def _bound(forward: ForwardMethod, inputs: Iterable[Input]) -> dict[str, ast.expr]:
     """The variables of dimensions, and `...`, with the first size of an input that each stands for."""
     found: dict[str, ast.expr] = {}
     for input in inputs:
@@ -97,7 +53,7 @@ def _code(forward: ForwardMethod, item: nodes.Dimension | nodes.Leading) -> ast.
     return name(LEADING if isinstance(item, nodes.Leading) else forward.scope.statements.variable(item.key))
 
 
-def _fixed(forward: ForwardMethod, input: _Input) -> dict[int, ast.expr]:
+def _fixed(forward: ForwardMethod, input: Input) -> dict[int, ast.expr]:
     """The sizes that depend on no input, by place in the shape."""
     found: dict[int, ast.expr] = {}
     for place, size in input.sizes.items():
@@ -106,7 +62,7 @@ def _fixed(forward: ForwardMethod, input: _Input) -> dict[int, ast.expr]:
     return found
 
 
-def _tied(forward: ForwardMethod, input: _Input, bound: dict[str, ast.expr], words: set[str]) -> dict[int, ast.expr]:
+def _tied(forward: ForwardMethod, input: Input, bound: dict[str, ast.expr], words: set[str]) -> dict[int, ast.expr]:
     """The sizes that depend on some of `words`, which are bound elsewhere, by place in the shape."""
     found: dict[int, ast.expr] = {}
     for place, item in enumerate(input.items):
@@ -123,10 +79,10 @@ def _tied(forward: ForwardMethod, input: _Input, bound: dict[str, ast.expr], wor
 
 def _checks(
     forward: ForwardMethod,
-    input: _Input,
+    input: Input,
     sizes: dict[int, ast.expr],
-    others: Sequence[_Input],
-    optional: Sequence[_Input],
+    others: Sequence[Input],
+    optional: Sequence[Input],
 ) -> list[ast.If]:
     """One check of all sizes, or one of each if it would be too long to read."""
     whole = _check(forward, input, sizes, others, optional)
@@ -137,10 +93,10 @@ def _checks(
 
 def _check(
     forward: ForwardMethod,
-    input: _Input,
+    input: Input,
     sizes: dict[int, ast.expr],
-    others: Sequence[_Input],
-    optional: Sequence[_Input],
+    others: Sequence[Input],
+    optional: Sequence[Input],
 ) -> ast.If:
     """The check of some sizes, if the `optional` inputs are given; `others` may have the same shape."""
     items, shape, first = input.items, input.shape, min(sizes)
@@ -162,13 +118,13 @@ def _check(
     if given:
         test = ast.BoolOp(ast.And(), [*given, test])
     told = _message(forward, input, sizes, alike)
-    return ast.If(test, [ast.Raise(apply(name("ValueError"), [told]))], [])
+    return raised_if(test, told)
 
 
-def _like(input: _Input, other: _Input, sizes: dict[int, ast.expr]) -> ast.expr | None:
+def _like(input: Input, other: Input, sizes: dict[int, ast.expr]) -> ast.expr | None:
     """The shape of another input, which is checked before, or the part of it in front, if it has all the same sizes."""
     length, longer = len(input.items), len(other.items)
-    if other is input or len(sizes) < length or longer < length or (longer > length and other.end < longer):
+    if other is input or len(sizes) < length or longer < length or (longer > length and other.has_leading):
         return None
     for place, size in sizes.items():
         if input.sizes.get(place, -1) != other.sizes.get(place) and text(size) != text(other.part(place)):
@@ -184,7 +140,7 @@ def _sorted(sizes: dict[int, ast.expr]) -> list[ast.expr]:
     return [size for _, size in sorted(sizes.items())]
 
 
-def _message(forward: ForwardMethod, input: _Input, sizes: dict[int, ast.expr], alike: ast.expr | None) -> ast.expr:
+def _message(forward: ForwardMethod, input: Input, sizes: dict[int, ast.expr], alike: ast.expr | None) -> ast.expr:
     """`x has shape [...], expected [batch, 4]`, with the sizes of this module and of the other inputs."""
 
     def formatted(code: ast.expr) -> ast.expr:

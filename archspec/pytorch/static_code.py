@@ -9,8 +9,9 @@ from archspec.elaborate.trace import Applied, known_values
 from archspec.elaborate.values import Partial, Value
 from archspec.ops import Op
 from archspec.pytorch.attribute_paths import Part
-from archspec.pytorch.number_functions import binary, call
-from archspec.pytorch.pyast import apply, literal, method, name, names_in, partial, py, sequence
+from archspec.pytorch.number_code import composed, operation, range_of
+from archspec.pytorch.number_functions import call
+from archspec.pytorch.pyast import literal, name, names_in, partial, sequence
 from archspec.pytorch.scope import Scope, Written, counts_as
 from archspec.pytorch.values import STATIC, Val
 from archspec.resolve import nodes
@@ -40,8 +41,6 @@ class StaticCode:
 
     def _code(self, expr: nodes.Expr) -> ast.expr:
         match expr:
-            case nodes.Literal():
-                return literal(expr.value)
             case nodes.Local():
                 return self._local(expr)
             case nodes.Dimension():
@@ -49,24 +48,16 @@ class StaticCode:
             case nodes.Global():
                 return self._callable(expr.target, expr)
             case nodes.Piped():
-                value = self.scope.env["_"]
-                return value.code
+                return self.scope.env["_"].code
             case nodes.Listing():
-                return self._listing(expr)
-            case nodes.Unary(operator="not"):
-                return py("not x", x=self.code(expr.operand))
-            case nodes.Unary():
-                return py("-x", x=self.code(expr.operand))
+                return sequence([self._size(item) for item in expr.items])
             case nodes.Binary():
                 return self._binary(expr)
-            case nodes.Conditional():
-                return self._conditional(expr)
-            case nodes.Subscript():
-                return ast.Subscript(self.code(expr.value), self.code(expr.position), ast.Load())
+            case nodes.Conditional() if (chosen := self.settled(expr.condition)) is not None:
+                value = expr.value if chosen else expr.otherwise
+                return self.code(value) if value is not None else literal(None)
             case nodes.Read() if self.scope.absent(expr):
                 return literal(None)
-            case nodes.Length():
-                return apply(name("len"), [self.code(expr.value)])
             case nodes.Partial():
                 return self._partial(expr, expr.arguments)
             case nodes.Apply() if any(isinstance(value, Partial) for value in self._statics(expr)):
@@ -74,7 +65,11 @@ class StaticCode:
             case nodes.Apply():
                 return self._apply(expr)
             case _:
-                self.scope.refuse("this has no form in PyTorch", expr)
+                return self._composed(expr)
+
+    def _composed(self, expr: nodes.Expr) -> ast.expr:
+        made = composed(expr, self.code)
+        return made if made is not None else self.scope.refuse("this has no form in PyTorch", expr)
 
     def settled(self, condition: nodes.Expr) -> bool | None:
         """The truth of a condition that the model settles; verbatim, only of one that is not about arguments."""
@@ -82,14 +77,6 @@ class StaticCode:
         if chosen is None or self._settles:
             return chosen
         return chosen if isinstance(self.code(condition), ast.Constant) else None
-
-    def _conditional(self, expr: nodes.Conditional) -> ast.expr:
-        chosen = self.settled(expr.condition)
-        if chosen is not None:
-            value = expr.value if chosen else expr.otherwise
-            return self.code(value) if value is not None else literal(None)
-        otherwise = self.code(expr.otherwise) if expr.otherwise is not None else literal(None)
-        return ast.IfExp(self.code(expr.condition), self.code(expr.value), otherwise)
 
     def _local(self, expr: nodes.Local) -> ast.expr:
         scope, word = self.scope, expr.name
@@ -123,7 +110,7 @@ class StaticCode:
                     return self.code(other) if known == (operator == "and") else literal(known)
         if any(isinstance(v, Partial) for side in (expr.left, expr.right) for v in self._statics(side)):
             return self._partials_compared(expr)
-        return binary(operator, self.code(expr.left), self.code(expr.right))
+        return self._composed(expr)
 
     def _statics(self, expr: nodes.Expr) -> list[Value]:
         return list(self.scope.trace.statics(expr).values())
@@ -136,7 +123,6 @@ class StaticCode:
         return literal(truth)
 
     def _apply(self, expr: nodes.Apply) -> ast.expr:
-        """`min(a, b)` and the like on numbers."""
         callees = self.scope.trace.statics(expr.callee).values()
         functions = [callee for callee in callees if is_numeric(callee)]
         if functions:
@@ -144,8 +130,7 @@ class StaticCode:
         op = next((callee for callee in callees if isinstance(callee, Op)), None)
         if op is None or not op.python:
             self.scope.refuse("this has no form in PyTorch as a number", expr)
-        values = [self.code(argument.value) for argument in expr.arguments.inputs or ()]
-        return py(op.python, **dict(zip([i.name for i in op.inputs], values, strict=True)))
+        return operation(op, expr, self.code)
 
     def _call(self, functions: Sequence[Definition], expr: nodes.Apply) -> ast.expr:
         """A call of a function of numbers: its value, where its arguments are settled."""
@@ -190,18 +175,13 @@ class StaticCode:
 
     # Shapes
 
-    def _listing(self, expr: nodes.Listing) -> ast.expr:
-        return sequence([self._leading(i) if isinstance(i, nodes.Leading) else self.code(i) for i in expr.items])
-
-    def _leading(self, item: nodes.Leading) -> ast.expr:
-        """The leading dimensions, from the shape of an input."""
-        for entry, value in self.scope.given_entries():
-            items = entry.shape.items if entry.shape is not None else ()
-            place = next((i for i, e in enumerate(items) if isinstance(e, nodes.Leading)), None)
-            if place is not None:
-                after = len(items) - place - 1
-                part = ast.Slice(literal(place) if place else None, literal(-after) if after else None)
-                return ast.Starred(ast.Subscript(method(value.code, "shape"), part, ast.Load()), ast.Load())
+    def _size(self, item: nodes.Expr) -> ast.expr:
+        """An item of a list; `...` are the leading dimensions, from the shape of an input."""
+        if not isinstance(item, nodes.Leading):
+            return self.code(item)
+        for input in self.scope.given_tensors():
+            if input.has_leading:
+                return ast.Starred(input.part(input.end), ast.Load())
         self.scope.refuse("no input that is always given binds `...` here", item)
 
     # Uses
@@ -271,7 +251,5 @@ class StaticCode:
 
     def iterations(self, loop: nodes.Loop) -> tuple[ast.expr, ast.expr]:
         """The variable of a `for`, and what it iterates over."""
-        bounds = [self.code(loop.last)]
-        if self.start(loop) != 0:
-            bounds.insert(0, self.code(loop.first))
-        return name(self.scope.statements.variable(loop.variable)), apply(name("range"), bounds)
+        iterated = range_of(self.code(loop.first), self.code(loop.last))
+        return name(self.scope.statements.variable(loop.variable)), iterated

@@ -10,9 +10,9 @@ from archspec.elaborate.trace import Evaluated
 from archspec.ops import OPS, Op, OpError
 from archspec.pytorch.attention import as_attention
 from archspec.pytorch.operations import Applied, emit
-from archspec.pytorch.pyast import literal, method, name, py
+from archspec.pytorch.pyast import literal, name
 from archspec.pytorch.scope import Scope
-from archspec.pytorch.tensor_types import TensorTypes, has_stream
+from archspec.pytorch.tensor_types import TensorTypes, as_stream, as_type, has_stream
 from archspec.pytorch.values import BOOL, FREE, INT, KIND, REAL, Several, Val, kind_of
 from archspec.resolve import nodes
 
@@ -38,7 +38,7 @@ class TensorCode:
         if op.casts and op.dtype() == "real":
             return self._as_reals(op, values[0], node)
         if op.attention == "product" and self.fuses:
-            found = as_attention(self, values)
+            found = as_attention(self.scope, self.types, values)
             if found is not None:
                 return found
         for i, value in enumerate(values):
@@ -110,7 +110,7 @@ class TensorCode:
             return value
         kind = REAL if value.kind == BOOL and has_stream(self.scope) and not op.widens else FREE
         dtype = self.types.stream_type() if kind == REAL else self.types.free_type()
-        made = Val(_cast(value, dtype, kind).code, kind, self.scope.rank(node), made=self.scope.statements.clock)
+        made = Val(as_type(value, dtype, kind).code, kind, self.scope.rank(node), made=self.scope.statements.clock)
         return made._replace(op=op.name, args=(value,), shapes=self._shapes(node)) if op.widens else made
 
     def _is_square(self, node: Evaluated) -> bool:
@@ -135,32 +135,20 @@ class TensorCode:
             stream = next(v for v in tensors.values() if v.kind == REAL)
             for i, value in tensors.items():
                 if value.kind == FREE or (value.kind == INT and alike):
-                    changed[i] = self.as_stream(value, stream)
+                    changed[i] = as_stream(value, stream, self.types)
         elif kind == FREE and (alike or not any(v.kind == FREE for v in tensors.values())):
             for i, value in tensors.items():
                 if value.kind == INT:
-                    changed[i] = _cast(value, self.types.free_type(), FREE)
+                    changed[i] = as_type(value, self.types.free_type(), FREE)
                     if not alike:
                         break  # what meets it is promoted
         return changed
 
-    def as_stream(self, value: Val, stream: Val) -> Val:
-        """A tensor in the type of the stream."""
-        simple = stream.name is not None or stream.op == "weight"
-        dtype = method(stream.code, "dtype") if simple else self.types.stream_type()
-        return _cast(value, dtype, REAL)
-
     def streaming(self, value: Val) -> Val:
         """A value in the type of the stream, if it is reals."""
-        return _cast(value, self.types.stream_type(), REAL) if value.kind == FREE else value
+        return as_type(value, self.types.stream_type(), REAL) if value.kind == FREE else value
 
 
 def _stands_alone(value: Val | None) -> bool:
     """Whether a value is an operation that is an operand without its input."""
     return value is not None and not value.is_tensor and value.op in OPS and OPS[value.op].alone
-
-
-def _cast(value: Val, dtype: ast.expr, kind: str) -> Val:
-    """A tensor in another type."""
-    template = "x.to(dtype) if x is not None else None" if value.optional else "x.to(dtype)"
-    return value._replace(code=py(template, x=value.code, dtype=dtype), kind=kind)

@@ -4,33 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import Protocol
 
 from archspec.ir import Module, Weight
 from archspec.pytorch.attribute_paths import Places
 from archspec.pytorch.pyast import literal, method, name, py
 from archspec.pytorch.scope import Scope
 from archspec.pytorch.values import REAL, Val
-
-
-class TensorTypes(Protocol):
-    """What new tensors are made of in one function."""
-
-    def device(self) -> ast.expr | None:
-        """The device; None for PyTorch's choice."""
-        ...
-
-    def stream_type(self) -> ast.expr:
-        """The type of the reals that weights and inputs are."""
-        ...
-
-    def free_type(self) -> ast.expr:
-        """The type in which reals are computed that no stream has a part in yet."""
-        ...
-
-    def training(self) -> ast.expr:
-        """Whether the module is being trained."""
-        ...
 
 
 class ForwardTypes:
@@ -45,26 +24,30 @@ class ForwardTypes:
         self.needs: set[str] = set()
 
     def device(self) -> ast.expr | None:
-        return self._attribute("device", [value for _, value in self.scope.given_entries()])
+        """The device of new tensors; None for PyTorch's choice."""
+        return self._attribute("device", [input.value for input in self.scope.given_tensors()])
 
     def stream_type(self) -> ast.expr:
+        """The type of the reals that weights and inputs are."""
         found = self._attribute("dtype", self._reals())
         return found if found is not None else py("torch.get_default_dtype()")
 
     def free_type(self) -> ast.expr:
+        """The type in which reals are computed that no stream has a part in yet."""
         stream = self.stream_type()
         if isinstance(stream, ast.Name):
             return stream  # whoever gives it has seen to that
         return py("torch.promote_types(stream, torch.float32)", stream=stream)
 
     def training(self) -> ast.expr:
+        """Whether the module is being trained."""
         if not self.scope.is_function:
             return py("self.training")
         self.needs.add("training")
         return name("training")
 
     def _reals(self) -> list[Val]:
-        return [value for _, value in self.scope.given_entries() if value.kind == REAL]
+        return [input.value for input in self.scope.given_tensors() if input.value.kind == REAL]
 
     def _attribute(self, attribute: str, inputs: Sequence[Val]) -> ast.expr | None:
         if inputs:
@@ -94,9 +77,25 @@ class InitTypes:
         return literal(False)
 
 
+TensorTypes = ForwardTypes | InitTypes
+
+
+def as_type(value: Val, dtype: ast.expr, kind: str) -> Val:
+    """A tensor in another type."""
+    template = "x.to(dtype) if x is not None else None" if value.optional else "x.to(dtype)"
+    return value._replace(code=py(template, x=value.code, dtype=dtype), kind=kind)
+
+
+def as_stream(value: Val, stream: Val, types: TensorTypes) -> Val:
+    """A tensor in the type of the stream."""
+    is_simple = stream.name is not None or stream.op == "weight"
+    dtype = method(stream.code, "dtype") if is_simple else types.stream_type()
+    return as_type(value, dtype, REAL)
+
+
 def has_stream(scope: Scope) -> bool:
     """Whether inputs or weights tell the type of the reals."""
-    return any(value.kind == REAL for _, value in scope.given_entries()) or any_weight(scope) is not None
+    return any(input.value.kind == REAL for input in scope.given_tensors()) or any_weight(scope) is not None
 
 
 def any_weight(scope: Scope) -> ast.expr | None:
