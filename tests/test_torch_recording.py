@@ -15,9 +15,10 @@ from small import load
 
 import archspec
 from archspec.cli import main
-from archspec.pytorch import build, recording
+from archspec.pytorch import build
 from archspec.pytorch.build import torch_source
 from archspec.pytorch.file import file_text
+from archspec.torch_stand_in import recording
 
 FAULTS = Path(__file__).parent / "faults"
 TEXT = """

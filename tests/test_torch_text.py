@@ -15,7 +15,7 @@ from small import DENSE, load
 
 import archspec
 from archspec.cli import main
-from archspec.pytorch import pretty
+from archspec.python_code import layout
 from archspec.pytorch.build import torch_source
 
 TESTS = Path(__file__).parent
@@ -213,7 +213,7 @@ def test_where_lines_end_changes_nothing(name: str, monkeypatch: pytest.MonkeyPa
     model = archspec.load(GOLDEN.get(name, name))
     programs: set[str] = set()
     for width in (20, 30, 40, 50, 64, 88, 10**6):
-        monkeypatch.setattr(pretty, "WIDTH", width)
+        monkeypatch.setattr(layout, "WIDTH", width)
         programs.add(without_documentation(torch_source(model)))
     assert len(programs) == 1
 

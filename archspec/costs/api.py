@@ -81,7 +81,7 @@ def _decoding(body: Body, values: Mapping[str, int], past: int, dtype: str, cach
 
 
 def _activations(model: Model, values: Mapping[str, int], dtype: str, attention: str) -> Activations:
-    from archspec.pytorch.activations import activation_bytes  # optional, and slow to import
+    from archspec.costs.activations import activation_bytes  # optional, and slow to import
 
     if dtype not in FLOATS:
         raise fail("usage", f"models are not trained with weights of type {dtype}", help="omit --attention")

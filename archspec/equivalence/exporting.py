@@ -21,7 +21,7 @@ from archspec.equivalence.ones import excludes_ones, including_ones, with_ones
 from archspec.equivalence.programs import guards_of, nodes_of, values_of, with_fewer_operations
 from archspec.equivalence.substitution import with_systems
 from archspec.ir import Type
-from archspec.pytorch.silence import silent
+from archspec.libraries import silent
 
 if TYPE_CHECKING:
     import torch

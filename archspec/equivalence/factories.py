@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from importlib.util import module_from_spec, spec_from_file_location
 from typing import TYPE_CHECKING
 
-from archspec.pytorch.build import torch_or_fail
+from archspec.libraries import torch_or_fail
 from archspec.source import ArchError, fail
 
 if TYPE_CHECKING:

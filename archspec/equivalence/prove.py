@@ -9,8 +9,8 @@ from archspec.equivalence.api import Equivalence, equivalent
 from archspec.equivalence.factories import module_from
 from archspec.equivalence.report import verdict
 from archspec.ir import leaves
+from archspec.libraries import torch_or_fail
 from archspec.model import Model, internals
-from archspec.pytorch.build import torch_or_fail
 from archspec.source import fail
 
 if TYPE_CHECKING:

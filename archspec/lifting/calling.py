@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from archspec.equivalence.restoring import restored
-from archspec.pytorch.silence import silent
+from archspec.libraries import silent
 
 if TYPE_CHECKING:
     import torch

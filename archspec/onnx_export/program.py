@@ -14,13 +14,13 @@ from archspec.equivalence.capture import Capture
 from archspec.equivalence.exporting import examples, exported
 from archspec.equivalence.places import Places
 from archspec.equivalence.sides import example_sizes, require_all_sizes
+from archspec.libraries import silent, torch_or_fail
 from archspec.model import Model, internals
 from archspec.normal.arrays import Array, Arrays
 from archspec.onnx_export import translations
 from archspec.onnx_export.loops import functions, has_loops, require_same_outputs, with_loops
-from archspec.pytorch.build import module_of, torch_or_fail, torch_source
+from archspec.pytorch.build import module_of, torch_source
 from archspec.pytorch.interface import interface_of
-from archspec.pytorch.silence import silent
 from archspec.source import ArchError, fail, missing_package
 
 if TYPE_CHECKING:

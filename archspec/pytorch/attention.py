@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from archspec.algebra import Dim
+from archspec.python_code.trees import apply, bind, literal, name, py, text
 from archspec.pytorch.operations import constant
-from archspec.pytorch.pyast import apply, bind, literal, name, py, text
 from archspec.pytorch.scope import Scope
 from archspec.pytorch.tensor_types import TensorTypes, as_stream
 from archspec.pytorch.values import REAL, STATIC, Val

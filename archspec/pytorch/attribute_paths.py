@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from archspec.ir import Member, Module, Weight
+from archspec.python_code.trees import apply, literal, method, name, py
 from archspec.pytorch.names import is_hidden, is_plain
-from archspec.pytorch.pyast import apply, literal, method, name, py
 
 Pattern = tuple[str, ...]
 """An address with "#" in the place of every number."""

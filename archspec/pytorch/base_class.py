@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 
 from archspec.elaborate.trace import Use, known_values
+from archspec.python_code.trees import apply, py
 from archspec.pytorch.attribute_paths import own_members
 from archspec.pytorch.context import Context
 from archspec.pytorch.init_method import InitMethod
-from archspec.pytorch.pyast import apply, py
 from archspec.resolve import nodes, walk
 from archspec.resolve.unit import Definition
 

@@ -8,12 +8,13 @@ from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
 from archspec.ir import Leaf, canonical, find
+from archspec.libraries import torch_or_fail
 from archspec.model import Model, ModelLike, internals
 from archspec.pipeline.compile import model_of
-from archspec.pytorch import recorded_modules, recording
 from archspec.pytorch.file import file_text
-from archspec.source import fail, missing_package
+from archspec.source import fail
 from archspec.table import Plain
+from archspec.torch_stand_in import modules, recording
 
 if TYPE_CHECKING:
     from torch import nn
@@ -64,16 +65,7 @@ def module_of(model: Model, code: str | ast.Module, names: Mapping[str, object])
     return module
 
 
-def torch_or_fail() -> ModuleType:
-    """Return the module `torch`. Raises ArchError (`missing-package`) if it is not installed."""
-    try:
-        import torch
-    except ImportError:
-        raise missing_package("PyTorch is required but not installed", "torch") from None
-    return torch
-
-
-def _check(module: nn.Module | recorded_modules.Module, torch: ModuleType | SimpleNamespace, model: Model) -> None:
+def _check(module: nn.Module | modules.Module, torch: ModuleType | SimpleNamespace, model: Model) -> None:
     """Raise ArchError (`internal`) unless the tensors of a module are those of the model. `torch` is its library."""
     difference = _difference(module, torch, model)
     if difference is not None:
@@ -81,9 +73,7 @@ def _check(module: nn.Module | recorded_modules.Module, torch: ModuleType | Simp
         raise fail("internal", f"{problem}; this is a bug in archspec; please report it")
 
 
-def _difference(
-    module: nn.Module | recorded_modules.Module, torch: ModuleType | SimpleNamespace, model: Model
-) -> str | None:
+def _difference(module: nn.Module | modules.Module, torch: ModuleType | SimpleNamespace, model: Model) -> str | None:
     """Describe the first tensor whose name, shape, kind, element type, training or tie differs from the model's."""
     owner = internals(model).body.module
     assert owner is not None

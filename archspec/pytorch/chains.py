@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from archspec.ops import OPERATORS
+from archspec.python_code.layout import WIDTH, written
+from archspec.python_code.trees import name, names_in, py
 from archspec.pytorch.attribute_paths import pattern_of
 from archspec.pytorch.contiguous import texts
-from archspec.pytorch.pretty import WIDTH, written
-from archspec.pytorch.pyast import name, names_in, py
 from archspec.pytorch.scope import Scope, Written
 from archspec.pytorch.static_code import StaticCode
 from archspec.pytorch.tensor_code import TensorCode

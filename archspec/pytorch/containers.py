@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
+from archspec.python_code.trees import apply, bind, method, name, py, text
 from archspec.pytorch.attribute_paths import Part, Pattern, Place, address, pattern_of
-from archspec.pytorch.pyast import apply, bind, method, name, py, text
 from archspec.pytorch.scope import Scope
 from archspec.pytorch.static_code import StaticCode
 from archspec.resolve import nodes, walk

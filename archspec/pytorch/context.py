@@ -11,14 +11,14 @@ from archspec.elaborate.trace import Trace
 from archspec.elaborate.values import Partial, Value, is_list, key_of, values_of
 from archspec.ir import Body, Module, Weight
 from archspec.ops import Op
+from archspec.python_code.trees import literal, name, sequence
+from archspec.python_code.trees import partial as bound
 from archspec.pytorch.attribute_paths import Places
 from archspec.pytorch.constructor_arguments import ConstructorArguments
 from archspec.pytorch.contiguous import is_contiguous, is_split
 from archspec.pytorch.emitted import Emitted
 from archspec.pytorch.names import TAKEN_BY_FILES, TAKEN_BY_MODULES, usable
 from archspec.pytorch.operations import function_of
-from archspec.pytorch.pyast import literal, name, sequence
-from archspec.pytorch.pyast import partial as bound
 from archspec.resolve.definition import Resolved, resolved
 from archspec.resolve.unit import Definition
 from archspec.source import Report

@@ -15,7 +15,7 @@ from typing import cast
 from archspec.elaborate.trace import Use
 from archspec.ir import Body
 from archspec.ops import OPS
-from archspec.pytorch.pyast import apply, assigned, bind, method, name, names_in, parsed, py, text
+from archspec.python_code.trees import apply, assigned, bind, method, name, names_in, parsed, py, text
 
 PRODUCT = "expert_linear"
 

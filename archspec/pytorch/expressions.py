@@ -9,10 +9,10 @@ from typing import NamedTuple
 from archspec.elaborate.trace import Applied, known_values
 from archspec.ir import Module, Weight
 from archspec.ops import OPERATORS, Op
+from archspec.python_code.trees import apply, bind, literal, method, name, py, sequence
 from archspec.pytorch.chains import Chains
 from archspec.pytorch.emitted import Emitted
 from archspec.pytorch.operations import placed
-from archspec.pytorch.pyast import apply, bind, literal, method, name, py, sequence
 from archspec.pytorch.rearranging import rearranged
 from archspec.pytorch.scope import Scope, Written
 from archspec.pytorch.static_code import StaticCode

@@ -10,10 +10,10 @@ from archspec.elaborate.models import MOST_OPTIONAL
 from archspec.elaborate.trace import Trace
 from archspec.elaborate.values import Value, show
 from archspec.ops import OPS
+from archspec.python_code.layout import bracketed, docstring, lines_of
+from archspec.python_code.trees import apply, name, names_in, text
 from archspec.pytorch.emitted import Emitted, Output
 from archspec.pytorch.module_writer import ModuleWriter
-from archspec.pytorch.pretty import bracketed, docstring, lines_of
-from archspec.pytorch.pyast import apply, name, names_in, text
 from archspec.pytorch.scope import untranslatable
 from archspec.pytorch.values import STATIC
 from archspec.resolve.unit import Definition

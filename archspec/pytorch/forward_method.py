@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from archspec.elaborate.trace import Use
+from archspec.python_code.trees import apply, bind, literal, method, name, py, reading, reads, sequence
 from archspec.pytorch.attribute_paths import Places
 from archspec.pytorch.context import Context
 from archspec.pytorch.expressions import Expressions
 from archspec.pytorch.operations import placed
-from archspec.pytorch.pyast import apply, bind, literal, method, name, py, reading, reads, sequence
 from archspec.pytorch.requirements import ordered, requirement
 from archspec.pytorch.scope import Scope
 from archspec.pytorch.tensor_types import ForwardTypes, has_stream

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from archspec.elaborate.trace import Use
 from archspec.elaborate.values import is_list
 from archspec.ir import Module, Weight
+from archspec.python_code.trees import apply, bind, literal, method, name, negated, py, text
 from archspec.pytorch.attribute_paths import Place, address
 from archspec.pytorch.containers import Containers
 from archspec.pytorch.context import Context
 from archspec.pytorch.expressions import Expressions
 from archspec.pytorch.init_statements import InitStatements, Requirements
 from archspec.pytorch.initializers import fill, fill_by_default, may_be_view
-from archspec.pytorch.pyast import apply, bind, literal, method, name, negated, py, text
 from archspec.pytorch.scope import Scope
 from archspec.pytorch.tensor_types import InitTypes
 from archspec.pytorch.values import FREE

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
+from archspec.python_code.trees import bind, literal, name, names_in, negated, py, text
 from archspec.pytorch.containers import Containers
-from archspec.pytorch.pyast import bind, literal, name, names_in, negated, py, text
 from archspec.pytorch.requirements import ordered, requirement
 from archspec.pytorch.scope import Scope
 from archspec.pytorch.static_code import StaticCode

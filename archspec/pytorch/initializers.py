@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from archspec.ir import Body, Call
 from archspec.ops import OPS
-from archspec.pytorch.pyast import py, text
+from archspec.python_code.trees import py, text
 
 
 def fill(initial: str, code: ast.expr, arguments: Sequence[ast.expr]) -> ast.stmt:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from archspec.pytorch.pyast import bind, name, py
+from archspec.python_code.trees import bind, name, py
 from archspec.pytorch.scope import Input, Scope
 from archspec.pytorch.static_code import StaticCode
 from archspec.resolve import nodes

@@ -9,9 +9,9 @@ from archspec.addresses import prefixes
 from archspec.elaborate.values import plain
 from archspec.ir import Module, find
 from archspec.model import Model, internals
+from archspec.python_code.trees import stored
 from archspec.pytorch.emitted import Emitted, Output, Slot
 from archspec.pytorch.module_writer import ModuleWriter
-from archspec.pytorch.pyast import stored
 from archspec.syntax import tree
 from archspec.table import Plain
 

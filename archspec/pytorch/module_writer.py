@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from archspec.elaborate.trace import Trace, Use
 from archspec.ir import Constant, Type
+from archspec.python_code.simplification import returned, simplified, without_repeats
+from archspec.python_code.trees import bind, literal, name, names_in, prune, py, stored
 from archspec.pytorch import experts
 from archspec.pytorch.attention import products_in
 from archspec.pytorch.base_class import base_class
@@ -20,8 +22,6 @@ from archspec.pytorch.known_modules import function_form, is_causal_mask
 from archspec.pytorch.names import TAKEN_BY_RECORDS, usable
 from archspec.pytorch.number_functions import NumberFunction
 from archspec.pytorch.parameters import Parameters
-from archspec.pytorch.peephole import returned, simplified, without_repeats
-from archspec.pytorch.pyast import bind, literal, name, names_in, prune, py, stored
 from archspec.pytorch.size_checks import size_checks
 from archspec.pytorch.torch_layers import torch_layer
 from archspec.pytorch.values import KIND, REAL

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 
 from archspec.ops import OPERATORS, OPS, Op
-from archspec.pytorch.pyast import apply, literal, name, py, sequence
+from archspec.python_code.trees import apply, literal, name, py, sequence
 from archspec.resolve import nodes
 
 

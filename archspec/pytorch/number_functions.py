@@ -9,11 +9,11 @@ from typing import NoReturn
 from archspec.elaborate.trace import Application
 from archspec.elaborate.values import Value
 from archspec.ops import Op
+from archspec.python_code.layout import bracketed, written
+from archspec.python_code.trees import apply, bind, literal, name, names_in, py
 from archspec.pytorch.constructor_arguments import default_of, given_to
 from archspec.pytorch.context import Context
 from archspec.pytorch.number_code import composed, operation, range_of
-from archspec.pytorch.pretty import bracketed, written
-from archspec.pytorch.pyast import apply, bind, literal, name, names_in, py
 from archspec.pytorch.requirements import ordered, requirement
 from archspec.pytorch.scope import untranslatable
 from archspec.pytorch.statements import Statements

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from archspec.ops import Op, OpError
-from archspec.pytorch.pyast import parsed, py, sequence
+from archspec.python_code.trees import parsed, py, sequence
 from archspec.pytorch.values import FREE
 
 Code = ast.expr

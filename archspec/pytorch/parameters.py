@@ -9,11 +9,11 @@ from archspec.algebra import Polynomial
 from archspec.elaborate.trace import Use
 from archspec.elaborate.values import Partial, Value
 from archspec.ops import Op
+from archspec.python_code.layout import written
+from archspec.python_code.trees import bind, literal, name, names_in, py, sequence
 from archspec.pytorch.constructor_arguments import default_of, given_to
 from archspec.pytorch.context import Context
 from archspec.pytorch.init_method import InitMethod
-from archspec.pytorch.pretty import written
-from archspec.pytorch.pyast import bind, literal, name, names_in, py, sequence
 from archspec.resolve import nodes
 from archspec.resolve.unit import Definition
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 
 from archspec.ops.rearrange import OTHERS, Groups, steps
-from archspec.pytorch.pyast import apply, literal, method, sequence
+from archspec.python_code.trees import apply, literal, method, sequence
 from archspec.resolve import nodes
 
 

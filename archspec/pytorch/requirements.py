@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from archspec.pytorch.pyast import literal, names_in, negated, py, raised_if
+from archspec.python_code.trees import literal, names_in, negated, py, raised_if
 from archspec.resolve import nodes
 
 Code = Callable[[nodes.Expr], ast.expr]

@@ -11,9 +11,9 @@ from archspec.elaborate.program import Given
 from archspec.elaborate.trace import Evaluated, Seen, Use
 from archspec.elaborate.values import Value
 from archspec.ir import Body, Call, Constant, Type
+from archspec.python_code.trees import literal, method, name
 from archspec.pytorch.attribute_paths import Places
 from archspec.pytorch.context import Context, distinct
-from archspec.pytorch.pyast import literal, method, name
 from archspec.pytorch.statements import Statements
 from archspec.pytorch.values import BOOL, INT, KIND, NONE, REAL, STATIC, Several, Val
 from archspec.resolve import nodes

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
+from archspec.python_code.trees import literal, name, names_in, py, raised_if, replaced, sequence, text
 from archspec.pytorch.forward_method import ForwardMethod
-from archspec.pytorch.pyast import literal, name, names_in, py, raised_if, replaced, sequence, text
 from archspec.pytorch.scope import Input
 from archspec.resolve import nodes
 from archspec.resolve.walk import multiple_of

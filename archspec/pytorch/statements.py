@@ -6,8 +6,8 @@ import ast
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+from archspec.python_code.trees import bind, names_in
 from archspec.pytorch.names import usable
-from archspec.pytorch.pyast import bind, names_in
 from archspec.pytorch.values import FREE, Val
 
 Made = TypeVar("Made")

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from archspec.elaborate.trace import Applied, known_values
 from archspec.elaborate.values import Partial, Value
 from archspec.ops import Op
+from archspec.python_code.trees import literal, name, names_in, partial, sequence
 from archspec.pytorch.attribute_paths import Part
 from archspec.pytorch.number_code import composed, operation, range_of
 from archspec.pytorch.number_functions import call
-from archspec.pytorch.pyast import literal, name, names_in, partial, sequence
 from archspec.pytorch.scope import Scope, Written, counts_as
 from archspec.pytorch.values import STATIC, Val
 from archspec.resolve import nodes

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from archspec.algebra import Dim
 from archspec.elaborate.trace import Evaluated
 from archspec.ops import OPS, Op, OpError
+from archspec.python_code.trees import literal, name
 from archspec.pytorch.attention import as_attention
 from archspec.pytorch.operations import Applied, emit
-from archspec.pytorch.pyast import literal, name
 from archspec.pytorch.scope import Scope
 from archspec.pytorch.tensor_types import TensorTypes, as_stream, as_type, has_stream
 from archspec.pytorch.values import BOOL, FREE, INT, KIND, REAL, Several, Val, kind_of

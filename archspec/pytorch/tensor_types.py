@@ -6,8 +6,8 @@ import ast
 from collections.abc import Sequence
 
 from archspec.ir import Module, Weight
+from archspec.python_code.trees import literal, method, name, py
 from archspec.pytorch.attribute_paths import Places
-from archspec.pytorch.pyast import literal, method, name, py
 from archspec.pytorch.scope import Scope
 from archspec.pytorch.values import REAL, Val
 

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from archspec.elaborate.trace import Use
 from archspec.ops import OPS
+from archspec.python_code.trees import apply, literal, name, py, text
 from archspec.pytorch.context import Context
 from archspec.pytorch.init_method import InitMethod
 from archspec.pytorch.known_modules import LayerForm, batch_norm_eps, layer_form, rms_eps
 from archspec.pytorch.operations import constant
-from archspec.pytorch.pyast import apply, literal, name, py, text
 from archspec.resolve import nodes
 from archspec.resolve.unit import Definition
 

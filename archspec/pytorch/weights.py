@@ -10,7 +10,7 @@ from archspec.addresses import parent
 from archspec.checkpoints.checkpoint import read
 from archspec.checkpoints.elements import elements_of
 from archspec.checkpoints.entries import Entry
-from archspec.pytorch.build import torch_or_fail
+from archspec.libraries import torch_or_fail
 from archspec.source import ArchError, Diagnostic, Note, fail
 from archspec.table import Buffer, ModuleRow, Params, Table, Tensor, Tensors
 from archspec.verification.naming import parse_rename

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 
 from archspec.addresses import parent
 from archspec.model import Model, internals
+from archspec.python_code.layout import bracketed, docstring
 from archspec.pytorch.build import torch_source
 from archspec.pytorch.emitted import Slot
 from archspec.pytorch.interface import Interface, interface_of
 from archspec.pytorch.names import is_hidden, usable
-from archspec.pytorch.pretty import bracketed, docstring
 from archspec.source import fail
 from archspec.transformers_export.fragments import (
     GENERATION,

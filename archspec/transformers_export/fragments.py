@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from archspec.pytorch.pretty import WIDTH, double_quoted
+from archspec.python_code.layout import WIDTH, double_quoted
 from archspec.table import Plain
 
 PRETRAINED = '''

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.capture import OfShortInputs
+from archspec.libraries import torch_or_fail
 from archspec.lifting.check import OfLargeSizes
 from archspec.lifting.sizes import OfSmallSizes, Unlike
 from archspec.lifting.sources.architecture import (
@@ -29,7 +30,6 @@ from archspec.lifting.sources.file import architecture_of_file
 from archspec.lifting.sources.inputs import Declared, parse_input
 from archspec.lifting.sources.shrinking import shrinks_lists
 from archspec.lifting.subject import Subject
-from archspec.pytorch.build import torch_or_fail
 from archspec.source import ArchError, fail
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Sequence
 
-from archspec.pytorch.pyast import assigned, bind, name, names_in, negated, replaced
+from archspec.python_code.trees import assigned, bind, name, names_in, negated, replaced
 
 LONGEST_CHOICE = 110
 """Characters up to which an assignment is one choice, rather than two branches."""

@@ -17,7 +17,8 @@ from types import SimpleNamespace
 from typing import NamedTuple, cast
 
 from archspec.ops import OPS
-from archspec.pytorch.recorded import (
+from archspec.torch_stand_in.modules import LAYERS, Module, ModuleDict, ModuleList
+from archspec.torch_stand_in.tensors import (
     FUNCTIONS,
     OF_NUMBERS,
     DType,
@@ -30,7 +31,6 @@ from archspec.pytorch.recorded import (
     int64,
     sizes_of,
 )
-from archspec.pytorch.recorded_modules import LAYERS, Module, ModuleDict, ModuleList
 
 
 def record(source: str) -> Module:

@@ -1,10 +1,22 @@
-"""What libraries report about their own code, which users cannot change."""
+"""Libraries that are optional: PyTorch, and what libraries report about their own code, which users cannot change."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Generator
 from contextlib import contextmanager
+from types import ModuleType
+
+from archspec.source import missing_package
+
+
+def torch_or_fail() -> ModuleType:
+    """Return the module `torch`. Raises ArchError (`missing-package`) if it is not installed."""
+    try:
+        import torch
+    except ImportError:
+        raise missing_package("PyTorch is required but not installed", "torch") from None
+    return torch
 
 
 @contextmanager

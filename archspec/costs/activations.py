@@ -10,8 +10,9 @@ from warnings import catch_warnings, simplefilter
 
 from archspec.algebra import Polynomial, factored, scaled, substitute, symbol, symbols, total
 from archspec.ir import Type
+from archspec.libraries import torch_or_fail
 from archspec.model import Model
-from archspec.pytorch.build import to_torch, torch_or_fail
+from archspec.pytorch.build import to_torch
 from archspec.source import ArchError, fail
 from archspec.work import Quantity
 
