@@ -20,6 +20,7 @@ class Chains:
     """
 
     def __init__(self, body: Body, runs: Mapping[Value, Run], called: Mapping[Value, str]) -> None:
+        self.body = body
         self.runs = runs
         self.called = called
         self.slices = {value for run in runs.values() for value in run.slices}
@@ -28,6 +29,25 @@ class Chains:
         self.values = [value for value in body.values() if value.op != "tensor" and value not in skipped]
         self.uses = Counter([operand for value in self.values for operand in self.operands(value)])
         self.uses.update(body.outputs)
+
+    def is_statement(self, value: Value) -> bool:
+        """Whether a value has a statement of its own."""
+        if value.op == "part" or value in self.slices:
+            return False
+        if value in self.body.outputs and self.uses[value] == 1:
+            return len(self.body.outputs) > 1 and not self.is_simple(value)
+        if self.parts(value):
+            return True
+        if self.uses[value] > 1:
+            return not (value.op == "arange" and not value.args)
+        if value.op == "key_mask":
+            return True
+        (user,) = [other for other in self.values if value in self.operands(other)]
+        if user in self.slices or isinstance(user, Repeated):
+            return value.op != "tensor"
+        if (user.op == "attention" and self.depth(value) > 1) or (self.alternates(user) and value is not user.args[0]):
+            return not (value.op == "arange" and not value.args)
+        return not (self.stream(user) is value or self.is_simple(value))
 
     def operands(self, value: Value) -> list[Value]:
         """Return what a value is computed from, without tensors; for a run of layers, what comes from outside of it."""

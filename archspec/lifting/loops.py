@@ -34,10 +34,6 @@ class Writer(Protocol):
         """Return a value as an expression."""
         ...
 
-    def is_statement(self, value: Value) -> bool:
-        """Whether a value has a name."""
-        ...
-
     def wanted(self, value: Value) -> list[str]:
         """Return names for a value, the best first."""
         ...
@@ -113,7 +109,7 @@ def _write_iteration(inner: Writer, loop: Repeated, states: Sequence[str]) -> No
             source, steps = inner.chain(value)
             inner.statements.append(Statement((replaced[value],), source, tuple(steps)))
             inner.called[value] = replaced[value]
-        elif inner.is_statement(value):
+        elif inner.chains.is_statement(value):
             inner.bind(value)
     for value in (*loop.afters, *loop.collected):
         if value in loop.inner and value not in inner.called:

@@ -94,7 +94,7 @@ class BodyWriter:
             self.statements.append(Statement(text=text))
         self._declare_shared()
         for value in self.chains.values:
-            if self.is_statement(value):
+            if self.chains.is_statement(value):
                 self.bind(value)
         returned = [self._returned(value) for value in self.body.outputs]
         if len(returned) == 1:
@@ -128,26 +128,6 @@ class BodyWriter:
         return name, value.dtype, self._shape(value) + (" = none" if value in self.facts.masks else "")
 
     # Statements -------------------------------------------------------------------------------------------------------
-
-    def is_statement(self, value: Value) -> bool:
-        if value.op == "part" or value in self.chains.slices:
-            return False
-        if value in self.body.outputs and self.chains.uses[value] == 1:
-            return len(self.body.outputs) > 1 and not self.chains.is_simple(value)
-        if self.chains.parts(value):
-            return True
-        if self.chains.uses[value] > 1:
-            return not (value.op == "arange" and not value.args)
-        if value.op == "key_mask":
-            return True
-        (user,) = [other for other in self.chains.values if value in self.chains.operands(other)]
-        if user in self.chains.slices or isinstance(user, Repeated):
-            return value.op != "tensor"
-        if (user.op == "attention" and self.chains.depth(value) > 1) or (
-            self.chains.alternates(user) and value is not user.args[0]
-        ):
-            return not (value.op == "arange" and not value.args)
-        return not (self.chains.stream(user) is value or self.chains.is_simple(value))
 
     def bind(self, value: Value) -> None:
         """Write the statement that assigns a value, and those of a loop."""

@@ -137,27 +137,10 @@ class Elements(Discrete):
             for shown, value, other in ((test, a, b), (self.negation(test), b, a)):
                 number = self.as_number(other)
                 rest = [(own, part) for own, part in terms if part != term]
-                if number is not None and self._are_hidden(rest, constant, coefficient * number):
+                if number is not None and self.magnitudes.are_hidden(rest, constant, coefficient * number):
                     whole = self.combination([*rest, (coefficient, value)], constant)
                     return self.where(shown, whole, self.number(coefficient * number))
         return None
-
-    def _are_hidden(self, terms: Sequence[tuple[float, Element]], constant: float, number: float) -> bool:
-        """Whether the sum of terms and two numbers is the second one."""
-        if math.isinf(number):
-            return self._have_sign(terms, number)
-        parts = [part for _, part in terms]
-        return abs(number) >= HUGE and self.magnitudes.are_moderate([self.number(constant), *parts])
-
-    def _have_sign(self, terms: Iterable[tuple[float, Element]], infinite: float) -> bool:
-        """Whether terms are finite, or hidden by the same infinite number, so that the sum with it is that number."""
-        for coefficient, term in terms:
-            node = self.nodes[term]
-            if node.infinite:
-                other = self.as_number(node.parts[2]) if node.kind == "where" else None
-                if other is None or coefficient * other != infinite:
-                    return False
-        return True
 
     def terms(self, element: Element) -> tuple[tuple[tuple[float, Element], ...], float]:
         """Return the terms of a real with their coefficients, and the number that is added."""
@@ -306,10 +289,9 @@ class Elements(Discrete):
         if condition in (self.true, self.false):
             return a if condition == self.true else b
         parts = (condition, a, b)
-        found = self._chosen.get(parts)
-        if found is None:  # kept, because the sides of a nested choice share most of their parts
-            found = self._chosen[parts] = self._where(condition, a, b)
-        return found
+        if parts not in self._chosen:  # kept, because the sides of a nested choice share most of their parts
+            self._chosen[parts] = self._where(condition, a, b)
+        return self._chosen[parts]
 
     def _where(self, condition: Element, a: Element, b: Element) -> Element:
         if self.places.is_place(condition):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 
 from archspec.normal.nodes import Element, NodeTable
 from archspec.normal.walking import children
@@ -21,6 +22,20 @@ class Magnitudes:
     def are_moderate(self, elements: Iterable[Element]) -> bool:
         """Whether elements are made of moderate numbers only, as are all inputs and tensors."""
         return all(self._is_moderate(element) for element in elements)
+
+    def are_hidden(self, terms: Sequence[tuple[float, Element]], constant: float, number: float) -> bool:
+        """Whether the sum of real terms and two numbers is the second one, which is infinite or huge."""
+        if math.isinf(number):
+            return all(self._is_hidden(coefficient, term, number) for coefficient, term in terms)
+        return abs(number) >= HUGE > abs(constant) and self.are_moderate([term for _, term in terms])
+
+    def _is_hidden(self, coefficient: float, term: Element, infinite: float) -> bool:
+        """Whether a term is finite, or hidden by the same infinite number, so that the sum with it is that number."""
+        node = self._table.nodes[term]
+        if not node.infinite or node.kind != "where":
+            return not node.infinite
+        other = self._table.nodes[node.parts[2]]
+        return other.kind == "number" and coefficient * other.number == infinite
 
     def _is_moderate(self, element: Element) -> bool:
         if element not in self._known:

@@ -14,12 +14,7 @@ from archspec.lifting.sources.fields import Fields, are_fields, is_configuration
 from archspec.lifting.sources.kinds import kind_of
 from archspec.lifting.sources.proposals import (
     CHOICES,
-    LIGHTER,
-    OTHER_HEADS,
-    OTHER_LAYERS,
-    OTHER_STEPS,
     PROPOSALS,
-    SHALLOW,
     THIRD,
     Choices,
     Proposal,
@@ -38,9 +33,6 @@ from archspec.source import ArchError, fail
 if TYPE_CHECKING:
     import torch
     from torch import nn
-
-MOST_UNROLLED = 80
-"""Layers of larger modules are not written one by one."""
 
 
 @dataclass(frozen=True)
@@ -142,90 +134,6 @@ def _third(architecture: Architecture, first: Proposal) -> Subject | None:
     return None
 
 
-def apart(architecture: Architecture) -> Architecture:
-    """Return the architecture with other sizes in each part of a configuration, in both small modules."""
-    first, second, *rest = [choices._replace(are_apart=True) for choices in architecture.choices]
-    return replace(architecture, choices=[first, second._replace(heads=OTHER_HEADS), *rest])
-
-
-def with_more_heads(architecture: Architecture) -> Architecture | None:
-    """Return the architecture with twice as many heads in small modules, for classes some layers of which have twice as
-    many groups of them; None if it has as many groups as heads.
-    """
-    numbers = numbers_of(architecture.fields)
-    heads, groups = [
-        {value for name, value in numbers.items() if kind_of(name) == kind} for kind in ("heads", "groups")
-    ]
-    if groups <= heads:
-        return None
-    twice = [choices._replace(heads=tuple([2 * count for count in choices.heads])) for choices in architecture.choices]
-    return replace(architecture, choices=twice)
-
-
-def resized(architecture: Architecture) -> Architecture:
-    """Return the architecture with other sizes in the second small module, where those of the first and the second one
-    add up alike by accident.
-    """
-    steps, head_steps = OTHER_STEPS
-    first, second, *rest = architecture.choices
-    return replace(architecture, choices=[first, second._replace(steps=steps, head_steps=head_steps), *rest])
-
-
-def relayered(architecture: Architecture) -> Architecture:
-    """Return the architecture with other sizes and numbers of layers in small modules, where some of them follow from
-    others by accident.
-    """
-    first, second, *rest = resized(architecture).choices
-    layers, other_layers = OTHER_LAYERS
-    return replace(architecture, choices=[first._replace(layers=layers), second._replace(layers=other_layers), *rest])
-
-
-def lighter(architecture: Architecture) -> Architecture | None:
-    """Return the architecture with fewer parameters in the second small module; None if it has no others."""
-    first, second, *rest = architecture.choices
-    scale, width, experts = LIGHTER
-    if second.experts == experts or SHALLOW in architecture.proposals:
-        return None
-    return replace(architecture, choices=[first, second._replace(scale=scale, width=width, experts=experts), *rest])
-
-
-def unrolled(architecture: Architecture) -> Architecture | None:
-    """Return the architecture with all layers in small modules, and with lists of sizes as they are; None if there are
-    too many layers.
-    """
-    layers = [value for name, value in numbers_of(architecture.fields).items() if kind_of(name) == "layers"]
-    if sum([value for value in layers if isinstance(value, int)]) > MOST_UNROLLED:
-        return None
-    return replace(architecture, choices=[choices._replace(layers=()) for choices in architecture.choices])
-
-
-def uncropped(architecture: Architecture) -> Architecture | None:
-    """Return the architecture with images of the actual size in small modules; None if it has no images."""
-    if not any(name.endswith("image_size") for name in numbers_of(architecture.fields)):
-        return None
-    kept = [proposal for proposal in architecture.proposals if not proposal.is_cropped]
-    return replace(architecture, proposals=kept)
-
-
-def shallow(architecture: Architecture) -> Architecture:
-    """Return the architecture with all sizes as they are in small modules, which only have fewer layers."""
-    return replace(architecture, proposals=[SHALLOW])
-
-
-def with_longer(architecture: Architecture, inputs: Mapping[str, torch.Tensor]) -> Architecture:
-    """Return the architecture with inputs like these that have more elements in all."""
-
-    def longer(module: nn.Module, turn: int) -> Iterator[dict[str, torch.Tensor]]:
-        found = [other for other in architecture.inputs(module, turn) if _is_like(inputs, other)]
-        return (other for other in found if _elements(other) > _elements(found[0]))
-
-    return replace(architecture, inputs=longer)
-
-
-def _elements(inputs: Mapping[str, torch.Tensor]) -> int:
-    return sum([value.numel() for value in inputs.values()])
-
-
 def numbers_of(fields: Mapping[str, object], prefix: str = "") -> dict[str, object]:
     """Return the values of a configuration, and of those inside of it under the names of both."""
     found: dict[str, object] = {}
@@ -300,7 +208,7 @@ def _small(architecture: Architecture, turn: int, first: Fields | None = None) -
                 changed = changed_mode(modes, module)
                 if changed is not None:
                     raise fail("lift", f"cannot lift `{architecture.name}`: a call of it changes its `{changed}`")
-                others = [other for other in architecture.inputs(module, 1 - turn % 2) if _is_like(inputs, other)]
+                others = [other for other in architecture.inputs(module, 1 - turn % 2) if are_alike(inputs, other)]
                 other = next((other for other in others if takes(other) is None), None)
                 numbers = numbers_of(_settled(module, merged(architecture.fields, fields)))
                 if proposal.is_shallow:
@@ -358,7 +266,7 @@ def _changed(architecture: Architecture, first: Small, name: str, value: int) ->
         module = (unfilled(partial(architecture.build, fields)) if is_large else architecture.build(fields)).eval()
     except Exception:  # of any class, as it comes from the architecture
         return None
-    alike = [inputs for inputs in architecture.inputs(module, 0) if _is_like(first.subject.inputs, inputs)]
+    alike = [inputs for inputs in architecture.inputs(module, 0) if are_alike(first.subject.inputs, inputs)]
     inputs = next((inputs for inputs in alike if failure(module, inputs) is None), None)
     if inputs is None:
         return None
@@ -401,7 +309,8 @@ def ordered(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> dict[str, 
     return {name: inputs[name] for name in sorted(inputs, key=lambda name: names.index(name) if name in names else 0)}
 
 
-def _is_like(inputs: Mapping[str, torch.Tensor], other: Mapping[str, torch.Tensor]) -> bool:
+def are_alike(inputs: Mapping[str, torch.Tensor], other: Mapping[str, torch.Tensor]) -> bool:
+    """Whether inputs have the same names, and as many axes."""
     return inputs.keys() == other.keys() and all(value.dim() == other[name].dim() for name, value in inputs.items())
 
 

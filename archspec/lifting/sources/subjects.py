@@ -11,24 +11,23 @@ from archspec.equivalence.capture import OfShortInputs
 from archspec.libraries import torch_or_fail
 from archspec.lifting.check import OfLargeSizes
 from archspec.lifting.sizes import OfSmallSizes, Unlike
-from archspec.lifting.sources.architecture import (
-    Architecture,
-    apart,
-    lighter,
-    relayered,
-    resized,
-    shallow,
-    subject_of,
-    uncropped,
-    unrolled,
-    with_longer,
-    with_more_heads,
-)
+from archspec.lifting.sources.architecture import Architecture, subject_of
 from archspec.lifting.sources.collections import COLLECTIONS, subject_of_collection
 from archspec.lifting.sources.configuration import architecture_of, is_configuration
 from archspec.lifting.sources.file import architecture_of_file
 from archspec.lifting.sources.inputs import Declared, parse_input
 from archspec.lifting.sources.shrinking import shrinks_lists
+from archspec.lifting.sources.variations import (
+    apart,
+    lighter,
+    relayered,
+    resized,
+    shallow,
+    uncropped,
+    unrolled,
+    with_longer,
+    with_more_heads,
+)
 from archspec.lifting.subject import Subject
 from archspec.source import ArchError, fail
 

@@ -1,0 +1,102 @@
+"""Architectures with other small modules, for what the usual ones do not show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from archspec.lifting.sources.architecture import Architecture, are_alike, numbers_of
+from archspec.lifting.sources.kinds import kind_of
+from archspec.lifting.sources.proposals import LIGHTER, OTHER_HEADS, OTHER_LAYERS, OTHER_STEPS, SHALLOW
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+MOST_UNROLLED = 80
+"""Layers of larger modules are not written one by one."""
+
+
+def apart(architecture: Architecture) -> Architecture:
+    """Return the architecture with other sizes in each part of a configuration, in both small modules."""
+    first, second, *rest = [choices._replace(are_apart=True) for choices in architecture.choices]
+    return replace(architecture, choices=[first, second._replace(heads=OTHER_HEADS), *rest])
+
+
+def with_more_heads(architecture: Architecture) -> Architecture | None:
+    """Return the architecture with twice as many heads in small modules, for classes some layers of which have twice as
+    many groups of them; None if it has as many groups as heads.
+    """
+    numbers = numbers_of(architecture.fields)
+    heads, groups = [
+        {value for name, value in numbers.items() if kind_of(name) == kind} for kind in ("heads", "groups")
+    ]
+    if groups <= heads:
+        return None
+    twice = [choices._replace(heads=tuple([2 * count for count in choices.heads])) for choices in architecture.choices]
+    return replace(architecture, choices=twice)
+
+
+def resized(architecture: Architecture) -> Architecture:
+    """Return the architecture with other sizes in the second small module, where those of the first and the second one
+    add up alike by accident.
+    """
+    steps, head_steps = OTHER_STEPS
+    first, second, *rest = architecture.choices
+    return replace(architecture, choices=[first, second._replace(steps=steps, head_steps=head_steps), *rest])
+
+
+def relayered(architecture: Architecture) -> Architecture:
+    """Return the architecture with other sizes and numbers of layers in small modules, where some of them follow from
+    others by accident.
+    """
+    first, second, *rest = resized(architecture).choices
+    layers, other_layers = OTHER_LAYERS
+    return replace(architecture, choices=[first._replace(layers=layers), second._replace(layers=other_layers), *rest])
+
+
+def lighter(architecture: Architecture) -> Architecture | None:
+    """Return the architecture with fewer parameters in the second small module; None if it has no others."""
+    first, second, *rest = architecture.choices
+    scale, width, experts = LIGHTER
+    if second.experts == experts or SHALLOW in architecture.proposals:
+        return None
+    return replace(architecture, choices=[first, second._replace(scale=scale, width=width, experts=experts), *rest])
+
+
+def unrolled(architecture: Architecture) -> Architecture | None:
+    """Return the architecture with all layers in small modules, and with lists of sizes as they are; None if there are
+    too many layers.
+    """
+    layers = [value for name, value in numbers_of(architecture.fields).items() if kind_of(name) == "layers"]
+    if sum([value for value in layers if isinstance(value, int)]) > MOST_UNROLLED:
+        return None
+    return replace(architecture, choices=[choices._replace(layers=()) for choices in architecture.choices])
+
+
+def uncropped(architecture: Architecture) -> Architecture | None:
+    """Return the architecture with images of the actual size in small modules; None if it has no images."""
+    if not any(name.endswith("image_size") for name in numbers_of(architecture.fields)):
+        return None
+    kept = [proposal for proposal in architecture.proposals if not proposal.is_cropped]
+    return replace(architecture, proposals=kept)
+
+
+def shallow(architecture: Architecture) -> Architecture:
+    """Return the architecture with all sizes as they are in small modules, which only have fewer layers."""
+    return replace(architecture, proposals=[SHALLOW])
+
+
+def with_longer(architecture: Architecture, inputs: Mapping[str, torch.Tensor]) -> Architecture:
+    """Return the architecture with inputs like these that have more elements in all."""
+
+    def longer(module: nn.Module, turn: int) -> Iterator[dict[str, torch.Tensor]]:
+        found = [other for other in architecture.inputs(module, turn) if are_alike(inputs, other)]
+        return (other for other in found if _elements(other) > _elements(found[0]))
+
+    return replace(architecture, inputs=longer)
+
+
+def _elements(inputs: Mapping[str, torch.Tensor]) -> int:
+    return sum([value.numel() for value in inputs.values()])
