@@ -73,7 +73,6 @@ from archspec.pipeline.compile import load as load
 from archspec.pipeline.compile import loads as loads
 from archspec.pipeline.files import models as models
 from archspec.pytorch.build import to_torch as to_torch
-from archspec.pytorch.weights import load_weights as load_weights
 from archspec.scaffolds.api import scaffold as scaffold
 from archspec.searches.api import search as search
 from archspec.searches.plot import Dot as Dot
@@ -101,5 +100,6 @@ from archspec.verification.naming import Rename as Rename
 from archspec.verification.verify import Finding as Finding
 from archspec.verification.verify import StoredTotals as StoredTotals
 from archspec.verification.verify import Verification as Verification
+from archspec.weights.api import load_weights as load_weights
 
 __version__: str

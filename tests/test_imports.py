@@ -50,6 +50,7 @@ MAY_IMPORT = {
     "literals": {"table", "source", "syntax"},
     "tabulate": {"addresses", "ir", "record", "table"},
     "resolve": {"ops", "quantization", "record", "resources", "source", "syntax"},
+    "weights": {"addresses", "checkpoints", "libraries", "source", "table", "verification"},
     "work": {"algebra", "ir", "ops"},
     "check": {"resolve", "source", "syntax"},
     "configs": {"configuration", "quantization", "reporting", "resolve", "source", "syntax"},
@@ -168,9 +169,7 @@ MAY_IMPORT = {
     },
     "pytorch": {
         "addresses",
-        "checkpoints",
         "table",
-        "verification",
         "algebra",
         "bodies",
         "elaborate",
@@ -399,6 +398,7 @@ MAY_IMPORT = {
         "transformers_export",
         "verification",
         "work",
+        "weights",
     },
 }
 """What each room imports of ours; "" is the package itself."""
