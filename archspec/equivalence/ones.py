@@ -42,7 +42,7 @@ def excludes_ones(program: ExportedProgram, guards: Iterable[Formula]) -> bool:
 
 
 def with_ones() -> AbstractContextManager[None]:
-    """Let PyTorch make no relations that leave out sizes of 1, neither of programs nor of what they are decomposed to."""
+    """Let PyTorch make no relations that leave out sizes of 1, of programs and of what they are decomposed to."""
     import torch.fx.experimental._config as settings
 
     return settings.patch(backed_size_oblivious=True)  # pyright: ignore
