@@ -1,5 +1,6 @@
 """Operations of PyTorch in normal form, and as operations of the language: they have the values of PyTorch."""
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -12,10 +13,12 @@ import torch.nn.functional as F  # noqa: E402
 
 from archspec.algebra import symbol  # noqa: E402
 from archspec.equivalence.api import deeply  # noqa: E402
+from archspec.equivalence.calls.registry import CALLS  # noqa: E402
 from archspec.equivalence.calls.values import Untranslatable, listed  # noqa: E402
 from archspec.equivalence.evaluate import Evaluation  # noqa: E402
 from archspec.equivalence.exporting import exported  # noqa: E402
 from archspec.ir import Type  # noqa: E402
+from archspec.lifting.operations.counterparts import COUNTERPARTS  # noqa: E402
 from archspec.lifting.recording import Recording  # noqa: E402
 from archspec.lifting.values import Value  # noqa: E402
 from archspec.normal.arrays import Array, Arrays  # noqa: E402
@@ -310,6 +313,38 @@ REFUSED: list[tuple[str, Any, Any]] = [
 def test_what_is_not_known_is_refused(reason: str, function: Callable[..., Any], tensor: Any) -> None:
     with pytest.raises(Untranslatable, match=reason.replace(".", r"\.")):
         deeply(lambda: recorded(function, (tensor,)))
+
+
+OTHER_OVERLOADS = {
+    "slice.t": "of lists",
+    "slice.str": "of texts",
+    "repeat_interleave.Tensor": "without repeats, which the handler must have",
+    "lstm.data": "of packed sequences, whose parameters are no list there",
+    "gru.data": "of packed sequences, whose parameters are no list there",
+    "var.default": "a boolean in the place of axes is `unbiased`",
+    "std.default": "a boolean in the place of axes is `unbiased`",
+    "var_mean.default": "a boolean in the place of axes is `unbiased`",
+    "std_mean.default": "a boolean in the place of axes is `unbiased`",
+    "_native_batch_norm_legit.default": "with statistics: more arguments than the handler has",
+    "scatter.value": "a number is what a tensor is elsewhere",
+    "scatter.value_reduce": "has an argument that the handler does not have",
+}
+
+
+@pytest.mark.parametrize("handlers", [CALLS, COUNTERPARTS], ids=["normal forms", "counterparts"])
+def test_arguments_have_the_places_that_pytorch_has_them_in(handlers: dict[str, Any]) -> None:
+    wrong: list[str] = []
+    for name, handler in handlers.items():
+        packet = getattr(torch.ops.aten, name, None)
+        parameters = [*inspect.signature(handler).parameters.values()][2:]
+        places = [item.name for item in parameters if item.kind is item.POSITIONAL_OR_KEYWORD]
+        named = {item.name for item in parameters}
+        for overload in packet.overloads() if packet is not None else ():
+            arguments = [item.name for item in getattr(packet, overload)._schema.arguments if not item.kwarg_only]
+            for ours, theirs in zip(places, arguments, strict=False):
+                if ours != theirs and (theirs in named or ours in arguments):
+                    wrong.append(f"{name}.{overload}")
+    assert {*wrong} <= OTHER_OVERLOADS.keys()
 
 
 def test_a_refusal_has_its_module_and_line() -> None:
