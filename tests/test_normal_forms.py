@@ -321,6 +321,30 @@ def test_a_flattened_axis_is_divided_at_the_same_places() -> None:
     assert flat == square
 
 
+PIECES = """
+dim batch, seq
+layer Net()(x [batch, seq, 64], y [batch, seq, 64]) -> [batch, 2 * seq, 64] {
+  square: param [64, 64]
+  scale: param [64]
+  return linear(layer_norm(eps = 1e-3)(concat(axis = 1)(x, y), .scale), .square)
+}
+"""
+
+
+def test_sums_over_pieces_need_the_memory_of_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("archspec.equivalence.evaluate.MOST_BYTES", 1_000_000)
+    body, arrays, numbers = internals(load(PIECES)).body, Arrays(), np.random.default_rng(0)
+    sizes = {"batch": 3, "seq": 16}
+    inputs = {name: values((3, 16, 64), "real", numbers) for name in ("x", "y")}
+    weights = {"square": values((64, 64), "real", numbers), "scale": values((64,), "real", numbers)}
+    stored = {("input", name): torch.tensor(value) for name, value in inputs.items()}
+    stored |= {("tensor", name): torch.tensor(value) for name, value in weights.items()}
+    (output,) = outputs_of(arrays, body, Places(arrays))
+    found = Evaluation(arrays, stored, sizes).array(output).numpy()
+    (expected,) = reference_outputs(body, inputs, weights).values()
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_integers_are_divided_exactly(seed: int) -> None:
     generator = random.Random(seed)

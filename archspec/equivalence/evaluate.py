@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self, TypeAlias, cast
 from archspec.algebra import Atom, Dim, Expression, Polynomial, symbols
 from archspec.algebra.polynomial import expression, terms_of
 from archspec.normal.arrays import Array, Arrays
-from archspec.normal.nodes import Element, Node
+from archspec.normal.nodes import Element, Factors, Node
 from archspec.normal.walking import children
 
 if TYPE_CHECKING:
@@ -192,6 +192,7 @@ class _Context:
         self.names = {name: axis for axis, name in enumerate(names)}
         self.shape = list(shape)
         self._known: dict[Element, torch.Tensor] = {}
+        self._totals: dict[Element, torch.Tensor] = {}
         self._before = whole.held
 
     def __enter__(self) -> Self:
@@ -201,24 +202,47 @@ class _Context:
         self.whole.held = self._before
 
     def total(self, body: Element, free: int) -> torch.Tensor:
-        """Return the sum of an element over all axes from `free` on."""
+        """Return the sum of an element over all axes from `free` on.
+
+        Sums are added up term by term, as all terms of one together may have more axes than any of them.
+        """
+        found = self._totals.get(body)
+        if found is None:
+            found = self._totals[body] = self._total(body, free).expand(self.shape[:free])
+        return found
+
+    def _total(self, body: Element, free: int) -> torch.Tensor:
         node = self.whole.elements.nodes[body]
-        factors = node.factors if node.kind == "product" else ((body, 1.0),)
+        if node.kind == "terms":
+            terms, constant = node.terms
+            found = self.torch.tensor(constant * math.prod(self.shape[free:]), dtype=self.torch.float64)
+            for coefficient, term in terms:
+                found = found + coefficient * self.total(term, free)
+            return found
+        if node.kind == "where":
+            test, a, b = node.parts
+            if all(self.names[name] < free for name in self.whole.elements.nodes[test].names):
+                value = self._with_all_axes(self.element(test))
+                return self.torch.where(value.reshape(value.shape[:free]), self.total(a, free), self.total(b, free))
+        return self._product_total(node.factors if node.kind == "product" else ((body, 1.0),), free)
+
+    def _with_all_axes(self, value: torch.Tensor) -> torch.Tensor:
+        return value.reshape([1] * (len(self.shape) - value.dim()) + list(value.shape))
+
+    def _product_total(self, factors: Factors, free: int) -> torch.Tensor:
         operands: list[tuple[torch.Tensor, list[int]]] = []
         for factor, power in factors:
             value = self.element(factor)
-            value = value if power == 1.0 else value**power
-            value = value.reshape([1] * (len(self.shape) - value.dim()) + list(value.shape))
+            value = self._with_all_axes(value if power == 1.0 else value**power)
             axes = [axis for axis, size in enumerate(value.shape) if size != 1]
             operands.append((value.reshape([value.shape[axis] for axis in axes]), axes))
+        operands.sort(key=lambda operand: operand[0].numel())
         present = {axis for _, axes in operands for axis in axes}
         kept = [axis for axis in range(free) if axis in present]
         found = self.torch.einsum(*chain.from_iterable(operands), kept)
         times = math.prod(size for axis, size in enumerate(self.shape) if axis >= free and axis not in present)
         found = found * times if times != 1 else found
-        return found.reshape([self.shape[axis] if axis in kept else 1 for axis in range(free)]).expand(
-            self.shape[:free]
-        )
+        return found.reshape([self.shape[axis] if axis in kept else 1 for axis in range(free)])
 
     def element(self, element: Element) -> torch.Tensor:
         """Return the values of an element, which broadcast to the shape."""
