@@ -16,12 +16,15 @@ from archspec.equivalence.sides import outputs_of
 
 NET = """
 dim batch, seq
+fn start(x [batch, seq, 6]) -> [batch, seq, 1] {{ return slice(axis = 2, stop = 1)(x) }}
+fn largest(x [batch, seq, 6]) -> [batch, seq, 1] {{ return amax(axis = 2, keep = true)(x) }}
+fn stable(x [batch, seq, 6]) -> [batch, seq, 6] {{ return softmax(x - largest(x)) }}
 block Net()(x [batch, seq, 6], y [batch, seq, 6], n int [batch, seq, 1], k int [batch, seq, 6], m bool [batch, seq, 6])
           -> (a [batch, seq, 6], b [batch, seq, 6], all [batch, seq, 6]) {{
   d = reshape([seq, 1])(arange(seq)) - arange(6)
   first  = {}
   second = {}
-  return real(first) + 0.0 * x, real(second) + 0.0 * x, x + y + real(n + k + d + int(m))
+  return real(first) + 0.0 * x, real(second) + 0.0 * x, x + y + real(n + k + d + int(m)) + start(x) + stable(x)
 }}
 """
 
@@ -44,6 +47,12 @@ def are_equal(first: str, second: str) -> bool:
         ("where(k >= n and m, min(n, k), k)", "where(k >= n and m, n + 0 * k, k)"),
         ("max(-k, 0)", "-min(k, 0)"),
         ("softmax(x + 2.0)", "softmax(x)"),
+        ("softmax(where(m, x + y + start(x), lowest) - 2.0)", "softmax(where(m, x + y, lowest))"),
+        ("softmax(where(m, x - start(y), y - start(y)))", "softmax(where(m, x, y))"),
+        ("stable(where(m, x, lowest))", "softmax(where(m, x, lowest))"),
+        ("stable(where(arange(6) < 5, where(m, x, -inf), y))", "softmax(where(arange(6) < 5, where(m, x, -inf), y))"),
+        ("stable(where(arange(6) < 5, where(m, x, lowest), y))",
+         "softmax(where(arange(6) < 5, where(m, x, lowest), y))"),
         ("k * n * n == 0", "k == 0 or n == 0"),
         ("k - max(k, n)", "k + min(-k, -n)"),
     ],
@@ -57,6 +66,11 @@ def test_spellings_are_one(first: str, second: str) -> None:
     [
         ("where(m, x, -1e9) + y", "where(m, x + y, -1e9)"),
         ("softmax(x + lowest(x))", "softmax(x)"),
+        ("softmax(where(m, x - start(y), y))", "softmax(where(m, x, y))"),
+        ("softmax(where(m, x - start(y), y + start(y)))", "softmax(where(m, x, y))"),
+        ("softmax(where(m, x, lowest) - start(where(m, x, lowest)))", "softmax(where(m, x, lowest))"),
+        ("softmax(where(m, x, lowest) - largest(where(m, y, lowest)))", "softmax(where(m, x, lowest))"),
+        ("softmax(where(m, x, lowest) + largest(where(m, x, lowest)))", "softmax(where(m, x, lowest))"),
         ("where(m, x, lowest) + where(x > y, 0.0, lowest(x))", "where(m, x + where(x > y, 0.0, lowest(x)), lowest)"),
         ("max(where(m, x, -inf), lowest)", "where(m, x, -inf)"),
         ("max(where(m, x, -inf) + y, lowest)", "where(m, x, -inf) + y"),

@@ -70,7 +70,11 @@ max(max(where(B, R, -inf), -1e36), -9.0)
 softmax(where(B, R, lowest) + R)|softmax(where(B, -1e36, R) * 0.5 + where(B, 1.0, -1e36))|min(where(B, R, 0.5), 1.0)
 reshape([batch, 1, 1])(sum(axis = 1)(reshape([batch, seq * 6])(R * y))) + R
 sum(axis = 1, keep = true)(reshape([batch, seq * 6])(R) |> reshape([batch, seq, 6])) + R
-softmax(max(R, lowest))|min(max(min(max(R, -1e36), 1e36), -9.0), 9.0)
+softmax(max(R, lowest))|min(max(min(max(R, -1e36), 1e36), -9.0), 9.0)|stable(R)|stable(where(B, R, -inf))
+stable(where(B, R, lowest))|stable(where(B, R, 1e36))|stable(where(arange(6) >= 4, R, where(B, x, lowest) + y))
+softmax(where(B, R + mean(x) + 2.0, where(m, y + mean(x) + 2.0, lowest)))|softmax(where(B, x + mean(R), y - mean(x)))
+softmax(where(B, R, -1e36) - mean(where(m, R, -1e36)))|softmax(where(arange(6) < 3, x, y + 1.0) - mean(R))
+softmax(where(B, x, lowest) - amax(axis = 2, keep = true)(y))|softmax(x - amax(axis = 1, keep = true)(R))
 """
 INTEGER = """
 n + arange(6)|arange(6) + 0 * n|n + reshape([seq, 1])(arange(seq)) + arange(6)|I + I|I - I|I * I|I // 2|I // -3|I % 4
@@ -114,6 +118,12 @@ dim batch, seq
 fn swapped(x [batch, seq, 6]) -> [batch, seq, 6] {{
   first, last = split([2, 4], axis = -1)(x)
   return concat(axis = -1)(last, first)
+}}
+fn mean(x [batch, seq, 6]) -> [batch, seq, 1] {{
+  return sum(axis = 2, keep = true)(x) / 6.0
+}}
+fn stable(x [batch, seq, 6]) -> [batch, seq, 6] {{
+  return softmax(x - amax(axis = 2, keep = true)(x))
 }}
 fn in_order(x [batch, seq, 6]) -> [batch, seq, 6] {{
   values, _ = topk(6)(x)

@@ -12,6 +12,7 @@ from functools import partial
 
 from archspec.algebra import Dim, Expression, product
 from archspec.normal.axes import Indices
+from archspec.normal.common import CommonTerms
 from archspec.normal.elements import Elements
 from archspec.normal.nodes import MOST, Dtype, Element, Names, index_name
 from archspec.normal.replacing import Replacing, Values
@@ -35,6 +36,7 @@ class Arrays:
         self.axes = self.elements.axes
         self._replacing = Replacing(self.elements)
         self._splitting = Splitting(self.elements, self._replacing)
+        self._common = CommonTerms(self.elements)
 
     def dtype(self, array: Array) -> Dtype:
         """Return the element type of an array."""
@@ -207,6 +209,7 @@ class Arrays:
         """
         elements = self.elements
         name = index_name(over)
+        body = self._without_common(body, over)
         terms, constant = elements.terms(body)
         varying = elements.combination([term for term in terms if name in elements.nodes[term[1]].names])
         same = elements.combination([term for term in terms if name not in elements.nodes[term[1]].names], constant)
@@ -219,6 +222,28 @@ class Arrays:
             shares = elements.product([(extent, -1.0)])
         nothing = [(1.0, elements.product([(elements.number(0.0), 1.0), (same, 1.0)]))]
         return elements.combination([(1.0, shares), *nothing]) if elements.nodes[same].infinite else shares
+
+    def _without_common(self, body: Element, over: Expression) -> Element:
+        """Return an element without what all its sides have in common, and a softmax over an index ignores: moderate
+        terms without the index, and its own largest value, which is subtracted.
+        """
+        elements = self.elements
+        common = self._common.without_index(body, index_name(over))
+        moderate = {
+            term: c
+            for term, c in common.items()
+            if elements.magnitudes.are_moderate([elements.combination([(c, term)])])
+        }
+        body = self._common.removed(body, moderate)
+        for term in [term for term, c in common.items() if c == -1.0 and self._is_largest(term)]:
+            rest = self._common.removed(body, {term: -1.0})
+            if term not in moderate and self.reduction("largest", rest, [over]) == term:
+                body = rest
+        return body
+
+    def _is_largest(self, element: Element) -> bool:
+        node = self.elements.nodes[element]
+        return node.kind == "load" and self.elements.nodes[node.base].kind == "largest"
 
     def ordered(self, body: Element, over: Expression, at: Expression) -> tuple[Element, Element]:
         """Return what an element is at a place in descending order over an index, and the value of the index there: of
