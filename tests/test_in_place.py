@@ -10,8 +10,6 @@ torch = pytest.importorskip("torch")
 
 from archspec.equivalence.in_place import without_changes  # noqa: E402
 
-pytestmark = pytest.mark.slow  # as PyTorch takes seconds to be loaded
-
 
 def slices(x: Any) -> Any:
     y = torch.empty_like(x)
@@ -173,6 +171,7 @@ def drawn_function(seed: int) -> Callable[[Any], Any]:
     return function
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", range(0, 60, 15))
 def test_drawn_programs_compute_the_same(start: int) -> None:
     same = 0

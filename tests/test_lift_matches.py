@@ -12,7 +12,7 @@ from torch import nn  # noqa: E402
 import archspec  # noqa: E402
 from archspec.source import ArchError  # noqa: E402
 
-pytestmark = pytest.mark.slow  # as PyTorch takes seconds to be loaded
+SLOW = pytest.mark.slow
 
 
 class Experts(nn.Module):
@@ -63,8 +63,8 @@ def in_sequences(found: Any, x: Any, shares: Any, chosen: Any, turn: int, expert
     return found.flatten(0, 1)
 
 
-@pytest.mark.parametrize("apply", [put, add, accumulate, mask, in_sequences])
-@pytest.mark.parametrize("best", [1, 2])
+@pytest.mark.parametrize("apply", [add, mask, *(pytest.param(f, marks=SLOW) for f in (put, accumulate, in_sequences))])
+@pytest.mark.parametrize("best", [1, pytest.param(2, marks=SLOW)])
 def test_experts_of_the_tokens_that_chose_them(apply: Callable[..., Any], best: int) -> None:
     module = Experts(apply, best).double().eval()
     x = torch.randn(2, 7, 8).double()

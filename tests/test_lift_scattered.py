@@ -12,8 +12,6 @@ from torch import nn  # noqa: E402
 import archspec  # noqa: E402
 from archspec.source import ArchError  # noqa: E402
 
-pytestmark = pytest.mark.slow  # as PyTorch takes seconds to be loaded
-
 
 class Module(nn.Module):
     def __init__(self, function: Callable[[Any, Any], Any]) -> None:

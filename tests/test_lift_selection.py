@@ -18,7 +18,6 @@ from archspec.normal.arrays import Arrays  # noqa: E402
 from archspec.source import ArchError  # noqa: E402
 
 nn = torch.nn
-pytestmark = pytest.mark.slow
 
 
 class Routed(nn.Module):
@@ -117,6 +116,7 @@ def test_rows_that_are_combined_are_refused(mixed: Callable[..., Any]) -> None:
         archspec.lift(Routed(mixed).eval(), (torch.ones((3, 7), dtype=torch.long),))
 
 
+@pytest.mark.slow
 def test_items_of_joint_axes() -> None:
     inputs, others = [{"ids": torch.zeros(shape, dtype=torch.long)} for shape in ((3, 5, 7), (4, 6, 9))]
     text = lift_subject(Subject(Choices().eval(), inputs, others))

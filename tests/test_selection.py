@@ -10,8 +10,6 @@ torch = pytest.importorskip("torch")
 from archspec.equivalence.calls.values import Untranslatable  # noqa: E402
 from archspec.equivalence.selection import with_all_rows  # noqa: E402
 
-pytestmark = pytest.mark.slow  # as PyTorch takes seconds to be loaded
-
 
 class Module(torch.nn.Module):
     def __init__(self, function: Callable[[Any, Any], Any]) -> None:
