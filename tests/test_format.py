@@ -267,6 +267,19 @@ def test_large_files() -> None:
         holds(text)
 
 
+@pytest.mark.parametrize(
+    "inside",
+    [
+        "    if n > 1 { a = 2 } # then\n  else {a =   3 }\n",
+        "    if n > 1 # why\n { a = 2 } else {a =   3 }\n",
+        "  a = 0\n    for i in 0..n # why\n { a =   a+ i }\n",
+    ],
+)
+def test_a_branch_or_loop_with_comments_between_its_parts_stays(inside: str) -> None:
+    text = f"fn f(n) {{\n{inside}  return a\n}}\n"
+    assert archspec.format(text.replace("return a", "return   a")) == text
+
+
 # The command ----------------------------------------------------------------------------------------------------------
 
 UGLY = b"fn f(n){return n}\n"

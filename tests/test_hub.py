@@ -6,7 +6,9 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import checkpoints
@@ -15,6 +17,8 @@ import yaml
 from hub_server import COMMIT, Hub, serving
 
 import archspec
+from archspec.checkpoints.hub import read_remote, read_remote_gguf
+from archspec.hub import remote
 from archspec.hub.names import gguf_file, is_id
 from archspec.pipeline.tables import table_of
 from archspec.resources import specs_root
@@ -190,6 +194,62 @@ def test_an_audit_reads_no_hub(cache: Path, tmp_path: Path, monkeypatch: pytest.
 
 
 # The hub --------------------------------------------------------------------------------------------------------------
+
+
+# Reading, without a network -------------------------------------------------------------------------------------------
+
+
+class Files:
+    """Files of the hub, which are asked for as far as they are read."""
+
+    def __init__(self, files: dict[str, bytes]) -> None:
+        self.files = files
+        self.asked: list[int] = []
+
+    def start_of(self, id: str, file: str, length: int = remote.FIRST_BYTES) -> remote.Start:
+        assert id == "me/tiny"
+        self.asked.append(length)
+        return remote.Start(self.files[file][:length], len(self.files[file]))
+
+
+def test_a_long_header_takes_a_second_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    long, short = safetensors(bert(), "x" * 100_000), safetensors(bert())
+    for data, count in ((short, 1), (long, 2)):
+        files = Files({"model.safetensors": data})
+        monkeypatch.setattr(remote, "start_of", files.start_of)
+        found = read_remote("me/tiny")
+        assert {entry.name: entry.shape for entry in found.entries} == bert()
+        assert len(files.asked) == count
+
+
+def test_a_file_of_many_words_is_asked_for_in_growing_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = {"tokenizer.ggml.tokens": [f"word {i}" for i in range(20_000)]}
+    data = checkpoints.gguf({"output_norm.weight": (32,)}, {"general.architecture": "llama"} | words)
+    files = Files({"tiny.gguf": data + bytes(2**20)})
+    monkeypatch.setattr(remote, "start_of", files.start_of)
+    found = read_remote_gguf("me/tiny", "tiny.gguf")
+    assert [entry.shape for entry in found.entries] == [(32,)]
+    assert files.asked == [2**16, 2**18, 2**20]
+
+
+def test_no_more_is_read_than_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of a server that sends more than what it is asked for."""
+    sent: list[bytes] = []
+
+    def parts() -> Iterator[bytes]:
+        for _ in range(10):
+            sent.append(b"x" * 10)
+            yield sent[-1]
+
+    answer = SimpleNamespace(headers={"content-length": "100"}, iter_bytes=parts)
+    library = SimpleNamespace(
+        utils=SimpleNamespace(build_hf_headers=dict, hf_raise_for_status=lambda answer: None),
+        hf_hub_url=lambda id, file: f"{id}/{file}",
+        get_session=lambda: SimpleNamespace(stream=lambda *given, **named: nullcontext(answer)),
+    )
+    monkeypatch.setattr(remote, "_library", lambda: library)
+    assert remote.start_of("me/tiny", "model.safetensors", 25) == (b"x" * 25, 100)
+    assert len(sent) == 3
 
 
 @pytest.fixture

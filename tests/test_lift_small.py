@@ -113,6 +113,25 @@ class Regions(nn.Module):
         return x + self.hidden
 
 
+class Turned(nn.Module):
+    """Pairs of numbers as complex ones, times stored complex numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("turns", torch.polar(torch.ones(4), torch.arange(4.0)), persistent=False)
+
+    def forward(self, x: Any) -> Any:
+        return torch.view_as_real(torch.view_as_complex(x.unflatten(-1, (4, 2))) * self.turns).flatten(-2)
+
+
+class Grouped(nn.Module):
+    """Attention with half as many keys as queries."""
+
+    def forward(self, x: Any) -> Any:
+        keys = x[:, None].repeat(1, 2, 1, 1)
+        return F.scaled_dot_product_attention(x[:, None].repeat(1, 4, 1, 1), keys, keys, enable_gqa=True)
+
+
 X = torch.linspace(-3, 3, 80).reshape(2, 5, 8)
 S = torch.linspace(-1, 1, 72).reshape(2, 6, 6)
 ENDS = torch.tensor([-1.0, 0.0, 2.0])
@@ -174,6 +193,8 @@ MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[Any, ...], str]] = {
     "tokens at places": (At, (X, torch.tensor([1, 2])), "return token_at(x, at)"),
     "places in a grid": (Places, (X,), "stack(axis = 1)(arange(8) // 4, arange(8) % 4)"),
     "distances in a window": (Distances, (X,), "reshape([8, 1])(h + g) + (-g - h)"),
+    "complex numbers": (Turned, (X,), "y = table([1.0, 0.5403022766113281, -0.416146844625473,"),
+    "groups of heads": (Grouped, (X,), "return attention(query, key, key)"),
     "regions of an image": (Regions, (torch.randn(2, 4, 4, 4),), "int(arange(4) >= 3)"),
 }
 
@@ -182,6 +203,23 @@ MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[Any, ...], str]] = {
 def test_a_module_is_lifted(name: str) -> None:
     made, inputs, expected = MODULES[name]
     assert expected in body(made(), *inputs)
+
+
+TRUNCATED = """
+dim batch, seq
+block It(x [batch, seq, 8]) -> int [batch, seq, 8] {
+  h = int(x * 100)
+  return where(h < 0, -(-h // 3), h // 3)
+}
+model "it" = It()
+"""
+
+
+def test_quotients_that_are_rounded_towards_zero_have_values() -> None:
+    module = One(lambda x: torch.div((x * 100).long(), 3, rounding_mode="trunc")).eval()
+    assert archspec.equivalent(archspec.loads(TRUNCATED), module).verdict == "outputs equal"
+    other = archspec.loads(TRUNCATED.replace("-(-h // 3)", "h // 3"))
+    assert archspec.equivalent(other, module).verdict == "different"
 
 
 class Sum(nn.Module):

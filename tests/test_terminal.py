@@ -261,3 +261,14 @@ def test_depth_0_is_the_totals(capsys: pytest.CaptureFixture[str], command: str)
     assert (
         rest.replace("all optional", "each row includes the modules inside it; all optional") in whole or rest in whole
     )
+
+
+def test_the_first_words_of_a_diagnostic_have_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    assert main(["count", "bert-base-uncased", "--set", "hiden=3"]) == 1
+    lines = stream.getvalue().splitlines()
+    assert lines[0].startswith("\x1b[1;31merror[") and lines[0].count("\x1b[0m ") == 1
+    assert any(line.startswith("\x1b[1;32mhelp:\x1b[0m ") for line in lines)

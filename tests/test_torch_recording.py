@@ -181,6 +181,12 @@ def made_by_torch(source: str) -> Any:
         return namespace["build"]()
 
 
+def test_a_dictionary_of_modules_has_modules() -> None:
+    text = "from torch import nn\ndef build():\n    found = nn.ModuleDict()\n    found['a'] = 3\n    return found\n"
+    with pytest.raises(TypeError, match="a dictionary of modules has modules"):
+        recording.record(text)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", archspec.models())
 def test_the_stand_in_agrees_with_torch(name: str) -> None:
