@@ -374,6 +374,12 @@ def test_every_package_is_in_the_map() -> None:
     assert ours and not {name for name in ours if f"`archspec/{name}/`" not in CONTRIBUTING}
 
 
+def test_every_file_of_the_pytorch_package_is_in_its_map() -> None:
+    folder = ROOT / "archspec" / "pytorch"
+    named = set(re.findall(r"\w+", (folder / "__init__.py").read_text()))
+    assert not {path.stem for path in folder.glob("*.py")} - named - {"__init__"}
+
+
 def test_the_tests_named_exist() -> None:
     named = re.findall(r"`(test_[\w*]+\.py)`", CONTRIBUTING)
     assert named and not {name for name in named if not list((ROOT / "tests").glob(name))}

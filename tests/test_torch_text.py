@@ -363,7 +363,7 @@ REFUSED = {
     ),
     "a stream that changes its type": (
         "block Net(n = 3)(x int [4]) -> [4] {\n  return x «|> * 0.5 for i in 0..n»\n}",
-        "the stream changes its type from one iteration to the next",
+        "the piped value changes its type from one iteration to the next",
     ),
     "a name that changes its type": (
         "block Net(n = 3)(x int [4]) -> [4] {\n  y = x\n  «for i in 0..n» { y = y * 0.5 }\n  return y\n}",

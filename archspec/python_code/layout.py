@@ -45,8 +45,8 @@ def lines_of(body: Sequence[ast.stmt], indent: int) -> list[str]:
         match statement:
             case ast.If():
                 lines += _if(statement, indent, "if")
-            case ast.For(target, rounds):
-                lines += _printed(["for ", _target(target), " in ", _doc(rounds), ":"], indent)
+            case ast.For(target, iterated):
+                lines += _printed(["for ", _target(target), " in ", _doc(iterated), ":"], indent)
                 lines += lines_of(statement.body, indent + 1)
             case ast.Assign([target], value):
                 lines += _printed(
@@ -126,8 +126,8 @@ def _broken(node: ast.expr, inside: bool) -> Sequence[Doc]:
             return [lines_between(links)] if inside else [_enclosed("(", _doc(node, inside=True), ")")]
         case ast.Starred(value):
             return [["*", _doc(value)]]
-        case ast.GeneratorExp(element, [rounds]):
-            return [[_doc(element, inside=True), LINE, f"for {written(rounds.target)} in ", _doc(rounds.iter)]]
+        case ast.GeneratorExp(element, [loop]):
+            return [[_doc(element, inside=True), LINE, f"for {written(loop.target)} in ", _doc(loop.iter)]]
         case ast.BinOp() | ast.BoolOp() | ast.Compare() | ast.IfExp() | ast.UnaryOp():
             if inside:
                 return [_joined(node)]

@@ -105,9 +105,9 @@ def bind(target: ast.expr | str, value: ast.expr) -> ast.stmt:
     return ast.Assign([name(target) if isinstance(target, str) else target], value, lineno=0)
 
 
-def raised_if(wrong: ast.expr, told: ast.expr) -> ast.If:
-    """The check of an argument."""
-    return ast.If(wrong, [ast.Raise(py("ValueError(told)", told=told))], [])
+def raised_if(wrong: ast.expr, message: ast.expr) -> ast.If:
+    """A check that raises a ValueError with a message."""
+    return ast.If(wrong, [ast.Raise(py("ValueError(message)", message=message))], [])
 
 
 def text(node: ast.expr) -> str:
@@ -169,7 +169,7 @@ def prune(body: Sequence[ast.stmt], needed: set[str]) -> tuple[list[ast.stmt], s
                 live = before | other | names_in([test])
             case ast.For():
                 bound = names_in([statement.target])
-                again = set(live)  # what is read after a round, there or in the next
+                again = set(live)  # what is read after an iteration, there or in the next
                 inside, before = prune(statement.body, again)
                 while not before - bound <= again:
                     again |= before - bound

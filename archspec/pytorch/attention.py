@@ -10,7 +10,7 @@ from archspec.algebra import Dim
 from archspec.python_code.trees import apply, bind, literal, name, py, text
 from archspec.pytorch.operations import constant
 from archspec.pytorch.scope import Scope
-from archspec.pytorch.tensor_types import TensorTypes, as_stream
+from archspec.pytorch.tensor_types import TensorTypes, as_type_of
 from archspec.pytorch.values import REAL, STATIC, Val
 from archspec.resolve import nodes
 
@@ -53,7 +53,7 @@ def as_attention(scope: Scope, types: TensorTypes, values: Sequence[Val | None])
     if not all(map(scope.statements.is_current, (scores.query, scores.key, value, *parts))):
         return None
     biases = [
-        part if part.value.kind == REAL else part._replace(value=as_stream(part.value, scores.query, types))
+        part if part.value.kind == REAL else part._replace(value=as_type_of(part.value, scores.query, types))
         for part in scores.biases
     ]
     keywords = _masked(scope, scores._replace(biases=biases))

@@ -54,7 +54,7 @@ class Places:
     def __init__(
         self,
         modules: Sequence[Module],
-        is_steady: Callable[[Pattern], bool] = lambda _: True,
+        is_contiguous: Callable[[Pattern], bool] = lambda _: True,
         is_split: Callable[[Pattern], bool] = lambda _: False,
     ) -> None:
         self.members: dict[Pattern, dict[Pattern, list[Module | Weight]]] = {}
@@ -67,7 +67,7 @@ class Places:
         self.open |= self.plain & (self.lists | self.dicts)
         containers = self.lists | self.dicts | self.plain | self.open
         self.open |= {p[:-1] for p in containers if p[-1:] == ("#",) and is_split(p)}
-        self.dicts |= {pattern for pattern in self.lists if not is_steady(pattern)}
+        self.dicts |= {pattern for pattern in self.lists if not is_contiguous(pattern)}
         self.dicts -= self.open
         self.lists -= self.open | self.dicts
         addresses = [{tuple(address.split(".")) for address in own_members(module)} for module in modules]

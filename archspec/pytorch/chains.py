@@ -52,7 +52,7 @@ class Chains:
     def chain(self, expr: nodes.Chain, target: str | None = None, reuse: bool = False) -> Val | Several:
         """A chain: in one expression if it is short, else one line for each step, into `target` or a new variable.
 
-        With `reuse` the variable the stream begins in may be bound again, as nothing comes after.
+        With `reuse` the variable that the piped value begins in may be bound again, as nothing comes after.
         """
         steps = [step for step in expr.steps if not self._is_skipped(step)]
         plain = all(s.loop is None and not self._varies(s) for s in steps)
@@ -80,26 +80,26 @@ class Chains:
     def _nested(self, head: nodes.Expr, steps: Sequence[nodes.Step]) -> Val | Several:
         value = self.expressions.expr(head)
         for i, step in enumerate(steps):
-            stream = self._once(self.expressions.single(value, steps[i - 1]), step)
-            value = self._stepped(step, self._chosen(step), stream)
+            piped = self._once(self.expressions.single(value, steps[i - 1]), step)
+            value = self._stepped(step, self._chosen(step), piped)
         return value
 
-    def _once(self, stream: Val, step: nodes.Step) -> Val:
-        """A stream that is computed once, though a step takes it more than once."""
-        if _piped_in(self._chosen(step)) < 2 or isinstance(stream.code, ast.Name | ast.Attribute):
-            return stream
+    def _once(self, piped: Val, step: nodes.Step) -> Val:
+        """A piped value that is computed once, though a step takes it more than once."""
+        if _piped_in(self._chosen(step)) < 2 or isinstance(piped.code, ast.Name | ast.Attribute):
+            return piped
         variable = self.scope.fresh("stream", "part")
-        return self._into(variable, stream)._replace(name=variable)
+        return self._into(variable, piped)._replace(name=variable)
 
     def _chosen(self, step: nodes.Step) -> nodes.Expr:
         if step.condition is not None and self.scope.truth(step.condition) is False and step.otherwise is not None:
             return step.otherwise
         return step.value
 
-    def _stepped(self, step: nodes.Step, value: nodes.Expr, stream: Val) -> Val | Several:
-        self.scope.env["_"] = stream
+    def _stepped(self, step: nodes.Step, value: nodes.Expr, piped: Val) -> Val | Several:
+        self.scope.env["_"] = piped
         if step.operator:
-            return self.tensors.operate(OPERATORS[step.operator], [stream, self.expressions.one(value)], {}, step)
+            return self.tensors.operate(OPERATORS[step.operator], [piped, self.expressions.one(value)], {}, step)
         self.scope.steps[id(value)] = step
         return self.expressions.applied(value)
 
@@ -107,7 +107,7 @@ class Chains:
         last: Val | Several = self.expressions.one(head)
         parts = [e for s in steps for e in (s.value, s.condition, s.otherwise) if e is not None]
         later = {word for e in parts for word in walk.local_names(e)}
-        variable = self._stream_variable(head, last, later, target, reuse)
+        variable = self._variable(head, last, later, target, reuse)
         for i, step in enumerate(steps):
             value = self.expressions.single(last, steps[i - 1])
             if step.loop is not None:
@@ -123,7 +123,7 @@ class Chains:
                 last = self._into(variable, last)
         return last
 
-    def _stream_variable(self, head: nodes.Expr, value: Val, later: set[str], target: str | None, reuse: bool) -> str:
+    def _variable(self, head: nodes.Expr, value: Val, later: set[str], target: str | None, reuse: bool) -> str:
         if target is not None and target not in later:
             return self.scope.statements.variable(target)
         if reuse and isinstance(head, nodes.Local) and isinstance(value.code, ast.Name) and value.kind == REAL:
@@ -137,17 +137,17 @@ class Chains:
         self.scope.statements.hold(variable, value)
         return value._replace(code=name(variable), name=None, made=self.scope.statements.clock)
 
-    def _optional(self, step: nodes.Step, stream: Val, variable: str) -> Val:
+    def _optional(self, step: nodes.Step, piped: Val, variable: str) -> Val:
         """A step under a condition that is not the same everywhere."""
         assert step.condition is not None
         statements, single = self.scope.statements, self.expressions.single
         test = self.static.code(step.condition)
-        if not isinstance(stream.code, ast.Name | ast.Attribute):
-            stream = self._into(variable, stream)
+        if not isinstance(piped.code, ast.Name | ast.Attribute):
+            piped = self._into(variable, piped)
         one, other = step.value, step.otherwise
-        first, then = statements.aside(lambda: single(self._stepped(step, one, stream), step))
+        first, then = statements.aside(lambda: single(self._stepped(step, one, piped), step))
         second, otherwise = statements.aside(
-            lambda: single(self._stepped(step, other, stream), step) if other is not None else stream
+            lambda: single(self._stepped(step, other, piped), step) if other is not None else piped
         )
         then, otherwise = self.expressions.alike(then, otherwise, step)
         if other is None:
@@ -161,30 +161,30 @@ class Chains:
 
     # Loops
 
-    def _looped(self, step: nodes.Step, loop: nodes.Loop, stream: Val, variable: str) -> Val:
+    def _looped(self, step: nodes.Step, loop: nodes.Loop, piped: Val, variable: str) -> Val:
         scope, statements = self.scope, self.scope.statements
-        self._into(variable, stream)
+        self._into(variable, piped)
         scope.forget()
         index = statements.variable(loop.variable)
-        value = stream._replace(code=name(variable), op="", args=(), name=None, made=statements.clock)
+        value = piped._replace(code=name(variable), op="", args=(), name=None, made=statements.clock)
 
         def iteration() -> Val:
             if self._varies(step):
                 return self._optional(step, value, variable)
             once = self._once(value, step)
             result = self.expressions.single(self._stepped(step, self._chosen(step), once), step)
-            return self._into(variable, self.tensors.streaming(result) if value.kind == REAL else result)
+            return self._into(variable, self.tensors.in_model_type(result) if value.kind == REAL else result)
 
         with scope.restoring(loop.variable):
             scope.env[loop.variable] = Val(name(index), STATIC, 0)
             element = self._element(step, loop)
             inner, last = statements.aside(iteration)
             if (value.kind, last.kind) == (FREE, REAL):
-                statements.bind(variable, self.tensors.streaming(value).code)
+                statements.bind(variable, self.tensors.in_model_type(value).code)
                 value = value._replace(kind=REAL)
                 inner, last = statements.aside(iteration)
         if last.kind != value.kind:
-            scope.refuse("the stream changes its type from one iteration to the next", step)
+            scope.refuse("the piped value changes its type from one iteration to the next", step)
         target, iterated = self._iterations(loop, element, index in names_in(inner))
         statements.body.append(ast.For(target, iterated, inner, []))
         return value._replace(rank=last.rank if last.rank == value.rank else None, made=statements.clock)

@@ -146,7 +146,7 @@ class Expressions:
             if a.is_tensor and b.is_number:
                 self.scope.refuse("this is a tensor in one case and a number in another", node)
         if {first.kind, second.kind} == {REAL, FREE}:
-            return self.tensors.streaming(first), self.tensors.streaming(second)
+            return self.tensors.in_model_type(first), self.tensors.in_model_type(second)
         return first, second
 
     # What is declared
@@ -311,7 +311,7 @@ class Expressions:
     ) -> tuple[list[ast.expr], dict[str, ast.expr]]:
         """The inputs of a use, by position up to the first that is left out or goes by name only.
 
-        Reals that are free take the type of the stream, unless all are and the result shall be.
+        Reals that are free take the model's type, unless all are and the result shall be.
         """
         positional: list[ast.expr] = []
         named: dict[str, ast.expr] = {}
@@ -342,6 +342,6 @@ class Expressions:
                 return literal(float(value.code.value))
             return py("float(x)", x=value.code)
         if not value.is_tensor:
-            dtype = py(_DTYPES[kind]) if kind in _DTYPES else self.types.stream_type()
+            dtype = py(_DTYPES[kind]) if kind in _DTYPES else self.types.model_type()
             return placed(apply(py("torch.full"), [sequence([]), value.code], {"dtype": dtype}), self.types.device())
-        return self.tensors.streaming(value).code if kind == REAL else value.code
+        return self.tensors.in_model_type(value).code if kind == REAL else value.code

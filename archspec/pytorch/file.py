@@ -153,9 +153,9 @@ def _unused(emitted: Emitted) -> list[str]:
     body = emitted.forward or []
     if emitted.definition.kind == "fn":
         return [f"def {emitted.name}(*inputs: Tensor) -> Tensor:", *_doc(emitted, 1), *lines_of(body, 1)]
-    told = _doc(emitted, 1)
+    doc = _doc(emitted, 1)
     head = "    def __init__(self, *values: object, **named: object) -> None:"
-    return [f"class {emitted.name}({emitted.base}):", *told, *([""] if told else []), head, *lines_of(body, 2)]
+    return [f"class {emitted.name}({emitted.base}):", *doc, *([""] if doc else []), head, *lines_of(body, 2)]
 
 
 def _function(writer: ModuleWriter, emitted: Emitted) -> list[str]:
@@ -171,8 +171,8 @@ def _class(writer: ModuleWriter, emitted: Emitted) -> list[str]:
         lines += [f"    {o.name}: {_annotation(o)}" for o in emitted.outputs if o.kind is not None]
         lines += ["", ""]
     lines += [f"class {emitted.name}({emitted.base}):"]
-    told = _doc(emitted, 1)
-    lines += [*told, *([""] if told else [])]
+    doc = _doc(emitted, 1)
+    lines += [*doc, *([""] if doc else [])]
     if emitted.init and not (emitted.base == "nn.Module" and len(emitted.init) == 1):
         parameters = [
             "self",
@@ -272,5 +272,5 @@ def _build(writer: ModuleWriter, root: Emitted, model: str, doc: str, values: di
         if usual is None or text(usual) != text(code):
             keywords[writer.context.parameters(root.definition)[word]] = code
     made = ast.Return(apply(name(root.name), [], keywords))
-    told = [f"The model {model}.", *[" ".join(p.split()) for p in doc.split("\n\n")]]
-    return [f"def build() -> {root.name}:", *docstring(told, 1), *lines_of([made], 1)]
+    paragraphs = [f"The model {model}.", *[" ".join(p.split()) for p in doc.split("\n\n")]]
+    return [f"def build() -> {root.name}:", *docstring(paragraphs, 1), *lines_of([made], 1)]

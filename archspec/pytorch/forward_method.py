@@ -13,7 +13,7 @@ from archspec.pytorch.expressions import Expressions
 from archspec.pytorch.operations import placed
 from archspec.pytorch.requirements import ordered, requirement
 from archspec.pytorch.scope import Scope
-from archspec.pytorch.tensor_types import ForwardTypes, has_stream
+from archspec.pytorch.tensor_types import ForwardTypes, has_model_type
 from archspec.pytorch.values import FREE, INT, KIND, NONE, REAL, STATIC, Several, Val
 from archspec.resolve import nodes, walk
 from archspec.resolve.unit import Definition
@@ -195,7 +195,7 @@ class ForwardMethod(Visitor):
         if {v.kind for v in known} == {REAL, FREE}:
             for value, (_, body) in zip(known, (one, other), strict=True):
                 if value.kind == FREE:
-                    body.append(bind(variable, self.tensors.streaming(value._replace(code=name(variable))).code))
+                    body.append(bind(variable, self.tensors.in_model_type(value._replace(code=name(variable))).code))
             known = [v._replace(kind=REAL) for v in known]
         best = next((v for v in known if v.is_tensor), known[0] if not known[0].is_none else known[1])
         if best.is_tensor and any(v.is_number for v in known):
@@ -243,12 +243,12 @@ class ForwardMethod(Visitor):
                 break
             for word, value in changed.items():
                 if (before[word].kind, value.kind) == (FREE, REAL):
-                    statements.bind(statements.variable(word), self.tensors.streaming(before[word]).code)
+                    statements.bind(statements.variable(word), self.tensors.in_model_type(before[word]).code)
             before |= changed
         for word in carried:
             value = scope.env[word]
             if isinstance(value, Val) and (before[word].kind, value.kind) == (REAL, FREE):
-                inner.append(bind(statements.variable(word), self.tensors.streaming(value).code))
+                inner.append(bind(statements.variable(word), self.tensors.in_model_type(value).code))
         target, iterated = self.static.iterations(loop)
         statements.body.append(ast.For(target, iterated, inner, []))
         scope.env = outside | before
@@ -333,8 +333,8 @@ class ForwardMethod(Visitor):
         return True
 
     def _result(self, value: Val) -> Val:
-        """An output in the type of the stream; where there is none, or in a function, it stays free."""
-        return value if self.scope.is_function or not has_stream(self.scope) else self.tensors.streaming(value)
+        """An output in the model's type; where nothing tells that, or in a function, it stays free."""
+        return value if self.scope.is_function or not has_model_type(self.scope) else self.tensors.in_model_type(value)
 
     def _give(self, values: Sequence[Val | None]) -> None:
         """Appends the `return` of values."""

@@ -52,8 +52,8 @@ class ModuleWriter:
 
     def _unused(self, definition: Definition) -> Emitted:
         """What is passed on and never applied: nothing says what it would be applied to."""
-        told = literal(f"the model does not apply {definition.name}")
-        body: list[ast.stmt] = [ast.Raise(py("NotImplementedError(told)", told=told))]
+        message = literal(f"the model does not apply {definition.name}")
+        body: list[ast.stmt] = [ast.Raise(py("NotImplementedError(message)", message=message))]
         return Emitted(self.context.names[definition], definition, base="nn.Module", forward=body, is_unused=True)
 
     def _numeric(self, definition: Definition) -> Emitted:

@@ -16,8 +16,8 @@ def requirement(code: Code, source: str, statement: nodes.Require) -> list[ast.s
     condition = code(statement.condition)
     if not names_in([condition]):
         return []
-    told = statement.message or f"required: {_text(source, statement.condition)}"
-    return [raised_if(negated(condition), literal(told))]
+    message = statement.message or f"required: {_text(source, statement.condition)}"
+    return [raised_if(negated(condition), literal(message))]
 
 
 def ordered(code: Code, source: str, loop: nodes.Loop) -> list[ast.stmt]:
@@ -26,8 +26,8 @@ def ordered(code: Code, source: str, loop: nodes.Loop) -> list[ast.stmt]:
     is_count = isinstance(first, ast.Constant) and first.value == 0
     if not names_in([first, last]) or (is_count and not _subtracts(last)):
         return []
-    told = f"required: {_text(source, loop.first)} <= {_text(source, loop.last)}"
-    return [raised_if(py("last < first", first=first, last=last), literal(told))]
+    message = f"required: {_text(source, loop.first)} <= {_text(source, loop.last)}"
+    return [raised_if(py("last < first", first=first, last=last), literal(message))]
 
 
 def _subtracts(code: ast.expr) -> bool:

@@ -117,8 +117,8 @@ def _check(
     given = [py("x is not None", x=each.value.code) for each in (*optional, input) if each.is_optional]
     if given:
         test = ast.BoolOp(ast.And(), [*given, test])
-    told = _message(forward, input, sizes, alike)
-    return raised_if(test, told)
+    message = _message(forward, input, sizes, alike)
+    return raised_if(test, message)
 
 
 def _like(input: Input, other: Input, sizes: dict[int, ast.expr]) -> ast.expr | None:

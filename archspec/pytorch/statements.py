@@ -20,7 +20,7 @@ class Statements:
         self.body: list[ast.stmt] = []
         self.local = dict(parameters)
         self.clock = 0
-        self.widened: set[str] = set()  # variables bound to reals that may be wider than the stream
+        self.widened: set[str] = set()  # variables bound to reals that may be wider than the model's
         self._taken = set(taken)
         self._bound: dict[str, int] = {}  # when variables were bound last
 

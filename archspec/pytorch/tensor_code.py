@@ -12,7 +12,7 @@ from archspec.python_code.trees import literal, name
 from archspec.pytorch.attention import as_attention
 from archspec.pytorch.operations import Applied, emit
 from archspec.pytorch.scope import Scope
-from archspec.pytorch.tensor_types import TensorTypes, as_stream, as_type, has_stream
+from archspec.pytorch.tensor_types import TensorTypes, as_type, as_type_of, has_model_type
 from archspec.pytorch.values import BOOL, FREE, INT, KIND, REAL, Several, Val, kind_of
 from archspec.resolve import nodes
 
@@ -104,12 +104,12 @@ class TensorCode:
         return Several(code, tuple(kinds), tuple(ranks))
 
     def _as_reals(self, op: Op, value: Val | None, node: Evaluated) -> Val:
-        """Integers and what is widened are free; 0 and 1 are exact in every type, and take that of the stream."""
+        """Integers and what is widened are free; 0 and 1 are exact in every type, and take the model's."""
         assert value is not None
         if value.kind == FREE or (value.kind == REAL and not op.widens):
             return value
-        kind = REAL if value.kind == BOOL and has_stream(self.scope) and not op.widens else FREE
-        dtype = self.types.stream_type() if kind == REAL else self.types.free_type()
+        kind = REAL if value.kind == BOOL and has_model_type(self.scope) and not op.widens else FREE
+        dtype = self.types.model_type() if kind == REAL else self.types.free_type()
         made = Val(as_type(value, dtype, kind).code, kind, self.scope.rank(node), made=self.scope.statements.clock)
         return made._replace(op=op.name, args=(value,), shapes=self._shapes(node)) if op.widens else made
 
@@ -132,10 +132,10 @@ class TensorCode:
         tensors = {i: v for i in places if (v := values[i]) is not None}
         changed = list(values)
         if kind == REAL:
-            stream = next(v for v in tensors.values() if v.kind == REAL)
+            real = next(v for v in tensors.values() if v.kind == REAL)
             for i, value in tensors.items():
                 if value.kind == FREE or (value.kind == INT and alike):
-                    changed[i] = as_stream(value, stream, self.types)
+                    changed[i] = as_type_of(value, real, self.types)
         elif kind == FREE and (alike or not any(v.kind == FREE for v in tensors.values())):
             for i, value in tensors.items():
                 if value.kind == INT:
@@ -144,9 +144,9 @@ class TensorCode:
                         break  # what meets it is promoted
         return changed
 
-    def streaming(self, value: Val) -> Val:
-        """A value in the type of the stream, if it is reals."""
-        return as_type(value, self.types.stream_type(), REAL) if value.kind == FREE else value
+    def in_model_type(self, value: Val) -> Val:
+        """A value in the model's type, if it is reals."""
+        return as_type(value, self.types.model_type(), REAL) if value.kind == FREE else value
 
 
 def _stands_alone(value: Val | None) -> bool:

@@ -27,17 +27,17 @@ class ForwardTypes:
         """The device of new tensors; None for PyTorch's choice."""
         return self._attribute("device", [input.value for input in self.scope.given_tensors()])
 
-    def stream_type(self) -> ast.expr:
-        """The type of the reals that weights and inputs are."""
+    def model_type(self) -> ast.expr:
+        """The type of the reals that weights and inputs are: the model's."""
         found = self._attribute("dtype", self._reals())
         return found if found is not None else py("torch.get_default_dtype()")
 
     def free_type(self) -> ast.expr:
-        """The type in which reals are computed that no stream has a part in yet."""
-        stream = self.stream_type()
-        if isinstance(stream, ast.Name):
-            return stream  # whoever gives it has seen to that
-        return py("torch.promote_types(stream, torch.float32)", stream=stream)
+        """The type in which reals are computed that are made of integers and numbers alone: float32 or wider."""
+        dtype = self.model_type()
+        if isinstance(dtype, ast.Name):
+            return dtype  # whoever gives it has seen to that
+        return py("torch.promote_types(dtype, torch.float32)", dtype=dtype)
 
     def training(self) -> ast.expr:
         """Whether the module is being trained."""
@@ -67,7 +67,7 @@ class InitTypes:
     def device(self) -> ast.expr | None:
         return None
 
-    def stream_type(self) -> ast.expr:
+    def model_type(self) -> ast.expr:
         return py("torch.get_default_dtype()")
 
     def free_type(self) -> ast.expr:
@@ -86,14 +86,14 @@ def as_type(value: Val, dtype: ast.expr, kind: str) -> Val:
     return value._replace(code=py(template, x=value.code, dtype=dtype), kind=kind)
 
 
-def as_stream(value: Val, stream: Val, types: TensorTypes) -> Val:
-    """A tensor in the type of the stream."""
-    is_simple = stream.name is not None or stream.op == "weight"
-    dtype = method(stream.code, "dtype") if is_simple else types.stream_type()
+def as_type_of(value: Val, other: Val, types: TensorTypes) -> Val:
+    """A tensor in the model's type, which another one has."""
+    is_simple = other.name is not None or other.op == "weight"
+    dtype = method(other.code, "dtype") if is_simple else types.model_type()
     return as_type(value, dtype, REAL)
 
 
-def has_stream(scope: Scope) -> bool:
+def has_model_type(scope: Scope) -> bool:
     """Whether inputs or weights tell the type of the reals."""
     return any(input.value.kind == REAL for input in scope.given_tensors()) or any_weight(scope) is not None
 

@@ -13,7 +13,7 @@ STATIC, INT, BOOL, REAL, FREE = "static", "int", "bool", "real", "free"
 """Kinds of values: known when the module is made (or a size), and tensors of integers, booleans and reals.
 
 A *free* tensor of reals is made of integers and numbers alone, such as a table of sines. It is computed in float32 or
-wider, and takes the type of the stream (whose weights may be in half precision) where it meets it.
+wider, and takes the model's type, that of its weights and inputs (perhaps half precision), where it meets these.
 """
 
 KIND = {"real": REAL, "int": INT, "bool": BOOL, "": REAL}
@@ -25,10 +25,10 @@ class Val(NamedTuple):
 
     `name` is the variable that holds it, if one does that is not bound again. `rank` counts axes, where known and the
     same in every use. `counts` is what a static value counts as beside tensors: REAL, INT or BOOL. `made` is when it
-    was computed, by `Scope.clock`. `optional` tensors are None in some uses; an optional static value is one that was
-    None before a loop, and may be anything in it. `shapes` are those of an operation's result in the uses. `test` is
-    the condition of an `option`, whose `args` are the two values of which it is one. `origin` is what a static value
-    was bound to.
+    was computed, by `Statements.clock`. `optional` tensors are None in some uses; an optional static value is one that
+    was None before a loop, and may be anything in it. `shapes` are those of an operation's result in the uses. `test`
+    is the condition of an `option`, whose `args` are the two values of which it is one. `origin` is what a static
+    value was bound to.
     """
 
     code: ast.expr
