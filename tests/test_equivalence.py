@@ -1,6 +1,7 @@
 """Normal forms: they have the values of the reference, meet where computations are the same, and prove builds."""
 
 import ast
+import math
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -258,3 +259,17 @@ def test_changed_builds_are_never_proven(name: str) -> None:
             outputs = of_arrays(arrays, outputs_of(arrays, body, Places(arrays)))
             error = largest_error(body, outputs, of_module(module, body))
             assert error is not None and error <= SAME_OUTPUTS, text
+
+
+def test_huge_elements_do_not_hide_others() -> None:
+    body = internals(load("layer Net()(x [4]) -> [4] {\n  return exp(x)\n}\n")).body
+    hidden = torch.tensor([1.0, -3e38, -math.inf, 2.0], dtype=torch.float64)
+
+    def error(change: list[float]) -> float | None:
+        other = hidden + torch.tensor(change, dtype=torch.float64)
+        return largest_error(body, lambda *_: [hidden], lambda *_: [other])
+
+    assert error([0.0, 0.0, 0.0, 0.0]) == 0.0
+    assert error([1e-3, 0.0, 0.0, 0.0]) == pytest.approx(5e-4)
+    assert error([0.0, 3e37, 0.0, 0.0]) == pytest.approx(0.1)
+    assert error([0.0, math.inf, 0.0, 0.0]) == math.inf

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, cast
 
+from archspec.equivalence.calls.values import listed
 from archspec.equivalence.intercepting import Function, intercepting
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
 
 
 @contextmanager
@@ -34,3 +39,22 @@ def _exact(item: object) -> object:
     import torch
 
     return torch.float64 if item is torch.float32 else item
+
+
+def keeps_rounded(module: nn.Module) -> bool:
+    """Whether a module has numbers that it computed before it is called, and rounded, such as a table of positions."""
+    given = {id(tensor) for tensor in module.state_dict(keep_vars=True).values()}
+    parts = cast("Iterable[tuple[str, nn.Module]]", module.named_modules())
+    kept = (tensor for _, part in parts for tensor in _tensors_in([*vars(part).values()]))
+    return any((tensor.is_floating_point() or tensor.is_complex()) and id(tensor) not in given for tensor in kept)
+
+
+def _tensors_in(value: object) -> Iterator[Tensor]:
+    """Yield the tensors in lists and dicts."""
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        yield value
+    items = cast("dict[object, object]", value).values() if isinstance(value, dict) else listed(value)
+    for item in items if isinstance(value, list | tuple | dict) else ():
+        yield from _tensors_in(item)
