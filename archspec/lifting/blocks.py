@@ -264,19 +264,34 @@ def _list_of(path: str) -> str:
 
 
 def _hoist(values: Sequence[Value], outputs: Sequence[Value]) -> None:
-    """Move what does not depend on the data to the innermost call around those that use it."""
+    """Move what does not depend on the data to the innermost call around those that use it.
+
+    What is computed outside of a layer stays there if there are others of its kind in a list: these are given it, too.
+    """
     users: dict[Value, list[Value]] = {value: [] for value in values}
     for value in values:
         for operand in value.operands:
             users[operand].append(value)
     still = _independent(values, users)
+    repeated = _elements([frame for value in values for frame in value.frame.stack])
     for value in reversed(values):
         if value not in still or value.op in ("tensor", "input") or not users[value] or value in outputs:
             continue
         inside = value.kind != "layer" and all(value.frame.contains(user.frame) for user in users[value])
         around = _common([*([value.frame] if value.kind == "layer" else []), *[user.frame for user in users[value]]])
+        entered = next((frame for frame in around.stack if frame in repeated and not frame.contains(value.frame)), None)
+        around = entered.parent if entered is not None and entered.parent is not None else around
         if (not inside or value.op not in TAKEN_APART) and _may_move(value, around):
             value.frame = around
+
+
+def _elements(frames: Iterable[Frame]) -> set[Frame]:
+    """Return the calls of those modules in lists that are not the only ones of their class there."""
+    listed: dict[tuple[str, str], dict[str, list[Frame]]] = {}
+    for frame in dict.fromkeys(frames):
+        if _list_of(frame.path):
+            listed.setdefault((_list_of(frame.path), frame.kind), {}).setdefault(frame.path, []).append(frame)
+    return {frame for paths in listed.values() if len(paths) > 1 for found in paths.values() for frame in found}
 
 
 def with_own_names(bodies: Sequence[Body], stored: Stored) -> None:

@@ -24,8 +24,8 @@ class Varying(NamedTuple):
         return all(len(side) <= 1 for side in sides) and not sides[0] & sides[1]
 
 
-Size: TypeAlias = int | float | Varying
-"""A number of a definition, which may be another one in each iteration of a loop."""
+Size: TypeAlias = int | float | str | Varying
+"""A number of a definition, which may be another one in each iteration of a loop, or the text of another literal."""
 
 FEWEST_LISTED = 12
 """In loops of fewer iterations, no condition lists indices: those of a small module would not tell those of a large."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from archspec.algebra import Dim, Expression, Polynomial, scaled, symbol, symbols
 from archspec.lifting.names import FREE_NAMES
@@ -12,6 +12,21 @@ from archspec.lifting.values import Value
 def dimensions_of(values: Iterable[Value]) -> set[Polynomial]:
     """Return the sizes of values that are no numbers."""
     return {size for value in values for size in value.shape if isinstance(size, Polynomial)}
+
+
+def renamed_dimensions(inputs: Sequence[Value], outputs: Sequence[Value]) -> dict[str, Expression]:
+    """Return usual names for the dimensions of a definition: `batch` for the one before at least two axes of its first
+    input, and `seq` if there is one other dimension.
+    """
+    values = [*inputs, *outputs]
+    named = {name for value in values for size in value.shape for name in symbols(size)}
+    found: dict[str, Expression] = {}
+    first = scaled(inputs[0].shape[0]) if inputs and len(inputs[0].shape) > 2 else None
+    if first is not None and first[0] == 1 and "batch" not in named:
+        later = {name for value in values for size in value.shape[1:] for name in symbols(size)}
+        found = {} if first[1] in later else {first[1]: symbol("batch")}
+    others = named - {"batch", *found}
+    return {**found, others.pop(): symbol("seq")} if len(others) == 1 else found
 
 
 def joint_sizes(given: Collection[Polynomial], sizes: Collection[Dim]) -> dict[Polynomial, Polynomial]:

@@ -43,6 +43,9 @@ SETTINGS_OF = {
 }
 """The hyperparameters that are given by position."""
 
+SWITCHES = {"attention": {"causal": False, "window": None}}
+"""The hyperparameters that some modules of a definition may do without, and the usual values that they then have."""
+
 RESULTS = {"topk": ("values", "ids"), "lstm": ("output", "last", "cell"), "gru": ("output", "last")}
 """Names for the results of what has several."""
 

@@ -18,7 +18,7 @@ from archspec.lifting.recording import Recording
 from archspec.lifting.runs import runs_of
 from archspec.lifting.signatures import Argument, Signatures
 from archspec.lifting.stored import Stored
-from archspec.lifting.templates import Definition, Template
+from archspec.lifting.templates import Definition, Template, joined
 from archspec.lifting.values import Value
 from archspec.lifting.writing import BodyWriter
 
@@ -94,6 +94,8 @@ def program_of(
         writer = BodyWriter(facts, found.__getitem__, key)
         template = writer.template()
         program.dims |= dict.fromkeys([str(size) for size in writer.gaps.joint.values()])
+        renamed = [size.symbol for size in writer.gaps.renamed.values() if isinstance(size, Polynomial)]
+        program.dims |= dict.fromkeys([name for name in renamed if name is not None])
         length = writer.free_length()
         if length is not None:
             program.dims["seq"] = None
@@ -164,11 +166,12 @@ def _key(program: Program, found: Mapping[Value, tuple[int, int]], value: Value)
 
 
 def _added(program: Program, template: Template, writer: BodyWriter, body: Body) -> tuple[int, int]:
-    known = [definition.template for definition in program.definitions]
-    number = known.index(template) if template in known else len(known)
-    if number == len(known):
+    number = next((n for n, item in enumerate(program.definitions) if joined(item.template, template)), None)
+    if number is None:
+        number = len(program.definitions)
         program.definitions.append(Definition(template))
     definition = program.definitions[number]
+    definition.template = joined(definition.template, template) or template
     definition.rows.append(tuple(writer.gaps.values))
     definition.inside.append(tuple(writer.gaps.inside))
     definition.paths.append(body.path)

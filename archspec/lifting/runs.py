@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from archspec.algebra import Dim
@@ -73,8 +73,9 @@ def runs_of(
     found: dict[Value, Run] = {}
     for chain in _chains(values, uses, lambda first, second: _follows(first, second, key)):
         found |= _divided(chain, uses)
-    for chain in _chains(values, uses, _succeeds):
-        run = _alternating(_of_two_kinds(chain, key), key, uses)
+    chains = [*_chains(values, uses, _succeeds)]
+    for chain in [[*part] for whole in chains for _, part in groupby(whole, _without_numbers)]:
+        run = _alternating(_of_two_kinds(chain, key), key, uses) if len(chain) > 1 else None
         if run is not None:
             inside = set(run.values)
             found = {last: other for last, other in found.items() if last not in inside} | {run.values[-1]: run}
@@ -102,6 +103,10 @@ def _chains(
 
 def _succeeds(previous: Value, value: Value) -> bool:
     return value.kind == previous.kind == "block" and value.args[0] is previous
+
+
+def _without_numbers(value: Value) -> str:
+    return re.sub("[0-9]+", "#", value.address)
 
 
 def _of_two_kinds(chain: list[Value], key: Callable[[Value], Hashable]) -> list[Value]:

@@ -103,12 +103,14 @@ class Sizes:
             head.gaps.append(text(hint, [row[gap] for row in definition.rows], second))
         for use, used in enumerate(definition.template.uses):
             inner = self.heads[used]
-            given: list[str] = []
+            given: list[tuple[str, str]] = []
             for name, column in inner.own.items():
                 second = None if other is None else _passed(other, use, self._seconds[used][name])
                 found = text(name, _passed(definition, use, column), second)
-                given.append(f"{name} = {found}" if inner.fields else found)
-            listed = [*([".."] if inner.fields else []), *given]
+                given.append((name, found))
+            has_same = bool(inner.fields) or any(name == found for name, found in given)
+            named = [f"{name} = {found}" for name, found in given if name != found]
+            listed = ["..", *named] if has_same else _arguments(given)
             head.uses.append(f"{inner.name}({', '.join(listed)})" if listed else inner.name)
         head.fields = sorted(fields, key=lambda name: self.order.index(name) if name in self.order else len(self.order))
 
@@ -150,6 +152,10 @@ class Sizes:
         second = None if other is None else other[0]
         if isinstance(second, Varying):
             raise Untranslatable(IRREGULAR)
+        if isinstance(column[0], str) or isinstance(second, str):
+            if column[0] != (second or column[0]):
+                raise _unlike(self.program.definitions[number])
+            return str(column[0])
         pair = column[0], second
         if hint == OF_TABLES and pair[1] in (None, pair[0]):
             return literal(pair[0])
@@ -189,7 +195,7 @@ class Sizes:
                 )
                 if (yes, no) == (True, False):
                     return condition
-                if not isinstance(yes, bool | Varying) and not isinstance(no, Varying) and len(both) == 1:
+                if not isinstance(yes, bool | str | Varying) and not isinstance(no, str | Varying) and len(both) == 1:
                     texts = [self._scalar((number, None), fields, hint) for number in (yes, no)]
                     return f"{texts[0]} if {condition} else {texts[1]}"
         raise Untranslatable(IRREGULAR)
@@ -243,6 +249,12 @@ def _passed(definition: Definition, use: int, column: Sequence[Size]) -> list[Si
     return [_together([column[row] for row in rows[use]], start) for rows in definition.inside]
 
 
+def _arguments(given: Sequence[tuple[str, str]]) -> list[str]:
+    """Return hyperparameters by position, as far as they are no literals of which the name says the meaning."""
+    first = next((turn for turn, (_, text) in enumerate(given) if text in ("none", "false", "true")), len(given))
+    return [*[text for _, text in given[:first]], *[f"{name} = {text}" for name, text in given[first:]]]
+
+
 def _values(definition: Definition) -> list[str]:
     """Return the names of the inputs and values of a definition."""
     template = definition.template
@@ -265,7 +277,11 @@ def _check_alike(program: Program, other: Program) -> None:
         if first is None or second is None or first.template != second.template:
             found = first or second
             assert found is not None
-            raise Unlike(f"`{found.template.kind}` does something else at other sizes than at the first ones")
+            raise _unlike(found)
+
+
+def _unlike(definition: Definition) -> Unlike:
+    return Unlike(f"`{definition.template.kind}` does something else at other sizes than at the first ones")
 
 
 def _is_number(value: object) -> bool:

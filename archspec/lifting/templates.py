@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from archspec.algebra import Expression, Polynomial, substitute
 from archspec.lifting.conditions import Size, Varying
@@ -17,8 +17,18 @@ GAP = "\x00"
 USE = "\x01"
 """Stands on both sides of the number of a use of another definition."""
 
+SETTINGS, SETTING, SWITCH, END = "\x02", "\x03", "\x04", "\x05"
+"""Stand before settings, between two of them, after the name of one that may have its usual value, and after them."""
+
+USUAL = ("none", "false")
+"""The usual values of settings that may have one."""
+
 NUMBER = re.compile(r"(?<![\w.])(?<!\*\*)(?<!\*\* )[0-9]+(?![\w.])")
 """A number in a formula that is neither an exponent nor part of a name."""
+
+
+OPTIONAL = " = none"
+"""Stands after the shape of an input that may be left out."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +55,35 @@ class Template:
     starts: tuple[int, ...] = field(default=(), compare=False)
     """The first index of each use in a loop, which is in the text as well."""
     is_layer: bool = False
+
+
+def joined(known: Template, template: Template) -> Template | None:
+    """Return the template of which both are, if there is one: with masks that only one of them has."""
+    if known.kind != template.kind or known.hints != template.hints:
+        return None
+    if known == template or _unmasked(known) == template:
+        return known
+    return template if _unmasked(template) == known else None
+
+
+def _unmasked(template: Template) -> Template | None:
+    """Return a template without the inputs that may be left out; None if it has none, or does not only pass them on."""
+    masks = [item for item in template.inputs if item[2].endswith(OPTIONAL)]
+    if not masks or any(GAP in shape for _, _, shape in masks):
+        return None
+    ending = re.compile(rf"(, ({'|'.join([name for name, _, _ in masks])}))+(?=\))")
+
+    def without(text: str) -> str:
+        return re.sub(r"\(_\)(?=$| for )", "", ending.sub("", text))
+
+    statements = tuple(
+        [
+            Statement(item.names, without(item.source), tuple(map(without, item.steps)), without(item.text))
+            for item in template.statements
+        ]
+    )
+    inputs = tuple([item for item in template.inputs if item not in masks])
+    return replace(template, inputs=inputs, statements=statements)
 
 
 @dataclass
@@ -93,6 +132,17 @@ class Gaps:
         self.hints.append(hint)
         return f"{GAP}{len(self.values) - 1}{GAP}"
 
+    def setting(self, name: str, value: Setting) -> str:
+        """Return a setting of a function that other instances may do without: these have its usual value."""
+        if isinstance(value, bool) or value is None:
+            self.values.append(literal(value))
+        elif isinstance(value, int | float):
+            self.values.append(value)
+        else:
+            return f"{name} = {self.number(value, name)}"
+        self.hints.append(name)
+        return f"{name}{SWITCH} = {GAP}{len(self.values) - 1}{GAP}"
+
     def use(self, definition: int, rows: Sequence[int], start: int = 0) -> str:
         """Return the text of a use of a definition, for these instances of it, in a loop from `start` on."""
         self.starts.append(start)
@@ -115,6 +165,14 @@ def _is_call(text: str) -> bool:
 def filled(text: str, gaps: Sequence[str], uses: Sequence[str]) -> str:
     """Return a text with the gaps filled. Sums and products are put in parentheses where they are operands."""
 
+    def settings(match: re.Match[str]) -> str:
+        given = [setting for setting in match[1].split(SETTING) if setting and not is_usual(setting)]
+        return f"({', '.join(given).replace(SWITCH, '')})" if given else ""
+
+    def is_usual(setting: str) -> bool:
+        _, switch, number = setting.partition(SWITCH)
+        return bool(switch) and gaps[int(number.strip(f" ={GAP}"))] in USUAL
+
     def gap(match: re.Match[str]) -> str:
         found = gaps[int(match[2])]
         atomic = re.fullmatch(r"[\w.]+", found) or _is_call(found) or match[1] == " if "
@@ -122,6 +180,7 @@ def filled(text: str, gaps: Sequence[str], uses: Sequence[str]) -> str:
             found if atomic or (match[1] in ("(", "[", ", ", "= ", "..") and match[3] in ",)]") else f"({found})"
         )
 
+    text = re.sub(f"{SETTINGS}([^{END}]*){END}", settings, text)
     text = re.sub(rf"(\(|\[|, |= | if |\.\.|){GAP}([0-9]+){GAP}(?=(.?))", gap, text)
 
     def use(match: re.Match[str]) -> str:

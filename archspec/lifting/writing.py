@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from archspec.algebra import Polynomial, symbol, symbols
+from archspec.algebra import Polynomial, substitute, symbol
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.blocks import Body
 from archspec.lifting.chains import Chains
 from archspec.lifting.conditions import branches_of
 from archspec.lifting.facts import Facts
-from archspec.lifting.lengths import dimensions_of, joint_sizes, total_lengths
+from archspec.lifting.lengths import dimensions_of, joint_sizes, renamed_dimensions, total_lengths
 from archspec.lifting.loops import write_loop
 from archspec.lifting.names import Names
 from archspec.lifting.notation import (
@@ -20,13 +20,14 @@ from archspec.lifting.notation import (
     RESULTS,
     SETTINGS_OF,
     STREAMED,
+    SWITCHES,
     written,
 )
 from archspec.lifting.numbers import literal
 from archspec.lifting.roles import NONE, role_statements
 from archspec.lifting.runs import Run, slice_of
 from archspec.lifting.stacks import stacked
-from archspec.lifting.templates import Gaps, Statement, Template
+from archspec.lifting.templates import END, OPTIONAL, SETTING, SETTINGS, Gaps, Statement, Template
 from archspec.lifting.values import Argument, Repeated, Setting, Value
 from archspec.ops.forms.shape import LOWEST
 
@@ -57,9 +58,7 @@ class BodyWriter:
         self.names = Names([*facts.inputs, *facts.taken, *functions])
         self.declared: set[str] = set()
         self.statements: list[Statement] = []
-        named = {name for value in (*body.inputs, *body.outputs) for size in value.shape for name in symbols(size)}
-        if body.path and len(named - {"batch"}) == 1:
-            self.gaps.renamed = {(named - {"batch"}).pop(): symbol("seq")}
+        self.gaps.renamed = renamed_dimensions(body.inputs, body.outputs) if body.path else {}
         given = dimensions_of(body.inputs)
         if body.path:
             self.gaps.joint = joint_sizes(given, body.sizes())
@@ -125,7 +124,7 @@ class BodyWriter:
         return role_statements(self.body.frame.kind, list(dict.fromkeys(layers)), owns)
 
     def _input(self, name: str, value: Value) -> tuple[str, str, str]:
-        return name, value.dtype, self._shape(value) + (" = none" if value in self.facts.masks else "")
+        return name, value.dtype, self._shape(value) + (OPTIONAL if value in self.facts.masks else "")
 
     # Statements -------------------------------------------------------------------------------------------------------
 
@@ -343,9 +342,14 @@ class BodyWriter:
         if value.kind in ("std", "layer"):
             self.imports.add(value.op)
         parts: list[str] = []
+        switches = SWITCHES.get(value.op, {})
         for name, setting in value.settings.items():
-            text = self._setting(value, name, setting)
-            parts.append(text if name in positional or not name else f"{name} = {text}")
+            if name not in switches:
+                text = self._setting(value, name, setting)
+                parts.append(text if name in positional or not name else f"{name} = {text}")
+        if switches:
+            parts += [self.gaps.setting(name, value.settings.get(name, usual)) for name, usual in switches.items()]
+            return f"{value.op}{SETTINGS}{SETTING.join(parts)}{END}"
         return f"{value.op}({', '.join(parts)})" if parts else value.op
 
     def _setting(self, value: Value, name: str, setting: Setting) -> str:
@@ -369,7 +373,12 @@ class BodyWriter:
         found = {
             value.shape[1] for value in self.body.inputs if len(value.shape) == 3 and isinstance(value.shape[1], int)
         }
-        named = {str(size) for value in types for size in value.shape if isinstance(size, Polynomial)}
+        named = {
+            str(substitute(size, self.gaps.renamed))
+            for value in types
+            for size in value.shape
+            if isinstance(size, Polynomial)
+        }
         if not self.body.path or len(found) != 1 or named != {"batch"}:
             return None
         (length,) = found
