@@ -226,6 +226,52 @@ def test_frequencies_in_turns() -> None:
     torch.testing.assert_close(archspec.to_torch(archspec.loads(text))(x), module(x))
 
 
+class Cached(nn.Module):
+    """Sines and cosines of positions in tables of their own."""
+
+    def __init__(self, layout: str, width: int) -> None:
+        super().__init__()
+        angles = torch.outer(
+            torch.arange(40), 1e4 ** -(torch.arange(width) / (width - 1 if layout == "last" else width))
+        )
+        match layout:
+            case "halves":
+                angles = torch.cat([angles, angles], -1)
+            case "each twice":
+                angles = angles.repeat_interleave(2, -1)
+        self.cos, self.sin = angles.cos(), angles.sin()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        length, width = x.shape[1], x.shape[2]
+        return x * self.cos[:length, :width] + x.flip(-1) * self.sin[:length, :width]
+
+
+@pytest.mark.parametrize(
+    ("layout", "width", "steps"),
+    [
+        ("once", 8, "rotary_frequencies(size = 16, theta = 10000.0)"),
+        ("once", 2, "rotary_frequencies(size = 4, theta = 10000.0)"),
+        ("once", 7, "rotary_frequencies(size = 14, theta = 10000.0)"),
+        ("last", 8, "arange(8) / 7"),
+        ("halves", 8, "rotary_frequencies(size = 16, theta = 10000.0)"),
+        ("each twice", 8, "rotary_frequencies(size = 16, theta = 10000.0)"),
+    ],
+)
+def test_tables_of_sines_and_of_cosines(layout: str, width: int, steps: str) -> None:
+    module = Cached(layout, width).eval()
+    x = torch.randn(2, 9, module.cos.shape[1])
+    text = archspec.lift(module, (x,))
+    assert steps in text and "cos(" in text and "sin(" in text and "table" not in text
+    torch.testing.assert_close(archspec.to_torch(archspec.loads(text))(x), module(x), atol=1e-5, rtol=1e-5)
+
+
+def test_a_table_that_is_nearly_one_of_cosines_is_written_out() -> None:
+    module = Cached("once", 2).eval()
+    module.cos[30, 1] += 1e-3
+    text = archspec.lift(module, (torch.randn(2, 9, 2),))
+    assert "table(" in text and "cos(" not in text
+
+
 class Turned(nn.Module):
     """Rotary positions by complex numbers, and operations that PyTorch defines by others."""
 

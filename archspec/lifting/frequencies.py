@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -131,10 +131,13 @@ def rotary(builder: Builder, half: int, theta: float) -> Value | None:
 
 def powers(values: list[float], counts: list[int]) -> tuple[float, int] | None:
     """Return the number of which values are the powers 0, -1 / count, and so on, and the count: with few digits."""
-    if len(values) < 2 or not math.isclose(values[0], 1.0, rel_tol=1e-5) or not 0 < values[1] < 1:
+    if len(values) < 2 or not math.isclose(values[0], 1.0, rel_tol=1e-5):
         return None
-    for digits, count in product((1, 2, 3, 4, 5), counts):
-        theta = float(f"{values[1] ** -count:.{digits}g}")
-        if _are_powers(values, theta, count):
-            return theta, count
-    return None
+    return next((base for base in bases(values[1], counts) if _are_powers(values, *base)), None)
+
+
+def bases(value: float, counts: Sequence[int]) -> Iterator[tuple[float, int]]:
+    """Return numbers with few digits of which a value is the power -1 / count, and the count."""
+    if 0 < value < 1:
+        for digits, count in product((1, 2, 3, 4, 5), counts):
+            yield float(f"{value**-count:.{digits}g}"), count

@@ -7,24 +7,34 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from archspec.lifting.builder import Builder
-from archspec.lifting.frequencies import powers, rotary
+from archspec.lifting.frequencies import bases, powers, rotary
 from archspec.lifting.tensors import elements
 from archspec.lifting.values import Value
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+_PRECISION = 1e-5
+"""Sines and cosines of large angles are that far from the exact ones."""
+
 
 def sinusoids(builder: Builder, value: Tensor) -> Value | None:
-    """Return a table with one row for each position: all sines and all cosines, or both in turn. A row may be zero."""
+    """Return a table with one row for each position: all sines and all cosines, or both in turn. A row may be zero.
+
+    The table may also be of sines or cosines alone, each of them once or twice.
+    """
     rows, columns = value.shape
-    if rows < 3 or columns % 2:
+    if rows < 3:
         return None
+    if columns % 2:
+        return _wave(builder, value)
     half = columns // 2
     return (
         _of_layout(builder, value[:, :half], value[:, half:])
         or _of_layout(builder, value[:, half:], value[:, :half], is_reversed=True)
         or _of_layout(builder, value[:, ::2], value[:, 1::2], in_turn=True)
+        or _wave(builder, value)
+        or _twice(builder, value)
     )
 
 
@@ -34,6 +44,35 @@ def complex_sinusoids(builder: Builder, value: Tensor) -> tuple[Value, Value] | 
         return None
     found = _waves(builder, value.imag, value.real)
     return None if found is None or found.empty else (found.cosines, found.sines)
+
+
+def _twice(builder: Builder, value: Tensor) -> Value | None:
+    """Return a table in which all sines, or all cosines, are repeated, or each of them is."""
+    half = value.shape[1] // 2
+    if value[:, :half].equal(value[:, half:]):
+        wave = _wave(builder, value[:, :half])
+        return wave and builder.op("concat", wave, wave, axis=1)
+    if value[:, ::2].equal(value[:, 1::2]):
+        wave = _wave(builder, value[:, ::2])
+        return wave and builder.reshape(builder.op("stack", wave, wave, axis=2), tuple(value.shape))
+    return None
+
+
+def _wave(builder: Builder, value: Tensor) -> Value | None:
+    """Return the sines, or the cosines, of positions at several frequencies."""
+    import torch
+
+    rows, half = value.shape
+    if half < 2:
+        return None
+    is_cosine = bool(value[0, 0] == 1)
+    second = float((value.double().acos() if is_cosine else value.double().asin())[1, 1])
+    for theta, count in bases(second, [half, half - 1]):
+        exact = _exact_angles(rows, half, theta, count)
+        if torch.allclose(exact.cos() if is_cosine else exact.sin(), value.double(), atol=_PRECISION):
+            angles = _angles(builder, _positions(builder, rows), half, theta, count)
+            return angles and builder.op("cos" if is_cosine else "sin", angles)
+    return None
 
 
 class _Waves(NamedTuple):
@@ -73,19 +112,31 @@ def _waves(builder: Builder, sines: Tensor, cosines: Tensor) -> _Waves | None:
     if base is None or len(empty) > 1:
         return None
     theta, count = base
-    exact = torch.arange(rows).double()[:, None] * theta ** (-torch.arange(half).double() / count)
+    exact = _exact_angles(rows, half, theta, count)
     kept = (torch.arange(rows)[:, None] != torch.tensor(empty or [rows])).all(1, keepdim=True)
     if not all(
-        torch.allclose(wave * kept, own.double(), atol=1e-5)
+        torch.allclose(wave * kept, own.double(), atol=_PRECISION)
         for wave, own in ((exact.sin(), sines), (exact.cos(), cosines))
     ):
         return None
+    positions = _positions(builder, rows)
+    angles = _angles(builder, positions, half, theta, count)
+    return angles and _Waves(builder.op("sin", angles), builder.op("cos", angles), positions, empty)
+
+
+def _exact_angles(rows: int, half: int, theta: float, count: int) -> Tensor:
+    import torch
+
+    return torch.arange(rows).double()[:, None] * theta ** (-torch.arange(half).double() / count)
+
+
+def _positions(builder: Builder, rows: int) -> Value:
+    return builder.reshape(builder.op("arange", stop=rows), (rows, 1))
+
+
+def _angles(builder: Builder, positions: Value, half: int, theta: float, count: int) -> Value | None:
     steps = (rotary if count == half else _to_the_last)(builder, half, theta)
-    if steps is None:
-        return None
-    positions = builder.reshape(builder.op("arange", stop=rows), (rows, 1))
-    angles = builder.op("mul", positions, steps)
-    return _Waves(builder.op("sin", angles), builder.op("cos", angles), positions, empty)
+    return steps and builder.op("mul", positions, steps)
 
 
 def _to_the_last(builder: Builder, half: int, theta: float) -> Value:
