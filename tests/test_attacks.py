@@ -103,7 +103,7 @@ def functions_that_apply_the_one_before_twice() -> str:
     return functions(40, "f-(k)(x) + f-(k)(x)")
 
 
-@attack("budget")
+@attack("budget", slow=True)
 def functions_that_apply_the_one_before_with_two_numbers() -> str:
     return functions(40, "f-(2 * k)(x) + f-(2 * k + 1)(x)")
 
@@ -224,7 +224,7 @@ def a_loop_over_an_operation_with_a_long_list() -> str:
     return block(body, f"(k = [{'1,' * 9000}])(x [9000]) -> [9000]")
 
 
-@attack("budget")
+@attack("budget", slow=True)
 def many_instances() -> str:
     return loop("h = add(i)(h)")
 

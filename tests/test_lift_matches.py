@@ -63,7 +63,7 @@ def in_sequences(found: Any, x: Any, shares: Any, chosen: Any, turn: int, expert
     return found.flatten(0, 1)
 
 
-@pytest.mark.parametrize("apply", [add, mask, *(pytest.param(f, marks=SLOW) for f in (put, accumulate, in_sequences))])
+@pytest.mark.parametrize("apply", [add, *(pytest.param(f, marks=SLOW) for f in (put, accumulate, mask, in_sequences))])
 @pytest.mark.parametrize("best", [1, pytest.param(2, marks=SLOW)])
 def test_experts_of_the_tokens_that_chose_them(apply: Callable[..., Any], best: int) -> None:
     module = Experts(apply, best).double().eval()
