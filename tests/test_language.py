@@ -94,6 +94,11 @@ def test_imports_that_do_not_do(line: str, code: str) -> None:
     assert code in codes(text)
 
 
+def test_the_file_of_the_operations_is_suggested() -> None:
+    with pytest.raises(archspec.ArchError, match="did you mean `ops`"):
+        archspec.loads(f"import opss {{ relu }}\n{SCALE}block Net()(x [4]) -> [4] {{\n  return x |> a: Scale(4)\n}}\n")
+
+
 UNTIDY = """import std { Linear, relu }
 dim batch, idle
 block Net(n = 4, count = 3, used = true)(x [batch, n]) -> [batch, n] {

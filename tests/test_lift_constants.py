@@ -1,5 +1,7 @@
 """Constants that `lift` writes as formulas, and weights that a module normalizes or repeats."""
 
+from types import SimpleNamespace
+
 import pytest
 
 import archspec
@@ -301,3 +303,26 @@ class Mixed(nn.Module):
 def test_operations_on_complex_numbers_stay() -> None:
     with pytest.raises(archspec.ArchError, match="it has a Fourier transform of complex numbers"):
         archspec.lift(Mixed().eval(), (torch.randn(3, 7, 8),))
+
+
+class Scaled(nn.Module):
+    """Frequencies of rotary positions as Llama 3 scales them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        own = {"rope_theta": 10000.0, "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0}
+        own |= {"high_freq_factor": 4.0, "original_max_position_embeddings": 64}
+        self.config = SimpleNamespace(rope_parameters=own)
+        found = 10000.0 ** (-torch.arange(8) / 8)
+        turns = 64 * found / (2 * torch.pi)  # within the context
+        smooth = ((turns - 1) / 3).clamp(0, 1)
+        self.register_buffer("frequencies", found * (smooth + (1 - smooth) / 8), persistent=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.frequencies
+
+
+def test_scaled_frequencies_are_a_function_of_the_library() -> None:
+    text = " ".join(archspec.lift(Scaled().eval(), (torch.randn(2, 5, 8),)).split())
+    settings = "size = 16, theta = 10000.0, factor = 8.0, low = 1.0, high = 4.0, context = 64"
+    assert f"x * llama3_frequencies({settings})" in text
