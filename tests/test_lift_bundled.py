@@ -3,8 +3,9 @@
 `lift_bundled.yaml` has the published configurations in `tests/configs`, each for a family or for a kind of models in
 one. Their modules are made small, with sizes that are different, or, if the bundled spec has one hyperparameter for
 several fields, with those equal that are equal in the published one (`shared`). Some have other `fields`, so that a
-small model is possible, and are `without` older names of fields; `with` are hyperparameters of the bundled spec for how
-modules store their tensors, and `ratios` are fields that it has in place of sizes. An entry says what does not hold:
+small model is possible, or both have the same inputs, and are `without` older names of fields; `with` are
+hyperparameters of the bundled spec for how modules store their tensors, and `ratios` are fields that it has in place of
+sizes. An entry says what does not hold:
 
 - `differs`: the bundled spec has another normal form, for this reason;
 - `refused`: the module is not lifted;
@@ -41,7 +42,7 @@ from archspec.equivalence.sides import outputs_of  # noqa: E402
 from archspec.equivalence.stack import deeply  # noqa: E402
 from archspec.lifting.api import lift_subject  # noqa: E402
 from archspec.lifting.sources.architecture import Architecture, subject_of  # noqa: E402
-from archspec.lifting.sources.configuration import architecture_of  # noqa: E402
+from archspec.lifting.sources.configuration import architecture_from  # noqa: E402
 from archspec.lifting.sources.proposals import CHOICES  # noqa: E402
 from archspec.lifting.subject import Subject  # noqa: E402
 
@@ -65,10 +66,10 @@ class Pair:
 
     def __init__(self, name: str, folder: Path) -> None:
         entry = CONFIGS[name]
-        whole = architecture_of(str(Path(__file__).parent / "configs" / f"{name}.json"))
-        fields = {**whole.fields, **entry.get("fields", {})}
+        path = Path(__file__).parent / "configs" / f"{name}.json"
+        whole = architecture_from({**json.loads(path.read_text()), **entry.get("fields", {})})
         proposals = [proposal for proposal in whole.proposals if not (entry.get("shared") and proposal.is_distinct)]
-        self.architecture: Architecture = replace(whole, fields=fields, proposals=proposals)
+        self.architecture: Architecture = replace(whole, proposals=proposals)
         given = subject_of(self.architecture)
         self.folder, self.entry = folder, entry
         self.bundled = self._bundled(given, "first")

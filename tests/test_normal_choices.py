@@ -18,13 +18,16 @@ NET = """
 dim batch, seq
 fn start(x [batch, seq, 6]) -> [batch, seq, 1] {{ return slice(axis = 2, stop = 1)(x) }}
 fn largest(x [batch, seq, 6]) -> [batch, seq, 1] {{ return amax(axis = 2, keep = true)(x) }}
+fn chosen(at int [batch, seq, 6], x [batch, seq, 6]) -> [batch, seq, 6] {{
+  return sum(axis = 3)(where(reshape([batch, seq, 6, 1])(at) == arange(6), reshape([batch, seq, 1, 6])(x), 0.0))
+}}
 fn stable(x [batch, seq, 6]) -> [batch, seq, 6] {{ return softmax(x - largest(x)) }}
 block Net()(x [batch, seq, 6], y [batch, seq, 6], n int [batch, seq, 1], k int [batch, seq, 6], m bool [batch, seq, 6])
           -> (a [batch, seq, 6], b [batch, seq, 6], all [batch, seq, 6]) {{
   d = reshape([seq, 1])(arange(seq)) - arange(6)
   first  = {}
   second = {}
-  return real(first) + 0.0 * x, real(second) + 0.0 * x, x + y + real(n + k + d + int(m)) + start(x) + stable(x)
+  return real(first) + 0.0 * x, real(second) + 0.0 * x, y + real(n + k + d + int(m)) + start(x) + stable(chosen(k, x))
 }}
 """
 
@@ -53,6 +56,12 @@ def are_equal(first: str, second: str) -> bool:
         ("stable(where(arange(6) < 5, where(m, x, -inf), y))", "softmax(where(arange(6) < 5, where(m, x, -inf), y))"),
         ("stable(where(arange(6) < 5, where(m, x, lowest), y))",
          "softmax(where(arange(6) < 5, where(m, x, lowest), y))"),
+        ("int(m) == 0 or where(m, 0, 2) != 0", "not m"),
+        ("k >= arange(6) and k >= 0", "k >= arange(6)"),
+        ("k >= arange(6) or k >= 0", "k >= 0"),
+        ("chosen(k, x)", "where(k >= 0 and k < 6, gather(axis = 2)(x, k), 0.0)"),
+        ("slice(axis = 2, start = 5)(cumsum(axis = 2)(x))", "sum(axis = 2, keep = true)(x)"),
+        ("slice(axis = 1, start = seq - 1)(cumsum(axis = 1)(k))", "sum(axis = 1, keep = true)(k)"),
         ("k * n * n == 0", "k == 0 or n == 0"),
         ("k - max(k, n)", "k + min(-k, -n)"),
     ],
@@ -72,6 +81,8 @@ def test_spellings_are_one(first: str, second: str) -> None:
         ("softmax(where(m, x, lowest) - largest(where(m, y, lowest)))", "softmax(where(m, x, lowest))"),
         ("softmax(where(m, x, lowest) + largest(where(m, x, lowest)))", "softmax(where(m, x, lowest))"),
         ("where(m, x, lowest) + where(x > y, 0.0, lowest(x))", "where(m, x + where(x > y, 0.0, lowest(x)), lowest)"),
+        ("chosen(k, x)", "gather(axis = 2)(x, k)"),
+        ("slice(axis = 2, start = 4, stop = 5)(cumsum(axis = 2)(x))", "sum(axis = 2, keep = true)(x)"),
         ("max(where(m, x, -inf), lowest)", "where(m, x, -inf)"),
         ("max(where(m, x, -inf) + y, lowest)", "where(m, x, -inf) + y"),
         ("max(amax(axis = 0)(where(m, x, -inf)), -1e36)", "amax(axis = 0)(where(m, x, -inf))"),

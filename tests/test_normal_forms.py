@@ -75,6 +75,8 @@ stable(where(B, R, lowest))|stable(where(B, R, 1e36))|stable(where(arange(6) >= 
 softmax(where(B, R + mean(x) + 2.0, where(m, y + mean(x) + 2.0, lowest)))|softmax(where(B, x + mean(R), y - mean(x)))
 softmax(where(B, R, -1e36) - mean(where(m, R, -1e36)))|softmax(where(arange(6) < 3, x, y + 1.0) - mean(R))
 softmax(where(B, x, lowest) - amax(axis = 2, keep = true)(y))|softmax(x - amax(axis = 1, keep = true)(R))
+sum(axis = 3)(where(reshape([batch, seq, 6, 1])(I) == arange(6), reshape([batch, seq, 1, 6])(R), 0.0))
+slice(axis = 2, start = 5)(cumsum(axis = 2)(R)) + R|slice(axis = 1, start = seq - 1)(cumsum(axis = 1)(R)) + R
 """
 INTEGER = """
 n + arange(6)|arange(6) + 0 * n|n + reshape([seq, 1])(arange(seq)) + arange(6)|I + I|I - I|I * I|I // 2|I // -3|I % 4
@@ -90,6 +92,9 @@ I % 6 // 2|(I % 6 + arange(6) % 6) // 3|(-I % 12) // 4
 where(I >= n, max(I, n), min(I, n))|where(abs(I - 2) < 3, max(abs(I - 2), 2), max(abs(I - 2), 3) + n)
 where(arange(6) >= n, max(arange(6), n) - min(n, arange(6) + 1), max(max(arange(6), n), n - 1) * I)
 where(I >= 2 and I < 5, max(I, 2) + min(I, 5), max(I, 2))|where(n < 1 or n > 2, min(n, 1), max(n, 1) // 2)
+sum(axis = 3)(where(reshape([batch, seq, 6, 1])(I) == 3 - arange(6), reshape([batch, seq, 1, 6])(I), 0))
+sum(axis = 3)(where(reshape([batch, seq, 6, 1])(I) == arange(6) and reshape([batch, seq, 1, 6])(B), arange(6), 0))
+slice(axis = 2, start = 5)(cumsum(axis = 2)(I)) + 0 * I|cumsum(axis = 1)(where(I == reshape([seq, 1])(arange(seq)), I, 0))
 sum(axis = 2, keep = true)(arange(6) // 4 + 0 * n) + 0 * I|(reshape([seq, 1])(arange(seq)) * 6 + arange(6) + I) // seq
 """
 BOOLEAN = """
@@ -97,6 +102,7 @@ x > y|x >= 0.5|y < 0.0|y <= x|x == y|x != 1.0|I > I|I >= 2|I < I|I <= 0|I == I|I
 B == B|B != B|m and x > 0.0|arange(6) < 9 or m|reshape([seq, 1])(arange(seq)) >= arange(6)|arange(6) // 2 == I % 3
 where(B, B, B)|2.0 * x > y + y * real(B)|x - y >= 0.0|I >= 1 and I >= 2|I >= 1 or I <= 0|min(I, 3) >= 1
 2 - max(I, n) >= 0|not (real(B) != 0.0 and B)|I * n == 0|I >= arange(6)
+int(B) == 0|where(B, 2, 0) == 0|I >= arange(6) and I >= 0|I < 0 or I < arange(6)|I >= 0 or I >= arange(6)|int(B) != 1
 I % 3 < 2|reshape([seq, 1])(arange(seq)) >= arange(6) - 2|-2.0 * x > y|real(I) >= y
 """
 CHOICES = {kind: text.replace("\n", "|").strip("|").split("|") for kind, text in {"I": INTEGER, "B": BOOLEAN}.items()}

@@ -16,6 +16,7 @@ from archspec.normal.common import CommonTerms
 from archspec.normal.elements import Elements
 from archspec.normal.nodes import MOST, Dtype, Element, Names, index_name
 from archspec.normal.replacing import Replacing, Values
+from archspec.normal.selecting import Selecting
 from archspec.normal.splitting import Splitting
 from archspec.normal.walking import divisors, names_in_order
 from archspec.record import Record
@@ -36,6 +37,7 @@ class Arrays:
         self.axes = self.elements.axes
         self._replacing = Replacing(self.elements)
         self._splitting = Splitting(self.elements, self._replacing)
+        self._selecting = Selecting(self.elements, self._replacing)
         self._common = CommonTerms(self.elements)
 
     def dtype(self, array: Array) -> Dtype:
@@ -61,7 +63,9 @@ class Arrays:
         own = self.own(array.shape)
         values = {index_name(name): value for name, value in zip(own, indices, strict=True) if name != value}
         values.pop("", None)
-        return self._replacing.element(array.element, values)
+        found = self._replacing.element(array.element, values)
+        whole = self._selecting.whole(found)
+        return found if whole is None else self.total(*whole)
 
     def replace(self, element: Element, values: Values) -> Element:
         """Return an element with other integers in the place of indices."""
@@ -185,6 +189,9 @@ class Arrays:
         split = self._splitting.parts(body, over)
         if split:
             return elements.combination([(1.0, self.total(*part)) for part in split])
+        selected = self._selecting.selected(body, over)
+        if selected is not None:
+            return self.total(*selected)
         names = elements.nodes[body].names
         live = [at for at, _ in over if index_name(at) in names]
         times = product([extent for at, extent in over if index_name(at) not in names])

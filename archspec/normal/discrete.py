@@ -80,6 +80,9 @@ class Discrete:
             return self.true
         if self.axes.is_at_least(value, 1) or self.axes.is_at_least(-value, 1):
             return self.false
+        name = index_name(value)
+        if name.startswith(OPAQUE) and self.nodes[int(name[2:])].dtype == "bool":
+            return self.negation(int(name[2:]))
         factors = terms_of(value)[0][0] if len(terms_of(value)) == 1 else ()
         if len(factors) > 1 and all(power > 0 for _, power in factors):
             return self.disjunction([self.is_zero(self.integer(single(atom))) for atom, _ in factors])
@@ -113,7 +116,9 @@ class Discrete:
             node = self.nodes[part]
             found |= set(node.parts) if node.kind == kind else {part}
         found.discard(neutral)
-        found -= {part for part in found if any(self._is_needless(kind, part, other) for other in found)}
+        for part in sorted(found):
+            if any(self._is_needless(kind, part, other) for other in found):
+                found.remove(part)
         kept = tuple(sorted(found))
         if absorbing in found or any(self.negation(part) in found for part in kept):
             return absorbing
@@ -126,4 +131,4 @@ class Discrete:
         if part == other or self.nodes[part].kind != "ge0" or self.nodes[other].kind != "ge0":
             return False
         own, others = (self.nodes[item].integer for item in (part, other))
-        return self.axes.is_at_least(own - others if kind == "and" else others - own, 1)
+        return self.axes.is_at_least(own - others if kind == "and" else others - own, 0)

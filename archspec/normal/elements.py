@@ -262,6 +262,11 @@ class Elements(Discrete):
                 return known
             scaled = self._scaled(element, self._leading(terms, constant))
             return self.table.make("zero", (scaled,), "bool", self.nodes[scaled].blind, [scaled])
+        node = self.nodes[element]
+        if node.kind == "where" and node.dtype == "int":
+            sides = [self.polynomial(side) for side in node.parts[1:]]
+            if all(isinstance(side, int) for side in sides):
+                return self.where(node.parts[0], *[self.boolean(side == 0) for side in sides])
         return super().is_zero(element)
 
     def _decided(
