@@ -194,7 +194,7 @@ MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[Any, ...], str]] = {
     "places in a grid": (Places, (X,), "stack(axis = 1)(arange(8) // 4, arange(8) % 4)"),
     "distances in a window": (Distances, (X,), "reshape([8, 1])(h + g) + (-g - h)"),
     "complex numbers": (Turned, (X,), "y = table([1.0, 0.5403022766113281, -0.416146844625473,"),
-    "groups of heads": (Grouped, (X,), "return attention(query, key, key)"),
+    "groups of heads": (Grouped, (X,), "return attention(query, keys, keys)"),
     "regions of an image": (Regions, (torch.randn(2, 4, 4, 4),), "int(arange(4) >= 3)"),
 }
 
