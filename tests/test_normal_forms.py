@@ -94,7 +94,8 @@ where(arange(6) >= n, max(arange(6), n) - min(n, arange(6) + 1), max(max(arange(
 where(I >= 2 and I < 5, max(I, 2) + min(I, 5), max(I, 2))|where(n < 1 or n > 2, min(n, 1), max(n, 1) // 2)
 sum(axis = 3)(where(reshape([batch, seq, 6, 1])(I) == 3 - arange(6), reshape([batch, seq, 1, 6])(I), 0))
 sum(axis = 3)(where(reshape([batch, seq, 6, 1])(I) == arange(6) and reshape([batch, seq, 1, 6])(B), arange(6), 0))
-slice(axis = 2, start = 5)(cumsum(axis = 2)(I)) + 0 * I|cumsum(axis = 1)(where(I == reshape([seq, 1])(arange(seq)), I, 0))
+slice(axis = 2, start = 5)(cumsum(axis = 2)(I)) + I
+cumsum(axis = 1)(where(I == reshape([seq, 1])(arange(seq)), I, 0))
 sum(axis = 2, keep = true)(arange(6) // 4 + 0 * n) + 0 * I|(reshape([seq, 1])(arange(seq)) * 6 + arange(6) + I) // seq
 """
 BOOLEAN = """
