@@ -48,6 +48,12 @@ def added_to_rows(scores: Any, ids: Any) -> Any:
     return torch.zeros_like(scores).scatter_add(1, at, scores.gather(1, at) * gates.flatten(1)[..., None])
 
 
+def messages(scores: Any, ids: Any) -> Any:
+    """What the nodes of a graph get over its edges."""
+    source, target = ids[0].unbind(-1)[:2]
+    return scores.index_add(1, target, scores[:, source].tanh()).index_add(0, ids[0, :2, 0] % 2, scores[:2])
+
+
 def replaced_rows(scores: Any, ids: Any) -> Any:
     """The rows that pass through a layer, in their order."""
     best, rows = scores.sum(-1).topk(2, -1)
@@ -56,7 +62,7 @@ def replaced_rows(scores: Any, ids: Any) -> Any:
     return scores.scatter(1, at, scores.gather(1, at).tanh() * best.gather(1, order)[..., None])
 
 
-@pytest.mark.parametrize("function", [shares, kept, counted, histogram, added_to_rows, replaced_rows])
+@pytest.mark.parametrize("function", [shares, kept, counted, histogram, added_to_rows, replaced_rows, messages])
 def test_numbers_at_indices(function: Callable[..., Any]) -> None:
     module = Module(function).double().eval()
     inputs = {"x": torch.randn(2, 7, 8).double(), "ids": torch.randint(0, 6, (2, 7, 3))}

@@ -355,6 +355,16 @@ def test_sums_of_products_over_several_axes_are_one_product(
     assert expected in body(Product(), torch.randn(2, 5, 6, 8))
 
 
+@pytest.mark.parametrize("axis", [1, 2])
+def test_elements_at_indices_along_an_axis(axis: int) -> None:
+    class Taking(nn.Module):
+        def forward(self, x: Any, places: Any) -> Any:
+            return x[:, places] if axis == 1 else x[:, :, places]
+
+    text = body(Taking(), torch.randn(2, 5, 6, 8), torch.tensor([[1, 4], [0, 2]]))
+    assert "embedding(places, " in text
+
+
 def test_the_diagonal_of_a_product_is_refused() -> None:
     with pytest.raises(archspec.ArchError, match="it takes the diagonal of a tensor in `einsum`"):
         archspec.lift(One(lambda x: torch.einsum("bii->bi", x)).eval(), (S,))

@@ -320,6 +320,15 @@ def test_integers_among_arguments_are_hyperparameters(net: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("factory", ["build", "variant"])
+def test_free_sizes_of_inputs_have_the_names_that_users_give_them(net: Path, factory: str) -> None:
+    pytest.importorskip("torch")
+    from archspec.lifting.sources.lifting import lift_source
+
+    text = lift_source(f"net.py:{factory}", ["ids=int[rows,in]"])
+    assert "(ids int [rows, seq]) -> [rows, seq, " in text  # `in` cannot be a name
+
+
 @pytest.mark.slow
 def test_images_for_a_model_of_timm_have_its_size_or_the_usual_one(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pytest.importorskip("torch")

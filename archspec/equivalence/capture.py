@@ -92,8 +92,8 @@ class Capture:
         self.excluded: set[tuple[str, int]] = set()
         """Single sizes of dimensions that the program is not for, as the module has a branch for them."""
         self.has_loops = any(mark_of(node) == "looped" for node in nodes_of(program.graph))
-        without_scattered(program)
         with_masks(program)
+        without_scattered(program)
         masks = with_all_rows(program)
         for node in nodes_of(program.graph):
             if node.op == "placeholder" and node.name in inputs:

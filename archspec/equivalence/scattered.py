@@ -27,27 +27,29 @@ def without_scattered(program: ExportedProgram) -> None:
 
     aten = torch.ops.aten
     for node in nodes_of(program.graph):
-        if node.target not in (aten.scatter.src, aten.scatter_add.default) or node.kwargs or len(node.args) != 4:
+        if node.target not in (aten.scatter.src, aten.scatter_add.default, aten.index_add.default):
             continue
-        x, axis, index, source = node.args
-        if not is_node(x) or not is_node(index) or not is_node(source) or not isinstance(axis, int):
+        x, axis, index, source = [*node.args, *[None] * 4][:4]
+        if node.kwargs or not is_node(x) or not is_node(index) or not is_node(source) or not isinstance(axis, int):
             continue
-        axis %= tensor_of(x).dim()
-        if _are_rows(x, axis, index, source) and (
-            node.target is aten.scatter_add.default or are_different(index, axis)
-        ):
+        axis %= max(1, tensor_of(x).dim())
+        if node.target is aten.scatter.src and not are_different(index, axis):
+            continue
+        shape = tensor_of(source).shape
+        indices = shape[axis : axis + 1] if node.target is aten.index_add.default else shape
+        if _are_rows(x, axis, source) and tensor_of(index).shape == indices:
             with program.graph.inserting_before(node), with_ones():
                 found = _summed(program.graph, node, x, axis, index, source)
             node.replace_all_uses_with(found)
             program.graph.erase_node(node)
 
 
-def _are_rows(x: Node, axis: int, index: Node, source: Node) -> bool:
-    """Whether indices along an axis, and what is put there, have the other axes of what it is put in."""
-    shapes = [list(tensor_of(node).shape) for node in (x, index, source)]
-    if len({len(shape) for shape in shapes}) != 1 or shapes[1] != shapes[2]:
+def _are_rows(x: Node, axis: int, source: Node) -> bool:
+    """Whether what is put along an axis has the other axes of what it is put in."""
+    sizes, others = tensor_of(x).shape, tensor_of(source).shape
+    if not sizes or len(sizes) != len(others):
         return False
-    return all(size == other for at, (size, other) in enumerate(zip(*shapes[:2], strict=True)) if at != axis)
+    return all(size == other for at, (size, other) in enumerate(zip(sizes, others, strict=True)) if at != axis)
 
 
 def _summed(graph: Graph, node: Node, x: Node, axis: int, index: Node, source: Node) -> Node:
@@ -59,15 +61,22 @@ def _summed(graph: Graph, node: Node, x: Node, axis: int, index: Node, source: N
     count = tensor_of(x).shape[axis]
     size = new(aten.sym_size.int, x, axis)
     places = new(aten.arange.default, size, found=tensor_of(x).new_empty(count, dtype=torch.long))
-    for _ in range(axis + 1, tensor_of(x).dim()):
+    rest = range(axis + 1, tensor_of(x).dim())
+    for _ in rest:
         places = new(aten.unsqueeze.default, places, -1)
-    hits = new(aten.eq.Tensor, new(aten.unsqueeze.default, index, axis + 1), places)
+    if node.target is aten.index_add.default:
+        index = new(aten.unsqueeze.default, index, 1)
+        for _ in rest:
+            index = new(aten.unsqueeze.default, index, -1)
+    else:
+        index = new(aten.unsqueeze.default, index, axis + 1)
+    hits = new(aten.eq.Tensor, index, places)
     numbers = new(aten.unsqueeze.default, source, axis + 1)
     found = new(
         aten.sum.dim_IntList, new(aten.where.self, hits, numbers, new(aten.zeros_like.default, numbers)), [axis]
     )
     if operation_of(x) in _ZEROS:
         return found
-    if node.target is aten.scatter_add.default:
-        return new(aten.add.Tensor, x, found)
-    return new(aten.where.self, new(aten.any.dim, hits, axis), found, x)
+    if node.target is aten.scatter.src:
+        return new(aten.where.self, new(aten.any.dim, hits, axis), found, x)
+    return new(aten.add.Tensor, x, found)

@@ -19,7 +19,7 @@ from archspec.equivalence.restoring import restored
 from archspec.equivalence.rolling import rolled
 from archspec.ir import Type
 from archspec.lifting.modes import changed_mode, modes_of
-from archspec.lifting.names import FREE_NAMES
+from archspec.lifting.names import FREE_NAMES, identifier
 from archspec.lifting.program import Program, program_of
 from archspec.lifting.recording import Recording, Unwritten
 from archspec.lifting.signatures import Signatures, signatures_of
@@ -149,7 +149,7 @@ def _recorded(
     """
     multiples: dict[str, int] = {}
     while True:
-        types, sizes = dimensions(subject.inputs, subject.other_inputs, multiples)
+        types, sizes = dimensions(subject.inputs, subject.other_inputs, multiples, subject.free)
         types = {name: type for name, type in types.items() if name not in without}
         program = (_program if loops else exported)(subject.module, types, sizes)
         try:
@@ -209,9 +209,10 @@ def dimensions(
     inputs: Mapping[str, torch.Tensor],
     others: Mapping[str, torch.Tensor] | None,
     multiples: Mapping[str, int] = MappingProxyType({}),
+    free: Mapping[str, Sequence[int | str]] = MappingProxyType({}),
 ) -> tuple[dict[str, Type], dict[str, int]]:
     """Return the types of inputs, in which sizes that may be others are dimensions, or `multiples` of them, and the
-    sizes of these.
+    sizes of these. The `free` sizes of inputs are names for dimensions.
     """
     known: dict[tuple[int, int], Expression] = {}
     sizes: dict[str, int] = {}
@@ -225,7 +226,7 @@ def dimensions(
                 shape.append(pair[0])
                 continue
             if pair not in known:
-                taken.append(_dimension_name(name, axis, taken))
+                taken.append(_dimension_name(name, axis, taken, free.get(name, ())))
                 times = multiples.get(taken[-1], 1)
                 is_exact = pair[0] % times == 0 == pair[1] % times
                 parts = (pair[0] // times, pair[1] // times) if is_exact else (0, len(taken))
@@ -245,9 +246,11 @@ def _number(size: int, multiple: int, taken: Collection[int]) -> int:
     return next(number for number in count(max(LEAST_NUMBER, -(-size // multiple))) if number not in taken)
 
 
-def _dimension_name(name: str, axis: int, taken: Collection[str]) -> str:
+def _dimension_name(name: str, axis: int, taken: Collection[str], sizes: Sequence[int | str]) -> str:
+    given = [identifier(size) for size in sizes[axis : axis + 1] if isinstance(size, str)]
     wanted = ["batch"] if axis == 0 else ["target"] if name.startswith("decoder_") else []
-    return next(found for found in [*wanted, *FREE_NAMES, *[f"size{i}" for i in range(99)]] if found not in taken)
+    names = [*given, *wanted, *FREE_NAMES, *[f"size{i}" for i in range(99)]]
+    return next(found for found in names if found and found not in taken)
 
 
 def dtype_of(tensor: torch.Tensor) -> str:

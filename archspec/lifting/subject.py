@@ -27,6 +27,8 @@ class Subject:
     """Values for the model in place of `numbers`, where the module is a small one of a larger architecture."""
     name: str = ""
     """The name of the model in the spec; empty for that of the module's class."""
+    free: Mapping[str, Sequence[int | str]] = field(default_factory=dict[str, "Sequence[int | str]"])
+    """The sizes of inputs as users describe them: numbers, or names for dimensions."""
     parts: Sequence[str] = ()
     """The beginnings of the names of those values that belong to a part, such as `text_`."""
     changed: Callable[[str, int], Subject | None] | None = None

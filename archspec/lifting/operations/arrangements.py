@@ -10,7 +10,7 @@ from archspec.equivalence.calls.values import Untranslatable, listed
 from archspec.lifting.builder import Builder
 from archspec.lifting.operations.handlers import Handler, Results, Types, constant, converted, sliced, whole
 from archspec.lifting.operations.registry import OPERATIONS
-from archspec.lifting.operations.shape import from_the_start, padded, repeat
+from archspec.lifting.operations.shape import from_the_start, padded, repeat, taken
 from archspec.lifting.values import Operand, Value, number_in
 from archspec.ops.record import Scalar
 
@@ -28,24 +28,17 @@ def _tile(b: Builder, types: Types, x: Value, repeats: Sequence[Dim]) -> Value:
     return repeat(b, types, x, [*[1] * (len(x.shape) - len(repeats)), *repeats])
 
 
-def _taken(b: Builder, x: Value, ids: Value, axis: int) -> Value:
-    """Return the elements at indices along an axis, which is replaced by the axes of the indices."""
-    rank, count = len(x.shape), len(ids.shape)
-    rows = b.op("embedding", ids, b.permute(x, [axis, *[at for at in range(rank) if at != axis]]))
-    return b.permute(rows, [*range(count, count + axis), *range(count), *range(count + axis, rank + count - 1)])
-
-
 def flip(b: Builder, types: Types, x: Value, dims: Sequence[int]) -> Value:
     """Return the elements in the opposite order along axes."""
     for dim in dims:
         axis = dim % len(x.shape)
         size = x.shape[axis]
-        x = _taken(b, x, b.op("sub", size - 1, b.op("arange", stop=size)), axis)
+        x = taken(b, x, b.op("sub", size - 1, b.op("arange", stop=size)), axis)
     return x
 
 
 def _index_select(b: Builder, types: Types, x: Value, dim: int, index: Value) -> Value:
-    return _taken(b, x, index, dim % len(x.shape))
+    return taken(b, x, index, dim % len(x.shape))
 
 
 def _windows(b: Builder, count: Dim, step: int, size: int, gap: int = 1) -> Value:
@@ -57,7 +50,7 @@ def _windows(b: Builder, count: Dim, step: int, size: int, gap: int = 1) -> Valu
 
 def _unfold(b: Builder, types: Types, x: Value, dim: int, size: int, step: int) -> Value:
     axis = dim % len(x.shape)
-    found = _taken(b, x, _windows(b, types[0].shape[axis], step, size), axis)
+    found = taken(b, x, _windows(b, types[0].shape[axis], step, size), axis)
     return b.permute(found, [*[at for at in range(len(found.shape)) if at != axis], axis])
 
 
@@ -68,7 +61,7 @@ def _columns(
         axis = 2 + 2 * turn
         x = b.op("pad", x, axis=axis, before=end, after=end) if end else x
         count = (x.shape[axis] - gap * (size - 1) - 1) // step + 1
-        x = _taken(b, x, _windows(b, count, step, size, gap), axis)
+        x = taken(b, x, _windows(b, count, step, size, gap), axis)
     places = range(2, len(x.shape))
     return b.reshape(b.permute(x, [0, 1, *places[::2], *places[1::2]]), types[0].shape)
 
@@ -136,7 +129,7 @@ def _continued(b: Builder, x: Value, axis: int, before: Dim, after: Dim, mode: s
             raise Untranslatable("it pads by a number that depends on a dimension")
         places = b.op("arange", stop=before + size + after)
         places = b.op("sub", places, before) if before != 0 else places
-        return _taken(b, x, b.op("min", b.op("max", places, 0), size - 1), axis)
+        return taken(b, x, b.op("min", b.op("max", places, 0), size - 1), axis)
     ends: list[Value] = []
     for place in (*range(-before, 0), *range(after)):
         match mode:

@@ -164,9 +164,19 @@ def _index(b: Builder, types: Types, x: Value, indices: list[Value | None]) -> V
         rows = _rows_of_each(b, x, given[1][1])
         if rows.array == found.array:
             return rows
+    if found.dtype == "real" and len(given) == 1 and given[0][1].dtype == "int":
+        axis, ids = given[0]
+        return taken(b, x, from_the_start(b, ids, x.shape[axis]), axis)
     if found.dtype == "real":
         raise Untranslatable("it selects elements by several lists of positions")
     return found
+
+
+def taken(b: Builder, x: Value, ids: Value, axis: int) -> Value:
+    """Return the elements at indices along an axis, which is replaced by the axes of the indices."""
+    rank, count = len(x.shape), len(ids.shape)
+    rows = b.op("embedding", ids, b.permute(x, [axis, *[at for at in range(rank) if at != axis]]))
+    return b.permute(rows, [*range(count, count + axis), *range(count), *range(count + axis, rank + count - 1)])
 
 
 def _rows_of_each(b: Builder, x: Value, index: Value) -> Value:

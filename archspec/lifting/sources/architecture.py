@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -45,6 +45,8 @@ class Architecture:
     inputs: Callable[[nn.Module, int], Iterator[dict[str, torch.Tensor]]]
     proposals: Sequence[Proposal] = PROPOSALS
     choices: Sequence[Choices] = CHOICES
+    free: Mapping[str, Sequence[int | str]] = field(default_factory=dict[str, "Sequence[int | str]"])
+    """The sizes of inputs as users describe them."""
 
     def actual(self) -> nn.Module:
         """Return the actual module, without values. Raises ArchError if it cannot be built."""
@@ -94,6 +96,7 @@ def subject_of(architecture: Architecture) -> Subject:
         parts=parts_of(architecture.fields),
         actual=numbers_of(architecture.fields),
         name=architecture.name,
+        free=architecture.free,
     )
 
 
@@ -219,7 +222,8 @@ def _small(architecture: Architecture, turn: int, first: Fields | None = None) -
                         for name, value in numbers.items()
                         if value != kept.get(name) or (has_fewer and kind_of(name) == "layers")
                     }
-                made = Subject(module, ordered(module, inputs), other, None, numbers, None, architecture.name)
+                name, free = architecture.name, architecture.free
+                made = Subject(module, ordered(module, inputs), other, None, numbers, None, name, free)
                 return Small(made, fields, proposal)
             problem = problem or error
     raise _unbuilt(architecture.name, problem)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -48,10 +49,11 @@ def architecture_of_file(text: str, declared: Sequence[Declared]) -> tuple[Archi
     for given in declared:
         if given.name not in inspect.signature(module.forward).parameters:
             raise fail("usage", f"`forward` of {type(module).__name__} has no argument `{given.name}`")
-    whole = _as_it_is(module, inputs)
+    free = {item.name: item.sizes for item in declared}
+    whole = replace(_as_it_is(module, inputs), free=free)
     if not fields or module.training:
         return None, whole
-    return Architecture(type(module).__name__, fields, build, inputs), whole
+    return Architecture(type(module).__name__, fields, build, inputs, free=free), whole
 
 
 def _as_it_is(module: nn.Module, inputs: Callable[[nn.Module, int], Iterator[dict[str, torch.Tensor]]]) -> Subject:
