@@ -464,3 +464,8 @@ def test_warnings_of_compilations_are_reported_each_time(tmp_path: Path) -> None
         'model "net" = Net()\n'
     )
     assert [[d.code for d in archspec.load(spec).warnings] for _ in range(3)] == [["unused-import", "no-residual"]] * 3
+
+
+def test_packages_that_are_not_part_of_the_state_exist() -> None:
+    package = Path(archspec.__file__).parent
+    assert all((package / name / "__init__.py").is_file() for name in cache.UNUSED)
