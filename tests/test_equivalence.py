@@ -273,3 +273,12 @@ def test_huge_elements_do_not_hide_others() -> None:
     assert error([1e-3, 0.0, 0.0, 0.0]) == pytest.approx(5e-4)
     assert error([0.0, 3e37, 0.0, 0.0]) == pytest.approx(0.1)
     assert error([0.0, math.inf, 0.0, 0.0]) == math.inf
+
+
+def test_models_with_as_many_parameters_as_may_be_are_run() -> None:
+    model = tiny("gpt2")
+    body, arrays = internals(model).body, Arrays()
+    run = of_arrays(arrays, outputs_of(arrays, body, Places(arrays)))
+    total = model.params.total
+    assert largest_error(body, run, run, {"batch": 1, "seq": 2}, most=total) == 0
+    assert largest_error(body, run, run, {"batch": 1, "seq": 2}, most=total - 1) is None

@@ -131,6 +131,7 @@ ARRANGEMENTS: Functions = {
     "slice_scatter": lambda x, y: torch.slice_scatter(x, y[..., :3], 2, 1, 4),
     "slice_scatter_2": lambda x, y: torch.slice_scatter(x, y[..., :4], 2, 0, 8, 2),
     "select_scatter": lambda x, y: torch.select_scatter(x, y[..., 0], 2, 3),
+    "one_hot": lambda x, y: F.one_hot(x.long().abs(), 4) + torch.eye(8, 4).long(),
     "linspace": lambda x, y: torch.linspace(0, 1, 8) * x,
     "diff": lambda x, y: x.diff(dim=2),
     "tile": lambda x, y: x.tile(1, 1, 2) + y.repeat(1, 1, 2),

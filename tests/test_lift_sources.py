@@ -13,6 +13,7 @@ import pytest
 from archspec import ArchError
 from archspec.cli import main
 from archspec.lifting.sources.collections import subject_of_collection
+from archspec.lifting.sources.fields import has_sections
 from archspec.lifting.sources.inputs import Declared, parse_input
 from archspec.lifting.sources.proposals import CHOICES, OTHER_STEPS, PROPOSALS
 from archspec.lifting.sources.shrinking import has_patterns, hidden_changes, merged, shrinks_lists, small
@@ -424,3 +425,9 @@ def test_lists_of_sizes_are_told_from_other_lists() -> None:
     assert shrinks(stages)
     assert shrinks({**BERT, "backbone_config": stages})
     assert not shrinks({**BERT, "layer_types": ["full"] * 12, "global_attn_indexes": [2, 5, 8, 11], "sizes": [1, 2]})
+
+
+def test_rotary_positions_of_several_axes_have_sections() -> None:
+    sections: dict[str, object] = {"rope_parameters": {"rope_theta": 10000.0, "mrope_section": [2, 3, 3]}}
+    assert has_sections(sections) and has_sections({"text_config": {"model_type": "a", **sections}})
+    assert not has_sections({"rope_parameters": {"rope_theta": 10000.0}})

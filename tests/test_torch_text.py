@@ -17,6 +17,7 @@ import archspec
 from archspec.cli import main
 from archspec.python_code import layout
 from archspec.pytorch.build import torch_source
+from archspec.pytorch.names import TAKEN_BY_MODULES
 
 TESTS = Path(__file__).parent
 GOLDEN = {
@@ -495,3 +496,19 @@ layer Net(n = 4)(x [batch, n]) -> [batch, n] {
     source = " ".join(torch_source(load(text)).split())
     widened = "x.to(torch.promote_types(model_dtype, torch.float32)) * 2.0 + 1.0"
     assert f"model_dtype = x.dtype for _ in range(2): x = {widened} x = x.to(model_dtype) return" in source
+
+
+def test_axes_between_others_move_with_all_of_them() -> None:
+    text = """
+dim batch, seq
+layer Net(n = 4)(x [batch, seq, 3, n]) -> [3, batch, seq, n] {
+  w: param [n]
+  return rearrange("... a b -> a ... b")(x) * .w
+}
+"""
+    assert ".permute(2, 0, 1, 3)" in torch_source(load(text))
+
+
+def test_no_name_that_modules_keep_is_free() -> None:
+    nn = pytest.importorskip("torch").nn
+    assert [name for name in TAKEN_BY_MODULES if not hasattr(nn.Module(), name)] == []
