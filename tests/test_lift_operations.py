@@ -113,6 +113,7 @@ REDUCTIONS: Functions = {
     "sum": lambda x, y: x.sum() + y.mean() + torch.dot(x[0, 0], y[0, 0]),
     "outer": lambda x, y: torch.outer(x[0, 0], y[0, 1]),
     "softmax": lambda x, y: torch.softmax(x, 1),
+    "softmax_2": lambda x, y: x.masked_fill(y > 1, float("-inf")).softmax(-1),
     "normalize": lambda x, y: F.normalize(x, dim=-1),
     "max_3": lambda x, y: torch.max(x, y) + torch.min(x, 2 * y),
     "var": lambda x, y: x.var(-1, unbiased=False),
