@@ -380,3 +380,19 @@ class Wrong(nn.Module):
 def test_a_module_with_an_unused_input_is_compared_with_its_program() -> None:
     with pytest.raises(archspec.ArchError, match="it does something else than its program"):
         archspec.lift(Wrong().eval(), (X, X))
+
+
+class Worded(nn.Module):
+    """Layers of which names say what they are for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embeddings, self.attn, self.scale = nn.Embedding(9, 8), nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, ids: Any) -> Any:
+        return self.scale(self.attn(self.embeddings(ids)))
+
+
+def test_names_of_layers_say_their_roles_unless_their_class_does() -> None:
+    text = archspec.lift(Worded().eval(), (torch.zeros(2, 5, dtype=torch.long),))
+    assert [line.strip() for line in text.splitlines() if "role " in line] == ["role attention for attn"]

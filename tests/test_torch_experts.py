@@ -73,6 +73,20 @@ def test_vectors_are_sorted_once(case: str) -> None:
     assert source.count("ByExpert(chosen, x)") == 1 and "expert_linear(" not in source
 
 
+def test_vectors_are_in_order_where_they_are_split_by_token() -> None:
+    text = """
+dim tokens
+layer Experts()(x [tokens, 4, 4], chosen int [tokens, 4]) -> [tokens, 2, 4] {
+  up: param [2, 4, 4]
+  down: param [2, 4, 4]
+  a, b = split([2, 2], axis = 1)(expert_linear(expert_linear(x, chosen, .up), chosen, .down))
+  return a * b
+}
+"""
+    source = " ".join(torch_source(load(text)).split())
+    assert "a, b = torch.split( by_expert.restored(" in source and "(2, 2), dim=1, )" in source
+
+
 @pytest.mark.parametrize(
     "body",
     [
