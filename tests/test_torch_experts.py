@@ -73,6 +73,21 @@ def test_vectors_are_sorted_once(case: str) -> None:
     assert source.count("ByExpert(chosen, x)") == 1 and "expert_linear(" not in source
 
 
+def test_vectors_are_in_order_for_other_experts() -> None:
+    text = """
+dim tokens
+layer Experts()(x [tokens, 4], chosen int [tokens]) -> [tokens, 4] {
+  up: param [2, 4, 4]
+  down: param [2, 4, 4]
+  last: param [2, 4, 4]
+  other = 1 - chosen
+  return expert_linear(expert_linear(expert_linear(x, chosen, .up), chosen, .down), other, .last)
+}
+"""
+    source = " ".join(torch_source(load(text)).split())
+    assert "expert_linear( by_expert.restored( by_expert.linear(" in source and "other, self.last" in source, source
+
+
 def test_vectors_are_in_order_where_they_are_split_by_token() -> None:
     text = """
 dim tokens
