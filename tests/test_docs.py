@@ -361,6 +361,12 @@ def test_the_paths_named_exist() -> None:
     assert there and not {path for path in named if path not in there and not re.search("[A-Z]{4}", path)}
 
 
+def test_the_files_named_in_the_design_exist() -> None:
+    named = re.findall(r"`(\w+/[\w/]+\.py)`", DESIGN)
+    assert len(named) > 25
+    assert not {path for path in named if not (ROOT / "archspec" / path).is_file() and not (ROOT / path).is_file()}
+
+
 def test_the_functions_named_are_in_their_files() -> None:
     named = re.findall(r"`(archspec/[\w/]+\.py)`: `(?:\w+\.)?(\w+)`", CONTRIBUTING)
     assert len(named) > 15
