@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar, cast
 
 Node = TypeVar("Node", bound=ast.AST)
@@ -18,20 +18,26 @@ def py(template: str, /, **parts: ast.expr) -> ast.expr:
 
 def replaced(node: Node, parts: dict[str, ast.expr]) -> Node:
     """An expression or statement with `parts` in the place of the names in it."""
-    return cast("Node", _Fill(parts).visit(copy.deepcopy(node)))
+    return substituted(copy.deepcopy(node), lambda inner: parts.get(inner.id) if isinstance(inner, ast.Name) else None)
+
+
+def substituted(node: Node, other: Callable[[ast.AST], ast.expr | None]) -> Node:
+    """The node itself, in which expressions are replaced for which there are others."""
+    return cast("Node", _Substitute(other).visit(node))
+
+
+class _Substitute(ast.NodeTransformer):
+    def __init__(self, other: Callable[[ast.AST], ast.expr | None]) -> None:
+        self.other = other
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        other = self.other(node)
+        return other if other is not None else self.generic_visit(node)
 
 
 @functools.cache
 def parsed(template: str) -> ast.expr:
     return ast.parse(template, mode="eval").body
-
-
-class _Fill(ast.NodeTransformer):
-    def __init__(self, parts: dict[str, ast.expr]) -> None:
-        self.parts = parts
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return self.parts.get(node.id, node)
 
 
 def reads(statements: Iterable[ast.stmt], code: ast.expr) -> bool:
@@ -43,17 +49,8 @@ def reads(statements: Iterable[ast.stmt], code: ast.expr) -> bool:
 
 def reading(statement: ast.stmt, code: ast.expr, other: ast.expr) -> ast.stmt:
     """A statement with another expression in the place of one."""
-    return cast("ast.stmt", _Replace(ast.dump(code), other).visit(copy.deepcopy(statement)))
-
-
-class _Replace(ast.NodeTransformer):
-    def __init__(self, code: str, other: ast.expr) -> None:
-        self.code = code
-        self.other = other
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        is_it = isinstance(node, ast.expr) and ast.dump(node) == self.code
-        return self.other if is_it else self.generic_visit(node)
+    replaced = ast.dump(code)
+    return substituted(copy.deepcopy(statement), lambda inner: other if ast.dump(inner) == replaced else None)
 
 
 def name(text: str) -> ast.Name:

@@ -15,7 +15,7 @@ from typing import cast
 from archspec.elaborate.trace import Use
 from archspec.ir import Body
 from archspec.ops import OPS
-from archspec.python_code.trees import apply, assigned, bind, method, name, names_in, parsed, py, text
+from archspec.python_code.trees import apply, assigned, bind, method, name, names_in, parsed, py, substituted, text
 
 PRODUCT = "expert_linear"
 
@@ -182,7 +182,7 @@ class _Sorted(ast.NodeTransformer):
             id(operand): self._restored(code) if needs_order and not is_sorted else code
             for operand, (code, needs_order) in pairs
         }
-        return cast("ast.expr", _Operands(parts).generic_visit(node)), is_sorted
+        return substituted(node, lambda inner: parts.get(id(inner))), is_sorted
 
     def _is_number(self, node: ast.expr) -> bool:
         match node:
@@ -196,15 +196,3 @@ class _Sorted(ast.NodeTransformer):
                 return self._is_number(left) and self._is_number(right)
             case _:
                 return False
-
-
-class _Operands(ast.NodeTransformer):
-    """Puts other expressions in the place of the operands of an operation."""
-
-    def __init__(self, others: dict[int, ast.expr]) -> None:
-        self.others = others
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        if isinstance(node, ast.keyword | ast.Attribute) and id(node) not in self.others:
-            return self.generic_visit(node)
-        return self.others.get(id(node), node)

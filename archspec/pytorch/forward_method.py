@@ -62,10 +62,8 @@ class ForwardMethod(Visitor):
         self.visit(self.scope.form.body)
         statements = self.scope.statements
         for input in self.scope.given_tensors():
-            dtype = method(input.value.code, "dtype")
-            if input.value.name in statements.widened and reads(
-                statements.body, dtype
-            ):  # bound again, it has another type
+            variable, dtype = input.value.name, method(input.value.code, "dtype")
+            if variable in statements.widened and reads(statements.body, dtype):  # bound again, it has another type
                 kept = self.scope.fresh("model_dtype")
                 replaced = [reading(statement, dtype, name(kept)) for statement in statements.body]
                 statements.body = [bind(kept, dtype), *replaced]
