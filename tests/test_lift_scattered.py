@@ -88,3 +88,16 @@ def test_other_indices_are_refused(function: Callable[..., Any]) -> None:
     inputs = {"x": torch.randn(2, 7, 8), "ids": torch.randint(0, 6, (2, 7, 3))}
     with pytest.raises(ArchError, match="scatter"):
         archspec.lift(Module(function).eval(), inputs)
+
+
+class Among(nn.Module):
+    """The two largest of all tokens, as many as there are."""
+
+    def forward(self, x: Any) -> Any:
+        best, chosen = x.sum(-1).topk(2)
+        return x * torch.zeros_like(x[..., 0]).scatter(-1, chosen, best)[..., None]
+
+
+def test_nothing_is_printed_of_programs_that_have_sizes_as_numbers(recwarn: pytest.WarningsRecorder) -> None:
+    archspec.lift(Among().eval(), (torch.randn(2, 7, 8),))
+    assert [str(warning.message) for warning in recwarn] == []
