@@ -282,3 +282,21 @@ def test_models_with_as_many_parameters_as_may_be_are_run() -> None:
     total = model.params.total
     assert largest_error(body, run, run, {"batch": 1, "seq": 2}, most=total) == 0
     assert largest_error(body, run, run, {"batch": 1, "seq": 2}, most=total - 1) is None
+
+
+def test_many_convolutions_are_compared_at_values_of_ordinary_size() -> None:
+    layers = "\n".join([f"    |> layer{turn}: Conv1d(96, 96, 7, padding = 3)" for turn in range(24)])
+    body = internals(load(f"import std {{ Conv1d }}\ndim seq\nblock Net()(x [4, 96, seq]) -> [4, 96, seq] {{\n"
+                          f"  return x\n{layers}\n}}\n")).body  # fmt: skip
+    found: list[float] = []
+
+    def run(values: Any, sizes: Any) -> list[Any]:
+        x = values["input", "x"]
+        for turn in range(24):
+            weight, bias = (values["tensor", f"layer{turn}.{name}"] for name in ("weight", "bias"))
+            x = torch.nn.functional.conv1d(x, weight, bias, padding=3)
+        found.append(float(x.abs().max()))
+        return [x]
+
+    assert largest_error(body, run, run, {"seq": 16}) == 0.0
+    assert 0.1 < found[0] < 100

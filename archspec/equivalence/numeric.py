@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from types import MappingProxyType
@@ -100,12 +101,21 @@ def _values(body: Body, sizes: Mapping[str, int], generator: torch.Generator, ga
     values: Values = {}
     for name, (weight, _) in leaves(body.module):
         if weight.kind != "const":
-            spread = gain * weight.shape[-1] ** -0.5 if len(weight.shape) > 1 else 0.5
+            spread = gain * _summands(weight.shape) ** -0.5 if len(weight.shape) > 1 else 0.5
             values["tensor", canonical(body.module, name)] = drawn(weight.shape, weight.type.dtype, spread)
     for name, type in body.inputs:
         shape = [size.at(sizes) if isinstance(size, Polynomial) else size for size in type.shape]
         values["input", name] = drawn(shape, type.dtype)
     return values
+
+
+def _summands(shape: Sequence[int]) -> int:
+    """Return how many products are most likely added up for each result of a tensor: those of a convolution have all
+    channels of a window. Of tensors with three axes, these have more rows than the window is wide; others have a matrix
+    for each of a few experts.
+    """
+    is_window = len(shape) > 3 or shape[0] > shape[-1]
+    return math.prod(shape[1:]) if is_window else shape[-1]
 
 
 def of_arrays(arrays: Arrays, outputs: Sequence[Array]) -> Run:
