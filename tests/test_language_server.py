@@ -302,6 +302,7 @@ FIXES = [
     (("    |> tanh\n", "    |> tanh\n    |> SelfAttention(8, 2)\n"), None, None),
     (("Stack(layers = 3)", "Stack(layers = 3) { expect params == 1_000 }"), "Expect 1,704", "params == 1_704"),
     (("Stack(layers = 3)", "Stack(layer = 3)"), "Change to `layers`", None),
+    (("layers = 2)", "layers = 2, extra = 3)"), "Remove it", "layers = 2)"),
 ]
 
 

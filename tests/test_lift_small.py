@@ -396,3 +396,41 @@ class Worded(nn.Module):
 def test_names_of_layers_say_their_roles_unless_their_class_does() -> None:
     text = archspec.lift(Worded().eval(), (torch.zeros(2, 5, dtype=torch.long),))
     assert [line.strip() for line in text.splitlines() if "role " in line] == ["role attention for attn"]
+
+
+class Split(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.left, self.right = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Any) -> Any:
+        return torch.tanh(self.left(x)), self.right(x)
+
+
+class Joined(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.split, self.out = Split(), nn.Linear(8, 8)
+
+    def forward(self, x: Any) -> Any:
+        left, right = self.split(x)
+        return self.out(left * right), right
+
+
+class Around(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([Joined(), Joined()])
+
+    def forward(self, x: Any) -> Any:
+        for layer in self.layers:
+            found, right = layer(x)
+            x = found + right
+        return x
+
+
+def test_blocks_in_blocks_may_have_several_outputs() -> None:
+    module = Around().eval()
+    text = archspec.lift(module, (X,))
+    assert "layers[i]: Joined()(h)" in text and "split" in text
+    assert archspec.equivalent(archspec.loads(text), module).verdict == "equal"

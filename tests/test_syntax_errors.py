@@ -420,3 +420,9 @@ def test_values_of_overrides() -> None:
     for text in ("name", "=1", "a b=1", "a.b=1"):
         with pytest.raises(archspec.ArchError, match=r"bad-override.*expected name=value"):
             parse_override(text)
+
+
+@pytest.mark.parametrize(("statement", "found"), [("x |> a.: A", "`:`"), ("x |> a.\n", "the end of the line")])
+def test_what_follows_a_dot_is_a_name_or_number(statement: str, found: str) -> None:
+    said = messages(f"block A(x []) -> [] {{\n  return {statement}\n}}\n")
+    assert said[0] == f"expected a name or number after `.`, found {found}"
