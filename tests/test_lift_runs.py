@@ -123,3 +123,35 @@ def test_modules_that_a_call_is_given_stay_where_they_are() -> None:
     text = lifted(Lending())
     assert "decoder_norm: LayerNorm(8, 1e-5)" in text
     assert "decoder.layers.0: Linear(8, 8)" in text
+
+
+class Perceptron(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Any) -> Any:
+        return self.second(torch.relu(self.first(x)))
+
+
+class Borrowing(nn.Module):
+    """A block of which a layer is applied alone as well."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([Perceptron() for _ in range(2)])
+
+    def forward(self, x: Any) -> Any:
+        y = x
+        for layer in self.layers:
+            x = layer(x)
+        for layer in self.layers:
+            y = torch.tanh(layer.first(y))
+        return x + y
+
+
+def test_blocks_that_lend_a_layer_are_declared_before() -> None:
+    module = Borrowing().eval()
+    text = archspec.lift(module, (torch.randn(2, 5, 8),))
+    assert "  layers[i]: Perceptron for i in 0..2\n" in text and ".layers.0.first\n" in text
+    assert archspec.equivalent(archspec.loads(text), module).verdict == "equal"

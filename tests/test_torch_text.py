@@ -512,3 +512,16 @@ layer Net(n = 4)(x [batch, seq, 3, n]) -> [3, batch, seq, n] {
 def test_no_name_that_modules_keep_is_free() -> None:
     nn = pytest.importorskip("torch").nn
     assert [name for name in TAKEN_BY_MODULES if not hasattr(nn.Module(), name)] == []
+
+
+def test_conditions_may_forward_their_numbers() -> None:
+    text = """
+fn big(k, n) { return k > n }
+fn both(..big) { return big(..) }
+block Net(n = 4, k = 3)(x [n]) -> [n] {
+  w: param [n]
+  return x * (.w if both(k, n) else .w + 1.0)
+}
+"""
+    assert "return x * (self.w + 1.0)\n" in torch_source(load(text))
+    assert "return x * self.w\n" in torch_source(load(text, k=5))
