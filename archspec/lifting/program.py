@@ -247,22 +247,20 @@ def _owned(
     bodies: Iterable[Body], stored: Stored, kept: set[str]
 ) -> dict[Body, list[tuple[str, str, tuple[int, ...]]]]:
     """Return the tensors that each body declares itself, with what is written before their shapes."""
-    found: dict[Body, list[tuple[str, str, tuple[int, ...]]]] = {}
-    declared: set[str] = set()
     all_bodies = list(bodies)
-    for body in all_bodies:
-        found[body] = []
+    found: dict[Body, list[tuple[str, str, tuple[int, ...]]]] = {body: [] for body in all_bodies}
+    layers = {value.address for body in all_bodies for value in body.values() if value.kind == "layer"}
+    of_layers = {name for name in stored.names if name.rpartition(".")[0] in layers}
+    declared = {*of_layers}
     for body in all_bodies:
         for value in body.values():
-            if value.kind == "layer":
-                declared |= {name for name in stored.names if name.startswith(f"{value.address}.")}
-            elif value.op == "tensor":
+            if value.op == "tensor":
                 name = stored.name_under(value.address, body.path)
                 if name is None:
                     raise Untranslatable(f"`{body.path}` uses the tensor `{value.address}`, which is not its own")
                 value.address = name
                 declared.add(name)
-                for holder in _holders(all_bodies, body, name):
+                for holder in _holders(all_bodies, body, name) if name not in of_layers else ():
                     item = _relative(name, holder.path), stored.modifiers(name), stored.names[name].shape
                     found[holder] += [item] if item not in found[holder] else []
     for name in stored.names:
