@@ -28,6 +28,7 @@ class Builder:
         self.library = Library(arrays)
         self.frame: Frame = Frame("", "", None)
         self._written: dict[Value, Value] = {}
+        self._unwritten: dict[Value, Value] = {}
         self._layouts: dict[Value, tuple[Value, Layout]] = {}
         self._views: dict[tuple[Value, Array], Value] = {}
         self._once: dict[tuple[str, Value], Value] = {}
@@ -78,9 +79,9 @@ class Builder:
             return [same or whole]
         return [self.made("part", [whole], array, {"index": turn}, "part") for turn, array in enumerate(found)]
 
-    def op_array(self, name: str, *args: Operand) -> Array:
+    def op_array(self, name: str, *args: Operand, **settings: Setting) -> Array:
         """Return the normal form of the result of an operation."""
-        return self._results(name, args, OPS[name].settings({}))[0]
+        return self._results(name, args, OPS[name].settings(settings))[0]
 
     def once(self, name: str, x: Value) -> Value:
         """Return a function of a value, made where the value is, and only once."""
@@ -246,7 +247,12 @@ class Builder:
         """Return a value as it is written: a view as one operation, indices and masks in their simplest form."""
         if value not in self._written:
             self._written[value] = self._as_written(value)
+            self._unwritten[self._written[value]] = value
         return self._written[value]
+
+    def unwritten(self, value: Value) -> Value:
+        """Return the view that is written as a value, to which other views can be joined; any other value itself."""
+        return self._unwritten.get(value, value)
 
     def _as_written(self, value: Value) -> Value:
         if value.dtype != "real":

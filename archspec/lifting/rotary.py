@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from archspec.lifting.values import Operand, Value
@@ -10,10 +11,91 @@ if TYPE_CHECKING:
     from archspec.lifting.builder import Builder
 
 
+ORDERS = (0, 1, 2, 3), (0, 2, 1, 3)
+"""The axes of what `rotate` takes: heads before tokens, or after these."""
+
+
 def rotation(builder: Builder, a: Operand, b: Operand) -> Value | None:
-    """Return the sum of `a` and `b` as a rotation: x * cosines plus x with its halves exchanged * sines."""
+    """Return the sum of `a` and `b` as a rotation: x * cosines plus x with its halves, or pairs, exchanged * sines."""
     if not (isinstance(a, Value) and isinstance(b, Value) and a.op == b.op == "mul" and len(a.shape) == 4):
         return None
+    return _of_halves(builder, a, b) or _of_pairs(builder, a, b)
+
+
+def partial_rotation(builder: Builder, parts: Sequence[Value], axis: int) -> Value | None:
+    """Return a rotation of the first components of what has more, which are put after it."""
+    rotated, _ = builder.layout(parts[0])
+    if len(parts) != 2 or axis != -1 or rotated.op != "rotate" or rotated.kind != "std" or len(parts[0].shape) != 4:
+        return None
+    rest = parts[1]
+    if rest.op != "slice" or rest.settings.get("axis") != -1 or rest.settings.get("start") != rotated.shape[-1]:
+        return None
+    _, *tables = rotated.operands
+    joined = builder.made("concat", parts, builder.op_array("concat", *parts, axis=axis))
+    return _rotated(builder, rest.operands[0], tables, joined, is_adjacent=bool(rotated.settings), is_partial=True)
+
+
+def _rotated(
+    builder: Builder,
+    x: Value,
+    tables: Sequence[Value],
+    result: Value,
+    is_adjacent: bool = False,
+    is_partial: bool = False,
+) -> Value | None:
+    """Return a result as the rotation of a value, if it is that."""
+    names = {"adjacent": is_adjacent, "partial": is_partial}
+    settings: dict[str, bool] = {name: True for name, holds in names.items() if holds}
+    for order in ORDERS:
+        given, expected = [builder.permute(value, order) for value in (builder.unwritten(x), result)]
+        if given.shape[2] == tables[0].shape[0]:
+            args = [builder.written(given), *tables]
+            found = builder.library.function("rotate", settings, [arg.array for arg in args], given.shape)
+            if found is not None and _is_same(builder, builder.made("rotate", args, found), expected):
+                return builder.permute(builder.made("rotate", args, expected.array, settings, "std"), order)
+    return None
+
+
+def _is_same(builder: Builder, value: Value, other: Value) -> bool:
+    """Whether two values are equal at even and at odd places of their last axis."""
+    return all(
+        builder.op_array("slice", value, axis=-1, start=start, step=2)
+        == builder.op_array("slice", other, axis=-1, start=start, step=2)
+        for start in (0, 1)
+    )
+
+
+def _of_pairs(builder: Builder, a: Value, b: Value) -> Value | None:
+    """Return a rotation of adjacent components."""
+    x = next((value for value in a.operands if value.shape == a.shape), None)
+    turned = next((value for value in b.operands if value.op == "rearrange" and value.operands[0].op == "stack"), None)
+    tables = [next((value for value in c.operands if value not in (x, turned)), None) for c in (a, b)]
+    found = [_of_half(builder, table) if table is not None else None for table in tables]
+    halves = [half for half in found if half is not None]
+    if x is None or turned is None or len(halves) < len(tables):
+        return None
+    for half, name in zip(halves, ("cosines", "sines"), strict=True):
+        half.names = half.names or [name]
+    added = builder.made("add", [a, b], builder.op_array("add", a, b))
+    return _rotated(builder, x, halves, added, is_adjacent=True)
+
+
+def _of_half(builder: Builder, value: Value) -> Value | None:
+    """Return a table with one column for two adjacent ones that are equal: what is repeated, or a function of it."""
+    value = _bare(value)
+    if value.op in ("cos", "sin"):
+        angles = _of_half(builder, value.operands[0])
+        return builder.once(value.op, angles) if angles is not None else None
+    sizes = [size for size in value.shape if size != 1]
+    if value.op != "repeat" or len(sizes) != 2:
+        return None
+    shape = sizes[0], sizes[1] // 2
+    inner = value.operands[0]
+    return builder.written(builder.reshape(inner, shape)) if [s for s in inner.shape if s != 1] == [*shape] else None
+
+
+def _of_halves(builder: Builder, a: Value, b: Value) -> Value | None:
+    """Return a rotation of halves."""
     x = next((value for value in a.operands if value.shape == a.shape), None)
     cosines = next((_of_angles(builder, value, "cos") for value in a.operands if value is not x), None)
     sines = next((_of_angles(builder, value, "sin") for value in b.operands if value.shape != b.shape), None)

@@ -12,6 +12,7 @@ from archspec.equivalence.calls.values import Untranslatable, computed
 from archspec.lifting.builder import Builder
 from archspec.lifting.numbers import is_counted_exactly
 from archspec.lifting.operations.handlers import Handler, Types, constant, converted
+from archspec.lifting.rotary import partial_rotation
 from archspec.lifting.values import Operand, Setting, Value, number_in
 from archspec.ops.record import Scalar
 
@@ -73,7 +74,8 @@ def _select(b: Builder, types: Types, x: Value, dim: int, index: Dim) -> Value:
 
 def _concat(b: Builder, types: Types, tensors: list[Value], dim: int = 0) -> Value:
     kept = [tensor for tensor in tensors if 0 not in tensor.shape]
-    return kept[0] if len(kept) == 1 else b.op("concat", *kept, axis=_last(dim, kept[0]))
+    axis = _last(dim, kept[0])
+    return kept[0] if len(kept) == 1 else partial_rotation(b, kept, axis) or b.op("concat", *kept, axis=axis)
 
 
 def _stack(b: Builder, types: Types, tensors: list[Value], dim: int = 0) -> Value:

@@ -1,0 +1,74 @@
+"""Lifting: rotary positions of adjacent components, and of some of the components of a head."""
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import archspec  # noqa: E402
+from archspec.equivalence.api import equivalent  # noqa: E402
+
+nn = torch.nn
+HIDDEN, HEADS, ROTATED = 24, 3, 4
+
+
+class Rotated(nn.Module):
+    """Scores of queries and keys, the first components of whose heads are rotated: all if `rotated` is their number."""
+
+    def __init__(self, rotated: int, adjacent: bool, heads_first: bool, sign: int = -1) -> None:
+        super().__init__()
+        self.q, self.k = nn.Linear(HIDDEN, HIDDEN), nn.Linear(HIDDEN, HIDDEN)
+        self.rotated, self.adjacent, self.heads_first, self.sign = rotated, adjacent, heads_first, sign
+
+    def forward(self, x: Any) -> Any:
+        angles = torch.arange(x.shape[1])[:, None] * 10000.0 ** (-torch.arange(0, self.rotated, 2) / self.rotated)
+        angles = angles.repeat_interleave(2, -1) if self.adjacent else torch.cat((angles, angles), -1)
+        angles = angles if self.heads_first else angles[:, None]
+        q, k = [self.turned(part(x).unflatten(-1, (HEADS, -1)), angles) for part in (self.q, self.k)]
+        return (q @ k.transpose(-1, -2)).softmax(-1)
+
+    def turned(self, x: Any, angles: Any) -> Any:
+        x = x.transpose(1, 2) if self.heads_first else x
+        first, rest = x[..., : self.rotated], x[..., self.rotated :]
+        if self.adjacent:
+            other = torch.stack(
+                (first[..., 1::2].neg() if self.sign < 0 else first[..., 1::2], first[..., ::2]), -1
+            ).flatten(-2)
+        else:
+            half = self.rotated // 2
+            other = torch.cat((-first[..., half:], first[..., :half]), -1)
+        found = first * angles.cos() + other * angles.sin()
+        found = torch.cat((found, rest), -1) if self.rotated < x.shape[-1] else found
+        return found if self.heads_first else found.transpose(1, 2)
+
+
+def lifted(module: nn.Module) -> str:
+    text = archspec.lift(module.eval(), (torch.zeros(2, 7, HIDDEN),))
+    assert equivalent(archspec.loads(text), module).verdict == "equal"
+    return text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("rotated", "adjacent", "heads_first", "settings"),
+    [
+        (8, True, True, "(adjacent = true)"),
+        (8, True, False, "(adjacent = true)"),
+        (4, True, True, "(adjacent = true, partial = true)"),
+        (4, True, False, "(adjacent = true, partial = true)"),
+        (8, False, True, ""),
+        (4, False, True, "(partial = true)"),
+    ],
+)
+def test_rotations_are_those_of_the_library(rotated: int, adjacent: bool, heads_first: bool, settings: str) -> None:
+    text = lifted(Rotated(rotated, adjacent, heads_first))
+    assert text.count(f"rotate{settings}(_, ") == 2
+    assert text.count("split_heads(3)") == 2
+
+
+@pytest.mark.slow
+def test_what_is_nearly_a_rotation_is_written_as_it_is() -> None:
+    text = lifted(Rotated(8, True, True, sign=1))
+    assert "rotate" not in text.replace("rotated", "")
+    assert "stack" in text
