@@ -227,6 +227,21 @@ class Sum(nn.Module):
         return (first_of_four_terms - second_of_four_terms * third + last).sum(1)
 
 
+class UpToLast(nn.Module):
+    """Marks the tokens up to the last one of each text; all tokens of texts without any."""
+
+    def forward(self, mask: Any) -> Any:
+        marks = torch.zeros_like(mask)
+        marks[torch.arange(mask.shape[0]), mask.sum(1) - 1] = 1
+        return marks.flip(1).cumsum(1).flip(1)
+
+
+def test_indices_below_0_count_from_the_end() -> None:
+    mask = torch.tensor([[1, 1, 0, 0, 0], [0, 0, 0, 0, 0], [1, 1, 1, 1, 1]])
+    text = archspec.lift(UpToLast().eval(), (mask,))
+    assert "- 1) % seq" in text and ">= 0" not in text
+
+
 def test_many_inputs_are_in_several_lines() -> None:
     text = archspec.lift(Sum().eval(), (X, X, X, X))
     assert text.split("\n\n")[2].splitlines()[:3] == [

@@ -10,7 +10,7 @@ from functools import reduce
 from math import gcd
 from typing import TypeAlias, cast
 
-from archspec.algebra import Atom, Dim, Expression, at_least, dim_max, dim_min
+from archspec.algebra import Atom, Dim, Expression, at_least, dim_max, dim_min, symbols
 from archspec.algebra.polynomial import expression, terms_of
 from archspec.normal.nodes import index_of, single
 
@@ -69,8 +69,14 @@ class Axes:
         if atom.kind == "symbol":
             return single(atom)
         low, high = atom.bounds
+        if atom.kind == "%":
+            by = expression(atom.arguments[1])
+            if by in self._numbers:
+                return by - 1 if largest else 0
         if low is None or low < 0:
             return None
+        if atom.kind != "index" and not any(name.startswith("#") for name in symbols(single(atom))):
+            return single(atom)
         if not largest:
             return low
         return self.extent(atom.text) - 1 if atom.kind == "index" and "." in atom.text else high

@@ -169,14 +169,19 @@ def _pad_by(mode: str) -> Handler:
 
 
 def wrapped(n: Arrays, index: Array, size: Dim) -> Array:
-    """Return indices in which those below 0 count from the end; the results of searches are never below 0."""
+    """Return indices in which those below 0 count from the end: the same modulo the size, as no others are in range.
+
+    The results of searches are never below 0.
+    """
     e = n.elements
 
     def of(_: Elements, part: Element) -> Element:
         node = e.nodes[part]
         if node.kind == "load" and e.nodes[node.base].kind in ("input", "order"):
             return part
-        return e.where(e.at_least_zero(part), part, e.integer(e.polynomial(part) + size))
+        if e.at_least_zero(part) == e.true:
+            return part
+        return e.integer(n.axes.divide(e.polynomial(part), size)[1])
 
     return n.each(index.shape, of, index)
 

@@ -138,7 +138,7 @@ def from_the_start(b: Builder, ids: Value, size: Dim) -> Value:
     """Return indices of an axis, of which negative ones count from its end, as those that count from its start."""
     if wrapped(b.arrays, ids.array, size) == ids.array:
         return ids
-    return b.op("where", b.op("ge", ids, 0), ids, b.op("add", ids, size))
+    return b.op("mod", ids, size)
 
 
 def _index(b: Builder, types: Types, x: Value, indices: list[Value | None]) -> Value:
