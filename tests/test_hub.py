@@ -230,6 +230,10 @@ def test_a_file_of_many_words_is_asked_for_in_growing_parts(monkeypatch: pytest.
     found = read_remote_gguf("me/tiny", "tiny.gguf")
     assert [entry.shape for entry in found.entries] == [(32,)]
     assert files.asked == [2**16, 2**18, 2**20]
+    files = Files({"tiny.gguf": checkpoints.gguf({"output_norm.weight": (32,)}, {"general.architecture": "llama"})})
+    monkeypatch.setattr(remote, "start_of", files.start_of)
+    assert len(read_remote_gguf("me/tiny", "tiny.gguf").entries) == 1
+    assert files.asked == [2**16]
 
 
 def test_no_more_is_read_than_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import archspec  # noqa: E402
+from archspec.lifting.numbers import literal  # noqa: E402
 
 nn = torch.nn
 F = nn.functional
@@ -145,6 +146,11 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any, str]] = {
         X,
         "(slice(axis = 2, start = 0, stop = 1)(x), slice(axis = 2, start = 0, stop = 1)(x), x,",
     ),
+    "ends of minus infinity": (
+        lambda x: F.pad(x, (1, 0), value=-float("inf")),
+        X,
+        "pad(axis = 2, before = 1, after = 0, value = -inf)(x)",
+    ),
     "an upper triangle": (torch.triu, S, "mask = arange(6) >= reshape([seq, 1])(arange(seq))"),
     "a lower triangle": (lambda x: x.tril(1), S, "where(h <= 1, x, 0.0)"),
     "quotients": (lambda x: x * 2 / (x * x + 1) / 3 * (x / (x + 9)), X, "return h / 3 * (x / (x + 9))"),
@@ -203,6 +209,13 @@ MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[Any, ...], str]] = {
 def test_a_module_is_lifted(name: str) -> None:
     made, inputs, expected = MODULES[name]
     assert expected in body(made(), *inputs)
+
+
+def test_modules_with_complex_tensors_are_compared() -> None:
+    module = Turned().eval()
+    text = archspec.lift(module, (X,))
+    assert archspec.equivalent(archspec.loads(text), module).verdict == "equal"
+    assert archspec.equivalent(archspec.loads(text.replace("0.5403", "0.5503")), module).verdict == "different"
 
 
 TRUNCATED = """
@@ -449,3 +462,9 @@ def test_blocks_in_blocks_may_have_several_outputs() -> None:
     text = archspec.lift(module, (X,))
     assert "layers[i]: Joined()(h)" in text and "split" in text
     assert archspec.equivalent(archspec.loads(text), module).verdict == "equal"
+
+
+def test_numbers_are_written_as_the_language_has_them() -> None:
+    values = [float("inf"), -float("inf"), 1e-5, 2.0, 100_000, -3, True, None, (1, 2.5)]
+    written = ["inf", "-inf", "1e-5", "2.0", "100_000", "-3", "true", "none", "[1, 2.5]"]
+    assert [*map(literal, values)] == written
