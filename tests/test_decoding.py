@@ -26,7 +26,7 @@ def kinds(found: Decoding) -> list[tuple[str, int, int, int]]:
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama-3.2-1b", "bloom-560m", "gpt-j-6B", "opt-125m", "mixtral-8x7b"])
-@pytest.mark.parametrize("past", [0, 1, 500])
+@pytest.mark.parametrize("past", [0, pytest.param(1, marks=pytest.mark.slow), 500])
 def test_the_work_is_that_of_the_last_position(name: str, past: int) -> None:
     """Without a cache, products of attention are by the square of the positions, and others by their number."""
     model = archspec.load(name, layers=2, **({"joined": True} if name.startswith("mixtral") else {}))

@@ -327,7 +327,9 @@ def explainer(name: str) -> Explainer:
     return Explainer(internals(model).table, relatives_of(model), uses(internals(model).body))
 
 
-@pytest.mark.parametrize("name", ["bert-base-uncased", "transformer-base", "albert-base-v2"])
+@pytest.mark.parametrize(
+    "name", ["bert-base-uncased", "transformer-base", pytest.param("albert-base-v2", marks=pytest.mark.slow)]
+)
 @settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_every_convention_is_found_again(name: str, seed: int) -> None:

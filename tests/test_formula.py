@@ -388,7 +388,15 @@ def common_choices(spec: str) -> list[tuple[str, ...]]:
     return [tuple(names), *[(n,) for n in names], *map(tuple, some)]
 
 
-@pytest.mark.parametrize("spec", each(*EXAMPLES, *KIN, ROOM))
+LARGE = ("bart-base", "deberta-v3-base", "longformer-base-4096", "t5-small", "wav2vec2-base")
+
+
+def small_ones() -> list[object]:
+    """The parameters of a test of the bundled models, of which the large ones of every day are slow."""
+    return [pytest.param(spec, marks=pytest.mark.slow) if spec in LARGE else spec for spec in each()]
+
+
+@pytest.mark.parametrize("spec", [*small_ones(), *EXAMPLES, *KIN, ROOM])
 def test_all_values_in_the_stated_domain_compile_and_agree(spec: str) -> None:
     rng = random.Random(spec)
     for names in common_choices(spec):

@@ -164,11 +164,12 @@ class Unequal(Layers):
     ("made", "loop"),
     [
         (Residual, ["for i in 0..3 {", "h = layers[i]: Mlp()(h) |> + h", "}"]),
-        (
+        pytest.param(
             Lists,
             ["for i in 0..3 {", "|> layers[i].0:       LayerNorm(16, 1e-5)", "|> layers[i].3.outer: Linear(24, 16)"],
+            marks=pytest.mark.slow,
         ),
-        (Zipped, ["for i in 1..4 {", "role feed_forward for blocks[i].ff"]),
+        pytest.param(Zipped, ["for i in 1..4 {", "role feed_forward for blocks[i].ff"], marks=pytest.mark.slow),
         (Shared, ["h = layers[i]: Mlp()(h) |> + h", "g = .layers[i](g) |> + g"]),
         (Scaled, ["for i in 0..3 {", "h = int(argmax(axis = -1, keep = true)(first) == i)", "|> * .scales[i]"]),
         (

@@ -208,7 +208,7 @@ def test_a_second_name_for_a_hyperparameter_is_not_written() -> None:
     assert "Embedding(vocab, hidden)" in source
 
 
-@pytest.mark.parametrize("name", ["everything", "small-decoder", "t5-small"])
+@pytest.mark.parametrize("name", ["everything", "small-decoder", pytest.param("t5-small", marks=pytest.mark.slow)])
 def test_where_lines_end_changes_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """However narrow lines are, a file is the same program: operations keep their parentheses."""
     model = archspec.load(GOLDEN.get(name, name))
