@@ -46,9 +46,9 @@ class ByExpert:
             return torch.cat([*map(F.linear, x.split(sizes), weight, biases)])
         y = x.new_empty(len(x), weight.shape[1])
         for part, taken, matrix, offset in zip(
-            y.split(sizes), x.split(sizes), weight, biases, strict=True
+            y.split(sizes), x.split(sizes), weight.mT, biases, strict=True
         ):
-            torch.mm(taken, matrix.mT, out=part)
+            torch.mm(taken, matrix, out=part)
             if offset is not None:
                 part += offset
         return y
