@@ -418,6 +418,19 @@ def test_other_recurrent_layers_are_refused(module: Any, operation: str) -> None
         archspec.lift(module.eval(), (torch.randn(7, 2, 8),))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("made", [nn.LSTMCell, nn.GRUCell, nn.RNNCell])
+def test_cells_are_lifted(made: Any) -> None:
+    module = made(8, 12).eval()
+    text = archspec.lift(module, (torch.randn(2, 8),))
+    ours = archspec.to_torch(archspec.loads(text)).eval()
+    ours.load_state_dict(module.state_dict())
+    x = torch.randn(3, 8)
+    with torch.no_grad():
+        for a, b in zip(tensors(module(x)), tensors(ours(x)), strict=True):
+            torch.testing.assert_close(a, b)
+
+
 class Window(nn.Module):
     """Biases by the numbers of distances that a module stores, a norm of turned axes, and a tensor used inside."""
 
