@@ -220,6 +220,31 @@ def test_a_field_is_kept_where_another_has_the_name_of_its_size() -> None:
     assert "Linear(width, groups * state_size)" in text and "kernel" not in text
 
 
+class Fixed(nn.Module):
+    """A table whose rows no field decides, but several have their number."""
+
+    def __init__(self, fields: dict[str, int]) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.zeros(4, fields["width"]))
+
+    def forward(self, x: Any) -> Any:
+        return x @ self.table.T
+
+
+def test_a_field_is_no_name_because_another_one_of_its_value_is_none() -> None:
+    fields = {"width": 70, "patch_size": 4, "count": 4}
+
+    def subject(changed: dict[str, int], second: Callable[[], Subject] | None = None) -> Subject:
+        def with_another(name: str, value: int) -> Subject | None:
+            return subject({**changed, name: value}) if name != "patch_size" else None
+
+        x = torch.zeros(3, changed["width"])
+        return Subject(Fixed(changed).eval(), {"x": x}, {"x": x[:2]}, second, changed, changed=with_another)
+
+    text = lift_subject(subject(fields, lambda: subject({**fields, "width": 105})))
+    assert "param [4, width]" in text and "patch_size" not in text and "count" not in text
+
+
 class Squeezed(nn.Module):
     def forward(self, x: Any) -> Any:
         return x.sum(-1, keepdim=True).squeeze()

@@ -3,9 +3,9 @@
 `lift_bundled.yaml` has the published configurations in `tests/configs`, each for a family or for a kind of models in
 one. Their modules are made small, with sizes that are different, or, if the bundled spec has one hyperparameter for
 several fields, with those equal that are equal in the published one (`shared`). Some have other `fields`, so that a
-small model is possible, or both have the same inputs, and are `without` older names of fields; `with` are
-hyperparameters of the bundled spec for how modules store their tensors, and `ratios` are fields that it has in place of
-sizes. An entry says what does not hold:
+small model is possible, or both have the same inputs, and are `without` older names of fields; those that are
+`unrolled` keep all layers and lists of sizes. `with` are hyperparameters of the bundled spec for how modules store
+their tensors, and `ratios` are fields that it has in place of sizes. An entry says what does not hold:
 
 - `differs`: the bundled spec has another normal form, for this reason;
 - `refused`: the module is not lifted;
@@ -44,6 +44,7 @@ from archspec.lifting.api import lift_subject  # noqa: E402
 from archspec.lifting.sources.architecture import Architecture, subject_of  # noqa: E402
 from archspec.lifting.sources.configuration import architecture_from  # noqa: E402
 from archspec.lifting.sources.proposals import CHOICES  # noqa: E402
+from archspec.lifting.sources.variations import unrolled  # noqa: E402
 from archspec.lifting.subject import Subject  # noqa: E402
 
 CONFIGS: dict[str, dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "lift_bundled.yaml").read_text())
@@ -69,7 +70,8 @@ class Pair:
         path = Path(__file__).parent / "configs" / f"{name}.json"
         whole = architecture_from({**json.loads(path.read_text()), **entry.get("fields", {})})
         proposals = [proposal for proposal in whole.proposals if not (entry.get("shared") and proposal.is_distinct)]
-        self.architecture: Architecture = replace(whole, proposals=proposals)
+        small = replace(whole, proposals=proposals)
+        self.architecture: Architecture = (unrolled(small) or small) if entry.get("unrolled") else small
         given = subject_of(self.architecture)
         self.folder, self.entry = folder, entry
         self.bundled = self._bundled(given, "first")
@@ -191,8 +193,9 @@ def test_a_lifted_module_is_the_bundled_spec(name: str, tmp_path: Path) -> None:
 
 def follows_its_hyperparameters(text: str, lifted: Model, architecture: Architecture) -> None:
     """A spec with the numbers of a module of other sizes and with more layers is that module."""
-    deep = CHOICES[1]._replace(layers=(6, 7, 8), vocabulary=131, positions=76)
-    module = subject_of(replace(architecture, choices=(deep, *CHOICES[1:])))
+    layers = (6, 7, 8) if architecture.choices[0].layers else ()
+    deep = CHOICES[1]._replace(layers=layers, vocabulary=131, positions=76)
+    module = subject_of(replace(architecture, choices=(deep, *architecture.choices[1:])))
     overrides: dict[str, Any] = {
         name: module.numbers[name] for name in lifted.hyperparameters if name in module.numbers
     }

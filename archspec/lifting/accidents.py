@@ -62,9 +62,11 @@ def without_accidents(drafted: Drafted, subject: Subject) -> Draft:
 def _without_unknown(drafted: Drafted, draft: Draft, fields: Mapping[str, object], subject: Subject) -> Draft:
     """Drop the fields of which no other value is known to make a module, unless sizes are then left without a name."""
     kept: set[str] = set()
+    followed = {*draft.sizes.still()}
     while still := {name: value for name, value in draft.sizes.still().items() if name not in kept}:
         name, value = next(iter(still.items()))
-        if _with_another(subject, name, value) is None:
+        is_new = name not in followed  # it has the value of a field that was dropped
+        if _with_another(subject, name, value) is None or (is_new and accidental(draft.text, {name: value}, subject)):
             other = drafted(_dropped(fields, {name}))
             if len(other.sizes.created) <= len(draft.sizes.created):
                 draft, fields = other, _dropped(fields, {name})
