@@ -65,6 +65,7 @@ def are_equal(first: str, second: str) -> bool:
         ("slice(axis = 2, start = 5)(cumsum(axis = 2)(x))", "sum(axis = 2, keep = true)(x)"),
         ("slice(axis = 1, start = seq - 1)(cumsum(axis = 1)(k))", "sum(axis = 1, keep = true)(k)"),
         ("k * n * n == 0", "k == 0 or n == 0"),
+        ("3 * int(k >= 2) + int(n >= 1) == 3 * int(n >= 2)", "5 * int(k >= 2) + int(n >= 1) == 5 * int(n >= 2)"),
         ("k - max(k, n)", "k + min(-k, -n)"),
     ],
 )  # fmt: skip

@@ -407,6 +407,26 @@ def test_comparisons_are_divided_exactly(seed: int) -> None:
     assert divided
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_integers_are_zero_where_their_parts_are(seed: int) -> None:
+    generator = random.Random(seed)
+    axes = Arrays().axes
+    parted = 0
+    for _ in range(20):
+        extents = generator.choices([1, 2, 3, 4], k=4)
+        indices = [axes.index(f"x{turn}", extent) for turn, extent in enumerate(extents)]
+        factors = generator.choices([1, 2, 3, 4, 6, 12, 28, -1, -2, -3, -4, -6, -28], k=4)
+        parts = [i // 2 if generator.random() < 0.3 else i for i in indices]
+        value = sum([by * part for by, part in zip(factors, parts, strict=True)], generator.choice([0, 0, 1, -4, 6]))
+        found = axes.zeros(value)
+        parted += found != [value]
+        for places in product(*map(range, extents)):
+            at = {index_name(index): place for index, place in zip(indices, places, strict=True)}
+            zeros = [int(substitute(part, at)) == 0 for part in found]
+            assert (int(substitute(value, at)) == 0) == all(zeros)
+    assert parted
+
+
 def test_an_axis_of_several_flattened_ones_is_divided() -> None:
     """A product of matrices is the same whether leading axes are flattened, in any order, or not."""
     arrays = Arrays()

@@ -109,6 +109,17 @@ class Axes:
                 return self.divided(above + low // by)
         return value
 
+    def zeros(self, value: Expression) -> list[Expression]:
+        """Return integers all of which are 0 where another one is, and only there: its multiples of a number, divided
+        by that, and its other terms, if these are smaller than the number.
+        """
+        coefficients = [abs(coefficient) for monomial, coefficient in terms_of(value) if monomial]
+        for by in sorted({size for size in coefficients if isinstance(size, int) and size > 1}, reverse=True):
+            above, rest = _parted(value, by)
+            if self.is_at_least(rest, 1 - by) and self.is_at_least(-rest, 1 - by):
+                return [*self.zeros(above), *(self.zeros(rest) if rest != 0 else [])]
+        return [value]
+
     def settled(self, value: Expression) -> Expression:
         """Return an integer whose quotients and remainders are decided as far as the extents of axes decide them."""
         found: Expression = 0

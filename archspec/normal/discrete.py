@@ -86,6 +86,9 @@ class Discrete:
         factors = terms_of(value)[0][0] if len(terms_of(value)) == 1 else ()
         if len(factors) > 1 and all(power > 0 for _, power in factors):
             return self.disjunction([self.is_zero(self.integer(single(atom))) for atom, _ in factors])
+        parts = self.axes.zeros(value)
+        if parts != [value]:
+            return self.conjunction([self.is_zero(self.integer(part)) for part in parts])
         return self._of_integer("eq0", -value if terms_of(value)[0][1] < 0 else value, "bool")
 
     def negation(self, element: Element) -> Element:
