@@ -105,17 +105,17 @@ def are_different(node: Node, axis: int = -1) -> bool:
 
 def _axis_before(node: Node, source: Node, axis: int) -> int | None:
     """Return the axis of a source that an axis of its view is; None if it is none, or not a view."""
+    import torch
+
     shape, whole = tensor_of(node).shape, tensor_of(source).shape
-    match operation_of(node):
-        case "unsqueeze":
-            new = cast("int", node.args[1]) % len(shape)
-            return None if axis == new else axis - (new < axis)
-        case "expand":
-            before = axis - len(shape) + len(whole)
-            return before if before >= 0 and shape[axis] == whole[before] else None
-        case name:
-            is_last = axis == len(shape) - 1 and name in VIEWS and shape[-1] == whole[-1]
-            return len(whole) - 1 if is_last else None
+    if node.target is torch.ops.aten.unsqueeze.default:
+        new = cast("int", node.args[1]) % len(shape)
+        return None if axis == new else axis - (new < axis)
+    if node.target is torch.ops.aten.expand.default:
+        before = axis - len(shape) + len(whole)
+        return before if before >= 0 and shape[axis] == whole[before] else None
+    is_last = axis == len(shape) - 1 and operation_of(node) in VIEWS and shape[-1] == whole[-1]
+    return len(whole) - 1 if is_last else None
 
 
 class _Selecting:
