@@ -19,7 +19,7 @@ from archspec.lifting.runs import runs_of
 from archspec.lifting.signatures import Argument, Signatures
 from archspec.lifting.stored import Stored
 from archspec.lifting.templates import Definition, Template, joined
-from archspec.lifting.values import Value
+from archspec.lifting.values import LAYER, LENGTH, Value
 from archspec.lifting.writing import BodyWriter
 
 
@@ -94,8 +94,8 @@ def program_of(
         writer = BodyWriter(facts, found.__getitem__, key)
         template = writer.template()
         program.dims |= dict.fromkeys([str(size) for size in writer.gaps.joint.values()])
-        renamed = [size.symbol for size in writer.gaps.renamed.values() if isinstance(size, Polynomial)]
-        program.dims |= dict.fromkeys([name for name in renamed if name is not None])
+        renamed = [size for name, size in writer.gaps.renamed.items() if name not in (LAYER, LENGTH)]
+        program.dims |= dict.fromkeys([name for size in renamed for name in symbols(size)])
         length = writer.free_length()
         if length is not None:
             program.dims["seq"] = None
