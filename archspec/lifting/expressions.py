@@ -73,14 +73,15 @@ class Expressions:
 
     def _simplest(self, key: Pair, part: str) -> Found | None:
         """Return the expression with fewest fields: of equally many, those of a part if it is known. One of fields of
-        other parts alone is only taken if the part has none.
+        other parts alone is only taken if the part has none, and one of a vocabulary and others if there is no other.
         """
         own = self._of_parts.get(part, {}).get(key)
         others = tuple([name for name in self._of_parts if name and not _are_nested(name, part)])
         found = [own, self._known.get(key), *[fields.get(key) for fields in self._of_parts.values()]]
 
-        def rank(item: Found) -> tuple[bool, int]:
-            return all(name.startswith(others) for name in item.fields), len(item.fields)
+        def rank(item: Found) -> tuple[bool, bool, int]:
+            is_of_others = all(name.startswith(others) for name in item.fields)
+            return len(item.fields) > 1 and "vocab" in item.text, is_of_others, len(item.fields)
 
         return min([item for item in found if item], key=rank, default=None)
 
