@@ -58,7 +58,15 @@ def translations() -> Mapping[Callable[..., object], Callable[..., ir.Value | tu
         all = op.Concat(op.Shape(x, end=1), op.Constant(value_ints=[heads]), op.Shape(x, start=2), axis=0)
         return op.Reshape(op.Expand(op.Unsqueeze(x, op.Constant(value_ints=[2])), times), all)
 
+    def remainder(self: ir.Value, other: ir.Value | float) -> ir.Value:
+        """The remainder of a division that rounds down, also by a size that an input changes."""
+        by = other if isinstance(other, int | float) else op.CastLike(other, self)
+        if self.dtype in _INTEGERS:
+            return op.Mod(self, by)
+        return op.Sub(self, op.Mul(op.Floor(op.Div(self, by)), by))
+
     return {
+        torch.ops.aten.remainder.Scalar: remainder,
         torch.ops.aten.sort.stable: sort,
         torch.ops.aten.scaled_dot_product_attention.default: attention,
     }
@@ -66,6 +74,9 @@ def translations() -> Mapping[Callable[..., object], Callable[..., ir.Value | tu
 
 _BOOL = 9
 """The number of the type of booleans in ONNX."""
+
+_INTEGERS = (6, 7)
+"""The numbers of the types of integers in ONNX."""
 
 
 def _size(x: ir.Value, axis: int) -> int:
