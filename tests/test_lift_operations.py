@@ -128,6 +128,7 @@ ARRANGEMENTS: Functions = {
     "pad": lambda x, y: F.pad(x, (2, 1), mode="reflect"),
     "pad_2": lambda x, y: F.pad(x, (2, 1), mode="circular"),
     "pad_3": lambda x, y: F.pad(x, (-2, 1), value=3.0),
+    "pad_integers": lambda x, y: F.pad(x.argmax(-1), (0, 1), value=-1),
     "pad_4": lambda x, y: torch.constant_pad_nd(x, (1, 0), 2.0) + F.pad(y, (0, 1)),
     "slice_scatter": lambda x, y: torch.slice_scatter(x, y[..., :3], 2, 1, 4),
     "slice_scatter_2": lambda x, y: torch.slice_scatter(x, y[..., :4], 2, 0, 8, 2),

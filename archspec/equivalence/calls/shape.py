@@ -128,9 +128,15 @@ def _pad(
                 x = forms.cut(n, x, axis, -size if end == "before" else 0, last, 1)
         before, after = [0 if isinstance(size, int) and size < 0 else size for size in (before, after)]
         if (before, after) != (0, 0):
-            found = 0 if value is None else value
-            x = forms.pad(n, x, axis, before, after, bool(found) if n.dtype(x) == "bool" else found)
+            x = forms.pad(n, x, axis, before, after, of_dtype(value or 0, n.dtype(x)))
     return x
+
+
+def of_dtype(value: Scalar, dtype: str) -> Scalar:
+    """Return a number as an element of a tensor of this type, which PyTorch converts it to."""
+    if dtype == "bool":
+        return bool(value)
+    return int(value) if dtype == "int" and isinstance(value, float) else value
 
 
 def _pad_with_number(n: Arrays, types: Sequence[Type], x: Array, pad: list[Dim], value: float = 0) -> Array:
