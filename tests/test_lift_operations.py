@@ -202,7 +202,6 @@ REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
     "softplus": (lambda x, y: F.softplus(x, 2.0, 3.0), "`aten.softplus` has no normal form with these arguments"),
     "logit": (lambda x, y: torch.logit(x, 0.1), "`aten.logit` has no normal form with these arguments"),
     "rounded quotients": (lambda x, y: torch.div(x, y, rounding_mode="trunc"), "it divides and rounds towards zero"),
-    "norms without weights": (lambda x, y: F.rms_norm(x, (8,)), "`aten.rms_norm` has no normal form with these"),
     "the place of the smallest": (lambda x, y: x.argmin(), "`aten.argmin` has no normal form with these arguments"),
     "counts": (lambda x, y: torch.linalg.vector_norm(x, 0, -1), "`aten.norm` has no normal form with these"),
     "norms of matrices": (lambda x, y: torch.linalg.norm(x, "fro", (1, 2)), "`aten.linalg_norm` has no normal form"),

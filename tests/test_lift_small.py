@@ -383,6 +383,31 @@ def test_sums_of_products_over_several_axes_are_one_product(
     assert expected in body(Product(), torch.randn(2, 5, 6, 8))
 
 
+class Scaled(nn.Module):
+    """The norm of RMSNorm, with a number of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(8))
+
+    def forward(self, x: Any) -> Any:
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-3) * self.weight
+
+
+@pytest.mark.parametrize(
+    ("norm", "expected"),
+    [
+        (Scaled(), "RMSNorm(8, 0.001)"),
+        (nn.RMSNorm(8, 1e-3), "RMSNorm(8, 0.001)"),
+        (nn.RMSNorm(8), "RMSNorm(8, 1.1920928955078125e-7)"),
+        (nn.RMSNorm(8, elementwise_affine=False), "sqrt(h + (1.1920928955078125e-7))"),
+    ],
+)
+def test_root_mean_square_norms(norm: nn.Module, expected: str) -> None:
+    text = body(nn.Sequential(nn.Linear(8, 8), norm), X) if norm.state_dict() else body(norm, X)
+    assert expected in text
+
+
 @pytest.mark.parametrize("axis", [1, 2])
 def test_elements_at_indices_along_an_axis(axis: int) -> None:
     class Taking(nn.Module):

@@ -13,6 +13,7 @@ from archspec.equivalence import recurrent
 from archspec.equivalence.calls.registry import CALLS
 from archspec.equivalence.calls.values import Untranslatable, operation_of
 from archspec.equivalence.direct import solving
+from archspec.equivalence.epsilons import with_epsilon_of
 from archspec.equivalence.in_place import without_changes
 from archspec.equivalence.known_numbers import knowing
 from archspec.equivalence.lengths import free_lengths
@@ -75,7 +76,13 @@ def exported(
             modes.enter_context(redirect_stderr(StringIO()))  # PyTorch prints the graph of what it fails for
             modes.enter_context(silent("torch._subclasses.fake_tensor", "torch.fx.experimental.symbolic_shapes"))
             modes.enter_context(_without_cache())
-            for mode in (recurrent.keeping(), knowing(module), free_lengths(module), solving()):
+            for mode in (
+                recurrent.keeping(),
+                knowing(module),
+                free_lengths(module),
+                solving(),
+                with_epsilon_of(module),
+            ):
                 modes.enter_context(mode)
             program = export()
             if excludes_ones(program, guards_of(program)):

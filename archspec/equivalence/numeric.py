@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from archspec.algebra import Polynomial
+from archspec.equivalence.epsilons import with_epsilon_of
 from archspec.equivalence.evaluate import Evaluation, Unevaluated
 from archspec.equivalence.sides import example_sizes
 from archspec.ir import Body, canonical, leaves
@@ -141,7 +142,7 @@ def of_module(module: nn.Module, body: Body, unused: Mapping[str, torch.Tensor] 
             copy = deepcopy(module).double().eval()
             state = {name: values["tensor", canonical(owner, name)] for name in copy.state_dict()}
             copy.load_state_dict(state, assign=True)
-            with torch.no_grad():
+            with torch.no_grad(), with_epsilon_of(module):
                 return flat(copy(**given))
         except Exception as problem:  # of any class, as it comes from the module
             raise Unevaluated(f"calling the module fails: {problem}") from problem

@@ -90,7 +90,8 @@ def _norm(builder: Builder, frame: Frame, module: nn.Module, value: Value, own: 
     x = inputs[0]
     width = x.shape[-1]
     tensors = {name: builder.stored("tensor", key, Type((width,), "real"), frame).array for key, name in own.items()}
-    numbers = {float(item) for item in vars(module).values() if isinstance(item, float)}
+    added = [item for inner in _inside(frame, [value]) for item in inner.args]
+    numbers = {item for item in [*vars(module).values(), *added] if isinstance(item, float)}
     for callee in ("RMSNorm", "LayerNorm") if len(own) == 1 else ("LayerNorm",):
         for eps in sorted(numbers):
             settings: dict[str, Setting] = {"features": width, "eps": eps}
