@@ -166,12 +166,12 @@ def _key(program: Program, found: Mapping[Value, tuple[int, int]], value: Value)
 
 
 def _added(program: Program, template: Template, writer: BodyWriter, body: Body) -> tuple[int, int]:
-    number = next((n for n, item in enumerate(program.definitions) if joined(item.template, template)), None)
-    if number is None:
-        number = len(program.definitions)
+    of_both = ((number, joined(item.template, template)) for number, item in enumerate(program.definitions))
+    number, whole = next((found for found in of_both if found[1]), (len(program.definitions), template))
+    if number == len(program.definitions):
         program.definitions.append(Definition(template))
     definition = program.definitions[number]
-    definition.template = joined(definition.template, template) or template
+    definition.template = whole or template
     definition.rows.append(tuple(writer.gaps.values))
     definition.inside.append(tuple(writer.gaps.inside))
     definition.paths.append(body.path)
