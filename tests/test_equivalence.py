@@ -24,7 +24,7 @@ from archspec.equivalence.evaluate import Evaluation  # noqa: E402
 from archspec.equivalence.numeric import SAME as SAME_OUTPUTS  # noqa: E402
 from archspec.equivalence.numeric import largest_error, of_arrays, of_module  # noqa: E402
 from archspec.equivalence.places import Places  # noqa: E402
-from archspec.equivalence.sides import outputs_of  # noqa: E402
+from archspec.equivalence.sides import example_sizes, outputs_of  # noqa: E402
 
 TINY: dict[str, dict[str, Any]] = {
     "bert-base-uncased": {"vocab": 97, "hidden": 32, "layers": 2, "heads": 4, "ffn": 48, "positions": 20},
@@ -300,3 +300,11 @@ def test_many_convolutions_are_compared_at_values_of_ordinary_size() -> None:
 
     assert largest_error(body, run, run, {"seq": 16}) == 0.0
     assert 0.1 < found[0] < 100
+
+
+def test_only_those_sizes_of_examples_are_large_that_have_to_be() -> None:
+    body = internals(load("dim batch, seq, n\nblock Net()(x [batch, seq], y [n]) -> ([batch, seq // 320], [n]) {\n"
+                          "  return slice(axis = -1, stop = seq // 320)(x), y\n}\n")).body  # fmt: skip
+    sizes = example_sizes(body)
+    assert sizes["batch"] == 3 and sizes["seq"] // 320 >= 2
+    assert len({*example_sizes(body, 4).values()}) == 3

@@ -98,9 +98,11 @@ def accepts(module: nn.Module, inputs: Mapping[str, Type], sizes: Mapping[str, i
 def example_sizes(body: Body, start: int = SMALLEST) -> dict[str, int]:
     """Return different sizes for the dimensions of inputs, for which no axis of any value is special to PyTorch."""
     names = [name for _, type in body.inputs for size in type.shape for name in sorted(symbols(size))]
-    sizes = {name: start + 2 * turn for turn, name in enumerate(dict.fromkeys(names))}
-    while not are_possible(sizes, body, SPECIAL) and min(sizes.values()) < LARGEST:
-        sizes = {name: 2 * size for name, size in sizes.items()}
+    sizes: dict[str, int] = {name: start + 2 * turn for turn, name in enumerate(dict.fromkeys(names))}
+    while (few := _too_small(sizes, body, SPECIAL)) and min([sizes[name] for name in few]) < LARGEST:
+        sizes = {name: 2 * size if name in few else size for name, size in sizes.items()}
+        while len({*sizes.values()}) < len(sizes):
+            sizes = {name: 2 * size if name in few else size for name, size in sizes.items()}
     return sizes
 
 
@@ -108,14 +110,18 @@ def are_possible(sizes: Mapping[str, int], body: Body, least: int = 1) -> bool:
     """Whether all axes of all values in a body, if they depend on these sizes, have `least` elements, and all loops as
     many iterations.
     """
+    return not _too_small(sizes, body, least)
+
+
+def _too_small(sizes: Mapping[str, int], body: Body, least: int) -> frozenset[str]:
+    """Return the dimensions on which axes with fewer than `least` elements depend, or loops with fewer iterations."""
     shapes = [type.shape for type in body.types]
     if body.loop is not None:
         shapes.append((body.loop.iterations,))
     found = {size for shape in shapes for size in shape if isinstance(size, Polynomial)}
-    bodies = [call.body for call in body.calls if call.body is not None]
-    return all(size.at(sizes) >= least for size in found if symbols(size) <= sizes.keys()) and all(
-        are_possible(sizes, inner, least) for inner in bodies
-    )
+    few = [symbols(size) for size in found if symbols(size) <= sizes.keys() and size.at(sizes) < least]
+    inner = [_too_small(sizes, call.body, least) for call in body.calls if call.body is not None]
+    return frozenset[str]().union(*few, *inner)
 
 
 def check_table(arrays: Arrays, table: Array, value: Tensor | None, name: str) -> None:
