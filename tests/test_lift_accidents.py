@@ -220,6 +220,36 @@ def test_a_field_is_kept_where_another_has_the_name_of_its_size() -> None:
     assert "Linear(width, groups * state_size)" in text and "kernel" not in text
 
 
+class Convolved(nn.Module):
+    """A convolution in groups, after a norm whose groups are its channels; both are as many in small modules."""
+
+    def __init__(self, fields: dict[str, int]) -> None:
+        super().__init__()
+        self.norm = nn.GroupNorm(4, 4)
+        self.up = nn.Conv1d(4, fields["width"], 1)
+        self.groups = fields["conv_groups"]
+        self.weight = nn.Parameter(torch.randn(fields["width"], fields["width"] // self.groups, 3))
+
+    def forward(self, x: Any) -> Any:
+        return nn.functional.conv1d(self.up(self.norm(x)), self.weight.exp(), groups=self.groups)
+
+
+def test_a_field_that_one_size_follows_is_no_name_for_another_that_has_its_value() -> None:
+    """With `masks`, there is another fraction of the width that has this size."""
+    fields = {"width": 40, "conv_groups": 4, "masks": 2}
+
+    def subject(fields: dict[str, int], second: Callable[[], Subject] | None = None) -> Subject:
+        def changed(name: str, value: int) -> Subject | None:
+            return subject({**fields, name: value}) if value == 2 or name != "conv_groups" else None
+
+        x = torch.zeros(3, 4, 11)
+        return Subject(Convolved(fields).eval(), {"x": x}, {"x": x[:2]}, second, fields, changed=changed)
+
+    text = lift_subject(subject(fields, lambda: subject({**fields, "width": 56})))
+    assert "param [width, width // conv_groups, 3]" in text and "groups = conv_groups" in text
+    assert "GroupNorm(4, 4" in text and "masks" not in text
+
+
 class Fixed(nn.Module):
     """A table whose rows no field decides, but several have their number."""
 

@@ -6,9 +6,10 @@ Whether it follows that field is found out with a module in which only the field
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 from archspec.algebra import scaled, substitute
@@ -40,7 +41,25 @@ class Draft(NamedTuple):
     sizes: Sizes
 
 
-Drafted: TypeAlias = "Callable[[Mapping[str, object]], Draft]"
+class Fields(NamedTuple):
+    """The fields that sizes may have the names of. Those that are `narrow` name sizes that are the same in both modules
+    only where these are called alike, as in `groups = conv_groups`, but for some places by their turns.
+    """
+
+    values: Mapping[str, object]
+    narrow: Mapping[str, frozenset[int]] = MappingProxyType({})
+
+    def without(self, names: Collection[str]) -> Fields:
+        return self._replace(values={field: value for field, value in self.values.items() if field not in names})
+
+    def narrower(self, name: str, turns: frozenset[int] = frozenset()) -> Fields:
+        return self._replace(narrow={**self.narrow, name: turns})
+
+
+MOST_PLACES = 6
+"""So many places of a field are tried, at one of which a size has its value by accident."""
+
+Drafted: TypeAlias = "Callable[[Fields], Draft]"
 
 
 def without_accidents(drafted: Drafted, subject: Subject) -> Draft:
@@ -50,59 +69,77 @@ def without_accidents(drafted: Drafted, subject: Subject) -> Draft:
     accident, and a third one has the name of its size; so if a size is then left without a name, they are dropped one
     by one.
     """
-    first = drafted(subject.numbers)
-    if subject.changed is not None:
-        subject = replace(subject, changed=cache(subject.changed))
-    found, fields = _all_dropped(drafted, first, subject)
+    fields = Fields(subject.numbers)
+    first = drafted(fields)
+    if subject.changed is None:
+        return first
+    subject = replace(subject, changed=cache(subject.changed))
+    found, left = _all_dropped(drafted, first, fields, subject)
     if len(found.sizes.created) > len(first.sizes.created):
-        found, fields = _some_dropped(drafted, first, subject)
-    return found if subject.changed is None else _without_unknown(drafted, found, fields, subject)
+        found, left = _some_dropped(drafted, first, fields, subject)
+    return _without_unknown(drafted, found, left, subject)
 
 
-def _without_unknown(drafted: Drafted, draft: Draft, fields: Mapping[str, object], subject: Subject) -> Draft:
-    """Drop the fields of which no other value is known to make a module, unless sizes are then left without a name."""
-    kept: set[str] = set()
-    followed = {*draft.sizes.still()}
-    while still := {name: value for name, value in draft.sizes.still().items() if name not in kept}:
+def _without_unknown(drafted: Drafted, draft: Draft, fields: Fields, subject: Subject) -> Draft:
+    """Drop the fields of which no other value is known to make a module, unless sizes are then left without a name that
+    they follow.
+    """
+    followed, tried = {*draft.sizes.still()}, set[str]()
+    while still := {name: value for name, value in draft.sizes.still().items() if name not in tried}:
         name, value = next(iter(still.items()))
-        is_new = name not in followed  # it has the value of a field that was dropped
-        if _with_another(subject, name, value) is None or (is_new and accidental(draft.text, {name: value}, subject)):
-            other = drafted(_dropped(fields, {name}))
+        tried.add(name)
+        if _with_another(subject, name, value) is None:
+            rest = fields.without({name})
+            other, rest = _all_dropped(drafted, drafted(rest), rest, subject, followed)
             if len(other.sizes.created) <= len(draft.sizes.created):
-                draft, fields = other, _dropped(fields, {name})
-        kept.add(name)
+                draft, fields = other, rest
     return draft
 
 
-def _all_dropped(drafted: Drafted, draft: Draft, subject: Subject) -> tuple[Draft, Mapping[str, object]]:
-    fields = subject.numbers
-    followed: set[str] = set()
+def _all_dropped(
+    drafted: Drafted, draft: Draft, fields: Fields, subject: Subject, known: Collection[str] = ()
+) -> tuple[Draft, Fields]:
+    """Drop the fields that sizes do not follow, but for those `known` to be followed; also return the other fields."""
+    followed = {*known}
     while still := {field: value for field, value in draft.sizes.still().items() if field not in followed}:
         accidents = accidental(draft.text, still, subject)
         followed |= still.keys() - accidents
         if accidents:
-            fields = _dropped(fields, accidents)
+            for name in sorted(accidents):
+                fields = _narrowed(drafted, draft, fields, subject, name)
             draft = drafted(fields)
     return draft, fields
 
 
-def _some_dropped(drafted: Drafted, draft: Draft, subject: Subject) -> tuple[Draft, Mapping[str, object]]:
+def _narrowed(drafted: Drafted, draft: Draft, fields: Fields, subject: Subject, name: str) -> Fields:
+    """Return fields without one; if other sizes are expressed with it, those of which it names fewer sizes, which are
+    called alike, or which are all of these but one.
+    """
+    expressions = draft.sizes.expressions
+    if name in expressions.joint and name not in fields.narrow:
+        return fields.narrower(name)
+    places = expressions.turns[name] if name in expressions.joint else 0
+    for turn in range(places if 1 < places <= MOST_PLACES else 0):
+        found = fields.narrower(name, frozenset([turn]))
+        other = drafted(found)
+        still = other.sizes.still()
+        if name in still and not accidental(other.text, {name: still[name]}, subject):
+            return found
+    return fields.without({name})
+
+
+def _some_dropped(drafted: Drafted, draft: Draft, fields: Fields, subject: Subject) -> tuple[Draft, Fields]:
     """Drop one field after another: that without which the fewest accidents and sizes without a name are left."""
-    fields = subject.numbers
     accidents = accidental(draft.text, draft.sizes.still(), subject)
     while accidents:
         options: list[tuple[int, str, Draft, set[str]]] = []
         for name in sorted(accidents):
-            other = drafted(_dropped(fields, {name}))
+            other = drafted(fields.without({name}))
             left = accidental(other.text, other.sizes.still(), subject)
             options.append((len(left) + len(other.sizes.created), name, other, left))
         _, name, draft, accidents = min(options)
-        fields = _dropped(fields, {name})
+        fields = fields.without({name})
     return draft, fields
-
-
-def _dropped(fields: Mapping[str, object], names: set[str]) -> dict[str, object]:
-    return {field: value for field, value in fields.items() if field not in names}
 
 
 def accidental(text: str, fields: Mapping[str, int], subject: Subject) -> set[str]:
@@ -128,7 +165,12 @@ def accidental(text: str, fields: Mapping[str, int], subject: Subject) -> set[st
 def _with_another(subject: Subject, name: str, value: int) -> Subject | None:
     """Return the module with another value of a field; None if there is none that can be called."""
     assert subject.changed is not None
-    others = (subject.changed(name, other) for other in (2 * value, value + 1))
+    values = (
+        2 * value,
+        value + 1,
+        *([value // 2] if value > 3 else []),
+    )  # half, if not all sizes are to be its multiples
+    others = (subject.changed(name, other) for other in values)
     return next((other for other in others if other is not None and other.numbers.get(name) != value), None)
 
 

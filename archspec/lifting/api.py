@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.stack import deeply
 from archspec.formatting.api import format
-from archspec.lifting.accidents import Draft, without_accidents
+from archspec.lifting.accidents import Draft, Fields, without_accidents
 from archspec.lifting.capture import Captured, OfLoops, captured
 from archspec.lifting.check import OfLargeSizes, check, check_size, check_without
 from archspec.lifting.repeating import check_repeatable
@@ -97,8 +97,9 @@ def _spec(subject: Subject, first: Captured, optional: bool, loops: bool) -> str
         values = sizes.defaults(actual)
         return format(source(first.program, sizes, f"{name}: lifted from {kind}.", name, values, params))
 
-    def drafted(fields: Mapping[str, object]) -> Draft:
-        sizes = Sizes(first.program, theirs, fields, numbers, first.attributes, subject.parts)
+    def drafted(fields: Fields) -> Draft:
+        values, narrow = fields
+        sizes = Sizes(first.program, theirs, values, numbers, first.attributes, subject.parts, narrow)
         return Draft(written(sizes, None, None), sizes)
 
     draft, sizes = without_accidents(drafted, subject)

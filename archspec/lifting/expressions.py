@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import struct
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import TypeAlias
 
@@ -23,9 +24,18 @@ OF_TRAINING = re.compile(r"_cost$|_coefficient$|^init(ializer)?_|^pos_embed_(shi
 
 
 class Expressions:
-    """Expressions of fields, found by their values."""
+    """Expressions of fields, found by their values. Fields that are `narrow` only name sizes that are the same in both
+    configurations where these are called alike, but for some of these places by their turns.
+    """
 
-    def __init__(self, fields: Mapping[str, Pair], parts: Sequence[str] = ()) -> None:
+    def __init__(
+        self, fields: Mapping[str, Pair], parts: Sequence[str] = (), narrow: Mapping[str, Collection[int]] | None = None
+    ) -> None:
+        self._narrow = narrow or {}
+        self.turns = Counter[str]()
+        """In how many places narrow fields could name a size."""
+        self.joint: set[str] = set()
+        """The fields in expressions of sizes that differ."""
         self.fields = {name: pair for name, pair in fields.items() if not OF_TRAINING.search(name)}
         self._known: dict[Pair, Found] = {}
         self._rounded: dict[Pair, Found] = {}
@@ -55,13 +65,15 @@ class Expressions:
         is_still = b is None or a == b
         if hint == "number" and (b is None or (is_still and (isinstance(a, int) or a == 1.0))):  # by accident, perhaps
             return None
+        words = set(hint.split("_"))
         named = [
             name
             for name, own in self.fields.items()
-            if _same(own, pair) and (hint == "number" or not name.endswith(TOKEN))
+            if _same(own, pair)
+            and (hint == "number" or not name.endswith(TOKEN))
+            and not (is_still and name in self._narrow and self._is_apart(name, words))
         ]
         if named:
-            words = set(hint.split("_"))
             alike = {name: len(words & set(name.split("_"))) for name in named}
             best = max(named, key=lambda name: (name.startswith(part), alike[name], name in used, -named.index(name)))
             if not is_still or len(named) == 1 or [*alike.values()].count(alike[best]) == 1:
@@ -69,7 +81,17 @@ class Expressions:
         if b is None or _close(a, b):
             return None
         known = self._simplest(_key(pair), part) or self._rounded.get((a, b))
-        return known or self._multiple_of_root(a, b) or self._with_a_number(a, b)
+        found = known or self._multiple_of_root(a, b) or self._with_a_number(a, b)
+        self.joint |= {*found.fields} if found else set()
+        return found
+
+    def _is_apart(self, name: str, words: set[str]) -> bool:
+        """Whether a narrow field does not name a size, which has these words."""
+        if words.isdisjoint(name.split("_")):
+            return True
+        turn = self.turns[name]
+        self.turns[name] += 1
+        return turn in self._narrow[name]
 
     def _simplest(self, key: Pair, part: str) -> Found | None:
         """Return the expression with fewest fields: of equally many, those of a part if it is known. One of fields of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
@@ -62,6 +62,7 @@ class Sizes:
         others: Mapping[str, object] | None,
         attributes: Callable[[str], Mapping[str, object]],
         parts: Sequence[str] = (),
+        narrow: Mapping[str, Collection[int]] | None = None,
     ) -> None:
         self.program = program
         self._attributes = attributes
@@ -74,7 +75,7 @@ class Sizes:
             is_free = name not in OPS  # a hyperparameter hides the operation of its name
             if is_free and _is_number(value) and (self.other is None or _is_number(second)):
                 fields[name] = (value, second if self.other is not None else None)  # pyright: ignore
-        self.expressions = Expressions(fields, parts)
+        self.expressions = Expressions(fields, parts, narrow)
         self._parts = _only_parts(fields, parts)
         self.order = list(numbers)
         self.created: list[str] = []
