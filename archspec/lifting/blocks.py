@@ -79,7 +79,7 @@ def bodies_of(root: Frame, outputs: Sequence[Value], stored: Stored) -> dict[Val
             if owner[value] is not frame:
                 replace_operands(value, replaced)
         results = [replaced.get(value, value) for value in results]
-        made = [call, *[part for part in replaced.values() if part is not call]]
+        made = [*dict.fromkeys([call, *replaced.values()])]
         owner |= dict.fromkeys(made, parent)
         inside = set(members)
         active = [value for value in active if value not in inside] + made
