@@ -1,0 +1,149 @@
+"""`verify --module` and `build --prove`: modules from Python files against specs."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import archspec  # noqa: E402
+from archspec.cli import main  # noqa: E402
+from archspec.equivalence.api import Equivalence, Verdict  # noqa: E402
+from archspec.equivalence.factories import module_from  # noqa: E402
+from archspec.equivalence.report import verdict  # noqa: E402
+from archspec.pytorch.build import torch_source  # noqa: E402
+
+SPEC = """
+import std { Linear }
+dim batch
+block Net(n = 4)(x [batch, n]) -> [batch, n] {
+  return x |> tanh |> part: Linear(n, n)
+}
+model "net" = Net()
+"""
+MODULE = """
+import torch
+from beside import WIDTH
+
+class Net(torch.nn.Module):
+    def __init__(self, act=torch.tanh):
+        super().__init__()
+        self.part = torch.nn.Linear(WIDTH, WIDTH)
+        self.act = act
+    def forward(self, x):
+        return self.part(self.act(x))
+
+def build():
+    return Net()
+
+def other():
+    return Net(torch.sigmoid)
+
+def failing():
+    raise KeyError("width")
+
+def nothing():
+    return WIDTH
+
+NUMBER = 3
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "net.arch").write_text(SPEC)
+    (tmp_path / "beside.py").write_text("WIDTH = 4\n")
+    (tmp_path / "net.py").write_text(MODULE)
+    (tmp_path / "broken.py").write_text("1 / 0\n")
+    (tmp_path / "net.txt").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_module_is_verified(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", "net.arch", "--module", "net.py"]) == 0
+    assert "Equal: proven for all inputs" in capsys.readouterr().out
+    assert main(["verify", "net.arch", "--module", "net.py:other"]) == 1
+    out = capsys.readouterr().out
+    assert "Different: the outputs differ by" in out
+    assert "first output that differs: output" in out
+    assert re.search(r"first value that only net computes: part \(specs/std/linear.arch:\d+\)", out)
+    assert "first value that only Net computes: part (net.py:11)" in out
+    assert main(["verify", "net.arch", "--module", "net.py:other", "--format", "json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["a"], found["b"], found["verdict"], found["output"]) == ("net", "Net", "different", "output")
+    assert found["a_differs_at"]["source"].startswith("specs/std/linear.arch:") and found["error"] > 0
+    assert found["b_differs_at"] == {"address": "part", "source": "net.py:11"}
+    assert main(["verify", "net.arch", "--module", "net.py", "--format", "csv"]) == 0
+    head, row = capsys.readouterr().out.splitlines()
+    assert head == "a,b,verdict,reason,output,error" and row.startswith("net,Net,equal,")
+    assert main(["verify", "net.arch", "--module", "net.py", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [found[key] for key in ("reason", "output", "a_differs_at", "b_differs_at", "error")] == [None] * 5
+
+
+@pytest.mark.parametrize(
+    ("module", "reason"),
+    [
+        ("missing.py", "there is no file `missing.py`"),
+        ("missing.py:other", "there is no file `missing.py`"),
+        ("net.txt", "`net.txt` is not a Python file"),
+        ("broken.py", "running `broken.py` fails: ZeroDivisionError: division by zero"),
+        ("net.py:none", "`net.py` defines no `none`"),
+        ("net.py:failing", "running `net.py` fails: KeyError: 'width'"),
+        ("net.py:nothing", "`nothing` in `net.py` does not return a torch.nn.Module"),
+        ("net.py:NUMBER", "`NUMBER` in `net.py` does not return a torch.nn.Module"),
+    ],
+)
+def test_files_that_make_no_module(module: str, reason: str) -> None:
+    path = list(sys.path)
+    with pytest.raises(archspec.ArchError) as caught:
+        module_from(module)
+    assert reason in str(caught.value) and caught.value.diagnostics[0].code == "usage"
+    assert sys.path == path
+
+
+def test_either_a_checkpoint_or_a_module_is_verified(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in ([], ["net.safetensors", "--module", "net.py"]):
+        assert main(["verify", "net.arch", *arguments]) == 2
+        assert "expected either a checkpoint or --module" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("found", "sentence"),
+    [
+        (("equal",), "Equal: proven for all inputs, values of the tensors, and sizes from 2 on, up to rounding."),
+        (
+            ("outputs equal", "a loop", None, 2.4e-16),
+            "Not proven (a loop), but the outputs are equal: they differ by at most 2e-16 in float64.",
+        ),
+        (("different", "", None, 0.25), "Different: the outputs differ by 0.2 in float64."),
+        (("different", "2 outputs"), "Different: 2 outputs."),
+        (("not proven", "a loop"), "Not proven (a loop)."),
+        (("not proven",), "Not proven."),
+    ],
+)
+def test_verdicts_are_sentences(found: tuple[Verdict, str], sentence: str) -> None:
+    equivalence = Equivalence("net", "Net", *found)
+    assert verdict(equivalence) == sentence
+    assert bool(equivalence) == (found[0] == "equal")
+    assert repr(equivalence) == f"<Equivalence of 'net' and 'Net': {found[0]}>"
+
+
+def other_source(model: archspec.Model) -> str:
+    return torch_source(model).replace("tanh(", "sigmoid(")
+
+
+@pytest.mark.parametrize("target", ["torch", "transformers", "onnx"])
+def test_what_is_built_is_proven(target: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is written if it is not."""
+    if target == "onnx":
+        pytest.importorskip("onnxscript")
+    place = folder / {"torch": "it.py", "transformers": "it", "onnx": "it.onnx"}[target]
+    command = ["build", "net.arch", "--to", target, "--prove", "-o", str(place)]
+    assert main(command) == 0 and place.exists()
+    monkeypatch.setattr("archspec.cli.build.torch_source", other_source)
+    assert main([*command[:-1], str(folder / "other.py")]) == 1 and not (folder / "other.py").exists()
