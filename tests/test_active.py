@@ -168,6 +168,13 @@ PLAIN = "return expert_linear(y, chosen, .weight, .bias)"
         (PLAIN, "h = mixture: Mixture()(x)\n return .mixture(sum(axis = 2)(h))", None),
         # all weights are used, and the biases of a few
         ("return expert_linear(linear(y, sum(axis = 0)(.weight)), chosen, .weight, .bias)", ONCE, 24 + 6 * 16 + 2 * 4),
+        # experts of one half, and all of the other one
+        (
+            "a, b = split([4, 4])(concat(axis = -1)(.weight, .weight))\n"
+            "return expert_linear(y, chosen, a, .bias) + sum(axis = 0)(sum(axis = 0)(b))",
+            ONCE,
+            None,
+        ),
         # some of the choices
         (
             "one = slice(axis = 2, stop = 1)(chosen)\n"

@@ -1,6 +1,7 @@
 """Causal attention in costs: found by the masks between scores and their softmax, and counted in full or as half."""
 
 import json
+from itertools import pairwise
 
 import pytest
 
@@ -141,6 +142,10 @@ def test_odd_products_have_exact_halves() -> None:
     assert work.score_flops == 3 * 25 and work.macs * 2 == work.flops
 
 
+POWER = "\n".join(f"  {b} = {a} * {a}" for a, b in pairwise("iabcdef"))
+"""One term, which is too many terms at the position of another query."""
+
+
 @pytest.mark.parametrize(
     ("positions", "mask"),
     [
@@ -149,6 +154,7 @@ def test_odd_products_have_exact_halves() -> None:
             "a * a * a * a * a * a * a * a * a * a * a * a >= 3",
         ),
         ("a = pick(0, 0)(reshape([seq, 1])(7 // i))", "i + a >= j"),
+        (POWER, "f >= j"),
     ],
 )
 def test_positions_without_a_normal_form_hide_nothing(positions: str, mask: str) -> None:

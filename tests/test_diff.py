@@ -32,6 +32,7 @@ from archspec.diffs.structure import (
     renamed,
     repetitions,
 )
+from archspec.elaborate import limits
 from archspec.model import internals
 from archspec.pipeline.tables import table_of
 
@@ -363,6 +364,19 @@ def test_too_much_to_compare() -> None:
     large = load(DENSE + base + doubled + "\nblock It(n = 2)(x [..., n]) -> [..., n] {\n  return x |> b: B20(n)\n}\n")
     with pytest.raises(archspec.ArchError, match="the limit is 2,000,000"):
         archspec.diff(large, large)
+
+
+def test_models_that_become_too_large_without_optional_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "two.arch").write_text("""\
+fn times(k)(x [4]) -> [4] { return x * k }
+block A(n = 2)(x [4], y [4] = none) -> [4] { return times(n)(x) if y == none else x + y }
+model "a" = A()
+model "b" = A(3)
+""")
+    one, other = [archspec.load(f"{tmp_path}/two.arch:{name}") for name in "ab"]
+    monkeypatch.setattr(limits, "MOST_INSTANCES", -1)
+    with pytest.raises(archspec.ArchError, match="too many distinct instances"):
+        archspec.diff(one, other)
 
 
 # The command ----------------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Normal forms: they have the values of the reference, meet where computations are the same, and prove builds."""
 
 import ast
+import logging
 import math
 import random
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from small import load
 import archspec
 from archspec.algebra import Polynomial, symbols
 from archspec.ir import canonical, leaves
+from archspec.libraries import silent
 from archspec.model import Model, internals
 from archspec.normal.arrays import Arrays
 
@@ -35,6 +37,15 @@ TINY: dict[str, dict[str, Any]] = {
     "modernbert-base": {"vocab": 97, "hidden": 32, "layers": 4, "heads": 4, "ffn": 48, "window": 4},
     "transformer-seq2seq": {"words": 97, "hidden": 32, "layers": 2, "heads": 4, "inner": 48, "positions": 13},
 }
+
+
+def test_loggers_are_silent_meanwhile(caplog: pytest.LogCaptureFixture) -> None:
+    logger = logging.getLogger("archspec.tests")
+    logger.setLevel(logging.INFO)
+    with silent("archspec.tests"):
+        logger.error("inside")
+    logger.info("after")
+    assert caplog.messages == ["after"]
 
 
 def tiny(name: str) -> Model:
