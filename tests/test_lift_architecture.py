@@ -130,7 +130,9 @@ def test_small_modules_of_an_architecture() -> None:
     assert deep is not None and deep.numbers["num_hidden_layers"] == 12
     assert subject.changed is not None
     changed = subject.changed("num_hidden_layers", 2)
-    assert changed is not None and len([*changed.module.parameters()]) == 4 and changed.numbers["num_hidden_layers"] == 2
+    assert (
+        changed is not None and len([*changed.module.parameters()]) == 4 and changed.numbers["num_hidden_layers"] == 2
+    )
     assert changed.numbers["hidden_size"] == hidden
     assert subject.changed("hidden_size", -1) is None
 

@@ -19,6 +19,7 @@ from archspec.lifting.sources.proposals import CHOICES, PROPOSALS  # noqa: E402
 from archspec.lifting.sources.shrinking import small  # noqa: E402
 from archspec.lifting.sources.subjects import source_of_architecture  # noqa: E402
 from archspec.lifting.sources.unfilled import unfilled  # noqa: E402
+from archspec.lifting.sources.variations import shrinks_lists  # noqa: E402
 
 nn = torch.nn
 FIELDS = {"hidden_size": 64, "intermediate_size": 200, "num_hidden_layers": 5, "vocab_size": 100}
@@ -255,3 +256,20 @@ def test_a_second_module_that_has_to_be_run_is_small(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("archspec.lifting.check.MOST_ELEMENTS", sum(value.numel() for value in large.parameters()) - 1)
     text = lifted(source_of_architecture(made))
     assert "num_experts = 64" in text and "for t in 0..seq" in text
+
+
+class Stages(Decoder):
+    """A module whose further layers have the sizes of a list, if it is one with stages."""
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        super().__init__(fields)
+        sizes = fields["hidden_sizes"] if fields["has_stages"] else []
+        self.stages = nn.ModuleList([nn.Linear(fields["hidden_size"], size) for size in sizes])
+        self.first_size = sizes[0] if sizes else None
+
+
+@pytest.mark.parametrize("has_stages", [True, False])
+def test_lists_of_sizes_count_where_a_module_depends_on_them(has_stages: bool) -> None:
+    fields = {**FIELDS, "hidden_sizes": [512, 512, 1500], "has_stages": has_stages}
+    made = architecture(Stages)
+    assert shrinks_lists(replace(made, fields=fields, build=lambda own: Stages({**fields, **own}))) == has_stages

@@ -16,7 +16,7 @@ from archspec.lifting.sources.collections import subject_of_collection
 from archspec.lifting.sources.fields import has_sections
 from archspec.lifting.sources.inputs import Declared, parse_input
 from archspec.lifting.sources.proposals import CHOICES, OTHER_STEPS, PROPOSALS
-from archspec.lifting.sources.shrinking import has_patterns, hidden_changes, merged, shrinks_lists, small
+from archspec.lifting.sources.shrinking import has_patterns, hidden_changes, merged, small, without_shrunk_lists
 
 BERT: dict[str, Any] = {
     "model_type": "bert",
@@ -419,7 +419,8 @@ def test_parts_that_need_inputs_get_them() -> None:
 
 def test_lists_of_sizes_are_told_from_other_lists() -> None:
     def shrinks(fields: dict[str, Any]) -> bool:
-        return shrinks_lists(fields, PROPOSALS[0], CHOICES[0])
+        changed = small(fields, PROPOSALS[0], CHOICES[0])
+        return without_shrunk_lists(fields, changed) != changed
 
     stages = {"model_type": "resnet", "depths": [3, 4, 6, 3], "hidden_sizes": [256, 512, 1024, 2048]}
     assert shrinks(stages)

@@ -499,7 +499,7 @@ def test_normal_forms_have_the_values_of_the_operations(seed: int) -> None:
 
 
 def test_evaluation_ends_where_it_needs_too_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("archspec.equivalence.evaluate.MOST_BYTES", 1000)
+    monkeypatch.setattr("archspec.equivalence.evaluate.MOST_BYTES", 100)
     with pytest.raises(Unevaluated, match="need too much memory"):
         compare(0, [("R", "exp(x) * y")])
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from archspec.algebra import Atom, Dim, Expression, Polynomial, symbols
 from archspec.algebra.polynomial import expression, terms_of
@@ -24,7 +24,7 @@ Loop: TypeAlias = tuple[int, tuple[int, ...], Expression, Expression]
 
 
 MOST_BYTES = 2**30
-"""Evaluation stops where values that are held at the same time need more memory."""
+"""Evaluation stops at a value that needs more memory, and computes values again where those it has need more."""
 
 
 class Unevaluated(Exception):
@@ -51,16 +51,17 @@ class Evaluation:
         """The indices of the loops in which a value is computed."""
         self._carried: dict[object, torch.Tensor] = {}
         self._depths: dict[Element, frozenset[int]] = {}
-        self.held = 0
-        """The memory of the values that are being computed, in bytes."""
+        self._values: dict[Element, torch.Tensor] = {}
+        """Values of elements, with an axis for each of their indices."""
+        self._held = 0
+        """The memory of these values, in bytes."""
 
     def array(self, array: Array) -> torch.Tensor:
         """Return the values of an array."""
         own = self.arrays.own(array.shape)
         names = [_name(index) or f"#{axis}" for axis, index in enumerate(own)]
         shape = [self._size(size) for size in array.shape]
-        with _Context(self, names, shape) as context:
-            return context.element(array.element).expand(shape)
+        return _Context(self, names, shape).element(array.element).expand(shape)
 
     def _size(self, size: Expression) -> int:
         return size.at(self.sizes) if isinstance(size, Polynomial) else size
@@ -68,6 +69,26 @@ class Evaluation:
     def extent(self, name: str) -> int:
         """Return how many values the index of an axis has."""
         return self._size(self.arrays.axes.extent(name))
+
+    def value(self, element: Element) -> tuple[Sequence[str], torch.Tensor]:
+        """Return the indices in an element, and its values, which broadcast to one axis for each index."""
+        names = sorted(self.elements.nodes[element].names, key=_order)
+        found = self._values.get(element)
+        if found is None:
+            context = _Context(self, names, [self.extent(name) for name in names])
+            found = self._values[element] = context.with_all_axes(self._kept(context.computed(element)))
+        return names, found
+
+    def _kept(self, value: torch.Tensor) -> torch.Tensor:
+        """Count the memory of a value, unless it is that of others. Raises Unevaluated if it is too much."""
+        size = 0 if value._is_view() else value.numel() * value.element_size()
+        if size > MOST_BYTES:
+            raise Unevaluated("its values need too much memory")
+        if self._held + size > MOST_BYTES:
+            self._values.clear()
+            self._held = 0
+        self._held += size
+        return value
 
     def base(self, base: Element) -> torch.Tensor:
         """Return the values of a base: one axis for each index that it is loaded with."""
@@ -114,14 +135,14 @@ class Evaluation:
         return value.reshape([actual for actual, size in zip(value.shape, shape, strict=True) if size != 1])
 
     def _reduction(self, kind: str, body: Element) -> torch.Tensor:
-        names = sorted(self.elements.nodes[body].names, key=lambda name: (name[1], int(name[2:].partition(".")[0])))
+        names = sorted(self.elements.nodes[body].names, key=_order)
         free = [name for name in names if name[1] == "i"]
         over = [name for name in names if name[1] == "r"]
         axes = list(range(len(free), len(names)))
-        with _Context(self, [*free, *over], [self.extent(name) for name in (*free, *over)]) as context:
-            if kind == "total":
-                return context.total(body, len(free))
-            values = context.element(body).expand(context.shape)
+        context = _Context(self, [*free, *over], [self.extent(name) for name in (*free, *over)])
+        if kind == "total":
+            return context.total(body, len(free))
+        values = context.element(body).expand(context.shape)
         if kind in ("sorted", "order"):
             ordered = values.sort(dim=axes[0], descending=True, stable=True)
             return ordered.values if kind == "sorted" else ordered.indices
@@ -162,6 +183,7 @@ class Evaluation:
     def _forget(self, depth: int) -> None:
         """Forget what depends on an iteration of the loops at a depth."""
         self._bases = {base: value for base, value in self._bases.items() if depth not in self.depths(base)}
+        self._values = {element: value for element, value in self._values.items() if depth not in self.depths(element)}
         self._loops = {
             key: values
             for key, values in self._loops.items()
@@ -189,17 +211,10 @@ class _Context:
     def __init__(self, whole: Evaluation, names: Sequence[str], shape: Sequence[int]) -> None:
         self.whole = whole
         self.torch = whole.torch
+        self._names = names
         self.names = {name: axis for axis, name in enumerate(names)}
         self.shape = list(shape)
-        self._known: dict[Element, torch.Tensor] = {}
         self._totals: dict[Element, torch.Tensor] = {}
-        self._before = whole.held
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *problem: object) -> None:
-        self.whole.held = self._before
 
     def total(self, body: Element, free: int) -> torch.Tensor:
         """Return the sum of an element over all axes from `free` on.
@@ -222,18 +237,19 @@ class _Context:
         if node.kind == "where":
             test, a, b = node.parts
             if all(self.names[name] < free for name in self.whole.elements.nodes[test].names):
-                value = self._with_all_axes(self.element(test))
+                value = self.with_all_axes(self.element(test))
                 return self.torch.where(value.reshape(value.shape[:free]), self.total(a, free), self.total(b, free))
         return self._product_total(node.factors if node.kind == "product" else ((body, 1.0),), free)
 
-    def _with_all_axes(self, value: torch.Tensor) -> torch.Tensor:
+    def with_all_axes(self, value: torch.Tensor) -> torch.Tensor:
+        """Return values with leading axes for the indices that they have no axis for."""
         return value.reshape([1] * (len(self.shape) - value.dim()) + list(value.shape))
 
     def _product_total(self, factors: Factors, free: int) -> torch.Tensor:
         operands: list[tuple[torch.Tensor, list[int]]] = []
         for factor, power in factors:
             value = self.element(factor)
-            value = self._with_all_axes(value if power == 1.0 else value**power)
+            value = self.with_all_axes(value if power == 1.0 else value**power)
             axes = [axis for axis, size in enumerate(value.shape) if size != 1]
             operands.append((value.reshape([value.shape[axis] for axis in axes]), axes))
         operands.sort(key=lambda operand: operand[0].numel())
@@ -246,19 +262,16 @@ class _Context:
 
     def element(self, element: Element) -> torch.Tensor:
         """Return the values of an element, which broadcast to the shape."""
-        found = self._known.get(element)
-        if found is None:
-            found = self._known[element] = self._value(element)
-            self._hold(found)
-        return found
+        names, found = self.whole.value(element)
+        if names == self._names:
+            return found
+        shape = [1] * len(self.shape)
+        for name, size in zip(names, found.shape, strict=True):
+            shape[self.names[name]] = size
+        return found.reshape(shape)
 
-    def _hold(self, value: torch.Tensor) -> None:
-        """Count the memory of a value, unless it is that of others. Raises Unevaluated if it is too much."""
-        self.whole.held += 0 if value._is_view() else value.numel() * value.element_size()
-        if self.whole.held > MOST_BYTES:
-            raise Unevaluated("its values need too much memory")
-
-    def _value(self, element: Element) -> torch.Tensor:
+    def computed(self, element: Element) -> torch.Tensor:
+        """Compute the values of an element from those of its parts."""
         node = self.whole.elements.nodes[element]
         match node.kind:
             case "number":
@@ -362,6 +375,11 @@ def _depths_in(arguments: Iterable[object]) -> frozenset[int]:
     """Return the depths of the loops whose indices are in integers."""
     found = [item for item in arguments if isinstance(item, Polynomial)]
     return frozenset([int(name[1:]) for value in found for name in symbols(value) if name.startswith("@")])
+
+
+def _order(name: str) -> tuple[str, int, str]:
+    """Sort the indices of axes by their kind and the number of the axis."""
+    return name[1], int(name[2:].partition(".")[0]), name
 
 
 def _name(index: Expression) -> str:

@@ -91,21 +91,22 @@ def hidden_changes(
     return found
 
 
-def shrinks_lists(actual: Mapping[str, object], proposal: Proposal, choices: Choices) -> bool:
-    """Whether a small configuration has other sizes in lists, for which a spec has numbers."""
-    return _has_other_lists(actual, small(actual, proposal, choices))
+def without_shrunk_lists(actual: Mapping[str, object], changed: Mapping[str, object]) -> Fields:
+    """Return the fields of a small configuration without the items of those lists that have other sizes in it.
 
-
-def _has_other_lists(actual: Mapping[str, object], changed: Mapping[str, object]) -> bool:
+    A spec has numbers for such sizes.
+    """
+    found = dict(changed)
     for name, value in actual.items():
         inner = changed.get(name)
-        if is_configuration(value) and are_fields(inner) and _has_other_lists(value, inner):
-            return True
-    return any(
-        is_list(other := changed.get(name)) and len(other) == len(sizes) and other != sizes
-        for name, sizes in lists_in(actual)
-        if kind_of(name) not in ("at_layer", "token")
-    )
+        if is_configuration(value) and are_fields(inner):
+            found[name] = without_shrunk_lists(value, inner)
+    for name, sizes in lists_in(actual):
+        other = changed.get(name)
+        has_sizes = is_list(other) and len(other) == len(sizes) and kind_of(name) not in ("at_layer", "token")
+        if has_sizes and other != sizes:
+            found[name] = []
+    return found
 
 
 class _Shrinking:

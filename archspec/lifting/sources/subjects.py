@@ -16,13 +16,13 @@ from archspec.lifting.sources.collections import COLLECTIONS, subject_of_collect
 from archspec.lifting.sources.configuration import architecture_of, is_configuration
 from archspec.lifting.sources.file import architecture_of_file
 from archspec.lifting.sources.inputs import Declared, parse_input
-from archspec.lifting.sources.shrinking import shrinks_lists
 from archspec.lifting.sources.variations import (
     apart,
     lighter,
     relayered,
     resized,
     shallow,
+    shrinks_lists,
     uncropped,
     unrolled,
     with_longer,
@@ -100,8 +100,7 @@ def _source_of_file(text: str, declared: Sequence[Declared]) -> Source:
 def source_of_architecture(architecture: Architecture) -> Source:
     """Return small modules of an architecture, or else shallow ones. Raises ArchError if none can be built and run."""
     whole = unrolled(architecture)
-    has_lists = shrinks_lists(architecture.fields, architecture.proposals[0], architecture.choices[0])
-    first = whole if has_lists and whole is not None else architecture
+    first = whole if whole is not None and shrinks_lists(architecture) else architecture
 
     def others(cause: BaseException | None) -> list[Callable[[], Source]]:
         longer = [with_longer(first, found.subject.inputs)] if isinstance(cause, OfShortInputs) else []

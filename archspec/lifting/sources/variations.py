@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from archspec.lifting.sources.architecture import Architecture, are_alike, numbers_of
+from archspec.lifting.sources.architecture import Architecture, are_alike, failure, numbers_of
 from archspec.lifting.sources.kinds import kind_of
 from archspec.lifting.sources.proposals import LIGHTER, OTHER_HEADS, OTHER_LAYERS, OTHER_STEPS, SHALLOW
+from archspec.lifting.sources.shrinking import small, without_shrunk_lists
 
 if TYPE_CHECKING:
     import torch
@@ -16,6 +17,21 @@ if TYPE_CHECKING:
 
 MOST_UNROLLED = 80
 """Layers of larger modules are not written one by one."""
+
+
+def shrinks_lists(architecture: Architecture) -> bool:
+    """Whether a small module has other sizes in lists than the actual one, and would be another one without them."""
+    fields = small(architecture.fields, architecture.proposals[0], architecture.choices[0])
+    emptied = without_shrunk_lists(architecture.fields, fields)
+    if emptied == fields:
+        return False
+    try:
+        modules = [architecture.build(item) for item in (fields, emptied)]
+        runs = any(failure(modules[1], inputs) is None for inputs in architecture.inputs(modules[1], 0))
+    except Exception:  # of any class, as it comes from the architecture
+        return True
+    first, second = [[(name, value.shape) for name, value in module.state_dict().items()] for module in modules]
+    return not runs or first != second
 
 
 def apart(architecture: Architecture) -> Architecture:
