@@ -319,3 +319,12 @@ def test_only_those_sizes_of_examples_are_large_that_have_to_be() -> None:
     sizes = example_sizes(body)
     assert sizes["batch"] == 3 and sizes["seq"] // 320 >= 2
     assert len({*example_sizes(body, 4).values()}) == 3
+
+
+@pytest.mark.slow
+def test_falcon_has_biases_for_distances_in_tokens() -> None:
+    transformers = pytest.importorskip("transformers")
+    sizes = {"vocab_size": 97, "hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 6}
+    config = transformers.FalconConfig(**sizes, alibi=True, multi_query=False, parallel_attn=False, use_cache=False)
+    model = archspec.load({**config.to_dict(), "architectures": ["FalconModel"]})
+    assert equivalent(model, transformers.FalconModel(config).eval()).verdict in ("equal", "outputs equal")
