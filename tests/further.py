@@ -1,6 +1,6 @@
 """Modules of an architecture at sizes that no spec was lifted at, and whether a spec is one of them."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 from unittest import mock
@@ -10,53 +10,126 @@ from torch.overrides import TorchFunctionMode
 
 import archspec
 from archspec.equivalence.api import equivalent, other_tensors
+from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.numeric import MOST_ELEMENTS
-from archspec.lifting.sources.architecture import Architecture, failure, numbers_of
-from archspec.lifting.sources.fields import are_integers, is_configuration, is_integer, is_list
+from archspec.equivalence.precision import in_float64 as without_rounding
+from archspec.lifting.check import Uncompared, Undecided, check_unrounded
+from archspec.lifting.sources.architecture import Architecture, are_alike, failure, numbers_of, ordered
+from archspec.lifting.sources.fields import are_fields, are_integers, head_of, is_configuration, is_integer, is_list
 from archspec.lifting.sources.kinds import kind_of
 from archspec.lifting.sources.proposals import PROPOSALS, SHALLOW, Choices
 from archspec.lifting.sources.shrinking import merged, small
+from archspec.lifting.sources.unfilled import unfilled
+from archspec.lifting.subject import Subject
 
 FURTHER = Choices((6, 7, 8), 1, (9, 3, 18), 3, (6, 6), 127, 84, 6, (18, 4, 3, 2), (0, 3, 1, 2, 5), (3, 1, 2, 4))
 """Sizes other than those of `archspec.lifting.sources.proposals`."""
+
+LIGHTER = FURTHER._replace(experts=(9, 4, 3, 2), width=3)
+"""Sizes for architectures of which those of `FURTHER` make no module that is small enough to be run."""
+
+MORE_HEADS = LIGHTER._replace(heads=(18, 6, 36))
+"""Sizes for architectures some layers of which have twice as many groups of heads."""
 
 EXACTLY = "exactly"
 ROUNDED = "up to the rounding of tables to float32"
 IN_FLOAT64 = "exactly, with tables in float64"
 AT_ITS_SIZES = "with a size that does not follow the hyperparameters"
 NOT_COMPARED = "without a comparison at further sizes"
-VERDICTS = AT_ITS_SIZES, NOT_COMPARED, ROUNDED, IN_FLOAT64, EXACTLY
+FIXED = "without hyperparameters"
+VERDICTS = AT_ITS_SIZES, NOT_COMPARED, FIXED, ROUNDED, IN_FLOAT64, EXACTLY
 """From the worst one to the best one."""
 
 
+MOST_LARGE = 3
+"""So many modules that are too large to be run are compared by their normal forms."""
+
+
 class Made(NamedTuple):
-    module: Any
+    subject: Subject
     numbers: dict[str, Any]
+
+    @property
+    def module(self) -> Any:
+        return self.subject.module
+
+
+class Variation(NamedTuple):
+    """Other fields for an architecture. `own`: only those differ from the configuration that a spec has as
+    hyperparameters, so that it has to be the module of these fields. Where other sizes follow from these, it only has
+    to be one of those in which all sizes differ.
+    """
+
+    fields: dict[str, Any]
+    own: bool
+    count: int
+    """The parameters of its module."""
 
 
 def compared(text: str, architecture: Architecture) -> str:
-    """Return how a spec is a module with further sizes: for the first one that can be built, called and compared.
-
-    First, only those fields differ from the configuration that the spec has as hyperparameters, so that it has to be
-    this module. Where other sizes follow from these, it only has to be one of those in which all sizes differ.
-    """
+    """Return how a spec is a module with further sizes: for the first one that can be built, called and compared."""
     names = archspec.loads(text).hyperparameters
-    others: list[dict[str, Any]] = []
-    for choices in (FURTHER._replace(are_apart=True), FURTHER):
-        for proposal in [*PROPOSALS, SHALLOW]:
-            changed = small(architecture.fields, proposal, choices)
-            others += [changed] if changed not in others else []
-    only = [restricted(architecture.fields, changed, names) for changed in others]
-    for turn, fields in enumerate([*only, *others]):
-        if fields not in [*only, *others][:turn]:
-            verdict = _compared(text, partial(_made, architecture, fields))
-            if verdict in (EXACTLY, IN_FLOAT64, ROUNDED) or (verdict == AT_ITS_SIZES and turn < len(only)):
-                return verdict
+    if not names:
+        return FIXED
+    for variation in variations(architecture, names):
+        verdict = _compared(text, partial(_made, architecture, variation))
+        if verdict in (EXACTLY, IN_FLOAT64, ROUNDED) or (verdict == AT_ITS_SIZES and variation.own):
+            return verdict
     return NOT_COMPARED
 
 
+def variations(architecture: Architecture, names: Collection[str]) -> Iterator[Variation]:
+    """Yield fields of which modules can be built: those that are small enough to be run, then larger ones."""
+    large: list[Variation] = []
+    tried: list[dict[str, Any]] = []
+    for choices in (FURTHER, LIGHTER, MORE_HEADS):
+        others = [
+            small(architecture.fields, proposal, choices._replace(are_apart=are_apart))
+            for are_apart in (True, False)
+            for proposal in [*PROPOSALS, SHALLOW]
+        ]
+        only = [restricted(architecture.fields, changed, names) for changed in others]
+        for own, group in ((True, only), (False, others)):
+            found: list[Variation] = []
+            for fields in group:
+                is_new = fields not in tried and has_whole_heads(architecture.fields, fields)
+                count = _count(architecture, fields) if is_new else None
+                tried += [] if fields in tried else [fields]
+                found += [] if count is None else [Variation(fields, own, count)]
+            found.sort(key=lambda variation: variation.count)
+            yield from [variation for variation in found if variation.count <= MOST_ELEMENTS]
+            large += [variation for variation in found if variation.count > MOST_ELEMENTS]
+    yield from sorted(large, key=lambda variation: (not variation.own, variation.count))[:MOST_LARGE]
+
+
+def has_whole_heads(actual: dict[str, Any], fields: dict[str, Any]) -> bool:
+    """Whether widths are multiples of their numbers of heads, as far as they are in the actual fields."""
+    for name, value in actual.items():
+        if is_configuration(value) and not has_whole_heads(value, fields.get(name, {})):
+            return False
+    both = [
+        {kind_of(name): value for name, value in reversed(merged(actual, scope).items()) if is_integer(value)}
+        for scope in ({}, fields)
+    ]
+    if not all(kinds.get("hidden") and kinds.get("heads") for kinds in both) or "head" in both[0]:
+        return True
+    first, second = [kinds["hidden"] % kinds["heads"] for kinds in both]
+    return first != 0 or second == 0
+
+
+def _count(architecture: Architecture, fields: dict[str, Any]) -> int | None:
+    """Return the number of parameters of a module; None if it cannot be built."""
+    try:
+        with torch.device("meta"):
+            return sum([parameter.numel() for parameter in architecture.build(fields).parameters()])
+    except Exception:  # of any class, as it comes from the architecture
+        return None
+
+
 def restricted(fields: dict[str, Any], changed: dict[str, Any], names: Collection[str], prefix: str = "") -> Any:
-    """Return changed fields in which those numbers and lists are as they were that are not among some names."""
+    """Return changed fields in which those numbers and lists are as they were that are not among some names, and what
+    depends on the size of a head if that is as it was.
+    """
     found = dict(changed)
     counts = [name for name in fields if kind_of(name) == "layers" and prefix + name in names]
     for name, value in fields.items():
@@ -67,21 +140,32 @@ def restricted(fields: dict[str, Any], changed: dict[str, Any], names: Collectio
             found |= {} if counts or kind_of(name) == "token" else {name: value}
         elif (is_integer(value) and not {prefix + name, f"{prefix}{name}_"} & {*names}) or is_list(value):
             found[name] = value
+    if head_of(found) == head_of(fields):
+        found |= {name: value for name, value in fields.items() if are_fields(value) and "mrope_section" in value}
     return found
 
 
-def _made(architecture: Architecture, fields: dict[str, Any]) -> Made | None:
+def _made(architecture: Architecture, variation: Variation) -> Made | None:
+    """Return the module of a variation, without values if it is too large to be run; None if it cannot be called."""
+    build = partial(architecture.build, variation.fields)
     try:
-        with torch.device("meta"):
-            count = sum([parameter.numel() for parameter in architecture.build(fields).parameters()])
-        module = architecture.build(fields).eval() if count <= MOST_ELEMENTS else None
+        module = (build() if variation.count <= MOST_ELEMENTS else unfilled(build)).eval()
     except Exception:  # of any class, as it comes from the architecture
         return None
-    if module is None or all(failure(module, inputs) for inputs in architecture.inputs(module, 1)):
+    given = [inputs for turn in (1, 0) for inputs in architecture.inputs(module, turn)]
+    inputs = next((inputs for inputs in given if failure(module, inputs) is None), None)
+    if inputs is None:
         return None
+    alike = [other for other in given if are_alike(inputs, other) and _shapes(inputs) != _shapes(other)]
+    others = next((other for other in alike if failure(module, other) is None), None)
     config = getattr(module, "config", None)
     settled = config.to_dict() if config is not None else {}
-    return Made(module, numbers_of(merged(architecture.fields, fields) | settled))
+    numbers = numbers_of(merged(architecture.fields, variation.fields) | settled)
+    return Made(Subject(module, ordered(module, inputs), others, numbers=numbers), numbers)
+
+
+def _shapes(inputs: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(value.shape) for name, value in inputs.items()}
 
 
 def _compared(text: str, make: Callable[[], Made | None]) -> str:
@@ -106,7 +190,26 @@ def _compared(text: str, make: Callable[[], Made | None]) -> str:
         return IN_FLOAT64
     if "rounding to float32" in found.reason:
         return ROUNDED
-    return AT_ITS_SIZES if found.verdict == "different" else NOT_COMPARED
+    if found.verdict == "different":
+        return AT_ITS_SIZES
+    return checked(text, overrides, make)
+
+
+def checked(text: str, overrides: dict[str, Any], make: Callable[[], Made | None]) -> str:
+    """Return the verdict for a spec that is checked as lifted ones are: with the inputs that its module is known to
+    take.
+    """
+    with without_rounding():
+        made = make()
+    if made is None:
+        return NOT_COMPARED
+    try:
+        check_unrounded(text, overrides, made.subject)
+    except (Uncompared, Undecided):
+        return NOT_COMPARED
+    except Untranslatable:
+        return AT_ITS_SIZES
+    return IN_FLOAT64
 
 
 def is_same(found: Any) -> bool:

@@ -7,6 +7,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import further  # noqa: E402
+
 import archspec  # noqa: E402
 from archspec.lifting.sources.architecture import Architecture  # noqa: E402
 from archspec.lifting.sources.lifting import lifted  # noqa: E402
@@ -89,3 +91,50 @@ def test_a_field_of_which_no_other_value_is_known_names_no_size() -> None:
     spec = lifted(source_of_architecture(made))
     assert "2 * hidden_size" in spec
     assert "expand" not in spec
+
+
+def compared(text: str, fields: dict[str, Any]) -> str:
+    def inputs(module: Any, turn: int) -> Iterator[dict[str, Any]]:
+        yield {"x": torch.zeros((3, 2)[turn], (5, 8)[turn], module.up.in_features)}
+
+    made = Architecture("Scaled", fields, lambda changed: Scaled({**fields, **changed}), inputs)
+    return further.compared(text, made)
+
+
+SCALED = """
+import std {{ Linear }}
+dim batch, seq
+block Scaled({sizes})(x [batch, seq, hidden_size]) -> [batch, seq, hidden_size] {{
+  return x * ({scale}) ** -0.5
+    |> up:   Linear(hidden_size, intermediate_size)
+    |> exp
+    |> down: Linear(intermediate_size, hidden_size)
+}}
+model "Scaled" = Scaled()
+"""
+NAMES = "hidden_size = 192, intermediate_size = 768, num_attention_heads = 6"
+
+
+def test_specs_are_compared_with_modules_of_further_sizes() -> None:
+    spec = SCALED.format(sizes=NAMES, scale="hidden_size // num_attention_heads")
+    assert compared(spec, SIZES) == further.EXACTLY
+    few = SCALED.format(sizes="hidden_size = 192, intermediate_size = 768", scale="hidden_size // 6")
+    assert compared(few, SIZES) == further.EXACTLY
+    accidental = SCALED.format(sizes="hidden_size = 192, intermediate_size = 768", scale="intermediate_size // 24")
+    assert compared(accidental, SIZES) == further.AT_ITS_SIZES
+
+
+def test_specs_are_compared_by_normal_form_with_modules_that_are_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(further, "MOST_ELEMENTS", 0)
+    spec = SCALED.format(sizes=NAMES, scale="hidden_size // num_attention_heads")
+    assert compared(spec, SIZES) == further.EXACTLY
+    assert compared('block Scaled()(x [8]) -> [8] { return x }\nmodel "Scaled" = Scaled()', SIZES) == further.FIXED
+
+
+def test_widths_are_multiples_of_heads_where_they_are_so_in_a_configuration() -> None:
+    for part in ({}, {"vision_config": {"model_type": "vision", "hidden_size": 8, "num_heads": 2}}):
+        fields = {**SIZES, **part}
+        assert further.has_whole_heads(fields, {"hidden_size": 24})
+        assert not further.has_whole_heads(fields, {"hidden_size": 16})
+    assert not further.has_whole_heads(FIELDS, {"vision_config": {"hidden_size": 16}})
+    assert further.has_whole_heads({**SIZES, "head_dim": 32}, {"hidden_size": 16})
