@@ -7,7 +7,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 vision = pytest.importorskip("transformers.vision_utils")
-pytestmark = pytest.mark.slow
 
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS  # noqa: E402
 from transformers.utils.generic import is_flash_attention_requested  # noqa: E402

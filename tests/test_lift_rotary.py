@@ -49,15 +49,14 @@ def lifted(module: nn.Module) -> str:
     return text
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rotated", "adjacent", "heads_first", "settings"),
     [
-        (8, True, True, "(adjacent = true)"),
-        (8, True, False, "(adjacent = true)"),
-        (4, True, True, "(adjacent = true, partial = true)"),
+        pytest.param(8, True, True, "(adjacent = true)", marks=pytest.mark.slow),
+        pytest.param(8, True, False, "(adjacent = true)", marks=pytest.mark.slow),
+        pytest.param(4, True, True, "(adjacent = true, partial = true)", marks=pytest.mark.slow),
         (4, True, False, "(adjacent = true, partial = true)"),
-        (8, False, True, ""),
+        pytest.param(8, False, True, "", marks=pytest.mark.slow),
         (4, False, True, "(partial = true)"),
     ],
 )
@@ -67,7 +66,6 @@ def test_rotations_are_those_of_the_library(rotated: int, adjacent: bool, heads_
     assert text.count("split_heads(3)") == 2
 
 
-@pytest.mark.slow
 def test_what_is_nearly_a_rotation_is_written_as_it_is() -> None:
     text = lifted(Rotated(8, True, True, sign=1))
     assert "rotate" not in text.replace("rotated", "")

@@ -298,7 +298,6 @@ def test_errors_of_sources(net: Path, capsys: pytest.CaptureFixture[str], golden
     golden("lift/sources.txt", "\n".join(said).replace(transformers.__version__, "VERSION"))
 
 
-@pytest.mark.slow
 def test_a_file_is_lifted(net: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch")
     assert main(["lift", "net.py", "--input", "ids=int[batch,seq]", "-o", "net.arch"]) == 0
@@ -307,7 +306,6 @@ def test_a_file_is_lifted(net: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().out.count("Equal: proven") == 1
 
 
-@pytest.mark.slow
 def test_integers_among_arguments_are_hyperparameters(net: Path) -> None:
     torch = pytest.importorskip("torch")
     import archspec
@@ -330,7 +328,6 @@ def test_free_sizes_of_inputs_have_the_names_that_users_give_them(net: Path, fac
     assert "(ids int [rows, seq]) -> [rows, seq, " in text  # `in` cannot be a name
 
 
-@pytest.mark.slow
 def test_images_for_a_model_of_timm_have_its_size_or_the_usual_one(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pytest.importorskip("torch")
 
@@ -354,7 +351,6 @@ def test_collections_that_are_not_installed_are_named(collection: str, monkeypat
         source_of(f"{collection}:resnet18")
 
 
-@pytest.mark.slow
 def test_tokens_are_one_sequence_before_they_are_several() -> None:
     torch = pytest.importorskip("torch")
     from archspec.lifting.sources.examples import SIZES, examples
@@ -389,7 +385,6 @@ def test_tokens_are_one_sequence_before_they_are_several() -> None:
     assert given == [(3, 3, 96, 96), (3, 4, 3, 96, 96), (3, 3, 160, 160), (3, 3, 288, 288)]
 
 
-@pytest.mark.slow
 def test_parts_that_need_inputs_get_them() -> None:
     torch = pytest.importorskip("torch")
     from archspec.lifting.sources.examples import SIZES, examples

@@ -19,7 +19,6 @@ class Sums(torch.nn.Module):
         return self.function(x)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "line"),
     [
@@ -42,7 +41,6 @@ class Expected(torch.nn.Module):
         return torch.nn.functional.linear(x.softmax(-1), self.bins)
 
 
-@pytest.mark.slow
 def test_a_product_with_one_row_has_no_axis_for_it() -> None:
     text = archspec.lift(Expected().eval(), (torch.randn(3, 7, 5),))
     assert "(x [batch, seq, 5]) -> [batch, seq]" in text

@@ -11,8 +11,6 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
-pytestmark = pytest.mark.slow
-
 CHUNK = 4
 
 
@@ -62,7 +60,7 @@ class Delta(nn.Module):
         return (a @ v).reshape(batch, -1, width)
 
 
-@pytest.mark.parametrize("begin", [lower, masked])
+@pytest.mark.parametrize("begin", [lower, pytest.param(masked, marks=pytest.mark.slow)])
 def test_rows_that_are_solved_one_by_one_are_solved_at_once(begin: Callable[[Any], Any]) -> None:
     module = Delta(begin, rows_above).eval()
     text = archspec.lift(module, (torch.zeros(2, 2 * CHUNK, 6),))
@@ -70,6 +68,7 @@ def test_rows_that_are_solved_one_by_one_are_solved_at_once(begin: Callable[[Any
     assert archspec.equivalent(archspec.loads(text), module).verdict == "equal"
 
 
+@pytest.mark.slow
 def test_the_inverse_of_a_system_is_what_the_identity_is_added_to() -> None:
     text = archspec.lift(Delta(lower, rows_above).eval(), (torch.zeros(2, 2 * CHUNK, 6),))
     (solved,) = [line for line in text.splitlines() if "forward_substitution(" in line]
@@ -78,7 +77,14 @@ def test_the_inverse_of_a_system_is_what_the_identity_is_added_to() -> None:
     assert "0.5" in text
 
 
-@pytest.mark.parametrize(("begin", "step"), [(lower, rows_below), (lower, shifted_rows), (whole, rows_above)])
+@pytest.mark.parametrize(
+    ("begin", "step"),
+    [
+        (lower, shifted_rows),
+        pytest.param(lower, rows_below, marks=pytest.mark.slow),
+        pytest.param(whole, rows_above, marks=pytest.mark.slow),
+    ],
+)
 def test_other_changes_of_rows_are_not_taken_for_a_system(begin: Any, step: Callable[[Any, int], Any]) -> None:
     module = Delta(begin, step).eval()
     try:
@@ -152,6 +158,7 @@ class Chunks(nn.Module):
         return out.reshape(batch, -1, width)[:, :seq]
 
 
+@pytest.mark.slow
 def test_the_last_state_of_a_loop_may_be_unused() -> None:
     module = Chunks().eval()
     text = archspec.lift(module, (torch.zeros(2, 3 * CHUNK, 6),))

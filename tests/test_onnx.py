@@ -23,7 +23,6 @@ numpy = pytest.importorskip("numpy")
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxscript")
 runtime = pytest.importorskip("onnxruntime")
-pytestmark = pytest.mark.slow
 
 SIZES = (*torch_compare.SIZES, (3, 8, 5, 4, 6, 9))
 BUNDLED = torch_texts.bundled()
@@ -82,6 +81,7 @@ def computes_the_same(model: Model, contents: Any, sizes: Iterable[tuple[int, ..
             torch.testing.assert_close(torch.tensor(got), value, rtol=1e-5, atol=1e-5, equal_nan=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EACH)
 def test_onnxruntime_computes_what_the_module_does(name: str, tmp_path: Path) -> None:
     """At other sizes than those of the export, one of them with a batch of 1."""
@@ -144,6 +144,7 @@ layer Sums(n = 3)(x [batch, n]) -> [batch, n] {
     computes_the_same(model, contents)
 
 
+@pytest.mark.slow
 def test_sorts_are_stable(tmp_path: Path) -> None:
     model = load(
         """
@@ -162,6 +163,7 @@ layer Best()(x [2, 7]) -> (first int [2, 7], last int [2, 5]) {
     assert (last == numpy.argsort(x, axis=1, kind="stable")[:, :5]).all()
 
 
+@pytest.mark.slow
 def test_queries_that_see_no_key_have_the_result_of_the_module(tmp_path: Path) -> None:
     model = small_model("bert-base-uncased")
     contents = written(model, tmp_path)
@@ -237,7 +239,9 @@ LOOPS = {
 }
 
 
-@pytest.mark.parametrize("case", LOOPS)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=() if case == "a state and outputs" else pytest.mark.slow) for case in LOOPS]
+)
 def test_loops_over_a_dimension(case: str, tmp_path: Path) -> None:
     text = f"""
 dim batch, seq
@@ -272,6 +276,7 @@ layer Net()(x [batch, seq, 3]) -> [batch, seq, 3] {{
     assert not (tmp_path / "it.onnx").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["LSTM", "GRU"])
 def test_recurrent_layers(kind: str, tmp_path: Path) -> None:
     text = f"""
@@ -301,6 +306,7 @@ def test_an_operation_without_a_form_is_named(tmp_path: Path, monkeypatch: pytes
     assert not any(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_large_weights_are_in_a_file_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     api = importlib.import_module("archspec.onnx_export.api")
     monkeypatch.setattr(api, "LARGEST_FILE", 1000)
@@ -313,12 +319,14 @@ def test_large_weights_are_in_a_file_of_their_own(tmp_path: Path, monkeypatch: p
         archspec.to_onnx(model, tmp_path / "it.onnx")
 
 
+@pytest.mark.slow
 def test_weights_larger_than_the_memory_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.import_module("archspec.onnx_export.api"), "_memory", lambda: 1000)
     with pytest.raises(archspec.ArchError, match="its weights take 1,656 bytes"):
         archspec.to_onnx(load(TINY), tmp_path / "it.onnx")
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spec, file = tmp_path / "tiny.arch", tmp_path / "tiny.onnx"
     spec.write_text(TINY, encoding="utf-8")

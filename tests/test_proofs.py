@@ -112,7 +112,6 @@ class Scaled(torch.nn.Module):
         return x * self.weight
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "reason"),
     [
@@ -165,7 +164,6 @@ class Marked(torch.nn.Module):
         return torch.ops.aten.index_put(x, [rows, torch.tensor(0)], torch.tensor(1.0))
 
 
-@pytest.mark.slow
 def test_arguments_with_a_special_meaning_are_understood() -> None:
     text = """
 dim batch, seq
@@ -184,7 +182,6 @@ block Net()(x [batch, 8], rows bool [batch]) -> [batch, 8] {
     assert not equivalent(marked, Marked())
 
 
-@pytest.mark.slow
 def test_complex_outputs_are_different() -> None:
     class Complex(torch.nn.Module):
         def forward(self, x: Any) -> Any:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.slow
 
 import torch.nn.functional as F  # noqa: E402
 

@@ -9,7 +9,6 @@ import archspec
 from archspec.algebra import Polynomial, substitute
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.slow
 
 EXAMPLES = [f"specs/std/examples.arch:small-{name}" for name in ("decoder", "vision", "speech", "resnet", "windows")]
 SIZES = {"batch": 3, "seq": 24, "source": 20, "target": 17, "frames": 34, "samples": 800, "texts": 3, "images": 2}
@@ -29,6 +28,7 @@ def inputs_of(model: archspec.Model, sizes: dict[str, int], device: str) -> dict
     return given
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", [*archspec.models(), *EXAMPLES])
 def test_flops_are_what_pytorch_counts_on_the_meta_device(spec: str) -> None:
     from torch.utils.flop_counter import FlopCounterMode
@@ -42,6 +42,7 @@ def test_flops_are_what_pytorch_counts_on_the_meta_device(spec: str) -> None:
     assert counter.get_total_flops() == archspec.cost(model, dims=sizes).work.flops
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spec", "flops"),
     [
@@ -79,6 +80,7 @@ EXPERTS = [("mixtral-8x7b", {**MIXTRAL, "joined": joined}) for joined in (False,
 """What these keep has no formula: sizes of groups are data."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("attention", ["flash", "math"])
 @pytest.mark.parametrize(("spec", "overrides"), [*KEPT, *EXPERTS])
@@ -130,6 +132,7 @@ layer Experts(count = 5, n = 6, m = 8)(x [batch, 1, n], chosen int [batch, best]
     assert found is not None and found.bytes == kept_by_hooks(model, sizes, torch.float32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attention", ["flash", "math"])
 @pytest.mark.parametrize(("spec", "overrides"), KEPT)
 def test_formulas_of_activations_are_what_numbers_are(spec: str, overrides: dict[str, Any], attention: str) -> None:
@@ -168,12 +171,14 @@ block Net(n = 6)(class [batch, n], import [batch, n] = none) -> [batch, n] {
     assert found is not None and found.bytes == 3 * 6 * 4 * 3  # what is given, and the results of both products
 
 
+@pytest.mark.slow
 def test_a_form_of_attention_that_cannot_run_is_refused(recwarn: pytest.WarningsRecorder) -> None:
     with pytest.raises(archspec.ArchError, match=r"t5-small cannot run with flash[\s\S]*--attention math"):
         archspec.cost("t5-small", batch=1, seq=5, dims={"target": 6}, attention="flash")
     assert not recwarn.list
 
 
+@pytest.mark.slow
 def test_activations_of_bert_base_grow_with_the_form_of_attention() -> None:
     costs = {a: archspec.cost("bert-base-uncased", batch=8, seq=512, attention=a) for a in ("flash", "math")}
     flash, math = (cost.activations.bytes for cost in costs.values() if cost.activations is not None)

@@ -9,7 +9,6 @@ import pytest
 import archspec
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.slow
 
 SIZES: dict[str, Any] = {"layers": 2, "hidden": 24, "heads": 2, "ffn": 8, "vocab": 11}
 
@@ -62,7 +61,11 @@ def refused(module: Any, path: Path) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("spec", ["bert-base-uncased", "bert-base-uncased-mlm", "roberta-base-mlm"])
+@pytest.mark.parametrize(
+    "spec",
+    [pytest.param(name, marks=pytest.mark.slow) for name in ("bert-base-uncased", "roberta-base-mlm")]
+    + ["bert-base-uncased-mlm"],
+)
 def test_each_kind_of_checkpoint(spec: str, tmp_path: Path) -> None:
     for kind in ("safetensors", "zip", "old", "wrapped", "shards"):
         filled = module(spec)
