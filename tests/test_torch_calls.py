@@ -18,7 +18,7 @@ from archspec.equivalence.evaluate import Evaluation  # noqa: E402
 from archspec.equivalence.exporting import exported  # noqa: E402
 from archspec.ir import Type  # noqa: E402
 from archspec.lifting.operations.counterparts import COUNTERPARTS  # noqa: E402
-from archspec.lifting.recording import Recording  # noqa: E402
+from archspec.lifting.recording import Recording, Unwritten  # noqa: E402
 from archspec.lifting.values import Value  # noqa: E402
 from archspec.normal.arrays import Array, Arrays  # noqa: E402
 
@@ -35,6 +35,10 @@ def i(bound: int, *shape: int) -> Any:
 
 def boundaries() -> Any:
     return torch.tensor([-1.0, 0.0, 1.0])
+
+
+def without_statistics(x: Any, mean: Any, variance: Any) -> Any:
+    return torch.ops.aten._native_batch_norm_legit_no_training(x, None, None, mean, variance, 0.1, 1e-5)[0]
 
 
 GROUPS: dict[str, list[tuple[Any, ...]]] = {
@@ -80,6 +84,8 @@ GROUPS: dict[str, list[tuple[Any, ...]]] = {
         (lambda a, b, c: torch.addcdiv(a, b, c, value=0.3), r(9), r(9), r(9)),
         (lambda a, b: torch.logical_xor(a > 0, b > 0), r(9), r(9)),
         (lambda x: x.clamp(-0.1, 0.2), r(9)),
+        (lambda x: torch.clamp_max(x, 0.1), r(9)),
+        (lambda x: torch.clamp_min(x, 0.1), r(9)),
         (lambda x: torch.zeros_like(x).fill_(3.0) + x, r(4)),
     ],
     "reductions": [
@@ -116,6 +122,10 @@ GROUPS: dict[str, list[tuple[Any, ...]]] = {
         (lambda v, g: torch._weight_norm(v, g, 2), r(3, 4, 2), r(1, 1, 2)),
         (F.batch_norm, r(2, 3, 4, 5), r(3), r(3).abs(), r(3), r(3)),
         (F.instance_norm, r(3, 4, 8)),
+        (lambda x: x.norm(p=3, dim=1), r(3, 4)),
+        (lambda x: F.rms_norm(x, (4,)), r(3, 4)),
+        (lambda x: F.group_norm(x, 2), r(2, 4, 5)),
+        (without_statistics, r(4, 3, 5), r(3), r(3).abs()),
     ],
     "products": [
         (lambda a, b: torch.einsum("bij,bjk->bik", a, b), r(2, 3, 4), r(2, 4, 5)),
@@ -129,6 +139,9 @@ GROUPS: dict[str, list[tuple[Any, ...]]] = {
         (torch.mv, r(3, 4), r(4)),
         (torch.matmul, r(2, 3, 4), r(4)),
         (torch.matmul, r(4), r(2, 4, 3)),
+        (torch.addmm, r(3), r(2, 4), r(4, 3)),
+        (lambda x: torch.baddbmm(x, x, x, beta=0.5), r(2, 3, 3)),
+        (lambda x, mask: F.scaled_dot_product_attention(x, x, x, attn_mask=mask), r(2, 3, 4), r(3, 3)),
     ],
     "pools": [
         (lambda x: F.adaptive_avg_pool2d(x, 1), r(2, 3, 4, 5)),
@@ -163,6 +176,7 @@ GROUPS: dict[str, list[tuple[Any, ...]]] = {
     "convolutions": [
         (lambda x, w: F.conv2d(x, w, padding="same"), r(2, 3, 4, 5), r(6, 3, 3, 3)),
         (F.conv1d, r(3, 4), r(6, 3, 3)),
+        (lambda x, w: F.conv1d(x, w, padding="valid"), r(2, 3, 8), r(6, 3, 3)),
         (lambda x, w: F.conv_transpose1d(x, w, stride=2, padding=1), r(2, 3, 7), r(3, 4, 4)),
         (lambda x, w: F.conv_transpose2d(x, w, groups=3), r(2, 3, 5, 7), r(3, 4, 3, 3)),
     ],
@@ -171,6 +185,8 @@ GROUPS: dict[str, list[tuple[Any, ...]]] = {
         (lambda x: F.pad(x, (1, 2, 2, 1), mode="replicate"), r(2, 3, 4, 5)),
         (lambda x: F.pad(x, (1, 2), mode="circular"), r(2, 3, 4)),
         (lambda x: F.pad(x, (-1, 2)), r(2, 3, 4)),
+        (lambda x: F.pad(x > 0, (1, 1)), r(2, 3)),
+        (lambda x: F.pad(x, (1, 1), value=2.0), i(4, 2, 3)),
     ],
     "replacement": [
         (lambda x, j: torch.zeros_like(x).scatter(1, j, 1.0), r(3, 6), i(6, 3, 2)),
@@ -186,6 +202,8 @@ GROUPS: dict[str, list[tuple[Any, ...]]] = {
         (lambda x, y: torch.index_put(x, (torch.arange(2) + 1,), y), r(4, 6), r(2, 6)),
         (lambda x, y: x.index_copy(1, torch.arange(2) + 3, y), r(3, 6), r(3, 2)),
         (lambda x: x[torch.arange(2) + 1], r(4, 6)),
+        (lambda x, y: torch.slice_scatter(x, y, 1, 1, 6, 2), r(3, 6), r(3, 3)),
+        (lambda x: torch.slice_scatter(x, x[:, 1:4:2], 1, 1, 4, 2), r(3, 6)),
         (torch.triu, r(4, 5)),
         (lambda x: torch.tril(x, -1), r(4, 5)),
         (lambda x: torch.triu(x, 1), r(4, 5) > 0),
@@ -212,6 +230,7 @@ GROUPS: dict[str, list[tuple[Any, ...]]] = {
         (lambda x: x.index_select(1, torch.tensor([2, 0])), r(3, 4)),
         (lambda x: torch.arange(-1, 0, 0.25) * x, r(4)),
         (lambda x: torch.bucketize(x, boundaries()), r(3, 4)),
+        (lambda x: torch.bucketize(x, boundaries(), right=True), torch.tensor([-1.0, 0.0, 0.5])),
         (lambda x: torch.searchsorted(boundaries(), x), r(4)),
         (lambda x: torch.isin(x, torch.tensor([1, 3])), i(5, 4)),
         (lambda x: x[:, [-1]], r(3, 4)),
@@ -221,8 +240,27 @@ GROUPS: dict[str, list[tuple[Any, ...]]] = {
         (lambda x: torch.view_as_real(torch.view_as_complex(x) * torch.polar(x[..., 0], x[..., 1])), r(3, 2, 2)),
         (lambda x: torch.view_as_real(torch.view_as_complex(x).transpose(0, 1)[1:]), r(3, 4, 2)),
         (lambda x: torch.fft.fftn(x, dim=(1, 2)).real, r(2, 3, 4)),
+        (lambda x: torch.view_as_complex(x).imag, r(3, 2)),
+        (lambda x: torch.view_as_complex(x).abs(), r(3, 2)),
+        (lambda x: torch.view_as_real(torch.complex(x[..., 0], x[..., 1])), r(3, 2)),
+        (lambda x: torch.view_as_real(torch.view_as_complex(x).conj().resolve_conj()), r(3, 2)),
+        (lambda x: torch.view_as_real(torch.stack((torch.view_as_complex(x), torch.view_as_complex(-x)), 1)), r(3, 2)),
+        (lambda x: [torch.view_as_real(part) for part in torch.view_as_complex(x).clone().chunk(2)], r(4, 2)),
     ],
 }
+
+
+UNWRITTEN: list[tuple[Any, ...]] = [
+    (torch.isnan, torch.tensor([0.0, float("nan"), float("inf")])),
+    (torch.isfinite, torch.tensor([0.0, float("nan"), float("inf"), -float("inf")])),
+    (lambda x: (torch.isnan(x), torch.isinf(x), torch.isfinite(x), torch.round(x)), i(4, 3)),
+    (torch.round, r(9) * 3),
+    (torch.diagonal, r(3, 4)),
+    (lambda x: torch.diagonal(x, 1), r(3, 4)),
+    (lambda x: torch.diagonal(x, -1, 1, 2), r(2, 4, 3)),
+    (lambda x: torch.diagonal(x, 1, 2, 0), r(2, 4, 3)),
+]
+"""Operations without a counterpart in the language."""
 
 
 class Called(torch.nn.Module):
@@ -266,6 +304,20 @@ def test_operations_have_the_values_of_pytorch(group: str) -> None:
         deeply(lambda f=function, t=tuple(tensors): check(f, t))
 
 
+@pytest.mark.parametrize(("function", "tensor"), UNWRITTEN)
+def test_operations_without_a_counterpart_have_the_values_of_pytorch(function: Callable[..., Any], tensor: Any) -> None:
+    def found() -> list[Any]:
+        module, types = Called(function).eval(), {"a": type_of(tensor)}
+        capture = Unwritten(Arrays(), exported(module, types, {}), module, types)
+        evaluation = Evaluation(capture.arrays, {("input", "a"): tensor}, {})
+        return [evaluation.array(array) for array in capture.outputs() if array is not None]
+
+    for value, expected in zip(deeply(found), listed(function(tensor)), strict=True):
+        torch.testing.assert_close(value.double(), expected.double(), atol=2e-5, rtol=1e-5)
+    with pytest.raises(Untranslatable):
+        deeply(lambda: recorded(function, (tensor,)))
+
+
 def test_resizing_to_the_same_size_changes_nothing() -> None:
     def resized(x: Any) -> Any:
         return F.interpolate(x, size=(4, 5), mode="bilinear"), F.adaptive_avg_pool2d(x, (4, 5)), x
@@ -305,6 +357,29 @@ REFUSED: list[tuple[str, Any, Any]] = [
         r(2, 2, 2, 2),
     ),
     ("it changes its inputs", lambda x: x.add_(1.0), r(4)),
+    ("it uses the imaginary part", lambda x: torch.fft.fft(x).imag, r(3, 4)),
+    (
+        "it combines real and complex numbers",
+        lambda x: torch.view_as_real(torch.view_as_complex(x) + x[..., 0]),
+        r(3, 2),
+    ),
+    ("`aten.exp` has no normal form for complex", lambda x: torch.view_as_complex(x).exp().real, r(3, 2)),
+    ("`aten.fft_rfftn` has no normal form for complex", lambda x: torch.fft.rfftn(x).real, r(3, 4)),
+    ("it drops attention weights", lambda x: F.scaled_dot_product_attention(x, x, x, dropout_p=0.1), r(1, 2, 3, 4)),
+    ("`aten.round` has no normal form with these", lambda x: torch.round(x, decimals=2), r(4)),
+    ("`aten.addmm` has no normal form with these", lambda x: torch.addmm(x, x, x, beta=2.0), r(3, 3)),
+    ("`aten.max_pool` has no normal form with these", lambda x: F.max_pool1d(x, 2, dilation=2), r(2, 3, 9)),
+    ("`aten.avg_pool` has no normal form", lambda x: F.avg_pool2d(x, 2, divisor_override=3), r(2, 3, 4, 4)),
+    ("`aten.conv` has no normal form", lambda x: F.conv1d(x, x[:, :, :2], padding="same"), r(3, 3, 8)),
+    ("by the statistics of a batch", lambda x: F.batch_norm(x, None, None, training=True), r(4, 3, 5)),
+    ("`aten.argmax` has no normal form", lambda x: x.argmax(), r(3, 4)),
+    ("`aten.argmin` has no normal form", lambda x: x.argmin(), r(3, 4)),
+    ("`aten.prod` has no normal form", lambda x: x.prod(), r(3, 4)),
+    ("`aten.diff` has no normal form", lambda x: torch.diff(x, n=2), r(3, 4)),
+    ("it divides and rounds towards zero", lambda x: torch.div(x, 3, rounding_mode="trunc"), i(9, 4)),
+    ("`aten.logit` has no normal form", lambda x: torch.logit(x, 0.1), r(3)),
+    ("`aten.scatter` has no normal form", lambda x: x.index_put((torch.arange(0, 4, 2),), x[:2]), r(4, 3)),
+    ("it selects rows by a mask", lambda x: x[x > 0], r(4)),
 ]
 
 
