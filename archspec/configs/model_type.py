@@ -53,7 +53,7 @@ def _by_architecture(
     found = [type for type in known if _has_architecture(library, type, name)] if name else []
     if len(found) == 1:
         return found[0]
-    if len(found) > 1:
+    if found:
         why = f": {' and '.join(f'`{type}`' for type in found)} have `{name}`"
     else:
         why = f", and no model type has the architecture `{name:.80}`" if name else ""

@@ -95,7 +95,7 @@ def _size(body: Body, opens: set[str], depth: int | None, known: dict[tuple[Body
     left = None if depth is None else depth - 1
     size = len(body.weights)
     for call in body.calls:
-        opened = call.body is not None and call.kind in opens and (call.kind != "block" or left is None or left > 0)
-        size += _size(call.body, opens, left, known) if opened and call.body is not None else 1
+        opened = call.body if call.kind in opens and (call.kind != "block" or left is None or left > 0) else None
+        size += _size(opened, opens, left, known) if opened is not None else 1
     known[body, depth] = size
     return size

@@ -30,10 +30,9 @@ def sorted_once(
 
     `elementwise` are the functions that compute each element by itself, `numbers` the attributes that are numbers.
     """
-    experts = products_in(body)
     stored = Counter(word for statement in body for word in assigned(statement))
-    for word in dict.fromkeys(experts):
-        if word.isidentifier() and experts.count(word) > 1 and stored[word] < 2:
+    for word in dict.fromkeys(products_in(body)):
+        if word.isidentifier() and stored[word] < 2:
             found = _Sorted(word, variable, elementwise, numbers).run(copy.deepcopy(body))
             if found is not None:
                 return found
