@@ -32,6 +32,7 @@ from checkpoints import (
 
 from archspec import ArchError
 from archspec.checkpoints.checkpoint import read
+from archspec.checkpoints.entries import Entry
 from archspec.checkpoints.pickled import Reader
 
 
@@ -115,6 +116,13 @@ def test_a_view_of_an_old_storage(tmp_path: Path) -> None:
     value = {"a": tensor(storage("0", 10, "FloatStorage", None), (4,)), "b": tensor(run, (6,))}
     found = read_bytes(tmp_path, torch_old(value, {"0": 40}), "m.bin")
     assert [(e.name, e.start, e.stop) for e in found.entries] == [("a", 0, 16), ("b", 16, 40)]
+
+
+def test_tensors_without_elements_are_not_at_one_place() -> None:
+    empty = Entry("a", (0, 3), "F32", 0, "model.bin", "0", 8)
+    assert empty.place == empty.place and empty.place != empty._replace(name="b").place
+    full = empty._replace(shape=(2, 3), bytes=24)
+    assert full.place == full._replace(name="b").place and full.place != full._replace(start=16).place
 
 
 def test_a_tensor_ends_behind_its_last_element(tmp_path: Path) -> None:
@@ -356,6 +364,24 @@ def test_plain_data_is_read_as_python_reads_it(protocol: int) -> None:
             continue  # Python writes a call of a function
         data = pickles.dumps(value, protocol)
         assert Reader(io.BytesIO(data), (), lambda _: None, lambda _name, _: None).load() == value
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x8d" + (3).to_bytes(8, "little") + b"abc",
+        b"\x8e" + (3).to_bytes(8, "little") + b"abc",
+        b"T\x03\x00\x00\x00abc",
+        b"U\x03abc",
+        b"X\x03\x00\x00\x00abc",
+        b"B\x03\x00\x00\x00abc",
+    ],
+)
+def test_texts_and_bytes_with_lengths_of_any_size(data: bytes) -> None:
+    """Python only writes some of these for gigabytes."""
+    pickle = b"\x80\x04(" + data + b"K\x05t."
+    found = Reader(io.BytesIO(pickle), (), lambda _: None, lambda _name, _: None).load()
+    assert found == pickles.loads(pickle)
 
 
 def test_structures_that_grow_when_looked_at_are_not_looked_at(tmp_path: Path) -> None:
