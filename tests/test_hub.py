@@ -156,7 +156,7 @@ def test_a_checkpoint_of_the_cache(cache: Path) -> None:
 def test_a_gguf_file_of_the_cache(cache: Path) -> None:
     fill(cache, "me/tiny", {"q.gguf": checkpoints.gguf({"token_embd.weight": (9, 4)}, {})})
     assert table_of("me/tiny/q.gguf")[0].params.total == 36
-    with pytest.raises(archspec.ArchError, match="unknown checkpoint `me/tiny/other.gguf`") as caught:
+    with pytest.raises(archspec.ArchError, match=r"unknown checkpoint `me/tiny/other\.gguf`") as caught:
         archspec.verify("bert-base-uncased", "me/tiny/other.gguf")
     assert "not in the local cache" in str(caught.value)
 
