@@ -1,6 +1,7 @@
 """Headers of safetensors files: what is read of them, and that none of them is believed."""
 
 import json
+import re
 import struct
 import tracemalloc
 from pathlib import Path
@@ -166,6 +167,7 @@ def test_a_header_that_lies(tmp_path: Path, case: str) -> None:
     rendered = [d.render() for d in caught.value.diagnostics]
     assert {d.code for d in caught.value.diagnostics} == {"bad-checkpoint"}
     assert message in rendered[0], rendered
+    assert re.match(r"error\[bad-checkpoint\]: [^:]*\.safetensors: ", rendered[0]), rendered
     assert len(rendered[0]) < 600 and rendered[0].replace("\n", "").isprintable()
 
 

@@ -342,6 +342,14 @@ def test_a_hyperparameter_that_is_never_used_is_left_out() -> None:
 
 
 BOTH = "this is a tensor in one case and a number in another"
+TWICE = """layer One(k)(x [2, 4, 4]) -> [2, 4, 4] {{
+  w: param [4]
+  return «{step}»
+}}
+block Net(n = 4)(x [2, 4, 4]) -> [2, 4, 4] {{
+  return x |> a: One({first}) |> b: One({second})
+}}
+"""
 REFUSED = {
     "a conditional": (
         "layer Net(n = 4)(x [n], y [n] = none) -> [n] {\n  w: param [n]\n"
@@ -369,6 +377,27 @@ REFUSED = {
     "a name that changes its type": (
         "block Net(n = 3)(x int [4]) -> [4] {\n  y = x\n  «for i in 0..n» { y = y * 0.5 }\n  return y\n}",
         "`y` changes its type from one iteration to the next",
+    ),
+    "a pool over four axes": (
+        "layer Net(n = 2)(x [1, n, 4, 4, 4, 4]) -> [1, n, 4, 4, 4, 4] {\n"
+        "  w: param [n, 1, 1, 1, 1]\n  return «max_pool(kernel = 1)(x * .w)»\n}",
+        "PyTorch supports pooling over one, two or three axes",
+    ),
+    "padding along several axes": (
+        TWICE.format(step="pad(axis = k, before = 0, after = 0)(x * .w)", first=1, second=2),
+        "an axis that is not the same in every use cannot be padded",
+    ),
+    "a slice along several axes": (
+        TWICE.format(step="slice(axis = k, start = 0)(x * .w)", first=1, second=2),
+        "an axis that is not the same in every use cannot be sliced",
+    ),
+    "a convolution that is transposed in one use": (
+        TWICE.format(
+            step="conv(transposed = k)(x, reshape([4, 4, 1])(matmul(reshape([4, 1])(.w), reshape([1, 4])(.w))))",
+            first="true",
+            second="false",
+        ),
+        "whether a convolution is transposed is not the same in every use",
     ),
     "a function that is given a number by its name": (
         "fn double(n) { return 2 * n }\nfn applied(f, k) { return «f(n = k)» }\n"
