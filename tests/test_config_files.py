@@ -441,16 +441,16 @@ def test_any_value_of_any_field_gives_a_spec_or_a_diagnostic(type: str, data: An
 
 
 def import_text(config: str) -> str:
-    from archspec.configs.spec import spec_of
+    from archspec.configs.spec import AS_WRITTEN, config_unit
     from archspec.pipeline.trees import parsed
     from archspec.resolve.files import Library
     from archspec.source import Report
 
     report = Report()
-    text = spec_of(Source("config.json", config), Library(specs_root(), parsed), report)
+    unit = config_unit(Source("config.json", config), Library(specs_root(), parsed), report, AS_WRITTEN)
     report.check()
-    assert text is not None
-    return text
+    assert unit is not None
+    return unit.source.text
 
 
 @given(VALUES, st.sampled_from([None, 1, 4]))

@@ -59,15 +59,15 @@ def _completed(name: str, parser: argparse.ArgumentParser) -> Completed:
     actions = parser._actions  # pyright: ignore[reportPrivateUsage] -- argparse has no public list of them
     operands = [action for action in actions if not action.option_strings]
     options = [
-        Option(tuple(action.option_strings), action.help or "", None if action.nargs == 0 else _value(name, action))
+        Option(tuple(action.option_strings), action.help or "", None if action.nargs == 0 else _value(action))
         for action in actions
         if action.option_strings
     ]
     repeats = bool(operands) and operands[-1].nargs in ("*", "+")
-    return Completed(name, parser.description or "", options, [_value(name, action) for action in operands], repeats)
+    return Completed(name, parser.description or "", options, [_value(action) for action in operands], repeats)
 
 
-def _value(command: str, action: argparse.Action) -> Value:
+def _value(action: argparse.Action) -> Value:
     metavar = action.metavar if isinstance(action.metavar, str) else action.dest
     if action.choices is not None:
         return Value(metavar, tuple(map(str, action.choices)))

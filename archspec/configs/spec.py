@@ -35,7 +35,7 @@ class Reading(NamedTuple):
 AS_WRITTEN = Reading()
 
 
-def load_config(path: str, label: str, library: Library, report: Report, reading: Reading = AS_WRITTEN) -> Unit | None:
+def load_config(path: str, label: str, library: Library, report: Report, reading: Reading) -> Unit | None:
     """Load the unit that the configuration at `path` describes; None after diagnostics.
 
     The files read are added to `library.raw`.
@@ -60,15 +60,6 @@ def config_unit(source: Source, library: Library, report: Report, reading: Readi
     unit = library.define(Source(label, described.text), report, folder=None, root=None, path=path)
     unit.quantization, unit.deferred = described.quantization, described.deferred
     return unit
-
-
-def spec_of(source: Source, library: Library, report: Report, reading: Reading = AS_WRITTEN) -> str | None:
-    """Generate the source of a spec with one model, named after the file; None after diagnostics.
-
-    The files read are added to `library.raw`. Raises ArchError if the source is not valid JSON.
-    """
-    described = _described(source, library, report, reading)
-    return described.text if described is not None else None
 
 
 class _Described(NamedTuple):

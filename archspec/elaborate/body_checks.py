@@ -21,7 +21,7 @@ def find_unused(module: Module, body: Body, discarded: Iterable[int]) -> list[st
     deep = {name for name, slot in body.weights if slot in live}
     for address, bodies in applied.items():
         if address not in module.members:  # a nested module, applied from here
-            deep.update(_used_within(module, address, bodies))
+            deep.update(_used_within(address, bodies))
     unused: list[str] = []
     for address, member in module.members.items():
         if member.unused:
@@ -68,7 +68,7 @@ def _unread(bodies: list[Body]) -> set[str]:
     return unread
 
 
-def _used_within(module: Module, address: str, bodies: list[Body]) -> set[str]:
+def _used_within(address: str, bodies: list[Body]) -> set[str]:
     unread = _unread(bodies)
     target = bodies[0].module
     assert target is not None

@@ -28,7 +28,7 @@ def first_difference(
     for name, ours, theirs in zip(names, a, b, strict=True):
         if ours != theirs:
             left, right = _reached(arrays, ours.element), _reached(arrays, theirs.element)
-            return Unequal(name, _first(arrays, left, right, places[0]), _first(arrays, right, left, places[1]))
+            return Unequal(name, _first(left, right, places[0]), _first(right, left, places[1]))
     return None
 
 
@@ -42,6 +42,6 @@ def _reached(arrays: Arrays, element: Element) -> set[Element]:
     return reached
 
 
-def _first(arrays: Arrays, here: set[Element], there: set[Element], places: Places) -> Place | None:
+def _first(here: set[Element], there: set[Element], places: Places) -> Place | None:
     """Return the place of the first base that only this side reaches, although it depends on none such."""
     return next((place for base, place in places.bases.items() if base in here and base not in there), None)

@@ -45,13 +45,13 @@ def page(found: FlopExplanation, format: str = "table") -> Page:
     )
     blocks: list[Block] = []
     for answer in found.answers:
-        blocks.append(_heading(found, answer))
+        blocks.append(_heading(answer))
         if answer.matches or answer.nearest:
             blocks.append(View(_COLUMNS, _rows(answer)))
     return Page(f"{heading}: conventions for {found.number.text}", blocks)
 
 
-def _heading(found: FlopExplanation, answer: FlopAnswer) -> str:
+def _heading(answer: FlopAnswer) -> str:
     digits = answer.reading.digits
     low, high = ceil(answer.reading.low), floor(answer.reading.high)
     reading = f"exactly {low:,}" if digits is None else f"at {number(digits, 'significant digit')}, {low:,} to {high:,}"

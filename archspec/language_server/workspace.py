@@ -103,11 +103,6 @@ class Analysis:
                 return target
         return None
 
-    def model_at(self, offset: int) -> tree.Model | None:
-        """The model around an offset."""
-        models = self.unit.models.values() if self.unit is not None else ()
-        return next((model for model in models if model.start <= offset < model.end), None)
-
 
 def _plain(value: Value) -> tuple[object, ...]:
     """A value, unless it shows names."""

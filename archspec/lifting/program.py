@@ -66,7 +66,7 @@ def program_of(
     found: dict[Value, tuple[int, int]] = {}
     kept = {body.path for body in bodies.values()}
     with_own_names([*bodies.values()], stored)
-    owned = _owned(bodies.values(), stored, kept)
+    owned = _owned(bodies.values(), stored)
     ties = _ties(stored.ties, kept)
     values = [value for body in bodies.values() for value in body.values()]
     steps = [step for value in values for step in value.steps]
@@ -243,9 +243,7 @@ def _order(body: Body, call: Value | None, names: Iterable[Value]) -> None:
         call.args = [call.args[before.index(value)] for value in body.inputs]
 
 
-def _owned(
-    bodies: Iterable[Body], stored: Stored, kept: set[str]
-) -> dict[Body, list[tuple[str, str, tuple[int, ...]]]]:
+def _owned(bodies: Iterable[Body], stored: Stored) -> dict[Body, list[tuple[str, str, tuple[int, ...]]]]:
     """Return the tensors that each body declares itself, with what is written before their shapes."""
     all_bodies = list(bodies)
     found: dict[Body, list[tuple[str, str, tuple[int, ...]]]] = {body: [] for body in all_bodies}

@@ -140,13 +140,13 @@ def size_of(value: object, argument: str) -> Dim:
     return size
 
 
-def shape_of(value: object, argument: str) -> Shape:
+def shape_of(shape: object) -> Shape:
     """Check for a list of sizes."""
-    if not is_list(value):
-        raise OpError(f"expects a list of sizes as `{argument}`, found {describe(value)}", argument)
-    if len(value) > MOST_DIMENSIONS:
-        raise OpError(f"expects at most {MOST_DIMENSIONS} sizes as `{argument}`, found {len(value)}", argument)
-    return tuple([size_of(size, argument) for size in value])
+    if not is_list(shape):
+        raise OpError(f"expects a list of sizes as `shape`, found {describe(shape)}", "shape")
+    if len(shape) > MOST_DIMENSIONS:
+        raise OpError(f"expects at most {MOST_DIMENSIONS} sizes as `shape`, found {len(shape)}", "shape")
+    return tuple([size_of(size, "shape") for size in shape])
 
 
 def certainly_below(value: Dim, least: int) -> bool:

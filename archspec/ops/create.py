@@ -16,7 +16,7 @@ def _arange(stop: object) -> Shape:
 
 
 def _full(shape: object, value: object) -> Shape:
-    sizes = shape_of(shape, "shape")
+    sizes = shape_of(shape)
     match value:
         case bool() | Polynomial():
             pass

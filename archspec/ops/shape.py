@@ -32,7 +32,7 @@ _EXACT = 2**53
 
 
 def _reshape(x: Type, shape: object) -> Shape:
-    sizes = shape_of(shape, "shape")
+    sizes = shape_of(shape)
     had, wanted = product(x.shape), product(sizes)
     if had != wanted:
         reason = f"element counts must match, but {unlike(wanted, had)}"
@@ -57,7 +57,7 @@ def _permute(x: Type, order: object) -> Shape:
 
 
 def _expand(x: Type, shape: object) -> Shape:
-    sizes = shape_of(shape, "shape")
+    sizes = shape_of(shape)
     new = len(sizes) - len(x.shape)
     if new < 0:
         raise OpError(f"cannot stretch {shown(x.shape)} to {shown(sizes)}, which has fewer axes", "shape")

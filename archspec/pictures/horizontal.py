@@ -108,11 +108,11 @@ def place_ports(block: Block) -> None:
                 leaving[use.port] = [block.exit_x(index, place)] if place else []
     if block.node.main in wants:
         wants[block.node.main] = [0.0]
-    block.tops = _spaced(block, wants, block.node.main)
-    block.outs = _spaced(block, leaving, block.contents.out)
+    block.tops = _spaced(wants, block.node.main)
+    block.outs = _spaced(leaving, block.contents.out)
 
 
-def _spaced(block: Block, wants: dict[int, list[float]], main: int | None) -> dict[int, float]:
+def _spaced(wants: dict[int, list[float]], main: int | None) -> dict[int, float]:
     middles = {port: sum(xs) / len(xs) if xs else 0.0 for port, xs in wants.items()}
     order = sorted(middles, key=lambda port: (round(middles[port], 3), port))
     weights = [FIXED if port == main else 1.0 for port in order]

@@ -35,7 +35,7 @@ def draw_legend(plan: Plan, paint: Paint, streams: Sequence[str], has_ties: bool
     entries = [(stream, STREAMS[stream]) for stream in STREAMS if stream in streams]
     entries += [("tie", "same weights")] if has_ties else []
     entries += [("frozen", "frozen")] if plan.frozen else []
-    return "".join(parts) + _lines(paint.theme, entries, most, y), y + (_ROW if entries else 0.0)
+    return "".join(parts) + _lines(paint.theme, entries, y), y + (_ROW if entries else 0.0)
 
 
 def _roles(plan: Plan, paint: Paint, most: float, parts: list[str]) -> float:
@@ -82,7 +82,7 @@ def _scale(paint: Paint, parts: list[str]) -> float:
     return 2 * _ROW + 4.0
 
 
-def _lines(theme: Theme, entries: Sequence[tuple[str, str]], most: float, y: float) -> str:
+def _lines(theme: Theme, entries: Sequence[tuple[str, str]], y: float) -> str:
     canvas, parts, x = Canvas(), list[str](), 0.0
     for key, name in entries:
         room = width(name, 10.0)

@@ -89,14 +89,12 @@ def level(panels: Sequence[Panel], found: Correspondence) -> list[Frame]:
     roots: list[Frame] = []
     for _ in range(MOST_ROUNDS):
         roots = [layout(panel.plan, panel.is_open, own) for panel, own in zip(panels, floors, strict=True)]
-        if not _lowered(panels, found, roots, floors):
+        if not _lowered(found, roots, floors):
             break
     return roots
 
 
-def _lowered(
-    panels: Sequence[Panel], found: Correspondence, roots: Sequence[Frame], floors: Sequence[dict[int, float]]
-) -> bool:
+def _lowered(found: Correspondence, roots: Sequence[Frame], floors: Sequence[dict[int, float]]) -> bool:
     """Move the rows down that are above corresponding ones; return whether there are any."""
     waiting: list[dict[int, Frame]] = [dict(enumerate(roots))]
     changed = False

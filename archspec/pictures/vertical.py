@@ -71,7 +71,7 @@ def place_vertically(block: Block, floors: Mapping[int, float]) -> None:
     for channel, nets in enumerate(channels):
         y = max([y, *_floors(block, 2 * channel)])
         block.track_top.append(y + TRACK_TOP)
-        y += _channel_height(block, channel, assign_tracks(nets), bool(nets))
+        y += _channel_height(block, channel, assign_tracks(nets))
         if channel < block.height:
             y = max([y, *_floors(block, 2 * channel + 1), *_given(block, channel, floors)])
             block.row_top.append(y)
@@ -85,7 +85,7 @@ def place_vertically(block: Block, floors: Mapping[int, float]) -> None:
         block.bottom = max(block.bottom, block.y[id] + frame.h + (0.0 if block.is_bare else FOOT))
 
 
-def _channel_height(block: Block, channel: int, tracks: int, has_nets: bool) -> float:
+def _channel_height(block: Block, channel: int, tracks: int) -> float:
     room = TRACK_TOP + (tracks - 1) * TRACK + TRACK_BOTTOM if tracks else 0.0
     if channel == 0:
         return room if block.is_bare or tracks else 12.0

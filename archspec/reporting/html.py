@@ -13,7 +13,6 @@ from archspec.source import printable
 _LINE = "rgba(128, 128, 128, 0.35)"
 _FONT = "font-family: system-ui, sans-serif; font-size: 13px; line-height: 1.5"
 _CELL = "padding: 1px 12px 1px 0; border: 0; background: none; vertical-align: top"
-_SWATCH = "display: inline-block; width: 0.7em; height: 0.7em; margin-right: 0.4em"
 _BAR = "display: inline-block; height: 0.7em; background: #5b86d6"
 
 

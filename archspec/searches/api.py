@@ -92,7 +92,7 @@ def search(
     aim = (target[0], read(target[0], "--near")) if target is not None else None
     expressions = [*conditions, *goals.values(), *([aim[1]] if aim is not None else [])]
     quantities = list(dict.fromkeys([PARAMS, *[q for expr in expressions for q in expr.quantities]]))
-    values = _kept(found_space, quantities, goals, aim)
+    values = _kept(quantities, goals, aim)
     collector = Collector(values, list(goals), (aim[0], target[1]) if aim and target else None, all)
     with pool(compiler, jobs) as processes:
         tally = examine(found_space, compiler, processes, conditions, quantities, collector, progress)
@@ -175,7 +175,7 @@ def _target(text: str) -> tuple[str, int]:
 
 
 def _kept(
-    space: Space, quantities: Sequence[Quantity], goals: Mapping[str, Expression], aim: tuple[str, Expression] | None
+    quantities: Sequence[Quantity], goals: Mapping[str, Expression], aim: tuple[str, Expression] | None
 ) -> dict[str, Expression | Quantity]:
     """Return what is kept of each design, by name: its quantities, and expressions over them."""
     found: dict[str, Expression | Quantity] = {

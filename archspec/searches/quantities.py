@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-
 from archspec.bodies.active import Parts
 from archspec.bodies.fold import has_choices
 from archspec.costs.api import cost
@@ -154,8 +152,3 @@ def _number(model: Model, quantity: Quantity, amount: Amount) -> int:
     written = ", ".join([f"{name} = {size}" for name, size in quantity.sizes] + [f"{name} = ..." for name in missing])
     message = f"`{quantity}` depends on sizes of dimensions: {amount}"
     raise fail("usage", message, help=f"write `{quantity.kind}({written})`")
-
-
-def all_measured(model: Model, quantities: Iterable[Quantity]) -> Mapping[Quantity, object]:
-    """Return the values of several quantities. Raises ArchError as `measured`."""
-    return {quantity: measured(model, quantity) for quantity in quantities}

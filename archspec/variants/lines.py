@@ -32,14 +32,6 @@ def imports_for(unit: Unit, values: Mapping[str, Plain]) -> list[str]:
     return [word for word in words if word not in unit.names and word not in OPS and word in unit.lent]
 
 
-def unused_name(name: str, taken: Collection[str]) -> str:
-    """Return a name that is not taken: that name itself, or with a number behind it."""
-    number, found = 2, name
-    while found in taken:
-        number, found = number + 1, f"{name}-{number}"
-    return found
-
-
 def written(value: Value, plain: object) -> str:
     """Return a value as the language writes it; definitions and operations by the name in `plain`."""
     if isinstance(value, str):

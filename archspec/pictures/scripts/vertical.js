@@ -67,7 +67,7 @@ function placeVertically(block) {
   for (const [channel, nets] of channels.entries()) {
     y = Math.max(y, ...floors(block, 2 * channel));
     block.trackTop.push(y + TRACK_TOP);
-    y += channelHeight(block, channel, assignTracks(nets), nets.length > 0);
+    y += channelHeight(block, channel, assignTracks(nets));
     if (channel === block.height) break;
     y = Math.max(y, ...floors(block, 2 * channel + 1));
     block.rowTop.push(y);
@@ -82,7 +82,7 @@ function placeVertically(block) {
   }
 }
 
-function channelHeight(block, channel, tracks, hasNets) {
+function channelHeight(block, channel, tracks) {
   const room = tracks ? TRACK_TOP + (tracks - 1) * TRACK + TRACK_BOTTOM : 0;
   if (channel === 0) return block.isBare || tracks ? room : 12;
   if (channel === block.height) return block.isBare ? room : Math.max(room, FOOT);
