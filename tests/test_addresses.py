@@ -31,6 +31,7 @@ def test_relative_is_the_opposite_of_join(outer: str, inner: str) -> None:
 def test_inside_is_a_question_of_segments(address: str, outer: str) -> None:
     inside = addresses.is_inside(address, outer)
     assert inside == (outer == "" or outer in addresses.prefixes(address))
+    assert addresses.is_below(address, outer) == (inside and address != outer)
     if not inside:
         assert addresses.relative(address, outer) == address
 

@@ -198,6 +198,7 @@ MAY_IMPORT = {
         "libraries",
     },
     "lifting": {
+        "addresses",
         "formatting",
         "algebra",
         "configs",

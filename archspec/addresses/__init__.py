@@ -61,6 +61,11 @@ def is_inside(address: str, outer: str) -> bool:
     return not outer or address == outer or address.startswith(f"{outer}.")
 
 
+def is_below(address: str, outer: str) -> bool:
+    """Whether an address is inside `outer`, and not `outer` itself."""
+    return address != outer and is_inside(address, outer)
+
+
 def relative(address: str, outer: str) -> str:
     """An address as seen from `outer`: "" for `outer` itself; an address outside it is returned unchanged."""
     return address[len(outer) + 1 :] if outer and is_inside(address, outer) else address

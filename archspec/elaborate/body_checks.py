@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from archspec.addresses import is_inside, relative
 from archspec.bodies.fold import arguments, fold_body, fold_calls, fold_loop, yielded
 from archspec.elaborate.application import Applications
 from archspec.elaborate.values import Tensor, Value
@@ -79,13 +80,13 @@ def _excused(member: Member, name: str) -> bool:
     """Whether a declaration inside is marked `unused`."""
     target = member.target
     while isinstance(target, Module):
-        address = next((a for a in target.members if name == a or name.startswith(a + ".")), None)
+        address = next((a for a in target.members if is_inside(name, a)), None)
         if address is None:
             return False
         inner = target.members[address]
         if inner.unused:
             return True
-        target, name = inner.target, name[len(address) + 1 :]
+        target, name = inner.target, relative(name, address)
     return False
 
 

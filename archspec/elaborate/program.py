@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Protocol, TypeAlias
 
+from archspec.addresses import is_below, relative
 from archspec.algebra import Dim, Polynomial, substitute
 from archspec.elaborate.body_builder import Evaluated
 from archspec.elaborate.limits import Limits
@@ -145,11 +146,11 @@ class Program:
         while True:
             if module in self.incomplete or module in self.refused:
                 return True
-            own = next((a for a in module.members if address.startswith(a + ".")), None)
+            own = next((a for a in module.members if is_below(address, a)), None)
             target = module.members[own].target if own is not None else None
             if own is None or not isinstance(target, Module):
                 return False
-            module, address = target, address[len(own) + 1 :]
+            module, address = target, relative(address, own)
 
     def error(
         self,

@@ -33,6 +33,7 @@ from archspec.equivalence.matches import with_masks
 from archspec.equivalence.places import Place, Places
 from archspec.equivalence.programs import (
     Formula,
+    dtype_of,
     formula_of,
     guards_of,
     is_node,
@@ -285,9 +286,7 @@ class Capture:
     def _type(self, value: torch.Tensor) -> Type:
         import torch
 
-        kind = "bool" if value.dtype == torch.bool else "real" if value.dtype.is_floating_point else "int"
-        if value.dtype.is_complex:
-            kind = "complex"
+        kind = "complex" if value.dtype.is_complex else dtype_of(value)
         if kind == "int" and value.dtype not in (torch.int64, torch.int32):
             raise Untranslatable(f"it computes integers of the type {value.dtype}, which wrap around")
         return Type(tuple([self.size(size) for size in value.shape]), kind)

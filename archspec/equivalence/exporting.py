@@ -19,7 +19,7 @@ from archspec.equivalence.known_numbers import knowing
 from archspec.equivalence.lengths import free_lengths
 from archspec.equivalence.mapped import without_maps
 from archspec.equivalence.ones import excludes_ones, including_ones, with_ones
-from archspec.equivalence.programs import guards_of, nodes_of, values_of, with_fewer_operations
+from archspec.equivalence.programs import guards_of, nodes_of, tensors_of, with_fewer_operations
 from archspec.equivalence.substitution import with_systems
 from archspec.ir import Type
 from archspec.libraries import silent
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import torch
     from torch._ops import OpOverload
     from torch.export import ExportedProgram
-    from torch.fx import Node
 
 
 DEPTH = 2
@@ -127,20 +126,14 @@ def _unknown(program: ExportedProgram) -> list[OpOverload]:
     """Return the operations of a program that have no normal form, but for those on complex numbers."""
     from torch._ops import OpOverload
 
-    calls = [node for node in nodes_of(program.graph) if _tensors(node)]
+    calls = [node for node in nodes_of(program.graph) if tensors_of(node)]
     real = [
         node
         for node in calls
-        if not any(value.is_complex() for part in (node, *node.all_input_nodes) for value in _tensors(part))
+        if not any(value.is_complex() for part in (node, *node.all_input_nodes) for value in tensors_of(part))
     ]
     targets: list[object] = [node.target for node in real if operation_of(node) not in CALLS]
     return [cast("OpOverload", target) for target in targets if isinstance(target, OpOverload)]
-
-
-def _tensors(node: Node) -> list[torch.Tensor]:
-    import torch
-
-    return [value for value in values_of(node) if isinstance(value, torch.Tensor)]
 
 
 def _without_cache() -> AbstractContextManager[None]:

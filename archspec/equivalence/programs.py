@@ -173,6 +173,13 @@ def added(
     return new
 
 
+def dtype_of(tensor: Tensor) -> str:
+    """Return the element type of a tensor: "real", "int" or "bool"."""
+    import torch
+
+    return "bool" if tensor.dtype == torch.bool else "real" if tensor.dtype.is_floating_point else "int"
+
+
 def numbers_of(tensor: Tensor) -> object:
     """Return the elements of a tensor in lists."""
     return cast("_Listing", tensor).tolist()
@@ -181,6 +188,13 @@ def numbers_of(tensor: Tensor) -> object:
 def values_of(node: Node) -> list[object]:
     """Return what stands for the results of a node, one by one; None for one without a result."""
     return listed(node.meta.get("val"))
+
+
+def tensors_of(node: Node) -> list[Tensor]:
+    """Return the tensors that stand for the results of a node."""
+    import torch
+
+    return [value for value in values_of(node) if isinstance(value, torch.Tensor)]
 
 
 def storage_of(node: Node) -> int | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
 
 from archspec.equivalence.calls.values import Untranslatable, listed, operation_of
 from archspec.equivalence.iterations import ITERATIONS, mark_of, operations
-from archspec.equivalence.programs import formula_of, is_node, node_in, nodes_of, tensor_of, values_of
+from archspec.equivalence.programs import formula_of, is_node, node_in, nodes_of, tensor_of, tensors_of
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -59,8 +59,8 @@ class _Loop:
         self.inside = nodes[begin : end + 1]
         if any(mark_of(node) in ("begun", "ended") and node not in marks for node in self.inside):
             raise Untranslatable("it has a loop over a length in another one")
-        self.first = [node for node in nodes[begin:middle] if _has_tensors(node)]
-        self.second = [node for node in nodes[middle:end] if _has_tensors(node)]
+        self.first = [node for node in nodes[begin:middle] if tensors_of(node)]
+        self.second = [node for node in nodes[middle:end] if tensors_of(node)]
         self.pairs = dict(zip(self.first, self.second, strict=False))
         self.carried: dict[tuple[Node, Node], Node] = {}
         """The nodes of what is carried, by what there is before the loop, and what the first iteration computes."""
@@ -84,7 +84,7 @@ class _Loop:
         if isinstance(item, list | tuple):
             pairs = zip_longest(cast("Sequence[Argument]", item), listed(other))
             return [self._matched(*pair) for pair in pairs]
-        if not is_node(item) or not _has_tensors(item):
+        if not is_node(item) or not tensors_of(item):
             if self._at_second(item) != _size(other):
                 _refuse()
             return item
@@ -192,9 +192,9 @@ class _Loop:
     def _erase(self) -> None:
         """Remove the marks and the second iteration."""
         for node, other in self.pairs.items():
-            _replace(other, node, [user for user in other.users if not _has_tensors(user)])
+            _replace(other, node, [user for user in other.users if not tensors_of(user)])
         inside = {*self.inside, self.whole}
-        if any(_has_tensors(user) and user not in inside for node in self.first for user in node.users):
+        if any(tensors_of(user) and user not in inside for node in self.first for user in node.users):
             _refuse()
         after = self.inside[self.inside.index(self.marks[1]) :]
         for node in reversed(after):
@@ -207,12 +207,6 @@ class _Loop:
 def _replace(node: Node, other: Node, users: Sequence[Node]) -> None:
     for user in users:
         user.replace_input_with(node, other)
-
-
-def _has_tensors(node: Node) -> bool:
-    import torch
-
-    return any(isinstance(value, torch.Tensor) for value in values_of(node))
 
 
 def _value(item: object) -> object:

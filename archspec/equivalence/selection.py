@@ -24,7 +24,7 @@ from archspec.equivalence.programs import (
     schema_of,
     size_of,
     tensor_of,
-    values_of,
+    tensors_of,
 )
 
 if TYPE_CHECKING:
@@ -173,9 +173,7 @@ def _keeps_rows(node: Node, given: Node) -> bool:
 
 def _counts(node: Node) -> set[tuple[int | Formula, ...]]:
     """Return the sizes of the first axes of a tensor, or of each tensor of a list."""
-    import torch
-
-    return {_sizes_of(value)[:1] for value in values_of(node) if isinstance(value, torch.Tensor)}
+    return {_sizes_of(value)[:1] for value in tensors_of(node)}
 
 
 def _axes(node: Node) -> list[int]:
@@ -188,11 +186,9 @@ def _axes(node: Node) -> list[int]:
 
 def _depends_on_others(node: Node, given: list[Node], numbers: set[str]) -> bool:
     """Whether rows, or how many there are, make a difference to a tensor or output that is not computed row by row."""
-    import torch
-
     if node.op != "call_function":
         return bool(given)
-    results = [value for value in values_of(node) if isinstance(value, torch.Tensor)]
+    results = tensors_of(node)
     sizes: list[object] = [size for value in results for size in value.shape]
     sizes += [item.meta.get("val") for item in node.all_input_nodes]
     return bool(results) and (bool(given) or any(_symbols(size) & numbers for size in sizes))

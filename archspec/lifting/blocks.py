@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from archspec.addresses import is_index, is_inside, last, parent, prefixes
 from archspec.algebra import Dim, Polynomial, scaled, symbols
 from archspec.lifting.lengths import dimensions_of, total_length
 from archspec.lifting.stored import Stored
-from archspec.lifting.values import Argument, Frame, Value, has_index, live
+from archspec.lifting.values import Argument, Frame, Value, has_index, live, users_of
 
 MOST_INLINED = 6
 """Modules with at most so many operations are written where they are used."""
@@ -33,19 +33,7 @@ class Body:
 
     def values(self) -> list[Value]:
         """Return the values that are computed, each after its arguments."""
-        found: dict[Value, None] = dict.fromkeys(self.inputs)
-        waiting = [(value, False) for value in reversed(self.outputs)]
-        while waiting:
-            value, entered = waiting.pop()
-            if value in found:
-                continue
-            if entered:
-                found[value] = None
-            else:
-                waiting.append((value, True))
-                waiting += [(operand, False) for operand in reversed(value.operands)]
-        given = set(self.inputs)
-        return [value for value in found if value not in given]
+        return live(self.outputs, self.inputs)
 
     def sizes(self) -> set[Dim]:
         """Return the sizes of inputs and values that are no numbers."""
@@ -199,28 +187,16 @@ def _with_foreign_modules(
     values: Iterable[Value], frames: Iterable[Frame], owners: Mapping[str, Sequence[str]]
 ) -> set[Frame]:
     """Return the calls that call modules with tensors that are not inside of their own, but given to them."""
-    with_tensors = {prefix for path, names in owners.items() if names for prefix in _prefixes(path)}
+    with_tensors = {prefix for path, names in owners.items() if names for prefix in prefixes(path)}
     called = [(value.address, value.frame.stack[1:]) for value in values if value.kind == "layer"]
     called += [(frame.path, frame.stack[1:-1]) for frame in frames if frame.path in with_tensors]
-    return {
-        outer
-        for path, stack in called
-        for outer in stack
-        if path != outer.path and not path.startswith(f"{outer.path}.")
-    }
-
-
-def _prefixes(path: str) -> Iterator[str]:
-    """Yield the addresses of a module and of those around it."""
-    words = path.split(".")
-    for count in range(1, len(words) + 1):
-        yield ".".join(words[:count])
+    return {outer for path, stack in called for outer in stack if not is_inside(path, outer.path)}
 
 
 def _is_borrowed(frame: Frame, paths: Collection[str]) -> bool:
     """Whether a module is a part of another one that becomes a definition, but is called outside of it."""
     calls = {other.path for other in frame.stack}
-    return any(path and path not in calls and frame.path.startswith(f"{path}.") for path in paths)
+    return any(path not in calls and is_inside(frame.path, path) for path in paths)
 
 
 def _uneven(values: Sequence[Value]) -> set[str]:
@@ -257,7 +233,7 @@ def _sizes(value: Value) -> Iterator[Dim]:
 
 def _list_of(path: str) -> str:
     """Return the address of the list that a module is an element of; empty if it is in none."""
-    return path.rpartition(".")[0] if re.fullmatch(r"(.*\.)?[0-9]+", path) else ""
+    return parent(path) if is_index(last(path)) else ""
 
 
 # Values that do not depend on the data --------------------------------------------------------------------------------
@@ -268,10 +244,7 @@ def _hoist(values: Sequence[Value], outputs: Sequence[Value]) -> None:
 
     What is computed outside of a layer stays there if there are others of its kind in a list: these are given it, too.
     """
-    users: dict[Value, list[Value]] = {value: [] for value in values}
-    for value in values:
-        for operand in value.operands:
-            users[operand].append(value)
+    users = users_of(values)
     still = _independent(values, users)
     repeated = _elements([frame for value in values for frame in value.frame.stack])
     for value in reversed(values):
@@ -317,15 +290,12 @@ def _may_move(value: Value, frame: Frame) -> bool:
     """Whether a value can be computed in a call: it cannot be in one inside of its own that lacks its tensors."""
     if frame is value.frame or not value.frame.contains(frame):
         return True
-    return all(operand.op != "tensor" or operand.address.startswith(f"{frame.path}.") for operand in value.operands)
+    return all(operand.op != "tensor" or is_inside(operand.address, frame.path) for operand in value.operands)
 
 
 def _merged(values: Sequence[Value], outputs: list[Value]) -> list[Value]:
     """Return values without those that are computed anew from the same masks and tensors."""
-    users: dict[Value, list[Value]] = {value: [] for value in values}
-    for value in values:
-        for operand in value.operands:
-            users[operand].append(value)
+    users = users_of(values)
     first: dict[object, Value] = {}
     replaced: dict[Value, Value] = {}
     still = _independent(values, users)

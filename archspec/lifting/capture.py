@@ -14,7 +14,7 @@ from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.capture import OfMultiples
 from archspec.equivalence.exporting import examples, exported
 from archspec.equivalence.iterations import looping
-from archspec.equivalence.programs import formula_of, nodes_of, tensor_of
+from archspec.equivalence.programs import dtype_of, formula_of, nodes_of, tensor_of
 from archspec.equivalence.restoring import restored
 from archspec.equivalence.rolling import rolled
 from archspec.ir import Type
@@ -251,10 +251,3 @@ def _dimension_name(name: str, axis: int, taken: Collection[str], sizes: Sequenc
     wanted = ["batch"] if axis == 0 else ["target"] if name.startswith("decoder_") else []
     names = [*given, *wanted, *FREE_NAMES, *[f"size{i}" for i in range(99)]]
     return next(found for found in names if found and found not in taken)
-
-
-def dtype_of(tensor: torch.Tensor) -> str:
-    """Return the element type of a tensor: "real", "int" or "bool"."""
-    import torch
-
-    return "bool" if tensor.dtype == torch.bool else "real" if tensor.dtype.is_floating_point else "int"

@@ -80,8 +80,7 @@ def _header(writer: Writer, loop: Repeated) -> str:
     count = loop.size("count")
     if isinstance(count, int):
         writer.gaps.renamed = {**writer.gaps.renamed, LAYER: symbol("i")}
-        start = str(loop.start) if loop.start < 2 else writer.gaps.number(loop.start, "number")
-        return f"i in {start}..{writer.gaps.number(loop.start + count, 'layers')}"
+        return f"i in {writer.gaps.span(loop.start, count)}"
     index = str(writer.gaps.renamed.get(LENGTH) or writer.names.take(["t"]))
     writer.gaps.renamed = {**writer.gaps.renamed, LENGTH: symbol(index)}
     return f"{index} in 0..{writer.gaps.number(count, 'count')}"

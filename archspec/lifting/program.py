@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from archspec.addresses import is_below, is_inside, parent, relative
 from archspec.algebra import Polynomial, scaled, symbols
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.blocks import Body, bodies_of, masks_of, with_own_names
@@ -15,7 +15,7 @@ from archspec.lifting.layer_loops import loops_of
 from archspec.lifting.lengths import dimensions_of, total_length
 from archspec.lifting.names import Names
 from archspec.lifting.recording import Recording
-from archspec.lifting.runs import runs_of
+from archspec.lifting.runs import runs_of, without_numbers
 from archspec.lifting.signatures import Argument, Signatures
 from archspec.lifting.stored import Stored
 from archspec.lifting.templates import Definition, Template, joined
@@ -89,7 +89,7 @@ def program_of(
             ties.get(body.path, []),
             lent.get(body, []),
             masks,
-            [path for path in kept_calls if _is_inside(path, body.path)],
+            [path for path in kept_calls if is_below(path, body.path)],
         )
         writer = BodyWriter(facts, found.__getitem__, key)
         template = writer.template()
@@ -115,8 +115,8 @@ def _ties(ties: Iterable[tuple[str, str]], kept: Collection[str]) -> dict[str, l
     """Return pairs of a tied tensor and the counted one by the address of the innermost definition around both."""
     found: dict[str, list[tuple[str, str]]] = {}
     for alias, counted in ties:
-        around = max((path for path in kept if _is_inside(alias, path) and _is_inside(counted, path)), key=len)
-        found.setdefault(around, []).append((_relative(alias, around), _relative(counted, around)))
+        around = max((path for path in kept if is_inside(alias, path) and is_inside(counted, path)), key=len)
+        found.setdefault(around, []).append((relative(alias, around), relative(counted, around)))
     return found
 
 
@@ -129,7 +129,7 @@ def _lent(bodies: Iterable[Body]) -> dict[Body, list[Lent]]:
             inner = [
                 other
                 for other in listed
-                if value.kind == "layer" and _is_inside(other.path, body.path) and _is_inside(value.address, other.path)
+                if value.kind == "layer" and is_below(other.path, body.path) and is_below(value.address, other.path)
             ]
             if inner:
                 lender = max(inner, key=lambda other: len(other.path))
@@ -139,23 +139,13 @@ def _lent(bodies: Iterable[Body]) -> dict[Body, list[Lent]]:
         own = {value.address for value in body.values()}
         lent: dict[str, Lent] = {}
         for path, value in lenders.get(body.frame.kind, []):
-            address = _relative(value.address, path)
-            is_like = path == body.path or (_list_key(path) == _list_key(body.path) and address not in lent)
+            address = relative(value.address, path)
+            is_like = path == body.path or (without_numbers(path) == without_numbers(body.path) and address not in lent)
             if is_like and f"{body.path}.{address}" not in own:
                 lent[address] = Lent(value, path, path == body.path)
         if lent:
             found[body] = [*lent.values()]
     return found
-
-
-def _is_inside(address: str, path: str) -> bool:
-    """Whether an address is inside of another one, and not that itself."""
-    return address.startswith(f"{path}.") if path else bool(address)
-
-
-def _list_key(path: str) -> str:
-    """Return an address without its numbers."""
-    return re.sub("[0-9]+", "#", path)
 
 
 def _key(program: Program, found: Mapping[Value, tuple[int, int]], value: Value) -> Hashable:
@@ -248,7 +238,7 @@ def _owned(bodies: Iterable[Body], stored: Stored) -> dict[Body, list[tuple[str,
     all_bodies = list(bodies)
     found: dict[Body, list[tuple[str, str, tuple[int, ...]]]] = {body: [] for body in all_bodies}
     layers = {value.address for body in all_bodies for value in body.values() if value.kind == "layer"}
-    of_layers = {name for name in stored.names if name.rpartition(".")[0] in layers}
+    of_layers = {name for name in stored.names if parent(name) in layers}
     declared = {*of_layers}
     for body in all_bodies:
         for value in body.values():
@@ -259,29 +249,22 @@ def _owned(bodies: Iterable[Body], stored: Stored) -> dict[Body, list[tuple[str,
                 value.address = name
                 declared.add(name)
                 for holder in _holders(all_bodies, body, name) if name not in of_layers else ():
-                    item = _relative(name, holder.path), stored.modifiers(name), stored.names[name].shape
+                    item = relative(name, holder.path), stored.modifiers(name), stored.names[name].shape
                     found[holder] += [item] if item not in found[holder] else []
     for name in stored.names:
         if name not in declared:
-            owner = max(
-                (body for body in all_bodies if not body.path or name.startswith(f"{body.path}.")),
-                key=lambda body: len(body.path),
-            )
+            owner = max((body.path for body in all_bodies if is_inside(name, body.path)), key=len)
             unused = "" if declared & {*stored.names_of(name)} else "unused "
             for body in all_bodies:
-                if body.path == owner.path:
+                if body.path == owner:
                     found[body].append(
-                        (_relative(name, body.path), unused + stored.modifiers(name), stored.names[name].shape)
+                        (relative(name, body.path), unused + stored.modifiers(name), stored.names[name].shape)
                     )
     return found
 
 
 def _holders(bodies: Sequence[Body], user: Body, name: str) -> list[Body]:
     """Return the bodies that declare a tensor: those of the innermost block of it inside the one that uses it."""
-    inner = [body for body in bodies if _is_inside(body.path, user.path) and _is_inside(name, body.path)]
+    inner = [body for body in bodies if is_below(body.path, user.path) and is_inside(name, body.path)]
     path = max([body.path for body in inner], key=len, default=None)
     return [user] if path is None else [body for body in inner if body.path == path]
-
-
-def _relative(name: str, path: str) -> str:
-    return name[len(path) + 1 :] if path else name

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NoReturn, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
+from archspec.addresses import parent
 from archspec.equivalence.calls.complex import Complex
 from archspec.equivalence.calls.values import Untranslatable, is_list, listed, operation_of
 from archspec.equivalence.capture import Capture
@@ -83,7 +84,7 @@ class Recording(Capture):
     def _stored(self, name: str, value: Tensor | None, type: Type) -> Array:
         if name not in self.stored.names:
             self.builder.frame = self.root
-            parameters = rotary_parameters(self.module.get_submodule(name.rpartition(".")[0]))
+            parameters = rotary_parameters(self.module.get_submodule(parent(name)))
             self._latest = constant(self.builder, value, name, parameters)
         else:
             self._latest = self.builder.stored("tensor", self.canonical(name), type, self.root)
@@ -231,10 +232,9 @@ class Recording(Capture):
         if item in self._made:
             return self._made[item]
         value = self._value(item)
-        return value if not isinstance(value, Array | Complex) else self._unmade(item)
-
-    def _unmade(self, node: Node) -> NoReturn:
-        raise Untranslatable(f"it reads `{os.path.basename(str(node.target))}`")
+        if isinstance(value, Array | Complex):
+            raise Untranslatable(f"it reads `{os.path.basename(str(item.target))}`")
+        return value
 
 
 class Unwritten(Recording):

@@ -74,7 +74,7 @@ def runs_of(
     for chain in _chains(values, uses, lambda first, second: _follows(first, second, key)):
         found |= _divided(chain, uses)
     chains = [*_chains(values, uses, _succeeds)]
-    for chain in [[*part] for whole in chains for _, part in groupby(whole, _without_numbers)]:
+    for chain in [[*part] for whole in chains for _, part in groupby(whole, _pattern)]:
         run = _alternating(_of_two_kinds(chain, key), key, uses) if len(chain) > 1 else None
         if run is not None:
             inside = set(run.values)
@@ -105,8 +105,13 @@ def _succeeds(previous: Value, value: Value) -> bool:
     return value.kind == previous.kind == "block" and value.args[0] is previous
 
 
-def _without_numbers(value: Value) -> str:
-    return re.sub("[0-9]+", "#", value.address)
+def _pattern(value: Value) -> str:
+    return without_numbers(value.address)
+
+
+def without_numbers(address: str) -> str:
+    """Return an address with a sign in the place of each of its numbers."""
+    return re.sub("[0-9]+", "#", address)
 
 
 def _of_two_kinds(chain: list[Value], key: Callable[[Value], Hashable]) -> list[Value]:

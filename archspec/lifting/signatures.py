@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from archspec.equivalence.calls.values import Untranslatable
+from archspec.equivalence.programs import dtype_of
 from archspec.lifting.calling import called
 
 if TYPE_CHECKING:
@@ -66,8 +67,7 @@ def _arguments(name: str, value: object) -> list[Argument]:
     import torch
 
     if isinstance(value, torch.Tensor):
-        dtype = "bool" if value.dtype == torch.bool else "real" if value.dtype.is_floating_point else "int"
-        return [Argument(name, tuple(value.shape), dtype)]
+        return [Argument(name, tuple(value.shape), dtype_of(value))]
     if isinstance(value, list | tuple):
         return [argument for item in cast("list[object]", value) for argument in _arguments(name, item)]
     return []

@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from archspec.addresses import is_inside, parent
+from archspec.equivalence.programs import dtype_of
 from archspec.equivalence.sides import stored_tensors
 
 if TYPE_CHECKING:
@@ -34,10 +36,11 @@ class Stored:
         self.own: dict[str, list[str]] = defaultdict(list)
         self._groups: dict[object, list[str]] = defaultdict(list)
         for name, tensor in module.state_dict(keep_vars=True).items():
-            dtype = "bool" if tensor.dtype == torch.bool else "real" if tensor.dtype.is_floating_point else "int"
             frozen = name in parameters and not tensor.requires_grad
-            self.names[name] = Tensor(tuple(tensor.shape), dtype, name not in parameters, frozen, places[name].storage)
-            self.own[name.rpartition(".")[0]].append(name)
+            self.names[name] = Tensor(
+                tuple(tensor.shape), dtype_of(tensor), name not in parameters, frozen, places[name].storage
+            )
+            self.own[parent(name)].append(name)
             if tensor.numel():
                 self._groups[places[name].storage].append(name)
         modules = dict(cast("Iterable[tuple[str, nn.Module]]", module.named_modules()))
@@ -58,7 +61,7 @@ class Stored:
 
     def name_under(self, name: str, path: str) -> str | None:
         """Return the name of a tensor inside a module; None if it has none."""
-        return next((other for other in self.names_of(name) if not path or other.startswith(f"{path}.")), None)
+        return next((other for other in self.names_of(name) if is_inside(other, path)), None)
 
     def modifiers(self, name: str) -> str:
         """Return what is written before the shape of a tensor in its declaration."""

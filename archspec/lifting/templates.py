@@ -132,6 +132,11 @@ class Gaps:
         self.hints.append(hint)
         return f"{GAP}{len(self.values) - 1}{GAP}"
 
+    def span(self, start: int, count: int) -> str:
+        """Return the bounds of a loop over so many layers."""
+        first = str(start) if start < 2 else self.number(start, "number")
+        return f"{first}..{self.number(start + count, 'layers')}"
+
     def setting(self, name: str, value: Setting) -> str:
         """Return a setting of a function that other instances may do without: these have its usual value."""
         if isinstance(value, bool) or value is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias, cast
 
 from archspec.algebra import Dim, Polynomial, symbols
@@ -182,13 +182,23 @@ def number_in(value: Value) -> Scalar | None:
     return found if isinstance(found, Scalar) else None
 
 
-def live(outputs: Sequence[Value]) -> list[Value]:
-    """Return the values that outputs depend on, each after its arguments."""
+def users_of(values: Sequence[Value]) -> dict[Value, list[Value]]:
+    """Return which values use each of them, of values after their arguments."""
+    found: dict[Value, list[Value]] = {value: [] for value in values}
+    for value in values:
+        for operand in value.operands:
+            found[operand].append(value)
+    return found
+
+
+def live(outputs: Sequence[Value], given: Iterable[Value] = ()) -> list[Value]:
+    """Return the values that outputs depend on, each after its arguments, without those that are given."""
+    inputs = {*given}
     found: dict[Value, None] = {}
     waiting = [(value, False) for value in reversed(outputs)]
     while waiting:
         value, entered = waiting.pop()
-        if value in found:
+        if value in found or value in inputs:
             continue
         if entered:
             found[value] = None

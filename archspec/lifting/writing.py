@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from archspec.addresses import is_below, relative
 from archspec.algebra import Polynomial, substitute, symbol
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.blocks import Body
@@ -84,11 +85,11 @@ class BodyWriter:
         self.statements = [Statement(text=text) for text in (*ties, *roles)]
         for address, modifiers, shape, several in stacked(self.facts.owned):
             text = f"{written(address)}: {modifiers} {self.gaps.number(shape, 'size')}"
-            text += f" for i in 0..{self.gaps.number(several, 'layers')}" if several is not None else ""
+            text += f" for i in {self.gaps.span(0, several)}" if several is not None else ""
             self.statements.append(Statement(text=text))
         for value, path, is_declared in self.facts.lent:
             condition = self.gaps.condition(is_declared, f"has_{value.address.rpartition('.')[2]}")
-            address = written(self._relative(value.address, path))
+            address = written(relative(value.address, path))
             text = f"{address}: {self._callee(value)} if {condition}"
             self.statements.append(Statement(text=text))
         self._declare_shared()
@@ -136,21 +137,9 @@ class BodyWriter:
         parts = self.chains.parts(value)
         source, steps = self.chain(value)
         if parts:
-            count = 1 + max([part.integer("index") for part in parts])
-            sizes = value.settings.get("sizes")
-            if value.op == "split" and isinstance(sizes, Sequence):
-                count = len(sizes)
-            elif value.kind != "block" and value.op in RESULTS:
-                count = len(RESULTS[value.op])
-            elif value.kind == "block":
-                count = max(count, len(parts))
-            by_index = {part.integer("index"): part for part in parts}
-            names: list[str] = []
-            for turn in range(count):
-                part = by_index.get(turn)
-                names.append("_" if part is None else self.names.take(self.wanted(part)))
-                if part is not None:
-                    self.called[part] = names[-1]
+            names = ["_"] * _count_of_results(value, parts)
+            for part in sorted(parts, key=lambda part: part.integer("index")):
+                self.called[part] = names[part.integer("index")] = self.names.take(self.wanted(part))
             self.statements.append(Statement(tuple(names), source, tuple(steps)))
             return
         name = self.names.take(self.wanted(value))
@@ -192,7 +181,7 @@ class BodyWriter:
             path = run.address if run is not None else value.address
             if (run is not None and run.is_shared) or self._lends(value):
                 self.declared.add(value.address)
-                text = f"{written(self._relative(path))}: {self._callee(value)}"
+                text = f"{written(relative(path, self.body.path))}: {self._callee(value)}"
                 if run is not None and not run.is_shared:
                     text += self._loop(run)
                 self.statements.append(Statement(text=text))
@@ -201,11 +190,11 @@ class BodyWriter:
         """Whether a layer or tensor inside of a block is used here, outside of it."""
         addresses = [item.address for item in (self.runs[value].values if value in self.runs else [value])]
         used = [other.address for other in self.body.values() if other.kind == "layer" or other.op == "tensor"]
-        return any(other.startswith(f"{address}.") for other in used for address in addresses)
+        return any(is_below(other, address) for other in used for address in addresses)
 
     def _is_borrowed(self, value: Value) -> bool:
         """Whether a layer is declared in a block inside of this one."""
-        return value.kind == "layer" and any(value.address.startswith(f"{path}.") for path in self.facts.inner)
+        return value.kind == "layer" and any(is_below(value.address, path) for path in self.facts.inner)
 
     def inside(self, body: Body, names: Sequence[str]) -> BodyWriter:
         """Return the writer of an iteration of a loop, given the names of its inputs; none for those without one."""
@@ -244,7 +233,7 @@ class BodyWriter:
         if value in self.called:
             return self.called[value]
         if value.op == "tensor":
-            return f".{written(self._relative(value.address))}"
+            return f".{written(relative(value.address, self.body.path))}"
         return self.expression(value, precedence)
 
     def expression(self, value: Value, precedence: int = 0) -> str:
@@ -291,13 +280,12 @@ class BodyWriter:
         return text
 
     def _loop(self, run: Run) -> str:
-        start = str(run.start) if run.start < 2 else self.gaps.number(run.start, "number")
-        return f" for i in {start}..{self.gaps.number(run.start + len(run.values), 'layers')}"
+        return f" for i in {self.gaps.span(run.start, len(run.values))}"
 
     def _alternatives(self, value: Value, run: Run) -> str:
         """Return the layer of an iteration as conditionals, or its arguments if there is only one layer."""
         self.declared.add(value.address)
-        address = written(self._relative(run.address))
+        address = written(relative(run.address, self.body.path))
         tests = [self.gaps.condition(test, "i") for test in branches_of(run.kinds, run.start)]
         sorts = [run.of_kind(kind) for kind in range(len(tests) + 1)]
         found = [[self.definition(item) for item in items] for items in sorts]
@@ -330,7 +318,7 @@ class BodyWriter:
     def _address(self, value: Value) -> str:
         """Return the address of a layer or block, with the index of the loop that it is in."""
         run = self.runs.get(value) or self.facts.looped.get(value)
-        return written(self._relative(run.address if run is not None else value.address))
+        return written(relative(run.address if run is not None else value.address, self.body.path))
 
     def _callee(self, value: Value) -> str:
         if value.kind == "block":
@@ -386,9 +374,15 @@ class BodyWriter:
         widths = [size for value in types for size in value.shape[2:]]
         return length if length > 1 and length not in [*written, *widths] else None
 
-    def _relative(self, address: str, path: str | None = None) -> str:
-        path = self.body.path if path is None else path
-        return address[len(path) + 1 :] if path else address
+
+def _count_of_results(value: Value, parts: Sequence[Value]) -> int:
+    """Return how many results a value has, some of which are used."""
+    sizes = value.settings.get("sizes")
+    if value.op == "split" and isinstance(sizes, Sequence):
+        return len(sizes)
+    if value.kind != "block" and value.op in RESULTS:
+        return len(RESULTS[value.op])
+    return 1 + max([part.integer("index") for part in parts])
 
 
 def _chosen(texts: Sequence[str], tests: Sequence[str]) -> str:
