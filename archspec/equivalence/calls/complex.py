@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from archspec.algebra import Dim
+from archspec.algebra import product
 from archspec.equivalence.calls.values import (
     Axes,
     Handler,
@@ -93,15 +93,15 @@ def _multiply(n: Arrays, types: Sequence[Type], a: Parts, b: Parts) -> Complex:
     size = types[0].shape
     (x, y), (u, v) = _both(n, a), _both(n, b)
 
-    def product(p: Array, q: Array) -> Array:
+    def multiplied(p: Array, q: Array) -> Array:
         return n.each(size, forms.multiply, p, q)
 
-    real, imaginary = product(x, u), n.array(size, n.elements.number(0.0))
+    real, imaginary = multiplied(x, u), n.array(size, n.elements.number(0.0))
     if y is not None and v is not None:
-        real = n.each(size, forms.subtract, real, product(y, v))
+        real = n.each(size, forms.subtract, real, multiplied(y, v))
     for p, q in ((x, v), (y, u)):
         if p is not None and q is not None:
-            imaginary = n.each(size, forms.add, imaginary, product(p, q))
+            imaginary = n.each(size, forms.add, imaginary, multiplied(p, q))
     return Complex(real, imaginary)
 
 
@@ -160,13 +160,7 @@ def _fourier(is_inverse: bool = False, is_half: bool = False, rank: int | None =
         norm: str | None = None,
     ) -> Complex:
         real, imaginary = _both(n, x)
-        axes = (
-            [-1]
-            if dim is None and rank == 1
-            else list(range(-(rank or len(real.shape)), 0))
-            if dim is None
-            else listed(dim)
-        )
+        axes = list(range(-(rank or len(real.shape)), 0)) if dim is None else listed(dim)
         if is_half and len(axes) > 1:
             refuse("fft_rfftn")
         if any(
@@ -174,13 +168,10 @@ def _fourier(is_inverse: bool = False, is_half: bool = False, rank: int | None =
         ):
             refuse("fft")
         found = transformed(n, real, imaginary, axes, 1.0 if is_inverse else -1.0)
-        count: Dim = 1
-        for axis in axes:
-            count = count * real.shape[axis]
         power = {None: -1.0 if is_inverse else 0.0, "backward": -1.0 if is_inverse else 0.0, "ortho": -0.5,
                  "forward": 0.0 if is_inverse else -1.0}[norm]  # fmt: skip
         e = n.elements
-        by = e.product([(e.real(e.integer(count)), power)])
+        by = e.product([(e.real(e.integer(product([real.shape[axis] for axis in axes]))), power)])
         parts = [n.array(part.shape, e.product([(part.element, 1.0), (by, 1.0)])) for part in found]
         if is_half:
             parts = [shape.cut(n, part, axes[0], 0, types[0].shape[axes[0]], 1) for part in parts]

@@ -5,7 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from archspec.equivalence.calls.values import Handler, Operand, Untranslatable, array_of, as_number, each, refuse, typed
+from archspec.equivalence.calls.values import (
+    Handler,
+    Operand,
+    Untranslatable,
+    applied,
+    array_of,
+    as_number,
+    each,
+    refuse,
+    typed,
+)
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.elements import Elements
@@ -16,11 +26,10 @@ from archspec.ops.record import Scalar
 
 
 def function(name: str) -> Callable[..., Array]:
-    def call(n: Arrays, types: Sequence[Type], x: Array) -> Array:
-        def of(e: Elements, part: Element) -> Element:
-            return e.apply(name, (e.real(part),), "real")
+    """Return the handler of a function of one real that has no other form."""
 
-        return n.each(types[0].shape, of, x)
+    def call(n: Arrays, types: Sequence[Type], x: Array) -> Array:
+        return n.each(types[0].shape, applied(name), x)
 
     return call
 

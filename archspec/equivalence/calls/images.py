@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from archspec.algebra import Dim
 from archspec.equivalence.bodies import apply
+from archspec.equivalence.calls.layers import mean
 from archspec.equivalence.calls.values import Handler, listed, refuse
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
@@ -27,7 +28,10 @@ def _adaptive_mean(rank: int) -> Handler:
     def call(n: Arrays, types: Sequence[Type], x: Array, sizes: object) -> Array:
         for axis in range(len(x.shape) - rank, len(x.shape)):
             old, new = x.shape[axis], types[0].shape[axis]
-            x = _means(n, x, axis) if new == 1 else _weighted(n, x, axis, window_means(_whole(old), _whole(new)))
+            if new == 1:
+                x = mean(n, types, x, axis, True)
+            else:
+                x = _weighted(n, x, axis, window_means(_whole(old), _whole(new)))
         return x
 
     return call
@@ -62,19 +66,11 @@ def window_means(old: int, new: int) -> Matrix:
     ]
 
 
-def _means(n: Arrays, x: Array, axis: int) -> Array:
-    e = n.elements
-    summed = along.total(n, n.array(x.shape, e.real(x.element)), axis, True)
-    return n.array(summed.shape, e.product([(summed.element, 1.0), (e.real(e.integer(x.shape[axis])), -1.0)]))
-
-
 def _weighted(n: Arrays, x: Array, axis: int, matrix: Matrix) -> Array:
     """Return sums along an axis with constant weights."""
-    size = (len(matrix), len(matrix[0]))
-    if size[0] == size[1] and all(
-        value == float(i == j) for i, row in enumerate(matrix) for j, value in enumerate(row)
-    ):
+    if is_identity(matrix):
         return x
+    size = (len(matrix), len(matrix[0]))
     (table,) = apply(n, "table", [], {"values": matrix}, [Type(size, "real")])
     over = n.axes.index("s0", size[1])
 
@@ -83,6 +79,11 @@ def _weighted(n: Arrays, x: Array, axis: int, matrix: Matrix) -> Array:
         return n.total(body, [(over, size[1])])
 
     return n.make((*x.shape[:axis], size[0], *x.shape[axis + 1 :]), element)
+
+
+def is_identity(matrix: Matrix) -> bool:
+    """Whether weights leave everything as it is."""
+    return matrix == [[float(i == j) for j in range(len(matrix))] for i in range(len(matrix))]
 
 
 def scales_of(rank: int, scales: Sequence[Scales]) -> list[float | None]:

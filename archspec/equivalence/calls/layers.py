@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from archspec.algebra import Dim, product
 from archspec.equivalence.calls.values import Axes, Handler, Sizes, Untranslatable, array_of, listed, refuse, typed
@@ -104,7 +104,7 @@ def _convolution(rank: int) -> Handler:
         if padding == "valid":
             padding = 0
         elif isinstance(padding, str):
-            both = [gap * (size - 1) for gap, size in zip(_spread(dilation, rank), weight.shape[2:], strict=True)]
+            both = [gap * (size - 1) for gap, size in zip(spread(dilation, rank), weight.shape[2:], strict=True)]
             padding = [end // 2 if end % 2 == 0 else refuse("conv") for end in both]
         spaces = _spaces(rank, stride=stride, padding=padding, dilation=dilation)
         return weights.convolution(n, x, weight, bias, **spaces, groups=groups, transposed=False)
@@ -125,7 +125,7 @@ def _transposed_convolution(rank: int) -> Handler:
         groups: int = 1,
         dilation: Sizes = 1,
     ) -> Array:
-        spaces = [_spread(value, rank) for value in (stride, padding, dilation)]
+        spaces = [spread(value, rank) for value in (stride, padding, dilation)]
         if len(x.shape) == rank + 1:
             x = n.reshape(x, (1, *x.shape))
         found = weights.transposed_convolution(n, x, weight, bias, tuple(spaces), groups, types[0].shape[-rank:])
@@ -136,10 +136,10 @@ def _transposed_convolution(rank: int) -> Handler:
 
 def _spaces(rank: int, **values: Sizes) -> dict[str, list[Dim]]:
     """Return hyperparameters with one value for each spatial axis."""
-    return {name: _spread(value, rank) for name, value in values.items()}
+    return {name: spread(value, rank) for name, value in values.items()}
 
 
-def _spread(value: Sizes, rank: int) -> list[Dim]:
+def spread(value: Sizes, rank: int) -> list[Dim]:
     """Return a value for each axis."""
     given = listed(value)
     return given * rank if len(given) == 1 else given
@@ -156,9 +156,9 @@ def _max_pool(rank: int) -> Handler:
         dilation: Sizes = 1,
         ceil_mode: bool = False,
     ) -> Array:
-        if any(gap != 1 for gap in _spread(dilation, rank)):
+        if any(gap != 1 for gap in spread(dilation, rank)):
             refuse("max_pool")
-        windows = _windows(rank, kernel, stride, padding)
+        windows = windows_of(rank, kernel, stride, padding)
         return weights.max_pool(n, _lengthened(n, x, types[0].shape, windows, -math.inf), *windows)
 
     return call
@@ -178,7 +178,7 @@ def _mean_pool(rank: int) -> Handler:
     ) -> Array:
         if divisor_override is not None:
             refuse("avg_pool")
-        windows = sizes, steps, ends = _windows(rank, kernel, stride, padding)
+        windows = sizes, steps, ends = windows_of(rank, kernel, stride, padding)
         whole = _lengthened(n, x, types[0].shape, windows, 0.0)
         found = weights.mean_pool(n, whole, *windows)
         if whole.shape == x.shape and (count_include_pad or not any(ends)):
@@ -195,17 +195,25 @@ def _mean_pool(rank: int) -> Handler:
 
 def _lengthened(n: Arrays, x: Array, shape: Sequence[Dim], windows: Sequence[Sequence[Dim]], value: float) -> Array:
     """Return a tensor that is long enough for as many windows as the result has, if its size is rounded up."""
-    rank = len(windows[0])
-    for axis, (size, step, end) in enumerate(zip(*windows, strict=True), len(x.shape) - rank):
-        missing = (shape[axis] - 1) * step + size - (x.shape[axis] + 2 * end)
-        if isinstance(missing, int) and missing > 0:
-            x = pad(n, x, axis, 0, missing, value)
+    for axis, missing in missing_ends(x.shape, shape, windows):
+        x = pad(n, x, axis, 0, missing, value)
     return x
 
 
-def _windows(rank: int, kernel: Sizes, stride: Sizes | None, padding: Sizes) -> list[list[Dim]]:
+def missing_ends(
+    shape: Sequence[Dim], result: Sequence[Dim], windows: Sequence[Sequence[Dim]]
+) -> Iterator[tuple[int, int]]:
+    """Yield the axes of a shape that are too short for as many windows as a result has, and how much they lack."""
+    for axis, (size, step, end) in enumerate(zip(*windows, strict=True), len(shape) - len(windows[0])):
+        missing = (result[axis] - 1) * step + size - (shape[axis] + 2 * end)
+        if isinstance(missing, int) and missing > 0:
+            yield axis, missing
+
+
+def windows_of(rank: int, kernel: Sizes, stride: Sizes | None, padding: Sizes) -> list[list[Dim]]:
+    """Return the sizes, steps and padding of windows along each axis."""
     steps = kernel if stride is None or stride == [] else stride
-    return [_spread(value, rank) for value in (kernel, steps, padding)]
+    return [spread(value, rank) for value in (kernel, steps, padding)]
 
 
 def _attention(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import ParamSpec
 
-from archspec.algebra import Dim
+from archspec.algebra import Dim, product
 from archspec.equivalence.calls.values import (
     Axes,
     Handler,
@@ -32,9 +32,9 @@ _MOST_FACTORS = 16
 P = ParamSpec("P")
 
 
-def _axes(x: Array, dim: Axes) -> list[int]:
-    """Return the axes that an argument names; all for none."""
-    return list(range(len(x.shape))) if dim is None or dim == [] else [at % len(x.shape) for at in listed(dim)]
+def axes_of(rank: int, dim: Axes) -> list[int]:
+    """Return the axes of a tensor of some rank that an argument names; all for none."""
+    return list(range(rank)) if dim is None or dim == [] else [axis % rank for axis in listed(dim)]
 
 
 def _negated(n: Arrays, x: Array) -> Array:
@@ -42,7 +42,7 @@ def _negated(n: Arrays, x: Array) -> Array:
 
 
 def _smallest(n: Arrays, types: Sequence[Type], x: Array, dim: Axes = None, keepdim: bool = False) -> Array:
-    return _negated(n, along.largest(n, _negated(n, x), _axes(x, dim), keepdim))
+    return _negated(n, along.largest(n, _negated(n, x), axes_of(len(x.shape), dim), keepdim))
 
 
 def _extreme(is_largest: bool) -> Handler:
@@ -54,7 +54,7 @@ def _extreme(is_largest: bool) -> Handler:
         if isinstance(dim, Array):
             return each(forms.larger if is_largest else forms.smaller)(n, types, x, dim)
         turned = x if is_largest else _negated(n, x)
-        found = along.largest(n, turned, _axes(x, dim), keepdim)
+        found = along.largest(n, turned, axes_of(len(x.shape), dim), keepdim)
         value = found if is_largest else _negated(n, found)
         return value if dim is None else [value, along.place_of_largest(n, turned, dim, keepdim)]
 
@@ -107,7 +107,7 @@ _places_in_order = _second(_order)
 
 def _any(n: Arrays, types: Sequence[Type], x: Array, dim: Axes = None, keepdim: bool = False) -> Array:
     x = as_number(n, typed(n, x, Type(x.shape, "bool")), Type((), "int"))
-    return typed(n, along.largest(n, x, _axes(x, dim), keepdim), types[0])
+    return typed(n, along.largest(n, x, axes_of(len(x.shape), dim), keepdim), types[0])
 
 
 def _all(n: Arrays, types: Sequence[Type], x: Array, dim: Axes = None, keepdim: bool = False) -> Array:
@@ -117,18 +117,11 @@ def _all(n: Arrays, types: Sequence[Type], x: Array, dim: Axes = None, keepdim: 
     return n.array(found.shape, e.negation(found.element))
 
 
-def _count(n: Arrays, x: Array, axes: list[int]) -> Element:
-    count: Dim = 1
-    for axis in axes:
-        count = count * x.shape[axis]
-    return n.elements.integer(count)
-
-
 def _moments(n: Arrays, x: Array, axes: list[int], keepdim: bool, correction: float) -> tuple[Array, Array]:
     """Return the variance and the mean."""
     e = n.elements
     x = n.array(x.shape, e.real(x.element))
-    count = e.real(_count(n, x, axes))
+    count = e.real(e.integer(product([x.shape[axis] for axis in axes])))
 
     def mean(part: Array, keep: bool, by: Element) -> Array:
         summed = along.total(n, part, axes, keep)
@@ -153,7 +146,7 @@ def _variance(power: float, with_mean: bool = False) -> Handler:
         if isinstance(dim, bool):
             dim, unbiased = None, dim
         by = (1.0 if unbiased else 0.0) if correction is None else correction
-        variance, mean = _moments(n, x, _axes(x, dim), keepdim, by)
+        variance, mean = _moments(n, x, axes_of(len(x.shape), dim), keepdim, by)
         found = n.array(variance.shape, n.elements.product([(variance.element, power)]))
         return [found, mean] if with_mean else found
 
@@ -173,7 +166,7 @@ def norm(
     e = n.elements
     ord = 2 if ord is None else ord
     size = n.each(x.shape, applied("abs"), x)
-    axes = _axes(x, dim)
+    axes = axes_of(len(x.shape), dim)
     if ord == math.inf:
         return along.largest(n, size, axes, keepdim)
     if ord == -math.inf or ord == 0:
@@ -206,9 +199,9 @@ def _norm_of_vectors(
 
 def _log_sum_exp(n: Arrays, types: Sequence[Type], x: Array, dim: Axes, keepdim: bool = False) -> Array:
     """Return log(sum(exp(x))), computed without overflow."""
-    most = along.largest(n, x, _axes(x, dim), True)
+    most = along.largest(n, x, axes_of(len(x.shape), dim), True)
     exponential = n.each(x.shape, applied("exp"), n.each(x.shape, forms.subtract, x, most))
-    logarithm = n.each(most.shape, applied("log"), along.total(n, exponential, _axes(x, dim), True))
+    logarithm = n.each(most.shape, applied("log"), along.total(n, exponential, axes_of(len(x.shape), dim), True))
     return n.reshape(n.each(most.shape, forms.add, logarithm, most), types[0].shape)
 
 
@@ -222,7 +215,7 @@ def _product(
     n: Arrays, types: Sequence[Type], x: Array, dim: Axes = None, keepdim: bool = False, **rest: object
 ) -> Array:
     """Return the product along axes of few elements."""
-    (axis,) = _axes(x, dim) if len(_axes(x, dim)) == 1 else refuse("prod")
+    (axis,) = axes_of(len(x.shape), dim) if len(axes_of(len(x.shape), dim)) == 1 else refuse("prod")
     size = x.shape[axis]
     if not isinstance(size, int) or size > _MOST_FACTORS:
         refuse("prod")
@@ -236,13 +229,13 @@ def _product(
 
 def _cosine(n: Arrays, types: Sequence[Type], a: Array, b: Array, dim: int = 1, eps: float = 1e-8) -> Array:
     shape = tuple([y if x == 1 else x for x, y in zip(a.shape, b.shape, strict=True)])
-    product = along.total(n, n.each(shape, forms.multiply, a, b), dim, False)
+    summed = along.total(n, n.each(shape, forms.multiply, a, b), dim, False)
 
     def size(x: Array) -> Array:
-        return n.each(product.shape, forms.larger, norm(n, types, x, 2, dim), array_of(n, eps))
+        return n.each(summed.shape, forms.larger, norm(n, types, x, 2, dim), array_of(n, eps))
 
-    by_a = n.each(product.shape, forms.divide, product, size(a))
-    return n.each(product.shape, forms.divide, by_a, size(b))
+    by_a = n.each(summed.shape, forms.divide, summed, size(a))
+    return n.each(summed.shape, forms.divide, by_a, size(b))
 
 
 def _bucket(

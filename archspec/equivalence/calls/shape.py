@@ -281,10 +281,14 @@ def _pixel_unshuffle(n: Arrays, types: Sequence[Type], x: Array, factor: int) ->
 def _move(
     n: Arrays, types: Sequence[Type], x: Array, source: int | Sequence[int], destination: int | Sequence[int]
 ) -> Array:
-    rank = len(x.shape)
+    return forms.permute(n, x, moved_axes(len(x.shape), source, destination))
+
+
+def moved_axes(rank: int, source: int | Sequence[int], destination: int | Sequence[int]) -> list[int]:
+    """Return the order of axes in which some are moved, and the others fill the remaining places."""
     moved = dict(zip([at % rank for at in listed(destination)], [at % rank for at in listed(source)], strict=True))
     rest = iter([axis for axis in range(rank) if axis not in moved.values()])
-    return forms.permute(n, x, [moved[axis] if axis in moved else next(rest) for axis in range(rank)])
+    return [moved[axis] if axis in moved else next(rest) for axis in range(rank)]
 
 
 def _arange(n: Arrays, types: Sequence[Type], *values: Scalar, step: Scalar = 1, **keywords: object) -> Array:

@@ -6,22 +6,13 @@ from collections.abc import Sequence
 
 from archspec.algebra import Dim, product
 from archspec.equivalence.calls.placing import axes_of_rows, first_of
-from archspec.equivalence.calls.values import Untranslatable, listed
+from archspec.equivalence.calls.shape import moved_axes
+from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.builder import Builder
-from archspec.lifting.operations.handlers import Handler, Results, Types, constant, converted, sliced, whole
-from archspec.lifting.operations.registry import OPERATIONS
+from archspec.lifting.operations.handlers import Handler, Types, constant, converted, sliced, whole
 from archspec.lifting.operations.shape import from_the_start, padded, repeat, taken
 from archspec.lifting.values import Operand, Value, number_in
 from archspec.ops.record import Scalar
-
-
-def _alias(name: str) -> Handler:
-    """Return the handler of the operation of another name, which takes the shape from the result."""
-
-    def call(b: Builder, types: Types, x: Value, *rest: object, **keywords: object) -> Results:
-        return OPERATIONS[name](b, types, x, *rest, **keywords)
-
-    return call
 
 
 def _tile(b: Builder, types: Types, x: Value, repeats: Sequence[Dim]) -> Value:
@@ -83,10 +74,7 @@ def _pixel_unshuffle(b: Builder, types: Types, x: Value, factor: int) -> Value:
 
 
 def _move(b: Builder, types: Types, x: Value, source: int | Sequence[int], destination: int | Sequence[int]) -> Value:
-    rank = len(x.shape)
-    moved = dict(zip([at % rank for at in listed(destination)], [at % rank for at in listed(source)], strict=True))
-    rest = iter([axis for axis in range(rank) if axis not in moved.values()])
-    return b.permute(x, [moved[axis] if axis in moved else next(rest) for axis in range(rank)])
+    return b.permute(x, moved_axes(len(x.shape), source, destination))
 
 
 def _mesh(b: Builder, types: Types, tensors: list[Value], indexing: str = "ij") -> list[Value]:
@@ -310,14 +298,7 @@ def _difference(
 
 
 NAMES: dict[Handler, str] = {
-    _alias("view"): "view_as reshape_as ravel",
-    _alias("expand"): "expand_as",
-    _alias("split"): "tensor_split unsafe_split unsafe_chunk",
     _tile: "tile",
-    _alias("mT"): "adjoint",
-    _alias("matmul"): "mv",
-    _alias("clone"): "positive alias_copy",
-    _alias("zeros"): "empty empty_like new_empty",
     flip: "flip",
     _index_select: "index_select",
     _unfold: "unfold",

@@ -132,7 +132,9 @@ def _at_most(b: Builder, types: Types, x: Value, max: Operand) -> Value:
 
 
 NAMES: dict[Handler, str] = {
-    **{_unary(name): name for name in ("neg", "abs", "exp", "log", "sqrt", "sin", "cos", "tanh", "sigmoid", "erf")},
+    **{_unary(name): name for name in ("neg", "abs", "exp", "log", "sqrt", "sin", "cos", "tanh")},
+    _unary("sigmoid"): "sigmoid special_expit",
+    _unary("erf"): "erf special_erf",
     _unary("floor"): "floor",
     **{
         _arithmetic(name): called
@@ -155,7 +157,7 @@ NAMES: dict[Handler, str] = {
     _gelu: "gelu",
     _ceil: "ceil",
     _sign: "sign sgn",
-    _same: "contiguous clone alias detach lift_fresh_copy lift_fresh to _to_copy type_as float",
+    _same: "contiguous clone alias detach lift_fresh_copy lift_fresh to _to_copy type_as float positive alias_copy",
     _dropout: "dropout feature_dropout",
     _div: "div divide true_divide",
     _rsub: "rsub",

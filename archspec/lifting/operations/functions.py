@@ -8,7 +8,6 @@ from collections.abc import Callable
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.builder import Builder
 from archspec.lifting.operations.handlers import Handler, Types, converted
-from archspec.lifting.operations.registry import OPERATIONS
 from archspec.lifting.operations.shape import filled
 from archspec.lifting.values import Operand, Value
 
@@ -176,8 +175,6 @@ NAMES: dict[Handler, str] = {
     _of_real(_log_sigmoid): "log_sigmoid",
     _of_real(_softplus): "softplus",
     _of_real(_logit): "logit",
-    OPERATIONS["sigmoid"]: "special_expit",
-    OPERATIONS["erf"]: "special_erf",
     _of_real(_logarithm(2.0)): "log2",
     _of_real(_logarithm(10.0)): "log10",
     _of_real(_log_of_sum): "log1p",

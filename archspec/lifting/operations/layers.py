@@ -171,7 +171,7 @@ NAMES: dict[Handler, str] = {
     _mean: "mean",
     _cumsum: "cumsum",
     _argmax: "argmax",
-    _matmul: "matmul bmm mm",
+    _matmul: "matmul bmm mm mv",
     _linear: "linear",
     _addmm: "addmm",
     _baddbmm: "baddbmm",

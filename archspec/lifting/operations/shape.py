@@ -250,16 +250,16 @@ def _scalar(b: Builder, types: Types, value: Operand, **keywords: object) -> Val
 
 
 NAMES: dict[Handler, str] = {
-    _reshape: "view _unsafe_view reshape unsqueeze squeeze flatten unflatten",
-    _expand: "expand broadcast_to",
+    _reshape: "view _unsafe_view reshape unsqueeze squeeze flatten unflatten view_as reshape_as ravel",
+    _expand: "expand broadcast_to expand_as",
     _permute: "permute",
     _transpose: "transpose swapaxes swapdims",
-    _matrix_transpose: "t numpy_T mT",
+    _matrix_transpose: "t numpy_T mT adjoint",
     _slice: "slice narrow",
     _select: "select",
     _concat: "cat concat",
     _stack: "stack",
-    _split: "split split_with_sizes chunk",
+    _split: "split split_with_sizes chunk tensor_split unsafe_split unsafe_chunk",
     _unbind: "unbind",
     repeat: "repeat",
     _repeat_interleave: "repeat_interleave",
@@ -271,7 +271,7 @@ NAMES: dict[Handler, str] = {
     _full: "full full_like",
     _new_full: "new_full",
     _scalar: "scalar_tensor",
-    _filled(0): "zeros zeros_like new_zeros",
+    _filled(0): "zeros zeros_like new_zeros empty empty_like new_empty",
     _filled(1): "ones ones_like new_ones",
 }
 """The names of the operations that each function is for."""

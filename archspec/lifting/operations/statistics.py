@@ -7,20 +7,16 @@ from collections.abc import Sequence
 
 from archspec.algebra import Dim, product
 from archspec.equivalence.calls.contractions import Equation, equation_of
-from archspec.equivalence.calls.reductions import is_of_vectors
-from archspec.equivalence.calls.values import Axes, Untranslatable, listed
+from archspec.equivalence.calls.reductions import axes_of, is_of_vectors
+from archspec.equivalence.calls.values import Axes, Untranslatable
 from archspec.ir import Type
 from archspec.lifting.builder import Builder
 from archspec.lifting.operations.handlers import Handler, Results, Types, constant, converted
 from archspec.lifting.values import Setting, Value
 
 
-def _axes(x: Value, dim: Axes) -> list[int]:
-    return list(range(len(x.shape))) if dim is None or dim == [] else [at % len(x.shape) for at in listed(dim)]
-
-
 def _along(x: Value, dim: Axes, keepdim: bool) -> dict[str, Setting]:
-    axes = _axes(x, dim)
+    axes = axes_of(len(x.shape), dim)
     places = [-1 if axis == len(x.shape) - 1 else axis for axis in axes]
     return {"axis": places[0] if len(places) == 1 else places, **({"keep": True} if keepdim else {})}
 
@@ -99,7 +95,7 @@ def _variance(is_root: bool, with_mean: bool = False) -> Handler:
         if isinstance(dim, bool):
             dim, unbiased = None, dim
         by = (1 if unbiased else 0) if correction is None else correction
-        axes = _axes(x, dim)
+        axes = axes_of(len(x.shape), dim)
         centred = b.op("sub", x, _mean(b, x, axes, True))
         variance = _mean(b, b.op("mul", centred, centred), axes, keepdim, by)
         found = b.op("sqrt", variance) if is_root else variance
@@ -156,7 +152,7 @@ def _kept(b: Builder, x: Value, dim: int) -> Types:
 
 def _product(b: Builder, types: Types, x: Value, dim: Axes = None, keepdim: bool = False, **rest: object) -> Value:
     """Return the product along an axis of few elements."""
-    axes = _axes(x, dim)
+    axes = axes_of(len(x.shape), dim)
     size = x.shape[axes[0]]
     if len(axes) != 1 or not isinstance(size, int):
         raise Untranslatable("it multiplies all elements of several axes, or of a dimension")

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 
 from archspec.algebra import Dim
-from archspec.equivalence.calls.images import Scales, resampled, scales_of, window_means, windows
+from archspec.equivalence.calls.images import Scales, is_identity, resampled, scales_of, window_means, windows
+from archspec.equivalence.calls.layers import missing_ends, spread, windows_of
 from archspec.equivalence.calls.values import Sizes, Untranslatable, listed
 from archspec.lifting.builder import Builder
 from archspec.lifting.operations.handlers import Handler, Types, sliced, whole
@@ -16,9 +17,7 @@ from archspec.lifting.values import Setting, Value
 
 def _weighted(b: Builder, x: Value, axis: int, matrix: list[list[float]]) -> Value:
     """Return sums along an axis with constant weights."""
-    if all(value == float(i == j) for i, row in enumerate(matrix) for j, value in enumerate(row)) and len(
-        matrix
-    ) == len(matrix[0]):
+    if is_identity(matrix):
         return x
     rank, table = len(x.shape), b.op("table", values=matrix)
     last = [*[at for at in range(rank) if at != axis], axis]
@@ -104,7 +103,7 @@ def _convolution(rank: int) -> Handler:
     def call(b: Builder, types: Types, x: Value, weight: Value, bias: Value | None = None, stride: Sizes = 1,
              padding: Sizes | str = 0, dilation: Sizes = 1, groups: int = 1) -> Value:  # fmt: skip
         if isinstance(padding, str):
-            gaps = [0] * rank if padding == "valid" else _each(rank, dilation)
+            gaps = [0] * rank if padding == "valid" else spread(dilation, rank)
             padding = [gap * (whole(size) - 1) // 2 for gap, size in zip(gaps, weight.shape[2:], strict=True)]
         batched = x if len(x.shape) == rank + 2 else b.reshape(x, (1, *x.shape))
         found = convolution(b, batched, weight, bias, stride, padding, dilation, groups)
@@ -118,7 +117,7 @@ def _max_pool(rank: int) -> Handler:
              dilation: Sizes = 1, ceil_mode: bool = False) -> Value:  # fmt: skip
         if any(gap != 1 for gap in listed(dilation)):
             raise Untranslatable("it pools with gaps")
-        windows = _spread(rank, kernel, stride, padding)
+        windows = windows_of(rank, kernel, stride, padding)
         x = _lengthened(b, x, types[0].shape, windows, -math.inf)
         return b.op("max_pool", x, **_window(*windows))
 
@@ -128,7 +127,7 @@ def _max_pool(rank: int) -> Handler:
 def _mean_pool(rank: int) -> Handler:
     def call(b: Builder, types: Types, x: Value, kernel: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
              ceil_mode: bool = False, count_include_pad: bool = True, divisor: int | None = None) -> Value:  # fmt: skip
-        windows = sizes, steps, ends = _spread(rank, kernel, stride, padding)
+        windows = sizes, steps, ends = windows_of(rank, kernel, stride, padding)
         whole = _lengthened(b, x, types[0].shape, windows, 0)
         if divisor is not None:
             raise Untranslatable("it divides the sum of windows by another number")
@@ -145,17 +144,6 @@ def _mean_pool(rank: int) -> Handler:
     return call
 
 
-def _spread(rank: int, kernel: Sizes, stride: Sizes | None, padding: Sizes) -> list[list[Dim]]:
-    steps = kernel if stride is None or stride == [] else stride
-    return [_each(rank, value) for value in (kernel, steps, padding)]
-
-
-def _each(rank: int, value: Sizes) -> list[Dim]:
-    """Return what windows have along each axis."""
-    values = listed(value)
-    return values * (rank // len(values))
-
-
 def _window(kernel: Sequence[Dim], stride: Sequence[Dim], padding: Sequence[Dim]) -> dict[str, Setting]:
     given = {"kernel": kernel, "stride": stride, "padding": padding}
     settings = {name: value[0] if len(set(value)) == 1 else value for name, value in given.items()}
@@ -165,11 +153,8 @@ def _window(kernel: Sequence[Dim], stride: Sequence[Dim], padding: Sequence[Dim]
 
 def _lengthened(b: Builder, x: Value, shape: Sequence[Dim], windows: Sequence[Sequence[Dim]], value: float) -> Value:
     """Return a tensor that is long enough for as many windows as the result has, if its size is rounded up."""
-    rank = len(windows[0])
-    for axis, (size, step, end) in enumerate(zip(*windows, strict=True), len(x.shape) - rank):
-        missing = (shape[axis] - 1) * step + size - (x.shape[axis] + 2 * end)
-        if isinstance(missing, int) and missing > 0:
-            x = b.op("pad", x, axis=axis, after=missing, **({"value": value} if value else {}))
+    for axis, missing in missing_ends(x.shape, shape, windows):
+        x = b.op("pad", x, axis=axis, after=missing, **({"value": value} if value else {}))
     return x
 
 
