@@ -11,16 +11,13 @@ from archspec.equivalence.programs import formula_of, is_node, nodes_of, schema_
 from archspec.lifting.builder import Builder
 from archspec.lifting.folding import computed, tags_of
 from archspec.lifting.numbers import is_counted_exactly
-from archspec.lifting.tensors import rows
+from archspec.lifting.tensors import MOST_LISTED, rows
 from archspec.lifting.values import Value
 
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.export import ExportedProgram
     from torch.fx import Node
-
-MOST_NUMBERS = 64
-"""More buckets are not written as a list."""
 
 _MAKING = {"ones", "zeros", "full", "new_ones", "new_zeros", "new_full"}
 """What operations make of sizes, and one number."""
@@ -62,7 +59,7 @@ def bucket_table(builder: Builder, value: Tensor, shape: Sequence[Dim]) -> Value
     """Return buckets as a list of numbers, for a batch of any size if that is an axis of the shape."""
     is_batched = bool(shape) and not isinstance(shape[0], int)
     row = value[0] if is_batched else value
-    if row.numel() > MOST_NUMBERS:
+    if row.numel() > MOST_LISTED:
         raise Untranslatable("it has more buckets with rounded bounds than can be written")
     return builder.spread(builder.op("table", values=rows(row)), tuple(shape))
 

@@ -310,14 +310,11 @@ class Builder:
     def _reshaped(self, root: Value, before: list[list[Axis]], after: list[list[Axis]]) -> Value:
         """Return a value with axes of size 1 where it is expanded, unless these are leading ones."""
         kept = [[] if group and group[0].new else group for group in after]
-        while kept and not kept[0]:
-            kept.pop(0)
-        if before == kept or (len(before) >= len(after) and before == kept):
+        shape = tuple([group[0].size if group else 1 for group in kept])
+        leading = next((axis for axis, group in enumerate(kept) if group), len(kept))
+        if before == kept[leading:] or shape == root.shape:
             return root
-        shape = [group[0].size if group else 1 for group in ([[] if g and g[0].new else g for g in after])]
-        if tuple(shape) == root.shape:
-            return root
-        return self.made("reshape", [root], self.arrays.reshape(root.array, shape), {"shape": tuple(shape)})
+        return self.made("reshape", [root], self.arrays.reshape(root.array, shape), {"shape": shape})
 
     def unflattened(self, x: Value) -> Value:
         """Return a matrix whose rows are flattened from several axes with these axes."""

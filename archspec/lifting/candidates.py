@@ -20,6 +20,9 @@ MOST_VOCABULARIES = 64
 PATCHES = r"\(\w+ // \w+\) \*\* 2"
 """Numbers of patches in an image."""
 
+RATIO = r"^\w+ // \w+$"
+"""Quotients of two fields."""
+
 MOST_HEADS = 64
 """Lists have numbers of heads up to this one."""
 
@@ -42,14 +45,17 @@ Candidates: TypeAlias = Iterator[Candidate]
 Fields: TypeAlias = Mapping[str, "tuple[float, float | None]"]
 
 
-def is_unlikely(fields: Sequence[str]) -> bool:
-    """Whether no size is the product of these fields."""
-    return all(map(_is_count, fields)) or any("vocab" in field for field in fields)
+def is_of_vocabulary(fields: Sequence[str]) -> bool:
+    """Whether one of the fields is the size of a vocabulary."""
+    return any("vocab" in field for field in fields)
 
 
-def is_of_groups(fields: Sequence[str]) -> bool:
-    """Whether the second of two fields counts groups of heads, by which heads are divided, but no width is."""
-    return re.search(r"(key_value|kv)_heads$", fields[1]) is not None and not _is_count(fields[0])
+def is_unlikely(found: Found) -> bool:
+    """Whether hardly any size is this product or quotient of two fields."""
+    if "//" in found.text:  # by groups of heads, heads are divided, but no width is
+        first, second = found.fields
+        return re.search(r"(key_value|kv)_heads$", second) is not None and not _is_count(first)
+    return all(map(_is_count, found.fields)) or is_of_vocabulary(found.fields)
 
 
 def _is_count(field: str) -> bool:
@@ -62,6 +68,11 @@ def is_of_head(found: Found) -> bool:
     """Whether an expression is the size of a head, which may be the sum of two."""
     of_head = r"\w*(head_dim|head_size|d_head|dim_head|d_kv)"
     return re.fullmatch(rf"{of_head}( \+ {of_head})?|\w+ // \w*heads?", found.text) is not None
+
+
+def _named(values: Values, pattern: str) -> dict[Found, tuple[float, float]]:
+    """Return the expressions in whose text a pattern occurs."""
+    return {found: pair for found, pair in values.items() if re.search(pattern, found.text)}
 
 
 def with_numbers(values: Values) -> Candidates:
@@ -79,7 +90,7 @@ def doubled(values: Values) -> Candidates:
     """Yield widths that are doubled by each of several steps."""
     for number in (16, 32):
         for found, (a, b) in values.items():
-            if not is_unlikely(found.fields):
+            if not is_unlikely(found):
                 yield Found(f"{number} * {found.text}", found.fields), (number * a, number * b)
 
 
@@ -111,7 +122,7 @@ def sums(values: Values) -> Candidates:
 def sums_of_three(values: Values) -> Candidates:
     for items in combinations(values.items(), 3):
         fields = tuple([name for found, _ in items for name in found.fields])
-        if not any(_is_count(name) or "vocab" in name for name in fields):
+        if not any(map(_is_count, fields)) and not is_of_vocabulary(fields):
             (a, b), (c, d), (e, f) = [pair for _, pair in items]
             yield Found(" + ".join([found.text for found, _ in items]), fields), (a + c + e, b + d + f)
 
@@ -127,12 +138,13 @@ def squares(values: Values) -> Candidates:
 
 def of_vocabularies(values: Values, products: Sequence[Candidate]) -> Candidates:
     """Yield the rows of a table of several vocabularies of one size, of one and several others, and one row more."""
+    vocabularies = _named(values, "vocab")
     several = [item for item in products if sum("vocab" in field for field in item[0].fields) == 1]
-    of_numbers = [*_repeated({found: pair for found, pair in values.items() if "vocab" in found.text})]
+    of_numbers = [*_repeated(vocabularies)]
     yield from of_numbers
     for found, (a, b) in [*several, *of_numbers]:
-        for first, (c, d) in values.items():
-            if "vocab" in first.text and first.fields[0] not in found.fields:
+        for first, (c, d) in vocabularies.items():
+            if first.fields[0] not in found.fields:
                 both = Found(f"{first.text} + {found.text}", (*first.fields, *found.fields)), (a + c, b + d)
                 yield from [both, *shifted(dict([both]))]
 
@@ -145,20 +157,20 @@ def _repeated(values: Values) -> Candidates:
 
 def of_videos(values: Values) -> Candidates:
     """Yield the numbers of places in a video: as many squares of patches as there are groups of frames."""
-    ratios = {found: pair for found, pair in values.items() if re.fullmatch(r"\w+ // \w+", found.text)}
-    for found, (a, b) in ratios.items():
-        for other, (c, d) in ratios.items():
+    ratios = _named(values, RATIO)
+    for found, (a, b) in _named(ratios, "frames").items():
+        for other, (c, d) in _named(ratios, "size").items():
             fields = (*found.fields, *other.fields)
-            if "frames" in found.text and "size" in other.text and not any(map(_is_count, fields)):
+            if not any(map(_is_count, fields)):
                 yield Found(f"({found.text}) * ({other.text}) ** 2", fields), (a * c * c, b * d * d)
 
 
 def of_all_layers(values: Values) -> Candidates:
     """Yield the widths of what has a part for each layer."""
+    sizes = _named(values, "per_layer")
     for layers, (a, b) in values.items():
-        for size, (c, d) in values.items():
-            if layers.text.endswith(LAYERS) and "per_layer" in size.text:
-                yield Found(f"{layers.text} * {size.text}", (*layers.fields, *size.fields)), (a * c, b * d)
+        for size, (c, d) in sizes.items() if layers.text.endswith(LAYERS) else ():
+            yield Found(f"{layers.text} * {size.text}", (*layers.fields, *size.fields)), (a * c, b * d)
 
 
 def of_thirds(values: Values) -> Candidates:
@@ -189,59 +201,56 @@ def of_fractions(values: Values) -> Candidates:
 
 def of_patches(values: Values) -> Candidates:
     """Yield the numbers of pixels in a patch: channels, of one image or of several, or three, times a square."""
-    sides = {found: pair for found, pair in values.items() if found.text.endswith("patch_size")}
-    times = {found: pair for found, pair in sides.items() if "temporal" in found.text}
-    for channels, (a, b) in values.items():
-        if "channels" in channels.text:
-            for side, (c, d) in sides.items():
-                fields = (*channels.fields, *side.fields)
-                yield Found(f"{channels.text} * {side.text} ** 2", fields), (a * c * c, b * d * d)
-                for time, (e, f) in times.items():
-                    text = f"{channels.text} * {time.text} * {side.text} ** 2"
-                    yield Found(text, (*fields, *time.fields)), (a * e * c * c, b * f * d * d)
+    sides = _named(values, "patch_size$")
+    times = _named(sides, "temporal")
+    for channels, (a, b) in _named(values, "channels").items():
+        for side, (c, d) in sides.items():
+            fields = (*channels.fields, *side.fields)
+            yield Found(f"{channels.text} * {side.text} ** 2", fields), (a * c * c, b * d * d)
+            for time, (e, f) in times.items():
+                text = f"{channels.text} * {time.text} * {side.text} ** 2"
+                yield Found(text, (*fields, *time.fields)), (a * e * c * c, b * f * d * d)
     for side, (c, d) in sides.items():
         yield Found(f"3 * {side.text} ** 2", side.fields), (3 * c * c, 3 * d * d)
 
 
 def of_tiles(simple: Values, compound: Values) -> Candidates:
     """Yield the sizes of the embeddings of all places in all tiles of an image."""
-    places = {found: pair for found, pair in compound.items() if re.fullmatch(rf"{PATCHES}( \+ [12])?", found.text)}
-    for (tiles, a), (count, b), (width, c) in product(simple.items(), places.items(), simple.items()):
-        if tiles.text.endswith("tiles") and width.text.endswith(WIDTHS):
-            fields = (*tiles.fields, *count.fields, *width.fields)
-            text = f"{tiles.text} * {factor(count)} * {width.text}"
+    tiles, places = _named(simple, "tiles$"), _named(compound, rf"^{PATCHES}( \+ [12])?$")
+    for (several, a), (count, b), (width, c) in product(tiles.items(), places.items(), simple.items()):
+        if width.text.endswith(WIDTHS):
+            fields = (*several.fields, *count.fields, *width.fields)
+            text = f"{several.text} * {factor(count)} * {width.text}"
             yield Found(text, fields), (a[0] * b[0] * c[0], a[1] * b[1] * c[1])
 
 
 def of_three(simple: Values, compound: Values) -> Candidates:
-    for found, (a, b) in compound.items():
-        if "//" in found.text:
-            for other, (c, d) in simple.items():
-                yield Found(f"{found.text} * {other.text}", (*found.fields, *other.fields)), (a * c, b * d)
+    for found, (a, b) in _named(compound, "//").items():
+        for other, (c, d) in simple.items():
+            yield Found(f"{found.text} * {other.text}", (*found.fields, *other.fields)), (a * c, b * d)
 
 
 def of_heads_in_parts(simple: Values, compound: Values) -> Candidates:
     """Yield the sizes of projections to heads that have two parts, such as one with positions and one without."""
-    counts = {found: pair for found, pair in simple.items() if re.search(r"heads$|^n_head$", found.text)}
-    for found, (a, b) in compound.items():
-        if " + " in found.text and is_of_head(found):
+    counts = _named(simple, "heads$|^n_head$")
+    for found, (a, b) in _named(compound, r" \+ ").items():
+        if is_of_head(found):
             for other, (c, d) in counts.items():
                 yield Found(f"{other.text} * ({found.text})", (*other.fields, *found.fields)), (a * c, b * d)
 
 
 def quotients(simple: Values, compound: Values) -> Candidates:
     """Yield sizes that are divided twice, such as the size of a head of a narrower stream."""
-    for found, (a, b) in compound.items():
-        if re.fullmatch(r"\w+ // \w+", found.text):
-            for other, (c, d) in simple.items():
-                if a % c == 0 and b % d == 0 and a > c and b > d:
-                    yield Found(f"{found.text} // {other.text}", (*found.fields, *other.fields)), (a // c, b // d)
+    for found, (a, b) in _named(compound, RATIO).items():
+        for other, (c, d) in simple.items():
+            if a % c == 0 and b % d == 0 and a > c and b > d:
+                yield Found(f"{found.text} // {other.text}", (*found.fields, *other.fields)), (a // c, b // d)
 
 
 def joined(simple: Values, compound: Values) -> Candidates:
     """Yield the sizes of projections that are joined: queries, keys and values with fewer heads, or one, for these."""
     sizes = [item for item in compound.items() if "//" in item[0].text and len(item[0].fields) > 1]
-    counts = {found: pair for found, pair in simple.items() if "head" in found.text}
+    counts = _named(simple, "head")
     shared: list[tuple[str, tuple[str, ...], tuple[float, float]]] = []
     for times in (1, 2):
         for found, (a, b) in counts.items():
@@ -260,13 +269,8 @@ def of_scans(values: Values) -> Candidates:
     """Yield the sizes of joined projections for scans: once or twice the inner size, two of the states of all groups,
     and a step for each head.
     """
-    heads, sizes, groups, states = [
-        {found: pair for found, pair in values.items() if re.search(ending, found.text)}
-        for ending in ("heads$", "d_?head$|head_dim$", "groups$", "state(_size)?$")
-    ]
-    for (head, a), (size, b), (group, c), (state, d) in product(
-        *[part.items() for part in (heads, sizes, groups, states)]
-    ):
+    endings = ("heads$", "d_?head$|head_dim$", "groups$", "state(_size)?$")
+    for (head, a), (size, b), (group, c), (state, d) in product(*[_named(values, end).items() for end in endings]):
         inner, shared = f"{head.text} * {size.text}", f"2 * {group.text} * {state.text}"
         fields = (*head.fields, *size.fields, *group.fields, *state.fields)
         both = [(a[turn] * b[turn], 2 * c[turn] * d[turn], a[turn]) for turn in (0, 1)]
@@ -277,19 +281,16 @@ def of_scans(values: Values) -> Candidates:
 
 def of_selections(values: Values) -> Candidates:
     """Yield the sizes of joined projections for scans: a step of low rank, and two of the states."""
-    ranks, states = [
-        {found: pair for found, pair in values.items() if re.search(ending, found.text)}
-        for ending in ("(step|dt)_rank$", "state(_size)?$")
-    ]
+    ranks, states = _named(values, "(step|dt)_rank$"), _named(values, "state(_size)?$")
     for (rank, (a, b)), (state, (c, d)) in product(ranks.items(), states.items()):
         yield Found(f"{rank.text} + 2 * {state.text}", (*rank.fields, *state.fields)), (a + 2 * c, b + 2 * d)
 
 
-def reals(values: Values, power: float) -> Candidates:
+def reals(values: Values) -> Candidates:
     for found, (a, b) in values.items():
-        yield Found(f"{factor(found)} ** -0.5", found.fields), (a**-power, b**-power)
+        yield Found(f"{factor(found)} ** -0.5", found.fields), (a**-0.5, b**-0.5)
     for found, (a, b) in values.items():
-        yield Found(f"{factor(found)} ** 0.5", found.fields), (a**power, b**power)
+        yield Found(f"{factor(found)} ** 0.5", found.fields), (a**0.5, b**0.5)
     for found, (a, b) in values.items():
         yield Found(f"1.0 / {factor(found)}", found.fields), (1 / a, 1 / b)
 

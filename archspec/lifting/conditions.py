@@ -15,13 +15,15 @@ class Varying(NamedTuple):
     values: tuple[Size | None, ...]
     start: int
 
+    def where(self, holds: Callable[[int], bool], side: bool) -> set[Size]:
+        """Return the values in the iterations in which a condition holds, or in those in which it does not."""
+        turns = enumerate(self.values, self.start)
+        return {value for turn, value in turns if value is not None and holds(turn) == side}
+
     def follows(self, holds: Callable[[int], bool]) -> bool:
         """Whether there is one value where a condition holds, and another one where it does not."""
-        sides = [
-            {value for turn, value in enumerate(self.values) if value is not None and holds(self.start + turn) == side}
-            for side in (True, False)
-        ]
-        return all(len(side) <= 1 for side in sides) and not sides[0] & sides[1]
+        yes, no = self.where(holds, True), self.where(holds, False)
+        return len(yes) <= 1 and len(no) <= 1 and not yes & no
 
 
 Size: TypeAlias = int | float | str | Varying

@@ -14,14 +14,11 @@ from archspec.lifting.builder import Builder
 from archspec.lifting.frequencies import Parameters, frequencies, slopes
 from archspec.lifting.regions import between_regions, one_hot
 from archspec.lifting.sinusoids import sinusoids
-from archspec.lifting.tensors import elements, rows
+from archspec.lifting.tensors import MOST_LISTED, elements, rows
 from archspec.lifting.values import Value
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-MOST_NUMBERS = 64
-"""Constants with more elements are not written as lists."""
 
 MOST_PARTS = 4
 """Constants are written part by part along an axis with at most so many elements."""
@@ -52,11 +49,13 @@ def _formula(builder: Builder, value: Tensor, parameters: Sequence[Parameters] =
     if max(value.shape) == size and flat == list(range(size)) and not value.dtype.is_floating_point:
         return builder.reshape(builder.op("arange", stop=size), tuple(value.shape))
     if value.dtype.is_floating_point:
-        found = _sinusoidal(builder, value, parameters) or between_regions(builder, value) or slopes(builder, value)
-        found = found or _scaled_grid(builder, value)
-        if found is not None:
-            return found
-    if not value.dtype.is_floating_point:
+        found = (
+            _sinusoidal(builder, value, parameters)
+            or between_regions(builder, value)
+            or slopes(builder, value)
+            or _scaled_grid(builder, value)
+        )
+    else:
         found = (
             _relative_positions(builder, flat, tuple(value.shape))
             or _affine(builder, value)
@@ -64,9 +63,9 @@ def _formula(builder: Builder, value: Tensor, parameters: Sequence[Parameters] =
             or _grid(builder, value)
             or _distances(builder, value)
         )
-        if found is not None:
-            return found
-    if size <= MOST_NUMBERS:
+    if found is not None:
+        return found
+    if size <= MOST_LISTED:
         return builder.op("table", values=rows(value))
     return (
         _repeated(builder, value)

@@ -6,7 +6,8 @@ import math
 import re
 import struct
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import TypeAlias
 
 from archspec.lifting import candidates
@@ -103,7 +104,8 @@ class Expressions:
 
         def rank(item: Found) -> tuple[bool, bool, int]:
             is_of_others = all(name.startswith(others) for name in item.fields)
-            return len(item.fields) > 1 and "vocab" in item.text, is_of_others, len(item.fields)
+            is_of_vocabulary = len(item.fields) > 1 and candidates.is_of_vocabulary(item.fields)
+            return is_of_vocabulary, is_of_others, len(item.fields)
 
         return min([item for item in found if item], key=rank, default=None)
 
@@ -141,64 +143,39 @@ class Expressions:
         taken = {_key(pair) for pair in pairs.values() if isinstance(pair[0], int)}
         values = {found: (whole[found.text][0], whole[found.text][1] or 0) for found in simple}
         sizes = {found: pair for found, pair in values.items() if not found.text.endswith(candidates.LAYERS)}
-        second: dict[Found, tuple[float, float]] = {}
-        of_two: tuple[list[Candidate], list[Candidate]] = [], []
-        for found, pair in candidates.of_two(sizes):
-            is_unlikely = (
-                candidates.is_unlikely(found.fields) if "*" in found.text else candidates.is_of_groups(found.fields)
-            )
-            of_two[is_unlikely].append((found, pair))
-        for found, pair in [*of_two[0], *candidates.with_numbers(values)]:
-            if self._keep(found, pair, taken, own):
-                second[found] = pair
-        for found, pair in [*candidates.of_scans(sizes), *candidates.of_selections(sizes), *candidates.doubled(sizes)]:
-            self._keep(found, pair, taken, own)
+
+        def kept(*groups: Iterable[Candidate]) -> dict[Found, tuple[float, float]]:
+            return {found: pair for found, pair in chain(*groups) if self._keep(found, pair, taken, own)}
+
+        of_two = [*candidates.of_two(sizes)]
+        unlikely = [item for item in of_two if candidates.is_unlikely(item[0])]
+        likely = [item for item in of_two if not candidates.is_unlikely(item[0])]
+        second = kept(likely, candidates.with_numbers(values))
+        kept(candidates.of_scans(sizes), candidates.of_selections(sizes), candidates.doubled(sizes))
         joint = {found: pair for found, pair in second.items() if len(found.fields) > 1}
-        third = [
-            *candidates.sums(sizes),
-            *candidates.with_numbers(joint),
-            *candidates.shifted(second),
-            *candidates.squares(values | second),
-        ]
-        kept = {found: pair for found, pair in third if self._keep(found, pair, taken, own)}
-        for found, pair in [*candidates.of_heads_in_parts(sizes, kept), *candidates.of_three(sizes, second)]:
-            self._keep(found, pair, taken, own)
-        for found, pair in candidates.joined(sizes, second):
-            self._keep(found, pair, taken, own)
+        third = kept(
+            candidates.sums(sizes),
+            candidates.with_numbers(joint),
+            candidates.shifted(second),
+            candidates.squares(values | second),
+        )
+        kept(candidates.of_heads_in_parts(sizes, third), candidates.of_three(sizes, second))
+        kept(candidates.joined(sizes, second))
         spans = [item for item in candidates.sums(sizes) if all("position" in name for name in item[0].fields)]
-        for found, pair in [*candidates.sums_of_three(sizes), *of_two[1], *candidates.shifted(dict(spans))]:
-            self._keep(found, pair, taken, own)
-        for found, pair in [
-            *candidates.of_videos(second),
-            *candidates.of_patches(sizes),
-            *candidates.of_vocabularies(sizes, of_two[1]),
-        ]:
-            self._keep(found, pair, taken, own)
-        self._places |= {found: pair for found, pair in kept.items() if re.fullmatch(candidates.PATCHES, found.text)}
-        for found, pair in candidates.of_tiles(sizes, kept):
-            self._keep(found, pair, taken, own)
-        for found, pair in [
-            *candidates.of_all_layers(values),
-            *candidates.of_thirds(values | second),
-            *candidates.rests(sizes),
-        ]:
-            self._keep(found, pair, taken, own)
-        quotients = {
-            found: pair for found, pair in candidates.quotients(sizes, second) if self._keep(found, pair, taken, own)
-        }
+        kept(candidates.sums_of_three(sizes), unlikely, candidates.shifted(dict(spans)))
+        kept(candidates.of_videos(second), candidates.of_patches(sizes), candidates.of_vocabularies(sizes, unlikely))
+        self._places |= {found: pair for found, pair in third.items() if re.fullmatch(candidates.PATCHES, found.text)}
+        kept(candidates.of_tiles(sizes, third), candidates.of_all_layers(values))
+        kept(candidates.of_thirds(values | second), candidates.rests(sizes))
+        quotients = kept(candidates.quotients(sizes, second))
         # parts of a head, and two heads: queries that are joined with their positions
         parts = r"\) // [0-9]$|^2 \* \(\w+ // \w*heads?\)$"
-        quotients |= {found: pair for found, pair in kept.items() if re.search(parts, found.text)}
-        for found, pair in candidates.of_fractions(values | second):
-            self._keep(found, pair, taken, own)
-        heads = {found: pair for found, pair in (values | second | kept).items() if candidates.is_of_head(found)}
+        quotients |= {found: pair for found, pair in third.items() if re.search(parts, found.text)}
+        kept(candidates.of_fractions(values | second))
+        heads = {found: pair for found, pair in (values | second | third).items() if candidates.is_of_head(found)}
         for found, (a, b) in heads.items():
             self._roots.setdefault((a**-0.5, b**-0.5), Found(f"{candidates.factor(found)} ** -0.5", found.fields))
-        for found, pair in [
-            *candidates.reals(values | second | quotients, 0.5),
-            *candidates.logarithms(values | second),
-        ]:
-            self._keep(found, pair, taken, own)
+        kept(candidates.reals(values | second | quotients), candidates.logarithms(values | second))
 
     def _keep(self, found: Found, pair: tuple[float, float], taken: set[Pair], kept: dict[Pair, Found]) -> bool:
         """Whether an expression has other values than simpler ones, which are `taken`."""

@@ -186,14 +186,7 @@ class Sizes:
         kinds = [kind for kind in dict.fromkeys(values.values) if kind is not None]
         for condition, holds in conditions(values):
             if len(kinds) == 2 and all(item.follows(holds) for item in both):
-                yes, no = (
-                    next(
-                        value
-                        for turn, value in enumerate(values.values, values.start)
-                        if value is not None and holds(turn) == wanted
-                    )
-                    for wanted in (True, False)
-                )
+                (yes,), (no,) = values.where(holds, True), values.where(holds, False)
                 if (yes, no) == (True, False):
                     return condition
                 if not isinstance(yes, bool | str | Varying) and not isinstance(no, str | Varying) and len(both) == 1:

@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from archspec.lifting.values import Setting
 
 
+MOST_LISTED = 64
+"""Constants with more elements are not written as lists."""
+
+
 class _Tensor(Protocol):
     """Methods of tensors that PyTorch gives no types of results."""
 

@@ -77,10 +77,9 @@ def _head(name: str, hyper: Sequence[str], inputs: Sequence[str], arrow: str) ->
     lines = list(_wrapped(indent if hyper else name, inputs))
     if len(lines[-1]) + len(arrow) + 3 <= WIDTH:
         lines[-1] += f" {arrow} {{"
-        yield from lines
     else:
-        yield from lines
-        yield from _broken(f"{indent}{arrow} {{")
+        lines += _broken(f"{indent}{arrow} {{")
+    yield from lines
 
 
 def _wrapped(before: str, items: Sequence[str]) -> Iterator[str]:
