@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from archspec.algebra import Dim, symbols
 from archspec.equivalence.bodies import Bodies
@@ -16,67 +17,57 @@ from archspec.pipeline.compile import loads
 from archspec.source import ArchError
 
 
+class _Probe(NamedTuple):
+    """A function or layer as it is written, its name, what it is applied to, its result, and the tensors of a layer."""
+
+    applied: str
+    name: str
+    inputs: tuple[Array, ...]
+    shape: tuple[Dim, ...]
+    dtype: str = "real"
+    tensors: tuple[tuple[str, Array], ...] = ()
+
+
 class Library:
     """Definitions of the standard library over one table of expressions."""
 
     def __init__(self, arrays: Arrays) -> None:
         self.arrays = arrays
         self._bodies: dict[str, Body | None] = {}
-        self._found: dict[tuple[object, ...], Array | None] = {}
+        self._found: dict[_Probe, Array | None] = {}
 
     def function(
         self, name: str, settings: Settings, inputs: Sequence[Array], shape: Sequence[Dim], dtype: str = "real"
     ) -> Array | None:
         """Return what a function makes of inputs, if its result has this shape; None if it does not accept them."""
-        return self._apply(f"{name}{_listed(settings)}", name, inputs, shape, dtype, {})
+        return self._result(_Probe(f"{name}{_listed(settings)}", name, tuple(inputs), tuple(shape), dtype))
 
     def layer(
         self, name: str, settings: Settings, tensors: Mapping[str, Array], x: Array, shape: Sequence[Dim]
     ) -> Array | None:
         """Return what a layer with these tensors makes of an input; None if it does not accept it."""
-        return self._apply(f"layer: {name}{_listed(settings)}", name, [x], shape, "real", tensors)
+        applied = f"layer: {name}{_listed(settings)}"
+        return self._result(_Probe(applied, name, (x,), tuple(shape), tensors=tuple(tensors.items())))
 
-    def _apply(
-        self,
-        applied: str,
-        name: str,
-        inputs: Sequence[Array],
-        shape: Sequence[Dim],
-        dtype: str,
-        tensors: Mapping[str, Array],
-    ) -> Array | None:
-        key = applied, tuple(inputs), tuple(shape), dtype, tuple(tensors.items())
-        if key not in self._found:
-            self._found[key] = self._applied(applied, name, inputs, shape, dtype, tensors)
-        return self._found[key]
+    def _result(self, probe: _Probe) -> Array | None:
+        if probe not in self._found:
+            body, tensors = self._body(probe), dict(probe.tensors)
+            self._found[probe] = body and _Bodies(self.arrays, body.module, tensors).outputs(body, probe.inputs)[0]
+        return self._found[probe]
 
-    def _applied(
-        self,
-        applied: str,
-        name: str,
-        inputs: Sequence[Array],
-        shape: Sequence[Dim],
-        dtype: str,
-        tensors: Mapping[str, Array],
-    ) -> Array | None:
-        names = [f"x{turn}" for turn in range(len(inputs))]
-        types = [f"{name} {self._type(array)}" for name, array in zip(names, inputs, strict=True)]
-        result = f"{dtype if dtype != 'real' else ''} [{', '.join(map(str, shape))}]"
-        returned = f"{applied}({', '.join(names)})" if names else applied
-        text = f"block Probe()({', '.join(types)}) -> {result} {{\n  return {returned}\n}}"
-        body = self._body(text, name, [*inputs, Array(tuple(shape), self.arrays.elements.true)])
-        if body is None:
-            return None
-        return _Bodies(self.arrays, body.module, tensors).outputs(body, inputs)[0]
-
-    def _type(self, array: Array) -> str:
-        dtype = self.arrays.dtype(array)
-        return f"{'' if dtype == 'real' else dtype + ' '}[{', '.join(map(str, array.shape))}]"
-
-    def _body(self, text: str, name: str, arrays: Sequence[Array]) -> Body | None:
+    def _body(self, probe: _Probe) -> Body | None:
+        """Return the body of a block that only applies what is probed; None if that does not compile."""
+        names = [f"x{turn}" for turn in range(len(probe.inputs))]
+        given = [
+            f"{name} {_type(self.arrays.dtype(array), array.shape)}"
+            for name, array in zip(names, probe.inputs, strict=True)
+        ]
+        returned = f"{probe.applied}({', '.join(names)})" if names else probe.applied
+        text = f"block Probe()({', '.join(given)}) -> {_type(probe.dtype, probe.shape)} {{\n  return {returned}\n}}"
         if text not in self._bodies:
-            dims = sorted({name for array in arrays for size in array.shape for name in symbols(size)})
-            head = f"import std {{ {name} }}\n" + (f"dim {', '.join(dims)}\n" if dims else "")
+            shapes = [*[array.shape for array in probe.inputs], probe.shape]
+            dims = sorted({name for shape in shapes for size in shape for name in symbols(size)})
+            head = f"import std {{ {probe.name} }}\n" + (f"dim {', '.join(dims)}\n" if dims else "")
             try:
                 self._bodies[text] = internals(loads(f'{head}{text}\nmodel "probe" = Probe()')).body
             except ArchError:
@@ -93,6 +84,10 @@ class _Bodies(Bodies):
 
     def _tensor(self, name: str) -> Array:
         return self._given.get(name.removeprefix("layer.")) or super()._tensor(name)
+
+
+def _type(dtype: str, shape: Sequence[Dim]) -> str:
+    return f"{'' if dtype == 'real' else dtype + ' '}[{', '.join(map(str, shape))}]"
 
 
 def _listed(settings: Settings) -> str:

@@ -21,7 +21,7 @@ def subject_of(module: nn.Module, inputs: Mapping[str, torch.Tensor] | Sequence[
     ordered = {name: given[name] for name in names if name in given} | given
     config = getattr(module, "config", None)
     numbers: Mapping[str, object] = config.to_dict() if config is not None and hasattr(config, "to_dict") else {}
-    return Subject(module, ordered, _others(module, ordered), None, numbers)
+    return Subject(module, ordered, _others(module, ordered), numbers=numbers)
 
 
 def _others(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor] | None:

@@ -12,19 +12,8 @@ from archspec.lifting.calling import MOST_FILLED, called
 from archspec.lifting.modes import changed_mode, modes_of
 from archspec.lifting.sources.fields import Fields, are_fields, is_configuration, numbers_in
 from archspec.lifting.sources.kinds import kind_of
-from archspec.lifting.sources.proposals import (
-    CHOICES,
-    PROPOSALS,
-    THIRD,
-    Choices,
-    Proposal,
-)
-from archspec.lifting.sources.shrinking import (
-    has_patterns,
-    hidden_changes,
-    merged,
-    small,
-)
+from archspec.lifting.sources.proposals import CHOICES, PROPOSALS, THIRD, Choices, Proposal
+from archspec.lifting.sources.shrinking import has_patterns, hidden_changes, merged, small
 from archspec.lifting.sources.unfilled import unfilled
 from archspec.lifting.subject import Subject
 from archspec.ops import OPS
@@ -179,8 +168,6 @@ def parts_of(fields: Mapping[str, object], prefix: str = "") -> list[str]:
 
 def _small(architecture: Architecture, turn: int, first: Fields | None = None) -> Small:
     """Return the first small module that can be built and run, and reveals all changes of a `first` one."""
-    import torch
-
     problem: Exception | None = None
     tried: list[Fields] = []
     for proposal in architecture.proposals:
@@ -189,44 +176,66 @@ def _small(architecture: Architecture, turn: int, first: Fields | None = None) -
             continue
         tried.append(fields)
         try:
-            is_large = _is_large(architecture, fields)
-            torch.random.manual_seed(turn)  # pyright: ignore[reportUnknownMemberType]
-            module = unfilled(partial(architecture.build, fields)) if is_large else architecture.build(fields)
-            module.eval()
+            module = _built(architecture, fields, turn)
         except ArchError:
             raise
         except Exception as error:  # of any class, as it comes from the architecture
             problem = problem or error
             continue
         modes = modes_of(module)
-        if next(architecture.inputs(module, 0), None) is None:
-            names = ", ".join(
-                [f"`{name}`" for name in inspect.signature(module.forward).parameters if name != "kwargs"]
-            )
-            raise fail("usage", f"cannot run a small `{architecture.name}`: no inputs are known for {names}")
+        _check_inputs(architecture, module)
         takes = _taking(architecture, fields, module)
         for inputs in architecture.inputs(module, turn % 2):
             error = takes(inputs)
-            if error is None:
-                changed = changed_mode(modes, module)
-                if changed is not None:
-                    raise fail("lift", f"cannot lift `{architecture.name}`: a call of it changes its `{changed}`")
-                others = [other for other in architecture.inputs(module, 1 - turn % 2) if are_alike(inputs, other)]
-                other = next((other for other in others if takes(other) is None), None)
-                numbers = numbers_of(_settled(module, merged(architecture.fields, fields)))
-                if proposal.is_shallow:
-                    kept = numbers_of(architecture.fields)
-                    has_fewer = bool(architecture.choices[0].layers)
-                    numbers = {
-                        name: value
-                        for name, value in numbers.items()
-                        if value != kept.get(name) or (has_fewer and kind_of(name) == "layers")
-                    }
-                name, free = architecture.name, architecture.free
-                made = Subject(module, ordered(module, inputs), other, None, numbers, None, name, free)
-                return Small(made, fields, proposal)
-            problem = problem or error
+            if error is not None:
+                problem = problem or error
+                continue
+            changed = changed_mode(modes, module)
+            if changed is not None:
+                raise fail("lift", f"cannot lift `{architecture.name}`: a call of it changes its `{changed}`")
+            alike = (other for other in architecture.inputs(module, 1 - turn % 2) if are_alike(inputs, other))
+            subject = Subject(
+                module,
+                ordered(module, inputs),
+                next((other for other in alike if takes(other) is None), None),
+                numbers=_numbers(architecture, module, fields, proposal),
+                name=architecture.name,
+                free=architecture.free,
+            )
+            return Small(subject, fields, proposal)
     raise _unbuilt(architecture.name, problem)
+
+
+def _built(architecture: Architecture, fields: Fields, seed: int) -> nn.Module:
+    """Return the module with these fields, in evaluation; without values if it has too many parameters."""
+    import torch
+
+    with torch.device("meta"):
+        count = sum(parameter.numel() for parameter in architecture.build(fields).parameters())
+    torch.random.manual_seed(seed)  # pyright: ignore[reportUnknownMemberType]
+    build = partial(architecture.build, fields)
+    return (unfilled(build) if count > MOST_FILLED else build()).eval()
+
+
+def _check_inputs(architecture: Architecture, module: nn.Module) -> None:
+    """Refuse a module for which no inputs are known."""
+    if next(architecture.inputs(module, 0), None) is None:
+        names = ", ".join([f"`{name}`" for name in inspect.signature(module.forward).parameters if name != "kwargs"])
+        raise fail("usage", f"cannot run a small `{architecture.name}`: no inputs are known for {names}")
+
+
+def _numbers(architecture: Architecture, module: nn.Module, fields: Fields, proposal: Proposal) -> dict[str, object]:
+    """Return the numbers of a small module; of a shallow one, those that it has in the place of the actual ones."""
+    numbers = numbers_of(_settled(module, merged(architecture.fields, fields)))
+    if not proposal.is_shallow:
+        return numbers
+    kept = numbers_of(architecture.fields)
+    has_fewer = bool(architecture.choices[0].layers)
+    return {
+        name: value
+        for name, value in numbers.items()
+        if value != kept.get(name) or (has_fewer and kind_of(name) == "layers")
+    }
 
 
 def _taking(
@@ -254,29 +263,19 @@ def _taking(
     return error
 
 
-def _is_large(architecture: Architecture, fields: Fields) -> bool:
-    """Whether a module has too many parameters to have values."""
-    import torch
-
-    with torch.device("meta"):
-        return sum(parameter.numel() for parameter in architecture.build(fields).parameters()) > MOST_FILLED
-
-
 def _changed(architecture: Architecture, first: Small, name: str, value: int) -> Subject | None:
     """Return a small module with another value of a number; None if it cannot be built or called."""
     fields = with_number(merged(architecture.fields, first.fields), name, value)
     try:
-        is_large = _is_large(architecture, fields)
-        module = (unfilled(partial(architecture.build, fields)) if is_large else architecture.build(fields)).eval()
+        module = _built(architecture, fields, 0)
     except Exception:  # of any class, as it comes from the architecture
         return None
     alike = [inputs for inputs in architecture.inputs(module, 0) if are_alike(first.subject.inputs, inputs)]
     inputs = next((inputs for inputs in alike if failure(module, inputs) is None), None)
     if inputs is None:
         return None
-    return Subject(
-        module, ordered(module, inputs), numbers=numbers_of(_settled(module, merged(architecture.fields, fields)))
-    )
+    numbers = numbers_of(_settled(module, merged(architecture.fields, fields)))
+    return Subject(module, ordered(module, inputs), numbers=numbers)
 
 
 def with_number(fields: Fields, name: str, value: int) -> Fields:

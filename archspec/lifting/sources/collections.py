@@ -34,7 +34,7 @@ def subject_of_collection(text: str) -> Subject:
     module.eval()
     argument = next(iter(_arguments(module)))
     images = [{argument: torch.randn(batch, channels, height, width)} for batch in (2, 3)]
-    return Subject(module, images[0], images[1], None, {}, None, name)
+    return Subject(module, images[0], images[1], name=name)
 
 
 def _imported(collection: str) -> ModuleType:

@@ -71,10 +71,14 @@ def architecture_from(fields: Mapping[str, object]) -> Architecture:
 
     def build(changed: Fields) -> nn.Module:
         fields = merged(actual.to_dict(), changed)
+
+        def made(attention: str) -> nn.Module:
+            return with_one_image(owner(_prepared(configuration.from_dict(fields), attention)))
+
         try:
-            return with_one_image(owner(_prepared(configuration.from_dict(fields), "sdpa")))
+            return made("sdpa")
         except (ValueError, ImportError):  # a class without this implementation of attention
-            return with_one_image(owner(_prepared(configuration.from_dict(fields), "eager")))
+            return made("eager")
 
     def inputs(module: nn.Module, turn: int) -> Iterator[dict[str, torch.Tensor]]:
         return examples(module, SIZES[turn])

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from archspec.equivalence.factories import factory_from, made_by
 from archspec.lifting.sources import examples as known
 from archspec.lifting.sources.architecture import Architecture, failure, ordered
-from archspec.lifting.sources.fields import Fields
+from archspec.lifting.sources.fields import Fields, is_integer
 from archspec.lifting.sources.inputs import Declared, examples, following
 from archspec.lifting.subject import Subject
 from archspec.source import fail
@@ -30,7 +30,7 @@ def architecture_of_file(text: str, declared: Sequence[Declared]) -> tuple[Archi
     """
     path, name, factory = factory_from(text, "FILE.py:factory")
     module = made_by(path, name, factory)
-    fields = {key: value.default for key, value in _parameters(factory).items() if _is_size(value.default)}
+    fields: Fields = {key: value.default for key, value in _parameters(factory).items() if is_integer(value.default)}
     made: WeakKeyDictionary[nn.Module, Fields] = WeakKeyDictionary()
 
     def build(values: Fields) -> nn.Module:
@@ -74,7 +74,3 @@ def _parameters(factory: Callable[..., object]) -> dict[str, inspect.Parameter]:
         return dict(inspect.signature(factory).parameters)
     except (TypeError, ValueError):
         return {}
-
-
-def _is_size(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
