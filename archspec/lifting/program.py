@@ -51,23 +51,22 @@ def program_of(
     signatures: Signatures,
     sizes: Mapping[str, int],
     taken: Sequence[str],
-    optional: Collection[str] = (),
-    loops: bool = True,
+    optional: Collection[str],
+    loops: bool,
 ) -> Program:
     """Return the definitions of a module. `taken` are names that values cannot have, `optional` the inputs that may be
     left out if they are only masks of attention. With `loops`, layers in turn with other operations become loops.
     """
     stored = recording.stored
     bodies = bodies_of(recording.root, outputs, stored)
-    kept_calls = {body.path: body for body in bodies.values()}
+    paths = dict.fromkeys([body.path for body in bodies.values()])
     lent = _lent(bodies.values())
     masks = masks_of([*bodies.values()], optional)
     program = Program()
     found: dict[Value, tuple[int, int]] = {}
-    kept = {body.path for body in bodies.values()}
     with_own_names([*bodies.values()], stored)
     owned = _owned(bodies.values(), stored)
-    ties = _ties(stored.ties, kept)
+    ties = _ties(stored.ties, paths)
     values = [value for body in bodies.values() for value in body.values()]
     steps = [step for value in values for step in value.steps]
     taken = [*taken, *{value.op for value in steps if value.kind in ("std", "layer")}]
@@ -89,19 +88,11 @@ def program_of(
             ties.get(body.path, []),
             lent.get(body, []),
             masks,
-            [path for path in kept_calls if is_below(path, body.path)],
+            [path for path in paths if is_below(path, body.path)],
         )
-        writer = BodyWriter(facts, found.__getitem__, key)
-        template = writer.template()
-        program.dims |= dict.fromkeys([str(size) for size in writer.gaps.joint.values()])
-        renamed = [size for name, size in writer.gaps.renamed.items() if name not in (LAYER, LENGTH)]
-        program.dims |= dict.fromkeys([name for size in renamed for name in symbols(size)])
-        length = writer.free_length()
-        if length is not None:
-            program.dims["seq"] = None
-            writer = BodyWriter(facts, found.__getitem__, key, length)
-            template = writer.template()
+        writer, template = _written(facts, found.__getitem__, key)
         row = _added(program, template, writer, body)
+        program.dims |= dict.fromkeys(_own_dimensions(writer))
         program.imports |= writer.imports
         if call is not None:
             found[call] = row
@@ -111,11 +102,31 @@ def program_of(
     return program
 
 
-def _ties(ties: Iterable[tuple[str, str]], kept: Collection[str]) -> dict[str, list[tuple[str, str]]]:
+def _written(
+    facts: Facts, definition: Callable[[Value], tuple[int, int]], key: Callable[[Value], object]
+) -> tuple[BodyWriter, Template]:
+    """Return the writer and the definition of a body, for any number of tokens if nothing depends on it."""
+    writer = BodyWriter(facts, definition, key)
+    template = writer.template()
+    length = writer.free_length()
+    if length is not None:
+        writer = BodyWriter(facts, definition, key, length)
+        template = writer.template()
+    return writer, template
+
+
+def _own_dimensions(writer: BodyWriter) -> list[str]:
+    """Return the dimensions that a definition has in the place of those of the module."""
+    gaps = writer.gaps
+    sizes = [*gaps.joint.values(), *[size for name, size in gaps.renamed.items() if name not in (LAYER, LENGTH)]]
+    return [*[name for size in sizes for name in symbols(size)], *(["seq"] if writer.length is not None else [])]
+
+
+def _ties(ties: Iterable[tuple[str, str]], paths: Collection[str]) -> dict[str, list[tuple[str, str]]]:
     """Return pairs of a tied tensor and the counted one by the address of the innermost definition around both."""
     found: dict[str, list[tuple[str, str]]] = {}
     for alias, counted in ties:
-        around = max((path for path in kept if is_inside(alias, path) and is_inside(counted, path)), key=len)
+        around = max((path for path in paths if is_inside(alias, path) and is_inside(counted, path)), key=len)
         found.setdefault(around, []).append((relative(alias, around), relative(counted, around)))
     return found
 
