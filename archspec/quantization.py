@@ -1,4 +1,4 @@
-"""How the weights of a model are stored, if they are quantized."""
+"""Storage of the weights of a quantized model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tensors of a checkpoint are buffers, as far as types and names show."""
+"""The buffers among the tensors of a checkpoint, as far as types and names show them."""
 
 from __future__ import annotations
 

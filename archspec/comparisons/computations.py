@@ -1,4 +1,4 @@
-"""Whether models with the same tensors compute the same."""
+"""Comparison of what models with the same tensors compute."""
 
 from __future__ import annotations
 

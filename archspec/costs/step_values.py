@@ -1,4 +1,4 @@
-"""What a decoding step consists of: values and operations, and what they read of earlier positions (see `steps.py`)."""
+"""Values and operations of a decoding step, and the earlier positions that they read (see `steps.py`)."""
 
 from __future__ import annotations
 

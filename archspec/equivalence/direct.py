@@ -1,4 +1,4 @@
-"""What modules compute only while they are not exported, as some targets of exports have no operation for it."""
+"""Computations that modules replace while they are exported, as some targets of exports have no operation for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where values come from: the address and the source line of what computed each base first."""
+"""Origins of values: the address and the source line of the operation that computed each base first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is compared: a compiled model, or a PyTorch module that is called like one."""
+"""The two sides of a comparison: a compiled model, or a PyTorch module that is called like one."""
 
 from __future__ import annotations
 

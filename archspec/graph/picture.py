@@ -1,4 +1,4 @@
-"""What DOT and Mermaid share: nested boxes for blocks, readable labels, shares of the parameters by role."""
+"""Common parts of DOT and Mermaid: nested boxes for blocks, readable labels, shares of the parameters by role."""
 
 from __future__ import annotations
 

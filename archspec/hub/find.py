@@ -1,4 +1,4 @@
-"""Where a file of a model on the hub is: in the local cache, or on the hub."""
+"""The files of a model on the hub: in the local cache, or on the hub."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be written at a place: names in scope, arguments, addresses, imports."""
+"""Completion: the names in scope, arguments, addresses and imports that a place accepts."""
 
 from __future__ import annotations
 

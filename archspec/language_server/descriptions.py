@@ -1,4 +1,4 @@
-"""What an editor shows of a name: Markdown for hovering, short text for hints and completion."""
+"""Descriptions of names: Markdown for hovering, short text for hints and completion."""
 
 from __future__ import annotations
 

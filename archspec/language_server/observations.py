@@ -1,4 +1,4 @@
-"""What the compilation of a file shows of its expressions: shapes of tensors, values of numbers, parameters."""
+"""Observations of a compilation: shapes of tensors, values of numbers, and parameters, by expression."""
 
 from __future__ import annotations
 

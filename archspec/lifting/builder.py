@@ -1,4 +1,4 @@
-"""Makes values in their simplest form: views become patterns or vanish, masks and positions are written anew."""
+"""Construction of values in their simplest form: views become patterns or vanish, masks and positions are rewritten."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which values are written as steps of one chain, and which are short enough to be written as arguments."""
+"""The division of a body into chains of steps, statements, and short arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a body before it is written."""
+"""Facts about a body that its writer needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is lifted: a module, the inputs to run it with, and what is known of the names of its sizes."""
+"""The subject of a lift: a module, the inputs to run it with, and evidence for the names of its sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a condition decides about the sides of a choice: which of several integers is the largest or smallest."""
+"""Decisions of a condition about the sides of a choice: which of several integers is the largest or smallest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What PyTorch's exporter makes of a generated module, as a model of `onnx_ir`."""
+"""The result of PyTorch's exporter for a generated module, as a model of `onnx_ir`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which nodes of the plans of several models correspond: by keys of addresses, and by order inside of such nodes."""
+"""Corresponding nodes of the plans of several models: by keys of addresses, and by order inside of such nodes."""
 
 from __future__ import annotations
 

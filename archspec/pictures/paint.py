@@ -1,4 +1,4 @@
-"""What the colors of a picture show: roles, or shares of parameters, FLOPs or bytes."""
+"""The meaning of the colors of a picture: roles, or shares of parameters, FLOPs or bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where values enter a node: the main one on its axis, others at the top, masks on the right, streams on the left."""
+"""The ports of a node: the main one on its axis, others at the top, masks on the right, streams on the left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How values reach their uses from the side: through rails, each with taps where it enters a child."""
+"""Rails that bring values to their uses from the side, each with taps where it enters a child."""
 
 from __future__ import annotations
 

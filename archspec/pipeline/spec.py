@@ -1,4 +1,4 @@
-"""What a person names a model by, and the file that this is, which may be in a directory or on the hub."""
+"""Names of models, and the files that they stand for, which may be in a directory or on the hub."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where in Python a definition keeps what it owns: `encoder.layer.0.output` is `self.encoder.layer[0].output`.
+"""Attributes for what a definition owns: `encoder.layer.0.output` is `self.encoder.layer[0].output`.
 
 A part of an address that is not owned itself is a container: a list where its children are numbered from 0 without a
 gap, a dictionary where they are numbered otherwise, else a plain module. A container that is none of these in every use

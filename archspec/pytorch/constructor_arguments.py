@@ -1,4 +1,4 @@
-"""Which hyperparameters stay arguments in the generated code; any other is its value in the model.
+"""The hyperparameters that stay arguments in the generated code; any other is its value in the model.
 
 An argument is what differs between uses in the model, or what depends on a size of the model for whose other values the
 same code is right.

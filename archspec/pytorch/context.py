@@ -1,4 +1,4 @@
-"""What the translation of every definition of a file shares: names, containers, and what was written so far."""
+"""Shared state of the translation of a file: names, containers, and the definitions written so far."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""How containers are filled: which are numbered from 0 without a gap for every size, so that they can be lists; and
-which are filled by several loops, none of which can make what they hold.
+"""The filling of containers: those that are numbered from 0 without a gap for every size can be lists; those that
+several loops fill cannot be made by any one of them.
 """
 
 from __future__ import annotations

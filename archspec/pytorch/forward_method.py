@@ -1,4 +1,4 @@
-"""What a definition computes, as the statements of a function: `forward`, or a plain function."""
+"""The computation of a definition as the statements of a function: `forward`, or a plain function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a definition declares, as the statements of `__init__`."""
+"""The declarations of a definition as the statements of `__init__`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How stored tensors are initialized."""
+"""Initialization of stored tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How code outside a generated file uses the classes in it."""
+"""The interface of generated classes to code outside their file."""
 
 from __future__ import annotations
 

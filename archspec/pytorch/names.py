@@ -1,4 +1,4 @@
-"""Which names of a spec can stand in Python as they are, and what stands for the others."""
+"""Python names for the names of a spec, which may be taken or reserved."""
 
 from __future__ import annotations
 

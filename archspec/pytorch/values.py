@@ -1,4 +1,4 @@
-"""What an expression of a spec is in Python: its code, and enough of its origin to recognise attention."""
+"""Expressions of a spec in Python: their code, and enough of their origin to recognise attention."""
 
 from __future__ import annotations
 

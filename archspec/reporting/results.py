@@ -1,4 +1,4 @@
-"""What all results have in common: their data, and how they are shown."""
+"""The base of all results: their data, and how they are shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept of the designs that satisfy the conditions of a search."""
+"""Collection of the designs that satisfy the conditions of a search."""
 
 from __future__ import annotations
 

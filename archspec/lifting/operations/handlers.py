@@ -1,4 +1,4 @@
-"""What the translations of operations share."""
+"""Types and conversions that all handlers of operations share."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Where a module to lift comes from: a Python file, a configuration, or a collection of models."""
+"""Sources of modules to lift: a Python file, a configuration, or a collection of models."""

@@ -1,4 +1,4 @@
-"""What a configurable architecture is lifted from: small modules of it, and the numbers of the actual one."""
+"""Configurable architectures as subjects: small modules of them, with the numbers of the actual one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the fields of a configuration say about its sizes."""
+"""Sizes in the fields of a configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the fields of a configuration are, by their names."""
+"""Kinds of the fields of a configuration, by their names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How configurations are made small: proposals, and the values that they choose from."""
+"""Proposals of small configurations, and the values that they choose from."""
 
 from __future__ import annotations
 
