@@ -29,7 +29,7 @@ class Equivalence(Result):
     """Whether A and B compute the same.
 
     The `verdict` is "equal" if their normal forms are equal, so their outputs are for all inputs, sizes and values of
-    the tensors, up to rounding. Otherwise, `reason` says what stands in the way, `unequal` where the computations
+    the tensors, up to rounding. Otherwise, `reason` is the obstacle, `unequal` where the computations
     differ first, and the outputs in float64 decide between "outputs equal" (at the sizes that were tried) and
     "different"; without these, the verdict is "not proven". `error` is the largest difference of the outputs. An
     Equivalence is true if the verdict is "equal".

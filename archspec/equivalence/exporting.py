@@ -123,7 +123,7 @@ def _is_composite(operation: OpOverload) -> bool:
 
 
 def _unknown(program: ExportedProgram) -> list[OpOverload]:
-    """Return the operations of a program that have no normal form, but for those on complex numbers."""
+    """Return the operations of a program that have no normal form, except for those on complex numbers."""
     from torch._ops import OpOverload
 
     calls = [node for node in nodes_of(program.graph) if tensors_of(node)]

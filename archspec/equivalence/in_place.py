@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Arguments = TypeVar("Arguments", bound="Argument")
 
 _OF_THE_FIRST = {"copy", "fill", "zero", "masked_fill", "scatter", "index_put", "index_fill", "index_copy", "index_add"}
-"""Operations whose result has the element type of what they change, whatever the others have."""
+"""Operations whose result has the element type of what they change, regardless of the others."""
 
 _COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor", "logical_not"}
 """Operations that give booleans, unless they are in place."""

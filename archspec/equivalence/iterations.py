@@ -61,7 +61,7 @@ def mark_of(node: Node) -> str:
 
 
 def without_unused(graph: Graph) -> None:
-    """Erase the nodes whose results nothing uses, but for those in loops, where all iterations have the same nodes."""
+    """Erase the nodes whose results nothing uses, except in loops, where all iterations have the same nodes."""
     inside: set[Node] = set()
     is_inside = False
     for node in nodes_of(graph):

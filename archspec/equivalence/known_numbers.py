@@ -1,4 +1,4 @@
-"""Numbers that a module keeps as tensors: what is computed of them and of sizes is a size, and no data.
+"""Numbers that a module keeps as tensors: results of them and of sizes are sizes, not data.
 
 `torch.export` takes what a module reads of a tensor for data. A buffer without axes that checkpoints do not store, and
 that no call changes, is one number. Numbers are computed exactly, where PyTorch rounds quotients to float32, which

@@ -27,7 +27,7 @@ def free_lengths(module: nn.Module) -> Generator[None]:
 
 
 def namespaces(module: nn.Module) -> list[dict[str, object]]:
-    """Return the global names of the files that the classes of a module are from, but for those of PyTorch.
+    """Return the global names of the files that the classes of a module are from, except for those of PyTorch.
 
     A file that a user names is not imported as a module.
     """

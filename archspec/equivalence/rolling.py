@@ -155,7 +155,7 @@ class _Loop:
     def _filled(self) -> list[_Joined]:
         """Return the values of iterations that are put in the place of all elements of a tensor along an axis.
 
-        What this is before the loop makes no difference.
+        The elements before the loop have no effect.
         """
         found: list[_Joined] = []
         for (start, after), node in [*self.carried.items()]:

@@ -177,7 +177,7 @@ def _counts(node: Node) -> set[tuple[int | Formula, ...]]:
 
 
 def _axes(node: Node) -> list[int]:
-    """Return the axes that a node works along: the first one unless it says otherwise."""
+    """Return the axes that a node works along: the first one by default."""
     schema = schema_of(node)
     names = [parameter.name for parameter in schema.arguments] if schema is not None else []
     given: dict[str, object] = {**dict(zip(names, node.args, strict=False)), **node.kwargs}

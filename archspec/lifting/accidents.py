@@ -1,7 +1,7 @@
 """Fields whose value is that of a size by accident.
 
 A size that is the same in both small modules is given the name of a field that has its value in both configurations.
-Whether it follows that field is found out with a module in which only the field is another.
+A module in which only that field differs shows whether the size follows it.
 """
 
 from __future__ import annotations

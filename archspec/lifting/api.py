@@ -40,7 +40,7 @@ def lift_subject(subject: Subject) -> str:
 
 
 def refusing(name: str, function: Callable[[], Result]) -> Result:
-    """Return the result of a function. Whatever it raises becomes one refusal to lift what is named."""
+    """Return the result of a function. Any exception becomes one refusal to lift the module of that name."""
     try:
         return deeply(function)
     except ArchError:

@@ -1,4 +1,4 @@
-"""The check of a lifted spec: it is only given out if it is the module."""
+"""The check of a lifted spec, which is only returned if it computes what its module does."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ITERATIONS = (1, 2, 4, 9)
 """How often loops over a length run in comparisons, besides those at two sizes."""
 
 ROUNDED = 2e-6
-"""The relative difference of outputs of a module that computes some values in float32 whatever its precision."""
+"""The relative difference of outputs of a module that computes some values in float32 regardless of its precision."""
 
 
 class OfLargeSizes(Untranslatable):
@@ -149,7 +149,7 @@ def _check_outputs(body: Body, module: nn.Module, outputs: Outputs, rounded: flo
 
 
 def _is_rounding(body: Body, module: nn.Module, run: tuple[Run, Run]) -> bool:
-    """Whether a small difference of outputs is gone where nothing is rounded, or may be of numbers rounded before."""
+    """Whether a small difference of outputs is due to rounding, in the call or of numbers that the module keeps."""
     if keeps_rounded(module):
         return True
     error = _unrounded_error(body, run, {})
@@ -222,7 +222,7 @@ def _unused(captured: Captured, body: Body) -> dict[str, torch.Tensor]:
 
 
 def _unrounded_error(body: Body, run: tuple[Run, Run], fixed: Mapping[str, int]) -> float | None:
-    """Return the difference of outputs where nothing is rounded to float32; None if there is none to be had."""
+    """Return the difference of outputs where nothing is rounded to float32; None if they cannot be computed."""
     try:
         with in_float64():
             return largest_error(body, *run, fixed, MOST_ONCE)

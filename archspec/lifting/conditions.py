@@ -30,7 +30,7 @@ Size: TypeAlias = int | float | str | Varying
 """A number of a definition, which may be another one in each iteration of a loop, or the text of another literal."""
 
 FEWEST_LISTED = 12
-"""In loops of fewer iterations, no condition lists indices: those of a small module would not tell those of a large."""
+"""In loops of fewer iterations, no condition lists indices: a small module does not show those of a large one."""
 
 
 def conditions(varying: Varying) -> list[tuple[str, Callable[[int], bool]]]:
@@ -65,5 +65,5 @@ def branches_of(kinds: tuple[int, ...], start: int) -> list[Varying]:
 
 
 def is_regular(kinds: tuple[int, ...], start: int) -> bool:
-    """Whether conditions on the index tell which kind an iteration is of."""
+    """Whether conditions on the index determine the kind of each iteration."""
     return all(any(test.follows(holds) for _, holds in conditions(test)) for test in branches_of(kinds, start))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def folded_constants(program: ExportedProgram) -> dict[Node, Tensor]:
-    """Return what the nodes of an exported program are that compute reals from constants, for nodes that do not."""
+    """Return the reals that nodes of an exported program compute from constants alone, where other nodes use them."""
     constants = program.graph_signature.inputs_to_lifted_tensor_constants
     tensors = cast("Mapping[str, Tensor]", program.constants)
     known: dict[Node, Tensor] = {}
@@ -36,7 +36,7 @@ def folded_constants(program: ExportedProgram) -> dict[Node, Tensor]:
 
 
 FILLED = {"new_zeros": 0, "zeros_like": 0, "new_ones": 1, "ones_like": 1}
-"""What operations fill a tensor with that take but the type, or the shape, from another one."""
+"""The number with which operations fill a tensor that only has its type, or its shape, from another one."""
 
 
 def _filled(node: Node) -> Tensor | None:
@@ -51,7 +51,7 @@ def _filled(node: Node) -> Tensor | None:
 
 
 def computed(node: Node, known: Callable[[Node], Tensor | int]) -> Tensor | None:
-    """Return the tensor that an operation computes of what is known; None if that is another one each time."""
+    """Return the tensor that an operation computes of known values; None if it is another one each time."""
     import torch
     from torch.fx.node import map_arg
 
@@ -68,5 +68,5 @@ def computed(node: Node, known: Callable[[Node], Tensor | int]) -> Tensor | None
 
 
 def tags_of(node: Node) -> Sequence[Tag]:
-    """Return what PyTorch says of the operation of a node."""
+    """Return the tags of the operation of a node."""
     return getattr(node.target, "tags", ())

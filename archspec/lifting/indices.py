@@ -1,7 +1,7 @@
 """Values that depend on positions alone, such as masks and position ids, written anew from their normal forms.
 
-A module computes a mask in many steps, most of which have no effect. Its normal form says what one element is for the
-indices of its axes; from this, it is written as a library function, or as comparisons of positions.
+A module computes a mask in many steps, most of which have no effect. Its normal form gives one element for the indices
+of its axes; from this, it is written as a library function, or as comparisons of positions.
 """
 
 from __future__ import annotations

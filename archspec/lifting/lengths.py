@@ -46,7 +46,7 @@ def total_lengths(given: Collection[Polynomial], renamed: Mapping[str, Expressio
 
 
 def total_length(given: Collection[Polynomial]) -> tuple[str, int] | None:
-    """Return the dimension and the number whose sum is a size of inputs, if no other size tells the dimension."""
+    """Return the dimension and the number whose sum is a size of inputs, if no other size determines the dimension."""
     named = {found[1] for size in given if (found := scaled(size)) is not None}
     sums = {size for size in given if scaled(size) is None}
     names = {name for size in sums for name in symbols(size)} - named

@@ -187,7 +187,7 @@ def _input_names(
     taken: Sequence[str],
     masks: Collection[Value],
 ) -> dict[Value, str]:
-    """Return names for the inputs of a body, in order: those of `forward`, where shapes tell which is which."""
+    """Return names for the inputs of a body, in order: those of `forward`, where shapes identify them."""
     if body.frame is recording.root:
         order = list(recording.inputs)
         ordered = sorted(body.inputs, key=lambda value: (value in masks, order.index(value.address)))

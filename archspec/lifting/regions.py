@@ -20,7 +20,7 @@ MOST_STEPS = 3
 
 
 def one_hot(builder: Builder, value: Tensor, formula: Formula) -> Value | None:
-    """Return a constant with a single 1 along its last axis, at the place that a formula says."""
+    """Return a constant with a single 1 along its last axis, at the place that a formula gives."""
     size = value.shape[-1] if value.dim() > 1 else 0
     if size < 2 or not bool(((value == 0) | (value == 1)).all()) or not bool((value.sum(-1) == 1).all()):
         return None

@@ -50,7 +50,7 @@ def _outputs(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> list[torc
 
 
 def _attributes(module: nn.Module) -> dict[str, object]:
-    """Return copies of what the parts of a module have as attributes, but for tensors that they store."""
+    """Return copies of the attributes of the parts of a module, except for the tensors that they store."""
     from torch import nn
 
     common = vars(nn.Module()).keys()

@@ -1,4 +1,4 @@
-"""Roles of layers, where the name of a class or an address says what they are for."""
+"""Roles of layers, where the name of a class or an address reveals them."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ OF_TABLES = "values"
 
 
 IRREGULAR = "its layers differ in a way that is no simple function of their number"
-"""What is said of loops that have no short form."""
+"""The reason for which loops without a short form are refused."""
 
 
 class Unlike(Untranslatable):
@@ -244,7 +244,7 @@ def _passed(definition: Definition, use: int, column: Sequence[Size]) -> list[Si
 
 
 def _arguments(given: Sequence[tuple[str, str]]) -> list[str]:
-    """Return hyperparameters by position, as far as they are no literals of which the name says the meaning."""
+    """Return hyperparameters by position, up to the first literal that only its name explains."""
     first = next((turn for turn, (_, text) in enumerate(given) if text in ("none", "false", "true")), len(given))
     return [*[text for _, text in given[:first]], *[f"{name} = {text}" for name, text in given[first:]]]
 

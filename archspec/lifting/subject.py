@@ -20,7 +20,7 @@ class Subject:
     other_inputs: Mapping[str, torch.Tensor] | None = None
     """The same arguments with another batch and another length: which sizes of inputs are free."""
     second: Callable[[], Subject] | None = None
-    """The same architecture with other sizes, which tell apart sizes that are equal, and how they depend on fields."""
+    """The same architecture with other sizes: it distinguishes equal sizes, and shows how they depend on fields."""
     numbers: Mapping[str, object] = field(default_factory=dict[str, object])
     """Values of the configuration by name, such as `hidden_size`: names for hyperparameters."""
     actual: Mapping[str, object] | None = None

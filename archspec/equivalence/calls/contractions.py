@@ -32,16 +32,16 @@ def equation_of(text: str, shapes: Sequence[Sequence[Dim]]) -> Equation:
     ranks = [len(shape) - len(term.replace("...", "")) for term, shape in zip(terms, shapes, strict=True)]
     rank = max([rank for rank, term in zip(ranks, terms, strict=True) if "..." in term], default=0)
     outer = "".join([chr(_OTHER_LETTERS + axis) for axis in range(rank)])
-    spelt = [list(term.replace("...", outer[rank - count :])) for count, term in zip(ranks, terms, strict=True)]
-    every = [letter for term in spelt for letter in term]
+    letters = [list(term.replace("...", outer[rank - count :])) for count, term in zip(ranks, terms, strict=True)]
+    every = [letter for term in letters for letter in term]
     once = [letter for letter in sorted(set(every)) if every.count(letter) == 1 and letter not in outer]
     result = list(right.replace("...", outer)) if arrow else [*outer, *once]
     sizes: dict[str, Dim] = {}
-    for term, shape in zip(spelt, shapes, strict=True):
+    for term, shape in zip(letters, shapes, strict=True):
         for letter, size in zip(term, shape, strict=True):
             if sizes.get(letter, 1) == 1:
                 sizes[letter] = size
-    return Equation(spelt, result, sizes)
+    return Equation(letters, result, sizes)
 
 
 def _einsum(n: Arrays, types: Sequence[Type], equation: str, tensors: list[Array], **rest: object) -> Array:

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Untranslatable(Exception):
-    """A module has no normal form; the message says why."""
+    """A module has no normal form; the message is the reason."""
 
 
 Operand: TypeAlias = Array | Scalar

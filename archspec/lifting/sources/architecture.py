@@ -96,9 +96,9 @@ def _beginning_with(architecture: Architecture, proposal: Proposal) -> Architect
 
 
 def _with_all_layers(architecture: Architecture, alternates: bool) -> Subject | None:
-    """Return a module that is small but for the number of its layers; None if all layers are the same.
+    """Return a module that is small except for the number of its layers; None if all layers are equal.
 
-    They are not if the configuration says so, or if those of a small module alternate.
+    They differ if the configuration has a pattern of layers, or if those of a small module alternate.
     """
     is_shallow = any(choices.layers for choices in architecture.choices)
     if is_shallow and (alternates or has_patterns(architecture.fields)):

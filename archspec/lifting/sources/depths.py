@@ -8,7 +8,7 @@ from archspec.lifting.sources.fields import is_list, scopes_of
 from archspec.lifting.sources.patterns import shows_rule
 
 _MOST_LAYERS = 6
-"""A kind of layers is to be there twice if it is among so many: a layer that is the only one is written otherwise."""
+"""A kind of layers is to be there twice if it is among so many: a single layer is written differently."""
 
 _MOST_IN_A_ROW = 6
 """So many more layers are tried for some of one kind in a row."""
@@ -60,8 +60,9 @@ class Depths:
         return [[*map(str, items)] for items in lists if len(items) == count]
 
     def _kinds_within(self, count: int) -> int:
-        """Return how many of so many layers are of all kinds that a list names, and of those twice that are soon again;
-        0 if no list has that many items.
+        """Return the number of first layers that have all kinds that a list names, and those twice that recur soon.
+
+        It is 0 if no list has that many items.
         """
         found = 0
         for items in self._lists_of(count):

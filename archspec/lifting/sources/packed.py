@@ -164,7 +164,7 @@ def takes_one_image(module: nn.Module) -> bool:
 
 
 def patches(module: nn.Module, groups: int, generator: torch.Generator) -> Iterator[dict[str, torch.Tensor]]:
-    """Yield patches of one image, in so many groups, and what says where they are."""
+    """Yield patches of one image, in so many groups, and their positions."""
     import torch
 
     config = cast("_Config", module.config)

@@ -12,9 +12,9 @@ MOST_KINDS = 2
 
 
 def shows_rule(kinds: Sequence[Hashable], few: int) -> bool:
-    """Whether the condition on the index of a loop that tells the first few layers apart is that of all layers.
+    """Whether the condition on the index of a loop that distinguishes the first few layers is that of all layers.
 
-    True as well if there is no rule to show: layers that do not alternate, or that no condition tells apart.
+    Also true without a rule to show: for layers that do not alternate, or that no condition distinguishes.
     """
     start = next(first for first in range(few) if len({*kinds[first:few]}) <= MOST_KINDS)
     some, every = kinds[start:few], kinds[start:]

@@ -49,8 +49,8 @@ SHALLOW = Proposal(False, False, False, 0, is_shallow=True)
 
 class Choices(NamedTuple):
     """Small values, in the order in which they are used. Without `layers`, there are as many as there are. `are_apart`:
-    sizes of different parts differ, also those that have the same name, and are equal in the configuration; but for
-    vocabularies, from which ids are drawn.
+    sizes of different parts differ, also those that have the same name, and are equal in the configuration, except
+    for vocabularies, from which ids are drawn.
     """
 
     layers: tuple[int, ...]
