@@ -64,22 +64,7 @@ def scan(
     `run` interprets one iteration. What is bound before the loop is carried from one iteration to the next.
     """
     env, first, count = interpreter.env, bounds[0], bounds[1] - bounds[0]
-    for bound, part in zip(bounds, (loop.first, loop.last), strict=True):
-        if indices_in(bound, interpreter.program.ranges):
-            message = "the bounds of a loop cannot depend on the index of a loop over a dimension"
-            interpreter.fault("wrong-kind", message, part.at)
-            return False
-    if any(isinstance(bound, Polynomial) for bound in bounds):
-        interpreter.program.numbers.bounded(bounds)
-    if interpreter.program.numbers.counts_elements and not at_least(count, 0):
-        help = "start the loop at 0 or 1"
-        message = f"the number of iterations may be negative: it is {count}"
-        if isinstance(count, int):
-            message, help = f"loop end {bounds[1]} is below its start {first}", "use an end that is at least the start"
-        interpreter.fault("wrong-kind", message, loop.last.at, help=help)
-        return False
-    if collects and isinstance(count, int) and count < 1:
-        _refuse_empty(interpreter, loop)
+    if not _are_valid(interpreter, loop, bounds, bool(collects)):
         return False
     before = dict(env)
     carried = [name for name in binds if isinstance(env.get(name), Tensor)]
@@ -116,6 +101,30 @@ def _refuse_empty(interpreter: Applications, loop: nodes.Loop) -> Value:
     help = "use an end (exclusive) that is above the start"
     message = "a loop that collects needs at least one iteration"
     return interpreter.fault("wrong-kind", message, loop.last.at, help=help)
+
+
+def _are_valid(interpreter: Applications, loop: nodes.Loop, bounds: tuple[Dim, Dim], collects: bool) -> bool:
+    """Check the bounds of a loop over a dimension; False after reporting an error."""
+    (first, last), numbers = bounds, interpreter.program.numbers
+    count = last - first
+    for bound, part in zip(bounds, (loop.first, loop.last), strict=True):
+        if indices_in(bound, interpreter.program.ranges):
+            message = "the bounds of a loop cannot depend on the index of a loop over a dimension"
+            interpreter.fault("wrong-kind", message, part.at)
+            return False
+    if any(isinstance(bound, Polynomial) for bound in bounds):
+        numbers.bounded(bounds)
+    if numbers.counts_elements and not at_least(count, 0):
+        help = "start the loop at 0 or 1"
+        message = f"the number of iterations may be negative: it is {count}"
+        if isinstance(count, int):
+            message, help = f"loop end {last} is below its start {first}", "use an end that is at least the start"
+        interpreter.fault("wrong-kind", message, loop.last.at, help=help)
+        return False
+    if collects and isinstance(count, int) and count < 1:
+        _refuse_empty(interpreter, loop)
+        return False
+    return True
 
 
 def _fresh(variable: str, env: Mapping[str, Value], builder: BodyBuilder, ranges: Mapping[str, Range]) -> str:

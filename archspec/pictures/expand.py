@@ -205,9 +205,7 @@ class Expansion:
             sum([member.bytes for member in members]),
         )
         frame.shape, frame.dtype, frame.source = members[-1].shape, members[-1].dtype, members[0].source
-        frame.inputs = [Port("", "top", (), "") for _ in entered]
-        first = {own: self._type_of(inner, own) for own in entered.values()}
-        frame.inputs = [first[own] for own in entered.values()]
+        frame.inputs = [self._type_of(inner, own) for own in entered.values()]
         self._finish(inner)
         frame.role = self.holdings.common_role(frame)
         set_sides(self.plan, frame, _weights(scope, entered), _nearness(entered))
@@ -260,23 +258,11 @@ class Expansion:
         node.hyperparameters = {name: plain(value) for name, value in values_of(call).items()}
         prefixes = scope.prefixes
         if call.address:
-            assert call.body is not None and call.body.module is not None
-            node.title, node.address = shown, scope.shown + shown
-            node.hyperparameters = {n: plain(v) for n, v in values_of(call.body.module).items()}
-            count = self.applications.get(node.address, 0) + 1
-            self.applications[node.address] = count
-            node.name = node.address if count == 1 else f"{node.address}@{count}"
             prefixes = [f"{prefix}{address}." for address in addresses for prefix in scope.prefixes]
             node.addresses = [prefix[:-1] for prefix in prefixes]
-            node.form = "box"
+            self._name_module(scope, call, node, shown)
         else:
-            number = scope.counts.get(call.type, 0)
-            scope.counts[call.type] = number + 1
-            node.name = f"{scope.node.name if scope.node.parent is not None else ''}#{call.type}.{number}"
-            node.title, node.form = call.type, "pill"
-            op = OPS.get(call.type) if call.kind == "op" else None
-            if op is not None and op.commutative and op.symbol in _SIGNS:
-                node.title, node.form = _SIGNS[op.symbol], "circle"
+            _name_operation(scope, call, node)
         node.same = node.times != 1 and len(addresses) == 1 and bool(call.address)
         node.copies = len(prefixes)
         weights = _weights(scope, entering)
@@ -292,6 +278,14 @@ class Expansion:
             arrange(plan, node)
         for key, port in entering.items():
             scope.use(key, node.id, port)
+
+    def _name_module(self, scope: Scope, call: Call, node: Node, shown: str) -> None:
+        """Name the node of a module by its address, and by a number if it is not the first application."""
+        assert call.body is not None and call.body.module is not None
+        node.title, node.address, node.form = shown, scope.shown + shown, "box"
+        node.hyperparameters = {n: plain(v) for n, v in values_of(call.body.module).items()}
+        count = self.applications[node.address] = self.applications.get(node.address, 0) + 1
+        node.name = node.address if count == 1 else f"{node.address}@{count}"
 
     def _inside(
         self,
@@ -332,6 +326,17 @@ class Expansion:
                 "internal", f"the tensors of {node.name} do not add up; this is a bug in archspec; please report it"
             )
         return inner
+
+
+def _name_operation(scope: Scope, call: Call, node: Node) -> None:
+    """Name the node of an operation by its number among those of its kind."""
+    number = scope.counts.get(call.type, 0)
+    scope.counts[call.type] = number + 1
+    node.name = f"{scope.node.name if scope.node.parent is not None else ''}#{call.type}.{number}"
+    node.title, node.form = call.type, "pill"
+    op = OPS.get(call.type) if call.kind == "op" else None
+    if op is not None and op.commutative and op.symbol in _SIGNS:
+        node.title, node.form = _SIGNS[op.symbol], "circle"
 
 
 def _own(scope: Scope) -> list[Key]:
