@@ -101,26 +101,8 @@ def _of_halves(builder: Builder, a: Value, b: Value) -> Value | None:
     sines = next((_of_angles(builder, value, "sin") for value in b.operands if value.shape != b.shape), None)
     if x is None or cosines is None or sines is None:
         return None
-    halves = next((value for value in b.operands if value.op == "concat"), None)
-    if halves is None or not _is_turned(halves, x):
-        return None
-    return builder.made("rotate", [x, cosines, sines], builder.op_array("add", a, b), {}, "std")
-
-
-def _is_turned(joined: Value, x: Value) -> bool:
-    """Whether a value is the second half of another, negated, and then the first half."""
-    parts = joined.operands
-    if len(parts) != 2 or parts[0].op != "neg":
-        return False
-    second, first, half = parts[0].operands[0], parts[1], x.shape[-1] // 2
-    return (
-        first.op == second.op == "slice"
-        and first.operands == second.operands == [x]
-        and first.shape == second.shape
-        and first.shape[-1] == half
-        and second.settings.get("start") == half
-        and not first.settings.get("start")
-    )
+    added = builder.made("add", [a, b], builder.op_array("add", a, b))
+    return _rotated(builder, x, [cosines, sines], added)
 
 
 def _of_angles(builder: Builder, value: Value, name: str) -> Value | None:
