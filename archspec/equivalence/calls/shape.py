@@ -122,11 +122,10 @@ def _pad(
         if mode != "constant":
             x = _continued(n, x, axis, before, after, mode)
             continue
-        for end, size in (("before", before), ("after", after)):
-            if isinstance(size, int) and size < 0:
-                last = x.shape[axis] if end == "before" else x.shape[axis] + size
-                x = forms.cut(n, x, axis, -size if end == "before" else 0, last, 1)
-        before, after = [0 if isinstance(size, int) and size < 0 else size for size in (before, after)]
+        cut = [-end if isinstance(end, int) and end < 0 else 0 for end in (before, after)]
+        if any(cut):
+            x = forms.cut(n, x, axis, cut[0], x.shape[axis] - cut[1], 1)
+            before, after = [0 if less else end for end, less in zip((before, after), cut, strict=True)]
         if (before, after) != (0, 0):
             x = forms.pad(n, x, axis, before, after, of_dtype(value or 0, n.dtype(x)))
     return x
@@ -151,20 +150,22 @@ def _continued(n: Arrays, x: Array, axis: int, before: Dim, after: Dim, mode: st
         return n.view(x, shape, lambda i: [*i[:axis], dim_min(dim_max(i[axis] - before, 0), size - 1), *i[axis + 1 :]])
     if not (isinstance(before, int) and isinstance(after, int) and before >= 0 <= after):
         refuse("pad")
-    ends: list[Array] = []
-    for places in (range(-before, 0), range(after)):
-        for place in places:
-            at = place if place < 0 else size + place
-            if mode == "replicate":
-                at = 0 if place < 0 else size - 1
-            elif mode == "reflect":
-                at = -place if place < 0 else size - 2 - place
-            elif mode == "circular":
-                at = size + place if place < 0 else place
-            else:
-                refuse("pad")
-            ends.append(forms.cut(n, x, axis, at, at + 1, 1))
+    places = [place_beyond(mode, size, place) for place in (*range(-before, 0), *range(after))]
+    ends = [forms.cut(n, x, axis, place, place + 1, 1) for place in places]
     return forms.concat(n, *ends[:before], x, *ends[before:], axis=axis)
+
+
+def place_beyond(mode: str, size: Dim, place: int) -> Dim:
+    """Return which element continues an axis before its beginning, for a place below 0, or after its end."""
+    match mode:
+        case "replicate":
+            return 0 if place < 0 else size - 1
+        case "reflect":
+            return -place if place < 0 else size - 2 - place
+        case "circular":
+            return size + place if place < 0 else place
+        case _:
+            refuse("pad")
 
 
 def _pad_by(mode: str) -> Handler:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from archspec.algebra import Dim, product
 from archspec.equivalence.calls.placing import axes_of_rows, first_of
-from archspec.equivalence.calls.shape import moved_axes
+from archspec.equivalence.calls.shape import moved_axes, of_dtype, place_beyond
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.builder import Builder
 from archspec.lifting.operations.handlers import Handler, Types, constant, converted, sliced, whole
-from archspec.lifting.operations.shape import from_the_start, padded, repeat, taken
+from archspec.lifting.operations.shape import from_the_start, repeat, taken
 from archspec.lifting.values import Operand, Value, number_in
 from archspec.ops.record import Scalar
 
@@ -100,8 +100,10 @@ def _pad(
         cut = [-end if isinstance(end, int) and end < 0 else 0 for end in ends]
         if any(cut):
             x = sliced(b, x, axis, cut[0], x.shape[axis] - cut[1])
-            ends = [0 if taken else end for end, taken in zip(ends, cut, strict=True)]
-        x = padded(b, x, [*[0] * (2 * turn), *ends], value or 0)
+            ends = [0 if less else end for end, less in zip(ends, cut, strict=True)]
+        if [*ends] != [0, 0]:
+            fill = {"value": of_dtype(value or 0, x.dtype)} if value or x.dtype == "bool" else {}
+            x = b.op("pad", x, axis=axis, before=ends[0], after=ends[1], **fill)
     return x
 
 
@@ -118,16 +120,8 @@ def _continued(b: Builder, x: Value, axis: int, before: Dim, after: Dim, mode: s
         places = b.op("arange", stop=before + size + after)
         places = b.op("sub", places, before) if before != 0 else places
         return taken(b, x, b.op("min", b.op("max", places, 0), size - 1), axis)
-    ends: list[Value] = []
-    for place in (*range(-before, 0), *range(after)):
-        match mode:
-            case "replicate":
-                at = 0 if place < 0 else size - 1
-            case "reflect":
-                at = -place if place < 0 else size - 2 - place
-            case _:
-                at = size + place if place < 0 else place
-        ends.append(sliced(b, x, axis, at, at + 1))
+    places = [place_beyond(mode, size, place) for place in (*range(-before, 0), *range(after))]
+    ends = [sliced(b, x, axis, place, place + 1) for place in places]
     return b.op("concat", *ends[:before], x, *ends[before:], axis=axis) if ends else x
 
 

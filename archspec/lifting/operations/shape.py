@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from archspec.algebra import Dim
 from archspec.equivalence.calls.placing import first_of
 from archspec.equivalence.calls.registry import CALLS
-from archspec.equivalence.calls.shape import of_dtype, wrapped
+from archspec.equivalence.calls.shape import wrapped
 from archspec.equivalence.calls.values import Untranslatable, computed
 from archspec.lifting.builder import Builder
 from archspec.lifting.numbers import is_counted_exactly
@@ -110,16 +110,6 @@ def _repeat_interleave(b: Builder, types: Types, x: Value, repeats: int, dim: in
 
 def _roll(b: Builder, types: Types, x: Value, shifts: Dim | Sequence[Dim], dims: int | Sequence[int] = ()) -> Value:
     return b.op("roll", x, shift=shifts, axis=dims)
-
-
-def padded(b: Builder, x: Value, pad: Sequence[Dim], value: Scalar = 0) -> Value:
-    """Return a tensor with a number before and after its last axes, from the last one on."""
-    for turn in range(len(pad) // 2):
-        before, after = pad[2 * turn : 2 * turn + 2]
-        if (before, after) != (0, 0):
-            fill = {"value": of_dtype(value, x.dtype)} if value or x.dtype == "bool" else {}
-            x = b.op("pad", x, axis=len(x.shape) - 1 - turn, before=before, after=after, **fill)
-    return x
 
 
 def _selected_all(b: Builder, x: Value, indices: Sequence[Value]) -> Value | None:
