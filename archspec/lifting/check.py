@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 from archspec.algebra import scaled, symbols
 from archspec.equivalence.api import other_tensors
 from archspec.equivalence.calls.values import Untranslatable
-from archspec.equivalence.compare import first_difference
 from archspec.equivalence.evaluate import Unevaluated
 from archspec.equivalence.numeric import MOST_ELEMENTS, SAME, Run, largest_error, of_arrays, of_module
 from archspec.equivalence.numeric import ROUNDED as FLOAT32
@@ -63,6 +63,31 @@ def check_size(module: nn.Module) -> None:
         raise OfLargeSizes("it is too large to compare outputs")
 
 
+class _Pair(NamedTuple):
+    """The body of a spec, with its outputs in normal form, and the module that should compute the same."""
+
+    body: Body
+    module: nn.Module
+    arrays: Arrays
+    outputs: Sequence[Array]
+
+    def runs(self, unused: Mapping[str, torch.Tensor] | None = None) -> tuple[Run, Run]:
+        """Return what computes the outputs of both; `unused` are inputs that only the module takes."""
+        return of_arrays(self.arrays, self.outputs), of_module(self.module, self.body, unused)
+
+    def error(self, fixed: Mapping[str, int] = MappingProxyType({}), most: int = MOST_ELEMENTS) -> float | None:
+        """Return the largest difference of the outputs, as `largest_error`."""
+        return largest_error(self.body, *self.runs(), fixed, most)
+
+    def unrounded_error(self, fixed: Mapping[str, int] = MappingProxyType({})) -> float | None:
+        """Return the difference of outputs where nothing is rounded to float32; None if they cannot be computed."""
+        try:
+            with in_float64():
+                return self.error(fixed, MOST_ONCE)
+        except NOTHING:
+            return None
+
+
 def check(text: str, overrides: Mapping[str, Plain], module: nn.Module, captured: Captured) -> None:
     """Raise Untranslatable unless a spec compiles, has exactly the tensors of a module, and computes the same.
 
@@ -70,16 +95,18 @@ def check(text: str, overrides: Mapping[str, Plain], module: nn.Module, captured
     sizes, with padding; for all sizes that the spec has, where a branch of the module may depend on them. The outputs
     of a module with loops over a length are always compared, as two iterations stand for all.
     """
-    body = _check(text, overrides, module, captured.outputs)
+    body = _with_tensors(text, overrides, module)
+    pair = _check_outputs(body, module, captured.outputs)
     require_small_sizes(captured.recording, body, example_sizes(body))
-    _check_longer(body, module, captured)
+    _check_longer(pair, captured)
     if not overrides:
-        _check_values(body, module, captured)
+        _check_values(pair, captured)
 
 
 def check_again(text: str, overrides: Mapping[str, Plain], subject: Subject) -> None:
     """Raise Untranslatable unless a spec is another module of the same class."""
-    _check(text, overrides, subject.module, captured_outputs(subject))
+    body = _with_tensors(text, overrides, subject.module)
+    _check_outputs(body, subject.module, captured_outputs(subject))
 
 
 def check_unrounded(text: str, overrides: Mapping[str, Plain], subject: Subject) -> None:
@@ -93,12 +120,6 @@ def check_unrounded(text: str, overrides: Mapping[str, Plain], subject: Subject)
         raise Uncompared(str(problem)) from problem
     with in_float64():
         _check_outputs(body, subject.module, outputs, SAME)
-
-
-def _check(text: str, overrides: Mapping[str, Plain], module: nn.Module, outputs: Outputs) -> Body:
-    body = _with_tensors(text, overrides, module)
-    _check_outputs(body, module, outputs)
-    return body
 
 
 def _with_tensors(text: str, overrides: Mapping[str, Plain], module: nn.Module) -> Body:
@@ -123,90 +144,83 @@ def check_without(
     _check_outputs(body, subject.module, outputs)
 
 
-def _check_outputs(body: Body, module: nn.Module, outputs: Outputs, rounded: float = ROUNDED) -> None:
+def _check_outputs(body: Body, module: nn.Module, outputs: Outputs, rounded: float = ROUNDED) -> _Pair:
+    """Return a spec and a module. Raises Untranslatable unless their outputs are proven or computed to be the same."""
     arrays, theirs, has_loops, excluded = outputs
-    places = Places(arrays), Places(arrays)
-    ours = outputs_of(arrays, body, places[0])
-    if len(ours) == len(theirs):
-        unequal = first_difference(arrays, [*body.named_outputs()], ours, [*theirs], places)
-        if unequal is None and not has_loops:
-            _check_single(body, module, arrays, ours)
-            _check_excluded(body, module, arrays, ours, excluded)
-            return
-    run = of_arrays(arrays, ours), of_module(module, body)
+    pair = _Pair(body, module, arrays, outputs_of(arrays, body, Places(arrays)))
+    if has_loops or pair.outputs != theirs:
+        _check_error(pair, rounded)
+    _check_single(pair)
+    _check_excluded(pair, excluded)
+    if has_loops:
+        _check_lengths(pair)
+    return pair
+
+
+def _check_error(pair: _Pair, rounded: float) -> None:
+    """Raise Untranslatable unless outputs are equal, up to `rounded` where the module rounds some values."""
     try:
-        error = largest_error(body, *run)
+        error = pair.error()
     except Unevaluated as problem:
         raise Uncompared(f"its spec cannot be compared with it: {problem}") from None
     if error is None:
         raise Undecided("its spec cannot be proven equal to it, and it is too large to compare outputs")
-    if error > rounded or (error > SAME and not _is_rounding(body, module, run)):
+    if error > rounded or (error > SAME and not _is_rounding(pair)):
         raise Untranslatable(f"the outputs of its spec differ from its own by {error:.2g}")
-    _check_single(body, module, arrays, ours)
-    _check_excluded(body, module, arrays, ours, excluded)
-    if has_loops:
-        _check_lengths(body, module, arrays, ours)
 
 
-def _is_rounding(body: Body, module: nn.Module, run: tuple[Run, Run]) -> bool:
+def _is_rounding(pair: _Pair) -> bool:
     """Whether a small difference of outputs is due to rounding, in the call or of numbers that the module keeps."""
-    if keeps_rounded(module):
+    if keeps_rounded(pair.module):
         return True
-    error = _unrounded_error(body, run, {})
+    error = pair.unrounded_error()
     return error is None or error <= SAME
 
 
-def _check_excluded(
-    body: Body, module: nn.Module, arrays: Arrays, ours: Sequence[Array], excluded: Set[tuple[str, int]]
-) -> None:
+def _check_excluded(pair: _Pair, excluded: Set[tuple[str, int]]) -> None:
     """Raise Untranslatable unless outputs are also equal at the single sizes that the program is not for."""
     for name, size in excluded:
         try:
-            run = of_arrays(arrays, ours), of_module(module, body)
-            error = largest_error(body, *run, {name: size}) if size <= LONGEST else None
+            error = pair.error({name: size}) if size <= LONGEST else None
         except Unevaluated:
             error = None
         if error is None or error > ROUNDED:
             raise Untranslatable(f"it can only be exported where `{name} != {size}`")
 
 
-def _check_longer(body: Body, module: nn.Module, captured: Captured) -> None:
+def _check_longer(pair: _Pair, captured: Captured) -> None:
     """Raise Untranslatable if a module does something else beyond the largest size that it was exported for.
 
     Beyond the end of a table, a module or its spec computes nothing, and the other may do so. A module that then makes
     a longer table rounds it to float32, so that it is also run without rounding.
     """
     for name, most in captured.recording.most.items():
-        if most > LONGEST or not accepts(module, dict(body.inputs), {**example_sizes(body), name: most + 1}):
+        sizes = {**example_sizes(pair.body), name: most + 1}
+        if most > LONGEST or not accepts(pair.module, dict(pair.body.inputs), sizes):
             continue
-        arrays = captured.outputs.arrays
-        ours = outputs_of(arrays, body, Places(arrays))
-        run = of_arrays(arrays, ours), of_module(module, body)
         try:
-            error = largest_error(body, *run, {name: most + 1}, MOST_ONCE)
+            error = pair.error({name: most + 1}, MOST_ONCE)
         except NOTHING:
             continue
         if error is not None and error > ROUNDED:
-            error = _unrounded_error(body, run, {name: most + 1})
+            error = pair.unrounded_error({name: most + 1})
         if error is None or error > ROUNDED:
             raise Untranslatable(f"it can only be exported where `{name}` is at most {most}")
 
 
-def _check_values(body: Body, module: nn.Module, captured: Captured) -> None:
+def _check_values(pair: _Pair, captured: Captured) -> None:
     """Raise Untranslatable if the outputs of a small module are others than those of the program that it is read from,
     as where a change in place reads what it changes, or if it does something else for a batch or length of 1, as
     `squeeze` does. PyTorch exports programs for two and more.
     """
-    arrays, unused = captured.outputs.arrays, _unused(captured, body)
-    ours = outputs_of(arrays, body, Places(arrays))
+    body, unused = pair.body, _unused(captured, pair.body)
     names = {name for _, type in body.inputs for size in type.shape for name in symbols(size)}
     chunks = _chunks(body)
     compared = {*chunks} if len(chunks) == 1 else set[str]()  # by `_check_single`, several only together
     for name in ["", *sorted(names - compared)]:
         try:
-            run = of_arrays(arrays, ours), of_module(module, body, unused)
             sizes = {**example_sizes(body), **({name: 1} if name else {})}
-            error = largest_error(body, *run, sizes, all_numbers=False)
+            error = largest_error(body, *pair.runs(unused), sizes, all_numbers=False)
         except NOTHING:
             continue
         if error is not None and error > FLOAT32:
@@ -221,25 +235,16 @@ def _unused(captured: Captured, body: Body) -> dict[str, torch.Tensor]:
     return {name: value for name, value in examples.items() if name not in used}
 
 
-def _unrounded_error(body: Body, run: tuple[Run, Run], fixed: Mapping[str, int]) -> float | None:
-    """Return the difference of outputs where nothing is rounded to float32; None if they cannot be computed."""
-    try:
-        with in_float64():
-            return largest_error(body, *run, fixed, MOST_ONCE)
-    except NOTHING:
-        return None
-
-
-def _check_single(body: Body, module: nn.Module, arrays: Arrays, ours: Sequence[Array]) -> None:
+def _check_single(pair: _Pair) -> None:
     """Raise Untranslatable unless outputs are also equal for a single chunk, where sizes are multiples of a chunk.
 
     PyTorch exports programs for two and more.
     """
-    single = dict.fromkeys(_chunks(body), 1)
+    single = dict.fromkeys(_chunks(pair.body), 1)
     if not single:
         return
     try:
-        error = largest_error(body, of_arrays(arrays, ours), of_module(module, body), single)
+        error = pair.error(single)
     except Unevaluated:  # one is too short for the module
         return
     if error is not None and error > ROUNDED:
@@ -252,15 +257,15 @@ def _chunks(body: Body) -> list[str]:
     return list(dict.fromkeys([multiple[1] for multiple in found if multiple is not None and multiple[0] > 1]))
 
 
-def _check_lengths(body: Body, module: nn.Module, arrays: Arrays, ours: Sequence[Array]) -> None:
+def _check_lengths(pair: _Pair) -> None:
     """Raise Untranslatable unless outputs are also equal for some numbers of iterations of the loops over lengths.
 
     A module may need more than one.
     """
-    for name in _lengths(body):
+    for name in _lengths(pair.body):
         for length in ITERATIONS:
             try:
-                error = largest_error(body, of_arrays(arrays, ours), of_module(module, body), {name: length})
+                error = pair.error({name: length})
             except Unevaluated as problem:
                 if length == 1:
                     continue
