@@ -14,7 +14,6 @@ from archspec.bodies.evaluation import passed
 from archspec.bodies.fold import arguments
 from archspec.diffs.value_numbers import Values
 from archspec.equivalence.bodies import Bodies
-from archspec.equivalence.places import Places
 from archspec.ir import Body, Call, Leaf, Type, leaves
 from archspec.normal.arrays import Array, Arrays
 
@@ -139,7 +138,7 @@ class Forms:
         return self._bodies(body, prefix).outputs(body, self._stored_inputs(body, by_name))
 
     def _bodies(self, body: Body, prefix: str) -> Bodies:
-        return Bodies(self._arrays, body.module, Places(self._arrays), prefix, keeps_float32=True)
+        return Bodies(self._arrays, body.module, prefix=prefix, keeps_float32=True)
 
     def _stored_inputs(self, body: Body, by_name: bool) -> list[Form]:
         return [

@@ -25,14 +25,20 @@ Applied: TypeAlias = "Callable[[Call, list[Array | None]], list[Array | None]]"
 
 
 class Bodies:
-    """Normal forms of the bodies of one model.
+    """Normal forms of the bodies of one model, whose `places` are noted if they are given.
 
     Tensors are called by their names in `module`, after a `prefix`. With `keeps_float32`, a conversion to float32 is
     not left out: proofs ignore the precision of intermediate values.
     """
 
     def __init__(
-        self, arrays: Arrays, module: Module | None, places: Places, prefix: str = "", *, keeps_float32: bool = False
+        self,
+        arrays: Arrays,
+        module: Module | None,
+        places: Places | None = None,
+        prefix: str = "",
+        *,
+        keeps_float32: bool = False,
     ) -> None:
         self.arrays = arrays
         self.module = module
@@ -70,7 +76,8 @@ class Bodies:
 
         def operation(call: Call, given: list[Array | None]) -> list[Array | None]:
             found = self._operation(call, given)
-            self.places.note(found, prefix.rstrip("."), call.span.place)
+            if self.places is not None:
+                self.places.note(found, prefix.rstrip("."), call.span.place)
             return found
 
         return fold_body(body, inputs, operation, applied, None, number, weight, self._budget).outputs

@@ -78,7 +78,7 @@ class Capture:
         program: ExportedProgram,
         inputs: Mapping[str, Type],
         tensor: Callable[[str, torch.Tensor | None, Type], Array],
-        places: Places,
+        places: Places | None = None,
     ) -> None:
         self.arrays = arrays
         self.program = program
@@ -267,6 +267,8 @@ class Capture:
         return found
 
     def _note(self, node: Node, found: object) -> None:
+        if self.places is None:
+            return
         place = _place(node)
         self.places.note([array for array in listed(found) if isinstance(array, Array)], place.address, place.source)
 

@@ -27,7 +27,7 @@ LARGEST = 100_000
 """Larger sizes are not tried."""
 
 
-def outputs_of(arrays: Arrays, body: Body, places: Places) -> list[Array]:
+def outputs_of(arrays: Arrays, body: Body, places: Places | None = None) -> list[Array]:
     """Return the outputs of a model that are present."""
     inputs = [arrays.stored("input", name, type.shape, type.dtype) for name, type in body.inputs]
     found = Bodies(arrays, body.module, places).outputs(body, inputs)
@@ -41,7 +41,7 @@ def outputs_of_module(arrays: Arrays, module: nn.Module, body: Body, places: Pla
     """
     owner = body.module
     assert owner is not None
-    tables = Bodies(arrays, owner, Places(arrays))
+    tables = Bodies(arrays, owner)
 
     def tensor(name: str, value: Tensor | None, type: Type) -> Array:
         table = tables.table(name)

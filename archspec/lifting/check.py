@@ -12,7 +12,6 @@ from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.evaluate import Unevaluated
 from archspec.equivalence.numeric import MOST_ELEMENTS, SAME, Run, largest_error, of_arrays, of_module
 from archspec.equivalence.numeric import ROUNDED as FLOAT32
-from archspec.equivalence.places import Places
 from archspec.equivalence.precision import in_float64, keeps_rounded
 from archspec.equivalence.restoring import restored
 from archspec.equivalence.sides import accepts, example_sizes, outputs_of, require_small_sizes
@@ -147,7 +146,7 @@ def check_without(
 def _check_outputs(body: Body, module: nn.Module, outputs: Outputs, rounded: float = ROUNDED) -> _Pair:
     """Return a spec and a module. Raises Untranslatable unless their outputs are proven or computed to be the same."""
     arrays, theirs, has_loops, excluded = outputs
-    pair = _Pair(body, module, arrays, outputs_of(arrays, body, Places(arrays)))
+    pair = _Pair(body, module, arrays, outputs_of(arrays, body))
     if has_loops or pair.outputs != theirs:
         _check_error(pair, rounded)
     _check_single(pair)

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from archspec.algebra import Dim, symbols
 from archspec.equivalence.bodies import Bodies
-from archspec.equivalence.places import Places
 from archspec.ir import Body, Module
 from archspec.lifting.numbers import literal
 from archspec.model import internals
@@ -79,7 +78,7 @@ class _Bodies(Bodies):
     """Bodies of a probe, whose layer has given tensors."""
 
     def __init__(self, arrays: Arrays, module: Module | None, tensors: Mapping[str, Array]) -> None:
-        super().__init__(arrays, module, Places(arrays))
+        super().__init__(arrays, module)
         self._given = tensors
 
     def _tensor(self, name: str) -> Array:

@@ -10,7 +10,6 @@ from archspec.addresses import parent
 from archspec.equivalence.calls.complex import Complex
 from archspec.equivalence.calls.values import Untranslatable, is_list, listed, operation_of
 from archspec.equivalence.capture import Capture
-from archspec.equivalence.places import Places
 from archspec.equivalence.programs import is_node, nodes_of
 from archspec.equivalence.rolling import LOOPED
 from archspec.ir import Type
@@ -46,7 +45,7 @@ class Recording(Capture):
     """The values of an exported program, in the calls of modules that they are computed in."""
 
     def __init__(self, arrays: Arrays, program: ExportedProgram, module: nn.Module, inputs: Mapping[str, Type]) -> None:
-        super().__init__(arrays, program, inputs, self._stored, Places(arrays))
+        super().__init__(arrays, program, inputs, self._stored)
         self.module = module
         self.builder = Builder(arrays)
         self.root = Frame("", type(module).__name__, None)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.capture import Capture
 from archspec.equivalence.exporting import examples, exported
-from archspec.equivalence.places import Places
 from archspec.equivalence.sides import example_sizes, require_all_sizes
 from archspec.libraries import silent, torch_or_fail
 from archspec.model import Model, internals
@@ -75,7 +74,7 @@ def export(model: Model) -> Exported:
         recorded = exported(module, types, sizes, decomposed=False)
         if {*recorded.graph_signature.user_inputs} != {*types}:
             raise Untranslatable("torch.export renames its inputs")
-        capture = Capture(arrays := Arrays(), recorded, types, _no_tensor, Places(arrays))
+        capture = Capture(Arrays(), recorded, types, _no_tensor)
         require_all_sizes(capture, module, types, body, sizes)
         symbols = {symbol: str(capture.size(size)) for symbol, size in _symbols(recorded)}
         return Exported(module, _converted(recorded), symbols, {names[name]: name for name in names})
