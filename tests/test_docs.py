@@ -380,8 +380,9 @@ def test_every_package_is_in_the_map() -> None:
     assert ours and not {name for name in ours if f"`archspec/{name}/`" not in CONTRIBUTING}
 
 
-def test_every_file_of_the_pytorch_package_is_in_its_map() -> None:
-    folder = ROOT / "archspec" / "pytorch"
+@pytest.mark.parametrize("package", ["equivalence", "lifting", "pytorch"])
+def test_every_file_of_a_large_package_is_in_its_map(package: str) -> None:
+    folder = ROOT / "archspec" / package
     named = set(re.findall(r"\w+", (folder / "__init__.py").read_text()))
     assert not {path.stem for path in folder.glob("*.py")} - named - {"__init__"}
 

@@ -1,0 +1,12 @@
+"""Decisions whether specs and PyTorch modules compute the same, by their normal forms, or else by their outputs.
+
+    the Python functions      api, prove, factories, report
+    both sides                sides, bodies, places, compare, stack
+    exported programs         exporting, programs; capture and `calls/` give their normal forms
+    changes before exporting  intercepting, own_operations, direct, epsilons, known_numbers, lengths, recurrent,
+                              iterations
+    rewriting of programs     in_place, mapped, matches, ones, rolling, scattered, selection, substitution
+    outputs                   numeric, evaluate, precision, restoring
+
+Normal forms are arrays and elements of `archspec.normal`, by the forms of operations in `archspec.ops.forms`.
+"""
