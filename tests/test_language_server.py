@@ -295,6 +295,45 @@ def test_a_rename_follows_what_is_forwarded(editor: Editor, folder: Path) -> Non
     assert changed(text, found.changes[uri]) == text.replace("ffn", "inner")
 
 
+SYMBOLS = """\
+fn mixed(share = 0.5)(first [4], second [4]) -> (sum [4], rest [4]) {
+  return first + share * second, first - second
+}
+layer Mixing(share = 0.5)(x [4]) -> [4] {
+  weight: param [4]
+  a, b = mixed(share = share)(first = x, second = .weight)
+  return a * b
+}
+block Several(part = 2)(x [4]) -> [4] {
+  for i in 0..part {
+    x = x |> mix[i]: Mixing(share = i * 1.0)
+  }
+  return x
+}
+model "several" = Several(part = 3) {
+  expect params == 4 * part
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "old", "new"),
+    [
+        ("first [4]", "first", "one"),
+        ("second = .weight", "second", "other"),
+        ("part = 2", "part", "parts"),
+        ("i in", "i", "turn"),
+        ("mixed(share = share)", "mixed", "joined"),
+        ("Mixing(share = i", "Mixing", "Mixed"),
+        ("weight: param", "weight", "factor"),
+    ],
+)
+def test_every_use_of_a_symbol_is_renamed(editor: Editor, folder: Path, place: str, old: str, new: str) -> None:
+    uri = editor.open(folder / "symbols.arch", SYMBOLS)
+    found = editor.ask("rename", uri, SYMBOLS, place, new_name=new)
+    assert changed(SYMBOLS, found.changes[uri]) == re.sub(rf"\b{old}\b", new, SYMBOLS)
+
+
 FIXES = [
     (("tanh", "tahn"), "Change to `tanh`", None),
     (("LayerNorm }", "LayerNorm, Embedding }"), "Remove it", None),
