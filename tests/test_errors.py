@@ -404,3 +404,23 @@ def test_errors_pass_from_one_process_to_another() -> None:
     copied = pickle.loads(pickle.dumps(caught.value))
     assert str(copied) == str(caught.value)
     assert [(d.code, str(d.span)) for d in copied.diagnostics] == [("unknown-name", "<text>:2:36")]
+
+
+IMPORTS = f"import std {{ {', '.join(f'Nothing{i}' for i in range(120))} }}\n"
+NET = "block Net()(x [4]) -> [4] {\n  return x\n}\n"
+MANY = {
+    "imports": IMPORTS + NET + 'model "net" = Net()\n',
+    "steps": NET.replace("return x", f"return x {' '.join(f'|> f{i}' for i in range(120))}") + 'model "net" = Net()\n',
+}
+
+
+@pytest.mark.parametrize("case", MANY)
+def test_too_many_diagnostics_are_cut_off(case: str, tmp_path: Path) -> None:
+    (tmp_path / "net.arch").write_text(MANY[case])
+    path = f"{tmp_path}/net.arch"
+    for text in (path, f"{path}:net"):
+        with pytest.raises(archspec.ArchError) as caught:
+            archspec.load(text)
+        for found in (caught.value.diagnostics, check(text).diagnostics):
+            assert len(found) == 101
+            assert found[-1].message == "too many diagnostics: only the first 100 are shown"
