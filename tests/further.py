@@ -13,8 +13,9 @@ from archspec.equivalence.api import equivalent, other_tensors
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.numeric import MOST_ELEMENTS
 from archspec.equivalence.precision import in_float64 as without_rounding
+from archspec.lifting.calling import failure
 from archspec.lifting.check import Uncompared, Undecided, check_unrounded
-from archspec.lifting.sources.architecture import Architecture, are_alike, failure, numbers_of, ordered
+from archspec.lifting.sources.architecture import Architecture, are_alike, numbers_of, ordered
 from archspec.lifting.sources.fields import are_fields, are_integers, head_of, is_configuration, is_integer, is_list
 from archspec.lifting.sources.kinds import kind_of
 from archspec.lifting.sources.proposals import PROPOSALS, SHALLOW, Choices

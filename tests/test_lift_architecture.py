@@ -11,11 +11,11 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from archspec import ArchError  # noqa: E402
+from archspec.lifting.calling import failure  # noqa: E402
 from archspec.lifting.sources import configuration  # noqa: E402
 from archspec.lifting.sources.architecture import (  # noqa: E402
     Architecture,
     are_alike,
-    failure,
     numbers_of,
     ordered,
     parts_of,

@@ -30,6 +30,15 @@ def called(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> object:
         return called_changing(module, inputs)
 
 
+def failure(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> Exception | None:
+    """Return the exception that calling a module raises."""
+    try:
+        called(module, inputs)
+    except Exception as problem:  # of any class, as it comes from the module
+        return problem
+    return None
+
+
 def called_changing(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> object:
     """Return the outputs of a module, which may keep something of the call."""
     import torch

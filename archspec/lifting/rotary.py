@@ -40,7 +40,7 @@ def _rotated(
     x: Value,
     tables: Sequence[Value],
     result: Value,
-    is_adjacent: bool = False,
+    is_adjacent: bool,
     is_partial: bool = False,
 ) -> Value | None:
     """Return a result as the rotation of a value, if it is that."""
@@ -102,7 +102,7 @@ def _of_halves(builder: Builder, a: Value, b: Value) -> Value | None:
     if x is None or cosines is None or sines is None:
         return None
     added = builder.made("add", [a, b], builder.op_array("add", a, b))
-    return _rotated(builder, x, [cosines, sines], added)
+    return _rotated(builder, x, [cosines, sines], added, is_adjacent=False)
 
 
 def _of_angles(builder: Builder, value: Value, name: str) -> Value | None:

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from archspec.lifting.calling import called
+from archspec.lifting.calling import failure
 from archspec.lifting.subject import Subject
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def _others(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> dict[str, 
     """Return inputs with as many other sizes as the module accepts: the batch, and one more axis."""
     for axes in ((0, 1), (0,)):
         found = {name: _resized(tensor, axes) for name, tensor in inputs.items()}
-        if _runs(module, found):
+        if failure(module, found) is None:
             return found
     return None
 
@@ -41,11 +41,3 @@ def _resized(tensor: torch.Tensor, axes: Sequence[int]) -> torch.Tensor:
         ):
             tensor = tensor.new_zeros([size + (at == axis) * (1 + axis) for at, size in enumerate(tensor.shape)])
     return tensor
-
-
-def _runs(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> bool:
-    try:
-        called(module, inputs)
-    except Exception:  # of any class, as it comes from the module
-        return False
-    return True

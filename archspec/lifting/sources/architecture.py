@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from archspec.lifting.calling import MOST_FILLED, called
+from archspec.lifting.calling import MOST_FILLED, failure
 from archspec.lifting.modes import changed_mode, modes_of
 from archspec.lifting.sources.fields import Fields, are_fields, is_configuration, numbers_in
 from archspec.lifting.sources.kinds import kind_of
@@ -295,15 +295,6 @@ def _settled(module: nn.Module, fields: Fields) -> Mapping[str, object]:
     """Return the fields of a module, some of which its configuration may have derived from others."""
     settled = getattr(getattr(module, "config", None), "to_dict", None)
     return fields | settled() if settled is not None else fields
-
-
-def failure(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> Exception | None:
-    """Return the exception that calling a module raises."""
-    try:
-        called(module, inputs)
-    except Exception as problem:  # of any class, as it comes from the module
-        return problem
-    return None
 
 
 def ordered(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:

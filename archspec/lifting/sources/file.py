@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from archspec.equivalence.factories import factory_from, made_by
+from archspec.lifting.calling import failure
 from archspec.lifting.sources import examples as known
-from archspec.lifting.sources.architecture import Architecture, failure, ordered
+from archspec.lifting.sources.architecture import Architecture, ordered
 from archspec.lifting.sources.fields import Fields, is_integer
 from archspec.lifting.sources.inputs import Declared, examples, following
 from archspec.lifting.subject import Subject
