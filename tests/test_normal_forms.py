@@ -15,6 +15,7 @@ import pytest
 import reference
 from small import load
 
+import archspec
 from archspec import ArchError
 from archspec.algebra import index, substitute, symbol
 from archspec.ir import Body, leaves
@@ -518,3 +519,18 @@ def test_systems_are_equal_if_they_are_below_the_diagonal() -> None:
 @pytest.mark.slow
 def test_many_normal_forms_have_the_values_of_the_operations() -> None:
     assert sum(check(seed, 12) for seed in range(100, 500)) >= 390
+
+
+def test_sums_of_infinite_numbers_are_not_those_of_their_other_parts() -> None:
+    def masked(hidden: str) -> archspec.Model:
+        return load(
+            f"block Net(n = 4)(x [3, n]) -> [3] {{\n  return sum(axis = -1)(where(arange(n) < 2, {hidden}, x))\n}}\n"
+        )
+
+    infinite = masked("-inf")
+    other = load(
+        "block Net(n = 4)(x [3, n]) -> [3] {\n  return sum(axis = -1)(where(arange(n) >= 2, x, -inf))\n}\n",
+    )
+    assert archspec.equivalent(infinite, other).verdict == "equal"
+    assert archspec.equivalent(infinite, masked("0.0")).verdict != "equal"
+    assert archspec.equivalent(infinite, masked("inf")).verdict != "equal"
