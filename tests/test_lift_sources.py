@@ -97,6 +97,12 @@ def test_two_small_configurations_differ_in_all_that_is_changed() -> None:
     assert hidden_changes({"n_group": 8, "size": 2}, {"n_group": 2}, {"n_group": 2}) == ["n_group"]
 
 
+def test_few_positions_are_as_many_as_there_are_and_one_more() -> None:
+    fields: dict[str, object] = {"model_type": "a", "right_max_position_embeddings": 8}
+    values = [small(fields, PROPOSALS[0], choices)["right_max_position_embeddings"] for choices in CHOICES[:2]]
+    assert values == [8, 9]
+
+
 def test_counts_of_experts_are_those_of_nothing_else() -> None:
     counts = ("n_routed_experts", "n_group", "topk_group", "num_experts_per_tok", "num_hidden_layers")
     first, second = [small(MIXTURE, PROPOSALS[0], choices) for choices in CHOICES[:2]]

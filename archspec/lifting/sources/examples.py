@@ -163,8 +163,8 @@ def _shapes_of_sound(name: str, config: object, sizes: Sizes) -> list[tuple[int,
     mel = _number(config, *_BINS) or 80
     frames = _number(config, "max_length", "max_source_positions") or sizes.frames
     frames = 2 * frames if _field(config, "max_source_positions") else frames
-    options: list[tuple[int, ...]] = [(sizes.batch, mel, frames), (sizes.batch, frames, mel)]
-    options.append((sizes.batch, sizes.frames, mel))
+    options: list[tuple[int, ...]] = [(sizes.batch, mel, frames)]
+    options += [(sizes.batch, count, mel) for count in (sizes.frames, frames)]
     square = _number(config, "spec_size")
     if square is not None:  # an image that is as high as wide, of several pieces of the sound
         options.append((sizes.batch, 1, square * (square // mel), mel))
