@@ -101,3 +101,22 @@ class Among(nn.Module):
 def test_nothing_is_printed_of_programs_that_have_sizes_as_numbers(recwarn: pytest.WarningsRecorder) -> None:
     archspec.lift(Among().eval(), (torch.randn(2, 7, 8),))
     assert [str(warning.message) for warning in recwarn] == []
+
+
+class Filled(nn.Module):
+    """Zeros that are replaced one part after the other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(8, 5), nn.Linear(8, 3)
+
+    def forward(self, x: Any) -> Any:
+        found = x.new_zeros(x.shape[0], 8)
+        found[:, :5] = self.first(x)
+        found[:, 5:] = self.second(x)
+        return found
+
+
+def test_parts_that_are_replaced_one_after_the_other_are_joined() -> None:
+    text = archspec.lift(Filled().eval(), (torch.zeros(3, 8),))
+    assert "concat(axis = 1)(first, second)" in text and "slice" not in text and "full" not in text

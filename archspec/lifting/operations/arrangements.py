@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 from archspec.algebra import Dim, product
 from archspec.equivalence.calls.placing import axes_of_rows, first_of
@@ -150,10 +151,19 @@ def _slice_scatter(
     last = first + count
     if step != 1:
         return _replaced(b, x, converted(b, source, types[0].dtype), axis, first, step)
-    before = [sliced(b, x, axis, 0, first)] if first != 0 else []
-    after = [sliced(b, x, axis, last, size)] if last != size else []
+    before = _between(b, x, axis, 0, first) if first != 0 else []
+    after = _between(b, x, axis, last, size) if last != size else []
     parts = [*before, converted(b, source, types[0].dtype), *after]
     return b.op("concat", *parts, axis=axis) if len(parts) > 1 else parts[0]
+
+
+def _between(b: Builder, x: Value, axis: int, first: Dim, last: Dim) -> list[Value]:
+    """Return the elements along an axis from one index to another: the parts of which these are joined, or a slice."""
+    if x.op == "concat" and x.kind == "ops" and x.settings.get("axis") in (axis, axis - len(x.shape)):
+        ends = [*accumulate([part.shape[axis] for part in x.operands], initial=0)]
+        if first in ends and last in ends:
+            return [*x.operands[ends.index(first) : ends.index(last)]]
+    return [sliced(b, x, axis, first, last)]
 
 
 def _replaced(b: Builder, x: Value, source: Value, axis: int, first: Dim, step: int) -> Value:
