@@ -53,10 +53,8 @@ def bodies_of(root: Frame, outputs: Sequence[Value], stored: Stored) -> dict[Val
     found: dict[Value | None, Body] = {}
     results = list(outputs)
     active = list(values)
-    frames = dict.fromkeys([frame for value in values for frame in value.frame.stack if frame in kept])
-    for frame in sorted(frames, key=lambda frame: -len(frame.stack)):
-        if frame is root:
-            continue
+    inner = [frame for value in values for frame in value.frame.stack if frame in kept and frame is not root]
+    for frame in _deepest_first(inner):
         members = [value for value in active if owner[value] is frame]
         parent = next(other for other in reversed(frame.stack[:-1]) if other in kept)
         call, body, replaced = _collapsed(frame, parent, members, active, results, stored)
@@ -158,9 +156,7 @@ def _kept(root: Frame, values: Sequence[Value], owners: Mapping[str, Sequence[st
     for value in values:
         if value.op not in TAKEN_APART:
             steps[value.frame] += len(value.steps)
-    for frame in sorted(frames, key=lambda frame: -len(frame.stack)):
-        if frame is root:
-            continue
+    for frame in _deepest_first([frame for frame in frames if frame is not root]):
         is_element = listed[_list_of(frame.path), frame.kind] > 1 or calls[frame.path] > 1
         is_layer = bool(owners.get(frame.path)) and kinds[frame.kind] > 1 and steps[frame] > 1
         is_list = frame.path in lists  # no address begins with the index of a loop
@@ -181,6 +177,10 @@ def _kept(root: Frame, values: Sequence[Value], owners: Mapping[str, Sequence[st
     kept -= _with_foreign_modules(values, frames, owners)
     paths = {other.path for other in kept}
     return {frame for frame in kept if not _is_borrowed(frame, paths)}
+
+
+def _deepest_first(frames: Iterable[Frame]) -> list[Frame]:
+    return sorted(dict.fromkeys(frames), key=lambda frame: -len(frame.stack))
 
 
 def _with_foreign_modules(
