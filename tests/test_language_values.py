@@ -607,3 +607,54 @@ layer Net()(x [batch, 3]) -> [batch, 3] {
     x = np.arange(6.0).reshape(2, 3)
     outputs = reference.evaluate(internals(model).body, {"x": x}, {"weight": np.ones(3)}).outputs
     np.testing.assert_array_equal(outputs["output"], 3 * x)
+
+
+NUMBERS = "fn f(k) {{\n  {}\n}}\nblock Net(n = 4)(x [n]) -> [n] {{\n  return x * f(n)\n}}"
+POWER = "dim seq\nblock Net(n = 4)(x [seq, n]) -> [seq, n] {{\n  return x * real({})\n}}"
+RULES = [
+    (NUMBERS.format("a, b = k\n  return a + b"), "output", "cannot assign one value to 2 names"),
+    (NUMBERS.format("if k > 5 { return 1 }"), "missing-return", "`f` does not return a value here"),
+    (
+        "block Net(n = 4)(x [n]) -> [n] {\n  for i in n..2 { x = x * 2.0 }\n  return x\n}",
+        "wrong-kind",
+        "loop end 2 is below its start 4",
+    ),
+    ("block Net(n = 2.5)(x [n]) -> [n] {\n  return x\n}", "wrong-kind", "expected an integer size, found the real 2.5"),
+    (
+        "dim q\nblock Net(n = 4)(x [n]) -> [n] {\n  return x * (1.0 if q > 2 else 2.0)\n}",
+        "unbound-dimension",
+        "dimension `q` has no size here",
+    ),
+    (
+        POWER.format("2 ** seq"),
+        "wrong-kind",
+        "`**` expects a compile-time constant as exponent, found the dimension seq",
+    ),
+    (
+        POWER.format("seq ** 9"),
+        "wrong-kind",
+        "`**` can only raise a symbolic dimension to an integer power from 0 to 8",
+    ),
+    (
+        POWER.format("(-8.0) ** 0.5"),
+        "arithmetic",
+        "`**` is undefined for these operands: cannot take a root of a negative number",
+    ),
+    (
+        POWER.format("0 ** (0 - n)"),
+        "arithmetic",
+        "`**` is undefined for these operands: zero cannot be raised to a negative power",
+    ),
+    (POWER.format("9 ** (n * 50)"), "budget", "this power does not fit in 64 bits"),
+]
+
+
+@pytest.mark.parametrize(("text", "code", "message"), RULES)
+def test_the_rule_that_is_broken_is_said(text: str, code: str, message: str) -> None:
+    found = findings(text)[0]
+    assert (found.code, found.message) == (code, message)
+
+
+def test_leading_axes_have_a_name_of_their_own() -> None:
+    model = load("dim leading\nblock Net()(x [..., leading]) -> [..., leading] {\n  return x\n}\n")
+    assert [str(size) for size in model.inputs["x"].shape] == ["leading_", "leading"]
