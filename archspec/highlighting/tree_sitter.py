@@ -219,10 +219,6 @@ class _Translation:
                 return self._full(part.parts[0])
             case "repeat":
                 return Part("repeat1", "", part.parts)
-            case "choice":
-                return _choice([full for each in part.parts if (full := self._full(each)) is not None])
-            case "symbol":
-                return part
             case _ if not part.parts:
                 return None
             case _:
