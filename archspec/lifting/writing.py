@@ -174,10 +174,10 @@ class BodyWriter:
 
     def _declare_shared(self) -> None:
         """Declare the layers that are applied several times."""
-        for value in self.chains.values:
-            run = self.runs.get(value)
-            if not value.is_module or value.address in self.declared:
+        for value in [value for value in self.chains.values if value.is_module]:
+            if value.address in self.declared:
                 continue
+            run = self.runs.get(value)
             path = run.address if run is not None else value.address
             if (run is not None and run.is_shared) or self._lends(value):
                 self.declared.add(value.address)
