@@ -30,9 +30,9 @@ FILES = sorted(SPECS.rglob("*.arch"))
 
 PROBES = """
 import std { Linear, Embedding, Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d, LayerNorm, RMSNorm, GroupNorm }
-import std { gelu, gelu_tanh, gelu_fast, quick_gelu, relu, relu2, silu, mish, tanh, sigmoid }
+import std { gelu, gelu_tanh, gelu_fast, quick_gelu, relu, relu2, silu, mish, softplus, tanh, sigmoid }
 import std { sinusoids, SinusoidalEmbedding, rotary, positions_after, key_mask, causal_mask, window_mask }
-import std { first, last, mean, window_partition, window_reverse, LSTM, GRU, selective_scan }
+import std { first, last, mean, window_partition, window_reverse, LSTM, GRU, rnn, selective_scan }
 import std { split_heads, merge_heads, repeat_heads, attention, SelfAttention, CrossAttention }
 import std { FeedForward, GatedFeedForward }
 import std { Dropout, BatchNorm, token_at, split_sinusoids }
@@ -59,7 +59,7 @@ block Vectors(bias = true, padding = none)
   placed = places: SinusoidalEmbedding(10, 8, padding)(positions_after(1)(ids))
     |> rms:   RMSNorm(8)
     |> + sinusoids(seq, 8)
-  plain  = x |> fc: FeedForward(8, 12, bias = bias) |> silu |> gelu_tanh |> gelu_fast |> quick_gelu
+  plain  = x |> fc: FeedForward(8, 12, bias = bias) |> silu |> softplus |> gelu_tanh |> gelu_fast |> quick_gelu
   gated  = x |> glu: GatedFeedForward(8, 12, bias = bias) |> relu |> relu2 |> mish |> tanh |> sigmoid |> gelu
   return looked, placed, plain, gated, first(x), last(0)(x, ids), mean(x, ids), mean(x)
 }
@@ -86,7 +86,9 @@ block Recurrent(bias = true)
                -> ([batch, seq, 8], [batch, 8], [batch, 8], [batch, 8]) {
   y, h, c = lstm: LSTM(8, 8, bias)(selective_scan(x, steps, rates, enter, read))
   z, g = gru: GRU(8, 8, bias)(y)
-  return z, h, c, g
+  w, k = rnn(given = z, weight = full([8, 8], 0.5))
+  v, _ = rnn(relu)(w, full([8, 8], 0.5), full([8], 0.5), k)
+  return v, h, c, g
 }
 
 block Pictures(groups = 1, bias = true)

@@ -40,6 +40,7 @@ ACTIVATIONS: Functions = {
     "celu": lambda x, y: F.celu(x, 1.5),
     "selu": lambda x, y: F.selu(x),
     "softplus": lambda x, y: F.softplus(x),
+    "softplus_2": lambda x, y: F.softplus(x, 2.0, 3.0),
     "logit": lambda x, y: torch.logit(torch.sigmoid(x)),
     "mish": lambda x, y: F.mish(x),
     "glu": lambda x, y: F.glu(x, -1),
@@ -132,6 +133,8 @@ ARRANGEMENTS: Functions = {
     "pad_4": lambda x, y: torch.constant_pad_nd(x, (1, 0), 2.0) + F.pad(y, (0, 1)),
     "slice_scatter": lambda x, y: torch.slice_scatter(x, y[..., :3], 2, 1, 4),
     "slice_scatter_2": lambda x, y: torch.slice_scatter(x, y[..., :4], 2, 0, 8, 2),
+    "index": lambda x, y: x.mT[:, y[0, 0, :3].long().abs(), x[0, 1, :2, None].long() + 2],
+    "index_2": lambda x, y: x[:, None][:, y[0, 0, :2, None].long() * 0, :, y[0, 0, :3].long().abs()],
     "select_scatter": lambda x, y: torch.select_scatter(x, y[..., 0], 2, 3),
     "one_hot": lambda x, y: F.one_hot(x.long().abs(), 4) + torch.eye(8, 4).long(),
     "linspace": lambda x, y: torch.linspace(0, 1, 8) * x,
@@ -172,6 +175,10 @@ PRODUCTS: Functions = {
     "einsum": lambda x, y: torch.einsum("bij,bkj->bik", x, y),
     "einsum_2": lambda x, y: torch.einsum("bij,bij,bkj->bik", x, y, x),
     "einsum_3": lambda x, y: torch.einsum("bij->ji", x),
+    "einsum_4": lambda x, y: torch.einsum("bij,bjk->k", x, y),
+    "einsum_5": lambda x, y: torch.einsum("bii,bij->bj", x, y),
+    "diagonal": lambda x, y: x.diagonal(1, 2, 1),
+    "bilinear": lambda x, y: F.bilinear(x, y, y[:1], x[0, :1, 0]),
     "adjoint": lambda x, y: x @ y.adjoint(),
     "scaled_dot_product_attention": lambda x, y: F.scaled_dot_product_attention(
         x[:, None], y[:, None], x[:, None], scale=0.5
@@ -199,7 +206,6 @@ def test_functions_are_lifted(group: str, golden: Callable[[str, str], None]) ->
 
 
 REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
-    "softplus": (lambda x, y: F.softplus(x, 2.0, 3.0), "`aten.softplus` has no normal form with these arguments"),
     "logit": (lambda x, y: torch.logit(x, 0.1), "`aten.logit` has no normal form with these arguments"),
     "rounded quotients": (lambda x, y: torch.div(x, y, rounding_mode="trunc"), "it divides and rounds towards zero"),
     "the place of the smallest": (lambda x, y: x.argmin(), "`aten.argmin` has no normal form with these arguments"),

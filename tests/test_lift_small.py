@@ -125,6 +125,15 @@ class Turned(nn.Module):
         return torch.view_as_real(torch.view_as_complex(x.unflatten(-1, (4, 2))) * self.turns).flatten(-2)
 
 
+class Quantized(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("weight", torch.ones(8, 8, dtype=torch.int8))
+
+    def forward(self, x: Any) -> Any:
+        return F.linear(x, self.weight.to(x.dtype))
+
+
 class Grouped(nn.Module):
     """Attention with half as many keys as queries."""
 
@@ -155,11 +164,19 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any, str]] = {
     "a lower triangle": (lambda x: x.tril(1), S, "where(h <= 1, x, 0.0)"),
     "quotients": (lambda x: x * 2 / (x * x + 1) / 3 * (x / (x + 9)), X, "return h / 3 * (x / (x + 9))"),
     "conditions": (lambda x: torch.logical_and(x > 0, x < 2), X, "return x > 0 and x < 2"),
-    "logarithms of sigmoids": (F.logsigmoid, X, "y = max(h, 0.0) + log(g + 1.0) return -y"),
+    "logarithms of sigmoids": (F.logsigmoid, X, "return -softplus(-x)"),
     "joined batches": (lambda x: torch.cat([x, x + 1]), X, "return concat(axis = 0)(x, x + 1)"),
     "some numbers": (lambda x: torch.isin(x.long(), torch.tensor([1, 2])), X, "return h >= 1"),
     "buckets with their ends": (lambda x: torch.bucketize(x, ENDS, right=True), X, "<= reshape([batch, seq, 8, 1])(x)"),
     "buckets without their ends": (lambda x: torch.bucketize(x, ENDS), X, "< reshape([batch, seq, 8, 1])(x)"),
+    "products of axes": (
+        lambda x: torch.einsum("bsd,bt->bstd", x, x[..., 0]),
+        X,
+        "return reshape([batch, seq, 1, 8])(x) * reshape([batch, 1, seq, 1])(pick(axis = 2, index = 0)(x))",
+    ),
+    "transforms over two axes": (lambda x: torch.fft.fft2(x).real, X, "return fft(axis = [-2, -1])(x)"),
+    "places along two axes": (lambda x: x[:, [0, 2, 3], [5, 1, 1]], X, "embedding(table([0, 2, 3]), "),
+    "best ones of enough": (lambda x: x.topk(3, 1)[0], X, "topk(k = 3, axis = 1)(x)"),
     "means of an axis": (lambda x: F.adaptive_avg_pool1d(x, 1), X, "return sum(axis = 2, keep = true)(x) / 8"),
 }
 
@@ -185,6 +202,13 @@ MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[Any, ...], str]] = {
         (Q, Q + 1, Q + 2, torch.zeros(2, 1, 5, 5)),
         "attention(q, k, v, bias = expand([batch, 3, 5, 5])(mask))",
     ),
+    "small integers": (Quantized, (X,), "return linear(x, real(.weight))"),
+    "Elman's recurrence": (
+        lambda: nn.RNN(8, 12, nonlinearity="relu", batch_first=True),
+        (X,),
+        "output, last = rnn(activation = relu)(",
+    ),
+    "products with a matrix between": (lambda: nn.Bilinear(8, 6, 4), (X, X[..., :6]), "return g + .bias"),
     "transposed convolution": (
         lambda: nn.ConvTranspose1d(4, 6, 3, stride=2, groups=2, dilation=3),
         (X.reshape(2, 4, 10),),
@@ -418,9 +442,60 @@ def test_elements_at_indices_along_an_axis(axis: int) -> None:
     assert "embedding(places, " in text
 
 
-def test_the_diagonal_of_a_product_is_refused() -> None:
-    with pytest.raises(archspec.ArchError, match="it takes the diagonal of a tensor in `einsum`"):
-        archspec.lift(One(lambda x: torch.einsum("bii->bi", x)).eval(), (S,))
+class Heads(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.classes = nn.Linear(8, 5)
+        self.box = nn.Linear(8, 4)
+
+    def forward(self, x: Any) -> Any:
+        return self.classes(x).softmax(-1), self.box(x).sigmoid(), x.mean(1), x.transpose(1, 2)
+
+
+def test_several_outputs_are_named_after_layers_or_written_as_they_are() -> None:
+    text = archspec.lift(Heads().eval(), (X,))
+    assert "return classes, box, sum(axis = 1)(x) / seq, transpose(x)" in text
+
+
+class OfSize(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return torch.arange(x.shape[1])
+
+
+class Nothing(nn.Module):
+    def forward(self, x: Any) -> None:
+        return None
+
+
+@pytest.mark.parametrize(
+    ("module", "reason"),
+    [
+        (OfSize(), "it uses the size `seq` of its input `x`, and not the input itself"),
+        (Nothing(), "it has no outputs that are tensors"),
+    ],
+)
+def test_what_computes_nothing_from_its_inputs_is_refused(module: nn.Module, reason: str) -> None:
+    with pytest.raises(archspec.ArchError, match=reason):
+        archspec.lift(module.eval(), (X,))
+
+
+class OfLength(nn.Module):
+    """Another function for inputs longer than its table, or shorter than a number; one input is not used."""
+
+    def __init__(self, longest: int, shortest: int) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.zeros(longest, 8))
+        self.longest, self.shortest = longest, shortest
+
+    def forward(self, x: Any, unused: Any) -> Any:
+        seq = x.shape[1]
+        return x * 2 if seq > self.longest or seq < self.shortest else x + self.table[:seq]
+
+
+@pytest.mark.parametrize(("longest", "shortest", "end"), [(40, 1, "most 40"), (40, 4, "least 4")])
+def test_branches_on_a_length_are_noticed_with_an_unused_input(longest: int, shortest: int, end: str) -> None:
+    with pytest.raises(archspec.ArchError, match=f"it can only be exported where `seq` is at {end}"):
+        archspec.lift(OfLength(longest, shortest).eval(), (X, X))
 
 
 class Wrong(nn.Module):

@@ -255,10 +255,6 @@ UNWRITTEN: list[tuple[Any, ...]] = [
     (torch.isfinite, torch.tensor([0.0, float("nan"), float("inf"), -float("inf")])),
     (lambda x: (torch.isnan(x), torch.isinf(x), torch.isfinite(x), torch.round(x)), i(4, 3)),
     (torch.round, r(9) * 3),
-    (torch.diagonal, r(3, 4)),
-    (lambda x: torch.diagonal(x, 1), r(3, 4)),
-    (lambda x: torch.diagonal(x, -1, 1, 2), r(2, 4, 3)),
-    (lambda x: torch.diagonal(x, 1, 2, 0), r(2, 4, 3)),
 ]
 """Operations without a counterpart in the language."""
 
@@ -395,6 +391,8 @@ OTHER_OVERLOADS = {
     "repeat_interleave.Tensor": "without repeats, which the handler must have",
     "lstm.data": "of packed sequences, whose parameters are no list there",
     "gru.data": "of packed sequences, whose parameters are no list there",
+    "rnn_tanh.data": "of packed sequences, whose parameters are no list there",
+    "rnn_relu.data": "of packed sequences, whose parameters are no list there",
     "var.default": "a boolean in the place of axes is `unbiased`",
     "std.default": "a boolean in the place of axes is `unbiased`",
     "var_mean.default": "a boolean in the place of axes is `unbiased`",

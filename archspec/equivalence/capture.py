@@ -57,6 +57,10 @@ SPECIAL = 2
 """PyTorch exports programs for sizes from 2 on: 0 and 1 are special to it."""
 
 
+CONVERSIONS = ("to", "_to_copy", "type_as", "float")
+"""Operations that convert to another type."""
+
+
 class OfMultiples(Untranslatable):
     """A program is only for sizes that are multiples of numbers, which `multiples` has by dimension."""
 
@@ -211,7 +215,9 @@ class Capture:
         value = node.meta.get("val")
         if value is None:
             return None
-        type = self._type(value)
+        type = self._type(
+            value, is_kept=all(_name(user) in CONVERSIONS for user in node.users if user not in self._asserted)
+        )
         stored = cast("Mapping[str, torch.Tensor]", self.program.constants)
         if node.name in tensors:
             name = tensors[node.name]
@@ -285,11 +291,12 @@ class Capture:
             return self._values[item]
         return item
 
-    def _type(self, value: torch.Tensor) -> Type:
+    def _type(self, value: torch.Tensor, is_kept: bool = False) -> Type:
+        """Return the type of a tensor; that of small integers only if these are kept as they are."""
         import torch
 
         kind = "complex" if value.dtype.is_complex else dtype_of(value)
-        if kind == "int" and value.dtype not in (torch.int64, torch.int32):
+        if kind == "int" and value.dtype not in (torch.int64, torch.int32) and not is_kept:
             raise Untranslatable(f"it computes integers of the type {value.dtype}, which wrap around")
         return Type(tuple([self.size(size) for size in value.shape]), kind)
 

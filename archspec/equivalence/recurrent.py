@@ -17,7 +17,7 @@ from archspec.equivalence.own_operations import defined
 if TYPE_CHECKING:
     from torch import Tensor
 
-STATES = {"lstm": "Tensor[]", "gru": "Tensor"}
+STATES = {"lstm": "Tensor[]", "gru": "Tensor", "rnn_tanh": "Tensor", "rnn_relu": "Tensor"}
 """The type of the states that a layer starts with."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from archspec.algebra import Polynomial, symbols
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 SMALLEST = 3
 """The smallest size of a dimension in examples."""
+
+MOST_TRIED = 64
+"""Not more small sizes are tried."""
 
 LARGEST = 100_000
 """Larger sizes are not tried."""
@@ -66,7 +70,7 @@ def require_all_sizes(
     capture: Capture, module: nn.Module, inputs: Mapping[str, Type], body: Body, sizes: Mapping[str, int]
 ) -> None:
     """Raise Untranslatable if a program, exported at `sizes`, is only for some of the sizes that the model has."""
-    require_small_sizes(capture, body, sizes)
+    require_small_sizes(capture, module, body, sizes)
     for name, size in capture.excluded:
         raise Untranslatable(f"it can only be exported where `{name} != {size}`")
     for name, most in capture.most.items():
@@ -74,22 +78,39 @@ def require_all_sizes(
             raise Untranslatable(f"it can only be exported where `{name}` is at most {most}")
 
 
-def require_small_sizes(capture: Capture, body: Body, sizes: Mapping[str, int]) -> None:
-    """Raise Untranslatable if a program is not for the least sizes that the model has."""
+def require_small_sizes(
+    capture: Capture,
+    module: nn.Module,
+    body: Body,
+    sizes: Mapping[str, int],
+    unused: Mapping[str, Tensor] = MappingProxyType({}),
+) -> None:
+    """Raise Untranslatable if a program is not for the least sizes that the model has, unless its module, which also
+    has `unused` inputs, does not run for these, as where it selects more elements than there are.
+    """
+    inputs = dict(body.inputs)
     for name, least in capture.least.items():
-        if least > SPECIAL and are_possible({**sizes, name: least - 1}, body, SPECIAL):
+        if least <= SPECIAL or not are_possible({**sizes, name: least - 1}, body, SPECIAL):
+            continue
+        runs = [accepts(module, inputs, {**sizes, name: size}, unused) for size in range(1, min(least, MOST_TRIED) + 1)]
+        if runs != [False] * (least - 1) + [True]:
             raise Untranslatable(f"it can only be exported where `{name}` is at least {least}")
 
 
-def accepts(module: nn.Module, inputs: Mapping[str, Type], sizes: Mapping[str, int]) -> bool:
-    """Whether a module runs for inputs of these sizes. One that does not, as its table of positions ends, computes
-    nothing there; one that makes a longer table gets its own back.
+def accepts(
+    module: nn.Module,
+    inputs: Mapping[str, Type],
+    sizes: Mapping[str, int],
+    unused: Mapping[str, Tensor] = MappingProxyType({}),
+) -> bool:
+    """Whether a module runs for inputs of these sizes, and others that it does not use. One that does not, as its table
+    of positions ends, computes nothing there; one that makes a longer table gets its own back.
     """
     import torch
 
     try:
         with restored(module), torch.no_grad():
-            module(**examples(module, inputs, sizes))
+            module(**{**unused, **examples(module, inputs, sizes)})
     except Exception:  # of any class, as it comes from the module
         return False
     return True

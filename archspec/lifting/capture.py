@@ -104,6 +104,8 @@ def _captured(
     signatures = signatures_of(module, _of_sizes(subject, types, sizes))
     _check_modes(modes, module)
     values = recording.results()
+    if not values:
+        raise Untranslatable("it has no outputs that are tensors")
     arrays = [value.array for value in values]
     outputs = Outputs(recording.arrays, arrays, recording.has_loops, recording.excluded)
     program = program_of(

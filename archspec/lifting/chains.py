@@ -101,6 +101,13 @@ class Chains:
             return max(chains, key=lambda arg: (self._weight(arg), chains.index(arg)))
         return max(chains, key=lambda arg: (self._weight(arg), -chains.index(arg)))
 
+    def last_layer(self, value: Value) -> Value | None:
+        """Return the last layer in the chain of a value."""
+        last: Value | None = value
+        while last is not None and not last.is_module:
+            last = None if last in self.called else self.stream(last)
+        return last
+
     def is_chain(self, value: Value) -> bool:
         """Whether a value is written as part of the chain of its only use."""
         return self.uses[value] == 1 and value not in self.called and value.op != "part" and self.has_layer(value)

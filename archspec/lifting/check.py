@@ -69,10 +69,12 @@ class _Pair(NamedTuple):
     module: nn.Module
     arrays: Arrays
     outputs: Sequence[Array]
+    unused: Mapping[str, torch.Tensor]
+    """Examples of the inputs that only the module takes."""
 
-    def runs(self, unused: Mapping[str, torch.Tensor] | None = None) -> tuple[Run, Run]:
-        """Return what computes the outputs of both; `unused` are inputs that only the module takes."""
-        return of_arrays(self.arrays, self.outputs), of_module(self.module, self.body, unused)
+    def runs(self) -> tuple[Run, Run]:
+        """Return what computes the outputs of both."""
+        return of_arrays(self.arrays, self.outputs), of_module(self.module, self.body, self.unused)
 
     def error(self, fixed: Mapping[str, int] = MappingProxyType({}), most: int = MOST_ELEMENTS) -> float | None:
         """Return the largest difference of the outputs, as `largest_error`."""
@@ -95,8 +97,8 @@ def check(text: str, overrides: Mapping[str, Plain], module: nn.Module, captured
     of a module with loops over a length are always compared, as two iterations stand for all.
     """
     body = _with_tensors(text, overrides, module)
-    pair = _check_outputs(body, module, captured.outputs)
-    require_small_sizes(captured.recording, body, example_sizes(body))
+    pair = _check_outputs(body, module, captured.outputs, _unused(body, _examples(captured)))
+    require_small_sizes(captured.recording, module, body, example_sizes(body), pair.unused)
     _check_longer(pair, captured)
     if not overrides:
         _check_values(pair, captured)
@@ -105,7 +107,7 @@ def check(text: str, overrides: Mapping[str, Plain], module: nn.Module, captured
 def check_again(text: str, overrides: Mapping[str, Plain], subject: Subject) -> None:
     """Raise Untranslatable unless a spec is another module of the same class."""
     body = _with_tensors(text, overrides, subject.module)
-    _check_outputs(body, subject.module, captured_outputs(subject))
+    _check_outputs(body, subject.module, captured_outputs(subject), _unused(body, subject.inputs))
 
 
 def check_unrounded(text: str, overrides: Mapping[str, Plain], subject: Subject) -> None:
@@ -118,7 +120,7 @@ def check_unrounded(text: str, overrides: Mapping[str, Plain], subject: Subject)
     except Untranslatable as problem:
         raise Uncompared(str(problem)) from problem
     with in_float64():
-        _check_outputs(body, subject.module, outputs, SAME)
+        _check_outputs(body, subject.module, outputs, _unused(body, subject.inputs), SAME)
 
 
 def _with_tensors(text: str, overrides: Mapping[str, Plain], module: nn.Module) -> Body:
@@ -140,13 +142,20 @@ def check_without(
     body = internals(compile_text(text, "<text>", None, overrides)).bare()
     with restored(subject.module):
         outputs = outputs_without(subject, names, captured.outputs.arrays)
-    _check_outputs(body, subject.module, outputs)
+    given = {name: value for name, value in subject.inputs.items() if name not in names}
+    _check_outputs(body, subject.module, outputs, _unused(body, given))
 
 
-def _check_outputs(body: Body, module: nn.Module, outputs: Outputs, rounded: float = ROUNDED) -> _Pair:
+def _check_outputs(
+    body: Body,
+    module: nn.Module,
+    outputs: Outputs,
+    unused: Mapping[str, torch.Tensor],
+    rounded: float = ROUNDED,
+) -> _Pair:
     """Return a spec and a module. Raises Untranslatable unless their outputs are proven or computed to be the same."""
     arrays, theirs, has_loops, excluded = outputs
-    pair = _Pair(body, module, arrays, outputs_of(arrays, body))
+    pair = _Pair(body, module, arrays, outputs_of(arrays, body), unused)
     if has_loops or pair.outputs != theirs:
         _check_error(pair, rounded)
     _check_single(pair)
@@ -195,7 +204,7 @@ def _check_longer(pair: _Pair, captured: Captured) -> None:
     """
     for name, most in captured.recording.most.items():
         sizes = {**example_sizes(pair.body), name: most + 1}
-        if most > LONGEST or not accepts(pair.module, dict(pair.body.inputs), sizes):
+        if most > LONGEST or not accepts(pair.module, dict(pair.body.inputs), sizes, pair.unused):
             continue
         try:
             error = pair.error({name: most + 1}, MOST_ONCE)
@@ -212,14 +221,16 @@ def _check_values(pair: _Pair, captured: Captured) -> None:
     as where a change in place reads what it changes, or if it does something else for a batch or length of 1, as
     `squeeze` does. PyTorch exports programs for two and more.
     """
-    body, unused = pair.body, _unused(captured, pair.body)
+    body = pair.body
     names = {name for _, type in body.inputs for size in type.shape for name in symbols(size)}
     chunks = _chunks(body)
     compared = {*chunks} if len(chunks) == 1 else set[str]()  # by `_check_single`, several only together
+    small = example_sizes(body)
+    small |= {name: least for name, least in captured.recording.least.items() if least > small.get(name, least)}
     for name in ["", *sorted(names - compared)]:
         try:
-            sizes = {**example_sizes(body), **({name: 1} if name else {})}
-            error = largest_error(body, *pair.runs(unused), sizes, all_numbers=False)
+            sizes = {**small, **({name: 1} if name else {})}
+            error = largest_error(body, *pair.runs(), sizes, all_numbers=False)
         except NOTHING:
             continue
         if error is not None and error > FLOAT32:
@@ -227,11 +238,16 @@ def _check_values(pair: _Pair, captured: Captured) -> None:
             raise Untranslatable(f"it does something else {where}")
 
 
-def _unused(captured: Captured, body: Body) -> dict[str, torch.Tensor]:
-    """Return examples of the inputs that a module takes and does not use."""
+def _examples(captured: Captured) -> Mapping[str, torch.Tensor]:
+    """Return the inputs that a module was called with."""
     _, examples = captured.recording.program.example_inputs or ((), {})
+    return examples
+
+
+def _unused(body: Body, inputs: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Return the inputs of a module that its spec does not have."""
     used = dict(body.inputs)
-    return {name: value for name, value in examples.items() if name not in used}
+    return {name: value for name, value in inputs.items() if name not in used}
 
 
 def _check_single(pair: _Pair) -> None:

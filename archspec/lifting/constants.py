@@ -20,6 +20,9 @@ from archspec.lifting.values import Value
 if TYPE_CHECKING:
     from torch import Tensor
 
+LEAST_BAND = 3
+"""Smaller matrices are not taken for masks."""
+
 MOST_PARTS = 4
 """Constants are written part by part along an axis with at most so many elements."""
 
@@ -48,6 +51,9 @@ def _formula(builder: Builder, value: Tensor, parameters: Sequence[Parameters] =
     size = len(flat)
     if max(value.shape) == size and flat == list(range(size)) and not value.dtype.is_floating_point:
         return builder.reshape(builder.op("arange", stop=size), tuple(value.shape))
+    banded = _banded(builder, value)
+    if banded is not None:
+        return banded
     if value.dtype.is_floating_point:
         found = (
             _sinusoidal(builder, value, parameters)
@@ -152,6 +158,40 @@ def _affine(builder: Builder, value: Tensor) -> Value | None:
     if found is None or not value.equal(exact.expand(value.shape)):
         return None
     return builder.spread(builder.op("add", found, first) if first else found, tuple(value.shape))
+
+
+def _banded(builder: Builder, value: Tensor) -> Value | None:
+    """Return a matrix that is one number above a diagonal or between two, and another one elsewhere, such as a causal
+    mask.
+    """
+    import torch
+
+    shape = tuple([size for size in value.shape if size != 1])
+    if len(shape) != 2 or min(shape) < LEAST_BAND:
+        return None
+    rows, columns = shape
+    matrix = value.reshape(shape)
+    line = torch.cat([matrix.flip(0)[:, 0], matrix[0, 1:]])  # by how much the column exceeds the row
+    least = 1 - rows
+    changes = [at + 1 + least for at, differs in enumerate(elements(line[1:] != line[:-1])) if differs]
+    is_band = len(changes) == 2 and bool(line[0] == line[-1])
+    if not (len(changes) == 1 or is_band) or not matrix.equal(
+        line[torch.arange(columns) - torch.arange(rows)[:, None] - least]
+    ):
+        return None
+    outside, inside = elements(line[[0, changes[0] - least]])
+    places = builder.op(
+        "sub", builder.op("arange", stop=columns), builder.reshape(builder.op("arange", stop=rows), (rows, 1))
+    )
+    is_below = isinstance(inside, bool) and not inside and not is_band
+    tests = [builder.op("lt" if is_below else "ge", places, changes[0])]
+    tests += [builder.op("lt", places, changes[1])] if is_band else []
+    found = builder.op("and", *tests) if is_band else tests[0]
+    if not isinstance(inside, bool):
+        found = builder.op("where", found, inside, outside)
+    elif is_band and not inside:
+        found = builder.op("not", found)
+    return builder.reshape(found, tuple(value.shape))
 
 
 def _led(builder: Builder, value: Tensor) -> Value | None:

@@ -12,7 +12,7 @@ from archspec.lifting.values import Frame, Setting, Value
 if TYPE_CHECKING:
     from torch import nn
 
-ACTIVATIONS = ("gelu", "gelu_tanh", "relu", "relu2", "silu", "quick_gelu", "gelu_fast", "mish")
+ACTIVATIONS = ("gelu", "gelu_tanh", "relu", "relu2", "silu", "quick_gelu", "gelu_fast", "mish", "softplus")
 """Functions of one tensor."""
 
 

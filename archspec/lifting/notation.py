@@ -46,7 +46,12 @@ SETTINGS_OF = {
 SWITCHES = {"attention": {"causal": False, "window": None}}
 """The hyperparameters that some modules of a definition may do without, and the usual values that they then have."""
 
-RESULTS = {"topk": ("values", "ids"), "lstm": ("output", "last", "cell"), "gru": ("output", "last")}
+RESULTS = {
+    "topk": ("values", "ids"),
+    "lstm": ("output", "last", "cell"),
+    "gru": ("output", "last"),
+    "rnn": ("output", "last"),
+}
 """Names for the results of what has several."""
 
 LAYER_SETTINGS = {

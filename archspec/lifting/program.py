@@ -59,6 +59,7 @@ def program_of(
     """
     stored = recording.stored
     bodies = bodies_of(recording.root, outputs, stored)
+    _check_sizes(bodies[None], recording.inputs.values())
     paths = dict.fromkeys([body.path for body in bodies.values()])
     lent = _lent(bodies.values())
     masks = masks_of([*bodies.values()], optional)
@@ -120,6 +121,18 @@ def _own_dimensions(writer: BodyWriter) -> list[str]:
     gaps = writer.gaps
     sizes = [*gaps.joint.values(), *[size for name, size in gaps.renamed.items() if name not in (LAYER, LENGTH)]]
     return [*[name for size in sizes for name in symbols(size)], *(["seq"] if writer.length is not None else [])]
+
+
+def _check_sizes(body: Body, inputs: Iterable[Value]) -> None:
+    """Refuse a module that uses nothing of an input but its sizes: all inputs of a spec have to be used."""
+    needed = {name for size in body.sizes() for name in symbols(size)}
+    missing = needed - {name for size in dimensions_of(body.inputs) for name in symbols(size)}
+    for value in inputs:
+        names = sorted(missing & {name for size in value.shape for name in symbols(size)})
+        if names:
+            raise Untranslatable(
+                f"it uses the size `{names[0]}` of its input `{value.address}`, and not the input itself"
+            )
 
 
 def _ties(ties: Iterable[tuple[str, str]], paths: Collection[str]) -> dict[str, list[tuple[str, str]]]:

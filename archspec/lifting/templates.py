@@ -117,6 +117,10 @@ class Gaps:
         self.hints.append(hint)
         return f"{GAP}{len(self.values) - 1}{GAP}"
 
+    def forget(self, count: int) -> None:
+        """Forget all numbers but the first ones, as what has them is not written."""
+        del self.values[count:], self.hints[count:]
+
     def number(self, value: Setting, hint: str = "") -> str:
         """Return the text of a number: a gap, unless it is part of the structure."""
         if isinstance(value, Sequence) and not isinstance(value, str):

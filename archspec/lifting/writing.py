@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from archspec.addresses import is_below, relative
 from archspec.algebra import Polynomial, substitute, symbol
 from archspec.equivalence.calls.values import Untranslatable
-from archspec.lifting.blocks import Body
+from archspec.lifting.blocks import TAKEN_APART, Body
 from archspec.lifting.chains import Chains
 from archspec.lifting.conditions import branches_of
 from archspec.lifting.facts import Facts
@@ -31,6 +31,9 @@ from archspec.lifting.stacks import stacked
 from archspec.lifting.templates import END, OPTIONAL, SETTING, SETTINGS, Gaps, Statement, Template
 from archspec.lifting.values import Argument, Repeated, Setting, Value
 from archspec.ops.forms.shape import LOWEST
+
+MOST_RETURNED = 88
+"""Several outputs are written in one line if they have at most so many characters before numbers have names."""
 
 
 class BodyWriter:
@@ -58,6 +61,7 @@ class BodyWriter:
         functions = {step.op for step in steps if step.kind in ("ops", "std")}
         self.names = Names([*facts.inputs, *facts.taken, *functions])
         self.declared: set[str] = set()
+        self.is_iteration = False
         self.statements: list[Statement] = []
         self.gaps.renamed = renamed_dimensions(body.inputs, body.outputs) if body.path else {}
         given = dimensions_of(body.inputs)
@@ -96,11 +100,10 @@ class BodyWriter:
         for value in self.chains.values:
             if self.chains.is_statement(value):
                 self.bind(value)
-        returned = [self._returned(value) for value in self.body.outputs]
-        if len(returned) == 1:
-            self.statements.append(Statement((), *returned[0]))
+        if len(self.body.outputs) == 1:
+            self.statements.append(Statement((), *self._returned(self.body.outputs[0])))
         else:
-            self.statements.append(Statement(text="return " + ", ".join([_inline(*part) for part in returned])))
+            self.statements.append(Statement(text=f"return {', '.join(self._all_returned())}"))
         return Template(
             self.body.frame.kind,
             inputs,
@@ -164,13 +167,31 @@ class BodyWriter:
         words = [word for word in value.address.split(".") if not word.isdigit()]
         stream = self.chains.stream(value)
         carried = stream.names if stream is not None and stream not in self.called else []
-        return [*named, *([words[-1]] if words else []), *carried]
+        return [*named, *([words[-1]] if words else []), *carried, *self._of_layer(value)]
+
+    def _of_layer(self, value: Value) -> list[str]:
+        """Return the name of the last layer in the chain of an output."""
+        is_named = value in self.body.outputs and value.op != "part" and not self.is_iteration
+        last = self.chains.last_layer(value) if is_named else None
+        return [word for word in last.address.split(".") if not word.isdigit()][-1:] if last is not None else []
 
     def _returned(self, value: Value) -> tuple[str, tuple[str, ...]]:
         if value in self.called:
             return self.called[value], ()
         source, steps = self.chain(value)
         return source, tuple(steps)
+
+    def _all_returned(self) -> list[str]:
+        """Return several outputs as expressions, or as names if they are too long for one line."""
+        numbers = len(self.gaps.values)
+        found = [self.argument(value) for value in self.body.outputs]
+        if len(", ".join(found)) <= MOST_RETURNED:
+            return found
+        self.gaps.forget(numbers)
+        for value in self.body.outputs:
+            if value not in self.called and value.op not in TAKEN_APART:
+                self.bind(value)
+        return [self.argument(value) for value in self.body.outputs]
 
     def _declare_shared(self) -> None:
         """Declare the layers that are applied several times."""
@@ -206,6 +227,7 @@ class BodyWriter:
                 del writer.called[value]
         writer.gaps, writer.imports, writer.names = self.gaps, self.imports, self.names
         writer.statements, writer.declared = self.statements, self.declared
+        writer.is_iteration = True
         return writer
 
     # Expressions ------------------------------------------------------------------------------------------------------
@@ -341,6 +363,9 @@ class BodyWriter:
         return f"{value.op}({', '.join(parts)})" if parts else value.op
 
     def _setting(self, value: Value, name: str, setting: Setting) -> str:
+        if name == "activation" and isinstance(setting, str):
+            self.imports.add(setting)
+            return setting
         if name in ("axis", "a", "b", "order", "index", "keep", "step", ""):
             if isinstance(setting, str):
                 return f'"{setting}"'
@@ -390,7 +415,3 @@ def _chosen(texts: Sequence[str], tests: Sequence[str]) -> str:
     if len(set(texts)) == 1:
         return texts[0]
     return " else ".join([*[f"{text} if {test}" for text, test in zip(texts, tests, strict=False)], texts[-1]])
-
-
-def _inline(source: str, steps: tuple[str, ...]) -> str:
-    return " |> ".join([source, *steps])

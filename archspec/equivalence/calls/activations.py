@@ -32,8 +32,11 @@ def _composed(function: Callable[..., Element]) -> Handler:
 
 
 def _operation(e: Elements, name: str, *operands: Element | float) -> Element:
-    """Return the element of the result of an elementwise operation on reals."""
-    op, parts = OPS[name], [e.number(part) if isinstance(part, float) else part for part in operands]
+    """Return the element of the result of an elementwise operation on reals, or of `softplus`."""
+    parts = [e.number(part) if isinstance(part, float) else part for part in operands]
+    if name == "softplus":
+        return soft_plus(partial(_operation, e), *parts)
+    op = OPS[name]
     form = elementwise_form_of(op)
     return form(e, *parts) if form is not None else e.apply(name, parts, "real", op.commutative)
 
@@ -66,7 +69,8 @@ def _threshold(n: Arrays, types: Sequence[Type], x: Array, threshold: float, val
     return n.each(x.shape, of, x)
 
 
-def _relu(n: Arrays, types: Sequence[Type], x: Array) -> Array:
+def relu(n: Arrays, types: Sequence[Type], x: Array) -> Array:
+    """Return the larger of each element and 0."""
     return n.each(x.shape, forms.larger, x, typed(n, array_of(n, 0), types[0]))
 
 
@@ -93,7 +97,7 @@ NAMES: dict[Handler, str] = {
     _gated: "glu",
     _prelu: "prelu",
     _threshold: "threshold",
-    _relu: "relu",
+    relu: "relu",
     _silu: "silu",
     _gelu: "gelu",
 }

@@ -1,7 +1,7 @@
 """Functions of one real in PyTorch that are compositions of operations of the language.
 
-Each is given `op`, which applies an operation by its name: to elements of normal forms, or to values that are lifted.
-Other operands are numbers.
+Each is given `op`, which applies an operation by its name, or `softplus` of the library: to elements of normal forms,
+or to values that are lifted. Other operands are numbers.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from typing import TypeVar
 from archspec.equivalence.calls.values import refuse
 
 T = TypeVar("T")
+
+LINEAR = 20.0
+"""Above a threshold of at least this, `softplus` is the identity in float32."""
 
 
 def _bounded(op: Callable[..., T], x: T, min_val: float = -1.0, max_val: float = 1.0) -> T:
@@ -58,15 +61,15 @@ def soft_plus(op: Callable[..., T], x: T) -> T:
     return op("add", op("max", x, 0.0), below)
 
 
-def _softplus(op: Callable[..., T], x: T, beta: float = 1.0, threshold: float = 20.0) -> T:
-    """Return log(1 + exp(x)); PyTorch has x above the threshold, which is the same in float32."""
-    if threshold < 20.0:
-        refuse("softplus")
-    return _times(op, soft_plus(op, _times(op, x, beta)), 1 / beta)
+def _softplus(op: Callable[..., T], x: T, beta: float = 1.0, threshold: float = LINEAR) -> T:
+    """Return log(1 + exp(x)); PyTorch has x above the threshold, which may be the same in float32."""
+    scaled = _times(op, x, beta)
+    found = _times(op, op("softplus", scaled), 1 / beta)
+    return found if threshold >= LINEAR else op("where", op("gt", scaled, float(threshold)), x, found)
 
 
 def _log_sigmoid(op: Callable[..., T], x: T) -> T:
-    return op("neg", soft_plus(op, op("neg", x)))
+    return op("neg", op("softplus", op("neg", x)))
 
 
 def _logit(op: Callable[..., T], x: T, eps: float | None = None) -> T:

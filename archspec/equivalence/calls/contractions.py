@@ -17,6 +17,10 @@ _OTHER_LETTERS = ord("\u00c0")
 """The first of the letters for the axes behind an ellipsis."""
 
 
+BILINEAR = "...i,oij,...j->...o"
+"""The equation of `nn.Bilinear`."""
+
+
 class Equation(NamedTuple):
     """An equation of `einsum`: the letters of the axes of each tensor and of the result, and their sizes."""
 
@@ -51,9 +55,21 @@ def _einsum(n: Arrays, types: Sequence[Type], equation: str, tensors: list[Array
     for turn in range(1, len(tensors)):
         later = {*result, *[letter for term in terms[turn + 1 :] for letter in term]}
         kept = [letter for letter in dict.fromkeys([*letters, *terms[turn]]) if letter in later]
-        found = _summed(n, [letters, terms[turn]], [found, tensors[turn]], kept, sizes)
+        sides = (
+            _without(n, letters, found, {*terms[turn], *later}, sizes),
+            _without(n, terms[turn], tensors[turn], {*letters, *later}, sizes),
+        )
+        found = _summed(n, [side[0] for side in sides], [side[1] for side in sides], kept, sizes)
         letters = kept
     return found if letters == result else _summed(n, [letters], [found], result, sizes)
+
+
+def _without(
+    n: Arrays, letters: list[str], x: Array, needed: set[str], sizes: Mapping[str, Dim]
+) -> tuple[list[str], Array]:
+    """Return a tensor summed over the axes that nothing else needs, as PyTorch sums them before it multiplies."""
+    kept = [letter for letter in letters if letter in needed]
+    return (letters, x) if kept == letters else (kept, _summed(n, [letters], [x], kept, sizes))
 
 
 def _summed(
@@ -83,9 +99,15 @@ def _inner(n: Arrays, types: Sequence[Type], a: Array, b: Array) -> Array:
     return _einsum(n, types, "i,i->", [a, b])
 
 
+def _bilinear(n: Arrays, types: Sequence[Type], x: Array, y: Array, weight: Array, bias: Array | None = None) -> Array:
+    found = _einsum(n, types, BILINEAR, [x, weight, y])
+    return found if bias is None else n.each(found.shape, forms.add, found, bias)
+
+
 NAMES: dict[Handler, str] = {
     _einsum: "einsum",
     _outer: "outer ger",
     _inner: "dot vdot inner",
+    _bilinear: "bilinear",
 }
 """The names of the operations that each function is for."""

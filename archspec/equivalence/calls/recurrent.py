@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from archspec.algebra import index
+from archspec.equivalence.calls.activations import relu
 from archspec.equivalence.calls.elementwise import function
 from archspec.equivalence.calls.shape import flip
-from archspec.equivalence.calls.values import Handler, listed, refuse
+from archspec.equivalence.calls.values import Handler, computed, listed, refuse
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.ops.forms.elementwise import Each, add, multiply, subtract
@@ -67,6 +68,18 @@ def gru(n: Arrays, given: Array, weight: Array, bias: Array | None, last: Array)
     return _looped(n, given, [last], [h], h)
 
 
+def rnn(activation: Handler) -> Callable[..., list[Array]]:
+    """Return the function of a recurrent layer: its outputs and last state for what the tokens contribute."""
+
+    def cell(n: Arrays, given: Array, weight: Array, bias: Array | None, last: Array) -> list[Array]:
+        h = _carried(n, last, 0)
+        added = _of_two(n, add, pick(n, given, 1, index("@0")), linear(n, h, weight, bias))
+        h = computed(activation(n, [Type(h.shape)], added))[0]
+        return _looped(n, given, [last], [h], h)
+
+    return cell
+
+
 def _of_one(n: Arrays, name: str, x: Array) -> Array:
     return function(name)(n, [Type(x.shape)], x)
 
@@ -115,5 +128,12 @@ def _turned(n: Arrays, x: Array, way: Direction[Array]) -> Array:
     return flip(n, [], x, [1]) if way.is_reversed else x
 
 
-NAMES: dict[Handler, str] = {_recurrent(lstm, 2): "lstm", _recurrent(gru, 1): "gru"}
+RNNS = {"tanh": rnn(function("tanh")), "relu": rnn(relu)}
+"""The functions of recurrent layers, by activation."""
+
+NAMES: dict[Handler, str] = {
+    _recurrent(lstm, 2): "lstm",
+    _recurrent(gru, 1): "gru",
+    **{_recurrent(cell, 1): f"rnn_{activation}" for activation, cell in RNNS.items()},
+}
 """The names of the operations that each function is for."""

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from archspec.algebra import Dim, Expression, Polynomial, dim_max, dim_min
-from archspec.equivalence.calls.values import Axes, Handler, Sizes, Untranslatable, array_of, listed, refuse, typed
+from archspec.equivalence.calls.values import (
+    Axes,
+    Handler,
+    Sizes,
+    Untranslatable,
+    array_of,
+    is_list,
+    listed,
+    refuse,
+    typed,
+)
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.axes import Indices
 from archspec.normal.elements import Elements
-from archspec.normal.nodes import Element
+from archspec.normal.nodes import Element, Node
 from archspec.ops.forms import shape as forms
 from archspec.ops.forms import weights
 from archspec.ops.forms.elementwise import constant
@@ -178,19 +188,33 @@ def _pad_by(mode: str) -> Handler:
 def wrapped(n: Arrays, index: Array, size: Dim) -> Array:
     """Return indices in which those below 0 count from the end: the same modulo the size, as no others are in range.
 
-    The results of searches are never below 0.
+    The results of searches are never below 0, nor are those constants whose numbers are known.
     """
     e = n.elements
 
     def of(_: Elements, part: Element) -> Element:
         node = e.nodes[part]
-        if node.kind == "load" and e.nodes[node.base].kind in ("input", "order"):
-            return part
-        if e.at_least_zero(part) == e.true:
+        base = e.nodes[node.base] if node.kind == "load" else node
+        if base.kind in ("input", "order") or _is_whole(base) or e.at_least_zero(part) == e.true:
             return part
         return e.integer(n.axes.divide(e.polynomial(part), size)[1])
 
     return n.each(index.shape, of, index)
+
+
+def _is_whole(base: Node) -> bool:
+    """Whether no number of a table that elements are loaded from is below 0."""
+    is_table = base.kind == "operation" and base.arguments[0] == "table"
+    return is_table and all(number >= 0 for number in _integers(base.arguments[1]))
+
+
+def _integers(item: object) -> Iterator[int]:
+    """Yield the integers in nested sequences."""
+    if isinstance(item, int):
+        yield item
+    elif is_list(item):
+        for part in item:
+            yield from _integers(part)
 
 
 def _index(n: Arrays, types: Sequence[Type], x: Array, indices: list[Array | None]) -> Array:

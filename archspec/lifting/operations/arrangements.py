@@ -151,19 +151,24 @@ def _slice_scatter(
     last = first + count
     if step != 1:
         return _replaced(b, x, converted(b, source, types[0].dtype), axis, first, step)
-    before = _between(b, x, axis, 0, first) if first != 0 else []
-    after = _between(b, x, axis, last, size) if last != size else []
-    parts = [*before, converted(b, source, types[0].dtype), *after]
-    return b.op("concat", *parts, axis=axis) if len(parts) > 1 else parts[0]
+    source = converted(b, source, types[0].dtype)
+    before = [sliced(b, x, axis, 0, first)] if first != 0 else []
+    after = [sliced(b, x, axis, last, size)] if last != size else []
+    if not before and not after:
+        return source
+    found = b.op("concat", *before, source, *after, axis=axis)
+    parts = [*_parts(x, axis, 0, first), source, *_parts(x, axis, last, size)]
+    shorter = b.op("concat", *parts, axis=axis) if sum([part.shape[axis] for part in parts]) == size else found
+    return shorter if shorter.array == found.array else found
 
 
-def _between(b: Builder, x: Value, axis: int, first: Dim, last: Dim) -> list[Value]:
-    """Return the elements along an axis from one index to another: the parts of which these are joined, or a slice."""
+def _parts(x: Value, axis: int, first: Dim, last: Dim) -> list[Value]:
+    """Return the values that are joined between two indices along an axis; none if these are not where parts end."""
     if x.op == "concat" and x.kind == "ops" and x.settings.get("axis") in (axis, axis - len(x.shape)):
         ends = [*accumulate([part.shape[axis] for part in x.operands], initial=0)]
         if first in ends and last in ends:
             return [*x.operands[ends.index(first) : ends.index(last)]]
-    return [sliced(b, x, axis, first, last)]
+    return []
 
 
 def _replaced(b: Builder, x: Value, source: Value, axis: int, first: Dim, step: int) -> Value:

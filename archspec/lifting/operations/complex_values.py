@@ -142,6 +142,17 @@ def _fourier_of_one(
     return _fourier(b, types, x, size, [dim], norm)
 
 
+def _fourier_of_two(
+    b: Builder,
+    types: Types,
+    x: ComplexValue | Value,
+    size: object = None,
+    dim: Sequence[int] = (-2, -1),
+    norm: str | None = None,
+) -> ComplexValue:
+    return _fourier(b, types, x, size, [*dim], norm)
+
+
 _FUNCTIONS: Mapping[str, Callable[..., ComplexResult]] = {
     "mul": _multiply,
     "view_as_complex": _from_pairs,
@@ -158,5 +169,6 @@ _FUNCTIONS: Mapping[str, Callable[..., ComplexResult]] = {
     "to": _same,
     "_to_copy": _same,
     "fft_fft": _fourier_of_one,
+    "fft_fft2": _fourier_of_two,
     "fft_fftn": _fourier,
 }

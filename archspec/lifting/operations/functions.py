@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import cast
 
 from archspec.equivalence.calls.compositions import COMPOSITIONS
 from archspec.equivalence.calls.values import Untranslatable
@@ -17,7 +18,12 @@ def _composed(function: Callable[..., Value]) -> Handler:
     """Return the handler of a composition of operations on one real; further arguments are numbers."""
 
     def call(b: Builder, types: Types, x: Value, *numbers: float | None, **named: float | None) -> Value:
-        return function(b.op, converted(b, x, "real"), *numbers, **named)
+        def op(name: str, *operands: Operand) -> Value:
+            if name == "softplus":
+                return b.activation(name, b.written(cast("Value", operands[0])))
+            return b.op(name, *operands)
+
+        return function(op, converted(b, x, "real"), *numbers, **named)
 
     return call
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from archspec.equivalence.calls.recurrent import Direction, directions, gru, lstm
+from archspec.equivalence.calls.recurrent import RNNS, Direction, directions, gru, lstm
 from archspec.equivalence.calls.values import listed
 from archspec.lifting.builder import Builder
 from archspec.lifting.notation import RESULTS
 from archspec.lifting.operations.arrangements import flip
 from archspec.lifting.operations.handlers import Handler, Types
-from archspec.lifting.values import Value
+from archspec.lifting.values import Setting, Value
 from archspec.normal.arrays import Array
 
 
-def _recurrent(name: str, cell: Callable[..., list[Array]]) -> Handler:
+def _recurrent(name: str, cell: Callable[..., list[Array]], **settings: Setting) -> Handler:
     def call(b: Builder, types: Types, x: Value, first: Value | list[Value], params: list[Value], is_biased: bool,
              layers: int, dropout: float, train: bool, is_double: bool,
              is_batch_first: bool) -> list[Value]:  # fmt: skip
@@ -25,7 +25,7 @@ def _recurrent(name: str, cell: Callable[..., list[Array]]) -> Handler:
             outputs: list[Value] = []
             for way in layer:
                 begun = [b.op("pick", start, axis=0, index=way.place) for start in starts]
-                output, *last = _applied(b, name, cell, x, way, begun)
+                output, *last = _applied(b, name, cell, settings, x, way, begun)
                 outputs.append(flip(b, types, output, [1]) if way.is_reversed else output)
                 for kept, state in zip(found, last, strict=True):
                     kept.append(state)
@@ -37,7 +37,13 @@ def _recurrent(name: str, cell: Callable[..., list[Array]]) -> Handler:
 
 
 def _applied(
-    b: Builder, name: str, cell: Callable[..., list[Array]], x: Value, way: Direction[Value], starts: list[Value]
+    b: Builder,
+    name: str,
+    cell: Callable[..., list[Array]],
+    settings: Mapping[str, Setting],
+    x: Value,
+    way: Direction[Value],
+    starts: list[Value],
 ) -> list[Value]:
     """Return the results of a function of the library for one direction of a layer."""
     of_tokens, of_states, *biases = way.tensors
@@ -48,12 +54,19 @@ def _applied(
     if any(b.arrays.elements.as_number(start.array.element) != 0 for start in starts):
         none = [] if biases else [b.op("full", shape=(of_states.shape[0],), value=0.0)]
         args += [*none, *[b.written(start) for start in starts]]
-    whole = b.made(name, args, arrays[0], {}, "std")
+    whole = b.made(name, args, arrays[0], settings, "std")
     parts = [b.made("part", [whole], array, {"index": turn}, "part") for turn, array in enumerate(arrays)]
     for part, called in zip(parts, RESULTS[name], strict=True):
         part.names = [called]
     return parts
 
 
-NAMES: dict[Handler, str] = {_recurrent("lstm", lstm): "lstm", _recurrent("gru", gru): "gru"}
+NAMES: dict[Handler, str] = {
+    _recurrent("lstm", lstm): "lstm",
+    _recurrent("gru", gru): "gru",
+    **{
+        _recurrent("rnn", cell, **({} if name == "tanh" else {"activation": name})): f"rnn_{name}"
+        for name, cell in RNNS.items()
+    },
+}
 """The names of the operations that each function is for."""

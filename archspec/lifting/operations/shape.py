@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
-from archspec.algebra import Dim
+from archspec.algebra import Dim, product
 from archspec.equivalence.calls.placing import first_of
 from archspec.equivalence.calls.registry import CALLS
 from archspec.equivalence.calls.shape import wrapped
@@ -159,9 +160,42 @@ def _index(b: Builder, types: Types, x: Value, indices: list[Value | None]) -> V
     if found.dtype == "real" and len(given) == 1 and given[0][1].dtype == "int":
         axis, ids = given[0]
         return taken(b, x, from_the_start(b, ids, x.shape[axis]), axis)
-    if found.dtype == "real":
-        raise Untranslatable("it selects elements by several lists of positions")
+    if found.dtype == "real" and all(index.dtype == "int" for _, index in given):
+        return _at_places(b, x, [(axis, from_the_start(b, ids, x.shape[axis])) for axis, ids in given])
     return found
+
+
+def _at_places(b: Builder, x: Value, given: Sequence[tuple[int, Value]]) -> Value:
+    """Return the elements at indices along several axes, which are replaced by the axes of the indices."""
+    shape = stretched([ids.shape for _, ids in given])
+    flat = [b.reshape(b.spread(ids, shape), (product(shape),)) for _, ids in given]
+    axes = [axis for axis, _ in given]
+    rest = [axis for axis in range(len(x.shape)) if axis not in axes]
+    found = b.op("embedding", flat[0], b.permute(x, [*axes, *rest]))
+    for ids in flat[1:]:
+        sizes = found.shape[2:]
+        index = b.spread(b.reshape(ids, (product(shape), *[1] * (1 + len(sizes)))), (product(shape), 1, *sizes))
+        found = b.reshape(b.op("gather", found, index, axis=1), (product(shape), *sizes))
+    found = b.reshape(found, (*shape, *found.shape[1:]))
+    first = axes[0] if axes == [*range(axes[0], axes[-1] + 1)] else 0  # where the axes are apart, theirs are in front
+    count = len(shape)
+    return b.permute(found, [*range(count, count + first), *range(count), *range(count + first, len(found.shape))])
+
+
+def stretched(shapes: Sequence[Sequence[Dim]]) -> tuple[Dim, ...]:
+    """Return the shape that all of these broadcast to."""
+    columns = zip_longest(*[reversed(shape) for shape in shapes], fillvalue=1)
+    return tuple([next((size for size in column if size != 1), 1) for column in columns])[::-1]
+
+
+def diagonal(b: Builder, types: Types, x: Value, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Value:
+    """Return the elements whose indices along two axes are the same, along a new last axis."""
+    axes = [dim1 % len(x.shape), dim2 % len(x.shape)]
+    places = b.op("arange", stop=types[0].shape[-1])
+    ids = [b.op("add", places, max(by, 0)) if by > 0 else places for by in (-offset, offset)]
+    found = _at_places(b, x, [*zip(axes, ids, strict=True)])
+    first = axes[0] if axes[1] == axes[0] + 1 else 0
+    return b.permute(found, [*[at for at in range(len(found.shape)) if at != first], first])
 
 
 def taken(b: Builder, x: Value, ids: Value, axis: int) -> Value:
@@ -255,6 +289,7 @@ NAMES: dict[Handler, str] = {
     _repeat_interleave: "repeat_interleave",
     _roll: "roll",
     _index: "index",
+    diagonal: "diagonal",
     _gather: "gather",
     _embedding: "embedding",
     _arange: "arange",

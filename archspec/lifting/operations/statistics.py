@@ -6,12 +6,13 @@ import math
 from collections.abc import Sequence
 
 from archspec.algebra import Dim, product
-from archspec.equivalence.calls.contractions import Equation, equation_of
+from archspec.equivalence.calls.contractions import BILINEAR, Equation, equation_of
 from archspec.equivalence.calls.reductions import axes_of, is_of_vectors
 from archspec.equivalence.calls.values import Axes, Untranslatable
 from archspec.ir import Type
 from archspec.lifting.builder import Builder
 from archspec.lifting.operations.handlers import Handler, Results, Types, constant, converted
+from archspec.lifting.operations.shape import diagonal
 from archspec.lifting.values import Setting, Value
 
 
@@ -165,10 +166,8 @@ def _product(b: Builder, types: Types, x: Value, dim: Axes = None, keepdim: bool
 def _einsum(b: Builder, types: Types, equation: str, tensors: list[Value], **rest: object) -> Value:
     """Return the sum of products, as matrix products of two tensors at a time."""
     parsed = equation_of(equation, [x.shape for x in tensors])
-    if any(len(set(letters)) < len(letters) for letters in parsed.terms):
-        raise Untranslatable("it takes the diagonal of a tensor in `einsum`")
-    letters, found = parsed.terms[0], tensors[0]
-    for turn, (other, tensor) in enumerate(zip(parsed.terms[1:], tensors[1:], strict=True), 2):
+    (letters, found), *others = [_without_diagonals(b, *side) for side in zip(parsed.terms, tensors, strict=True)]
+    for turn, (other, tensor) in enumerate(others, 2):
         later = {*parsed.result, *[letter for term in parsed.terms[turn:] for letter in term]}
         letters, found = _multiplied(b, parsed, (letters, found), (other, tensor), later)
     summed = [axis for axis, letter in enumerate(letters) if letter not in parsed.result]
@@ -176,6 +175,17 @@ def _einsum(b: Builder, types: Types, equation: str, tensors: list[Value], **res
         found = b.op("sum", found, axis=summed[0] if len(summed) == 1 else summed)
         letters = [letter for letter in letters if letter in parsed.result]
     return b.permute(found, [letters.index(letter) for letter in parsed.result])
+
+
+def _without_diagonals(b: Builder, letters: list[str], x: Value) -> tuple[list[str], Value]:
+    """Return the elements of a tensor whose indices along axes with the same letter are the same."""
+    while len(set(letters)) < len(letters):
+        axis = next(axis for axis, letter in enumerate(letters) if letter in letters[:axis])
+        kept = [at for at in range(len(letters)) if at not in (axis, letters.index(letters[axis]))]
+        shape = (*[x.shape[at] for at in kept], x.shape[axis])
+        x = diagonal(b, [Type(shape)], x, 0, letters.index(letters[axis]), axis)
+        letters = [*[letters[at] for at in kept], letters[axis]]
+    return letters, x
 
 
 def _multiplied(
@@ -194,6 +204,8 @@ def _multiplied(
     batch, inner = [at for at in both if at in later], [at for at in both if at not in later]
     rows = [letter for letter in first if letter not in both]
     columns = [letter for letter in second if letter not in both]
+    if not inner:
+        return _product_of_axes(b, parsed, (first, x), (second, y))
     lead = tuple([parsed.sizes[letter] for letter in batch])
 
     def matrix(letters: list[str], value: Value, order: Sequence[list[str]]) -> Value:
@@ -206,6 +218,25 @@ def _multiplied(
     made = b.op("matmul", matrix(first, x, (*above, inner)), matrix(second, y, (inner, columns)))
     found = [*batch, *rows, *columns]
     return found, b.reshape(made, tuple([parsed.sizes[letter] for letter in found]))
+
+
+def _product_of_axes(
+    b: Builder, parsed: Equation, left: tuple[list[str], Value], right: tuple[list[str], Value]
+) -> tuple[list[str], Value]:
+    """Return the product of two tensors, with all their axes: of those that have different ones, each one's own."""
+    letters = [letter for letter in parsed.result if letter in (*left[0], *right[0])]
+    letters += [letter for letter in dict.fromkeys([*left[0], *right[0]]) if letter not in letters]
+
+    def laid_out(own: list[str], x: Value) -> Value:
+        turned = b.permute(x, [own.index(letter) for letter in letters if letter in own])
+        return b.reshape(turned, tuple([parsed.sizes[letter] if letter in own else 1 for letter in letters]))
+
+    return letters, b.op("mul", laid_out(*left), laid_out(*right))
+
+
+def _bilinear(b: Builder, types: Types, x: Value, y: Value, weight: Value, bias: Value | None = None) -> Value:
+    found = _einsum(b, types, BILINEAR, [x, weight, y])
+    return found if bias is None else b.op("add", found, bias)
 
 
 def _outer(b: Builder, types: Types, x: Value, y: Value) -> Value:
@@ -312,6 +343,7 @@ NAMES: dict[Handler, str] = {
     _log_softmax: "log_softmax _log_softmax",
     _product: "prod",
     _einsum: "einsum",
+    _bilinear: "bilinear",
     _outer: "outer ger",
     _inner: "dot vdot inner",
     _cosine: "cosine_similarity",
