@@ -12,7 +12,7 @@ from archspec.lifting.check import check_again  # noqa: E402
 from archspec.lifting.subjects import subject_of  # noqa: E402
 
 nn = torch.nn
-SCALE = 0.25
+SCALE = 0.2
 
 
 class Attention(nn.Module):
@@ -49,8 +49,8 @@ def test_a_scale_of_scores_that_is_nearly_right(has_positions: bool, changes: tu
     module, ids = Attention(has_positions).eval(), torch.zeros(2, 5, dtype=torch.long)
     subject = subject_of(module, (ids,))
     text = archspec.lift(module, (ids,))
-    assert text.count(f"|> * {SCALE}\n") == 1
+    assert text.count(f"(scale = {SCALE})") == 1
     check_again(text, {}, subject)
     for change in changes:
         with pytest.raises(Untranslatable, match="the outputs of its spec differ"):
-            check_again(text.replace(f"|> * {SCALE}", f"|> * {SCALE * (1 + change)!r}"), {}, subject)
+            check_again(text.replace(f"scale = {SCALE}", f"scale = {SCALE * (1 + change)!r}"), {}, subject)

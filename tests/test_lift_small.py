@@ -134,6 +134,20 @@ class Quantized(nn.Module):
         return F.linear(x, self.weight.to(x.dtype))
 
 
+class Written(nn.Module):
+    """Attention that is written out, with a causal mask that is added to scores, and a bias."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        mask = torch.full((9, 9), float("-inf")).triu(1)
+        self.register_buffer("mask", mask, persistent=False)
+
+    def forward(self, q: Any, k: Any, v: Any, bias: Any) -> Any:
+        seq = q.shape[2]
+        scores = q @ k.transpose(-1, -2) * 0.25 + bias
+        return (scores + self.mask[:seq, :seq]).softmax(-1) @ v
+
+
 class Grouped(nn.Module):
     """Attention with half as many keys as queries."""
 
@@ -201,6 +215,11 @@ MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[Any, ...], str]] = {
         Attention,
         (Q, Q + 1, Q + 2, torch.zeros(2, 1, 5, 5)),
         "attention(q, k, v, bias = expand([batch, 3, 5, 5])(mask))",
+    ),
+    "attention that is written out": (
+        Written,
+        (Q, Q + 1, Q + 2, torch.zeros(2, 3, 5, 5)),
+        "attention(scale = 0.25, causal = true)(q, k, v, bias = bias)",
     ),
     "small integers": (Quantized, (X,), "return linear(x, real(.weight))"),
     "Elman's recurrence": (

@@ -295,6 +295,12 @@ def reals(values: Values) -> Candidates:
         yield Found(f"1.0 / {factor(found)}", found.fields), (1 / a, 1 / b)
 
 
+def fourth_roots(values: Values) -> Candidates:
+    """Yield what queries and keys are both scaled with."""
+    for found, (a, b) in values.items():
+        yield Found(f"{factor(found)} ** -0.25", found.fields), (a**-0.25, b**-0.25)
+
+
 def logarithms(values: Values) -> Candidates:
     for first, (a, b) in values.items():
         for second, (c, d) in values.items():

@@ -175,7 +175,11 @@ class Expressions:
         heads = {found: pair for found, pair in (values | second | third).items() if candidates.is_of_head(found)}
         for found, (a, b) in heads.items():
             self._roots.setdefault((a**-0.5, b**-0.5), Found(f"{candidates.factor(found)} ** -0.5", found.fields))
-        kept(candidates.reals(values | second | quotients), candidates.logarithms(values | second))
+        kept(
+            candidates.reals(values | second | quotients),
+            candidates.fourth_roots(heads),
+            candidates.logarithms(values | second),
+        )
 
     def _keep(self, found: Found, pair: tuple[float, float], taken: set[Pair], kept: dict[Pair, Found]) -> bool:
         """Whether an expression has other values than simpler ones, which are `taken`."""

@@ -13,6 +13,7 @@ from archspec.equivalence.capture import Capture
 from archspec.equivalence.programs import is_node, nodes_of
 from archspec.equivalence.rolling import LOOPED
 from archspec.ir import Type
+from archspec.lifting.attentions import with_attention
 from archspec.lifting.buckets import bucket_table, buckets_of
 from archspec.lifting.builder import Builder
 from archspec.lifting.constants import constant
@@ -72,7 +73,9 @@ class Recording(Capture):
             raise Untranslatable("it has complex outputs")
         self.builder.frame = self.root
         self._naming.give()
-        return [self.builder.written(value) for value in values]
+        outputs = [self.builder.written(value) for value in values]
+        with_attention(self.builder, outputs)
+        return outputs
 
     def canonical(self, name: str) -> str:
         """Return the name under which a tensor is counted."""

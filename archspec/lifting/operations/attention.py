@@ -12,8 +12,17 @@ from archspec.lifting.values import Setting, Value
 from archspec.normal.arrays import Array, Arrays
 
 
-def attention(b: Builder, q: Value, k: Value, v: Value, mask: Value | None, causal: bool, scale: float | None) -> Value:
-    """Return scaled dot-product attention."""
+def attention(
+    b: Builder,
+    q: Value,
+    k: Value,
+    v: Value,
+    mask: Value | None,
+    causal: bool,
+    scale: float | None,
+    bias: Value | None = None,
+) -> Value:
+    """Return scaled dot-product attention; `bias` is besides a mask of booleans, and only for four axes."""
     if len(q.shape) != 4:
         if mask is not None:
             mask = b.spread(mask, (*q.shape[:-1], k.shape[-2]))
@@ -29,7 +38,11 @@ def attention(b: Builder, q: Value, k: Value, v: Value, mask: Value | None, caus
     if scale is not None and not (isinstance(size, int) and math.isclose(scale, size**-0.5, rel_tol=1e-12)):
         settings["scale"] = float(scale)
     visible: Value | None = None
-    bias: Value | None = None
+    whole = mask
+    if bias is not None:
+        bias = b.spread(bias, (*bias.shape[:-3], *query.shape[-3:-1], key.shape[-2]))
+        whole = bias if mask is None else b.op("where", mask, bias, -math.inf)
+        bias = b.written(bias)
     if mask is not None and mask.dtype == "bool":
         visible, found = b.mask(mask)
         settings |= found
@@ -38,7 +51,7 @@ def attention(b: Builder, q: Value, k: Value, v: Value, mask: Value | None, caus
     if causal:
         settings["causal"] = True
     n = b.arrays
-    array = _attended(n, query, key, value, mask, causal, scale)
+    array = _attended(n, query, key, value, whole, causal, scale)
     args: list[Value | None] = [query, key, value]
     if visible is not None or bias is not None:
         args.append(visible)

@@ -33,7 +33,7 @@ _KINDS: tuple[tuple[str, str], ...] = (
     ),
     (
         "hidden",
-        r"(hidden_size(_per_layer_input)?|hidden_dim|d_model|n_embd|embed_dim|^dim|embedding_size|embedding_dim|width|projection_dim)s?$",
+        r"(hidden_size(_per_layer_input)?|hidden_dim|d_model|n_embd|n_state|embed_dim|^dim|embedding_size|embedding_dim|width|projection_dim)s?$",
     ),
     ("width", r"(size|dim|dims|channels|units|n_inner|d_ff|rank|hidden|filters|inner|features|ffn)s?$"),
 )
