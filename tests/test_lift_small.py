@@ -1,7 +1,7 @@
 """Lifting: modules of a few operations each, which take no time once PyTorch is loaded."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -474,6 +474,29 @@ class Heads(nn.Module):
 def test_several_outputs_are_named_after_layers_or_written_as_they_are() -> None:
     text = archspec.lift(Heads().eval(), (X,))
     assert "return classes, box, sum(axis = 1)(x) / seq, transpose(x)" in text
+
+
+class Fields(NamedTuple):
+    first: Any
+    second: Any
+
+
+class Named(nn.Module):
+    def forward(self, x: Any) -> Fields:
+        return Fields(x.mean(1), x.sum(1))
+
+
+def test_named_tuples_name_outputs() -> None:
+    assert "-> (first [batch, 8], second [batch, 8])" in archspec.lift(Named().eval(), (X,))
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_bags_are_reduced_rows(mode: str) -> None:
+    ids = torch.tensor([[1, 2, 3], [4, 0, 1]])
+    module = nn.EmbeddingBag(6, 4, mode=mode).eval()
+    assert "embedding(input, .weight)" in body(module, ids)
+    with pytest.raises(archspec.ArchError, match=r"aten\.embedding_bag"):
+        archspec.lift(nn.EmbeddingBag(6, 4, padding_idx=0).eval(), (ids,))
 
 
 class OfSize(nn.Module):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from archspec.algebra import Polynomial
 from archspec.equivalence import recurrent
+from archspec.equivalence.bags import with_rows
 from archspec.equivalence.calls.registry import CALLS
 from archspec.equivalence.calls.values import Untranslatable, operation_of
 from archspec.equivalence.direct import solving
@@ -77,6 +78,7 @@ def exported(
             modes.enter_context(_without_cache())
             for mode in (
                 recurrent.keeping(),
+                with_rows(),
                 knowing(module),
                 free_lengths(module),
                 solving(),

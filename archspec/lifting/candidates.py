@@ -97,9 +97,15 @@ def doubled(values: Values) -> Candidates:
 def shifted(values: Values) -> Candidates:
     for number in (1, 2):
         for found, (a, b) in values.items():
-            yield Found(f"{found.text} + {number}", found.fields), (a + number, b + number)
+            yield Found(_plus(found.text, number), found.fields), (a + number, b + number)
             if a > number and b > number:
                 yield Found(f"{found.text} - {number}", found.fields), (a - number, b - number)
+
+
+def _plus(text: str, number: int) -> str:
+    """Return a sum, with one number at its end."""
+    before, _, last = text.rpartition(" + ")
+    return f"{before} + {int(last) + number}" if before and last.isdigit() else f"{text} + {number}"
 
 
 def of_two(values: Values) -> Candidates:
@@ -295,6 +301,14 @@ def reals(values: Values) -> Candidates:
         yield Found(f"1.0 / {factor(found)}", found.fields), (1 / a, 1 / b)
 
 
+def ratios(sizes: Values) -> Candidates:
+    """Yield the quotients of two fields that are no integers, such as the scale of an adapter."""
+    for first, (a, b) in sizes.items():
+        for second, (c, d) in sizes.items():
+            if first != second:
+                yield Found(f"{first.text} / {second.text}", (*first.fields, *second.fields)), (a / c, b / d)
+
+
 def fourth_roots(values: Values) -> Candidates:
     """Yield what queries and keys are both scaled with."""
     for found, (a, b) in values.items():
@@ -307,6 +321,15 @@ def logarithms(values: Values) -> Candidates:
             if a > c and b > d and first.fields != second.fields:
                 text = f"log({first.text} / {factor(second)})"
                 yield Found(text, (*first.fields, *second.fields)), (math.log(a / c), math.log(b / d))
+
+
+def with_some_more(a: float, b: float, fields: Fields) -> list[Found]:
+    """Return widths with some features more."""
+    return [
+        Found(f"{name} + {a - c}", (name,))
+        for name, (c, d) in fields.items()
+        if d is not None and c != d and a - c == b - d and 0 < a - c <= MOST_MORE and not name.endswith(LAYERS)
+    ]
 
 
 def with_more_rows(a: float, b: float, fields: Fields) -> list[Found]:

@@ -126,6 +126,7 @@ class Expressions:
         found = [*candidates.with_more_rows(a, b, whole), *candidates.parts_of_widths(a, b, whole)]
         if isinstance(a, int):
             found += candidates.with_more_places(a, b, self._places)
+        found = found or candidates.with_some_more(a, b, whole)
         return found[0] if len(found) == 1 else None
 
     def _index(self, names: Sequence[str], own: dict[Pair, Found]) -> None:
@@ -178,6 +179,7 @@ class Expressions:
         kept(
             candidates.reals(values | second | quotients),
             candidates.fourth_roots(heads),
+            candidates.ratios(values),
             candidates.logarithms(values | second),
         )
 

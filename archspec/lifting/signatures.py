@@ -84,6 +84,9 @@ def _output_names(outputs: object) -> list[str]:
             for key, value in items.items()
             for name in _output_names(value)
         ]
+    fields = cast("tuple[str, ...]", getattr(outputs, "_fields", ()))
+    if isinstance(outputs, tuple) and fields:
+        return _output_names(dict(zip(fields, cast("tuple[object, ...]", outputs), strict=True)))
     if isinstance(outputs, list | tuple):
         return [name for item in cast("list[object]", outputs) for name in _output_names(item)]
     return [""] if hasattr(outputs, "shape") else []

@@ -18,6 +18,7 @@ from archspec.lifting.sources.file import architecture_of_file
 from archspec.lifting.sources.inputs import Declared, parse_input
 from archspec.lifting.sources.variations import (
     apart,
+    has_layers,
     lighter,
     relayered,
     resized,
@@ -92,7 +93,9 @@ def _source_of_file(text: str, declared: Sequence[Declared]) -> Source:
     if architecture is None:
         return as_it_is()
     try:
-        return small(architecture, [partial(small, relayered(architecture), []), as_it_is])
+        deep = unrolled(architecture)
+        rest = [partial(small, deep, [])] if deep is not None and has_layers(architecture) else []
+        return small(architecture, [partial(small, relayered(architecture), []), *rest, as_it_is])
     except ArchError:  # the fields are not independent
         return as_it_is()
 

@@ -81,6 +81,11 @@ def lighter(architecture: Architecture) -> Architecture | None:
     return replace(architecture, choices=[first, second._replace(scale=scale, width=width, experts=experts), *rest])
 
 
+def has_layers(architecture: Architecture) -> bool:
+    """Whether an architecture has a number of layers."""
+    return any(kind_of(name) == "layers" for name in numbers_of(architecture.fields))
+
+
 def unrolled(architecture: Architecture) -> Architecture | None:
     """Return the architecture with all layers in small modules, and with lists of sizes as they are; None if there are
     too many layers.

@@ -1,0 +1,39 @@
+"""Sums and means of embeddings of PyTorch, as those of rows of the table: `torch.export` has an operation of its own
+for them, which takes all bags one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, cast
+
+from archspec.equivalence.intercepting import Function, intercepting
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+GIVEN = ("per_sample_weights", "max_norm", "padding_idx", "offsets")
+"""Arguments without which the bags are rows of a matrix of ids, all of which count."""
+
+POSITIONS = ("input", "weight", "offsets", "max_norm", "norm_type", "scale_grad_by_freq", "mode", "sparse",
+             "per_sample_weights", "include_last_offset", "padding_idx")  # fmt: skip
+
+
+def with_rows() -> AbstractContextManager[object]:
+    """Return the mode in which bags that are the rows of a matrix of ids are looked up and reduced."""
+    return intercepting(_looked_up)
+
+
+def _looked_up(func: Function, args: Sequence[object], named: Mapping[str, object]) -> object:
+    import torch
+
+    if func is not torch.nn.functional.embedding_bag:
+        return func(*args, **named)
+    given = {**dict(zip(POSITIONS, args, strict=False)), **named}
+    ids = cast("Tensor", given["input"])
+    if ids.dim() != 2 or any(given.get(name) is not None for name in GIVEN):
+        return func(*args, **named)
+    rows = torch.nn.functional.embedding(ids, cast("Tensor", given["weight"]))
+    mode = given.get("mode", "mean")
+    return rows.sum(1) if mode == "sum" else rows.mean(1) if mode == "mean" else rows.amax(1)

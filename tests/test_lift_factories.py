@@ -1,0 +1,103 @@
+"""Lifting: what depends on the arguments of a factory in a file."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+import archspec
+from archspec.lifting.sources.lifting import lift_source
+
+FACTORIES = '''
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class Adapted(nn.Module):
+    def __init__(self, dim, rank, alpha):
+        super().__init__()
+        self.base = nn.Linear(dim, dim)
+        self.a = nn.Parameter(torch.ones(rank, dim))
+        self.b = nn.Parameter(torch.ones(dim, rank))
+        self.scale = alpha / rank
+
+    def forward(self, x):
+        return self.base(x) + F.linear(F.linear(x, self.a), self.b) * self.scale
+
+
+class Scaled(nn.Module):
+    """Queries and keys are both scaled."""
+
+    def __init__(self, dim, heads):
+        super().__init__()
+        self.qkv = nn.Linear(dim, 3 * dim)
+        self.heads = heads
+
+    def forward(self, x):
+        q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in self.qkv(x).chunk(3, -1))
+        scale = q.shape[-1] ** -0.25
+        shares = ((q * scale) @ (k * scale).transpose(-1, -2)).softmax(-1)
+        return (shares @ v).transpose(1, 2).flatten(2)
+
+
+class Dilated(nn.Module):
+    """Each layer looks twice as far back as the one before."""
+
+    def __init__(self, dim, layers):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Conv1d(dim, dim, 2, dilation=2**i) for i in range(layers)])
+
+    def forward(self, x):
+        for i, layer in enumerate(self.layers):
+            x = x + layer(F.pad(x, (2**i, 0))).tanh()
+        return x
+
+
+class Joined(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.inner = nn.Linear(dim, dim)
+        self.outer = nn.Linear(dim + 6, 4)
+
+    def forward(self, x):
+        return self.outer(torch.cat([self.inner(x), x[..., :6]], -1))
+
+
+def adapted(dim=32, rank=16, alpha=64):
+    return Adapted(dim, rank, alpha).eval()
+
+
+def scaled(dim=64, heads=4):
+    return Scaled(dim, heads).eval()
+
+
+def dilated(dim=32, layers=4):
+    return Dilated(dim, layers).eval()
+
+
+def joined(dim=32):
+    return Joined(dim).eval()
+'''
+
+CASES = {
+    "adapted": ("x=real[batch,seq,dim]", {"dim": 48, "rank": 24, "alpha": 30}, "* (alpha / rank)"),
+    "scaled": ("x=real[batch,seq,dim]", {"dim": 48, "heads": 6}, "return merge_heads(attention(split_heads(heads)"),
+    "dilated": ("x=real[batch,dim,seq]", {"dim": 24}, "layers.3: Conv1d(dim, dim, 2, dilation = 8)"),
+    "joined": ("x=real[batch,seq,dim]", {"dim": 24}, "Linear(dim + 6, 4)"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_sizes_follow_arguments(name: str, tmp_path: Path) -> None:
+    given, values, expected = CASES[name]
+    path = tmp_path / "factories.py"
+    path.write_text(FACTORIES, encoding="utf-8")
+    text = lift_source(f"{path}:{name}", [given])
+    assert expected in text
+    scope: dict[str, object] = {}
+    exec(FACTORIES, scope)
+    module = scope[name](**values)  # type: ignore[operator]
+    assert archspec.equivalent(archspec.loads(text, **values), module).verdict in ("equal", "outputs equal")
