@@ -499,6 +499,23 @@ def test_bags_are_reduced_rows(mode: str) -> None:
         archspec.lift(nn.EmbeddingBag(6, 4, padding_idx=0).eval(), (ids,))
 
 
+class Masked(nn.Module):
+    """An encoder of PyTorch with a causal mask for each length."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(8, 2, 12, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+
+    def forward(self, x: Any) -> Any:
+        return self.encoder(x, nn.Transformer.generate_square_subsequent_mask(x.shape[1]))
+
+
+def test_causal_masks_of_encoders_are_not_looked_at() -> None:
+    text = archspec.lift(Masked().eval(), (X,))
+    assert "attention(" in text
+
+
 class OfSize(nn.Module):
     def forward(self, x: Any) -> Any:
         return torch.arange(x.shape[1])

@@ -15,6 +15,7 @@ from archspec.equivalence.calls.registry import CALLS
 from archspec.equivalence.calls.values import Untranslatable, operation_of
 from archspec.equivalence.direct import solving
 from archspec.equivalence.epsilons import with_epsilon_of
+from archspec.equivalence.hints import without_detection
 from archspec.equivalence.in_place import without_changes
 from archspec.equivalence.known_numbers import knowing
 from archspec.equivalence.lengths import free_lengths
@@ -79,6 +80,7 @@ def exported(
             for mode in (
                 recurrent.keeping(),
                 with_rows(),
+                without_detection(),
                 knowing(module),
                 free_lengths(module),
                 solving(),
