@@ -513,7 +513,7 @@ class Masked(nn.Module):
 
 def test_causal_masks_of_encoders_are_not_looked_at() -> None:
     text = archspec.lift(Masked().eval(), (X,))
-    assert "attention(" in text
+    assert "attention(causal = true)(" in text
 
 
 class OfSize(nn.Module):

@@ -9,15 +9,11 @@ from typing import NamedTuple
 
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.builder import Builder
-from archspec.lifting.operations.attention import attention
+from archspec.lifting.operations.attention import VISIBLE, as_mask, attention
 from archspec.lifting.values import Argument, Value, live, number_in
-from archspec.normal.arrays import Array
 
 MOST_STEPS = 6
 """Scores are scaled, biased and masked in at most so many steps."""
-
-VISIBLE = "visible"
-"""What a mask is called that is only known as its normal form."""
 
 
 class _Scores(NamedTuple):
@@ -94,7 +90,7 @@ def _changed(b: Builder, scores: _Scores, value: Value, inner: Value) -> _Scores
     first, other = value.args if value.args[0] is inner else value.args[::-1]
     number = _number(other)
     if value.op == "add" and isinstance(other, Value):
-        visible = _as_mask(b, other)
+        visible = as_mask(b, other)
         if visible is not None:
             return _seen(b, scores, visible)
         return scores._replace(bias=other if scores.bias is None else b.op("add", scores.bias, other))
@@ -106,19 +102,6 @@ def _changed(b: Builder, scores: _Scores, value: Value, inner: Value) -> _Scores
 def _seen(b: Builder, scores: _Scores, visible: Value) -> _Scores:
     both = visible if scores.visible is None else b.op("and", scores.visible, visible)
     return scores._replace(visible=both)
-
-
-def _as_mask(b: Builder, bias: Value) -> Value | None:
-    """Return where a bias is 0, if it is -inf elsewhere."""
-    e = b.arrays.elements
-    node = e.nodes[bias.array.element]
-    if node.kind != "where":
-        return None
-    condition, *sides = node.parts
-    numbers = [e.as_number(side) for side in sides]
-    if sorted([number for number in numbers if number is not None]) != [-inf, 0]:
-        return None
-    return b.made(VISIBLE, [], Array(bias.shape, condition if numbers[0] == 0 else e.negation(condition)))
 
 
 def _number(arg: Argument) -> float | None:

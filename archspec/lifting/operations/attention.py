@@ -8,8 +8,11 @@ from collections.abc import Sequence
 from archspec.algebra import Dim, product
 from archspec.equivalence.calls.registry import CALLS
 from archspec.lifting.builder import Builder
-from archspec.lifting.values import Setting, Value
+from archspec.lifting.values import Setting, Value, live
 from archspec.normal.arrays import Array, Arrays
+
+VISIBLE = "visible"
+"""What a mask is called that is only known as its normal form."""
 
 
 def attention(
@@ -46,6 +49,9 @@ def attention(
     if mask is not None and mask.dtype == "bool":
         visible, found = b.mask(mask)
         settings |= found
+    elif mask is not None and (seen := _seen(b, mask)) is not None:
+        visible, found = seen
+        settings |= found
     elif mask is not None:
         bias = b.written(b.spread(mask, (*mask.shape[:-3], *query.shape[-3:-1], key.shape[-2])))
     if causal:
@@ -58,6 +64,27 @@ def attention(
     if bias is not None:
         args.append(bias)
     return b.made("attention", args, array, settings, "std")
+
+
+def _seen(b: Builder, bias: Value) -> tuple[Value | None, dict[str, Setting]] | None:
+    """Return which keys are visible with a bias that hides the others, if that can be written as settings or a mask."""
+    mask = as_mask(b, bias)
+    visible, settings = b.mask(mask) if mask is not None else (mask, {})
+    is_written = visible is None or all(other.op != VISIBLE for other in live([visible]))
+    return (visible, settings) if mask is not None and is_written else None
+
+
+def as_mask(b: Builder, bias: Value) -> Value | None:
+    """Return where a bias is 0, if it is -inf elsewhere."""
+    e = b.arrays.elements
+    node = e.nodes[bias.array.element]
+    if node.kind != "where":
+        return None
+    condition, *sides = node.parts
+    numbers = [e.as_number(side) for side in sides]
+    if sorted([number for number in numbers if number is not None]) != [-math.inf, 0]:
+        return None
+    return b.made(VISIBLE, [], Array(bias.shape, condition if numbers[0] == 0 else e.negation(condition)))
 
 
 def _attended(n: Arrays, q: Value, k: Value, v: Value, mask: Value | None, causal: bool, scale: float | None) -> Array:
