@@ -4,7 +4,7 @@
     both sides                sides, bodies, places, compare, stack
     exported programs         exporting, programs; capture and `calls/` give their normal forms
     changes before exporting  intercepting, own_operations, direct, epsilons, known_numbers, lengths, recurrent,
-                              iterations
+                              iterations, bags, hints
     rewriting of programs     in_place, mapped, matches, ones, rolling, scattered, selection, substitution
     outputs                   numeric, evaluate, precision, restoring
 

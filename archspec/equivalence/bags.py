@@ -35,5 +35,5 @@ def _looked_up(func: Function, args: Sequence[object], named: Mapping[str, objec
     if ids.dim() != 2 or any(given.get(name) is not None for name in GIVEN):
         return func(*args, **named)
     rows = torch.nn.functional.embedding(ids, cast("Tensor", given["weight"]))
-    mode = given.get("mode", "mean")
-    return rows.sum(1) if mode == "sum" else rows.mean(1) if mode == "mean" else rows.amax(1)
+    mode = str(given.get("mode", "mean"))
+    return rows.amax(1) if mode == "max" else getattr(rows, mode)(1)
