@@ -155,6 +155,12 @@ def test_sizes_of_heads_are_no_sums_of_others() -> None:
         assert rope + nope != 2 * value
 
 
+def test_widths_are_multiples_of_the_heads_in_lists() -> None:
+    fields: dict[str, object] = {"model_type": "a", "embed_dim": 96, "num_heads": [3, 6, 12, 24]}
+    widths = [small(fields, PROPOSALS[0], choices)["embed_dim"] for choices in CHOICES[:2]]
+    assert widths == [24, 72]
+
+
 def test_other_sizes_do_not_add_up_alike() -> None:
     heads = ["rope_head_dim", "value_head_dim", "key_head_dim", "index_head_dim"]
     widths = ["inner_size", "lora_rank", "query_rank", "expert_size"]

@@ -358,6 +358,9 @@ def test_symbolic(result: tuple[Type, ...], expected: Type) -> None:
         (refused("one_hot", real(3), count=3), "ids", "expects int elements"),
         (refused("max_pool", real(3, 4), kernel=2), "x", "at least 3 axes"),
         (refused("max_pool", real(1, 3, 4), kernel=(2, 2)), "kernel", "a list of 1 as `kernel`, found a list of 2"),
+        (refused("max_pool", real(1, 3, 4), kernel=0), "kernel", "`kernel` to be at least 1, found 0"),
+        (refused("max_pool", real(1, 3, 4), kernel=2, stride=0), "stride", "`stride` to be at least 1, found 0"),
+        (refused("max_pool", real(1, 3, 4), kernel=2, padding=-1), "padding", "`padding` to be at least 0, found -1"),
         (
             refused("max_pool", real(1, 3, 4), kernel=3, padding=2),
             "padding",
