@@ -101,3 +101,33 @@ def test_sizes_follow_arguments(name: str, tmp_path: Path) -> None:
     exec(FACTORIES, scope)
     module = scope[name](**values)  # type: ignore[operator]
     assert archspec.equivalent(archspec.loads(text, **values), module).verdict in ("equal", "outputs equal")
+
+
+WORDS = """
+import torch
+
+
+class Words(torch.nn.Module):
+    def __init__(self, words, dim, classes):
+        super().__init__()
+        self.table = torch.nn.Embedding(words, dim)
+        self.head = torch.nn.Linear(dim, classes)
+
+    def forward(self, words):
+        return self.head(self.table(words))
+
+
+def build(words=40, dim=24, classes=5):
+    return Words(words, dim, classes).eval()
+"""
+
+
+def test_an_argument_with_the_name_of_an_input_has_another_one(tmp_path: Path) -> None:
+    path = tmp_path / "words.py"
+    path.write_text(WORDS, encoding="utf-8")
+    text = lift_source(f"{path}:build", ["words=int[batch,seq]"])
+    model = archspec.loads(text, words_=50, dim=16, classes=7)
+    assert "Words(words_ = 40, dim = 24, classes = 5)(words int [batch, seq]) -> [batch, seq, classes]" in text
+    scope: dict[str, object] = {}
+    exec(WORDS, scope)
+    assert archspec.equivalent(model, scope["build"](50, 16, 7)).verdict == "equal"  # type: ignore[operator]

@@ -31,24 +31,30 @@ def architecture_of_file(text: str, declared: Sequence[Declared]) -> tuple[Archi
     """
     path, name, factory = factory_from(text, "FILE.py:factory")
     module = made_by(path, name, factory)
-    fields: Fields = {key: value.default for key, value in _parameters(factory).items() if is_integer(value.default)}
+    taken = {*inspect.signature(module.forward).parameters}  # names of inputs, which no hyperparameter can have
+    defaults = {key: value.default for key, value in _parameters(factory).items() if is_integer(value.default)}
+    arguments = {f"{key}_" if key in taken else key: key for key in defaults}
+    fields: Fields = {name: defaults[key] for name, key in arguments.items()}
     made: WeakKeyDictionary[nn.Module, Fields] = WeakKeyDictionary()
 
+    def by_argument(values: Fields) -> Fields:
+        return {arguments[name]: value for name, value in values.items()}
+
     def build(values: Fields) -> nn.Module:
-        found = factory(**values).eval()
+        found = factory(**by_argument(values)).eval()
         made[found] = values
         return found
 
     def inputs(module: nn.Module, turn: int) -> Iterator[dict[str, torch.Tensor]]:
         if declared:
-            choices = following(declared, fields, {**fields, **made.get(module, {})})
+            choices = following(declared, defaults, {**defaults, **by_argument(made.get(module, {}))})
             return (given for choice in choices for given in examples(module, choice, turn))
         if hasattr(module, "config"):
             return known.examples(module, known.SIZES[turn])
         raise fail("usage", f"the inputs of `{name}` are unknown", help="describe each: `--input x=real[batch,seq,64]`")
 
     for given in declared:
-        if given.name not in inspect.signature(module.forward).parameters:
+        if given.name not in taken:
             raise fail("usage", f"`forward` of {type(module).__name__} has no argument `{given.name}`")
     free = {item.name: item.sizes for item in declared}
     whole = replace(_as_it_is(module, inputs), free=free)
