@@ -65,6 +65,21 @@ class Joined(nn.Module):
         return self.outer(torch.cat([self.inner(x), x[..., :6]], -1))
 
 
+class Timed(nn.Module):
+    """A step that is embedded; there are as many channels as a kernel is wide."""
+
+    def __init__(self, dim, channels):
+        super().__init__()
+        self.dim = dim
+        self.head = nn.Linear(dim, channels)
+        self.local = nn.Conv1d(1, 1, 3, padding=1)
+
+    def forward(self, step):
+        half = self.dim // 2
+        angles = step[:, None] * torch.exp(-torch.arange(half) * (9.210340371976184 / half))
+        return self.local(self.head(torch.cat([angles.sin(), angles.cos()], -1))[:, None])
+
+
 def adapted(dim=32, rank=16, alpha=64):
     return Adapted(dim, rank, alpha).eval()
 
@@ -79,6 +94,10 @@ def dilated(dim=32, layers=4):
 
 def joined(dim=32):
     return Joined(dim).eval()
+
+
+def timed(dim=32, channels=3):
+    return Timed(dim, channels).eval()
 '''
 
 CASES = {
@@ -86,6 +105,7 @@ CASES = {
     "scaled": ("x=real[batch,seq,dim]", {"dim": 48, "heads": 6}, "return merge_heads(attention(split_heads(heads)"),
     "dilated": ("x=real[batch,dim,seq]", {"dim": 24}, "layers.3: Conv1d(dim, dim, 2, dilation = 8)"),
     "joined": ("x=real[batch,seq,dim]", {"dim": 24}, "Linear(dim + 6, 4)"),
+    "timed": ("step=real[batch]", {"dim": 48, "channels": 5}, "(18.420680743952367 / dim)"),
 }
 
 

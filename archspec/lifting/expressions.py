@@ -82,7 +82,7 @@ class Expressions:
         if b is None or _close(a, b):
             return None
         known = self._simplest(_key(pair), part) or self._rounded.get((a, b))
-        found = known or self._multiple_of_root(a, b) or self._with_a_number(a, b)
+        found = known or self._multiple_of_root(a, b) or self._with_a_number(a, b) or self._over_a_size(a, b)
         self.joint |= {*found.fields} if found else set()
         return found
 
@@ -116,6 +116,15 @@ class Expressions:
             return None
         factor, root = found[0]
         return Found(f"{literal(factor)} * {root.text}", root.fields)
+
+    def _over_a_size(self, a: float, b: float) -> Found | None:
+        """Return a number over a field, such as the steps of exponents, if that can be of one field only."""
+        sizes = {name: pair for name, pair in self.fields.items() if isinstance(pair[0], int)}
+        found = [(a * c, name) for name, (c, d) in sizes.items() if d and math.isclose(a * c, b * d, rel_tol=1e-14)]
+        if len(found) != 1 or not isinstance(a, float):
+            return None
+        number, name = found[0]
+        return Found(f"{literal(number)} / {name}", (name,))
 
     def _with_a_number(self, a: float, b: float) -> Found | None:
         """Return an expression of fields and a number that is no field, such as one of a list, if there is only one.

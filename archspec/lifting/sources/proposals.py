@@ -65,6 +65,7 @@ class Choices(NamedTuple):
     steps: tuple[int, ...]
     head_steps: tuple[int, ...]
     are_apart: bool = False
+    doubled: tuple[str, ...] = ()
 
 
 CHOICES = (

@@ -18,6 +18,7 @@ from archspec.lifting.sources.file import architecture_of_file
 from archspec.lifting.sources.inputs import Declared, parse_input
 from archspec.lifting.sources.variations import (
     apart,
+    doubled,
     has_layers,
     lighter,
     relayered,
@@ -95,7 +96,10 @@ def _source_of_file(text: str, declared: Sequence[Declared]) -> Source:
     try:
         deep = unrolled(architecture)
         rest = [partial(small, deep, [])] if deep is not None and has_layers(architecture) else []
-        return small(architecture, [partial(small, relayered(architecture), []), *rest, as_it_is])
+        rest = [partial(small, relayered(architecture), []), *rest, as_it_is]
+        changed = subject_of(architecture).changed
+        twice = doubled(architecture, changed) if changed is not None else None
+        return small(architecture, rest) if twice is None else small(twice, [partial(small, architecture, []), *rest])
     except ArchError:  # the fields are not independent
         return as_it_is()
 

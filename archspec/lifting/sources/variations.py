@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from archspec.lifting.sources.architecture import Architecture, are_alike, failure, numbers_of
+from archspec.lifting.sources.fields import numbers_in
 from archspec.lifting.sources.kinds import kind_of
 from archspec.lifting.sources.proposals import LIGHTER, OTHER_HEADS, OTHER_LAYERS, OTHER_STEPS, SHALLOW
 from archspec.lifting.sources.shrinking import small, without_shrunk_lists
@@ -32,6 +33,17 @@ def shrinks_lists(architecture: Architecture) -> bool:
         return True
     first, second = [[(name, value.shape) for name, value in module.state_dict().items()] for module in modules]
     return not runs or first != second
+
+
+def doubled(architecture: Architecture, changed: Callable[[str, int], object]) -> Architecture | None:
+    """Return the architecture with twice as large numbers in the second small module, of those that are otherwise the
+    same in both; None if there are none. `changed` returns None where a module with another number does not run.
+    """
+    first, second, *rest = architecture.choices
+    both = [dict(numbers_in(small(architecture.fields, architecture.proposals[0], item))) for item in (first, second)]
+    same = [name for name, value in both[0].items() if value == both[1].get(name) and value > 1]
+    names = tuple([name for name in same if changed(name, 2 * both[0][name]) is not None])
+    return replace(architecture, choices=[first, second._replace(doubled=names), *rest]) if names else None
 
 
 def apart(architecture: Architecture) -> Architecture:
