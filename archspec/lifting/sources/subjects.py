@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +17,7 @@ from archspec.lifting.sources.collections import COLLECTIONS, subject_of_collect
 from archspec.lifting.sources.configuration import architecture_of, is_configuration
 from archspec.lifting.sources.file import architecture_of_file
 from archspec.lifting.sources.inputs import Declared, parse_input
+from archspec.lifting.sources.kinds import kind_of
 from archspec.lifting.sources.variations import (
     apart,
     doubled,
@@ -91,17 +93,32 @@ def _source_of_file(text: str, declared: Sequence[Declared]) -> Source:
 
         return Source(subject_of(found), lambda: whole.module, others, whole, declared)
 
+    def with_all_layers(found: Architecture) -> Source:
+        return Source(_of_fixed_depth(subject_of(found)), lambda: whole.module, whole=whole, declared=declared)
+
     if architecture is None:
         return as_it_is()
     try:
         deep = unrolled(architecture)
-        rest = [partial(small, deep, [])] if deep is not None and has_layers(architecture) else []
+        rest = [partial(with_all_layers, deep)] if deep is not None and has_layers(architecture) else []
         rest = [partial(small, relayered(architecture), []), *rest, as_it_is]
         changed = subject_of(architecture).changed
         twice = doubled(architecture, changed) if changed is not None else None
         return small(architecture, rest) if twice is None else small(twice, [partial(small, architecture, []), *rest])
     except ArchError:  # the fields are not independent
         return as_it_is()
+
+
+def _of_fixed_depth(subject: Subject) -> Subject:
+    """Return a subject without numbers of layers as names of hyperparameters: fewer layers are of other kinds."""
+
+    def fixed(found: Subject) -> Subject:
+        return replace(
+            found, numbers={name: value for name, value in found.numbers.items() if kind_of(name) != "layers"}
+        )
+
+    second = subject.second
+    return replace(fixed(subject), second=None if second is None else lambda: fixed(second()))
 
 
 def source_of_architecture(architecture: Architecture) -> Source:
