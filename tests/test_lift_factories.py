@@ -80,6 +80,17 @@ class Timed(nn.Module):
         return self.local(self.head(torch.cat([angles.sin(), angles.cos()], -1))[:, None])
 
 
+class Ended(nn.Module):
+    """Of two rows, the last one begins at 1."""
+
+    def __init__(self, rows):
+        super().__init__()
+        self.table = nn.Parameter(torch.ones(rows, 24))
+
+    def forward(self, x):
+        return x * self.table[-1:] + self.table.sum(0)
+
+
 def adapted(dim=32, rank=16, alpha=64):
     return Adapted(dim, rank, alpha).eval()
 
@@ -96,6 +107,10 @@ def joined(dim=32):
     return Joined(dim).eval()
 
 
+def ended(rows=2):
+    return Ended(rows).eval()
+
+
 def timed(dim=32, channels=3):
     return Timed(dim, channels).eval()
 '''
@@ -105,6 +120,7 @@ CASES = {
     "scaled": ("x=real[batch,seq,dim]", {"dim": 48, "heads": 6}, "return merge_heads(attention(split_heads(heads)"),
     "dilated": ("x=real[batch,dim,seq]", {"dim": 24}, "layers.3: Conv1d(dim, dim, 2, dilation = 8)"),
     "joined": ("x=real[batch,seq,dim]", {"dim": 24}, "Linear(dim + 6, 4)"),
+    "ended": ("x=real[batch,seq,24]", {"rows": 5}, "start = rows - 1"),
     "timed": ("step=real[batch]", {"dim": 48, "channels": 5}, "(18.420680743952367 / dim)"),
 }
 

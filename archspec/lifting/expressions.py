@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from archspec.lifting import candidates
 from archspec.lifting.candidates import Candidate, Found
-from archspec.lifting.numbers import literal
+from archspec.lifting.numbers import MAY_BE_ONE, literal
 
 Pair: TypeAlias = "tuple[float, float | None]"
 """A number at the first configuration, and at the second; None without a second one."""
@@ -64,7 +64,8 @@ class Expressions:
         """Return the simplest expression with these values: of fields of a part, if it is known, or of those in use."""
         a, b = pair
         is_still = b is None or a == b
-        if hint == "number" and (b is None or (is_still and (isinstance(a, int) or a == 1.0))):  # by accident, perhaps
+        is_one = a == 1 and hint in MAY_BE_ONE
+        if is_still and (is_one or (hint == "number" and (b is None or isinstance(a, int)))):  # by accident, perhaps
             return None
         words = set(hint.split("_"))
         named = [

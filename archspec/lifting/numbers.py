@@ -10,6 +10,9 @@ from typing import cast
 EXACT = 2.0**10
 """Counting in multiples of one over this number is exact in float32."""
 
+MAY_BE_ONE = ("number", "start")
+"""What numbers are for that may be 1 in one small module, and not in another."""
+
 
 def is_counted_exactly(values: Sequence[object]) -> bool:
     """Whether PyTorch counts exactly with these arguments of `arange`: the end, or the start, the end and the step."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from archspec.algebra import Expression, Polynomial, substitute
 from archspec.lifting.conditions import Size, Varying
-from archspec.lifting.numbers import literal
+from archspec.lifting.numbers import MAY_BE_ONE, literal
 from archspec.lifting.values import Setting
 
 GAP = "\x00"
@@ -128,7 +128,8 @@ class Gaps:
         if isinstance(value, Polynomial):
             value = self.joint.get(value, value)
             return NUMBER.sub(lambda match: self.number(int(match[0]), hint), str(substitute(value, self.renamed)))
-        if isinstance(value, bool | str) or value is None or value == 0 or (value == 1 and hint != "number"):
+        is_one = value == 1 and hint not in MAY_BE_ONE
+        if isinstance(value, bool | str) or value is None or value == 0 or is_one:
             return f'"{value}"' if isinstance(value, str) else literal(value)
         if value < 0:
             return f"-{self.number(-value, hint)}"
