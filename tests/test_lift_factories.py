@@ -95,6 +95,10 @@ def adapted(dim=32, rank=16, alpha=64):
     return Adapted(dim, rank, alpha).eval()
 
 
+def tuned(dim=32, rank=8, alpha=16):
+    return Adapted(dim, rank, alpha).eval()
+
+
 def scaled(dim=64, heads=4):
     return Scaled(dim, heads).eval()
 
@@ -120,6 +124,7 @@ CASES = {
     "scaled": ("x=real[batch,seq,dim]", {"dim": 48, "heads": 6}, "return merge_heads(attention(split_heads(heads)"),
     "dilated": ("x=real[batch,dim,seq]", {"dim": 24}, "layers.3: Conv1d(dim, dim, 2, dilation = 8)"),
     "joined": ("x=real[batch,seq,dim]", {"dim": 24}, "Linear(dim + 6, 4)"),
+    "tuned": ("x=real[batch,seq,dim]", {"dim": 48, "rank": 4, "alpha": 6}, "* (alpha / rank)"),
     "ended": ("x=real[batch,seq,24]", {"rows": 5}, "start = rows - 1"),
     "timed": ("step=real[batch]", {"dim": 48, "channels": 5}, "(18.420680743952367 / dim)"),
 }

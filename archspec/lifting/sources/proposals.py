@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 
@@ -65,7 +67,7 @@ class Choices(NamedTuple):
     steps: tuple[int, ...]
     head_steps: tuple[int, ...]
     are_apart: bool = False
-    doubled: tuple[str, ...] = ()
+    multiples: Mapping[str, int] = MappingProxyType({})
 
 
 CHOICES = (

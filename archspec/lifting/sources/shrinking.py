@@ -244,8 +244,8 @@ class _Shrinking:
 
     def _number(self, scope: Mapping[str, object], name: str, value: int) -> int:
         kind = kind_of(name)
-        if name in self.choices.doubled:
-            return 2 * value
+        if name in self.choices.multiples:
+            return self.choices.multiples[name] * value
         if kind == "positions" and 2 < value < LEAST[kind]:
             return value + self.choices.scale // 2
         if value < LEAST.get(kind, 2) or (kind == "layers" and not self.choices.layers):

@@ -20,9 +20,9 @@ from archspec.lifting.sources.inputs import Declared, parse_input
 from archspec.lifting.sources.kinds import kind_of
 from archspec.lifting.sources.variations import (
     apart,
-    doubled,
     has_layers,
     lighter,
+    multiplied,
     relayered,
     resized,
     shallow,
@@ -103,8 +103,8 @@ def _source_of_file(text: str, declared: Sequence[Declared]) -> Source:
         rest = [partial(with_all_layers, deep)] if deep is not None and has_layers(architecture) else []
         rest = [partial(small, relayered(architecture), []), *rest, as_it_is]
         changed = subject_of(architecture).changed
-        twice = doubled(architecture, changed) if changed is not None else None
-        return small(architecture, rest) if twice is None else small(twice, [partial(small, architecture, []), *rest])
+        larger = multiplied(architecture, changed) if changed is not None else None
+        return small(architecture, rest) if larger is None else small(larger, [partial(small, architecture, []), *rest])
     except ArchError:  # the fields are not independent
         return as_it_is()
 

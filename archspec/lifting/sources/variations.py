@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 from archspec.lifting.sources.architecture import Architecture, are_alike, failure, numbers_of
@@ -15,6 +16,11 @@ from archspec.lifting.sources.shrinking import small, without_shrunk_lists
 if TYPE_CHECKING:
     import torch
     from torch import nn
+
+MULTIPLES = 2, 5, 4, 7
+"""Numbers of an unknown kind are so many times larger in the second small module, one after the other. A width may be
+three times as large.
+"""
 
 MOST_UNROLLED = 80
 """Layers of larger modules are not written one by one."""
@@ -35,15 +41,18 @@ def shrinks_lists(architecture: Architecture) -> bool:
     return not runs or first != second
 
 
-def doubled(architecture: Architecture, changed: Callable[[str, int], object]) -> Architecture | None:
-    """Return the architecture with twice as large numbers in the second small module, of those that are otherwise the
+def multiplied(architecture: Architecture, changed: Callable[[str, int], object]) -> Architecture | None:
+    """Return the architecture with multiples of numbers in the second small module, of those that are otherwise the
     same in both; None if there are none. `changed` returns None where a module with another number does not run.
+
+    The multiples are not all the same: a quotient of two numbers, such as the scale of an adapter, is another one then.
     """
     first, second, *rest = architecture.choices
     both = [dict(numbers_in(small(architecture.fields, architecture.proposals[0], item))) for item in (first, second)]
-    same = [name for name, value in both[0].items() if value == both[1].get(name) and value > 1]
-    names = tuple([name for name in same if changed(name, 2 * both[0][name]) is not None])
-    return replace(architecture, choices=[first, second._replace(doubled=names), *rest]) if names else None
+    same = {name: value for name, value in both[0].items() if value == both[1].get(name) and value > 1}
+    chosen = zip(same.items(), cycle(MULTIPLES))
+    multiples = {name: by for (name, value), by in chosen if changed(name, by * value) is not None}
+    return replace(architecture, choices=[first, second._replace(multiples=multiples), *rest]) if multiples else None
 
 
 def apart(architecture: Architecture) -> Architecture:
