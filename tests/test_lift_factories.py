@@ -1,6 +1,8 @@
 """Lifting: what depends on the arguments of a factory in a file."""
 
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -172,3 +174,28 @@ def test_an_argument_with_the_name_of_an_input_has_another_one(tmp_path: Path) -
     scope: dict[str, object] = {}
     exec(WORDS, scope)
     assert archspec.equivalent(model, scope["build"](50, 16, 7)).verdict == "equal"  # type: ignore[operator]
+
+
+LENGTHS = """
+import torch
+
+
+class Repeated(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.start = torch.nn.Parameter(torch.ones(1, 4))
+
+    def forward(self, x):
+        return x + self.start.expand(len(x), -1)
+
+
+def build():
+    return Repeated().eval()
+"""
+
+
+def test_a_file_may_have_the_name_of_an_imported_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "lengths.py"
+    path.write_text(LENGTHS, encoding="utf-8")
+    monkeypatch.setitem(sys.modules, "lengths", ModuleType("lengths"))
+    assert "(x [batch, 4]) -> [batch, 4]" in lift_source(f"{path}:build", ["x=real[batch,4]"])

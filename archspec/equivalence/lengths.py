@@ -34,8 +34,9 @@ def namespaces(module: nn.Module) -> list[dict[str, object]]:
     kinds = {kind for part in module.modules() for kind in type(part).__mro__}
     found: list[dict[str, object]] = [getattr(vars(kind).get("forward"), "__globals__", {}) for kind in kinds]
     found += [vars(sys.modules[kind.__module__]) for kind in kinds if kind.__module__ in sys.modules]
-    own = {str(names.get("__name__", "")): names for names in found}
-    return [own[name] for name in sorted(own) if name.partition(".")[0] not in ("", "builtins", "torch")]
+    own = {id(names): (str(names.get("__name__", "")), names) for names in found}  # a file may have the name of another
+    named = sorted(own.values(), key=lambda item: item[0])
+    return [names for name, names in named if name.partition(".")[0] not in ("", "builtins", "torch")]
 
 
 def _length(item: Sized | torch.Tensor) -> int:
