@@ -92,8 +92,8 @@ def require_small_sizes(
     for name, least in capture.least.items():
         if least <= SPECIAL or not are_possible({**sizes, name: least - 1}, body, SPECIAL):
             continue
-        runs = [accepts(module, inputs, {**sizes, name: size}, unused) for size in range(1, min(least, MOST_TRIED) + 1)]
-        if runs != [False] * (least - 1) + [True]:
+        runs = (accepts(module, inputs, {**sizes, name: size}, unused) for size in range(1, least))
+        if least > MOST_TRIED or any(runs) or not accepts(module, inputs, {**sizes, name: least}, unused):
             raise Untranslatable(f"it can only be exported where `{name}` is at least {least}")
 
 

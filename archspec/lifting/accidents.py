@@ -164,11 +164,9 @@ def accidental(text: str, fields: Mapping[str, int], subject: Subject) -> set[st
 def _with_another(subject: Subject, name: str, value: int) -> Subject | None:
     """Return the module with another value of a field; None if there is none that can be called."""
     assert subject.changed is not None
-    values = (
-        2 * value,
-        value + 1,
-        *([value // 2] if value > 3 else []),
-    )  # half, if not all sizes are to be its multiples
+    values = [2 * value, value + 1]
+    if value > 3:  # where sizes have to be its multiples, they are those of its half as well
+        values.append(value // 2)
     others = (subject.changed(name, other) for other in values)
     return next((other for other in others if other is not None and other.numbers.get(name) != value), None)
 

@@ -24,9 +24,6 @@ OF_TRAINING = re.compile(r"_cost$|_coefficient$|^init(ializer)?_|^pos_embed_(shi
 """The names of fields that only training and the initial values of tensors depend on."""
 
 
-QUOTIENT = re.compile(r"\w+ // \w+")
-
-
 class Expressions:
     """Expressions of fields, found by their values. Fields that are `narrow` only name sizes that are the same in both
     configurations where these are called alike, but for some of these places by their turns.
@@ -88,7 +85,7 @@ class Expressions:
         known = self._simplest(_key(pair), part) or self._rounded.get((a, b))
         found = known or self._multiple_of_root(a, b) or self._with_a_number(a, b) or self._over_a_size(a, b)
         self.joint |= {*found.fields} if found else set()
-        if found and isinstance(a, float) and QUOTIENT.fullmatch(found.text):  # of reals, unless there is no rest
+        if found and isinstance(a, float) and re.search(candidates.RATIO, found.text):  # a quotient of reals
             return found._replace(text=found.text.replace("//", "/"))
         return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import zip_longest
+from functools import partial, reduce
 
 from archspec.algebra import Dim, product
 from archspec.equivalence.calls.placing import first_of
@@ -15,6 +15,7 @@ from archspec.lifting.numbers import is_counted_exactly
 from archspec.lifting.operations.handlers import Handler, Types, constant, converted
 from archspec.lifting.rotary import partial_rotation
 from archspec.lifting.values import Operand, Setting, Value, number_in
+from archspec.ops.check import broadcast
 from archspec.ops.record import Scalar
 
 
@@ -167,7 +168,7 @@ def _index(b: Builder, types: Types, x: Value, indices: list[Value | None]) -> V
 
 def _at_places(b: Builder, x: Value, given: Sequence[tuple[int, Value]]) -> Value:
     """Return the elements at indices along several axes, which are replaced by the axes of the indices."""
-    shape = stretched([ids.shape for _, ids in given])
+    shape = reduce(partial(broadcast, argument="index"), [ids.shape for _, ids in given])
     flat = [b.reshape(b.spread(ids, shape), (product(shape),)) for _, ids in given]
     axes = [axis for axis, _ in given]
     rest = [axis for axis in range(len(x.shape)) if axis not in axes]
@@ -180,12 +181,6 @@ def _at_places(b: Builder, x: Value, given: Sequence[tuple[int, Value]]) -> Valu
     first = axes[0] if axes == [*range(axes[0], axes[-1] + 1)] else 0  # where the axes are apart, theirs are in front
     count = len(shape)
     return b.permute(found, [*range(count, count + first), *range(count), *range(count + first, len(found.shape))])
-
-
-def stretched(shapes: Sequence[Sequence[Dim]]) -> tuple[Dim, ...]:
-    """Return the shape that all of these broadcast to."""
-    columns = zip_longest(*[reversed(shape) for shape in shapes], fillvalue=1)
-    return tuple([next((size for size in column if size != 1), 1) for column in columns])[::-1]
 
 
 def diagonal(b: Builder, types: Types, x: Value, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Value:

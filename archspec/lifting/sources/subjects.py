@@ -87,24 +87,27 @@ def _source_of_file(text: str, declared: Sequence[Declared]) -> Source:
     def as_it_is() -> Source:
         return Source(whole, lambda: whole.module, declared=declared)
 
-    def small(found: Architecture, rest: Sequence[Callable[[], Source]]) -> Source:
+    def small(subject: Subject, rest: Sequence[Callable[[], Source]] = ()) -> Source:
         def others(cause: BaseException | None) -> Sequence[Callable[[], Source]]:
             return rest
 
-        return Source(subject_of(found), lambda: whole.module, others, whole, declared)
+        return Source(subject, lambda: whole.module, others, whole, declared)
+
+    def relayered_one(found: Architecture) -> Source:
+        return small(subject_of(relayered(found)))
 
     def with_all_layers(found: Architecture) -> Source:
-        return Source(_of_fixed_depth(subject_of(found)), lambda: whole.module, whole=whole, declared=declared)
+        return small(_of_fixed_depth(subject_of(found)))
 
     if architecture is None:
         return as_it_is()
     try:
         deep = unrolled(architecture)
         rest = [partial(with_all_layers, deep)] if deep is not None and has_layers(architecture) else []
-        rest = [partial(small, relayered(architecture), []), *rest, as_it_is]
-        changed = subject_of(architecture).changed
-        larger = multiplied(architecture, changed) if changed is not None else None
-        return small(architecture, rest) if larger is None else small(larger, [partial(small, architecture, []), *rest])
+        rest = [partial(relayered_one, architecture), *rest, as_it_is]
+        subject = subject_of(architecture)
+        larger = multiplied(architecture, subject)
+        return small(subject, rest) if larger is None else small(subject_of(larger), [partial(small, subject), *rest])
     except ArchError:  # the fields are not independent
         return as_it_is()
 

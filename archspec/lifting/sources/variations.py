@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import cycle
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from archspec.lifting.sources.fields import numbers_in
 from archspec.lifting.sources.kinds import kind_of
 from archspec.lifting.sources.proposals import LIGHTER, OTHER_HEADS, OTHER_LAYERS, OTHER_STEPS, SHALLOW
 from archspec.lifting.sources.shrinking import small, without_shrunk_lists
+from archspec.lifting.subject import Subject
 
 if TYPE_CHECKING:
     import torch
@@ -41,9 +42,9 @@ def shrinks_lists(architecture: Architecture) -> bool:
     return not runs or first != second
 
 
-def multiplied(architecture: Architecture, changed: Callable[[str, int], object]) -> Architecture | None:
+def multiplied(architecture: Architecture, subject: Subject) -> Architecture | None:
     """Return the architecture with multiples of numbers in the second small module, of those that are otherwise the
-    same in both; None if there are none. `changed` returns None where a module with another number does not run.
+    same in both, and with which the module of its `subject` can be called; None if there are none.
 
     The multiples are not all the same: a quotient of two numbers, such as the scale of an adapter, is another one then.
     """
@@ -51,6 +52,8 @@ def multiplied(architecture: Architecture, changed: Callable[[str, int], object]
     both = [dict(numbers_in(small(architecture.fields, architecture.proposals[0], item))) for item in (first, second)]
     same = {name: value for name, value in both[0].items() if value == both[1].get(name) and value > 1}
     chosen = zip(same.items(), cycle(MULTIPLES))
+    changed = subject.changed
+    assert changed is not None
     multiples = {name: by for (name, value), by in chosen if changed(name, by * value) is not None}
     return replace(architecture, choices=[first, second._replace(multiples=multiples), *rest]) if multiples else None
 
