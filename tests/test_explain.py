@@ -328,7 +328,8 @@ def explainer(name: str) -> Explainer:
 
 
 @pytest.mark.parametrize(
-    "name", ["bert-base-uncased", "transformer-base", pytest.param("albert-base-v2", marks=pytest.mark.slow)]
+    "name",
+    ["transformer-base", *[pytest.param(n, marks=pytest.mark.slow) for n in ("bert-base-uncased", "albert-base-v2")]],
 )
 @settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 2**32))

@@ -1,6 +1,8 @@
 """Files as large as a file may be: deep, long, full of mistakes. What is said of them comes soon, and is not long."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from harm import try_out
@@ -56,12 +58,17 @@ MANY = {
 }
 
 
-@pytest.mark.parametrize(("text", "code"), ENDLESS.values(), ids=ENDLESS)
-def test_what_goes_on_and_on_is_one_mistake(tmp_path: Path, text: str, code: str) -> None:
+def often(cases: Mapping[str, Any], long: set[str]) -> list[Any]:
+    return [pytest.param(case, marks=pytest.mark.slow if name in long else (), id=name) for name, case in cases.items()]
+
+
+@pytest.mark.parametrize("case", often(ENDLESS, {"a chain", "else if"}))
+def test_what_goes_on_and_on_is_one_mistake(tmp_path: Path, case: tuple[str, str]) -> None:
+    text, code = case
     found = try_out(tmp_path, text).diagnostics
     assert [d.code for d in found if d.severity == "error"] == ([code] if code else [])
 
 
-@pytest.mark.parametrize("text", MANY.values(), ids=MANY)
+@pytest.mark.parametrize("text", often(MANY, {"unknown functions", "unused hyperparameters", "broken definitions"}))
 def test_many_mistakes_are_not_all_printed(tmp_path: Path, text: str) -> None:
     assert 0 < len(try_out(tmp_path, text).diagnostics) <= 101

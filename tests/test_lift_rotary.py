@@ -57,7 +57,7 @@ def lifted(module: nn.Module) -> str:
         pytest.param(4, True, True, "(adjacent = true, partial = true)", marks=pytest.mark.slow),
         (4, True, False, "(adjacent = true, partial = true)"),
         pytest.param(8, False, True, "", marks=pytest.mark.slow),
-        (4, False, True, "(partial = true)"),
+        pytest.param(4, False, True, "(partial = true)", marks=pytest.mark.slow),
     ],
 )
 def test_rotations_are_those_of_the_library(rotated: int, adjacent: bool, heads_first: bool, settings: str) -> None:

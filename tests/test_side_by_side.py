@@ -264,7 +264,14 @@ def test_models_without_differences_have_no_marks() -> None:
     assert "no differences" in diffs.picture(archspec.diff(a, b), a, b)
 
 
-@pytest.mark.parametrize("pair", [*EVERYDAY, ("bert-base-uncased", "bert-large-uncased"), ("t5-small", "t5-v1_1-base")])
+@pytest.mark.parametrize(
+    "pair",
+    [
+        *EVERYDAY,
+        ("bert-base-uncased", "bert-large-uncased"),
+        pytest.param(("t5-small", "t5-v1_1-base"), marks=pytest.mark.slow),
+    ],
+)
 def test_exactly_the_layers_that_differ_are_marked(pair: tuple[str, str]) -> None:
     """By the names of tensors alone, without the code that places changes."""
     a, b = map(archspec.load, pair)

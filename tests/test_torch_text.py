@@ -208,7 +208,9 @@ def test_a_second_name_for_a_hyperparameter_is_not_written() -> None:
     assert "Embedding(vocab, hidden)" in source
 
 
-@pytest.mark.parametrize("name", ["everything", "small-decoder", pytest.param("t5-small", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", ["small-decoder", *[pytest.param(name, marks=pytest.mark.slow) for name in ("everything", "t5-small")]]
+)
 def test_where_lines_end_changes_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """However narrow lines are, a file is the same program: operations keep their parentheses."""
     model = archspec.load(GOLDEN.get(name, name))

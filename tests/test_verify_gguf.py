@@ -135,7 +135,9 @@ def test_heads_of_encoders(tmp_path: Path) -> None:
         ]
 
 
-@pytest.mark.parametrize("case", MODELS)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=() if case in ("bert", "deepseek") else pytest.mark.slow) for case in MODELS]
+)
 def test_any_other_shape_or_number_of_tensors_is_found(tmp_path: Path, case: str) -> None:
     table, good = table_of(model_of(case))[0], MODELS[case][2]
 
