@@ -17,14 +17,14 @@ _APPLIED = re.compile(r"\s*[A-Za-z_]\w*\s*\(")
 _CONSTANTS = {"true": True, "false": False, "none": None}
 
 
-def literal(text: str, label: str) -> Plain | EllipsisType:
+def literal(text: str) -> Plain | EllipsisType:
     """Parse a number, `true`, `false`, `none`, string, name or list of these; Ellipsis for any other text."""
     word = text.strip()
     if word in _CONSTANTS:
         return _CONSTANTS[word]
     if _NUMBER.fullmatch(word):  # most values on a command line, for which no parser is loaded
         return int(word) if word.removeprefix("-").isdigit() else float(word)
-    expr = expression(Source(label, text), Report())
+    expr = expression(Source("", text), Report())
     return _value(expr) if expr is not None else ...
 
 

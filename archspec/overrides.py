@@ -57,7 +57,7 @@ def parse_override(text: str) -> tuple[str, Plain]:
         return name, written
     from archspec.literals import literal, names_of  # not needed by a count without overrides
 
-    value = literal(written, "--set")
+    value = literal(written)
     if value is ... and any(names_of(written)):
         return name, written
     if value is ...:

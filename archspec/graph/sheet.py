@@ -230,7 +230,7 @@ class Sheet:
         aliases = self.module.aliases
         found: list[list[Held]] = []
         earlier: dict[str, Earlier] = {}
-        own = {slot: prefix + name for name, slot in body.weights}
+        own: dict[Operand, str] = {slot: prefix + name for name, slot in body.weights}
         for position, call in enumerate(body.calls):
             held: list[Held] = []
             for relative in self._reads(call.body) if call.body is not None and call.address else ():
@@ -241,7 +241,7 @@ class Sheet:
                 if at is None:
                     earlier[name] = Earlier(position, relative)
             for _, operand in call.inputs:  # a tensor that is read directly has a node of its own
-                if isinstance(operand, int) and operand in own:
+                if operand in own:
                     name = own[operand]
                     earlier.setdefault(aliases.get(name, name), Earlier(position, name))
             found.append(held)
@@ -266,7 +266,7 @@ class Sheet:
 
 
 def _among(own: dict[Operand, tuple[str, int]], operands: Iterable[tuple[str, Operand]]) -> list[tuple[str, int]]:
-    return [own[operand] for _, operand in operands if isinstance(operand, int) and operand in own]
+    return [own[operand] for _, operand in operands if operand in own]
 
 
 def _weight(module: Module | None, name: str) -> Weight:

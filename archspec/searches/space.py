@@ -186,7 +186,7 @@ def _values(name: str, given: object, known: Collection[str]) -> Sequence[Plain]
     if other is not None:
         help = f"write it as `--vary {name}={other[1]}..{other[2]}{other[3] or ''}`, which includes the end"
         raise fail("usage", f"invalid range `{given.strip()}` of `{name}`", help=help)
-    value = literal(given, _label(name))
+    value = literal(given)
     if isinstance(value, list):
         return _not_empty(name, value, given)
     if value is ... or (isinstance(value, str) and value in known):
