@@ -102,6 +102,27 @@ class Reading(Scan):
         return outputs
 
 
+class Longer(nn.Module):
+    """A loop that fills a part of a tensor."""
+
+    def forward(self, x: Any) -> Any:
+        outputs = torch.zeros(x.shape[0], x.shape[1] + 1, 4)
+        for t in range(x.shape[1]):
+            outputs[:, t] = torch.tanh(x[:, t])
+        return outputs
+
+
+class Seen(nn.Module):
+    """A loop that reads what it has filled as a whole."""
+
+    def forward(self, x: Any) -> Any:
+        state, outputs = x[:, 0], torch.zeros_like(x)
+        for t in range(x.shape[1]):
+            outputs[:, t] = torch.tanh(x[:, t])
+            state = state + outputs.sum(1)
+        return outputs, state
+
+
 class Later(Scan):
     """A loop that does something else from its third iteration on."""
 
@@ -176,7 +197,7 @@ def test_outputs_fill_a_tensor() -> None:
     assert "for t in 0..seq {" in text and text.count("full(") == 1 and "= collect(axis = 1)(state)" in text
 
 
-@pytest.mark.parametrize("kind", [Counting, Ending, Reading, Later])
+@pytest.mark.parametrize("kind", [Counting, Ending, Reading, Longer, Seen, Later])
 def test_other_loops_are_for_one_length(kind: Any) -> None:
     text = lifted(kind())
     assert "x [batch, 5, 4]" in text and "for t" not in text

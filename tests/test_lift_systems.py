@@ -11,6 +11,9 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
+from archspec.equivalence.programs import nodes_of  # noqa: E402
+from archspec.equivalence.substitution import with_systems  # noqa: E402
+
 CHUNK = 4
 
 
@@ -60,6 +63,61 @@ class Delta(nn.Module):
         return (a @ v).reshape(batch, -1, width)
 
 
+def rows(a: Any, b: Any, i: int) -> Any:
+    row = a[..., i, :i].clone()
+    return row + (row.unsqueeze(-1) * a[..., :i, :i].clone()).sum(-2)
+
+
+def rows_by_axes_from_the_front(a: Any, b: Any, i: int) -> Any:
+    row = a[..., i, :i].clone()
+    return (a[..., :i, :i].clone() * row.unsqueeze(2)).sum(1) + row
+
+
+STEPS: dict[str, tuple[Callable[[Any, Any, int], Any], int]] = {
+    "three rows": (rows, 3),
+    "four rows": (rows, 4),
+    "axes from the front": (rows_by_axes_from_the_front, 3),
+}
+OTHER_STEPS: dict[str, tuple[Callable[[Any, Any, int], Any], int]] = {
+    "two rows": (rows, 2),
+    "rows of another matrix": (lambda a, b, i: a[..., i, :i] + (a[..., i, :i, None] * b[..., :i, :i]).sum(-2), 3),
+    "a row of another matrix": (lambda a, b, i: a[..., i, :i] + (b[..., i, :i, None] * a[..., :i, :i]).sum(-2), 3),
+    "added to another row": (lambda a, b, i: b[..., i, :i] + (a[..., i, :i, None] * a[..., :i, :i]).sum(-2), 3),
+    "rows further down": (lambda a, b, i: a[..., i, :i] + (a[..., i, :i, None] * a[..., 1 : i + 1, :i]).sum(-2), 3),
+    "sums along rows": (lambda a, b, i: a[..., i, :i] + (a[..., i, :i, None] * a[..., :i, :i]).sum(-1), 3),
+    "products with columns": (lambda a, b, i: a[..., i, :i] + (a[..., i, None, :i] * a[..., :i, :i]).sum(-2), 3),
+    "differences": (lambda a, b, i: a[..., i, :i] - (a[..., i, :i, None] * a[..., :i, :i]).sum(-2), 3),
+    "twice the sum": (
+        lambda a, b, i: torch.add(a[..., i, :i], (a[..., i, :i, None] * a[..., :i, :i]).sum(-2), alpha=2),
+        3,
+    ),
+}
+
+
+def is_solved_at_once(step: Callable[[Any, Any, int], Any], size: int) -> bool:
+    class Steps(nn.Module):
+        def forward(self, x: Any, b: Any) -> Any:
+            a = -x.tril(-1)
+            for i in range(1, size):
+                a[..., i, :i] = step(a, b, i)
+            return a
+
+    square = torch.zeros(2, size, size)
+    program = torch.export.export(Steps(), (square, square), strict=False)
+    with_systems(program)
+    return any("solve_triangular" in node.name for node in nodes_of(program.graph))
+
+
+@pytest.mark.parametrize(("step", "size"), STEPS.values(), ids=STEPS)
+def test_steps_that_solve_a_system(step: Callable[[Any, Any, int], Any], size: int) -> None:
+    assert is_solved_at_once(step, size)
+
+
+@pytest.mark.parametrize(("step", "size"), OTHER_STEPS.values(), ids=OTHER_STEPS)
+def test_steps_that_solve_no_system(step: Callable[[Any, Any, int], Any], size: int) -> None:
+    assert not is_solved_at_once(step, size)
+
+
 @pytest.mark.parametrize("begin", [lower, pytest.param(masked, marks=pytest.mark.slow)])
 def test_rows_that_are_solved_one_by_one_are_solved_at_once(begin: Callable[[Any], Any]) -> None:
     module = Delta(begin, rows_above).eval()
@@ -77,14 +135,8 @@ def test_the_inverse_of_a_system_is_what_the_identity_is_added_to() -> None:
     assert "0.5" in text
 
 
-@pytest.mark.parametrize(
-    ("begin", "step"),
-    [
-        (lower, shifted_rows),
-        pytest.param(lower, rows_below, marks=pytest.mark.slow),
-        pytest.param(whole, rows_above, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("begin", "step"), [(lower, shifted_rows), (lower, rows_below), (whole, rows_above)])
 def test_other_changes_of_rows_are_not_taken_for_a_system(begin: Any, step: Callable[[Any, int], Any]) -> None:
     module = Delta(begin, step).eval()
     try:

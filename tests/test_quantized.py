@@ -54,10 +54,11 @@ def gptq(inputs: int, outputs: int, bits: int, group: int) -> Layout:
 
 def awq(inputs: int, outputs: int, group: int) -> Layout:
     """WQLinear_GEMM of AutoAWQ."""
+    groups = inputs // group if group > 0 else 1
     return {
         "qweight": ("int32", (inputs, outputs // 8)),
-        "qzeros": ("int32", (inputs // group, outputs // 8)),
-        "scales": ("float16", (inputs // group, outputs)),
+        "qzeros": ("int32", (groups, outputs // 8)),
+        "scales": ("float16", (groups, outputs)),
     }
 
 
@@ -92,9 +93,12 @@ def fp8(inputs: int, outputs: int) -> Layout:
             for bits in (2, 3, 4, 8)
             for group in (32, 128, -1)
         ),
-        (
-            {"quant_method": "awq", "bits": 4, "group_size": 64, "zero_point": True, "version": "gemm"},
-            [awq(*sizes, 64) for sizes in linear_layers()],
+        *(
+            (
+                {"quant_method": "awq", "bits": 4, "group_size": group, "zero_point": True, "version": "gemm"},
+                [awq(*sizes, group) for sizes in linear_layers()],
+            )
+            for group in (64, -1)
         ),
         ({"load_in_8bit": True, "quant_method": "bitsandbytes"}, [int8(*sizes) for sizes in linear_layers()]),
         ({"load_in_4bit": True, "load_in_8bit": False}, [nf4(*sizes, False) for sizes in linear_layers()]),

@@ -500,6 +500,19 @@ block Net()(q [batch, 2, n, 4], near [n, n], far [n, n] = none) -> [batch, 2, n,
     assert statements in " ".join(torch_source(load(text)).split())
 
 
+@pytest.mark.parametrize("scores", ["s + far if far != none else s * 0.5", "s * far if far != none else s"])
+def test_scores_that_differ_in_other_ways_are_written_out(scores: str) -> None:
+    text = f"""
+dim batch, n
+block Net()(q [batch, 2, n, 4], far [n, n] = none) -> [batch, 2, n, 4] {{
+  s = matmul(q, transpose(q)) / 2.0
+  t = {scores}
+  return matmul(softmax(t), q)
+}}
+"""
+    assert "scaled_dot_product_attention" not in torch_source(load(text))
+
+
 def test_a_loop_in_one_case_is_a_branch() -> None:
     text = """
 dim batch
