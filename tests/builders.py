@@ -1,0 +1,32 @@
+"""Values of `lift` that tests make and read."""
+
+from archspec.algebra import Dim
+from archspec.ir import Type
+from archspec.lifting.builder import Builder
+from archspec.lifting.values import Argument, Frame, Value
+from archspec.normal.arrays import Arrays
+
+
+def builder() -> Builder:
+    """Return what makes the values of a module."""
+    made = Builder(Arrays())
+    made.frame = Frame("", "Net", None)
+    return made
+
+
+def given(b: Builder, name: str, shape: tuple[Dim, ...], dtype: str = "real") -> Value:
+    """Return an input of the module."""
+    value = b.stored("input", name, Type(shape, dtype), b.frame)
+    b.note_source(value)
+    return value
+
+
+def text(value: Argument) -> str:
+    """Return how a value is made: `op[settings](arguments)`, or its address."""
+    if not isinstance(value, Value):
+        return str(value)
+    if value.address:
+        return value.address
+    settings = ", ".join(f"{name}={setting}" for name, setting in value.settings.items())
+    args = ", ".join(map(text, value.args))
+    return value.op + (f"[{settings}]" if settings else "") + (f"({args})" if args else "")

@@ -1,0 +1,126 @@
+"""Lifting: constants as formulas, each of which has the numbers of its constant."""
+
+from typing import Any
+
+import pytest
+from builders import builder, text
+
+torch = pytest.importorskip("torch")
+
+from archspec.equivalence.calls.values import Untranslatable  # noqa: E402
+from archspec.equivalence.evaluate import Evaluation  # noqa: E402
+from archspec.lifting.constants import constant  # noqa: E402
+from archspec.lifting.sinusoids import complex_sinusoids  # noqa: E402
+
+
+def distances(first: tuple[int, int], second: tuple[int, int]) -> tuple[Any, Any]:
+    """By how many rows and columns each place of a window is from each of another one, whose steps are shorter."""
+    by = second[1] // first[1]
+    places = [torch.cartesian_prod(torch.arange(rows), torch.arange(columns)).T for rows, columns in (first, second)]
+    return tuple((by * own[:, None] - other) for own, other in zip(*places, strict=True))  # type: ignore[return-value]
+
+
+def waves(rows: int = 12, half: int = 8) -> tuple[Any, Any]:
+    angles = torch.arange(rows)[:, None] * 10000 ** -(torch.arange(half) / half)
+    return angles.sin(), angles.cos()
+
+
+def without(table: Any, *rows: int) -> Any:
+    table[[*rows]] = 0.0
+    return table
+
+
+BAND = (torch.arange(5) - torch.arange(5)[:, None]).abs()
+ROWS, COLUMNS = distances((3, 3), (3, 3))
+FAR_ROWS, FAR_COLUMNS = distances((2, 3), (4, 6))
+SINES, COSINES = waves()
+FREQUENCIES = 10000 ** -(torch.arange(8) / 8)
+OFFSETS = "sub(arange[stop=5], reshape[shape=(5, 1)](arange[stop=5]))"
+NUMBER = "add(mul(floordiv(arange[stop=9], 3), 5), mod(arange[stop=9], 3))"
+TURNED = "add(mod(arange[stop=9], 3), mul(floordiv(arange[stop=9], 3), 5))"
+ANGLES = "mul(reshape[shape=(12, 1)](arange[stop=12]), rotary_frequencies[size=16, theta=10000.0])"
+
+CONSTANTS: dict[str, tuple[Any, str]] = {
+    "count": (torch.arange(7), "arange[stop=7]"),
+    "count along an axis": (torch.arange(7).reshape(1, 7, 1), "reshape[shape=(1, 7, 1)](arange[stop=7])"),
+    "reals that count": (torch.arange(4.0), "table[values=(0.0, 1.0, 2.0, 3.0)]"),
+    "as many numbers as can be listed": (
+        torch.arange(64.0) ** 2 % 7,
+        f"table[values={tuple(float(place**2 % 7) for place in range(64))}]",
+    ),
+    "places in a window": (
+        (5 * (ROWS + 2) + COLUMNS + 2).flatten(),
+        f"reshape[shape=(81,)](add(sub(reshape[shape=(9, 1)]({NUMBER}), {TURNED}), 12))",
+    ),
+    "a band": (BAND <= 1, f"and(ge({OFFSETS}, -1), lt({OFFSETS}, 2))"),
+    "all but a band": (BAND > 1, f"not(and(ge({OFFSETS}, -1), lt({OFFSETS}, 2)))"),
+    "numbers in a band": ((BAND > 1) * -5.0, f"where(and(ge({OFFSETS}, -1), lt({OFFSETS}, 2)), -0.0, -5.0)"),
+    "a grid": (
+        torch.cartesian_prod(torch.arange(3), torch.arange(4)) * 0.25,
+        "mul(stack[axis=1](floordiv(arange[stop=12], 4), mod(arange[stop=12], 4)), 0.25)",
+    ),
+    "absolute distances": (
+        6 * FAR_ROWS.abs() + FAR_COLUMNS.abs(),
+        "add(mul(abs(sub(reshape[shape=(6, 1)](mul(floordiv(arange[stop=6], 3), 2)), "
+        "floordiv(arange[stop=24], 6))), 6), "
+        "abs(sub(reshape[shape=(6, 1)](mul(mod(arange[stop=6], 3), 2)), mod(arange[stop=24], 6))))",
+    ),
+    "slopes": (
+        2.0 ** -torch.tensor([2.0, 4, 6, 8]).reshape(4, 1, 1),
+        "reshape[shape=(4, 1, 1)](alibi_slopes[heads=4])",
+    ),
+    "frequencies": (FREQUENCIES, "rotary_frequencies[size=16, theta=10000.0]"),
+    "frequencies along an axis": (
+        FREQUENCIES[:, None],
+        "reshape[shape=(8, 1)](rotary_frequencies[size=16, theta=10000.0])",
+    ),
+    "frequencies that end": (
+        torch.cat([FREQUENCIES[:5], torch.zeros(3)]),
+        "where(lt(arange[stop=8], 5), rotary_frequencies[size=16, theta=10000.0], 0.0)",
+    ),
+    "sines and cosines in turn": (
+        torch.stack([SINES, COSINES], -1).flatten(1),
+        f"reshape[shape=(12, 16)](stack[axis=2](sin({ANGLES}), cos({ANGLES})))",
+    ),
+    "cosines and sines": (torch.cat([COSINES, SINES], 1), f"concat[axis=1](cos({ANGLES}), sin({ANGLES}))"),
+    "an empty row": (
+        without(torch.cat([SINES, COSINES], 1), 1),
+        f"where(ne(reshape[shape=(12, 1)](arange[stop=12]), 1), concat[axis=1](sin({ANGLES}), cos({ANGLES})), 0.0)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_a_constant_is_a_formula(name: str) -> None:
+    value, expected = CONSTANTS[name]
+    b = builder()
+    found = constant(b, value, name)
+    assert text(found) == expected
+    numbers = Evaluation(b.arrays, {}, {}).array(found.array)
+    assert numbers.shape == value.shape and torch.allclose(numbers.double(), value.double(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (None, "the constant `it` has no values"),
+        (torch.ones(3, device="meta"), "the constant `it` has no values"),
+        (torch.arange(65.0) ** 2 % 7, r"the constant `it` of the shape \[65\] has no known formula"),
+        (
+            without(torch.cat([SINES, COSINES], 1), 3, 5),
+            r"the constant `it` of the shape \[12, 16\] has no known formula",
+        ),
+    ],
+)
+def test_other_constants_are_refused(value: Any, reason: str) -> None:
+    with pytest.raises(Untranslatable, match=f"^{reason}$"):
+        constant(builder(), value, "it")
+
+
+def test_complex_numbers_that_turn() -> None:
+    turns = torch.complex(COSINES, SINES)
+    found = complex_sinusoids(builder(), turns)
+    assert found is not None and [*map(text, found)] == [f"cos({ANGLES})", f"sin({ANGLES})"]
+    others = [turns[:2], turns[0], turns * 2, without(turns.clone(), 2)]
+    assert [complex_sinusoids(builder(), other) for other in others] == [None] * 4
+    assert complex_sinusoids(builder(), turns[:3]) is not None
