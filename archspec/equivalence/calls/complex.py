@@ -34,7 +34,7 @@ class Complex(Record):
     imaginary: Array
 
 
-Parts: TypeAlias = "Complex | Array | float"
+Parts: TypeAlias = "Complex | Array | complex"
 
 EACH_PART = (
     "add sub neg sum mean clone contiguous alias detach view _unsafe_view reshape unsqueeze squeeze flatten unflatten "
@@ -86,6 +86,8 @@ def _both(n: Arrays, value: Parts) -> tuple[Array, Array | None]:
     """Return the parts of a number; no imaginary one for a real."""
     if isinstance(value, Complex):
         return value.real, value.imaginary
+    if isinstance(value, complex):
+        return array_of(n, value.real), array_of(n, value.imag)
     return as_number(n, array_of(n, value), Type((), "real")), None
 
 
