@@ -78,6 +78,7 @@ NUMBERS: Functions = {
     "maximum": lambda x, y: torch.maximum(x, y) - torch.minimum(x, 2 * y),
     "exclusive": lambda x, y: (x > 0) ^ (y > 0),
     "add": lambda x, y: torch.add(x, y, alpha=3) - torch.sub(x, y, alpha=2),
+    "add_2": lambda x, y: torch.add(x, 2, alpha=3) - y * torch.scalar_tensor(2.0),
     "where": lambda x, y: torch.where(x > y, x, 0.0).masked_fill(y > 1, 2.0),
     "powers": lambda x, y: x**3 + (x.abs() + 1) ** 0.5 + 2**y,
     "conditions": lambda x, y: (x > 0) | ~(y > 0) & (x <= 1),
@@ -104,6 +105,7 @@ REDUCTIONS: Functions = {
     "std_mean": lambda x, y: torch.std_mean(x, -1)[1],
     "norm": lambda x, y: x.norm(1, -1) + x.norm(2, -1),
     "vector_norm": lambda x, y: torch.linalg.vector_norm(x, 3, -1, keepdim=True),
+    "linalg_norm": lambda x, y: torch.linalg.norm(x, 3, 2) + torch.linalg.norm(y),
     "vector_norm_2": lambda x, y: torch.linalg.vector_norm(x, float("inf"), -1),
     "logsumexp": lambda x, y: torch.logsumexp(x, -1) + torch.logsumexp(y, -1, keepdim=True).squeeze(-1),
     "log_softmax": lambda x, y: x.log_softmax(-1),
@@ -129,12 +131,14 @@ ARRANGEMENTS: Functions = {
     "pad": lambda x, y: F.pad(x, (2, 1), mode="reflect"),
     "pad_2": lambda x, y: F.pad(x, (2, 1), mode="circular"),
     "pad_3": lambda x, y: F.pad(x, (-2, 1), value=3.0),
+    "reflection_pad1d": lambda x, y: torch._C._nn.reflection_pad1d(x, (2, 1)),
     "pad_integers": lambda x, y: F.pad(x.argmax(-1), (0, 1), value=-1),
     "pad_4": lambda x, y: torch.constant_pad_nd(x, (1, 0), 2.0) + F.pad(y, (0, 1)),
     "slice_scatter": lambda x, y: torch.slice_scatter(x, y[..., :3], 2, 1, 4),
     "slice_scatter_2": lambda x, y: torch.slice_scatter(x, y[..., :4], 2, 0, 8, 2),
     "index": lambda x, y: x.mT[:, y[0, 0, :3].long().abs(), x[0, 1, :2, None].long() + 2],
     "index_2": lambda x, y: x[:, None][:, y[0, 0, :2, None].long() * 0, :, y[0, 0, :3].long().abs()],
+    "scatter": lambda x, y: x.scatter(2, y.argmax(-1, keepdim=True), torch.full_like(y[..., :1].long(), 3).to(y.dtype)),
     "select_scatter": lambda x, y: torch.select_scatter(x, y[..., 0], 2, 3),
     "one_hot": lambda x, y: F.one_hot(x.long().abs(), 4) + torch.eye(8, 4).long(),
     "linspace": lambda x, y: torch.linspace(0, 1, 8) * x,
@@ -158,12 +162,17 @@ IMAGES: Functions = {
     "max_pool2d": lambda x, y: F.max_pool2d(x, 3, 2, 1),
     "avg_pool2d": lambda x, y: F.avg_pool2d(x, (2, 4)),
     "interpolate": lambda x, y: F.interpolate(x, scale_factor=2, mode="nearest"),
+    "interpolate_5": lambda x, y: F.interpolate(x, (6, 5), mode="nearest"),
     "interpolate_2": lambda x, y: F.interpolate(x, (9, 4), mode="bilinear"),
     "interpolate_3": lambda x, y: F.interpolate(x, (9, 4), mode="bilinear", align_corners=True),
     "interpolate_4": lambda x, y: F.interpolate(x, (3, 5), mode="nearest-exact"),
     "conv2d": lambda x, y: F.conv2d(x, y[:, :, :3, :3], stride=2, padding=1),
     "conv_transpose2d": lambda x, y: F.conv_transpose2d(x, y[0, :4, None, :3, :3].expand(4, 1, 3, 3), stride=2),
     "instance_norm": lambda x, y: F.instance_norm(x),
+    "instance_norm_2": lambda x, y: F.instance_norm(x, y[0, :, 0, 0], y[0, :, 0, 1].abs(), use_input_stats=False),
+    "batch_statistics": lambda x, y: torch.ops.aten._native_batch_norm_legit.no_stats(
+        x[:1], y[0, :, 0, 0], None, True, 0.1, 1e-3
+    )[0],
     "group_norm": lambda x, y: F.group_norm(x, 2),
     "batch_norm": lambda x, y: F.batch_norm(x, y[0, :, 0, 0], y[0, :, 0, 1].abs(), y[0, :, 0, 2], y[0, :, 0, 3]),
     "grid_sample": lambda x, y: F.grid_sample(x, y[..., :2, :].mT.reshape(2, 8, 4, 2), align_corners=False),
@@ -186,6 +195,11 @@ PRODUCTS: Functions = {
     "linear": lambda x, y: F.linear(x, y[0], x[0, 0]),
     "inner": lambda x, y: torch.inner(x[0, 0], y[0, 0]),
 }
+COMPLEX: Functions = {
+    "view_as_real": lambda x, y: torch.view_as_real(torch.fft.fft2(x))[..., 0],
+    "mul": lambda x, y: torch.view_as_real(y * torch.polar(x, y)),
+    "to": lambda x, y: x.to(torch.complex64).real * y,
+}
 GROUPS: dict[str, tuple[Functions, Any, Any]] = {
     "activations": (ACTIVATIONS, X, Y),
     "numbers": (NUMBERS, X, Y),
@@ -193,6 +207,7 @@ GROUPS: dict[str, tuple[Functions, Any, Any]] = {
     "arrangements": (ARRANGEMENTS, X, Y),
     "images": (IMAGES, IMAGE, -IMAGE),
     "products": (PRODUCTS, SQUARE, -SQUARE),
+    "complex": (COMPLEX, X, Y),
 }
 
 
@@ -205,6 +220,13 @@ def test_functions_are_lifted(group: str, golden: Callable[[str, str], None]) ->
     golden(f"lift_{group}.txt", text)
 
 
+def put(x: Any, y: Any) -> Any:
+    """Put one number that is not known in each row."""
+    x = x.clone()
+    x[torch.arange(2)] = y[0, 0, 0]
+    return x
+
+
 REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
     "logit": (lambda x, y: torch.logit(x, 0.1), "`aten.logit` has no normal form with these arguments"),
     "rounded quotients": (lambda x, y: torch.div(x, y, rounding_mode="trunc"), "it divides and rounds towards zero"),
@@ -213,6 +235,41 @@ REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
     "norms of matrices": (lambda x, y: torch.linalg.norm(x, "fro", (1, 2)), "`aten.linalg_norm` has no normal form"),
     "products over a dimension": (lambda x, y: x.prod(1), "`aten.prod` has no normal form with these arguments"),
     "differences of differences": (lambda x, y: x.diff(2), "`aten.diff` has no normal form with these arguments"),
+    "all places": (lambda x, y: x.argmax(), "`aten.argmax` has no normal form with these arguments"),
+    "integers": (lambda x, y: x.long() & 1, "it has bitwise operations on integers"),
+    "scaled products": (
+        lambda x, y: torch.addmm(y[0], x[0], y[0].mT @ y[0], beta=2),
+        "`aten.addmm` has no normal form with these arguments",
+    ),
+    "gaps": (lambda x, y: F.max_pool1d(x, 2, dilation=2), "`aten.max_pool` has no normal form with these arguments"),
+    "dropout": (
+        lambda x, y: F.scaled_dot_product_attention(x, y, x, dropout_p=0.5),
+        "it drops attention weights, so it is in training",
+    ),
+    "longer results": (
+        lambda x, y: F.conv_transpose1d(x[:, :4], y[0, :4, None], stride=2, output_padding=1),
+        "it pads the result of a transposed convolution",
+    ),
+    "remainders": (lambda x, y: torch.fmod(x.long(), 3), "it divides integers and rounds towards zero"),
+    "numbers that are not known": (
+        lambda x, y: x.scatter(2, x.long().abs(), y[0, 0, 0].expand(2, 5, 8)),
+        "it scatters other than one number",
+    ),
+    "numbers at indices": (put, "it replaces elements at indices"),
+    "sizes": (lambda x, y: x + torch.full((8,), x.shape[1]), "`aten.full` has no counterpart with these arguments"),
+    "integers at indices": (
+        lambda x, y: x.long()[:, y[0, 0, :2].long()],
+        "it selects elements by lists of positions, in a way that is no known mask",
+    ),
+    "halves of transforms": (
+        lambda x, y: torch.fft.rfft(x).real,
+        "the operation `aten.fft_rfft` has no counterpart for complex numbers",
+    ),
+    "imaginary parts": (
+        lambda x, y: torch.view_as_real(torch.fft.fft(x))[..., 1],
+        "it uses the imaginary part of a Fourier transform",
+    ),
+    "imaginary numbers": (lambda x, y: (x * 1j).real, "it combines real and complex numbers"),
     "systems": (
         lambda x, y: torch.linalg.solve_triangular(x @ x.mT, y, upper=False),
         "it solves a triangular system that is not a lower one with ones on its diagonal",

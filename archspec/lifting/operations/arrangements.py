@@ -116,8 +116,6 @@ def _continued(b: Builder, x: Value, axis: int, before: Dim, after: Dim, mode: s
     """Return a tensor that continues beyond its ends: by its last element, mirrored, or repeated."""
     size = x.shape[axis]
     if not isinstance(before, int) or not isinstance(after, int):
-        if mode != "replicate":
-            raise Untranslatable("it pads by a number that depends on a dimension")
         places = b.op("arange", stop=before + size + after)
         places = b.op("sub", places, before) if before != 0 else places
         return taken(b, x, b.op("min", b.op("max", places, 0), size - 1), axis)
@@ -173,9 +171,7 @@ def _parts(x: Value, axis: int, first: Dim, last: Dim) -> list[Value]:
 
 def _replaced(b: Builder, x: Value, source: Value, axis: int, first: Dim, step: int) -> Value:
     """Return a tensor in which elements in steps along an axis are replaced."""
-    if not isinstance(first, int):
-        raise Untranslatable("it replaces elements in steps from an index that depends on a dimension")
-    size, count = whole(x.shape[axis]), whole(source.shape[axis])
+    size, count, first = whole(x.shape[axis]), whole(source.shape[axis]), whole(first)
     if b.op("slice", x, axis=axis, start=first, stop=min(first + count * step, size), step=step).array == source.array:
         return x
     places = {first + turn * step: turn for turn in range(count)}
@@ -197,14 +193,13 @@ def _scatter(
     source: Operand | None = None,
     *,
     value: Operand | None = None,
-    **rest: object,
 ) -> Value:
     """Return a tensor with a number where an index along an axis points."""
     number = source if value is None else value
     if isinstance(number, Value):
         number = number_in(number.operands[0] if number.op == "real" else number)
     axis = dim % len(x.shape)
-    if rest or number is None:
+    if number is None:
         raise Untranslatable("it scatters other than one number")
     last = [at for at in range(len(x.shape)) if at != axis]
     hits = b.op("sum", b.op("one_hot", b.permute(index, [*last, axis]), count=x.shape[axis]), axis=-2)
@@ -213,19 +208,17 @@ def _scatter(
     return b.op("where", test, constant(number, types[0].dtype), x)
 
 
-def _index_put(b: Builder, types: Types, x: Value, indices: list[Value | None], value: Value, *rest: object) -> Value:
+def _index_put(b: Builder, types: Types, x: Value, indices: list[Value], value: Value, *rest: object) -> Value:
     """Return a tensor with other elements where a mask of its leading axes is true, the same in each place, in a slice
     of its first axis, or with a number in each row of that where an index points.
     """
     first, *others = indices
-    if first is None or any(rest):
-        raise Untranslatable("it replaces elements at indices")
     start = first_of(b.arrays, first.array) if not others else None
     if start is not None and value.shape == (*first.shape, *x.shape[1:]):
         return _slice_scatter(b, types, x, value, 0, start)
     if first.dtype == "bool" and not others and len(value.shape) <= len(x.shape) - len(first.shape):
         test = first
-    elif value.op == "full" and _is_arange(first, x.shape[0]) and len(others) == 1 and others[0] is not None:
+    elif value.op == "full" and _is_arange(first, x.shape[0]) and len(others) == 1:
         ids = from_the_start(b, others[0], x.shape[1])
         test = b.op("eq", b.reshape(ids, (*ids.shape, 1)), b.op("arange", stop=x.shape[1]))
     else:
@@ -254,10 +247,7 @@ def _is_arange(value: Value, size: Dim) -> bool:
 
 
 def _index_copy(b: Builder, types: Types, x: Value, dim: int, index: Value, source: Value) -> Value:
-    first = first_of(b.arrays, index.array)
-    if first is None:
-        raise Untranslatable("it replaces elements at indices")
-    return _slice_scatter(b, types, x, source, dim, first)
+    return _slice_scatter(b, types, x, source, dim, first_of(b.arrays, index.array))
 
 
 def _places(b: Builder, rows: Dim, columns: Dim) -> Value:
@@ -298,8 +288,6 @@ def _difference(
     append: Value | None = None,
 ) -> Value:
     """Return the differences between neighbors along an axis."""
-    if times != 1:
-        raise Untranslatable("it takes differences more than once")
     parts = [part for part in (prepend, x, append) if part is not None]
     x = b.op("concat", *parts, axis=dim) if len(parts) > 1 else x
     size = x.shape[dim]

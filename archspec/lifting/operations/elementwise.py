@@ -53,8 +53,6 @@ def _compare(name: str) -> Handler:
 
 def _logic(name: str) -> Handler:
     def call(b: Builder, types: Types, *args: Operand) -> Value:
-        if types[0].dtype != "bool":
-            raise Untranslatable("it has bitwise operations on integers")
         return b.op(name, *[converted(b, arg, "bool") for arg in args])
 
     return call
@@ -69,12 +67,6 @@ def _function(name: str) -> Handler:
 
 def _same(b: Builder, types: Types, x: Value, *rest: object, **keywords: object) -> Value:
     return converted(b, x, types[0].dtype)
-
-
-def _dropout(b: Builder, types: Types, x: Value, rate: float, train: bool) -> Value:
-    if train and rate:
-        raise Untranslatable("it drops elements in evaluation too")
-    return x
 
 
 def _div(b: Builder, types: Types, x: Operand, y: Operand, rounding_mode: str | None = None) -> Results:
@@ -157,8 +149,8 @@ NAMES: dict[Handler, str] = {
     _gelu: "gelu",
     _ceil: "ceil",
     _sign: "sign sgn",
-    _same: "contiguous clone alias detach lift_fresh_copy lift_fresh to _to_copy type_as float positive alias_copy",
-    _dropout: "dropout feature_dropout",
+    _same: "contiguous clone alias detach lift_fresh_copy lift_fresh to _to_copy type_as float positive alias_copy "
+    "dropout feature_dropout",
     _div: "div divide true_divide",
     _rsub: "rsub",
     _root: "rsqrt",

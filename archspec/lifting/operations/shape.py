@@ -14,7 +14,7 @@ from archspec.lifting.builder import Builder
 from archspec.lifting.numbers import is_counted_exactly
 from archspec.lifting.operations.handlers import Handler, Types, constant, converted
 from archspec.lifting.rotary import partial_rotation
-from archspec.lifting.values import Operand, Setting, Value, number_in
+from archspec.lifting.values import Setting, Value, number_in
 from archspec.ops.check import broadcast
 from archspec.ops.record import Scalar
 
@@ -242,18 +242,16 @@ def _arange(b: Builder, types: Types, *values: Scalar, **keywords: object) -> Va
     return converted(b, found, types[0].dtype)
 
 
-def filled(b: Builder, types: Types, value: Operand) -> Value:
+def filled(b: Builder, types: Types, value: Scalar) -> Value:
     """Return a result that is one number everywhere."""
-    if isinstance(value, Value):
-        return b.expand(value, types[0].shape)
     return b.op("full", shape=types[0].shape, value=constant(value, types[0].dtype))
 
 
-def _full(b: Builder, types: Types, shape: object, value: Operand, **keywords: object) -> Value:
+def _full(b: Builder, types: Types, shape: object, value: Scalar, **keywords: object) -> Value:
     return filled(b, types, value)
 
 
-def _new_full(b: Builder, types: Types, like: Value, shape: object, value: Operand, **keywords: object) -> Value:
+def _new_full(b: Builder, types: Types, like: Value, shape: object, value: Scalar, **keywords: object) -> Value:
     return filled(b, types, value)
 
 
@@ -264,7 +262,7 @@ def _filled(value: float) -> Handler:
     return call
 
 
-def _scalar(b: Builder, types: Types, value: Operand, **keywords: object) -> Value:
+def _scalar(b: Builder, types: Types, value: Scalar, **keywords: object) -> Value:
     return filled(b, types, value)
 
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from archspec.algebra import Dim, product
 from archspec.equivalence.calls.contractions import BILINEAR, Equation, equation_of
-from archspec.equivalence.calls.reductions import axes_of, is_of_vectors
-from archspec.equivalence.calls.values import Axes, Untranslatable
+from archspec.equivalence.calls.reductions import axes_of
+from archspec.equivalence.calls.values import Axes
 from archspec.ir import Type
 from archspec.lifting.builder import Builder
-from archspec.lifting.operations.handlers import Handler, Results, Types, constant, converted
+from archspec.lifting.operations.handlers import Handler, Results, Types, constant, converted, whole
 from archspec.lifting.operations.shape import diagonal
 from archspec.lifting.values import Setting, Value
 
@@ -40,9 +40,7 @@ def _extreme(is_largest: bool) -> Handler:
     return call
 
 
-def _place_of_smallest(b: Builder, types: Types, x: Value, dim: int | None = None, keepdim: bool = False) -> Value:
-    if dim is None:
-        raise Untranslatable("it looks for the smallest of all elements")
+def _place_of_smallest(b: Builder, types: Types, x: Value, dim: int, keepdim: bool = False) -> Value:
     return b.op("argmax", b.op("neg", x), **_along(x, dim, keepdim))
 
 
@@ -116,24 +114,7 @@ def _norm(
         return b.op("sqrt", b.op("sum", b.op("mul", x, x), **along))
     if ord == 1:
         return b.op("sum", b.op("abs", x), **along)
-    if ord in (0, -math.inf):
-        raise Untranslatable(f"it computes a norm of order {ord}")
     return b.op("pow", b.op("sum", b.op("pow", b.op("abs", x), float(ord)), **along), 1 / ord)
-
-
-def _norm_of_vectors(
-    b: Builder,
-    types: Types,
-    x: Value,
-    ord: float | str | None = None,
-    dim: Axes = None,
-    keepdim: bool = False,
-    **rest: object,
-) -> Value:
-    """Return the norms of vectors; those of matrices are others."""
-    if isinstance(ord, str) or not is_of_vectors(len(x.shape), ord, dim):
-        raise Untranslatable("it computes a norm of matrices")
-    return _norm(b, types, x, ord, dim, keepdim)
 
 
 def _log_sum_exp(b: Builder, types: Types, x: Value, dim: Axes, keepdim: bool = False) -> Value:
@@ -153,13 +134,10 @@ def _kept(b: Builder, x: Value, dim: int) -> Types:
 
 def _product(b: Builder, types: Types, x: Value, dim: Axes = None, keepdim: bool = False, **rest: object) -> Value:
     """Return the product along an axis of few elements."""
-    axes = axes_of(len(x.shape), dim)
-    size = x.shape[axes[0]]
-    if len(axes) != 1 or not isinstance(size, int):
-        raise Untranslatable("it multiplies all elements of several axes, or of a dimension")
-    found = b.op("pick", x, axis=axes[0], index=0)
-    for index in range(1, size):
-        found = b.op("mul", found, b.op("pick", x, axis=axes[0], index=index))
+    (axis,) = axes_of(len(x.shape), dim)
+    found = b.op("pick", x, axis=axis, index=0)
+    for index in range(1, whole(x.shape[axis])):
+        found = b.op("mul", found, b.op("pick", x, axis=axis, index=index))
     return b.reshape(found, types[0].shape)
 
 
@@ -337,8 +315,7 @@ NAMES: dict[Handler, str] = {
     _variance(True): "std",
     _variance(False, True): "var_mean",
     _variance(True, True): "std_mean",
-    _norm: "norm linalg_vector_norm",
-    _norm_of_vectors: "linalg_norm",
+    _norm: "norm linalg_vector_norm linalg_norm",
     _log_sum_exp: "logsumexp",
     _log_softmax: "log_softmax _log_softmax",
     _product: "prod",

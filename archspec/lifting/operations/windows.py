@@ -45,10 +45,8 @@ def _resize(rank: int, degree: int) -> Handler:
             old, new = x.shape[axis], types[0].shape[axis]
             if isinstance(old, int) and isinstance(new, int):
                 x = _weighted(b, x, axis, resampled(old, new, aligned, scale, degree))
-            elif degree == 1 and not aligned and scale is None:
-                x = _stretched(b, x, axis, new)
             else:
-                raise Untranslatable("it resizes an axis whose size is a dimension")
+                x = _stretched(b, x, axis, new)
         return x
 
     return call
@@ -114,9 +112,7 @@ def _convolution(rank: int) -> Handler:
 
 def _max_pool(rank: int) -> Handler:
     def call(b: Builder, types: Types, x: Value, kernel: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
-             dilation: Sizes = 1, ceil_mode: bool = False) -> Value:  # fmt: skip
-        if any(gap != 1 for gap in listed(dilation)):
-            raise Untranslatable("it pools with gaps")
+             *rest: object) -> Value:  # fmt: skip
         windows = windows_of(rank, kernel, stride, padding)
         x = _lengthened(b, x, types[0].shape, windows, -math.inf)
         return b.op("max_pool", x, **_window(*windows))
@@ -126,11 +122,9 @@ def _max_pool(rank: int) -> Handler:
 
 def _mean_pool(rank: int) -> Handler:
     def call(b: Builder, types: Types, x: Value, kernel: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
-             ceil_mode: bool = False, count_include_pad: bool = True, divisor: int | None = None) -> Value:  # fmt: skip
+             ceil_mode: bool = False, count_include_pad: bool = True, *rest: object) -> Value:  # fmt: skip
         windows = sizes, steps, ends = windows_of(rank, kernel, stride, padding)
         whole = _lengthened(b, x, types[0].shape, windows, 0)
-        if divisor is not None:
-            raise Untranslatable("it divides the sum of windows by another number")
         found = b.op("mean_pool", whole, **_window(*windows))
         if whole.shape == x.shape and (count_include_pad or not any(ends)):
             return found
