@@ -6,6 +6,7 @@ import operator
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from math import gcd, lcm
 from typing import TYPE_CHECKING, cast
 
@@ -117,7 +118,8 @@ class Capture:
             raise Untranslatable("it changes its inputs or buffers")
         tensors = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
         constants = signature.inputs_to_lifted_tensor_constants
-        for node in nodes_of(self.program.graph):
+        *nodes, output = nodes_of(self.program.graph)
+        for node in nodes:
             if node.op == "placeholder":
                 self._values[node] = self._placeholder(node, tensors, constants)
             elif node.op == "call_function":
@@ -126,13 +128,11 @@ class Capture:
                     self._note(node, found)
                 except Untranslatable as problem:
                     raise Untranslatable(f"{problem}, in {_place(node)}") from problem
-            elif node.op == "output":
-                outputs: list[object] = listed(node.args[0])
-                found = [self._value(item) for item in outputs]
-                return [value for value in found if value is None or isinstance(value, Array | Complex)]
             else:
                 raise Untranslatable(f"it reads `{node.target}`")
-        raise Untranslatable("it has no outputs")
+        outputs: list[object] = listed(output.args[0])
+        found = [self._value(item) for item in outputs]
+        return [value for value in found if value is None or isinstance(value, Array | Complex)]
 
     def _bind(self, node: Node) -> None:
         """Name the symbols in the sizes of an input as in its type."""
@@ -327,9 +327,9 @@ class Capture:
             case "Mod" | "PythonMod":
                 return parts[0] % parts[1]
             case "Max":
-                return dim_max(parts[0], parts[1])
+                return reduce(dim_max, parts)
             case "Min":
-                return dim_min(parts[0], parts[1])
+                return reduce(dim_min, parts)
             case "ToFloat" | "Float" | "IntTrueDiv" | "FloatTrueDiv" | "FloatPow":
                 raise Untranslatable("it computes a root or fraction of the size of an input, as in `1 / x.shape[1]`")
             case kind:

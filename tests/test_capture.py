@@ -1,0 +1,134 @@
+"""What an exported program has a normal form for, in programs that are written by hand."""
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from graphs import Program  # noqa: E402
+
+from archspec.algebra import dim_max, dim_min, symbol  # noqa: E402
+from archspec.equivalence.calls.registry import CALLS  # noqa: E402
+from archspec.equivalence.calls.values import Untranslatable  # noqa: E402
+from archspec.equivalence.capture import Capture, OfMultiples, OfShortInputs  # noqa: E402
+from archspec.ir import Type  # noqa: E402
+from archspec.normal.arrays import Array, Arrays  # noqa: E402
+
+ATEN = torch.ops.aten
+A, B = symbol("a"), symbol("b")
+
+
+def captured(program: Program, *shape: Any) -> Capture:
+    """A program whose input `x` has this shape."""
+
+    def tensor(name: str, value: Any, type: Type) -> Array:
+        raise AssertionError(name)
+
+    return Capture(Arrays(), program, {"x": Type(shape)}, tensor)  # type: ignore[arg-type]
+
+
+def test_sizes_have_the_names_of_inputs() -> None:
+    program = Program()
+    value = program.symbolic(5, 7)
+    program.input("x", value)
+    capture, (a, b) = captured(program, A, B), value.shape
+    largest = torch.sym_max(torch.sym_max(a, b), 20)
+    least = torch.sym_min(torch.sym_min(b, 3), a)
+    assert capture.size(largest) == dim_max(dim_max(A, B), 20)
+    assert capture.size(least) == dim_min(dim_min(A, B), 3)
+    assert [capture.size(size) for size in (a * b - 2 * a + 1, a**2, a // 3, b % 4)] == [
+        A * B - 2 * A + 1,
+        A * A,
+        A // 3,
+        B % 4,
+    ]
+    with pytest.raises(Untranslatable, match=r"^it has a size with `BitwiseFn_bitwise_and`$"):
+        capture.size(a & 6)
+    with pytest.raises(Untranslatable, match="computes a root or fraction of the size"):
+        capture.size(torch.sym_float(a))
+    with pytest.raises(Untranslatable, match=r"^it has a size that is not one of an input's$"):
+        capture.size(program.symbolic(11).shape[0])
+
+
+def test_inputs_have_any_size() -> None:
+    program = Program()
+    whole = program.symbolic(5, 7)
+    for value, reason in (
+        (torch.empty(5, 7), r"^a loop or branch in it depends on the size `a`$"),
+        (whole[1:], r"^it can only be exported where `a` is s\d+ - 1$"),
+    ):
+        one = Program()
+        one.input("x", value)
+        with pytest.raises(Untranslatable, match=reason):
+            captured(one, A, B)
+    doubled = Program()
+    doubled.input("x", torch.cat([whole, whole]))
+    with pytest.raises(OfMultiples, match=r"^it can only be exported where `a` is a multiple of 2$") as found:
+        captured(doubled, A, B)
+    assert found.value.multiples == {"a": 2}
+    assert captured(doubled, 2 * A, B).size(whole.shape[0]) == A
+
+
+@pytest.mark.parametrize(
+    ("relation", "kind", "reason", "multiples"),
+    [
+        (lambda a, b: a // 4 == 1, OfShortInputs, "a//4 == 1", None),
+        (lambda a, b: b // 3 == 2, Untranslatable, "b//3 == 2", None),
+        (lambda a, b: a // 4 != 2, Untranslatable, "a//4 != 2", None),
+        (lambda a, b: (2 * b) % 7 == 0, OfMultiples, "2*b%7 == 0", {"b": 7}),
+        (lambda a, b: (3 * a) % 5 == b // 9, OfMultiples, "3*a%5 == b//9", {"a": 5}),
+    ],
+)
+def test_relations_of_sizes_are_refused(relation: Any, kind: Any, reason: str, multiples: Any) -> None:
+    program = Program()
+    value = program.symbolic(5, 7)
+    program.input("x", value)
+    assert bool(relation(*value.shape))
+    with pytest.raises(Untranslatable) as found:
+        captured(program, A, B)
+    assert str(found.value) == f"it can only be exported where `{reason}`"
+    assert type(found.value) is kind and getattr(found.value, "multiples", None) == multiples
+
+
+def test_nodes_that_are_no_calls_are_refused() -> None:
+    program = Program()
+    x = program.input("x", torch.empty(2, 3))
+    program.graph.create_node("get_attr", "inner.scale")
+    program.output(x)
+    with pytest.raises(Untranslatable, match=r"^it reads `inner.scale`$"):
+        captured(program, 2, 3).outputs()
+
+
+def test_constants_have_values() -> None:
+    program = Program()
+    x = program.input("x", torch.empty(2, 3))
+    scale = program.input("scale", torch.empty(3))
+    program.output(x, scale)
+    program.graph_signature.inputs_to_lifted_tensor_constants["scale"] = "_scale"
+    program.constants["_scale"] = torch.tensor([1.0, 2.0, 3.0])
+    assert [array.shape for array in captured(program, 2, 3).outputs() if isinstance(array, Array)] == [(2, 3), (3,)]
+    program.constants["_scale"] = torch.empty(3, device="meta")
+    with pytest.raises(Untranslatable, match=r"^it has a constant without a value$"):
+        captured(program, 2, 3).outputs()
+
+
+@pytest.mark.parametrize("problem", [TypeError, ValueError, IndexError])
+def test_results_of_handlers_are_checked(monkeypatch: pytest.MonkeyPatch, problem: type[Exception]) -> None:
+    program = Program()
+    program.output(program.call(ATEN.relu.default, program.input("x", torch.empty(2, 3))))
+
+    def refuse(n: Arrays, types: Any, x: Array) -> Array:
+        raise problem
+
+    def found() -> str:
+        with pytest.raises(Untranslatable) as refusal:
+            captured(program, 2, 3).outputs()
+        return str(refusal.value)
+
+    monkeypatch.setitem(CALLS, "relu", refuse)
+    assert found() == "the operation `aten.relu` has no normal form with these arguments, in relu_default"
+    monkeypatch.setitem(CALLS, "relu", lambda n, types, x: n.array((2, 4), n.elements.number(1.0)))
+    assert found() == "`aten.relu` gives real [2, 3], its normal form real [2, 4], in relu_default"
+    monkeypatch.setitem(CALLS, "relu", lambda n, types, x: n.array((2, 3), n.elements.false))
+    assert found() == "`aten.relu` gives real [2, 3], its normal form bool [2, 3], in relu_default"
