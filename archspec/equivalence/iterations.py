@@ -201,11 +201,10 @@ class Loops:
 
 def _selected(tensor: Tensor, index: Sequence[object]) -> Tensor:
     """Return the part of a tensor that is changed at an index with symbols, which PyTorch does not take."""
-    rest = [item for item in index if item is not Ellipsis]
     axis = 0
-    for item in index:
+    for place, item in enumerate(index):
         if item is Ellipsis:
-            axis += tensor.dim() - (len(rest) - axis)
+            axis = tensor.dim() - (len(index) - place - 1)
         elif item == slice(None):
             axis += 1
         else:

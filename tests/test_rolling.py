@@ -1,0 +1,121 @@
+"""Two recorded iterations of a loop over a length become one of any number, or are refused."""
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from graphs import targets_of, traced  # noqa: E402
+
+from archspec.equivalence.calls.values import Untranslatable  # noqa: E402
+from archspec.equivalence.iterations import _selected, looping  # noqa: E402
+from archspec.equivalence.rolling import rolled  # noqa: E402
+
+
+class Module(torch.nn.Module):
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Any) -> Any:
+        return self.function(x)
+
+
+def program_of(function: Callable[[Any], Any]) -> Any:
+    """The program in which the loops of a function of rows, which are 2 by 4, run twice."""
+    module = Module(function)
+    with looping(module):
+        return traced(module, torch.zeros(2, 5, 4), symbolic=True)
+
+
+def joining(x: Any) -> Any:
+    state = torch.zeros_like(x[:, 0])
+    for t in range(x.shape[1]):
+        state = torch.cat([x.select(1, t)[:, 2:], state[:, :2]], dim=1)
+    return state
+
+
+def stacking(x: Any) -> Any:
+    found = []
+    for t in range(x.shape[1]):
+        found.append(torch.stack([x.select(1, t), x.select(1, t - 1)]).sum(0))
+    return torch.stack(found, 1)
+
+
+def leaving(x: Any) -> Any:
+    state = x[:, 0]
+    for t in range(x.shape[1]):
+        state = state * x.select(1, t)
+        if SEEN:
+            break
+        SEEN.append(state)
+    return state
+
+
+def nested(x: Any) -> Any:
+    state = x[:, 0, 0]
+    for t in range(x.shape[1]):
+        for k in range(x.shape[2]):
+            state = state + x.select(1, t).select(1, k)
+    return state
+
+
+def growing(x: Any) -> Any:
+    state = x[:, 0, :1]
+    for t in range(x.shape[1]):
+        state = torch.cat([state, x.select(1, t)[:, :1]], dim=1)
+    return state
+
+
+SEEN: list[Any] = []
+
+
+def source_of(node: Any) -> Any:
+    """What a node is a slice of."""
+    return source_of(node.args[0]) if "slice" in str(node.target) else node
+
+
+def test_lists_of_an_iteration_have_carried_values() -> None:
+    program = program_of(joining)
+    assert rolled(program)
+    targets = targets_of(program)
+    (joined,) = [node for node in program.graph.nodes if str(node.target) == "aten.cat.default"]
+    read, state = map(source_of, joined.args[0])
+    assert (str(read.target), str(state.target)) == ("aten.select.int", "archspec.carried.default")
+    (loop,) = [node for node in program.graph.nodes if str(node.target) == "archspec.looped.default"]
+    assert loop.args[:5] == ([state.args[0]], [state], [joined], [], [])
+    assert targets.count("archspec.begun.default") == 1 and "archspec.ended.default" not in targets
+
+
+def test_lists_of_an_iteration_are_computed_in_each() -> None:
+    program = program_of(stacking)
+    assert rolled(program)
+    (loop,) = [node for node in program.graph.nodes if str(node.target) == "archspec.looped.default"]
+    (stacked,) = [node for node in program.graph.nodes if str(node.target) == "aten.stack.default"]
+    (summed,) = stacked.users
+    assert loop.args[:5] == ([], [], [], [summed], [1])
+    assert [str(item.args[2].target) for item in stacked.args[0]] == [str(operator.add), str(operator.sub)]
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (leaving, "it leaves a loop over a length before its end"),
+        (nested, "it has a loop over a length in another one"),
+        (growing, "in which values change their shape or type"),
+    ],
+)
+def test_other_loops_are_refused(function: Callable[[Any], Any], reason: str) -> None:
+    SEEN.clear()
+    program = program_of(function)
+    with pytest.raises(Untranslatable, match=reason):
+        rolled(program)
+
+
+def test_parts_that_are_changed_at_an_index() -> None:
+    x = torch.arange(120).reshape(2, 3, 4, 5)
+    for index in ([..., 1], [..., 2, slice(None)], [1, ..., 3], [slice(None), 1, ..., 0, 2], [..., 0, 1, 2], [0, 2]):
+        assert _selected(x, index).equal(x[tuple(index)])
