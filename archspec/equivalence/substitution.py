@@ -63,14 +63,9 @@ def _changes(matrix: Node, places: Mapping[Node, int]) -> list[Node]:
 
 def _size(matrix: Node) -> int:
     """Return the number of rows of square matrices that share no elements with other nodes; 0 for other nodes."""
-    import torch
-
-    value = matrix.meta.get("val")
-    if not isinstance(value, torch.Tensor) or value.dim() < 2 or matrix.op != "call_function":
-        return 0
     if storage_of(matrix) in (None, *map(storage_of, matrix.all_input_nodes)):
         return 0
-    rows, columns = value.shape[-2:]
+    rows, columns = tensor_of(matrix).shape[-2:]
     return rows if type(rows) is int and type(columns) is int and rows == columns else 0
 
 

@@ -163,8 +163,6 @@ def _fourier(is_inverse: bool = False, is_half: bool = False, rank: int | None =
     ) -> Complex:
         real, imaginary = _both(n, x)
         axes = list(range(-(rank or len(real.shape)), 0)) if dim is None else listed(dim)
-        if is_half and len(axes) > 1:
-            refuse("fft_rfftn")
         if any(
             given is not None and given != real.shape[axis] for given, axis in zip(listed(size), axes, strict=False)
         ):

@@ -1,0 +1,298 @@
+"""Verdicts, sizes and values of comparisons with modules, one step at a time."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from small import load
+
+torch = pytest.importorskip("torch")
+
+from graphs import Program, run, traced  # noqa: E402
+
+from archspec.equivalence import api, sides  # noqa: E402
+from archspec.equivalence.bodies import apply  # noqa: E402
+from archspec.equivalence.calls.values import Untranslatable  # noqa: E402
+from archspec.equivalence.evaluate import Evaluation, Unevaluated  # noqa: E402
+from archspec.equivalence.in_place import without_changes  # noqa: E402
+from archspec.equivalence.known_numbers import Quotient, knowing  # noqa: E402
+from archspec.equivalence.numeric import ROUNDED, SAME, flat  # noqa: E402
+from archspec.equivalence.places import Places  # noqa: E402
+from archspec.equivalence.programs import guards_of  # noqa: E402
+from archspec.equivalence.stack import deeply  # noqa: E402
+from archspec.ir import Type  # noqa: E402
+from archspec.model import internals  # noqa: E402
+from archspec.normal.arrays import Array, Arrays  # noqa: E402
+from archspec.ops import OPS  # noqa: E402
+
+DOUBLED = """
+dim batch, seq
+block Net()(x [batch, seq]) -> [batch, seq] {
+  return x * 2.0
+}
+"""
+
+
+class Doubled(torch.nn.Module):
+    def forward(self, x: Any) -> Any:
+        return x * 2.0
+
+
+@pytest.mark.parametrize(
+    ("error", "verdict", "reason"),
+    [
+        (None, "not proven", "it draws; the two cannot be run in float64 to compare"),
+        (SAME, "outputs equal", "it draws"),
+        (SAME * 2, "not proven", f"it draws; the outputs differ by {SAME * 2:.1g} in float64, which may be rounding to "
+         "float32"),
+        (ROUNDED, "not proven", f"it draws; the outputs differ by {ROUNDED:.1g} in float64, which may be rounding to "
+         "float32"),
+        (ROUNDED * 2, "different", "it draws"),
+    ],
+)  # fmt: skip
+def test_verdicts_depend_on_the_difference(
+    monkeypatch: pytest.MonkeyPatch, error: float | None, verdict: str, reason: str
+) -> None:
+    def refuse(*_: object) -> list[Array]:
+        raise Untranslatable("it draws")
+
+    monkeypatch.setattr(api, "outputs_of_module", refuse)
+    monkeypatch.setattr(api, "largest_error", lambda *_: error)
+    if error is None:
+        monkeypatch.setattr(api, "_error", lambda *_: None)
+    found = api.equivalent(load(DOUBLED), Doubled())
+    assert (found.verdict, found.reason, found.error) == (verdict, reason, error)
+
+
+def test_models_without_a_normal_form_are_not_proven(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> list[Array]:
+        raise OverflowError("more than 5 expressions")
+
+    monkeypatch.setattr(api, "outputs_of", refuse)
+    model = load(DOUBLED)
+    for other in (Doubled(), model):
+        found = api.equivalent(model, other)
+        assert found.verdict == "not proven" and found.reason == "there is no normal form: more than 5 expressions"
+
+
+def test_modules_have_as_many_outputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def double(arrays: Arrays, module: Any, body: Any, places: Places) -> list[Array]:
+        return sides.outputs_of(arrays, body) * 2
+
+    monkeypatch.setattr(api, "outputs_of_module", double)
+    found = api.equivalent(load(DOUBLED), Doubled())
+    assert found.verdict == "different" and found.reason == "2 outputs instead of 1"
+
+
+def table(arrays: Arrays, values: list[float]) -> Array:
+    return apply(arrays, "table", [], {"values": values}, [Type((len(values),))])[0]
+
+
+def test_constant_tables_have_the_values_of_the_module() -> None:
+    arrays = Arrays()
+    small, large = table(arrays, [0.5, -0.25]), table(arrays, [0.5, -400.0])
+
+    def refusal(array: Array, value: Any) -> str:
+        try:
+            sides.check_table(arrays, array, value, "rope")
+        except Untranslatable as problem:
+            return str(problem)
+        return ""
+
+    other, missing = "the constant table `rope` has other values", "the constant table `rope` has no values"
+    assert refusal(small, None) == refusal(small, torch.empty(2, device="meta")) == missing
+    assert refusal(small, torch.tensor([0.5, -0.25])) == ""
+    assert refusal(small, torch.tensor([0.5 + 0.9e-5, -0.25 - 0.9e-5])) == ""
+    assert refusal(small, torch.tensor([0.5 + 1.1e-5, -0.25])) == refusal(small, torch.tensor([0.5, 0.25])) == other
+    assert refusal(small, torch.tensor([0.5, -0.25 - 1.1e-5])) == refusal(small, torch.tensor([[0.5, -0.25]])) == other
+    assert (
+        refusal(large, torch.tensor([0.503, -400.0])) == "" and refusal(large, torch.tensor([0.505, -400.0])) == other
+    )
+
+
+class Tabled(torch.nn.Module):
+    def __init__(self, values: list[float]) -> None:
+        super().__init__()
+        self.scale = torch.nn.Buffer(torch.tensor(values), persistent=False)
+
+    def forward(self, x: Any) -> Any:
+        return x * self.scale
+
+
+TABLED = """
+dim batch
+block Net()(x [batch, 2]) -> [batch, 2] {
+  scale: const [2] = table([1.0, 0.5])
+  return x * .scale
+}
+"""
+
+
+def test_tables_of_modules_are_those_of_the_model() -> None:
+    body = internals(load(TABLED)).body
+    arrays = Arrays()
+    (expected,) = sides.outputs_of(arrays, body)
+
+    def outputs(values: list[float]) -> list[Array]:
+        return sides.outputs_of_module(arrays, Tabled(values), body, Places(arrays))
+
+    assert outputs([1.0, 0.5]) == [expected]
+    with pytest.raises(Untranslatable, match=r"^the constant table `scale` has other values$"):
+        outputs([1.0, 0.25])
+
+
+def test_programs_for_some_sizes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = internals(load(DOUBLED)).body
+    inputs = dict(body.inputs)
+
+    class UpTo(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            assert x.shape[1] <= 9
+            return x
+
+    def refusal(most: int, module: Any) -> str:
+        capture: Any = SimpleNamespace(least={}, excluded=set(), most={"seq": most})
+        try:
+            sides.require_all_sizes(capture, module, inputs, body, {"batch": 3, "seq": 5})
+        except Untranslatable as problem:
+            return str(problem)
+        return ""
+
+    assert refusal(9, UpTo()) == refusal(12, UpTo()) == refusal(sides.LONGEST, UpTo()) == ""
+    assert refusal(8, UpTo()) == "it can only be exported where `seq` is at most 8"
+    assert refusal(9, Doubled()) == "it can only be exported where `seq` is at most 9"
+    assert refusal(sides.LONGEST + 1, UpTo()) == f"it can only be exported where `seq` is at most {sides.LONGEST + 1}"
+
+
+def test_example_sizes_are_large_enough_and_different() -> None:
+    body = internals(
+        load("""
+dim a, b, c
+block Net()(x [a], y [b, c]) -> (p [a - 7], q [b - 6]) {
+  return slice(axis = 0, start = 7)(x), slice(axis = 0, start = 6)(sum(axis = 1)(y))
+}
+""")
+    ).body
+    sizes = sides.example_sizes(body)
+    assert sides.are_possible(sizes, body, 2) and len({*sizes.values()}) == 3
+    assert sizes == {"a": 12, "b": 10, "c": 7}
+    assert sides.example_sizes(body, 4) == {"a": 16, "b": 24, "c": 8}
+
+
+def test_functions_without_values_are_not_evaluated() -> None:
+    arrays = Arrays()
+    e = arrays.elements
+    x = arrays.stored("input", "x", (2,), "real")
+
+    def refusal(array: Array) -> str:
+        with pytest.raises(Unevaluated) as found:
+            Evaluation(arrays, {("input", "x"): torch.tensor([-1.5, 2.5])}, {}).array(array)
+        return str(found.value)
+
+    assert refusal(arrays.array((2,), e.apply("unheard", (x.element,), "real"))) == "`unheard` is not evaluated"
+    assert refusal(arrays.array((), e.table.make("odd", (), "real", 0))) == "`odd` is not evaluated"
+    (found,) = arrays.opaque("unheard", (), [x], [((2,), "real")])
+    assert refusal(found) == "`unheard` is not evaluated"
+    whole = arrays.array((2,), e.apply("int", (x.element,), "int"))
+    values = Evaluation(arrays, {("input", "x"): torch.tensor([-1.5, 2.5])}, {}).array(whole)
+    assert values.tolist() == [-1, 2] and values.dtype == torch.int64
+
+
+def test_other_outputs_than_tensors_have_no_values() -> None:
+    x, y = torch.zeros(2), torch.ones(3)
+    assert flat(None) == flat(2.5) == flat("text") == flat(False) == []
+    found = flat({"a": (x, None, [1, y]), "b": {"c": x}})
+    assert [item is given for item, given in zip(found, (x, y, x), strict=True)] == [True] * 3
+
+
+def test_programs_of_known_sizes_have_no_guards() -> None:
+    program = Program()
+    program.input("x", torch.empty(2))
+    assert guards_of(program) == []  # type: ignore[arg-type]
+
+
+def test_errors_of_deep_computations_are_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    def depth(n: int) -> int:
+        return 1 + depth(n - 1) if n else 0
+
+    assert deeply(lambda: depth(20_000)) == 20_000
+    with pytest.raises(ZeroDivisionError):
+        deeply(lambda: 1 // 0)
+    monkeypatch.setattr("sys.platform", "emscripten")
+    monkeypatch.setattr("threading.Thread", None)
+    assert deeply(lambda: 3) == 3
+
+
+def test_numbers_are_exact() -> None:
+    third, half = Quotient(1, 3), Quotient(1, 2)
+    assert third.plus(half) == (5, 6) and third.plus(third) == (2, 3) and third.minus(half) == (-1, 6)
+    assert half.from_other(third) == (-1, 6) and half.negative() == (-1, 2) and third.times(half) == (1, 6)
+    assert Quotient(12, 5).over(Quotient(4)) == (3, 5) and Quotient(12).over(Quotient(4, 3)) == (9, 1)
+    assert Quotient(12).over(Quotient(5, 3)) == (36, 5) and Quotient(7).over(Quotient(2)) == (7, 2)
+    assert Quotient(1).over(Quotient(0)) is None and Quotient(1).over(Quotient(-1)) is None
+    assert Quotient(-7, 2).floor() == (-4, 1) and Quotient(-7, 2).ceil() == (-3, 1) and Quotient(6).floor() == (6, 1)
+    assert Quotient(7).floor_over(Quotient(2)) == (3, 1) and Quotient(7).floor_over(Quotient(0)) is None
+    assert Quotient(8).ceil() == (8, 1)
+
+
+class Numbered(torch.nn.Module):
+    """Parts of `x` whose sizes are computed of a number that is a tensor."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = torch.nn.Buffer(torch.tensor(number), persistent=False)
+        self.stored = torch.nn.Buffer(torch.tensor(number))
+
+    def forward(self, x: Any) -> Any:
+        half = self.number // 2
+        return (
+            x[: self.number, half : half + 1 : self.number - 3],
+            x[half],
+            (self.number / 1).floor().long().item() - half.item(),
+            int(self.stored),
+            torch.arange(self.number - half),
+            x.narrow(0, half, half + 1),
+        )
+
+
+def test_numbers_of_modules_are_known_while_they_run() -> None:
+    module, x = Numbered(5), torch.arange(36).reshape(6, 6)
+    with knowing(module):
+        part, row, left, stored, places, narrow = module(x)
+    assert part.equal(x[:5, 2:3:2]) and row.equal(x[2]) and (left, stored) == (3, 5)
+    assert places.equal(torch.arange(3)) and narrow.equal(x[2:5])
+    large = Numbered(2**24 + 1)
+    with knowing(large):
+        assert (large.number / 1).long().item() == 2**24 + 1
+        assert int(large.stored / 1) == 2**24
+        assert isinstance(large.number.item(), int)
+        with pytest.raises(Untranslatable, match=r"^it changes a number in place$"):
+            large.number.add_(1)
+
+
+def changed_through_views(x: Any) -> Any:
+    y = x * 2.0
+    y.detach()[1].add_(3.0)
+    torch.ops.aten.alias.default(y).transpose(0, 1)[0].mul_(5.0)
+    return y
+
+
+def test_changes_through_other_names_of_a_tensor() -> None:
+    x = torch.arange(6.0).reshape(2, 3)
+    program = traced(changed_through_views, x)
+    assert without_changes(program)
+    assert not [node for node in program.graph.nodes if str(node.target).endswith("_.Tensor")]
+    np.testing.assert_array_equal(run(program, x)[0], changed_through_views(x))
+
+
+def test_loops_do_not_depend_on_their_own_iterations() -> None:
+    arrays = Arrays()
+    x = arrays.stored("input", "x", (2,), "real")
+    before = arrays.stored("carried", (0, 0), (2,), "real")
+    after = arrays.array((2,), arrays.elements.combination([(2.0, before.element)], 1.0))
+    (last,) = arrays.loop((0, (), 0, 3), [x, after], [((2,), "real")])
+    evaluation = Evaluation(arrays, {("input", "x"): torch.tensor([1.0, -2.0])}, {})
+    assert evaluation.array(last).tolist() == [15.0, -9.0]
+    assert evaluation.depths(after.element) == {0} and evaluation.depths(last.element) == frozenset()
+    assert "unheard" not in OPS

@@ -1,0 +1,235 @@
+"""Passes over exported programs that are written by hand: what they rewrite, and what they leave or refuse."""
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from graphs import Program, run, targets_of, traced  # noqa: E402
+
+from archspec.equivalence.calls.values import Untranslatable  # noqa: E402
+from archspec.equivalence.matches import are_different, with_masks  # noqa: E402
+from archspec.equivalence.scattered import without_scattered  # noqa: E402
+from archspec.equivalence.selection import with_all_rows  # noqa: E402
+from archspec.equivalence.substitution import with_systems  # noqa: E402
+
+ATEN = torch.ops.aten
+
+
+def places_of(program: Program, condition: Any) -> list[Any]:
+    """The places where a condition is true, along each axis."""
+    node = program.graph.call_function(ATEN.nonzero_numpy.default, (condition,))
+    count = program.environment.create_unbacked_symint()
+    with program.mode:
+        node.meta["val"] = [torch.empty(count, dtype=torch.long) for _ in condition.meta["val"].shape]
+    parts = [program.graph.call_function(operator.getitem, (node, axis)) for axis in range(len(node.meta["val"]))]
+    for part, value in zip(parts, node.meta["val"], strict=True):
+        part.meta["val"] = value
+    return parts
+
+
+def chosen(program: Program, number: int) -> Any:
+    """Whether the two largest scores of each token are at an index."""
+    scores = program.input("scores", torch.empty(4, 3))
+    best = program.call(ATEN.topk.default, scores, 2)
+    return program.call(ATEN.eq.Scalar, program.call(operator.getitem, best, 1), number)
+
+
+def selected(program: Program, x: Any, places: list[Any]) -> Any:
+    node = program.graph.call_function(ATEN.index.Tensor, (x, places))
+    with program.mode:
+        node.meta["val"] = torch.empty((places[0].meta["val"].shape[0], *x.meta["val"].shape[len(places) :]))
+    return node
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_places_where_one_choice_is_an_expert_select_by_a_mask(turned: bool) -> None:
+    program = Program()
+    condition = chosen(program, 2)
+    shares = program.input("shares", torch.empty(4, 2, 5))
+    x = program.input("x", torch.empty(4, 6))
+    if turned:
+        places = places_of(program, program.call(ATEN.t.default, condition))[::-1]
+    else:
+        places = places_of(program, condition)
+    program.output(selected(program, shares, places), selected(program, x, places[:1]))
+    with_masks(program)  # type: ignore[arg-type]
+    assert "aten.nonzero_numpy.default" not in targets_of(program)
+    given = torch.tensor([[1.0, 0.5, 2.0], [3.0, 2.0, 1.0], [0.0, 2.0, 1.0], [5.0, 4.0, 6.0]])
+    values = torch.arange(40.0).reshape(4, 2, 5), torch.arange(24.0).reshape(4, 6)
+    token, choice = (given.topk(2)[1] == 2).nonzero(as_tuple=True)
+    found = run(program, given, *values)
+    assert found[0].equal(values[0][token, choice]) and found[1].equal(values[1][token])
+
+
+def test_places_where_a_condition_is_true_once_select_by_a_mask() -> None:
+    x = torch.tensor([[1.0], [-2.0], [3.0]])
+    for shape, axes in (((3, 1), 2), ((3, 1), 1), ((3,), 1)):
+        program = Program()
+        node = program.input("x", torch.empty(shape))
+        places = places_of(program, program.call(ATEN.gt.Scalar, node, 0.0))
+        program.output(selected(program, node, places[:axes]))
+        with_masks(program)  # type: ignore[arg-type]
+        given = x.reshape(shape)
+        assert run(program, given)[0].tolist() == given[(given > 0.0).nonzero(as_tuple=True)[:axes]].tolist()
+
+
+def test_several_matches_for_a_row_are_refused() -> None:
+    for target, other in ((ATEN.gt.Scalar, 0.0), (ATEN.eq.Scalar, 1)):
+        program = Program()
+        places_of(program, program.call(target, program.input("x", torch.empty(3, 2)), other))
+        with pytest.raises(Untranslatable, match="can be several times for one row"):
+            with_masks(program)  # type: ignore[arg-type]
+
+
+def test_places_of_the_largest_are_different() -> None:
+    program = Program()
+    x = program.input("x", torch.empty(4, 3))
+
+    def part(node: Any, turn: int) -> Any:
+        return program.call(operator.getitem, node, turn)
+
+    best = program.call(ATEN.topk.default, x, 2)
+    ordered = program.call(ATEN.sort.default, part(best, 1))
+    columns = program.call(ATEN.sort.default, x, 0)
+    split = program.call(ATEN.split.Tensor, x, 2)
+    assert are_different(part(best, 1)) and not are_different(part(best, 0)) and not are_different(x)
+    assert are_different(part(best, 1), 1) and not are_different(part(best, 1), 0)
+    assert are_different(part(ordered, 0)) and are_different(part(ordered, 1))
+    assert are_different(part(columns, 1), 0) and not are_different(part(columns, 1))
+    assert not are_different(part(split, 1))
+    assert are_different(program.call(ATEN.clone.default, part(best, 1)))
+    assert not are_different(program.call(ATEN._to_copy.default, part(best, 1), dtype=torch.int8))
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes", "is_rewritten"),
+    [
+        (lambda x, i, y: x.index_add(1, i, y), ((2, 5, 3), (4,), (2, 4, 3)), True),
+        (lambda x, i, y: x.index_add(1, i, y, alpha=2), ((2, 5, 3), (4,), (2, 4, 3)), False),
+        (lambda x, i, y: x.scatter_add(1, i, y), ((2, 5), (2, 4), (2, 4)), True),
+        (lambda x, i, y: x.scatter_add(1, i, y), ((2, 5), (1, 4), (1, 4)), False),
+        (lambda x, i, y: x.scatter_add(0, i, y), ((), (), ()), False),
+        (lambda x, i, y: x.scatter(1, i, y), ((2, 5), (2, 4), (2, 4)), False),
+        (lambda x, i, y: x.scatter(1, i, 2.0), ((2, 5), (2, 4), ()), False),
+        (lambda x, i, y: x.scatter(-1, y.sort()[1], y), ((2, 5), (), (2, 4)), True),
+    ],
+)
+def test_numbers_at_indices_are_sums(function: Callable[..., Any], shapes: Any, is_rewritten: bool) -> None:
+    size = shapes[0][1] if shapes[0] else 1
+    generator = torch.Generator().manual_seed(0)
+    x, y = [torch.randn(shape, generator=generator) for shape in (shapes[0], shapes[2])]
+    index = torch.randint(0, size, shapes[1], generator=generator)
+    program = traced(function, x, index, y)
+    before = targets_of(program)
+    without_scattered(program)
+    assert (targets_of(program) != before) == is_rewritten
+    torch.testing.assert_close(run(program, x, index, y)[0], function(x, index, y))
+
+
+def solved(a: Any, begin: Any, identity: bool = False, step: Any = None, size: int = 4) -> Any:
+    """The inverse of 1 - begin(a), less 1, row by row."""
+
+    def usual(a: Any, i: int) -> Any:
+        row = a[..., i, :i].clone()
+        return row + (row.unsqueeze(-1) * a[..., :i, :i].clone()).sum(-2)
+
+    a = begin(a)
+    for i in range(1, size):
+        a[..., i, :i] = (step or usual)(a, i)
+    return a + torch.eye(size) if identity else a * 2.0
+
+
+def lower(a: Any) -> Any:
+    return a.tril(-1)
+
+
+def subtracted(a: Any, i: int) -> Any:
+    row = a[..., i, :i].clone()
+    return row - (row.unsqueeze(-1) * a[..., :i, :i].clone()).sum(-2)
+
+
+def of_another(a: Any, i: int) -> Any:
+    row = a[..., i, :i].clone()
+    return row + (row.unsqueeze(-1) * a.exp()[..., :i, :i].clone()).sum(-2)
+
+
+def without_rows(a: Any, i: int) -> Any:
+    return a[..., i, :i].clone() * 2
+
+
+def masked(diagonal: int, fill: Any = torch.ones) -> Any:
+    return lambda a: (-a).masked_fill(torch.triu(fill(4, 4, dtype=torch.bool), diagonal), 0)
+
+
+@pytest.mark.parametrize(
+    ("begin", "options", "is_solved"),
+    [
+        (lower, {}, True),
+        (lower, {"identity": True}, True),
+        (lambda a: -lower(a), {"identity": True}, True),
+        (masked(0), {}, True),
+        (masked(1), {}, False),
+        (masked(0, torch.zeros), {}, False),
+        (lambda a: a.tril(), {}, False),
+        (lambda a: a.clone(), {}, False),
+        (lambda a: lower(a).detach(), {}, False),
+        (lambda a: lower(a)[:, :, :3], {"size": 3}, False),
+        (lower, {"step": subtracted}, False),
+        (lower, {"step": of_another}, False),
+        (lower, {"step": without_rows}, False),
+        (lower, {"size": 3}, False),
+    ],
+)
+def test_systems_are_solved_at_once(begin: Any, options: dict[str, Any], is_solved: bool) -> None:
+    a = torch.randn(2, 4, 4, generator=torch.Generator().manual_seed(0))
+    program = traced(lambda a: solved(a, begin, **options), a)
+    with_systems(program)
+    assert ("aten.linalg_solve_triangular.default" in targets_of(program)) == is_solved
+    torch.testing.assert_close(run(program, a)[0], solved(a, begin, **options))
+
+
+def in_column(x: Any, mask: Any, rows: Any) -> Any:
+    return ATEN.index_put.default(x, [mask, rows.long()], rows)
+
+
+def put_back(x: Any, mask: Any, rows: Any) -> Any:
+    return ATEN.index_put.default(x, [mask], rows)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, mask, row: put_back(x, mask, ATEN.index.Tensor(x, [mask.clone()]).relu()),
+        lambda x, mask, row: put_back(x, ~mask, ATEN.index.Tensor(x, [~mask]) * 2.0),
+        lambda x, mask, row: put_back(x.exp(), mask, ATEN.index.Tensor(x, [mask]) + row),
+        lambda x, mask, row: ATEN.masked_scatter.default(x, mask.unsqueeze(1), ATEN.index.Tensor(x, [mask]).sin()),
+    ],
+)
+def test_rows_that_a_mask_selects_are_put_back(function: Callable[..., Any]) -> None:
+    x = torch.randn(5, 3, generator=torch.Generator().manual_seed(0))
+    mask, row = torch.tensor([True, False, False, True, True]), torch.tensor([1.0, 2.0, 3.0])
+    program = traced(function, x, mask, row, symbolic=True)
+    assert len(with_all_rows(program)) == 1
+    assert not any("index" in name or "masked_scatter" in name for name in targets_of(program))
+    torch.testing.assert_close(run(program, x, mask, row)[0], function(x, mask, row))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, mask, row: put_back(x, ~mask, ATEN.index.Tensor(x, [mask]).repeat(1, 1)),
+        lambda x, mask, row: put_back(x, mask, ATEN.index.Tensor(x, [mask]) * ATEN.index.Tensor(x, [mask]).shape[0]),
+        lambda x, mask, row: put_back(x, mask.to(torch.int64) > 0, ATEN.index.Tensor(x, [mask])),
+        lambda x, mask, row: ATEN.index_put.default(x, [mask], ATEN.index.Tensor(x, [mask]), True),
+        lambda x, mask, row: ATEN.masked_scatter.default(x.T, mask, ATEN.index.Tensor(x, [mask])),
+        lambda x, mask, row: in_column(x, mask, ATEN.index.Tensor(x, [mask])[:, 0].clone()),
+    ],
+)
+def test_other_uses_of_rows_are_refused(function: Callable[..., Any]) -> None:
+    program = traced(function, torch.randn(5, 3), torch.arange(5) % 2 == 0, torch.randn(3), symbolic=True)
+    with pytest.raises(Untranslatable, match=r"^it selects rows by a mask, and computes something of several rows$"):
+        with_all_rows(program)
