@@ -74,7 +74,7 @@ def test_inputs_have_any_size() -> None:
     ("relation", "kind", "reason", "multiples"),
     [
         (lambda a, b: a // 4 == 1, OfShortInputs, "a//4 == 1", None),
-        (lambda a, b: b // 3 == 2, Untranslatable, "b//3 == 2", None),
+        (lambda a, b: b // 3 == 2, OfShortInputs, "b//3 == 2", None),
         (lambda a, b: a // 4 != 2, Untranslatable, "a//4 != 2", None),
         (lambda a, b: (2 * b) % 7 == 0, OfMultiples, "2*b%7 == 0", {"b": 7}),
         (lambda a, b: (3 * a) % 5 == b // 9, OfMultiples, "3*a%5 == b//9", {"a": 5}),

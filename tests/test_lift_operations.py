@@ -270,6 +270,10 @@ REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
         "it uses the imaginary part of a Fourier transform",
     ),
     "imaginary numbers": (lambda x, y: (x * 1j).real, "it combines real and complex numbers"),
+    "fractions from a dimension on": (
+        lambda x, y: x.sum() + torch.arange(x.shape[1], x.shape[1] + 2, 0.25),
+        "`aten.arange` has no normal form with these arguments",
+    ),
     "systems": (
         lambda x, y: torch.linalg.solve_triangular(x @ x.mT, y, upper=False),
         "it solves a triangular system that is not a lower one with ones on its diagonal",

@@ -55,6 +55,21 @@ def test_sizes_are_expressions_of_fields(pair: tuple[float, float], text: str) -
     assert found is not None and found.text == text
 
 
+@pytest.mark.parametrize(
+    ("pair", "text"),
+    [
+        ((128, 2 * 20**2 * 8), "2 * channels * patch ** 2"),
+        ((3 * 16, 3 * 400), "3 * patch ** 2"),
+        ((5 * 4 * 16, 5 * 8 * 400), None),
+        ((9 * 50, 9 * 290), "9 * width"),
+        ((65 * 50, 65 * 290), None),
+    ],
+)
+def test_sizes_that_are_a_number_times_others(pair: tuple[int, int], text: str | None) -> None:
+    found = Expressions({"patch": (4, 20), "channels": (4, 8), "width": (50, 290)}).find(pair)
+    assert (found.text if found is not None else None) == text
+
+
 def test_a_root_of_the_size_of_two_heads() -> None:
     fields = {"width": (192, 1152), "heads": (4, 16), "other": (384, 768), "other_heads": (6, 8)}
     found = Expressions(fields).find((96.0**-0.5, 144.0**-0.5))

@@ -37,6 +37,12 @@ def boundaries() -> Any:
     return torch.tensor([-1.0, 0.0, 1.0])
 
 
+def interleaved(x: Any, y: Any) -> Any:
+    found = torch.zeros(x.shape[0], 2 * x.shape[1])
+    found[:, 0::2], found[:, 1::2] = x, y
+    return found
+
+
 def without_statistics(x: Any, mean: Any, variance: Any) -> Any:
     return torch.ops.aten._native_batch_norm_legit_no_training(x, None, None, mean, variance, 0.1, 1e-5)[0]
 
@@ -219,6 +225,12 @@ GROUPS: dict[str, list[tuple[Any, ...]]] = {
         (lambda x: torch.diff(x, dim=0, prepend=x[:1]), r(3, 4)),
         (lambda x: x.flip(-1), r(3, 4)),
         (lambda x: torch.tile(x, (2, 3)), r(3, 4)),
+    ],
+    "steps": [
+        (interleaved, r(3, 4), r(3, 4)),
+        (lambda x, y: torch.slice_scatter(x, y, 1, 2, 9, 3), r(2, 9), r(2, 3)),
+        (lambda x, y: torch.slice_scatter(x, y, 1, 1, 8, 3), r(2, 8), r(2, 3)),
+        (lambda x, y: torch.slice_scatter(x, y, 1, 3, 9, 3), r(2, 9), r(2, 2)),
     ],
     "positions": [
         (lambda x: torch.eye(4) + x, r(4, 4)),

@@ -2,7 +2,7 @@
 
     the Python functions      api, prove, factories, report
     both sides                sides, bodies, places, compare, stack
-    exported programs         exporting, programs; capture and `calls/` give their normal forms
+    exported programs         exporting, programs, formulas; capture and `calls/` give their normal forms
     changes before exporting  intercepting, own_operations, direct, epsilons, known_numbers, lengths, recurrent,
                               iterations, bags, hints
     rewriting of programs     in_place, mapped, matches, ones, rolling, scattered, selection, substitution

@@ -6,7 +6,6 @@ import operator
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
 from math import gcd, lcm
 from typing import TYPE_CHECKING, cast
 
@@ -15,8 +14,6 @@ from archspec.algebra import (
     Expression,
     Polynomial,
     atoms,
-    dim_max,
-    dim_min,
     expression,
     index,
     is_at_least,
@@ -29,6 +26,7 @@ from archspec.equivalence.bodies import apply
 from archspec.equivalence.calls.complex import Complex, call_complex, has_complex
 from archspec.equivalence.calls.registry import CALLS
 from archspec.equivalence.calls.values import Untranslatable, is_list, listed, operation_of
+from archspec.equivalence.formulas import size_of
 from archspec.equivalence.iterations import mark_of
 from archspec.equivalence.matches import with_masks
 from archspec.equivalence.places import Place, Places
@@ -71,7 +69,7 @@ class OfMultiples(Untranslatable):
 
 
 class OfShortInputs(Untranslatable):
-    """A program is only for inputs of which something has the length 1; it may have others for longer inputs."""
+    """A program is only for inputs of which something has one length, such as 1: longer ones may have another."""
 
 
 class Capture:
@@ -170,11 +168,11 @@ class Capture:
             if excluded is not None:
                 self.excluded.add(excluded)
                 return
-            sides = [str(self._expression(side)) for side in guard.args] if guard.is_Relational else []
+            sides = [str(size_of(side, self._symbols)) for side in guard.args] if guard.is_Relational else []
             relation = f" {guard.rel_op if guard.is_Relational else ''} ".join(sides) or str(guard)
             reason = f"it can only be exported where `{relation}`"
-            multiples = _multiples([self._expression(side) for side in guard.args]) if guard.is_Relational else {}
-            if not multiples and "1" in sides and guard.rel_op == "==":
+            multiples = _multiples([size_of(side, self._symbols) for side in guard.args]) if guard.is_Relational else {}
+            if not multiples and guard.rel_op == "==" and any(side.isdigit() for side in sides):
                 raise OfShortInputs(reason)
             raise OfMultiples(reason, multiples) if multiples else Untranslatable(reason)
 
@@ -182,7 +180,7 @@ class Capture:
         """Return the dimension and its size for which alone a relation does not hold; None for other relations."""
         if not guard.is_Relational or guard.rel_op != "!=":
             return None
-        left, right = [self._expression(side) for side in guard.args]
+        left, right = [size_of(side, self._symbols) for side in guard.args]
         multiple = scaled(left)
         if multiple is None or not isinstance(right, int):
             return None
@@ -195,7 +193,7 @@ class Capture:
             found = [self._always_holds(part) for part in guard.args]
             kind = type(guard).__name__
             return all(found) if kind == "And" else any(found) if kind == "Or" else kind == "BooleanTrue"
-        left, right = [self._expression(side) for side in guard.args]
+        left, right = [size_of(side, self._symbols) for side in guard.args]
         names = {name for side in (left, right) for name in symbols(side)}
         ranges = {name: index_of(name, max(1, self.least.get(name, 1)), self.most.get(name)) for name in names}
         above = substitute(left - right, ranges)
@@ -302,38 +300,7 @@ class Capture:
 
     def size(self, value: int | torch.SymInt) -> Dim:
         """Return a size of the exported program in the names of the inputs' types."""
-        return value if isinstance(value, int) else self._expression(cast("Formula", formula_of(value)))
-
-    def _expression(self, value: Formula) -> Dim:
-        if value.is_Integer:
-            return int(value)
-        if value.is_Symbol:
-            if str(value) not in self._symbols:
-                raise Untranslatable("it has a size that is not one of an input's")
-            return self._symbols[str(value)]
-        parts = [self._expression(part) for part in value.args]
-        match type(value).__name__:
-            case "Add":
-                return sum(parts[1:], parts[0])
-            case "Mul":
-                found = parts[0]
-                for part in parts[1:]:
-                    found = found * part
-                return found
-            case "Pow" if isinstance(parts[1], int) and parts[1] >= 0:
-                return parts[0] ** parts[1]
-            case "FloorDiv":
-                return parts[0] // parts[1]
-            case "Mod" | "PythonMod":
-                return parts[0] % parts[1]
-            case "Max":
-                return reduce(dim_max, parts)
-            case "Min":
-                return reduce(dim_min, parts)
-            case "ToFloat" | "Float" | "IntTrueDiv" | "FloatTrueDiv" | "FloatPow":
-                raise Untranslatable("it computes a root or fraction of the size of an input, as in `1 / x.shape[1]`")
-            case kind:
-                raise Untranslatable(f"it has a size with `{kind}`")
+        return value if isinstance(value, int) else size_of(cast("Formula", formula_of(value)), self._symbols)
 
 
 def _check_values(name: str, value: torch.Tensor | None) -> None:

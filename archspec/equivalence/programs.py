@@ -25,6 +25,7 @@ VIEWS = ("view", "_unsafe_view", "reshape", "flatten", "unflatten")
 class Formula(Protocol):
     """An expression of SymPy, as PyTorch has for sizes that are not known, and for relations of these."""
 
+    is_Float: bool
     is_Integer: bool
     is_Symbol: bool
     is_Relational: bool
@@ -43,6 +44,8 @@ class Formula(Protocol):
 
     @property
     def free_symbols(self) -> set[Formula]: ...
+
+    def __float__(self) -> float: ...
 
     def as_coeff_Mul(self) -> tuple[Formula, Formula]: ...  # as SymPy spells it
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from archspec.addresses import is_index, is_inside, last, parent, prefixes
 from archspec.algebra import Dim, Polynomial, scaled, symbols
-from archspec.lifting.lengths import dimensions_of, total_length
+from archspec.lifting.lengths import dimensions_of, joint_sizes, total_length
 from archspec.lifting.stored import Stored
 from archspec.lifting.values import Argument, Frame, Value, has_index, live, users_of
 
@@ -219,7 +219,9 @@ def _sized(kept: set[Frame], values: Sequence[Value]) -> set[Frame]:
         named = {found[1] for size in given if (found := scaled(size)) is not None}
         total = total_length(given)
         named |= {total[0]} if total is not None else set()
-        return all(size in given or symbols(size) <= named for value in inside for size in _sizes(value))
+        sizes = {size for value in inside for size in _sizes(value)}
+        unnamed = {size for size in sizes - given if not symbols(size) <= named}
+        return not unnamed or unnamed <= joint_sizes(given, sizes).keys()
 
     return {frame for frame in kept if frame.parent is None or is_sized(frame)}
 

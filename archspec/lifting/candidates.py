@@ -23,12 +23,15 @@ PATCHES = r"\(\w+ // \w+\) \*\* 2"
 RATIO = r"^\w+ // \w+$"
 """Quotients of two fields."""
 
+MOST_PARTS = 4
+"""Pixels are predicted with up to so many numbers each."""
+
 MOST_HEADS = 64
 """Lists have numbers of heads up to this one."""
 
 MOST_MORE = 64
 """Tables have up to so many rows more than a vocabulary, such as those of tokens for images, and sequences so many
-tokens more than patches.
+tokens more than patches. Widths are joined up to so many times.
 """
 
 
@@ -348,6 +351,31 @@ def with_more_places(a: float, b: float, places: Values) -> list[Found]:
         for found, (c, d) in places.items()
         if a - c == b - d and 0 < a - c <= MOST_MORE
     ]
+
+
+def with_times(a: float, b: float, fields: Fields) -> list[Found]:
+    """Return multiples of widths, such as the features of all places after convolutions."""
+    return [
+        Found(f"{a // c} * {name}", (name,))
+        for name, (c, d) in fields.items()
+        if d is not None and c != d and a % c == 0 and a * d == b * c and 1 < a // c <= MOST_MORE
+        if not _is_count(name) and not name.endswith(LAYERS) and "vocab" not in name
+    ]
+
+
+def with_squares(a: float, b: float, fields: Fields) -> list[Found]:
+    """Return multiples of squares, or of products with squares, such as the numbers of pixels in a patch."""
+    others = {"": (1, 1)} | {name: pair for name, pair in fields.items() if not _is_count(name)}
+    found: list[Found] = []
+    for side, (c, d) in fields.items():
+        if d is None or c == d or _is_count(side):
+            continue
+        for name, (e, f) in others.items():
+            times, rest = divmod(a, e * c * c)
+            if name != side and f is not None and rest == 0 < times <= MOST_PARTS and b == times * f * d * d:
+                parts = [f"{times}"] * (times > 1) + [name] * (name != "") + [f"{side} ** 2"]
+                found.append(Found(" * ".join(parts), (*([name] if name else []), side)))
+    return found
 
 
 def parts_of_widths(a: float, b: float, fields: Fields) -> list[Found]:

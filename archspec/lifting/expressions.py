@@ -137,8 +137,8 @@ class Expressions:
         whole = {name: pair for name, pair in self.fields.items() if isinstance(pair[0], int)}
         found = [*candidates.with_more_rows(a, b, whole), *candidates.parts_of_widths(a, b, whole)]
         if isinstance(a, int):
-            found += candidates.with_more_places(a, b, self._places)
-        found = found or candidates.with_some_more(a, b, whole)
+            found += candidates.with_more_places(a, b, self._places) + candidates.with_squares(a, b, whole)
+        found = found or candidates.with_some_more(a, b, whole) or candidates.with_times(a, b, whole)
         return found[0] if len(found) == 1 else None
 
     def _index(self, names: Sequence[str], own: dict[Pair, Found]) -> None:

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 ACTIVATIONS = ("gelu", "gelu_tanh", "relu", "relu2", "silu", "quick_gelu", "gelu_fast", "mish", "softplus")
 """Functions of one tensor."""
 
+BATCH_STATISTICS = ("running_mean", "running_var")
+COUNTER = "num_batches_tracked"
+"""What a batch norm counts in training alone."""
+
 
 def recognized(
     builder: Builder, frame: Frame, module: nn.Module, result: Value, canonical: Callable[[str], str]
@@ -82,17 +86,20 @@ def _of_operation(value: Value, own: Mapping[str, str]) -> Layer | None:
 
 def _norm(builder: Builder, frame: Frame, module: nn.Module, value: Value, own: Mapping[str, str]) -> Layer | None:
     """Return the norm that a module computes step by step."""
-    if {*own.values()} not in ({"weight"}, {"weight", "bias"}) or value.dtype != "real":
+    of_batches = {*own.values()} == {*BATCH_STATISTICS, COUNTER, "weight", "bias"}
+    if (not of_batches and {*own.values()} not in ({"weight"}, {"weight", "bias"})) or value.dtype != "real":
         return None
     inputs = _inputs(frame, value)
-    if len(inputs) != 1 or inputs[0].shape != value.shape:
+    if len(inputs) != 1 or inputs[0].shape != value.shape or len(value.shape) < (2 if of_batches else 1):
         return None
     x = inputs[0]
-    width = x.shape[-1]
-    tensors = {name: builder.stored("tensor", key, Type((width,), "real"), frame).array for key, name in own.items()}
+    width = x.shape[1 if of_batches else -1]
+    keys = [(key, name) for key, name in own.items() if name != COUNTER]
+    tensors = {name: builder.stored("tensor", key, Type((width,), "real"), frame).array for key, name in keys}
     added = [item for inner in _inside(frame, [value]) for item in inner.args]
     numbers = {item for item in [*vars(module).values(), *added] if isinstance(item, float)}
-    for callee in ("RMSNorm", "LayerNorm") if len(own) == 1 else ("LayerNorm",):
+    several = ("RMSNorm", "LayerNorm") if len(own) == 1 else ("LayerNorm",)
+    for callee in ("BatchNorm",) if of_batches else several:
         for eps in sorted(numbers):
             settings: dict[str, Setting] = {"features": width, "eps": eps}
             if callee == "LayerNorm" and len(own) == 1:

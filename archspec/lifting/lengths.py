@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from archspec.algebra import Dim, Expression, Polynomial, scaled, symbol, symbols
+from archspec.algebra import Atom, Dim, Expression, Polynomial, atoms, expression, scaled, symbol, symbols, terms_of
 from archspec.lifting.names import FREE_NAMES
 from archspec.lifting.values import Value
 
@@ -30,13 +30,40 @@ def renamed_dimensions(inputs: Sequence[Value], outputs: Sequence[Value]) -> dic
 
 
 def joint_sizes(given: Collection[Polynomial], sizes: Collection[Dim]) -> dict[Polynomial, Polynomial]:
-    """Return a name for the size of an input that is made of dimensions, if nothing else depends on these."""
+    """Return what sizes are by a name for one of an input that is made of dimensions, if they depend on it alone."""
     joint = [size for size in given if size.symbol is None]
     others = {name for size in sizes if size not in joint for name in symbols(size)}
     names = FREE_NAMES if others <= {"batch"} or "batch" in others else ["batch"]
     free = [symbol(name) for name in names if name not in others]
     is_named = len(joint) == 1 and free and not others & symbols(joint[0])
-    return {joint[0]: free[0]} if is_named else {}
+    return {joint[0]: free[0]} if is_named else _by_a_length([*joint], {*joint, *sizes})
+
+
+def _by_a_length(joint: Sequence[Polynomial], sizes: Collection[Dim]) -> dict[Polynomial, Polynomial]:
+    """Return sizes by one of `joint` that is a quotient and a number, such as `(time + 1) // 4 - 1`."""
+    varying = {size for size in sizes if isinstance(size, Polynomial)}
+    for length in joint:
+        names = symbols(length)
+        quotient = next((atom for atom in atoms(length) if atom.kind == "//"), None)
+        rest = _replaced(length, quotient, 0) if quotient is not None else None
+        if quotient is None or not isinstance(rest, int) or _replaced(length, quotient, 1) != rest + 1:
+            continue
+        others = {name for size in varying for name in symbols(size)} - names
+        name = next(symbol(name) for name in FREE_NAMES if name not in others)
+        found = {size: _replaced(size, quotient, name - rest) for size in varying if names & symbols(size)}
+        known = {size: new for size, new in found.items() if isinstance(new, Polynomial) and not names & symbols(new)}
+        if len(known) == len(found):
+            return known
+    return {}
+
+
+def _replaced(size: Polynomial, atom: Atom, value: Expression) -> Expression:
+    """Return a size with another value of an atom."""
+    found: Expression = 0
+    for monomial, factor in terms_of(size):
+        others = expression(((tuple([item for item in monomial if item[0] != atom]), factor),))
+        found = found + others * value ** dict(monomial).get(atom, 0)
+    return found
 
 
 def total_lengths(given: Collection[Polynomial], renamed: Mapping[str, Expression]) -> dict[str, Expression]:

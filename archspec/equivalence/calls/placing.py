@@ -66,6 +66,10 @@ def _slice_scatter(
     size, count = x.shape[axis], source.shape[axis] if source.shape else 1
     first: Dim = 0 if start is None else start
     first = first + size if isinstance(first, int) and first < 0 else first
+    if step != 1 and count * step == size and first in range(step):  # a column of rows of so many elements
+        column = n.reshape(source, (*x.shape[:axis], count, 1, *x.shape[axis + 1 :]))
+        rows = n.reshape(x, (*x.shape[:axis], count, step, *x.shape[axis + 1 :]))
+        return n.reshape(_slice_scatter(n, types, rows, column, axis + 1, first), x.shape)
     if step != 1:
         return _replaced(n, typed(n, source, types[0]), x, axis, first, step)
     parts = [forms.cut(n, x, axis, 0, first, 1), source, forms.cut(n, x, axis, first + count, size, 1)]

@@ -11,6 +11,7 @@ from archspec.equivalence.calls.values import (
     Sizes,
     Untranslatable,
     array_of,
+    integral,
     is_list,
     listed,
     refuse,
@@ -319,6 +320,8 @@ def moved_axes(rank: int, source: int | Sequence[int], destination: int | Sequen
 def _arange(n: Arrays, types: Sequence[Type], *values: Scalar, step: Scalar = 1, **keywords: object) -> Array:
     start, by = (values[0] if len(values) > 1 else 0), (values[2] if len(values) > 2 else step)
     e = n.elements
+    if isinstance(start, Polynomial) or isinstance(by, Polynomial):
+        start, by = integral(start), integral(by)
     if not isinstance(start, float) and not isinstance(by, float):
         return typed(n, n.make(types[0].shape, lambda i: e.integer(i[0] * by + start)), types[0])
     if isinstance(start, Polynomial) or isinstance(by, Polynomial):

@@ -71,6 +71,11 @@ def as_number(n: Arrays, array: Array, result: Type) -> Array:
     return array
 
 
+def integral(value: Scalar) -> Scalar:
+    """Return a number, as an integer if it is one."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def typed(n: Arrays, array: Array, type: Type) -> Array:
     """Return an array converted to the type of a result."""
     e = n.elements

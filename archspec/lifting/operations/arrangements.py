@@ -147,6 +147,10 @@ def _slice_scatter(
     first = 0 if start is None else start
     first = first + size if isinstance(first, int) and first < 0 else first
     last = first + count
+    if step != 1 and count * step == size and first in range(step):  # a column of rows of so many elements
+        column = b.reshape(source, (*x.shape[:axis], count, 1, *x.shape[axis + 1 :]))
+        rows = b.reshape(x, (*x.shape[:axis], count, step, *x.shape[axis + 1 :]))
+        return b.reshape(_slice_scatter(b, types, rows, column, axis + 1, first), x.shape)
     if step != 1:
         return _replaced(b, x, converted(b, source, types[0].dtype), axis, first, step)
     source = converted(b, source, types[0].dtype)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial, reduce
 
-from archspec.algebra import Dim, product
+from archspec.algebra import Dim, Polynomial, product
 from archspec.equivalence.calls.placing import first_of
 from archspec.equivalence.calls.registry import CALLS
 from archspec.equivalence.calls.shape import wrapped
-from archspec.equivalence.calls.values import Untranslatable, computed
+from archspec.equivalence.calls.values import Untranslatable, computed, integral
 from archspec.lifting.builder import Builder
 from archspec.lifting.numbers import is_counted_exactly
 from archspec.lifting.operations.handlers import Handler, Types, constant, converted
@@ -233,6 +233,8 @@ def _arange(b: Builder, types: Types, *values: Scalar, **keywords: object) -> Va
     start, step = (values[0] if len(values) > 1 else 0), (values[2] if len(values) > 2 else 1)
     if not is_counted_exactly(values):
         raise Untranslatable("it counts in steps that are no binary fractions, which PyTorch rounds")
+    if isinstance(start, Polynomial) or isinstance(step, Polynomial):
+        start, step = integral(start), integral(step)
     found = b.op("arange", stop=types[0].shape[0])
     if isinstance(start, float) or isinstance(step, float):
         found, start, step = b.op("real", found), constant(start, "real"), constant(step, "real")

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from torch import nn
 
 
-def architecture_of_file(text: str, declared: Sequence[Declared]) -> tuple[Architecture | None, Subject]:
-    """Return the architecture of a factory in a file, and its actual module.
+def architecture_of_file(
+    text: str, declared: Sequence[Declared], are_long: bool = False
+) -> tuple[Architecture | None, Subject]:
+    """Return the architecture of a factory in a file, and its actual module, with long inputs or usual ones.
 
     If the factory has arguments, all of which have defaults, then integers among them are the fields of the
     architecture; if it has none, there is no architecture. Raises ArchError if there is no such file or factory, or if
@@ -48,7 +50,7 @@ def architecture_of_file(text: str, declared: Sequence[Declared]) -> tuple[Archi
     def inputs(module: nn.Module, turn: int) -> Iterator[dict[str, torch.Tensor]]:
         if declared:
             choices = following(declared, defaults, {**defaults, **by_argument(made.get(module, {}))})
-            return (given for choice in choices for given in examples(module, choice, turn))
+            return (given for choice in choices for given in examples(module, choice, turn, are_long))
         if hasattr(module, "config"):
             return known.examples(module, known.SIZES[turn])
         raise fail("usage", f"the inputs of `{name}` are unknown", help="describe each: `--input x=real[batch,seq,64]`")

@@ -27,6 +27,9 @@ _DTYPES = {
 """The element types by their names here and in PyTorch."""
 
 
+LONG = 40
+"""The least long size of an input that may have any: for modules that reduce it several times, as by strides."""
+
 MOST_CHOICES = 8
 """So many ways in which sizes of inputs may follow fields are tried."""
 
@@ -79,14 +82,21 @@ def following(
         yield [Declared(item.name, item.dtype, tuple(shape)) for item, shape in zip(declared, shapes, strict=True)]
 
 
-def examples(module: nn.Module, declared: Sequence[Declared], turn: int) -> Iterator[dict[str, torch.Tensor]]:
-    """Yield inputs to try, the first or the second time: with longer and with shorter free sizes.
+def examples(
+    module: nn.Module, declared: Sequence[Declared], turn: int, are_long: bool = False
+) -> Iterator[dict[str, torch.Tensor]]:
+    """Yield inputs to try, the first or the second time: with longer and with shorter free sizes, and with long ones,
+    or only with these.
 
-    Free sizes are different from each other and from all sizes of the module's tensors. Integers are below the number
+    Free sizes are different from each other and, but for the shorter ones, from all sizes of the module's tensors. The
+    first axis of the first input, usually that of the batch, is never long. Integers are below the number
     of rows of the table that they are looked up in, others are 0 and 1, beginning with 1.
     """
-    for start in (3, 2):
-        sizes = _sizes(module, declared, turn, start)
+    shorter, usual, long = [_sizes(module, declared, turn, start) for start in (2, 3, LONG)]
+    batch = next((name for item in declared for name in item.sizes[:1] if isinstance(name, str)), None)
+    if batch is not None:
+        long[batch] = usual[batch]
+    for sizes in (long,) if are_long else (usual, shorter, long):
         bounds = _bounds(module, {item.name: _drawn(item, sizes, 0) for item in declared})
         yield {item.name: _drawn(item, sizes, turn + 1, bounds.get(item.name, 2)) for item in declared}
 

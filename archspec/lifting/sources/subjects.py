@@ -80,24 +80,42 @@ def source_of(text: str, inputs: Sequence[str] = ()) -> Source:
     return _source_of_file(text, declared)
 
 
-def _source_of_file(text: str, declared: Sequence[Declared]) -> Source:
-    """Return small modules of the factory in a file, or else the one that it makes. Raises ArchError."""
-    architecture, whole = architecture_of_file(text, declared)
+def _source_of_file(text: str, declared: Sequence[Declared], are_long: bool = False) -> Source:
+    """Return small modules of the factory in a file, or else the one that it makes, which are called with long inputs
+    or with usual ones. Raises ArchError.
+    """
+    architecture, whole = architecture_of_file(text, declared, are_long)
+
+    def others_for(
+        rest: Sequence[Callable[[], Source]],
+    ) -> Callable[[BaseException | None], list[Callable[[], Source]]]:
+        def others(cause: BaseException | None) -> list[Callable[[], Source]]:
+            is_short = isinstance(cause, OfShortInputs) and declared and not are_long
+            return [partial(_source_of_file, text, declared, True)] if is_short else [*rest]
+
+        return others
 
     def as_it_is() -> Source:
-        return Source(whole, lambda: whole.module, declared=declared)
+        return Source(whole, lambda: whole.module, others_for(()), declared=declared)
 
-    def small(subject: Subject, rest: Sequence[Callable[[], Source]] = ()) -> Source:
-        def others(cause: BaseException | None) -> Sequence[Callable[[], Source]]:
-            return rest
+    def small(subject: Subject) -> Source:
+        return Source(subject, lambda: whole.module, others_for(()), whole, declared)
 
-        return Source(subject, lambda: whole.module, others, whole, declared)
+    def larger_one(found: Architecture) -> Source:
+        return small(subject_of(found))
 
     def relayered_one(found: Architecture) -> Source:
         return small(subject_of(relayered(found)))
 
     def with_all_layers(found: Architecture) -> Source:
         return small(_of_fixed_depth(subject_of(found)))
+
+    def first_of(sources: Sequence[Callable[[], Source]]) -> Source:
+        make, *others = sources
+        try:
+            return make()._replace(others=others_for(others))
+        except ArchError:
+            return first_of(others)
 
     if architecture is None:
         return as_it_is()
@@ -106,10 +124,13 @@ def _source_of_file(text: str, declared: Sequence[Declared]) -> Source:
         rest = [partial(with_all_layers, deep)] if deep is not None and has_layers(architecture) else []
         rest = [partial(relayered_one, architecture), *rest, as_it_is]
         subject = subject_of(architecture)
-        larger = multiplied(architecture, subject)
-        return small(subject, rest) if larger is None else small(subject_of(larger), [partial(small, subject), *rest])
+        of_inputs = {str(size) for item in declared for size in item.sizes if isinstance(size, int)}
+        kept = [(), of_inputs] if of_inputs & {*map(str, architecture.fields.values())} else [()]
+        larger = [multiplied(architecture, subject, values) for values in kept]
+        sources = [*[partial(larger_one, found) for found in larger if found], partial(small, subject), *rest]
     except ArchError:  # the fields are not independent
         return as_it_is()
+    return first_of(sources)
 
 
 def _of_fixed_depth(subject: Subject) -> Subject:

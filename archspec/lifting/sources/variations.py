@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
-from itertools import cycle
 from typing import TYPE_CHECKING
 
 from archspec.lifting.sources.architecture import Architecture, are_alike, failure, numbers_of
@@ -18,9 +17,9 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
-MULTIPLES = 2, 5, 4, 7
-"""Numbers of an unknown kind are so many times larger in the second small module, one after the other. A width may be
-three times as large.
+MULTIPLES = 2, 5, 4, 7, 6, 9
+"""Numbers of an unknown kind are so many times larger in the second small module, each by another factor if there are
+enough of them. A width may be three times as large.
 """
 
 MOST_UNROLLED = 80
@@ -42,19 +41,26 @@ def shrinks_lists(architecture: Architecture) -> bool:
     return not runs or first != second
 
 
-def multiplied(architecture: Architecture, subject: Subject) -> Architecture | None:
+def multiplied(architecture: Architecture, subject: Subject, without: Collection[str] = ()) -> Architecture | None:
     """Return the architecture with multiples of numbers in the second small module, of those that are otherwise the
-    same in both, and with which the module of its `subject` can be called; None if there are none.
+    same in both, and with which the module of its `subject` can be called; None if there are none. Fields with actual
+    values in `without`, as text, stay as they are.
 
     The multiples are not all the same: a quotient of two numbers, such as the scale of an adapter, is another one then.
     """
     first, second, *rest = architecture.choices
     both = [dict(numbers_in(small(architecture.fields, architecture.proposals[0], item))) for item in (first, second)]
+    fixed = {name for name, value in architecture.fields.items() if str(value) in without}
     same = {name: value for name, value in both[0].items() if value == both[1].get(name) and value > 1}
-    chosen = zip(same.items(), cycle(MULTIPLES))
     changed = subject.changed
     assert changed is not None
-    multiples = {name: by for (name, value), by in chosen if changed(name, by * value) is not None}
+    multiples: dict[str, int] = {}
+    for name, value in same.items():
+        seldom = sorted(MULTIPLES, key=[*multiples.values()].count)
+        possible = (by for by in seldom if name not in fixed and changed(name, by * value) is not None)
+        by = next(possible, None)
+        if by is not None:
+            multiples[name] = by
     return replace(architecture, choices=[first, second._replace(multiples=multiples), *rest]) if multiples else None
 
 
