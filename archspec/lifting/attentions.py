@@ -9,20 +9,25 @@ from typing import NamedTuple
 
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.builder import Builder
-from archspec.lifting.operations.attention import VISIBLE, as_mask, attention
+from archspec.lifting.operations.attention import VISIBLE, Options, as_mask, attention
 from archspec.lifting.values import Argument, Value, live, number_in
+from archspec.ops.forms.shape import LOWEST
 
 MOST_STEPS = 6
 """Scores are scaled, biased and masked in at most so many steps."""
 
 
 class _Scores(NamedTuple):
-    """Scores: a product that is scaled, to which biases are added, and which is hidden where it is not visible."""
+    """Scores: a product that is scaled, and may be limited by a cap, to which biases are added, and which is hidden
+    where it is not visible: by -inf, or by the least finite number.
+    """
 
     product: Value
     scale: float = 1.0
+    cap: float | None = None
     bias: Value | None = None
     visible: Value | None = None
+    finite: bool = False
 
 
 def with_attention(b: Builder, outputs: Sequence[Value]) -> None:
@@ -39,22 +44,48 @@ def with_attention(b: Builder, outputs: Sequence[Value]) -> None:
 
 def _attention(b: Builder, value: Value, uses: Counter[Value]) -> Value | None:
     weights = value.args[0] if _is_operation(value, "matmul") and len(value.shape) == 4 else None
-    if not isinstance(weights, Value) or not _is_operation(weights, "softmax") or uses[weights] != 1:
+    if not isinstance(weights, Value):
         return None
-    scores = _scores(b, weights.operands[0], uses) if weights.settings.get("axis", -1) == -1 else None
-    if scores is None or len(scores.product.shape) != 4:
+    softmax = weights.operands[0] if _is_operation(weights, "slice") and uses[weights] == 1 else weights
+    if not _is_operation(softmax, "softmax") or uses[softmax] != 1 or softmax.settings.get("axis", -1) != -1:
         return None
-    (query, first), (keys, second) = [_unscaled(b, b.unwritten(side)) for side in scores.product.operands]
+    scores, sinks = _with_sinks(b, *_unshifted(softmax.operands[0], uses))
+    found = _scores(b, scores, uses) if scores is not None and (sinks is None) == (softmax is weights) else None
+    if found is None or len(found.product.shape) != 4:
+        return None
+    (query, first), (keys, second) = [_unscaled(b, b.unwritten(side)) for side in found.product.operands]
     if len(query.shape) != 4 or len(keys.shape) != 4:
         return None
     key, result = b.permute(keys, (0, 1, 3, 2)), b.unwritten(value.operands[1])
-    scale = scores.scale * first * second
+    scale, options = found.scale * first * second, Options(found.cap, found.finite, sinks)
     try:
-        found = attention(b, query, key, result, scores.visible, False, scale, scores.bias)
+        made = attention(b, query, key, result, found.visible, False, scale, found.bias, options)
     except Untranslatable:
         return None
-    is_written = all(other.op != VISIBLE for other in live([found]))
-    return found if found.op == "attention" and found.array == value.array and is_written else None
+    if made is None or made.op != "attention" or made.array != value.array:
+        return None
+    return made if all(other.op != VISIBLE for other in live([made])) else None
+
+
+def _unshifted(value: Value, uses: Counter[Value]) -> tuple[Value, bool]:
+    """Return scores before their maximum was subtracted, which a softmax does not depend on, and whether only what is
+    returned uses them.
+    """
+    if _is_operation(value, "sub") and uses[value] == 1:
+        scores, most = value.args
+        if isinstance(scores, Value) and isinstance(most, Value) and _is_operation(most, "amax"):
+            return scores, most.args == [scores] and uses[most] == 1 and uses[scores] == 2
+    return value, uses[value] == 1
+
+
+def _with_sinks(b: Builder, value: Value, is_own: bool) -> tuple[Value | None, Value | None]:
+    """Return scores and the sinks that are concatenated to them; None for scores that something else uses."""
+    if not is_own or not _is_operation(value, "concat"):
+        return value if is_own else None, None
+    scores, *others = value.operands
+    sinks, _ = b.layout(b.unwritten(others[0]))
+    is_last = value.settings.get("axis") in (-1, len(value.shape) - 1)
+    return (scores, sinks) if is_last and len(others) == 1 and len(sinks.shape) == 1 else (None, None)
 
 
 def _unscaled(b: Builder, value: Value) -> tuple[Value, float]:
@@ -69,39 +100,60 @@ def _unscaled(b: Builder, value: Value) -> tuple[Value, float]:
 
 def _scores(b: Builder, value: Value, uses: Counter[Value], most: int = MOST_STEPS) -> _Scores | None:
     """Return what scores consist of; None if they are no product."""
-    if uses[value] != 1 or not most:
+    if not most:
         return None
     if _is_operation(value, "matmul"):
         return _Scores(value)
+    capped = _capped(value, uses)
+    if capped is not None:
+        inner, cap = capped
+        scores = _scores(b, inner, uses, most - 1)
+        is_first = scores is not None and scores == _Scores(scores.product, scores.scale)
+        return scores._replace(cap=cap) if scores is not None and is_first else None
     for inner in value.operands if _is_operation(value, "where", "add", "mul", "div") else ():
-        scores = _scores(b, inner, uses, most - 1) if inner.shape == value.shape and inner.dtype == "real" else None
+        is_scores = inner.shape == value.shape and inner.dtype == "real" and uses[inner] == 1
+        scores = _scores(b, inner, uses, most - 1) if is_scores else None
         if scores is not None:
             return _changed(b, scores, value, inner)
     return None
+
+
+def _capped(value: Value, uses: Counter[Value]) -> tuple[Value, float] | None:
+    """Return what `cap * tanh(x / cap)` limits, and the cap; None if a value is not that."""
+    cap = _number(value.args[1]) if _is_operation(value, "mul") else None
+    limited = value.args[0] if cap is not None else None
+    if cap is None or not isinstance(limited, Value) or not _is_operation(limited, "tanh"):
+        return None
+    (divided,) = limited.operands
+    inner = divided.args[0] if _is_operation(divided, "div") and _number(divided.args[1]) == cap else None
+    is_own = isinstance(inner, Value) and all(uses[item] == 1 for item in (limited, divided, inner))
+    return (inner, cap) if isinstance(inner, Value) and is_own else None
 
 
 def _changed(b: Builder, scores: _Scores, value: Value, inner: Value) -> _Scores | None:
     """Return scores after an operation that `value` is of `inner`."""
     if value.op == "where":
         test, first, second = value.args
-        if not isinstance(test, Value) or _number(second if first is inner else first) != -inf:
+        hidden = _number(second if first is inner else first)
+        if not isinstance(test, Value) or hidden not in (-inf, LOWEST):
             return None
-        return _seen(b, scores, test if first is inner else b.op("not", test))
+        return _seen(b, scores, test if first is inner else b.op("not", test), hidden)
     first, other = value.args if value.args[0] is inner else value.args[::-1]
     number = _number(other)
     if value.op == "add" and isinstance(other, Value):
-        visible = as_mask(b, other)
-        if visible is not None:
-            return _seen(b, scores, visible)
+        for hidden in (-inf, LOWEST):
+            visible = as_mask(b, other, hidden)
+            if visible is not None:
+                return _seen(b, scores, visible, hidden)
         return scores._replace(bias=other if scores.bias is None else b.op("add", scores.bias, other))
     if number is None or value.op == "add" or (value.op == "div" and first is not value.args[0]):
         return None
     return scores._replace(scale=scores.scale * number if value.op == "mul" else scores.scale / number)
 
 
-def _seen(b: Builder, scores: _Scores, visible: Value) -> _Scores:
+def _seen(b: Builder, scores: _Scores, visible: Value, hidden: float) -> _Scores:
     both = visible if scores.visible is None else b.op("and", scores.visible, visible)
-    return scores._replace(visible=both)
+    return scores._replace(visible=both, finite=scores.finite or hidden == LOWEST)
 
 
 def _number(arg: Argument) -> float | None:

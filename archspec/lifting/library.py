@@ -17,14 +17,17 @@ from archspec.source import ArchError
 
 
 class _Probe(NamedTuple):
-    """A function or layer as it is written, its name, what it is applied to, its result, and the tensors of a layer."""
+    """A function or layer as it is written, the names that it needs, what it is applied to, its result, the tensors of
+    a layer, and the names of the inputs that are given by name, which are the last ones.
+    """
 
     applied: str
-    name: str
+    names: str
     inputs: tuple[Array, ...]
     shape: tuple[Dim, ...]
     dtype: str = "real"
     tensors: tuple[tuple[str, Array], ...] = ()
+    named: tuple[str, ...] = ()
 
 
 class Library:
@@ -36,10 +39,21 @@ class Library:
         self._found: dict[_Probe, Array | None] = {}
 
     def function(
-        self, name: str, settings: Settings, inputs: Sequence[Array], shape: Sequence[Dim], dtype: str = "real"
+        self,
+        name: str,
+        settings: Settings,
+        inputs: Sequence[Array],
+        shape: Sequence[Dim],
+        dtype: str = "real",
+        named: Mapping[str, Array] | None = None,
     ) -> Array | None:
-        """Return what a function makes of inputs, if its result has this shape; None if it does not accept them."""
-        return self._result(_Probe(f"{name}{_listed(settings)}", name, tuple(inputs), tuple(shape), dtype))
+        """Return what a function makes of inputs, some of them by name, if its result has this shape; None if it does
+        not accept them.
+        """
+        applied, last = f"{name}{_listed(settings)}", named or {}
+        used = f"{name}, {settings['activation']}" if settings.get("activation") else name
+        whole = (*inputs, *last.values())
+        return self._result(_Probe(applied, used, whole, tuple(shape), dtype, named=tuple(last)))
 
     def layer(
         self, name: str, settings: Settings, tensors: Mapping[str, Array], x: Array, shape: Sequence[Dim]
@@ -61,12 +75,14 @@ class Library:
             f"{name} {_type(self.arrays.dtype(array), array.shape)}"
             for name, array in zip(names, probe.inputs, strict=True)
         ]
-        returned = f"{probe.applied}({', '.join(names)})" if names else probe.applied
+        first = len(names) - len(probe.named)
+        args = [*names[:first], *[f"{name} = x{turn}" for turn, name in enumerate(probe.named, first)]]
+        returned = f"{probe.applied}({', '.join(args)})" if args else probe.applied
         text = f"block Probe()({', '.join(given)}) -> {_type(probe.dtype, probe.shape)} {{\n  return {returned}\n}}"
         if text not in self._bodies:
             shapes = [*[array.shape for array in probe.inputs], probe.shape]
             dims = sorted({name for shape in shapes for size in shape for name in symbols(size)})
-            head = f"import std {{ {probe.name} }}\n" + (f"dim {', '.join(dims)}\n" if dims else "")
+            head = f"import std {{ {probe.names} }}\n" + (f"dim {', '.join(dims)}\n" if dims else "")
             try:
                 self._bodies[text] = internals(loads(f'{head}{text}\nmodel "probe" = Probe()')).body
             except ArchError:

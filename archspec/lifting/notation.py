@@ -46,6 +46,9 @@ SETTINGS_OF = {
 SWITCHES = {"attention": {"causal": False, "window": None}}
 """The hyperparameters that some modules of a definition may do without, and the usual values that they then have."""
 
+INPUTS = {"attention": ("q", "k", "v", "mask", "bias", "sinks")}
+"""The names of the inputs of functions that can do without some of them: those after one that is missing are named."""
+
 RESULTS = {
     "topk": ("values", "ids"),
     "lstm": ("output", "last", "cell"),

@@ -15,6 +15,7 @@ from archspec.lifting.lengths import dimensions_of, joint_sizes, renamed_dimensi
 from archspec.lifting.loops import write_loop
 from archspec.lifting.names import Names
 from archspec.lifting.notation import (
+    INPUTS,
     LAYER_SETTINGS,
     OPERATORS,
     PRECEDENCE,
@@ -276,9 +277,13 @@ class BodyWriter:
             return f"({text})" if own < precedence else text
         flat = self.chains.flat(value)
         reals = any(isinstance(arg, Value) and arg.dtype == "real" for arg in flat)
-        args = [self.argument(arg, among_reals=reals) for arg in flat if arg is not None]
-        if value.op == "attention" and len(value.args) == 5 and value.args[3] is None:
-            args[3] = f"bias = {args[3]}"
+        names = INPUTS.get(value.op, ())
+        named = names[flat.index(None) + 1 :] if names and None in flat else ()
+        args = [
+            (f"{names[turn]} = " if names and names[turn] in named else "") + self.argument(arg, among_reals=reals)
+            for turn, arg in enumerate(flat)
+            if arg is not None
+        ]
         if value.op in ("arange", "full", "table", "rotary_frequencies"):
             return self._callee(value)
         return f"{self._applied(value)}({', '.join(args)})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from archspec.algebra import Dim, product
 from archspec.equivalence.calls.registry import CALLS
@@ -15,6 +16,22 @@ VISIBLE = "visible"
 """What a mask is called that is only known as its normal form."""
 
 
+class Options(NamedTuple):
+    """What the attention of the library has and that of PyTorch does not: see `attention` in `specs/std`."""
+
+    cap: float | None = None
+    finite: bool = False
+    sinks: Value | None = None
+
+    def settings(self) -> dict[str, Setting]:
+        """Return the settings that are not the usual ones."""
+        capped: dict[str, Setting] = {} if self.cap is None else {"cap": self.cap}
+        return capped | ({} if self.finite == (self.cap is not None) else {"finite": self.finite})
+
+
+USUAL = Options()
+
+
 def attention(
     b: Builder,
     q: Value,
@@ -24,15 +41,18 @@ def attention(
     causal: bool,
     scale: float | None,
     bias: Value | None = None,
-) -> Value:
-    """Return scaled dot-product attention; `bias` is besides a mask of booleans, and only for four axes."""
+    options: Options = USUAL,
+) -> Value | None:
+    """Return scaled dot-product attention; `bias` is besides a mask of booleans, and only for four axes, and so are
+    options. None if the library does not accept these.
+    """
     if len(q.shape) != 4:
         if mask is not None:
             mask = b.spread(mask, (*q.shape[:-1], k.shape[-2]))
             mask = b.reshape(mask, _with_four_axes(mask.shape))
         query, key, value = [b.reshape(x, _with_four_axes(x.shape)) for x in (q, k, v)]
         found = attention(b, query, key, value, mask, causal, scale)
-        return b.reshape(found, (*q.shape[:-1], v.shape[-1]))
+        return found and b.reshape(found, (*q.shape[:-1], v.shape[-1]))
     query, key, value = b.written(q), b.written(k), b.written(v)
     if key.op == value.op == "repeat_heads":
         key, value = key.operands[0], value.operands[0]
@@ -56,14 +76,20 @@ def attention(
         bias = b.written(b.spread(mask, (*mask.shape[:-3], *query.shape[-3:-1], key.shape[-2])))
     if causal:
         settings["causal"] = True
-    n = b.arrays
-    array = _attended(n, query, key, value, whole, causal, scale)
-    args: list[Value | None] = [query, key, value]
-    if visible is not None or bias is not None:
-        args.append(visible)
-    if bias is not None:
-        args.append(bias)
-    return b.made("attention", args, array, settings, "std")
+    settings |= options.settings()
+    given = {"mask": visible, "bias": bias, "sinks": options.sinks}
+    named = {name: value for name, value in given.items() if value is not None}
+    if options == USUAL:
+        array = _attended(b.arrays, query, key, value, whole, causal, scale)
+    else:
+        arrays = {name: value.array for name, value in named.items()}
+        inputs, shape = [query.array, key.array, value.array], (*query.shape[:-1], value.shape[-1])
+        found = b.library.function("attention", settings, inputs, shape, named=arrays)
+        if found is None:
+            return None
+        array = found
+    last = max([[*given].index(name) + 1 for name in named], default=0)
+    return b.made("attention", [query, key, value, *[*given.values()][:last]], array, settings, "std")
 
 
 def _seen(b: Builder, bias: Value) -> tuple[Value | None, dict[str, Setting]] | None:
@@ -74,15 +100,15 @@ def _seen(b: Builder, bias: Value) -> tuple[Value | None, dict[str, Setting]] | 
     return (visible, settings) if mask is not None and is_written else None
 
 
-def as_mask(b: Builder, bias: Value) -> Value | None:
-    """Return where a bias is 0, if it is -inf elsewhere."""
+def as_mask(b: Builder, bias: Value, hidden: float = -math.inf) -> Value | None:
+    """Return where a bias is 0, if it is what hides scores elsewhere: -inf, or the least finite number."""
     e = b.arrays.elements
     node = e.nodes[bias.array.element]
     if node.kind != "where":
         return None
     condition, *sides = node.parts
     numbers = [e.as_number(side) for side in sides]
-    if sorted([number for number in numbers if number is not None]) != [-math.inf, 0]:
+    if sorted([number for number in numbers if number is not None]) != [hidden, 0]:
         return None
     return b.made(VISIBLE, [], Array(bias.shape, condition if numbers[0] == 0 else e.negation(condition)))
 

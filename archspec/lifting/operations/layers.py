@@ -150,7 +150,7 @@ def _attention(
     *,
     scale: float | None = None,
     enable_gqa: bool = False,
-) -> Value:
+) -> Value | None:
     return attention(b, query, key, value, attn_mask, is_causal, scale)
 
 

@@ -1,0 +1,98 @@
+"""Lifting: attention that a module writes out, with caps, sinks, and masks that hide scores by the least number."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import archspec  # noqa: E402
+from archspec.equivalence.api import equivalent  # noqa: E402
+
+nn = torch.nn
+HIDDEN, HEADS = 24, 3
+LEAST = torch.finfo(torch.float32).min
+
+
+def causal(scores: Any, hidden: float = LEAST) -> Any:
+    positions = torch.arange(scores.shape[-1])
+    return torch.where(positions[:, None] >= positions, 0.0, hidden)
+
+
+def plain(scores: Any, sinks: Any) -> Any:
+    return scores.softmax(-1)
+
+
+def with_sinks(scores: Any, sinks: Any) -> Any:
+    batch, _, queries, _ = scores.shape
+    joined = torch.cat((scores, sinks[None, :, None, None].expand(batch, -1, queries, 1)), -1)
+    return (joined - joined.amax(-1, keepdim=True)).softmax(-1)[..., :-1]
+
+
+def with_the_first(scores: Any, sinks: Any) -> Any:
+    return with_sinks(scores, sinks) + scores.mean()
+
+
+class Attention(nn.Module):
+    """Attention whose scores are changed by `change`, and made to weights by `weigh`."""
+
+    def __init__(self, change: Callable[[Any], Any], weigh: Callable[[Any, Any], Any]) -> None:
+        super().__init__()
+        self.parts = nn.ModuleList([nn.Linear(HIDDEN, HIDDEN) for _ in range(3)])
+        self.sinks = nn.Parameter(torch.randn(HEADS)) if weigh is not plain else None
+        self.change, self.weigh = change, weigh
+
+    def forward(self, x: Any) -> Any:
+        q, k, v = [part(x).unflatten(-1, (HEADS, -1)).transpose(1, 2) for part in self.parts]
+        weights = self.weigh(self.change(q @ k.transpose(-1, -2) * 8**-0.5), self.sinks)
+        return (weights @ v).transpose(1, 2).flatten(2)
+
+
+@pytest.mark.parametrize(
+    ("change", "weigh", "line"),
+    [
+        (lambda x: x + causal(x), plain, "attention(finite = true, causal = true)(query, key, value)"),
+        pytest.param(
+            lambda x: torch.where(causal(x) == 0, x, LEAST),
+            plain,
+            "attention(finite = true, causal = true)(query, key, value)",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            lambda x: torch.tanh(x / 50.0) * 50.0 + causal(x),
+            plain,
+            "attention(cap = 50.0, causal = true)(query, key, value)",
+            marks=pytest.mark.slow,
+        ),
+        (
+            lambda x: torch.tanh(x / 50.0) * 50.0 + causal(x, -torch.inf),
+            plain,
+            "attention(cap = 50.0, finite = false, causal = true)(query, key, value)",
+        ),
+        (
+            lambda x: x + causal(x, -torch.inf),
+            with_sinks,
+            "attention(causal = true)(query, key, value, sinks = .sinks)",
+        ),
+    ],
+)
+def test_attention_that_is_written_out(change: Any, weigh: Any, line: str) -> None:
+    module = Attention(change, weigh).eval()
+    text = archspec.lift(module, (torch.zeros(2, 7, HIDDEN),))
+    assert line in text
+    assert equivalent(archspec.loads(text), module).verdict == "equal"
+
+
+@pytest.mark.parametrize(
+    ("change", "weigh"),
+    [
+        (lambda x: torch.tanh(x / 50.0) * 49.0, plain),
+        pytest.param(lambda x: torch.tanh((x + causal(x)) / 50.0) * 50.0, plain, marks=pytest.mark.slow),
+        pytest.param(lambda x: x, with_the_first, marks=pytest.mark.slow),
+    ],
+)
+def test_what_is_nearly_attention_is_written_as_it_is(change: Any, weigh: Any) -> None:
+    text = archspec.lift(Attention(change, weigh).eval(), (torch.zeros(2, 7, HIDDEN),))
+    assert "attention(" not in text
+    assert "softmax(axis = -1)" in text
