@@ -1,4 +1,4 @@
-"""Lifting: rotary positions of adjacent components, and of some of the components of a head."""
+"""Lifting: rotary positions of adjacent components, of some of the components of a head, and of its parts."""
 
 from typing import Any
 
@@ -70,3 +70,31 @@ def test_what_is_nearly_a_rotation_is_written_as_it_is() -> None:
     text = lifted(Rotated(8, True, True, sign=1))
     assert "rotate" not in text.replace("rotated", "")
     assert "stack" in text
+
+
+class OfParts(Rotated):
+    """Rotations whose halves are computed one by one: of halves, or of pairs, which are not put side by side again."""
+
+    def turned(self, x: Any, angles: Any) -> Any:
+        x, half = x.transpose(1, 2), self.rotated // 2
+        a, b = (x[..., ::2], x[..., 1::2]) if self.adjacent else x.chunk(2, -1)
+        cosines, sines = angles[:, :half].cos(), angles.sin()[:, :half]
+        return torch.cat((a * cosines - b * sines, b * cosines + self.sign * -a * sines), -1)
+
+
+@pytest.mark.parametrize(
+    ("adjacent", "steps"),
+    [
+        pytest.param(False, "split_heads(3)\n    |> rotate(_, cosines, sines)", marks=pytest.mark.slow),
+        (True, 'rearrange("b s (h d w) -> b h s (w d)", h = 3, d = 4)\n    |> rotate(_, cosines, sines)'),
+    ],
+)
+def test_rotations_of_parts(adjacent: bool, steps: str) -> None:
+    text = lifted(OfParts(8, adjacent, True))
+    assert text.count(steps) == 2
+
+
+@pytest.mark.slow
+def test_parts_that_are_no_rotation_are_written_as_they_are() -> None:
+    text = lifted(OfParts(8, False, True, sign=1))
+    assert "rotate(" not in text

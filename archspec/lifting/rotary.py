@@ -35,6 +35,62 @@ def partial_rotation(builder: Builder, parts: Sequence[Value], axis: int) -> Val
     return _rotated(builder, rest.operands[0], tables, joined, is_adjacent=bool(rotated.settings), is_partial=True)
 
 
+def rotation_of_parts(builder: Builder, parts: Sequence[Value], axis: int) -> Value | None:
+    """Return the concatenation of `a * cosines - b * sines` and `b * cosines + a * sines` as a rotation: of what has
+    `a` and `b` as its halves, or as its even and its odd components, which are moved to the halves.
+    """
+    if len(parts) != 2 or axis != -1 or len(parts[0].shape) != 4:
+        return None
+    first, second = [_products(part, op) for part, op in zip(parts, ("sub", "add"), strict=True)]
+    pairs = [(a, b) for a in first[:1] for b in first[1:]]
+    sides = [(x, y) for a, b in pairs for x in a.operands for y in b.operands if x.shape == y.shape == parts[0].shape]
+    if not second or not sides:
+        return None
+    a, b = sides[0]
+    whole = _joined(builder, a, b)
+    found = [_table(builder, product, x) for product, x in zip(first, (a, b), strict=True)]
+    tables = [table for table in found if table is not None]
+    if whole is None or len(tables) < len(found):
+        return None
+    joined = builder.made("concat", parts, builder.op_array("concat", *parts, axis=axis))
+    rotated = _rotated(builder, whole, tables, joined, is_adjacent=False)
+    return rotated and _with_names(rotated, tables)
+
+
+def _products(value: Value, op: str) -> list[Value]:
+    """Return the two products that a value is the sum or the difference of."""
+    is_of_two = value.op == op and len(value.operands) == 2 and all(item.op == "mul" for item in value.operands)
+    return value.operands if is_of_two else []
+
+
+def _joined(builder: Builder, a: Value, b: Value) -> Value | None:
+    """Return what has `a` and `b` as its halves, or with these in the place of its even and its odd components."""
+    if a.op == b.op == "part" and a.args == b.args and (a.settings["index"], b.settings["index"]) == (0, 1):
+        (whole,) = a.operands
+        is_of_halves = whole.op == "split" and whole.operands[0].shape[-1] == 2 * a.shape[-1]
+        return whole.operands[0] if is_of_halves else None
+    if not a.op == b.op == "slice" or a.args != b.args:
+        return None
+    (x,) = a.operands
+    is_of_pairs = all(value.settings.get("step") == 2 for value in (a, b)) and b.settings.get("start") == 1
+    if not is_of_pairs:
+        return x
+    *lead, size = builder.unwritten(x).shape
+    pairs = builder.reshape(builder.unwritten(x), (*lead, size // 2, 2))
+    return builder.reshape(builder.permute(pairs, (0, 1, 2, 4, 3)), x.shape)
+
+
+def _table(builder: Builder, product: Value, x: Value) -> Value | None:
+    """Return the cosines or sines that a value is multiplied by, with an axis for tokens and one for pairs."""
+    found = next((_bare(value) for value in product.operands if value is not x), None)
+    if found is None:
+        return None
+    if found.op == "slice" and found.operands[0].op in ("cos", "sin"):
+        whole = found.operands[0]
+        found = _of_angles(builder, whole, whole.op) or found
+    return found if len(found.shape) == 2 else None
+
+
 def _rotated(
     builder: Builder,
     x: Value,
@@ -74,10 +130,16 @@ def _of_pairs(builder: Builder, a: Value, b: Value) -> Value | None:
     halves = [half for half in found if half is not None]
     if x is None or turned is None or len(halves) < len(tables):
         return None
-    for half, name in zip(halves, ("cosines", "sines"), strict=True):
-        half.names = half.names or [name]
     added = builder.made("add", [a, b], builder.op_array("add", a, b))
-    return _rotated(builder, x, halves, added, is_adjacent=True)
+    rotated = _rotated(builder, x, halves, added, is_adjacent=True)
+    return rotated and _with_names(rotated, halves)
+
+
+def _with_names(rotated: Value, tables: Sequence[Value]) -> Value:
+    """Return a rotation whose tables have names."""
+    for table, name in zip(tables, ("cosines", "sines"), strict=True):
+        table.names = table.names or [name]
+    return rotated
 
 
 def _of_half(builder: Builder, value: Value) -> Value | None:

@@ -13,7 +13,7 @@ from archspec.equivalence.calls.values import Untranslatable, computed, integral
 from archspec.lifting.builder import Builder
 from archspec.lifting.numbers import is_counted_exactly
 from archspec.lifting.operations.handlers import Handler, Types, constant, converted
-from archspec.lifting.rotary import partial_rotation
+from archspec.lifting.rotary import partial_rotation, rotation_of_parts
 from archspec.lifting.values import Setting, Value, number_in
 from archspec.ops.check import broadcast
 from archspec.ops.record import Scalar
@@ -77,7 +77,10 @@ def _select(b: Builder, types: Types, x: Value, dim: int, index: Dim) -> Value:
 def _concat(b: Builder, types: Types, tensors: list[Value], dim: int = 0) -> Value:
     kept = [tensor for tensor in tensors if 0 not in tensor.shape]
     axis = _last(dim, kept[0])
-    return kept[0] if len(kept) == 1 else partial_rotation(b, kept, axis) or b.op("concat", *kept, axis=axis)
+    if len(kept) == 1:
+        return kept[0]
+    rotated = partial_rotation(b, kept, axis) or rotation_of_parts(b, kept, axis)
+    return rotated or b.op("concat", *kept, axis=axis)
 
 
 def _stack(b: Builder, types: Types, tensors: list[Value], dim: int = 0) -> Value:
