@@ -8,8 +8,9 @@ small model is possible, or both have the same inputs, and are `without` older n
 their tensors, and `ratios` are fields that it has in place of sizes. An entry says what does not hold:
 
 - `differs`: the bundled spec has another normal form, for this reason;
-- `refused`: the module is not lifted;
-- `longer`: it has more than 1.5 times as many lines as the definitions of the bundled spec.
+- `refused`: the module is not lifted.
+
+None has more than 1.5 times as many lines as the definitions of the bundled spec.
 """
 
 import inspect
@@ -185,9 +186,7 @@ def test_a_lifted_module_is_the_bundled_spec(name: str, tmp_path: Path) -> None:
     lifted = archspec.loads(text)
     assert same_form(text, pair.bundled) == ("differs" not in entry)
     assert not re.search(r"\b(part|n|tmp)[0-9]+\b", text)
-    assert (lines_of(text) > MOST_LINES * bundled_lines(internals(pair.bundled).compiled.module.type)) == (
-        "longer" in entry
-    )
+    assert lines_of(text) <= MOST_LINES * bundled_lines(internals(pair.bundled).compiled.module.type)
     follows_its_hyperparameters(text, lifted, pair.architecture)
 
 

@@ -76,7 +76,7 @@ def test_rows_that_a_mask_selects_are_all_rows() -> None:
     module = Routed().eval()
     ids = torch.randint(0, 3, (3, 7))
     text = archspec.lift(module, (ids,))
-    assert "where(mask, _, 0.0)" in text and "norm: LayerNorm(8" in text
+    assert "where(mask, _, 0.0)" in text and "LayerNorm(8, 1e-5)(words) |> where(mask, _, words)" in text
     built = archspec.to_torch(archspec.loads(text))
     built.load_state_dict(module.state_dict())
     with torch.no_grad():

@@ -11,7 +11,8 @@ from archspec.equivalence.calls.values import Untranslatable, array_of
 from archspec.ir import Type
 from archspec.lifting.indices import Indexed
 from archspec.lifting.library import Library
-from archspec.lifting.values import Argument, Frame, Operand, Setting, Value, number_in, values_in
+from archspec.lifting.rows import Rows
+from archspec.lifting.values import Argument, Frame, Operand, Setting, Value, flat_arguments, number_in, values_in
 from archspec.lifting.views import Axis, Layout, pattern
 from archspec.normal.arrays import Array, Arrays
 from archspec.ops import OPS
@@ -32,6 +33,7 @@ class Builder:
         self._layouts: dict[Value, tuple[Value, Layout]] = {}
         self._views: dict[tuple[Value, Array], Value] = {}
         self._once: dict[tuple[str, Value], Value] = {}
+        self.rows = Rows(self)
         self._indexed = Indexed(self)
 
     # Making -----------------------------------------------------------------------------------------------------------
@@ -60,15 +62,18 @@ class Builder:
 
     def ops(self, name: str, *args: Argument, **settings: Setting) -> list[Value]:
         """Return the results of an operation."""
+        settings = {key: _fixed(value) for key, value in settings.items()}
+        of_rows = self.rows.results(name, args, settings)
+        if of_rows is not None:
+            return of_rows
         elementwise = OPS[name].group == "Elementwise"
         given = [self._argument(arg, elementwise) for arg in args]
-        settings = {key: _fixed(value) for key, value in settings.items()}
         full = OPS[name].settings(settings)
-        flat = [arg for item in given for arg in (item if isinstance(item, list) else [item])]
-        found = self._results(name, flat, full)
+        flat = flat_arguments(given)
+        found = self.results(name, flat, full)
         if elementwise:
             given = self._narrowed(name, flat, found[0], full)
-            shorter = self._results(name, given, full)[0]
+            shorter = self.results(name, given, full)[0]
             if shorter.shape != found[0].shape:
                 return [self.reshape(self.made(name, given, shorter, settings), found[0].shape)]
         whole = self.made(name, given, found[0], settings)
@@ -81,7 +86,7 @@ class Builder:
 
     def op_array(self, name: str, *args: Operand, **settings: Setting) -> Array:
         """Return the normal form of the result of an operation."""
-        return self._results(name, args, OPS[name].settings(settings))[0]
+        return self.results(name, args, OPS[name].settings(settings))[0]
 
     def once(self, name: str, x: Value) -> Value:
         """Return a function of a value, made where the value is, and only once."""
@@ -100,8 +105,10 @@ class Builder:
 
     def activation(self, name: str, x: Value) -> Value:
         """Return an elementwise function of the library of one tensor."""
-        found = self.activated(name, x)
-        return self.made(name, [x], found, {}, "std")
+        whole = self.rows.flattened(x)
+        if whole is not None:
+            return self.rows.noted(self.reshape(self.activation(name, self.written(whole)), x.shape))
+        return self.made(name, [x], self.activated(name, x), {}, "std")
 
     def activated(self, name: str, x: Value) -> Array:
         """Return the normal form of an elementwise function of the library of one tensor."""
@@ -109,7 +116,8 @@ class Builder:
         assert single is not None
         return Array(x.shape, single.element)
 
-    def _results(self, name: str, args: Sequence[Operand | None], settings: dict[str, object]) -> list[Array]:
+    def results(self, name: str, args: Sequence[Operand | None], settings: dict[str, object]) -> list[Array]:
+        """Return the normal forms of the results of an operation with all its settings. Raises Untranslatable."""
         types = [None if arg is None else self._type(arg) for arg in args]
         arrays = [None if arg is None else self._array(arg) for arg in args]
         try:
@@ -170,7 +178,7 @@ class Builder:
 
     def _results_or_none(self, name: str, args: Sequence[Operand | None], settings: dict[str, object]) -> Array | None:
         try:
-            return self._results(name, args, settings)[0]
+            return self.results(name, args, settings)[0]
         except Untranslatable:
             return None
 

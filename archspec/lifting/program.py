@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from math import prod
 
 from archspec.addresses import is_below, is_inside, parent, relative
 from archspec.algebra import Polynomial, scaled, symbols
@@ -222,7 +223,9 @@ def _input_names(
 
 
 def _matched(inputs: Sequence[Value], arguments: Sequence[Argument], sizes: Mapping[str, int]) -> dict[Value, int]:
-    """Return which argument of `forward` an input is: one with its name, or else the first with its shape and type."""
+    """Return which argument of `forward` an input is: one with its name, or else the first with its shape and type, or
+    with these and its first axes flattened.
+    """
     free = list(range(len(arguments)))
     found: dict[Value, int] = {}
 
@@ -232,14 +235,18 @@ def _matched(inputs: Sequence[Value], arguments: Sequence[Argument], sizes: Mapp
             free.remove(turn)
             found[value] = turn
 
-    def match_type(value: Value, name: str = "") -> None:
+    def match_type(value: Value, name: str = "", flattened: int = 1) -> None:
         shape = tuple([size.at(sizes) if isinstance(size, Polynomial) else size for size in value.shape])
+        shape = (prod(shape[:flattened]), *shape[flattened:]) if shape else shape
         match(value, lambda argument: argument[1:] == (shape, value.dtype) and (not name or argument.name == name))
 
     for value in [value for value in inputs if value.op == "input"]:
         match_type(value, value.address)
     for value in inputs:
         match_type(value)
+    for value in [value for value in inputs if len(value.shape) > 2 and value.dtype != "bool"]:
+        match_type(value, flattened=2)
+    for value in inputs:
         if value.dtype == "bool":
             match(value, lambda argument: "mask" in argument.name)
     return found

@@ -176,6 +176,11 @@ def values_in(item: object) -> Iterator[Value]:
             yield from values_in(part)
 
 
+def flat_arguments(args: Sequence[Argument]) -> list[Operand | None]:
+    """Return arguments, those in lists one by one."""
+    return [item for arg in args for item in (arg if isinstance(arg, Sequence) else [arg])]
+
+
 def number_in(value: Value) -> Scalar | None:
     """Return the number that all elements of a constant are; None for any other value."""
     found = value.settings.get("value") if value.op == "full" else None

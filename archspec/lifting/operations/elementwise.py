@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.builder import Builder
+from archspec.lifting.experts import with_bias
 from archspec.lifting.operations.handlers import Handler, Results, Types, converted, number_of
 from archspec.lifting.rotary import rotation
 from archspec.lifting.values import Operand, Value
@@ -20,9 +21,9 @@ def _arithmetic(name: str) -> Handler:
             return b.op(LOGIC[name], x, y)
         if alpha != 1:
             y = _product(b, y, alpha)
-        rotated = rotation(b, x, y) if name == "add" else None
-        if rotated is not None:
-            return rotated
+        known = (rotation(b, x, y) or with_bias(b, x, y)) if name == "add" else None
+        if known is not None:
+            return known
         return converted(b, b.op(name, number_of(b, x), number_of(b, y)), types[0].dtype)
 
     return call
@@ -105,6 +106,10 @@ def _sign(b: Builder, types: Types, x: Value) -> Value:
 
 
 def _where(b: Builder, types: Types, test: Value, x: Operand, y: Operand) -> Value:
+    view = b.unwritten(test)
+    root, _ = b.layout(view)
+    if root.op == "not":
+        test, x, y = b.laid_out(b.unwritten(root.operands[0]), view, root), y, x
     return converted(b, b.op("where", test, x, y), types[0].dtype)
 
 

@@ -26,7 +26,18 @@ def converted(b: Builder, x: Operand, dtype: str) -> Operand:
     """Return a value converted to an element type."""
     if not isinstance(x, Value) or x.dtype == dtype:
         return x
-    return b.op("ne", x, 0 if x.dtype == "int" else 0.0) if dtype == "bool" else b.op(dtype, x)
+    return _test(b, x) if dtype == "bool" else b.op(dtype, x)
+
+
+def _test(b: Builder, x: Value) -> Value:
+    """Return where a tensor is not 0: the test that it was made of, if it is 0 where that is false."""
+    made = b.op("ne", x, 0 if x.dtype == "int" else 0.0)
+    root, _ = b.layout(b.unwritten(x))
+    test = root.args[0] if root.op in ("where", "int", "real") else None
+    if isinstance(test, Value) and test.dtype == "bool" and test.shape == root.shape:
+        found = b.laid_out(b.unwritten(test), b.unwritten(x), root)
+        return found if found.array == made.array else made
+    return made
 
 
 @overload

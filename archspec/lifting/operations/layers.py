@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from archspec.algebra import Dim, product
 from archspec.equivalence.calls.values import Axes, Sizes, listed
 from archspec.lifting.builder import Builder
+from archspec.lifting.experts import gated_experts, product_of_experts
+from archspec.lifting.layers import ACTIVATIONS
 from archspec.lifting.operations.attention import attention
 from archspec.lifting.operations.handlers import Handler, Types, converted, number_of
 from archspec.lifting.values import Setting, Value
@@ -18,7 +20,8 @@ def _softmax(b: Builder, types: Types, x: Value, dim: int, *rest: object, **keyw
 
 def _reduction(name: str) -> Handler:
     def call(b: Builder, types: Types, x: Value, dim: Axes = None, keepdim: bool = False, **rest: object) -> Value:
-        return converted(b, b.op(name, _summand(b, x, types), **_along(x, dim, keepdim)), types[0].dtype)
+        found = b.op(name, _summand(b, x, types), **_along(x, dim, keepdim))
+        return gated_experts(b, found, ACTIVATIONS) or converted(b, found, types[0].dtype)
 
     return call
 
@@ -51,8 +54,10 @@ def _argmax(b: Builder, types: Types, x: Value, dim: int, keepdim: bool = False)
 def _matmul(b: Builder, types: Types, x: Value, y: Value) -> Value:
     left = b.reshape(x, (1, *x.shape)) if len(x.shape) == 1 else x
     right = b.reshape(y, (*y.shape, 1)) if len(y.shape) == 1 else y
-    found = b.op("mul", left, right) if left.shape[-1] == 1 else b.op("matmul", left, right)
-    return b.reshape(found, types[0].shape)
+    if left.shape[-1] == 1:
+        return b.reshape(b.op("mul", left, right), types[0].shape)
+    found = b.op("matmul", left, right)
+    return b.reshape(product_of_experts(b, left, right, found.array) or found, types[0].shape)
 
 
 def _linear(b: Builder, types: Types, x: Value, weight: Value, bias: Value | None = None) -> Value:
