@@ -155,3 +155,44 @@ def test_blocks_that_lend_a_layer_are_declared_before() -> None:
     text = archspec.lift(module, (torch.randn(2, 5, 8),))
     assert "  layers[i]: Perceptron for i in 0..2\n" in text and ".layers.0.first\n" in text
     assert archspec.equivalent(archspec.loads(text), module).verdict == "equal"
+
+
+class Near(nn.Module):
+    """Causal attention, in a window if one is given."""
+
+    def __init__(self, window: int | None) -> None:
+        super().__init__()
+        self.window = window
+        self.qkv, self.out = nn.Linear(8, 24), nn.Linear(8, 8)
+
+    def forward(self, x: Any) -> Any:
+        places = torch.arange(x.shape[1])
+        mask = places[:, None] >= places
+        if self.window is not None:
+            mask = mask & (places[:, None] - places <= self.window)
+        q, k, v = self.qkv(x).unflatten(-1, (2, 12)).transpose(1, 2).chunk(3, -1)
+        found = nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        return x + self.out(found.transpose(1, 2).flatten(2)).tanh()
+
+
+class Layers(nn.Module):
+    def __init__(self, layers: list[nn.Module]) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(*layers)
+
+    def forward(self, x: Any) -> Any:
+        return self.layers(x)
+
+
+@pytest.mark.parametrize(
+    ("windows", "setting"),
+    [
+        ((3, None, 3, None, 3), "window = 3 if i % 2 == 0"),
+        pytest.param((3, 3, None, 3, 3, None), "window = 3 if i % 3 != 2", marks=pytest.mark.slow),
+    ],
+)
+def test_a_setting_that_some_layers_lack_has_a_condition(windows: tuple[int | None, ...], setting: str) -> None:
+    module = Layers([Near(window) for window in windows]).eval()
+    text = archspec.lift(module, (torch.zeros(2, 7, 8),))
+    assert f"[i]: Near({setting}) for i in 0..{len(windows)}" in text
+    assert equivalent(archspec.loads(text), module).verdict == "equal"

@@ -15,6 +15,11 @@ class Varying(NamedTuple):
     values: tuple[Size | None, ...]
     start: int
 
+    @property
+    def kinds(self) -> set[Size]:
+        """The values."""
+        return {value for value in self.values if value is not None}
+
     def where(self, holds: Callable[[int], bool], side: bool) -> set[Size]:
         """Return the values in the iterations in which a condition holds, or in those in which it does not."""
         turns = enumerate(self.values, self.start)

@@ -6,11 +6,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from archspec.algebra import Dim
 from archspec.lifting.conditions import is_regular
+from archspec.lifting.numbers import literal
 from archspec.lifting.values import Value
+
+NONE = literal(None)
 
 MOST_KINDS = 4
 """Layers of more kinds do not become one loop."""
@@ -61,6 +64,24 @@ def slice_of(arg: object) -> Slice | None:
     if isinstance(arg, Value) and arg.kind == "std" and arg.op == "first":
         return Slice(arg.operands[0], 1, 0)
     return None
+
+
+def are_alike(keys: Sequence[object]) -> bool:
+    """Whether the layers of several kinds, by their keys, are equal, or two that differ in a setting that one lacks."""
+    first, *others = dict.fromkeys(keys)
+    if len(others) != 1:
+        return not others
+    rows = [[*_leaves(key)] for key in (first, *others)]
+    differing = [*{(a, b) for a, b in zip(*rows, strict=False) if a != b}]
+    return len(rows[0]) == len(rows[1]) and len(differing) == 1 and NONE in differing[0]
+
+
+def _leaves(key: object) -> Iterator[object]:
+    if not isinstance(key, tuple):
+        yield key
+        return
+    for item in cast("tuple[object, ...]", key):
+        yield from _leaves(item)
 
 
 def runs_of(

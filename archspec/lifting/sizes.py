@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
+from typing import NamedTuple
 
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.conditions import Size, Varying, conditions
@@ -18,6 +19,8 @@ from archspec.ops import OPS
 NAMES_OF_GAPS = {"in_features": "inputs", "out_features": "outputs", "count": "rows", "size": "size", "number": "value"}
 """Names for hyperparameters that no field gives a name."""
 
+
+NONE = literal(None)
 
 OF_TABLES = "values"
 """The setting of a table that lists its numbers, which are those of fields by accident if they stay the same."""
@@ -147,24 +150,38 @@ class Sizes:
             self._seconds[number][name] = other or column
             return name
         if isinstance(column[0], Varying):
-            return self._varying(column[0], other[0] if other is not None else None, fields, hint)
-        if isinstance(column[0], bool):
-            return literal(column[0])
-        second = None if other is None else other[0]
-        if isinstance(second, Varying):
+            sides = self._sides(column[0], other[0] if other is not None else None)
+            texts = [self._one(number, taken, fields, hint, *pair, part) for pair in sides.values]
+            return _chosen(sides.condition, *texts)
+        return self._one(number, taken, fields, hint, column[0], None if other is None else other[0], part)
+
+    def _one(
+        self,
+        number: int,
+        taken: Names,
+        fields: dict[str, None],
+        hint: str,
+        first: Size,
+        second: Size | None,
+        part: str,
+    ) -> str:
+        """Return what to write for a number that all instances have, and of which the other module may have another."""
+        if isinstance(first, bool):
+            return literal(first)
+        if isinstance(first, Varying) or isinstance(second, Varying):
             raise Untranslatable(IRREGULAR)
-        if isinstance(column[0], str) or isinstance(second, str):
-            if column[0] != (second or column[0]):
+        if isinstance(first, str) or isinstance(second, str):
+            if first != (second or first):
                 raise _unlike(self.program.definitions[number])
-            return str(column[0])
-        pair = column[0], second
+            return str(first)
+        pair = first, second
         if hint == OF_TABLES and pair[1] in (None, pair[0]):
             return literal(pair[0])
         found = self.expressions.find(pair, hint, part, fields)
         if found is None and pair[1] is not None and pair[0] != pair[1]:
             found = self._created(pair, hint, taken)
         if found is None:
-            return literal(column[0])
+            return literal(first)
         fields |= dict.fromkeys(found.fields)
         return found.text
 
@@ -180,26 +197,17 @@ class Sizes:
             and all(self._attributes(path).get(name) == own for path, own in zip(definition.paths, column, strict=True))
         ]
 
-    def _varying(self, values: Varying, others: object, fields: dict[str, None], hint: str) -> str:
-        """Return a number that differs between the iterations of a loop, as a function of the index."""
+    def _sides(self, values: Varying, others: object) -> _Sides:
+        """Return on what condition a number that differs between the iterations of a loop has which of two values."""
         both = [values, *([others] if isinstance(others, Varying) else [])]
-        kinds = [kind for kind in dict.fromkeys(values.values) if kind is not None]
-        for condition, holds in conditions(values):
-            if len(kinds) == 2 and all(item.follows(holds) for item in both):
-                (yes,), (no,) = values.where(holds, True), values.where(holds, False)
-                if (yes, no) == (True, False):
-                    return condition
-                if not isinstance(yes, bool | str | Varying) and not isinstance(no, str | Varying) and len(both) == 1:
-                    texts = [self._scalar((number, None), fields, hint) for number in (yes, no)]
-                    return f"{texts[0]} if {condition} else {texts[1]}"
-        raise Untranslatable(IRREGULAR)
-
-    def _scalar(self, pair: Pair, fields: dict[str, None], hint: str) -> str:
-        found = self.expressions.find(pair, hint)
-        if found is None:
-            return literal(pair[0])
-        fields |= dict.fromkeys(found.fields)
-        return found.text
+        found = [
+            _Sides(condition, tuple([_pair(*[item.where(holds, side) for item in both]) for side in (True, False)]))
+            for condition, holds in conditions(values)
+            if len(values.kinds) == 2 and all(item.follows(holds) for item in both)
+        ]
+        if not found:
+            raise Untranslatable(IRREGULAR)
+        return next((sides for sides in found if sides.values[0][0] not in (False, NONE)), found[0])
 
     def _created(self, pair: Pair, hint: str, taken: Names) -> Found:
         """Return a new hyperparameter, which definitions around this one have as well."""
@@ -237,6 +245,25 @@ class Sizes:
         return {name: self.expressions.fields[name][1] for name in self.heads[-1].fields}
 
 
+class _Sides(NamedTuple):
+    """A condition, and the values where it holds and where it does not: in one module and in another one."""
+
+    condition: str
+    values: tuple[tuple[Size, Size | None], ...]
+
+
+def _pair(first: set[Size], second: Collection[Size] = ()) -> tuple[Size, Size | None]:
+    (one,) = first
+    return one, next(iter(second), None)
+
+
+def _chosen(condition: str, yes: str, no: str) -> str:
+    """Return the text of a value on a condition, and of another one, or none, where it does not hold."""
+    if (yes, no) == (literal(True), literal(False)):
+        return condition
+    return f"{yes} if {condition}" if no == NONE else f"{yes} if {condition} else {no}"
+
+
 def _passed(definition: Definition, use: int, column: Sequence[Size]) -> list[Size]:
     """Return what each instance of a definition passes to what it uses, of the values of all instances of that."""
     start = definition.template.starts[use]
@@ -244,8 +271,9 @@ def _passed(definition: Definition, use: int, column: Sequence[Size]) -> list[Si
 
 
 def _arguments(given: Sequence[tuple[str, str]]) -> list[str]:
-    """Return hyperparameters by position, up to the first literal that only its name explains."""
-    first = next((turn for turn, (_, text) in enumerate(given) if text in ("none", "false", "true")), len(given))
+    """Return hyperparameters by position, up to the first literal or condition that only its name explains."""
+    explained = [turn for turn, (_, text) in enumerate(given) if text in ("none", "false", "true") or " if " in text]
+    first = min(explained, default=len(given))
     return [*[text for _, text in given[:first]], *[f"{name} = {text}" for name, text in given[first:]]]
 
 

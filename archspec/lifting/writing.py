@@ -27,7 +27,7 @@ from archspec.lifting.notation import (
 )
 from archspec.lifting.numbers import literal
 from archspec.lifting.roles import NONE, role_statements
-from archspec.lifting.runs import Run, slice_of
+from archspec.lifting.runs import Run, are_alike, slice_of
 from archspec.lifting.stacks import stacked
 from archspec.lifting.templates import END, OPTIONAL, SETTING, SETTINGS, Gaps, Statement, Template
 from archspec.lifting.values import Argument, Repeated, Setting, Value
@@ -316,11 +316,12 @@ class BodyWriter:
         tests = [self.gaps.condition(test, "i") for test in branches_of(run.kinds, run.start)]
         sorts = [run.of_kind(kind) for kind in range(len(tests) + 1)]
         found = [[self.definition(item) for item in items] for items in sorts]
-        if len({self.key(items[0]) for items in sorts}) == 1:
+        if are_alike([self.key(items[0]) for items in sorts]) and len({len(items[0].args) for items in sorts}) == 1:
             columns = zip(*[items[0].args[1:] for items in sorts], strict=True)
             given = ["_", *[_chosen([self.argument(arg) for arg in column], tests) for column in columns]]
             rows = [self.definition(item)[1] for item in run.values]
-            return f"{address}: {self.gaps.use(found[0][0][0], rows, run.start)}({', '.join(given)})"
+            used = f"{address}: {self.gaps.use(found[0][0][0], rows, run.start)}"
+            return used + (f"({', '.join(given)})" if given != ["_"] else "")
         texts: list[str] = []
         for items, definitions in zip(sorts, found, strict=True):
             given = ["_", *[self.argument(arg) for arg in items[0].args[1:]]]
