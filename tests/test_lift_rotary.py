@@ -1,5 +1,6 @@
 """Lifting: rotary positions of adjacent components, of some of the components of a head, and of its parts."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -92,6 +93,36 @@ class OfParts(Rotated):
 def test_rotations_of_parts(adjacent: bool, steps: str) -> None:
     text = lifted(OfParts(8, adjacent, True))
     assert text.count(steps) == 2
+
+
+class Scaled(OfParts):
+    """Rotations by frequencies for a longer context, whose tables are multiplied by `strength`."""
+
+    def __init__(self, strength: float) -> None:
+        super().__init__(8, False, True)
+        own = {"rope_theta": 10000.0, "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0}
+        own |= {"high_freq_factor": 4.0, "original_max_position_embeddings": 64}
+        self.config, self.strength = SimpleNamespace(rope_parameters=own), strength
+        found = 10000.0 ** (-torch.arange(4) / 4)
+        kept = ((64 * found / (2 * torch.pi) - 1) / 3).clamp(0, 1)
+        self.register_buffer("frequencies", found * (kept + (1 - kept) / 8), persistent=False)
+
+    def turned(self, x: Any, angles: Any) -> Any:
+        (a, b), angles = x.transpose(1, 2).chunk(2, -1), torch.arange(x.shape[1])[:, None] * self.frequencies
+        cosines, sines = angles.cos() * self.strength, angles.sin() * self.strength
+        return torch.cat((a * cosines - b * sines, b * cosines + a * sines), -1)
+
+
+def test_tables_of_scaled_positions() -> None:
+    settings = "size = 8, theta = 10000.0, factor = 8.0, low = 1.0, high = 4.0, context = 64"
+    text = " ".join(archspec.lift(Scaled(1.0).eval(), (torch.zeros(2, 7, HIDDEN),)).split())
+    assert f"cosines, sines = llama3_scaling({settings}) (arange(seq))" in text
+
+
+@pytest.mark.slow
+def test_tables_of_another_strength_than_that_of_the_library() -> None:
+    text = archspec.lift(Scaled(1.5).eval(), (torch.zeros(2, 7, HIDDEN),))
+    assert "cosines = cos(h) * 1.5" in " ".join(text.split()) and "llama3_frequencies(" in text
 
 
 @pytest.mark.slow

@@ -153,8 +153,9 @@ def _kept(root: Frame, values: Sequence[Value], owners: Mapping[str, Sequence[st
     kept = {root}
     steps: Counter[Frame] = Counter()
     counted: set[object] = set()
+    still = _independent(values, users_of(values))
     for value in values:
-        if value.op not in TAKEN_APART:
+        if value.op not in TAKEN_APART or (value.op == "part" and value in still):  # several tables are several steps
             steps[value.frame] += len(value.steps)
     for frame in _deepest_first([frame for frame in frames if frame is not root]):
         is_element = listed[_list_of(frame.path), frame.kind] > 1 or calls[frame.path] > 1

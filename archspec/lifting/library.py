@@ -18,7 +18,7 @@ from archspec.source import ArchError
 
 class _Probe(NamedTuple):
     """A function or layer as it is written, the names that it needs, what it is applied to, its result, the tensors of
-    a layer, and the names of the inputs that are given by name, which are the last ones.
+    a layer, the names of the inputs that are given by name, which are the last ones, and how many results there are.
     """
 
     applied: str
@@ -28,6 +28,7 @@ class _Probe(NamedTuple):
     dtype: str = "real"
     tensors: tuple[tuple[str, Array], ...] = ()
     named: tuple[str, ...] = ()
+    results: int = 1
 
 
 class Library:
@@ -36,7 +37,7 @@ class Library:
     def __init__(self, arrays: Arrays) -> None:
         self.arrays = arrays
         self._bodies: dict[str, Body | None] = {}
-        self._found: dict[_Probe, Array | None] = {}
+        self._found: dict[_Probe, list[Array | None]] = {}
 
     def function(
         self,
@@ -53,19 +54,28 @@ class Library:
         applied, last = f"{name}{_listed(settings)}", named or {}
         used = f"{name}, {settings['activation']}" if settings.get("activation") else name
         whole = (*inputs, *last.values())
-        return self._result(_Probe(applied, used, whole, tuple(shape), dtype, named=tuple(last)))
+        return self._results(_Probe(applied, used, whole, tuple(shape), dtype, named=tuple(last)))[0]
+
+    def functions(
+        self, name: str, settings: Settings, inputs: Sequence[Array], shape: Sequence[Dim], count: int
+    ) -> list[Array | None]:
+        """Return what a function with several results makes of inputs, if all have this shape; None for each of them if
+        it does not accept the inputs.
+        """
+        return self._results(_Probe(f"{name}{_listed(settings)}", name, tuple(inputs), tuple(shape), results=count))
 
     def layer(
         self, name: str, settings: Settings, tensors: Mapping[str, Array], x: Array, shape: Sequence[Dim]
     ) -> Array | None:
         """Return what a layer with these tensors makes of an input; None if it does not accept it."""
         applied = f"layer: {name}{_listed(settings)}"
-        return self._result(_Probe(applied, name, (x,), tuple(shape), tensors=tuple(tensors.items())))
+        return self._results(_Probe(applied, name, (x,), tuple(shape), tensors=tuple(tensors.items())))[0]
 
-    def _result(self, probe: _Probe) -> Array | None:
+    def _results(self, probe: _Probe) -> list[Array | None]:
         if probe not in self._found:
             body, tensors = self._body(probe), dict(probe.tensors)
-            self._found[probe] = body and _Bodies(self.arrays, body.module, tensors).outputs(body, probe.inputs)[0]
+            made = None if body is None else _Bodies(self.arrays, body.module, tensors).outputs(body, probe.inputs)
+            self._found[probe] = made or [None] * probe.results
         return self._found[probe]
 
     def _body(self, probe: _Probe) -> Body | None:
@@ -78,7 +88,9 @@ class Library:
         first = len(names) - len(probe.named)
         args = [*names[:first], *[f"{name} = x{turn}" for turn, name in enumerate(probe.named, first)]]
         returned = f"{probe.applied}({', '.join(args)})" if args else probe.applied
-        text = f"block Probe()({', '.join(given)}) -> {_type(probe.dtype, probe.shape)} {{\n  return {returned}\n}}"
+        results = ", ".join([_type(probe.dtype, probe.shape)] * probe.results)
+        arrow = f"-> ({results})" if probe.results > 1 else f"-> {results}"
+        text = f"block Probe()({', '.join(given)}) {arrow} {{\n  return {returned}\n}}"
         if text not in self._bodies:
             shapes = [*[array.shape for array in probe.inputs], probe.shape]
             dims = sorted({name for shape in shapes for size in shape for name in symbols(size)})

@@ -51,6 +51,8 @@ INPUTS = {"attention": ("q", "k", "v", "mask", "bias", "sinks")}
 
 RESULTS = {
     "topk": ("values", "ids"),
+    "llama3_scaling": ("cosines", "sines"),
+    "yarn_scaling": ("cosines", "sines"),
     "lstm": ("output", "last", "cell"),
     "gru": ("output", "last"),
     "rnn": ("output", "last"),

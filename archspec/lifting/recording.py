@@ -24,6 +24,7 @@ from archspec.lifting.operations.complex_values import ComplexResult, ComplexVal
 from archspec.lifting.operations.counterparts import COUNTERPARTS
 from archspec.lifting.operations.handlers import converted
 from archspec.lifting.regions import between_regions
+from archspec.lifting.scaling import with_scaling
 from archspec.lifting.sinusoids import complex_sinusoids
 from archspec.lifting.source_names import Naming
 from archspec.lifting.stored import Stored
@@ -75,6 +76,7 @@ class Recording(Capture):
         self._naming.give()
         outputs = [self.builder.written(value) for value in values]
         with_attention(self.builder, outputs)
+        with_scaling(self.builder, outputs)
         return outputs
 
     def canonical(self, name: str) -> str:
