@@ -96,3 +96,33 @@ def test_what_is_nearly_attention_is_written_as_it_is(change: Any, weigh: Any) -
     text = archspec.lift(Attention(change, weigh).eval(), (torch.zeros(2, 7, HIDDEN),))
     assert "attention(" not in text
     assert "softmax(axis = -1)" in text
+
+
+class Masked(nn.Module):
+    """Scores that are hidden where a test of their positions is false."""
+
+    def __init__(self, test: Callable[[Any, Any], Any]) -> None:
+        super().__init__()
+        self.test = test
+
+    def forward(self, x: Any) -> Any:
+        places = torch.arange(x.shape[1])
+        return (x @ x.transpose(1, 2)).masked_fill(~self.test(places[:, None], places), 0.0)
+
+
+ROWS = "reshape([seq, 1])(arange(seq))"
+
+
+@pytest.mark.parametrize(
+    ("test", "line"),
+    [
+        (lambda row, column: (row >= 0) & torch.ones(1, dtype=torch.bool) & (row > column), f"{ROWS} > arange(seq)"),
+        (lambda row, column: ~(row >= column), f"arange(seq) > {ROWS}"),
+        (lambda row, column: ~(row + column > 3), f"{ROWS} + arange(seq) <= 3"),
+    ],
+)
+def test_masks_of_positions(test: Any, line: str) -> None:
+    module = Masked(test).eval()
+    text = archspec.lift(module, (torch.zeros(2, 7, 8),))
+    assert line in text and "true" not in text and "not " not in text
+    assert equivalent(archspec.loads(text), module).verdict == "equal"

@@ -60,7 +60,7 @@ MASKS: dict[str, tuple[Callable[[Builder], Value], str | None, dict[str, object]
         {},
     ),
     "the last ones and all ahead": (lambda b: b.op("lt", behind(b), 7), f"ge(add(arange[stop=seq], 6), {AT_SEQ})", {}),
-    "those before": (lambda b: b.op("ge", behind(b), 1), f"ge({AT_SEQ}, add(arange[stop=seq], 1))", {}),
+    "those before": (lambda b: b.op("ge", behind(b), 1), f"gt({AT_SEQ}, arange[stop=seq])", {}),
     "fewer queries than keys": (
         lambda b: b.op("ge", b.op("sub", column(b, 3), row(b, 5)), 0),
         "ge(reshape[shape=(3, 1)](arange[stop=3]), arange[stop=5])",
@@ -85,7 +85,7 @@ MASKS: dict[str, tuple[Callable[[Builder], Value], str | None, dict[str, object]
     ),
     "a prefix": (
         lambda b: b.op("or", b.op("or", causal(b), b.op("lt", row(b), 4)), b.op("eq", row(b), 9)),
-        f"or(or({UP_TO}, ge(3, arange[stop=seq])), eq(arange[stop=seq], 9))",
+        f"or(or({UP_TO}, le(arange[stop=seq], 3)), eq(arange[stop=seq], 9))",
         {},
     ),
     "scores": (
@@ -117,7 +117,7 @@ POSITIONS: dict[str, tuple[Callable[[Builder], Value], str | None]] = {
     ),
     "products": (
         lambda b: b.op("lt", row(b), b.op("mul", BATCH * SEQ, row(b))),
-        "ge(mul(mul(arange[stop=seq], batch), seq), add(arange[stop=seq], 1))",
+        "gt(mul(mul(arange[stop=seq], batch), seq), arange[stop=seq])",
     ),
     "what always holds": (lambda b: b.op("lt", row(b), 2 * SEQ), None),
     "numbers": (lambda b: b.op("where", causal(b), 3.0, 0.5), f"where({UP_TO}, 3.0, 0.5)"),

@@ -17,6 +17,7 @@ from archspec.lifting.views import Axis, Layout, pattern
 from archspec.normal.arrays import Array, Arrays
 from archspec.ops import OPS
 from archspec.ops.check import OpError
+from archspec.ops.record import Scalar
 
 VIEWS = ("reshape", "permute", "expand")
 
@@ -74,6 +75,9 @@ class Builder:
         if elementwise:
             given = self._narrowed(name, flat, found[0], full)
             shorter = self.results(name, given, full)[0]
+            alone = self._alone(given, found[0])
+            if alone is not None:
+                return [alone]
             if shorter.shape != found[0].shape:
                 return [self.reshape(self.made(name, given, shorter, settings), found[0].shape)]
         whole = self.made(name, given, found[0], settings)
@@ -147,7 +151,7 @@ class Builder:
         for turn in range(len(args)):
             arg = args[turn]
             while isinstance(arg, Value):
-                number = number_in(arg)
+                number = self._constant(arg)
                 candidates: Sequence[Operand] = self._unspread(arg) if number is None else [number]
                 arg = next(
                     (other for other in candidates if self._fits(name, found, turn, other, result, settings)), None
@@ -155,6 +159,19 @@ class Builder:
                 if arg is not None:
                     found[turn] = arg
         return [self.written(arg) if isinstance(arg, Value) else arg for arg in found]
+
+    def _constant(self, value: Value) -> Scalar | None:
+        """Return the number that all elements of a value are, or the boolean, if its normal form shows that."""
+        node = self.arrays.elements.nodes[value.array.element]
+        return cast("bool", node.arguments[0]) if node.kind == "bool" else number_in(value)
+
+    def _alone(self, args: Sequence[Operand | None], result: Array) -> Value | None:
+        """Return the only tensor among operands, if the result is that tensor, up to broadcasting."""
+        tensors = [arg for arg in args if isinstance(arg, Value)]
+        if len(tensors) != 1 or len(args) < 2 or self.arrays.dtype(tensors[0].array) != self.arrays.dtype(result):
+            return None
+        found = self.spread(self.unwritten(tensors[0]), result.shape)
+        return found if found.array == result else None
 
     def _fits(
         self,

@@ -131,8 +131,10 @@ class Indexed:
                 return cast("bool | float", node.arguments[0])
             case "int":
                 return self._integer(cast("Expression", node.arguments[0]))
-            case "ge0" | "eq0":
-                return self._op(node.kind.removesuffix("0"), *self._sides(cast("Expression", node.arguments[0])))
+            case "ge0":
+                return self._compared(cast("Expression", node.arguments[0]))
+            case "eq0":
+                return self._op("eq", *self._sides(cast("Expression", node.arguments[0])))
             case "load":
                 base, *indices = node.arguments
                 return self._loaded(cast("Element", base), cast("list[Expression]", indices))
@@ -193,6 +195,15 @@ class Indexed:
             else:
                 above = above + expression((term,))
         return self._integer(above), self._integer(below)
+
+    def _compared(self, value: Expression) -> Operand:
+        """Return whether an integer is at least 0 as a comparison of two, of which a number is the second."""
+        signs = {cast("int", coefficient) > 0 for monomial, coefficient in terms_of(value) if monomial}
+        is_strict = len(signs) == 2 and ((), -1) in terms_of(value)
+        left, right = self._sides(value + 1 if is_strict else value)
+        if isinstance(left, Value):
+            return self._op("gt" if is_strict else "ge", left, right)
+        return self._op("lt" if is_strict else "le", right, left)
 
     def _integer(self, value: Expression) -> Operand:
         if isinstance(value, int):
