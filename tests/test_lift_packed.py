@@ -12,6 +12,7 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS  # noqa: E402
 from transformers.utils.generic import is_flash_attention_requested  # noqa: E402
 
 from archspec.lifting.api import lift_subject  # noqa: E402
+from archspec.lifting.sources.examples import SIZES, examples  # noqa: E402
 from archspec.lifting.sources.packed import patches, takes_one_image, with_one_image  # noqa: E402
 from archspec.lifting.subject import Subject  # noqa: E402
 
@@ -55,6 +56,8 @@ def test_a_tower_of_packed_patches_takes_those_of_one_image() -> None:
 
 def test_a_tower_that_attends_in_windows_is_given_them() -> None:
     class Tower(torch.nn.Module):
+        is_causal = False
+
         def __init__(self) -> None:
             super().__init__()
             self.config = configuration()
@@ -65,7 +68,7 @@ def test_a_tower_that_attends_in_windows_is_given_them() -> None:
             heads = heads, heads[:, :1], heads[:, 1:]
             call = ALL_ATTENTION_FUNCTIONS.get(self.config._attn_implementation)
             if is_flash_attention_requested(self.config):
-                found, _ = call(self, *heads, None, scaling=0.5, is_causal=False, cu_seq_lens_q=bounds)
+                found, _ = call(self, *heads, None, scaling=0.5, is_causal=self.is_causal, cu_seq_lens_q=bounds)
             else:
                 parts = zip(*[part.split((bounds[1:] - bounds[:-1]).tolist(), dim=2) for part in heads], strict=True)
                 grouped = [(q, k.expand_as(q), v.expand_as(q)) for q, k, v in parts]
@@ -90,6 +93,31 @@ def test_a_tower_that_attends_in_windows_is_given_them() -> None:
     (inputs, *_) = patches(alone, 5, torch.Generator())
     exported = torch.export.export(alone, (), inputs, strict=False)
     assert torch.allclose(exported.module()(**inputs), alone(**inputs))
+    tower.is_causal = True
+    with pytest.raises(ValueError, match="patches attend to earlier ones only"):
+        alone(**inputs)
+
+
+def test_a_tower_may_count_the_patches_of_the_image() -> None:
+    class Tower(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.config = configuration()
+
+        def forward(self, hidden_states: Any, grid_thw: Any, **kwargs: Any) -> Any:
+            vision.get_vision_attention_seqlens(grid_thw, self.config, kwargs=kwargs)
+            (count,) = (grid_thw.prod(-1) + 3).tolist()
+            twos = torch.repeat_interleave(torch.full((1,), 2.0), grid_thw.prod(-1))
+            ((_, height, width),) = [[*map(int, sizes)] for sizes in grid_thw]
+            return (hidden_states + twos[:, None]) * count + height - 2 * width
+
+    tower = Tower().eval()
+    pixels = torch.randn(24, 12)
+    expected = tower(pixels, torch.tensor([[1, 4, 6]]))
+    alone = with_one_image(tower)
+    assert torch.allclose(alone(hidden_states=pixels.view(4, 6, 12)), expected)
+    (inputs,) = examples(alone, SIZES[0])
+    assert {name: value.shape for name, value in inputs.items()} == {"hidden_states": (22, 26, 12)}
 
 
 def test_a_tower_that_reads_the_size_of_an_image_takes_it_as_rows() -> None:

@@ -1,0 +1,438 @@
+"""Lifting: which modules are tried in the place of one that cannot be lifted, and why a spec is refused."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from archspec import ArchError  # noqa: E402
+from archspec.equivalence.calls.values import Untranslatable  # noqa: E402
+from archspec.equivalence.capture import OfShortInputs  # noqa: E402
+from archspec.lifting.check import OfLargeSizes, Uncompared, Undecided  # noqa: E402
+from archspec.lifting.sizes import OfSmallSizes, Unlike  # noqa: E402
+from archspec.lifting.sources import lifting, subjects  # noqa: E402
+from archspec.lifting.sources.architecture import Architecture, subject_of  # noqa: E402
+from archspec.lifting.sources.inputs import parse_input  # noqa: E402
+from archspec.lifting.sources.subjects import OfFewLayers, OfOtherSizes, Source, source_of  # noqa: E402
+from archspec.lifting.sources.variations import (  # noqa: E402
+    apart,
+    lighter,
+    resized,
+    shallow,
+    shrinks_lists,
+    uncropped,
+    unrolled,
+    with_more_heads,
+)
+from archspec.lifting.subject import Subject  # noqa: E402
+from archspec.source import fail  # noqa: E402
+
+nn = torch.nn
+FIELDS: dict[str, Any] = {
+    "model_type": "toy",
+    "hidden_size": 64,
+    "num_hidden_layers": 5,
+    "num_attention_heads": 16,
+    "num_key_value_heads": 24,
+    "image_size": 224,
+}
+
+
+class Toy(nn.Module):
+    def __init__(self, fields: dict[str, Any]) -> None:
+        super().__init__()
+        self.hidden = fields["hidden_size"]
+        self.layers = nn.ModuleList([nn.Linear(self.hidden, self.hidden) for _ in range(fields["num_hidden_layers"])])
+
+    def forward(self, x: Any) -> Any:
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+def build(fields: dict[str, Any]) -> Any:
+    return Toy({**FIELDS, **fields})
+
+
+def inputs(module: Any, turn: int) -> Iterator[dict[str, Any]]:
+    yield {"x": torch.ones(3 - turn, 5 + turn, module.hidden)}
+    yield {"x": torch.ones(3 - turn, 9 + turn, module.hidden)}
+
+
+TOY = Architecture("Toy", FIELDS, build, inputs)
+WHOLE, LARGE, SHALLOW = unrolled(TOY), uncropped(TOY), shallow(TOY)
+assert WHOLE is not None and LARGE is not None
+LARGE_WHOLE = unrolled(LARGE)
+ACTUAL = [SHALLOW, unrolled(SHALLOW)]
+
+
+def tried(makers: Sequence[Callable[[], Source]]) -> list[Any]:
+    """The architectures of sources that are tried."""
+    return [make.args[0] for make in makers]  # type: ignore[attr-defined]
+
+
+OTHERS: dict[str, tuple[Exception, list[Any], list[Any]]] = {
+    "large": (OfLargeSizes(), [lighter(TOY), LARGE], [lighter(WHOLE), LARGE_WHOLE]),
+    "of other sizes": (OfOtherSizes(), [apart(TOY)], [apart(WHOLE)]),
+    "unlike": (Unlike(), [with_more_heads(TOY), WHOLE, LARGE_WHOLE], [LARGE_WHOLE]),
+    "of few layers": (OfFewLayers(), [LARGE, WHOLE], [LARGE_WHOLE]),
+    "of small sizes": (OfSmallSizes(), [resized(TOY), LARGE], [LARGE_WHOLE]),
+    "another reason": (Untranslatable(), [LARGE], [LARGE_WHOLE]),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_modules_depend_on_the_reason(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    cause, small, whole = OTHERS[name]
+    shallow_ones = [shallow(apart(TOY)), unrolled(shallow(apart(TOY)))] if name == "of other sizes" else ACTUAL
+    found = subjects.source_of_architecture(TOY)
+    assert tried(found.others(cause)) == [*small, *shallow_ones]
+    assert found.subject.numbers["num_hidden_layers"] == 3 and found.actual().hidden == 64
+    monkeypatch.setattr(subjects, "shrinks_lists", lambda architecture: architecture is TOY)
+    found = subjects.source_of_architecture(TOY)
+    assert tried(found.others(cause)) == [*whole, *shallow_ones]
+    assert found.subject.numbers["num_hidden_layers"] == 5
+
+
+def test_modules_with_many_layers_have_few() -> None:
+    fields = {**FIELDS, "num_hidden_layers": 81}
+    deep = replace(TOY, fields=fields, build=lambda own: build({**fields, **own}))
+    assert unrolled(deep) is None
+    found = subjects.source_of_architecture(deep)
+    assert tried(found.others(OfFewLayers())) == [uncropped(deep), shallow(deep)]
+
+
+def test_longer_inputs_are_tried_first() -> None:
+    longer, *rest = subjects.source_of_architecture(TOY).others(OfShortInputs())
+    assert tried(rest) == [LARGE, *ACTUAL]
+    assert longer().subject.inputs["x"].shape[1] == 9
+
+
+def test_the_second_module_of_another_one_may_be_lighter() -> None:
+    other = subjects.source_of_architecture(TOY).others(Untranslatable())[0]()
+    assert tried(other.others(OfLargeSizes())) == [lighter(LARGE)]
+    assert tried(other.others(Unlike())) == []
+
+
+def test_the_first_module_that_can_be_built_is_lifted() -> None:
+    def picky(fields: dict[str, Any]) -> Any:
+        if fields.get("vocab_size", 5000) != 5000:
+            raise ValueError("another vocabulary")
+        return build(fields)
+
+    made = replace(TOY, fields={**FIELDS, "vocab_size": 5000}, build=picky)
+    found = subjects.source_of_architecture(made)
+    assert found.subject.numbers == {"num_hidden_layers": 3}
+    assert tried(found.others(OfLargeSizes())) == tried(found.others(None)) == [unrolled(shallow(made))]
+
+    def broken(fields: dict[str, Any]) -> Any:
+        raise ValueError("never")
+
+    with pytest.raises(ArchError, match="cannot build and run a small `Toy`: ValueError: never"):
+        subjects.source_of_architecture(replace(TOY, build=broken))
+
+
+def test_lists_count_where_a_module_cannot_do_without() -> None:
+    def failing(fields: dict[str, Any]) -> Any:
+        raise ValueError("no sizes")
+
+    fields = {**FIELDS, "hidden_sizes": [512, 512, 1500]}
+    assert not shrinks_lists(replace(TOY, build=failing)) and not shrinks_lists(replace(TOY, fields=fields))
+    assert shrinks_lists(replace(TOY, fields=fields, build=failing))
+
+
+def test_parts_that_have_one_size_have_it_in_the_third_module() -> None:
+    def joined(fields: dict[str, Any]) -> Any:
+        if fields["inner_config"]["hidden_size"] != fields["hidden_size"]:
+            raise ValueError("two sizes")
+        return build(fields)
+
+    fields = {**FIELDS, "inner_config": {"model_type": "inner", "hidden_size": 64}}
+    for make, is_same in ((build, False), (joined, True)):
+        third = subject_of(replace(TOY, fields=fields, build=make)).third
+        found = third() if third is not None else None
+        assert found is not None
+        assert (found.numbers["hidden_size"] == found.numbers["inner_hidden_size"]) == is_same
+        assert found.numbers["num_hidden_layers"] == 5
+
+
+# Files ----------------------------------------------------------------------------------------------------------------
+
+FILE = """
+import torch
+from types import SimpleNamespace
+
+
+class Net(torch.nn.Module):
+    def __init__(self, hidden, layers, gap=3):
+        super().__init__()
+        self.hidden, self.gap = hidden, gap
+        self.layers = torch.nn.ModuleList([torch.nn.Linear(hidden, hidden) for _ in range(layers)])
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x * self.gap
+
+
+class Words(torch.nn.Module):
+    config = SimpleNamespace(vocab_size=9)
+
+    def __init__(self):
+        super().__init__()
+        self.table = torch.nn.Embedding(9, 4)
+
+    def forward(self, input_ids):
+        return self.table(input_ids)
+
+
+class Failing(torch.nn.Module):
+    def forward(self, x):
+        raise [KeyError(), ValueError("first line" + chr(10) + "second line")][x.shape[0] == 1]
+
+
+def build(hidden=16, layers=3, gap=3):
+    return Net(hidden, layers, gap).eval()
+
+
+def training(hidden=16, layers=3):
+    return Net(hidden, layers)
+
+
+def fixed(hidden=16, layers=7):
+    assert layers == 7
+    return Net(hidden, 2).eval()
+
+
+def unsigned():
+    return Net(8, 2).eval()
+
+
+unsigned.__signature__ = 0
+"""
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("others") / "net.py"
+    path.write_text(FILE, encoding="utf-8")
+    return str(path)
+
+
+def test_modules_of_a_file_in_the_place_of_small_ones(file: str) -> None:
+    found = source_of(f"{file}:build", ["x=real[batch,seq,hidden]"])
+    hidden = found.subject.numbers["hidden"]
+    assert found.subject.numbers == {"hidden": hidden, "layers": 3, "gap": 3} and hidden != 16
+    assert found.subject.second is not None and found.subject.second().numbers["gap"] == 6
+    same, relayered, whole, actual = [make() for make in found.others(None)]
+    assert same.subject.second is not None and same.subject.second().numbers["gap"] == 3
+    assert relayered.subject.numbers["layers"] == 5
+    second = whole.subject.second
+    assert second is not None
+    assert [[*own.numbers] for own in (whole.subject, second())] == [["hidden", "gap"]] * 2
+    assert (len(whole.subject.module.layers), actual.subject.module.hidden) == (3, 16)
+    assert [len(other.others(None)) for other in (same, relayered, whole, actual)] == [0] * 4
+    assert [source.whole is found.whole for source in (same, relayered, whole, actual)] == [True, True, True, False]
+    assert all(source.actual() is found.actual() for source in (same, relayered, whole, actual))
+    assert all([item.name for item in source.declared] == ["x"] for source in (found, same, actual))
+    assert found.whole is not None and found.whole.free == {"x": ("batch", "seq", "hidden")}
+
+
+@pytest.mark.parametrize("factory", ["training", "fixed", "unsigned"])
+def test_modules_without_small_ones_are_lifted_as_they_are(factory: str, file: str) -> None:
+    width = 8 if factory == "unsigned" else 16
+    found = source_of(f"{file}:{factory}", [f"x=real[batch,seq,{width}]"])
+    assert found.subject.module is found.actual() and found.subject.second is None and found.whole is None
+    assert found.subject.module.hidden == width
+
+
+def test_modules_with_a_configuration_get_the_inputs_of_its_kind(file: str) -> None:
+    assert source_of(f"{file}:Words").subject.inputs["input_ids"].shape == (3, 11)
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "reason"),
+    [
+        ("build", [], "the inputs of `build` are unknown"),
+        ("build", ["y=real[3]"], "`forward` of Net has no argument `y`"),
+        ("Failing", ["x=real[1,2]"], "calling Failing fails: ValueError: first line$"),
+        ("Failing", ["x=real[4,2]"], "calling Failing fails: KeyError: $"),
+    ],
+)
+def test_inputs_that_do_not_fit_are_refused(text: str, given: list[str], reason: str, file: str) -> None:
+    with pytest.raises(ArchError) as caught:
+        source_of(f"{file}:{text}", given)
+    first = str(caught.value).splitlines()[0]
+    assert first.endswith(reason.removesuffix("$")) if reason.endswith("$") else reason in first
+
+
+@pytest.mark.parametrize("text", ["timm:tiny", "config.json"])
+def test_inputs_of_known_architectures_are_not_described(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subjects, "architecture_of", lambda _: TOY)
+    with pytest.raises(ArchError, match=f"--input cannot be combined with `{text}`: its inputs are known"):
+        source_of(text, ["x=real[batch,8]"])
+
+
+def test_configurations_and_collections_are_sources(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = Subject(build({}), {}, name="tiny")
+    monkeypatch.setattr(subjects, "architecture_of", lambda _: TOY)
+    monkeypatch.setattr(subjects, "subject_of_collection", lambda _: given)
+    assert source_of("config.json").subject.name == "Toy"
+    found = source_of("timm:tiny")
+    assert found.subject is given and found.actual() is given.module
+
+
+# Checks of a spec -----------------------------------------------------------------------------------------------------
+
+SPEC = """
+dim batch, seq
+block Net(width)(x [batch, seq, width]) -> [batch, seq, width] {
+  weight: param [width]
+  return x * .weight
+}
+model "net" = Net(8)
+"""
+
+
+class Net(nn.Module):
+    def __init__(self, width: int = 8) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x: Any) -> Any:
+        return x * self.weight
+
+
+def subject(width: int = 8, **others: Any) -> Subject:
+    return Subject(Net(width).eval(), {"x": torch.ones(2, 5, width)}, numbers={"width": width}, name="net", **others)
+
+
+def refusal(name: str, problem: Exception) -> ArchError:
+    """A refusal to lift a subject of a name, and what it is for."""
+    found = fail("lift", f"cannot lift `{name}`: {problem}")
+    found.__cause__ = problem
+    return found
+
+
+@pytest.fixture
+def problems(monkeypatch: pytest.MonkeyPatch) -> dict[str, Exception]:
+    """What subjects of some names are not lifted for; the spec of all others is the same."""
+    found: dict[str, Exception] = {}
+
+    def lift_subject(given: Subject) -> str:
+        if given.name in found:
+            raise refusal(given.name, found[given.name])
+        return SPEC
+
+    monkeypatch.setattr(lifting, "lift_subject", lift_subject)
+    return found
+
+
+def source(name: str = "net", width: int = 8, **others: Any) -> Source:
+    return Source(replace(subject(), name=name), lambda: Net(width), **others)
+
+
+def test_the_first_other_module_that_is_lifted_counts(problems: dict[str, Exception]) -> None:
+    problems |= {"first": Unlike("a"), "second": OfFewLayers("b"), "third": OfOtherSizes("c")}
+    asked: list[tuple[str, type]] = []
+
+    def others(name: str, *rest: Callable[[], Source]) -> Callable[[BaseException | None], Any]:
+        def found(cause: BaseException | None) -> Any:
+            asked.append((name, type(cause)))
+            return rest
+
+        return found
+
+    def failing() -> Source:
+        raise fail("lift", "cannot build it")
+
+    third = source("third", others=others("third"))
+    second = source("second", others=others("second", failing, lambda: third))
+    assert lifting.lifted(source("first", others=others("first", lambda: second, source))) == SPEC
+    assert asked == [("first", Unlike), ("second", OfFewLayers), ("third", OfOtherSizes)]
+    with pytest.raises(ArchError, match="cannot lift `first`: a"):
+        lifting.lifted(source("first", others=others("first", lambda: second)))
+
+
+def refused(given: Source) -> tuple[str, str | None, type]:
+    """The reason why a source is not lifted, the help, and the class of the cause."""
+    with pytest.raises(ArchError) as caught:
+        lifting.lifted(given)
+    (diagnostic,) = caught.value.diagnostics
+    return diagnostic.message, diagnostic.help, type(caught.value.__cause__)
+
+
+@pytest.mark.usefixtures("problems")
+def test_a_spec_has_the_tensors_of_the_actual_module() -> None:
+    message, _, cause = refused(source(width=9))
+    assert message.startswith("cannot lift `net`: the spec of a small one does not hold for its sizes: ")
+    assert "weight" in message and cause is OfFewLayers
+
+
+@pytest.mark.usefixtures("problems")
+def test_sizes_that_may_be_any_are_no_numbers_in_a_spec() -> None:
+    inputs = {"x": torch.ones(2, 5, 8), "other": torch.ones(2)}
+    fixed = replace(subject(), inputs=inputs, other_inputs={"x": torch.ones(3, 5, 9), "other": torch.ones(2)})
+    named = [parse_input(item) for item in ("other=real[batch]", "z=real[batch]", "x=real[batch,seq,width]")]
+    message, help, _ = refused(Source(fixed, Net, declared=named))
+    assert message == (
+        "cannot lift `net`: its operations depend on `width` of `x` in a way that is known for one size only"
+    )
+    assert help == "write a number in the place of `width`"
+    other = Source(subject(), Net, whole=fixed, declared=named)
+    assert refused(other)[0] == message
+    assert lifting.lifted(Source(fixed, Net, declared=named[:2])) == SPEC
+    assert lifting.lifted(Source(subject(), Net, declared=named)) == SPEC
+
+
+@pytest.mark.usefixtures("problems")
+def test_a_spec_holds_for_other_modules_of_the_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[tuple[dict[str, Any], Subject]] = []
+    raised: list[Exception] = []
+
+    def check(text: str, overrides: dict[str, Any], given: Subject) -> None:
+        assert text.startswith(SPEC)
+        found.append((overrides, given))
+        if raised:
+            raise raised[0]
+
+    monkeypatch.setattr(lifting, "check_again", check)
+    monkeypatch.setattr(lifting, "check_unrounded", check)
+    deep, third, whole = subject(9), subject(10), subject(11)
+
+    def only(whole: Subject | None = None, **others: Any) -> Source:
+        return Source(subject(**others), Net, whole=whole)
+
+    for given, overrides, made in (
+        (only(deep=lambda alternates: None if alternates else deep), {"width": 9}, deep),
+        (only(third=lambda: third), {"width": 10}, third),
+        (only(whole=whole), {}, whole),
+    ):
+        found.clear()
+        raised.clear()
+        assert lifting.lifted(given) == SPEC
+        ((own, one),) = found
+        assert own == overrides and one is made
+    assert lifting.lifted(only(third=lambda: None)) == SPEC and len(found) == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(lifting, "lift_subject", lambda _: f"{SPEC}# a if i == 0 else b")
+        assert lifting.lifted(only(deep=lambda alternates: deep if alternates else None)) != SPEC and len(found) == 2
+    others = "the spec of two small ones does not hold for other sizes: why"
+    few = "the spec of one with few layers does not hold for all: why"
+    small = "the spec of a small one does not hold for its sizes: why"
+    for problem, reasons in (
+        (Untranslatable("why"), [(few, OfFewLayers), (others, OfOtherSizes), (small, Untranslatable)]),
+        (Undecided("why"), [(few, OfFewLayers), None, None]),
+        (Uncompared("why"), [(few, OfFewLayers), None, (small, Untranslatable)]),
+    ):
+        raised[:] = [problem]
+        sources = [only(deep=lambda _: deep), only(third=lambda: third), only(whole=whole)]
+        for given, reason in zip(sources, reasons, strict=True):
+            if reason is None:
+                assert lifting.lifted(given) == SPEC
+            else:
+                message, _, cause = refused(given)
+                assert (message, cause) == (f"cannot lift `net`: {reason[0]}", reason[1])
