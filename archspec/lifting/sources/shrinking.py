@@ -237,7 +237,7 @@ class _Shrinking:
     def _cropped(self, actual: Mapping[str, object]) -> Fields:
         """Return a small image and a small patch."""
         image, patch = actual.get("image_size"), actual.get("patch_size")
-        if not (self.proposal.is_cropped and is_integer(image) and is_integer(patch) and image % patch == 0 < patch):
+        if not (self.proposal.is_cropped and is_integer(image) and is_integer(patch) and patch > 0 == image % patch):
             return {}
         size, count = self.choices.patches
         return {"image_size": size * count, "patch_size": size}

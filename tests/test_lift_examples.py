@@ -1,0 +1,259 @@
+"""Small configurations and inputs of classes of `transformers`, and models of collections, as `lift` chooses them."""
+
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from archspec import ArchError  # noqa: E402
+from archspec.lifting.sources import collections, configuration, unfilled  # noqa: E402
+from archspec.lifting.sources.collections import subject_of_collection  # noqa: E402
+from archspec.lifting.sources.examples import SIZES, examples  # noqa: E402
+from archspec.lifting.sources.patterns import shows_rule  # noqa: E402
+from archspec.lifting.sources.proposals import CHOICES, PROPOSALS  # noqa: E402
+from archspec.lifting.sources.shrinking import small  # noqa: E402
+
+nn = torch.nn
+
+# Configurations -------------------------------------------------------------------------------------------------------
+
+
+def both(fields: dict[str, Any], proposal: int = 0, **changed: Any) -> list[dict[str, Any]]:
+    """The fields of the first and of the second small configuration."""
+    return [small(fields, PROPOSALS[proposal], choices._replace(**changed)) for choices in CHOICES[:2]]
+
+
+@pytest.mark.parametrize(
+    ("image", "patch", "proposal", "sizes"),
+    [
+        (224, 16, 0, [(20, 5), (24, 4)]),
+        (16, 16, 0, [(20, 5), (24, 4)]),
+        (225, 16, 0, [(225, 16)] * 2),
+        (224, 0, 0, [(224, 0)] * 2),
+        ([224, 224], 16, 0, [([224, 224], 16)] * 2),
+        (224, [16, 16], 0, [(224, [16, 16])] * 2),
+        (224, 16, 2, [(224, 16)] * 2),
+    ],
+)
+def test_images_are_cropped_to_small_patches(image: Any, patch: Any, proposal: int, sizes: list[Any]) -> None:
+    found = both({"image_size": image, "patch_size": patch}, proposal)
+    assert [(own["image_size"], own["patch_size"]) for own in found] == sizes
+
+
+PARTS: dict[str, Any] = {
+    "hidden_size": 512,
+    "text_config": {
+        "model_type": "text",
+        "hidden_size": 768,
+        "out_hidden_size": 512,
+        "encoder_dim": 768,
+        "other_dim": 512,
+    },
+    "vision_config": {"model_type": "vision", "hidden_size": 512, "conv_groups": 768, "text_hidden_size": 1024},
+}
+
+
+def test_widths_of_other_parts_are_those_that_have_their_value() -> None:
+    for found in both(PARTS):
+        text, vision = found["text_config"], found["vision_config"]
+        assert found["hidden_size"] == text["out_hidden_size"] == vision["hidden_size"]
+        assert text["hidden_size"] == text["encoder_dim"] == vision["conv_groups"]
+        assert len({text["hidden_size"], text["other_dim"], vision["text_hidden_size"], vision["hidden_size"]}) == 4
+    for found in both(PARTS, are_apart=True):
+        text, vision = found["text_config"], found["vision_config"]
+        assert found["hidden_size"] == text["out_hidden_size"] != vision["hidden_size"]
+        assert text["hidden_size"] == text["encoder_dim"] == vision["conv_groups"]
+
+
+def test_sizes_in_lists_are_divided_as_others_are() -> None:
+    fields = {"model_type": "a", "hidden_size": 256, "hidden_sizes": [256, [512], 100, "auto"], "num_heads": 4}
+    found = both(fields, next(turn for turn, proposal in enumerate(PROPOSALS) if proposal.is_scaled))
+    assert [own["hidden_size"] for own in found] == [32, 64]
+    assert [own["hidden_sizes"] for own in found] == [[32, [64], 100, "auto"], [64, [128], 25, "auto"]]
+
+
+@pytest.mark.parametrize(
+    ("place", "few"),
+    [
+        (12, 4),
+        (13, 4),
+        (5, 2),
+        (1, 1),
+        (0, 0),
+        (-1, -1),
+        ("last", "last"),
+        (None, None),
+        ([3, 6, -1, "last", 12, 11], [1, 2, -1, "last", 3]),
+    ],
+)
+def test_places_of_layers_are_among_few(place: Any, few: Any) -> None:
+    assert both({"num_hidden_layers": 12, "first_k_dense_replace": place})[0]["first_k_dense_replace"] == few
+
+
+def test_few_layers_end_as_all_do() -> None:
+    fields = {"num_hidden_layers": 12, "layer_types": ["a", *["b", "c"] * 5, "b"]}
+    proposal = next(turn for turn, proposal in enumerate(PROPOSALS) if proposal.ends_alike)
+    assert [own["num_hidden_layers"] for own in both(fields)] == [6, 7]
+    assert [own["num_hidden_layers"] for own in both(fields, proposal)] == [6, 8]
+    fields = {"num_hidden_layers": 7, "layer_types": ["a", *["b", "c"] * 3]}
+    assert [own["num_hidden_layers"] for own in both(fields, proposal)] == [6, 7]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "shown"),
+    [
+        (["a", "b", "a", "a", "a"], [False, False, False, True]),
+        (["a", "b", "c"] * 2, [True] * 4),
+        (["a", "b", "b", "a", "b", "a", "a"], [True] * 4),
+        (["a", "b"] * 3, [False, True, True, True]),
+    ],
+)
+def test_few_layers_show_the_rule_of_all(kinds: list[str], shown: list[bool]) -> None:
+    assert [shows_rule(kinds, few) for few in range(2, 6)] == shown
+
+
+class Configuration(SimpleNamespace):
+    model_type = "outer"
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> "Configuration":
+        return cls(**fields, inner=SimpleNamespace(model_type="inner"), other=SimpleNamespace())
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"vocab_size": self.vocab_size}
+
+
+class Model(nn.Module):
+    def __init__(self, config: Configuration) -> None:
+        super().__init__()
+        self.config = config
+
+
+def test_configurations_inside_are_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: Any = ModuleType("transformers")
+    found.CONFIG_MAPPING, found.MODEL_MAPPING = {"outer": Configuration}, {Configuration: Model}
+    found.logging = SimpleNamespace(set_verbosity_error=lambda: None)
+    monkeypatch.setitem(sys.modules, "transformers", found)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    module: Any = configuration.architecture_from({"model_type": "outer", "vocab_size": 50}).build({})
+    inner = module.config.inner
+    assert (inner.use_cache, inner.use_pretrained_backbone, inner._experts_implementation) == (
+        False,
+        False,
+        "batched_mm",
+    )
+    assert inner._attn_implementation == module.config._attn_implementation and vars(module.config.other) == {}
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(ArchError) as caught:
+        configuration.architecture_from({"model_type": "outer"})
+    (diagnostic,) = caught.value.diagnostics
+    assert (diagnostic.code, diagnostic.message) == ("missing-package", "transformers is required but not installed")
+    assert diagnostic.help == "run `pip install transformers`"
+
+
+# Inputs ---------------------------------------------------------------------------------------------------------------
+
+
+def shapes(forward: Any, turn: int = 0, **config: Any) -> list[dict[str, tuple[int, ...]]]:
+    """The shapes of the inputs that are tried for a module with this `forward`."""
+    owner = type("Owner", (nn.Module,), {"forward": forward, "config": SimpleNamespace(**config)})
+    return [{name: tuple(value.shape) for name, value in given.items()} for given in examples(owner(), SIZES[turn])]
+
+
+def test_boxes_and_steps_have_their_sizes() -> None:
+    def boxes(self: Any, input_ids: Any, bbox: Any = None) -> Any: ...
+
+    def steps(self: Any, states: Any, actions: Any, rewards: Any, returns_to_go: Any, timesteps: Any) -> Any: ...
+
+    assert shapes(boxes)[0] == {"input_ids": (3, 11), "bbox": (3, 11, 4)}
+    named = {"states": (2, 14, 17), "actions": (2, 14, 5), "rewards": (2, 14, 1), "returns_to_go": (2, 14, 1)}
+    assert shapes(steps, 1, state_dim=17, act_dim=5)[0] == {**named, "timesteps": (2, 14)}
+    assert shapes(steps, 1)[0]["states"] == (2, 14, 1)
+
+
+def test_several_streams_of_tokens_are_tried_after_one() -> None:
+    def forward(self: Any, input_ids: Any) -> Any: ...
+
+    assert [own["input_ids"] for own in shapes(forward, num_codebooks=4)] == [(3, 11), (3, 4, 11), (3, 11, 5)]
+    assert [own["input_ids"] for own in shapes(forward)] == [(3, 11), (3, 7, 11)]
+
+
+def test_sound_as_an_image() -> None:
+    def forward(self: Any, input_features: Any) -> Any: ...
+
+    found = [own["input_features"] for own in shapes(forward, spec_size=64, num_mel_bins=16)]
+    assert found[:4] == [(3, 16, 80), (3, 80, 16), (3, 80, 16), (3, 1, 256, 16)]
+    assert (3, 1, 256, 16) not in [own["input_features"] for own in shapes(forward, num_mel_bins=16)]
+
+
+@pytest.mark.parametrize(("types", "most"), [(1, 1), (2, 2), (5, 2), (None, 2)])
+def test_types_of_tokens_are_at_most_two(types: int | None, most: int) -> None:
+    class Typed(nn.Module):
+        config = SimpleNamespace(type_vocab_size=types)
+
+        def forward(self, input_ids: Any, token_type_ids: Any = None) -> Any: ...
+
+    found = next(examples(Typed(), SIZES[0]))["token_type_ids"]
+    assert found.shape == (3, 11) and int(found.max()) == most - 1
+
+
+# Collections ----------------------------------------------------------------------------------------------------------
+
+
+def test_images_for_a_model_of_torchvision(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[tuple[str, None]] = []
+
+    def get_model(name: str, weights: None) -> Any:
+        made.append((name, weights))
+        return nn.Conv2d(3, 4, 3)
+
+    package: Any = ModuleType("torchvision")
+    package.models = ModuleType("torchvision.models")
+    package.models.list_models, package.models.get_model = lambda: ["tiny", "inception_v3"], get_model
+    monkeypatch.setitem(sys.modules, "torchvision", package)
+    monkeypatch.setitem(sys.modules, "torchvision.models", package.models)
+    for name, side in (("tiny", 224), ("inception_v3", 299)):
+        found = subject_of_collection(f"torchvision:{name}")
+        assert made.pop() == (name, None) and found.name == name and not found.module.training
+        assert found.inputs["input"].shape == (2, 3, side, side)
+        assert found.other_inputs is not None and found.other_inputs["input"].shape == (3, 3, side, side)
+    with pytest.raises(ArchError, match=r"error\[unknown-model\]: torchvision has no model `large`"):
+        subject_of_collection("torchvision:large")
+    monkeypatch.setitem(sys.modules, "torchvision.models", None)
+    with pytest.raises(ArchError, match="torchvision is required but not installed"):
+        subject_of_collection("torchvision:tiny")
+
+
+def test_collections_that_do_not_fit_the_installed_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(name: str) -> Any:
+        raise RuntimeError("operator torchvision::nms does not exist")
+
+    monkeypatch.setattr(collections, "import_module", failing)
+    with pytest.raises(ArchError) as caught:
+        subject_of_collection("torchvision:tiny")
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.code == "missing-package"
+    assert diagnostic.message == "torchvision cannot be imported: operator torchvision::nms does not exist"
+    assert diagnostic.help == "install versions that belong together"
+
+
+# Parameters without values --------------------------------------------------------------------------------------------
+
+
+class Reserving(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        made = [torch.empty(5, 5), torch.empty((5, 5)), torch.empty(4, 6), torch.empty(5, 5, device="cpu")]
+        self.devices = [tensor.device.type for tensor in made]
+        self.large, self.listed, self.small, self.own = [nn.Parameter(tensor) for tensor in made]
+
+
+def test_large_tensors_are_not_reserved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unfilled, "MOST_RESERVED", 24)
+    module: Any = unfilled.unfilled(Reserving)
+    assert module.devices == ["meta", "meta", "cpu", "cpu"]
+    sizes = [value.untyped_storage().nbytes() // 4 for value in module.parameters()]
+    assert sizes == [1, 1, 24, 1] and module.large.shape == module.own.shape == (5, 5)
