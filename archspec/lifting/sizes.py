@@ -187,8 +187,6 @@ class Sizes:
 
     def _attribute(self, definition: Definition, column: Sequence[Size]) -> list[str]:
         """Return the attributes that have the values of a column in all instances of a definition."""
-        if not definition.paths or len(column) != len(definition.paths):
-            return []
         first = self._attributes(definition.paths[0])
         return [
             name

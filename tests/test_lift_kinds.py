@@ -1,0 +1,90 @@
+"""Lifting: layers of several kinds, or with several inputs, in one loop."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import archspec  # noqa: E402
+
+nn = torch.nn
+X = torch.linspace(-1, 1, 80).reshape(2, 5, 8)
+
+
+class Plain(nn.Module):
+    def __init__(self, inner: int = 6, scale: float = 1.0) -> None:
+        super().__init__()
+        self.up, self.down = nn.Linear(8, inner), nn.Linear(inner, 8)
+        self.scale = scale
+
+    def forward(self, x: Any, y: Any, first: Any) -> Any:
+        return x + self.down(torch.tanh(self.up(x))) * y * self.scale - first
+
+
+class Gated(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.up, self.gate = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Any, y: Any, first: Any) -> Any:
+        return x + torch.sigmoid(self.gate(x)) * torch.tanh(self.up(x)) * y - first
+
+
+class Stack(nn.Module):
+    """Layers of which each is given one of two inputs."""
+
+    def __init__(self, layers: list[nn.Module], second: tuple[int, ...] = (), length: int = 1) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+        self.second = second
+        self.table = nn.Parameter(torch.zeros(length, 8))
+
+    def forward(self, x: Any, y: Any, z: Any) -> Any:
+        first = torch.cos(z)
+        for turn, layer in enumerate(self.layers):
+            x = layer(x, z if turn in self.second else y, first)
+        return x + z * self.table
+
+
+STACKS: dict[str, tuple[Callable[[], Stack], list[str]]] = {
+    "two classes": (
+        lambda: Stack([Plain(), Gated(), Plain()]),
+        ["layers[i]: Plain()(_, y, first) if i % 2 == 0 else layers[i]: Gated()(_, y, first) for i in 0..3"],
+    ),
+    "two inputs": (
+        lambda: Stack([Plain() for _ in range(3)], (1,)),
+        ["layers[i]: Plain()(_, y if i % 2 == 0 else z, first) for i in 0..3"],
+    ),
+    "two sizes and inputs": (
+        lambda: Stack([Plain(6, 0.5), Plain(5, 0.5), Plain(6, 0.5)], (1,)),
+        [
+            "block Plain(outputs)(",
+            "layers[i]: Plain(6)(_, y, first) if i % 2 == 0 else layers[i]: Plain(5)(_, z, first) for i in 0..3",
+        ],
+    ),
+    "one length": (
+        lambda: Stack([Plain(), Plain()], length=5),
+        ["block Plain(x [batch, seq, 8], y [batch, seq, 8], first [batch, seq, 8])", "block Stack(x [batch, 5, 8],"],
+    ),
+    "one length that is also another size": (
+        lambda: Stack([Plain(5), Plain(5)], length=5),
+        ["block Plain(x [batch, 5, 8], y [batch, 5, 8], first [batch, 5, 8])", "Plain()(_, y, cos(z)) for i in 0..2"],
+    ),
+    "no rule": (
+        lambda: Stack([Plain(6, 0.5), Plain(5, 0.25), Plain(4, 0.5)]),
+        [
+            "layers.0: Plain(6, 0.5)(_, y, first)",
+            "layers.1: Plain(5, 0.25)(_, y, first)",
+            "layers.2: Plain(4, 0.5)(_, y, first)",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_layers_are_one_loop_if_their_index_decides(name: str) -> None:
+    make, expected = STACKS[name]
+    text = " ".join(archspec.lift(make().eval(), (X, X + 1, X + 2)).split())
+    assert [part for part in expected if part not in text] == []

@@ -1,0 +1,131 @@
+"""The texts of `lift`: lines that are too long, names, numbers, and sizes as expressions of fields."""
+
+from typing import Any
+
+import pytest
+from builders import builder, given
+
+from archspec.algebra import symbol
+from archspec.equivalence.calls.values import Untranslatable
+from archspec.lifting.expressions import Expressions
+from archspec.lifting.lengths import renamed_dimensions
+from archspec.lifting.names import FALLBACKS, Names, definition_names
+from archspec.lifting.numbers import literal
+from archspec.lifting.program import Program
+from archspec.lifting.sizes import Sizes
+from archspec.lifting.templates import Definition, Statement, Template
+from archspec.lifting.text import WIDTH, source
+from archspec.lifting.views import Layout
+
+BATCH, SEQ = symbol("batch"), symbol("seq")
+
+
+def lines(statement: Statement, imports: tuple[str, ...] = ()) -> list[str]:
+    """The lines of a module with one statement."""
+    template = Template("Net", (("x", "real", "[batch]"),), (("", "real", "[batch]"),), (statement,), (), ())
+    program = Program([Definition(template, [()], [()], [""])], {*imports})
+    text = source(program, Sizes(program, None, {}, None, lambda path: {}), "Net", "net", {}, None)
+    return text.splitlines()[2:-2]
+
+
+def test_imports_are_in_two_lines_if_one_is_too_long() -> None:
+    layers, functions = [f"Layer{turn}{'x' * 12}" for turn in range(3)], ["gelu", "silu", *["f" * 20] * 2]
+    names = (*functions[:2], *layers)
+    whole = f"import std {{ {', '.join([*layers, *functions[:2]])} }}"
+    fitting = "g" * (WIDTH - len(whole) - 2)
+    assert lines(Statement(text="x"), (*names, fitting))[0] == whole.replace("gelu", f"gelu, {fitting}")
+    long = f"{fitting}g"
+    assert lines(Statement(text="x"), (*names, long))[:3] == [
+        f"import std {{ {', '.join(layers)} }}",
+        f"import std {{ gelu, {long}, silu }}",
+        "",
+    ]
+
+
+def test_lines_without_a_place_to_break_stay_long() -> None:
+    word = "w" * (WIDTH + 1)
+    assert lines(Statement(text=word))[1] == f"  {word}"
+    assert lines(Statement(text=f"f(a, {word}, b)"))[1:3] == ["  f(a,", f"    {word}, b)"]
+
+
+def test_there_is_an_end_of_names() -> None:
+    names = Names([])
+    assert [names.take(["for", "1"]) for _ in FALLBACKS] == [*FALLBACKS]
+    with pytest.raises(
+        Untranslatable, match=r"^it computes too many values to be named, as a loop over a length does$"
+    ):
+        names.take(["h", "v6"])
+    assert names.take(["h", "other"]) == "other"
+
+
+def test_definitions_without_words_of_their_own_are_numbered() -> None:
+    assert definition_names(["Block", "Block", "Net"], ["layers.0", "layers.1", ""]) == ["Block", "Block2", "Net"]
+    assert definition_names(["Block", "Block"], ["layers.0.first", "layers.1"]) == ["FirstBlock", "Block"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(2 * SEQ + 1, "2*seq + 1"), ("word", "word"), (99_999, "99999"), ((None, SEQ), "[none, seq]")]
+)
+def test_other_values_are_written_as_they_are(value: object, text: str) -> None:
+    assert literal(value) == text
+
+
+@pytest.mark.parametrize(
+    ("fields", "pair", "text"),
+    [
+        ({"hidden_size": (48, 60), "patch_size": (4, 5)}, (48 / 4, 60 / 5 + 2), None),
+        ({"alpha": (64, 90), "rank": (16, 15)}, (4.0, 6.0), "alpha / rank"),
+        ({"alpha": (64, 90), "rank": (16, 15)}, (4, 6), "alpha // rank"),
+        ({"hidden_size": (48, 60), "width": (21, 8)}, (-9.5 / 48, -9.5 / 60), "-9.5 / hidden_size"),
+        ({"hidden_size": (48, 60), "width": (96, 120)}, (-9.5 / 48, -9.5 / 60), None),
+        ({"hidden_size": (48, 60)}, (-9, -9.5 * 48 / 60), None),
+        (
+            {"num_hidden_layers": (3, 5), "size_per_layer": (16, 21), "hidden_size": (50, 70)},
+            (48, 105),
+            "num_hidden_layers * size_per_layer",
+        ),
+        ({"dt_rank": (7, 11), "state_size": (16, 23)}, (39, 57), "dt_rank + 2 * state_size"),
+        ({"time_step_rank": (7, 11), "state": (16, 23)}, (39, 57), "time_step_rank + 2 * state"),
+        ({"dt_rank": (7, 11), "state_size": (16, 23)}, (39, 58), None),
+    ],
+)
+def test_sizes_as_expressions(fields: dict[str, Any], pair: tuple[float, float], text: str | None) -> None:
+    found = Expressions(fields).find(pair)
+    assert (found and found.text) == text
+
+
+@pytest.mark.parametrize(
+    ("shapes", "named"),
+    [
+        ([(BATCH, SEQ, 8)], {"seq": symbol("seq")}),
+        ([(symbol("a"), symbol("b"), 8)], {"a": symbol("batch"), "b": symbol("seq")}),
+        ([(symbol("a"), 3, 8), (symbol("b"), 8)], {"a": symbol("batch"), "b": symbol("seq")}),
+        ([(symbol("a"), symbol("a"), 8)], {"a": symbol("seq")}),
+        ([(symbol("a"), 3, 8), (3, symbol("a"))], {"a": symbol("seq")}),
+        ([(symbol("a"), 8)], {"a": symbol("seq")}),
+        ([(2 * symbol("a"), 3, 8)], {"a": symbol("seq")}),
+        ([(symbol("a"), symbol("b"), symbol("c"))], {"a": symbol("batch")}),
+    ],
+)
+def test_dimensions_of_definitions_have_their_usual_names(shapes: list[Any], named: dict[str, Any]) -> None:
+    b = builder()
+    values = [given(b, f"x{turn}", shape) for turn, shape in enumerate(shapes)]
+    assert renamed_dimensions(values[:1], values[1:]) == named
+
+
+@pytest.mark.parametrize(
+    ("shape", "new", "is_found"),
+    [
+        ((6, 4), (3, 8), True),
+        ((6, 4), (24,), True),
+        ((6, 4), (4, 6), False),
+        ((6, 4), (5, 5), False),
+        ((6,), (3, 2, 2), False),
+        ((SEQ * 4,), (SEQ, 4), False),
+        ((SEQ * 4,), (4, SEQ), True),
+        ((4, SEQ), (SEQ, 4), False),
+        ((6, 4), (6, 2), False),
+    ],
+)
+def test_reshaping_divides_and_joins_axes(shape: Any, new: Any, is_found: bool) -> None:
+    assert Layout(shape).reshape(new) == is_found
