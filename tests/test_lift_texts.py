@@ -45,6 +45,7 @@ def test_imports_are_in_two_lines_if_one_is_too_long() -> None:
 def test_lines_without_a_place_to_break_stay_long() -> None:
     word = "w" * (WIDTH + 1)
     assert lines(Statement(text=word))[1] == f"  {word}"
+    assert lines(Statement(text=f"{word[:-9]}( - {word})"))[1] == f"  {word[:-9]}( - {word})"
     assert lines(Statement(text=f"f(a, {word}, b)"))[1:3] == ["  f(a,", f"    {word}, b)"]
 
 

@@ -1,0 +1,169 @@
+"""Lifting: what calls of a module show, and what later ones may not change."""
+
+import math
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensor  # noqa: E402
+
+from archspec.equivalence.calls.values import Untranslatable  # noqa: E402
+from archspec.lifting import calling  # noqa: E402
+from archspec.lifting.calling import called  # noqa: E402
+from archspec.lifting.repeating import check_repeatable  # noqa: E402
+from archspec.lifting.signatures import Argument, signatures_of  # noqa: E402
+from archspec.lifting.source_names import _statements  # noqa: E402
+
+nn = torch.nn
+
+
+class Calling(nn.Module):
+    """A function of one tensor, and a parameter."""
+
+    def __init__(self, function: Callable[[Any, Any], Any], size: int = 4) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(size))
+        self.function = function
+
+    def forward(self, x: Any) -> Any:
+        return self.function(self, x)
+
+
+# Calls without values -------------------------------------------------------------------------------------------------
+
+
+def shaped(module: nn.Module, x: Any) -> bool:
+    """Whether the outputs of a call have shapes alone."""
+    found = called(module, {"x": x})
+    assert isinstance(found, torch.Tensor) and found.shape == x.shape
+    return isinstance(found, FakeTensor)
+
+
+def test_large_modules_and_inputs_are_called_for_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calling, "MOST_ELEMENTS", 4)
+    monkeypatch.setattr(calling, "MOST_INPUTS", 12)
+    plain, large = (Calling(lambda self, x: x * self.weight.sum(), size) for size in (4, 5))
+    assert not shaped(plain, torch.ones(3, 4)) and shaped(plain, torch.ones(13)) and shaped(large, torch.ones(3, 4))
+
+
+def test_large_modules_that_read_values_are_run_unless_they_are_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    def reads(self: Any, x: Any) -> Any:
+        return x * 2 if float(x.sum()) > 0 else x
+
+    def skips(self: Any, x: Any) -> Any:
+        return x if isinstance(x, FakeTensor) else reads(self, x * self.weight.sum())
+
+    monkeypatch.setattr(calling, "MOST_ELEMENTS", 4)
+    monkeypatch.setattr(calling, "MOST_FILLED", 8)
+    x = torch.ones(3)
+    assert not shaped(Calling(reads, 8), x) and shaped(Calling(skips, 9), x)
+    with pytest.raises(DataDependentOutputException):
+        called(Calling(reads, 9), {"x": x})
+    assert not shaped(Calling(reads, 4), x)
+
+
+# Calls one after the other --------------------------------------------------------------------------------------------
+
+
+VALUES: list[tuple[Any, Any, bool]] = [
+    (1, 1, True),
+    (1, 2, False),
+    (math.nan, math.nan, True),
+    ([1, {"a": 2}], [1, {"a": 2}], True),
+    ([1, {"a": 2}], [1, {"a": 3}], False),
+    ([1], [1, 1], False),
+    ({"a": 1}, {"b": 1}, False),
+    (torch.ones(2), torch.ones(2), True),
+    (torch.ones(2), torch.ones(2) * 2, False),
+    (torch.ones(2), torch.ones(3), False),
+    (torch.ones(2), torch.ones(2, dtype=torch.float64), False),
+    (torch.ones(2), None, False),
+    (torch.ones(2, device="meta"), torch.ones(2, device="meta"), True),
+    (torch.tensor([math.nan]), torch.tensor([math.nan]), True),
+    (torch.arange(2), torch.arange(2) + 1, False),
+    (torch.empty(0), torch.empty(0), True),
+    (SimpleNamespace(a=1), SimpleNamespace(a=2), True),
+]
+
+
+@pytest.mark.parametrize("turn", range(len(VALUES)))
+def test_what_a_module_keeps_is_the_same_after_each_call(turn: int) -> None:
+    first, second, is_same = VALUES[turn]
+    calls: list[int] = []
+
+    def keeps(self: Any, x: Any) -> Any:
+        calls.append(1)
+        self.kept = second if len(calls) == 4 else first
+        return x
+
+    module = Calling(keeps).eval()
+    module.kept = first
+    if is_same:
+        check_repeatable(module, {"x": torch.ones(3)}, {"x": torch.ones(4)})
+    else:
+        with pytest.raises(Untranslatable, match="^a call of it changes its `kept`$"):
+            check_repeatable(module, {"x": torch.ones(3)}, {"x": torch.ones(4)})
+    assert len(calls) == 4
+
+
+@pytest.mark.parametrize("changed", range(1, 5))
+def test_outputs_are_the_same_for_each_call(changed: int) -> None:
+    calls: list[int] = []
+
+    def counts(self: Any, x: Any) -> Any:
+        calls.append(1)
+        return x + 1 if len(calls) == changed else x
+
+    module = Calling(counts).eval()
+    if changed == 2:  # with the other inputs
+        check_repeatable(module, {"x": torch.ones(3)}, {"x": torch.ones(4)})
+    else:
+        with pytest.raises(Untranslatable, match="^a call of it changes what the next one computes$"):
+            check_repeatable(module, {"x": torch.ones(3)}, {"x": torch.ones(4)})
+
+
+# Arguments and names --------------------------------------------------------------------------------------------------
+
+
+class Inner(nn.Module):
+    def forward(self, parts: Any, scale: Any = 2, mask: Any = None) -> Any:
+        return parts[0] * scale + parts[1][0]
+
+
+class Outer(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = Inner()
+
+    def forward(self, x: Any) -> Any:
+        return self.inner([x, (x[0],)], mask=x > 0)
+
+
+def test_arguments_in_lists_are_one_by_one() -> None:
+    found = signatures_of(Outer().eval(), {"x": torch.ones(3, 5)}).arguments
+    assert found["inner"] == [
+        Argument("parts", (3, 5), "real"),
+        Argument("parts", (5,), "real"),
+        Argument("mask", (3, 5), "bool"),
+    ]
+    assert found[""] == [Argument("x", (3, 5), "real")]
+
+
+def test_a_module_that_cannot_be_called_is_refused() -> None:
+    module = Outer().eval()
+    with pytest.raises(Untranslatable, match="^calling it fails: "):
+        signatures_of(module, {"x": torch.ones(())})
+    assert not module._forward_pre_hooks and not module.inner._forward_pre_hooks
+
+
+def test_lines_that_are_no_python_give_no_names(tmp_path: Any) -> None:
+    path = tmp_path / "it.py"
+    path.write_text("a = 1\nb, c = 2, 3\nd = 4; e = 5\nf.x = 6\n")
+    assert _statements(str(path)) == {1: ["a"], 2: ["b", "c"], 3: [], 4: []}
+    path = tmp_path / "other.py"
+    path.write_text("a = 1\nif\n")
+    assert _statements(str(path)) == {}

@@ -1,0 +1,264 @@
+"""Lifting: a spec is refused unless it is compared with its module and computes the same."""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import archspec  # noqa: E402
+from archspec.equivalence.calls.values import Untranslatable  # noqa: E402
+from archspec.equivalence.evaluate import Unevaluated  # noqa: E402
+from archspec.equivalence.numeric import SAME  # noqa: E402
+from archspec.lifting import check  # noqa: E402
+from archspec.lifting.accidents import accidental  # noqa: E402
+from archspec.lifting.api import lift_subject  # noqa: E402
+from archspec.lifting.check import ITERATIONS, ROUNDED, OfLargeSizes, Uncompared, Undecided  # noqa: E402
+from archspec.lifting.sizes import OfSmallSizes  # noqa: E402
+from archspec.lifting.subject import Subject  # noqa: E402
+from archspec.model import internals  # noqa: E402
+
+nn = torch.nn
+F = nn.functional
+
+SPEC = """
+dim batch, seq
+layer Net(width)(x [batch, seq, width]) -> [batch, seq, width] {
+  weight: param [width]
+  return x * .weight
+}
+model "net" = Net(8)
+"""
+
+
+class Net(nn.Module):
+    def __init__(self, width: int = 8, function: Callable[[Any], Any] = lambda x: x) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+        self.function = function
+
+    def forward(self, x: Any) -> Any:
+        return self.function(x * self.weight)
+
+
+def subject(module: Any, **others: Any) -> Subject:
+    width = len(module.weight)
+    return Subject(module.eval(), {"x": torch.ones(3, 5, width)}, {"x": torch.ones(2, 7, width)}, **others)
+
+
+def test_modules_that_are_too_large_are_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check, "MOST_ELEMENTS", 8)
+    check.check_size(Net(8))
+    with pytest.raises(OfLargeSizes, match="^it is too large to compare outputs$"):
+        check.check_size(Net(9))
+
+
+def test_a_spec_has_the_tensors_of_its_module() -> None:
+    check.check_again(SPEC, {"width": 9}, subject(Net(9)))
+    with pytest.raises(Untranslatable, match="^its spec has other tensors: .*weight"):
+        check.check_again(SPEC, {}, subject(Net(9)))
+    with pytest.raises(Untranslatable, match="^its spec does not compile: "):
+        check.check_again(SPEC, {"width": 0}, subject(Net(9)))
+
+
+def test_a_module_without_a_normal_form_is_not_compared() -> None:
+    check.check_unrounded(SPEC, {}, subject(Net()))
+    with pytest.raises(Uncompared, match="the operation `aten.argmax` has no normal form"):
+        check.check_unrounded(SPEC, {}, subject(Net(8, lambda x: x + x.argmax())))
+
+
+# Comparisons, whose results are given ---------------------------------------------------------------------------------
+
+
+class Rounding(nn.Module):
+    """A module that keeps a number that is rounded to float32."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("scale", torch.ones(2), persistent=False)
+
+
+Result = float | None | Exception
+
+
+class Pair(SimpleNamespace):
+    """Errors of a spec and its module by the sizes that they are run with, and those without rounding."""
+
+    def error(self, fixed: Any = (), most: int = 0) -> float | None:
+        return self._given("errors", dict(fixed))
+
+    def unrounded_error(self, fixed: Any = ()) -> float | None:
+        return self._given("unrounded", dict(fixed))
+
+    def _given(self, name: str, sizes: dict[str, int]) -> float | None:
+        self.sizes = [*vars(self).get("sizes", []), sizes]
+        found = vars(self)[name]
+        result = found(sizes) if callable(found) else found
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+
+NOTHING = Unevaluated("it has no value")
+BETWEEN = (SAME + ROUNDED) / 2
+
+
+@pytest.mark.parametrize(
+    ("error", "unrounded", "expected", "reason"),
+    [
+        (0.0, 1.0, None, ""),
+        (SAME, 1.0, None, ""),
+        (BETWEEN, SAME, None, ""),
+        (BETWEEN, None, None, ""),
+        (BETWEEN, BETWEEN, Untranslatable, "the outputs of its spec differ from its own by "),
+        (2 * ROUNDED, 0.0, Untranslatable, "the outputs of its spec differ from its own by 4e-06"),
+        (None, 0.0, Undecided, "its spec cannot be proven equal to it, and it is too large to compare outputs"),
+        (NOTHING, 0.0, Uncompared, "its spec cannot be compared with it: it has no value"),
+    ],
+)
+def test_outputs_differ_by_rounding_at_most(error: Result, unrounded: Result, expected: Any, reason: str) -> None:
+    pair: Any = Pair(module=nn.Identity(), errors=error, unrounded=unrounded)
+    if expected is None:
+        check._check_error(pair, ROUNDED)
+        return
+    with pytest.raises(Untranslatable) as caught:
+        check._check_error(pair, ROUNDED)
+    assert type(caught.value) is expected and str(caught.value).startswith(reason)
+
+
+def test_numbers_that_a_module_keeps_are_rounded() -> None:
+    given: Any = {"errors": BETWEEN, "unrounded": BETWEEN}
+    check._check_error(Pair(module=Rounding(), **given), ROUNDED)  # type: ignore[arg-type]
+    with pytest.raises(Untranslatable):
+        check._check_error(Pair(module=nn.Identity(), **given), ROUNDED)  # type: ignore[arg-type]
+
+
+def body(text: str) -> Any:
+    return internals(archspec.loads(text)).body
+
+
+LOOP = """
+dim batch, seq
+layer Net(x [batch, seq, 8]) -> [batch, 8] {
+  state = pick(axis = 1, index = 0)(x) * 0.0
+  for t in 0..seq {
+    state = state + pick(axis = 1, index = t)(x)
+  }
+  return state
+}
+model "net" = Net()
+"""
+
+
+def test_loops_over_a_length_are_run_several_times() -> None:
+    loop = body(LOOP)
+
+    def pair(**errors: Result) -> Any:
+        return Pair(body=loop, errors=lambda sizes: errors.get(f"of_{sizes['seq']}", 0.0))
+
+    assert [*ITERATIONS] == [1, 2, 4, 9]
+    for given in (pair(), pair(of_1=NOTHING), pair(of_4=ROUNDED)):
+        check._check_lengths(given)
+        assert given.sizes == [{"seq": length} for length in ITERATIONS]
+    for wrong in (pair(of_4=2 * ROUNDED), pair(of_4=None)):
+        with pytest.raises(Untranslatable, match="^it does something else where `seq` is 4$"):
+            check._check_lengths(wrong)
+    with pytest.raises(Untranslatable, match="^its spec cannot be compared with it: it has no value$"):
+        check._check_lengths(pair(of_2=NOTHING))
+    check._check_lengths(Pair(body=body(SPEC), errors=1.0))  # type: ignore[arg-type]
+
+
+def test_multiples_of_a_number_are_also_compared_for_one() -> None:
+    chunks = body(
+        SPEC.replace("x [batch, seq, width]", "x [batch, 4 * seq, width]").replace(
+            "-> [batch, seq", "-> [batch, 4 * seq"
+        )
+    )
+
+    def pair(error: Result, of: Any = chunks) -> Any:
+        return Pair(body=of, errors=error)
+
+    for error in (0.0, ROUNDED, None, NOTHING):
+        given = pair(error)
+        check._check_single(given)
+        assert given.sizes == [{"seq": 1}]
+    with pytest.raises(Untranslatable, match="^it does something else where `seq` is 1$"):
+        check._check_single(pair(2 * ROUNDED))
+    check._check_single(pair(1.0, body(SPEC)))
+
+
+def test_longer_inputs_than_a_module_was_exported_for_are_compared() -> None:
+    net = Net().eval()
+
+    def checked(error: Result, unrounded: Result = 1.0, most: int = 40) -> list[dict[str, int]]:
+        pair: Any = Pair(body=body(SPEC), module=net, unused={}, errors=error, unrounded=unrounded)
+        captured: Any = SimpleNamespace(recording=SimpleNamespace(most={"seq": most}))
+        check._check_longer(pair, captured)
+        return vars(pair).get("sizes", [])
+
+    for error in (0.0, ROUNDED, *[kind("nothing") for kind in (Unevaluated, IndexError, RuntimeError)]):
+        assert checked(error) == [{"seq": 41}]
+    assert checked(2 * ROUNDED, ROUNDED) == [{"seq": 41}, {"seq": 41}]
+    for error, unrounded in ((2 * ROUNDED, 2 * ROUNDED), (2 * ROUNDED, None), (None, 0.0)):
+        with pytest.raises(Untranslatable, match="^it can only be exported where `seq` is at most 40$"):
+            checked(error, unrounded)
+    assert checked(1.0, most=check.LONGEST + 1) == []
+    with pytest.raises(Untranslatable, match=f"is at most {check.LONGEST}$"):
+        checked(1.0, most=check.LONGEST)
+
+
+# Optional masks -------------------------------------------------------------------------------------------------------
+
+
+class Attention(nn.Module):
+    """Attention that is scaled otherwise without a mask."""
+
+    def __init__(self, scale: float) -> None:
+        super().__init__()
+        self.scale = scale
+
+    def forward(self, x: Any, mask: Any = None) -> Any:
+        return F.scaled_dot_product_attention(x, x, x, mask, scale=1.0 if mask is not None else self.scale)
+
+
+@pytest.mark.parametrize(
+    ("scale", "given"), [(1.0, "mask bool [batch, 1, 5, 5] = none)"), (2.0, "mask bool [batch, 1, 5, 5])")]
+)
+def test_masks_may_be_left_out_if_nothing_else_changes(scale: float, given: str) -> None:
+    x = torch.linspace(-1, 1, 240).reshape(2, 3, 5, 8)
+    text = archspec.lift(Attention(scale).eval(), {"x": x, "mask": torch.ones(2, 1, 5, 5, dtype=torch.bool).tril()})
+    assert given in text
+
+
+# Evidence -------------------------------------------------------------------------------------------------------------
+
+
+def test_fields_that_sizes_do_not_follow() -> None:
+    def changed(name: str, value: int) -> Subject | None:
+        widths = {"width": value, "other": 8, "wrong": value}
+        if name in ("none", "odd") and value % 2 == 0:
+            return None
+        module = Net(widths.get(name, 8), (lambda x: x * 2) if name == "twice" else (lambda x: x))
+        return subject(module, numbers={"width": 8, **({name: value})})
+
+    given = subject(Net(), changed=changed)
+    fields = {"width": 8, "other": 8, "wrong": 8, "twice": 8}
+    assert accidental(SPEC, fields, given) == {"wrong", "twice"}
+    assert accidental(SPEC, fields, subject(Net())) == set()
+    assert accidental(SPEC.replace("x * .weight", "x * "), fields, given) == set()
+
+
+def test_a_spec_that_does_not_compile_for_the_actual_sizes_is_refused() -> None:
+    class Halves(Net):
+        def forward(self, x: Any) -> Any:
+            return x.unflatten(-1, (2, -1)).flip(-2).flatten(-2) * self.weight
+
+    def small(width: int, second: Callable[[], Subject] | None = None) -> Subject:
+        return subject(Halves(width), numbers={"width": width}, second=second, actual={"width": 7}, name="net")
+
+    with pytest.raises(archspec.ArchError) as caught:
+        lift_subject(small(8, lambda: small(12)))
+    assert isinstance(caught.value.__cause__, OfSmallSizes)
+    assert str(caught.value.__cause__).startswith("the spec of a small one does not compile for its sizes: ")
