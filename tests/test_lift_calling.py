@@ -105,7 +105,7 @@ def test_what_a_module_keeps_is_the_same_after_each_call(turn: int) -> None:
     if is_same:
         check_repeatable(module, {"x": torch.ones(3)}, {"x": torch.ones(4)})
     else:
-        with pytest.raises(Untranslatable, match="^a call of it changes its `kept`$"):
+        with pytest.raises(Untranslatable, match=r"^a call of it changes its `kept`$"):
             check_repeatable(module, {"x": torch.ones(3)}, {"x": torch.ones(4)})
     assert len(calls) == 4
 
@@ -122,7 +122,7 @@ def test_outputs_are_the_same_for_each_call(changed: int) -> None:
     if changed == 2:  # with the other inputs
         check_repeatable(module, {"x": torch.ones(3)}, {"x": torch.ones(4)})
     else:
-        with pytest.raises(Untranslatable, match="^a call of it changes what the next one computes$"):
+        with pytest.raises(Untranslatable, match=r"^a call of it changes what the next one computes$"):
             check_repeatable(module, {"x": torch.ones(3)}, {"x": torch.ones(4)})
 
 
@@ -155,7 +155,7 @@ def test_arguments_in_lists_are_one_by_one() -> None:
 
 def test_a_module_that_cannot_be_called_is_refused() -> None:
     module = Outer().eval()
-    with pytest.raises(Untranslatable, match="^calling it fails: "):
+    with pytest.raises(Untranslatable, match=r"^calling it fails: "):
         signatures_of(module, {"x": torch.ones(())})
     assert not module._forward_pre_hooks and not module.inner._forward_pre_hooks
 

@@ -51,21 +51,21 @@ def subject(module: Any, **others: Any) -> Subject:
 def test_modules_that_are_too_large_are_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check, "MOST_ELEMENTS", 8)
     check.check_size(Net(8))
-    with pytest.raises(OfLargeSizes, match="^it is too large to compare outputs$"):
+    with pytest.raises(OfLargeSizes, match=r"^it is too large to compare outputs$"):
         check.check_size(Net(9))
 
 
 def test_a_spec_has_the_tensors_of_its_module() -> None:
     check.check_again(SPEC, {"width": 9}, subject(Net(9)))
-    with pytest.raises(Untranslatable, match="^its spec has other tensors: .*weight"):
+    with pytest.raises(Untranslatable, match=r"^its spec has other tensors: .*weight"):
         check.check_again(SPEC, {}, subject(Net(9)))
-    with pytest.raises(Untranslatable, match="^its spec does not compile: "):
+    with pytest.raises(Untranslatable, match=r"^its spec does not compile: "):
         check.check_again(SPEC, {"width": 0}, subject(Net(9)))
 
 
 def test_a_module_without_a_normal_form_is_not_compared() -> None:
     check.check_unrounded(SPEC, {}, subject(Net()))
-    with pytest.raises(Uncompared, match="the operation `aten.argmax` has no normal form"):
+    with pytest.raises(Uncompared, match=r"the operation `aten.argmax` has no normal form"):
         check.check_unrounded(SPEC, {}, subject(Net(8, lambda x: x + x.argmax())))
 
 
@@ -163,9 +163,9 @@ def test_loops_over_a_length_are_run_several_times() -> None:
         check._check_lengths(given)
         assert given.sizes == [{"seq": length} for length in ITERATIONS]
     for wrong in (pair(of_4=2 * ROUNDED), pair(of_4=None)):
-        with pytest.raises(Untranslatable, match="^it does something else where `seq` is 4$"):
+        with pytest.raises(Untranslatable, match=r"^it does something else where `seq` is 4$"):
             check._check_lengths(wrong)
-    with pytest.raises(Untranslatable, match="^its spec cannot be compared with it: it has no value$"):
+    with pytest.raises(Untranslatable, match=r"^its spec cannot be compared with it: it has no value$"):
         check._check_lengths(pair(of_2=NOTHING))
     check._check_lengths(Pair(body=body(SPEC), errors=1.0))  # type: ignore[arg-type]
 
@@ -184,7 +184,7 @@ def test_multiples_of_a_number_are_also_compared_for_one() -> None:
         given = pair(error)
         check._check_single(given)
         assert given.sizes == [{"seq": 1}]
-    with pytest.raises(Untranslatable, match="^it does something else where `seq` is 1$"):
+    with pytest.raises(Untranslatable, match=r"^it does something else where `seq` is 1$"):
         check._check_single(pair(2 * ROUNDED))
     check._check_single(pair(1.0, body(SPEC)))
 
@@ -202,7 +202,7 @@ def test_longer_inputs_than_a_module_was_exported_for_are_compared() -> None:
         assert checked(error) == [{"seq": 41}]
     assert checked(2 * ROUNDED, ROUNDED) == [{"seq": 41}, {"seq": 41}]
     for error, unrounded in ((2 * ROUNDED, 2 * ROUNDED), (2 * ROUNDED, None), (None, 0.0)):
-        with pytest.raises(Untranslatable, match="^it can only be exported where `seq` is at most 40$"):
+        with pytest.raises(Untranslatable, match=r"^it can only be exported where `seq` is at most 40$"):
             checked(error, unrounded)
     assert checked(1.0, most=check.LONGEST + 1) == []
     with pytest.raises(Untranslatable, match=f"is at most {check.LONGEST}$"):
