@@ -65,3 +65,43 @@ def test_a_tensor_of_a_layer_that_is_applied(function: Callable[[Any, Any], Any]
     ours.load_state_dict(module.state_dict())
     with torch.no_grad():
         torch.testing.assert_close(ours(ids), module(ids))
+
+
+class Keeping(nn.Module):
+    """A module that has its tensors in other places as well, which `torch.export` does not look for."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.weight, self.other = nn.Parameter(torch.randn(2, 8)), nn.Parameter(torch.randn(2, 8))
+        self.register_buffer("kept", torch.randn(2, 8))
+        self.register_buffer("alias", self.weight.detach() if kind == "alias" else None, persistent=False)
+        weight = self.weight
+        self.function = (lambda: weight) if kind == "closure" else None
+        found = {"weight": self.weight, "buffer": self.kept, "part": self.weight[:1], "own": torch.full((2, 8), 3.0)}
+        self.listed = [found[kind]] if kind in found else []
+
+    def forward(self, x: Any) -> Any:
+        if self.function is not None:
+            return x * self.function().sum(0)
+        return x * (self.listed[0] if self.listed else self.alias).sum(0)
+
+
+@pytest.mark.parametrize(("kind", "read"), [("weight", ".weight"), ("own", "full([2, 8], 3.0)")])
+def test_tensors_that_a_list_has_as_well_are_no_constants(kind: str, read: str) -> None:
+    text = archspec.lift(Keeping(kind).eval(), (torch.randn(3, 5, 8),))
+    assert f"sum(axis = 0)({read})" in text and "table" not in text
+    assert ("weight: unused param" in text) == (kind != "weight") and "other:  unused param" in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("part", "it reads a part of its `weight` that was taken before the call"),
+        ("buffer", "it does something else than its program"),
+        ("alias", "it does something else than its program"),
+        ("closure", "it does something else than its program"),
+    ],
+)
+def test_tensors_that_are_others_in_a_copy_are_refused(kind: str, reason: str) -> None:
+    with pytest.raises(archspec.ArchError, match=reason):
+        archspec.lift(Keeping(kind).eval(), (torch.randn(3, 5, 8),))

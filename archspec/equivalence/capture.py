@@ -27,6 +27,7 @@ from archspec.equivalence.calls.complex import Complex, call_complex, has_comple
 from archspec.equivalence.calls.registry import CALLS
 from archspec.equivalence.calls.values import Untranslatable, is_list, listed, operation_of
 from archspec.equivalence.formulas import size_of
+from archspec.equivalence.held import with_own_tensors
 from archspec.equivalence.iterations import mark_of
 from archspec.equivalence.matches import with_masks
 from archspec.equivalence.places import Place, Places
@@ -96,6 +97,7 @@ class Capture:
         self.excluded: set[tuple[str, int]] = set()
         """Single sizes of dimensions that the program is not for, as the module has a branch for them."""
         self.has_loops = any(mark_of(node) == "looped" for node in nodes_of(program.graph))
+        with_own_tensors(program)
         with_masks(program)
         without_scattered(program)
         masks = with_all_rows(program)

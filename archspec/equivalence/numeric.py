@@ -140,8 +140,8 @@ def of_module(module: nn.Module, body: Body, unused: Mapping[str, torch.Tensor] 
         given = {**(unused or {}), **{name: values["input", name] for name, _ in body.inputs}}
         try:
             copy = deepcopy(module).double().eval()
-            state = {name: values["tensor", canonical(owner, name)] for name in copy.state_dict()}
-            copy.load_state_dict(state, assign=True)
+            for name, tensor in copy.state_dict(keep_vars=True).items():
+                tensor.data = values["tensor", canonical(owner, name)]  # a module may also have it in a list
             with torch.no_grad(), with_epsilon_of(module):
                 return flat(copy(**given))
         except Exception as problem:  # of any class, as it comes from the module
