@@ -8,6 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import archspec  # noqa: E402
+from archspec.lifting.operations.counterparts import COUNTERPARTS  # noqa: E402
 
 nn = torch.nn
 F = nn.functional
@@ -269,6 +270,12 @@ REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
         lambda x, y: torch.view_as_real(torch.fft.fft(x))[..., 1],
         "it uses the imaginary part of a Fourier transform",
     ),
+    "complex outputs": (lambda x, y: torch.polar(x, y), "it has complex outputs"),
+    "sums with complex numbers": (lambda x, y: (torch.polar(x, y) + x).real, "it combines real and complex numbers"),
+    "indices that are computed": (
+        lambda x, y: x.scatter(2, y.long().abs(), 3.0),
+        "the operation `aten.scatter` has another result than its counterpart",
+    ),
     "imaginary numbers": (lambda x, y: (x * 1j).real, "it combines real and complex numbers"),
     "fractions from a dimension on": (
         lambda x, y: x.sum() + torch.arange(x.shape[1], x.shape[1] + 2, 0.25),
@@ -287,3 +294,18 @@ def test_other_functions_are_refused(case: str) -> None:
     with pytest.raises(archspec.ArchError) as caught:
         archspec.lift(Several({"it": function}).eval(), (X, Y))
     assert reason in str(caught.value)
+
+
+def test_results_of_counterparts_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No handler is trusted: neither one that gives nothing, nor one that gives a list."""
+    module = Several({"it": lambda x, y: torch.stack(x.unbind(2)[:2]).relu()}).eval()
+    unbind = COUNTERPARTS["unbind"]
+    for name, handler, reason in (
+        ("unbind", lambda *args, **named: [*reversed(list(unbind(*args, **named)))], "has other results"),
+        ("relu", lambda b, types, x: None, "has another result"),
+        ("relu", lambda b, types, x: b.op("neg", x), "has another result"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setitem(COUNTERPARTS, name, handler)
+            with pytest.raises(archspec.ArchError, match=f"the operation `aten.{name}` {reason} than its counterpart"):
+                archspec.lift(module, (X, Y))

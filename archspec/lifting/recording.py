@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias, cast
 
@@ -235,10 +234,7 @@ class Recording(Capture):
             return item
         if item in self._made:
             return self._made[item]
-        value = self._value(item)
-        if isinstance(value, Array | Complex):
-            raise Untranslatable(f"it reads `{os.path.basename(str(item.target))}`")
-        return value
+        return self._value(item)
 
 
 class Unwritten(Recording):
