@@ -27,6 +27,17 @@ GOLDEN = {
     "small-decoder": f"{TESTS.parent / 'specs' / 'std' / 'examples.arch'}:small-decoder",
     "everything": f"{TESTS / 'translated' / 'everything.arch'}",
 }
+TRANSLATED = {
+    "attention": ("gqa", "free only", "free stack"),
+    "loops": ("tab",),
+    "outputs": ("kinds",),
+    "partials": ("further-narrow",),
+    "shapes": ("dots", "forward"),
+    "statements": ("early", "numbers"),
+    "twice": ("twice",),
+    "uses": ("ties", "multiples", "shared", "convolved", "arranged", "made", "norms"),
+}
+"""By file, models of which each has a text that the others have not."""
 
 FAMILIES = (
     "albert-base-v2-mlm",
@@ -42,6 +53,13 @@ FAMILIES = (
 @pytest.mark.parametrize("name", GOLDEN)
 def test_the_text_of_a_file(name: str, golden: Callable[[str, str], None]) -> None:
     golden(f"torch/{name}.txt", torch_source(archspec.load(GOLDEN[name])))
+
+
+@pytest.mark.parametrize("file", TRANSLATED)
+def test_the_text_of_unusual_files(file: str, golden: Callable[[str, str], None]) -> None:
+    path = TESTS / "translated" / f"{file}.arch"
+    bodies = [torch_source(archspec.load(f"{path}:{model}")) for model in TRANSLATED[file]]
+    golden(f"torch/{file}.txt", "\n\n".join(body.partition("nn\n\n\n")[2] for body in bodies))
 
 
 def test_files_are_written_as_people_write_them(tmp_path: Path) -> None:
@@ -412,7 +430,84 @@ REFUSED = {
         "block Net(n = 4)(x [n]) -> [n] {\n  return x |> a[i]: Kinds(n, i) for i in 0..3\n}",
         "this is a parameter in one use, a buffer in another, and absent in a third",
     ),
+    "another function in other uses": (
+        "fn double(n) { return 2 * n }\nfn triple(n) { return 3 * n + 1 }\n"
+        "layer One(k, f)(x [4]) -> [4] {\n  w: param [4]\n  return x * .w * «f(k)»\n}\n"
+        "block Net()(x [4]) -> [4] {\n  return x |> a: One(2, double) |> b: One(2, triple)\n}",
+        "what is called here is another function in other uses",
+    ),
+    "a default that `none` does not stand for": (
+        "fn «wide»(n, m = 2 * n) { return m + 1 if m != none else n }\n"
+        "block Net(n = 4)(x [n]) -> [n] {\n  w: param [n]\n  return x * .w * wide(n, none)\n}",
+        "the default of `m` has no form in PyTorch",
+    ),
+    "a default of a layer that `none` does not stand for": (
+        "block «Part»(n, m = 2 * n)(x [n]) -> [n] {\n  w: param [n]\n  return x * .w * (m if m != none else 3)\n}\n"
+        "block Net(n = 4)(x [n]) -> [n] {\n  return x |> a: Part(n, none) |> b: Part(n)\n}",
+        "the default of `m` has no form in PyTorch",
+    ),
+    "an operation on numbers that is passed": (
+        "fn applied(f, k) { return f(k) }\n"
+        "block Net(n = 4)(x [n]) -> [n] {\n  w: param [n]\n  return x * .w * applied(«sqrt», 2.0 * n)\n}",
+        "the operation `sqrt` cannot be passed as a value in PyTorch",
+    ),
+    "a table in a list": (
+        "block Net(n = 4)(x [n]) -> [n] {\n  «t[i]»: const [n] = arange(n) * 1.0 + i for i in 0..2\n"
+        "  return x * .t[0] + .t[1]\n}",
+        "a `const` at an address with a number has no form in PyTorch; declare it as a `buffer`",
+    ),
+    "values of other types": (
+        "layer One(k)(x [4]) -> [4] {\n  w: param [4]\n  return x * .w + real(«full([4], k)»)\n}\n"
+        "block Net()(x [4]) -> [4] {\n  return x |> a: One(1) |> b: One(2.0)\n}",
+        "this is filled with another kind of value in other uses",
+    ),
+    "a tensor of other types": (
+        "layer Part(n, k)(x [n]) -> [n] {\n  w: param [n] if k > 0\n  w: buffer int [n] = arange(n) if k == 0\n"
+        "  return x * «.w»\n}\n"
+        "block Net(n = 4)(x [n]) -> [n] {\n  return x |> a: Part(n, 3) |> b: Part(n, 0)\n}",
+        "this tensor is not of one type in every use",
+    ),
+    "an address in other layers": (
+        "layer W(n)(x [n]) -> [n] {\n  w: param [n]\n  return x * .w\n}\n"
+        "layer V(n)(x [n]) -> [n] {\n  w: param [n]\n  return x + .w\n}\n"
+        "block Part(n, k)(x [n]) -> [n] {\n  y = x |> a: (W if k else V)(n)\n  return y * .«a.w»\n}\n"
+        "block Net(n = 4)(x [n]) -> [n] {\n  return x |> a: Part(n, true) |> b: Part(n, false)\n}",
+        "what is declared on the way to this address is not the same in every use",
+    ),
+    "whether a tensor is declared in each use": (
+        "layer Part(n, k)(x [n]) -> [n] {\n  w: param [n] if k > 0\n  return x * .w if «.w» != none else x\n}\n"
+        "block Net(n = 4)(x [n]) -> [n] {\n  return x |> a: Part(n, 3) |> b: Part(n, 0)\n}",
+        "this has no form in PyTorch",
+    ),
+    "seven optional inputs": (
+        "block Net(n = 4)(x [n], a [n] = none, b [n] = none, c [n] = none, d [n] = none, e [n] = none,\n"
+        "  f [n] = none, «g [n] = none») -> [n] {\n"
+        "  return x + (a if a != none else b if b != none else c if c != none else d if d != none else x)"
+        " + (e if e != none else f if f != none else g if g != none else x)\n}",
+        "at most 6 inputs of a model may be optional in PyTorch",
+    ),
 }
+
+
+def test_six_inputs_may_be_optional() -> None:
+    text, _ = REFUSED["seven optional inputs"]
+    text = text.replace(", «g [n] = none»", "").replace(" else g if g != none", "")
+    assert text.count("] = none") == 6
+    assert "f: Tensor | None = None,\n    ) -> Tensor:" in torch_source(load(text))
+
+
+@pytest.mark.parametrize("condition", [".w != none", "not (none == .w)"])
+def test_whether_a_tensor_is_declared_is_known(condition: str) -> None:
+    text = f"""
+layer Part(n, k)(x [n]) -> [n] {{
+  w: param [n] if k > 0
+  return (x * .w if {condition} else x) if k > 0 else x * 2.0
+}}
+block Net(n = 4)(x [n]) -> [n] {{
+  return x |> a: Part(n, 3)
+}}
+"""
+    assert "return x * self.w\n" in torch_source(load(text))
 
 
 @pytest.mark.parametrize("case", REFUSED)

@@ -107,6 +107,8 @@ class Trace:
         """Return the sizes on which it depends whether a comparison holds, or which of some booleans is taken."""
         last = self._last
         match node:
+            case nodes.Binary() if id(node.left) not in last:
+                return frozenset()  # whether a tensor is declared, which is not read
             case nodes.Binary(operator=operator) if operator in COMPARISONS:
                 sizes = deciding(operator, last[id(node.left)], last[id(node.right)])
                 return self.sizes if sizes is None else sizes

@@ -54,7 +54,6 @@ class ForwardMethod(Visitor):
         self.record = record
         self.kinds: dict[int, str] = {}
         self._rebound = _rebound(self.scope)
-        self._loops = 0
         self._collected: dict[str, tuple[str, tuple[ast.expr, str, int | None] | None]] = {}
 
     def run(self) -> list[ast.stmt]:
@@ -223,9 +222,7 @@ class ForwardMethod(Visitor):
         def iteration() -> None:
             scope.forget()
             scope.env[loop.variable] = Val(name(index), STATIC, 0, name=index)
-            self._loops += 1
             self.visit(statement.body)
-            self._loops -= 1
 
         for word in statement.collects:
             self._collected[word] = (scope.fresh(f"all_{word}", f"collected_{word}"), None)
@@ -312,8 +309,6 @@ class ForwardMethod(Visitor):
 
     def visit_return(self, statement: nodes.Return) -> bool:
         self._check_loops(statement)
-        if self._loops:
-            self.scope.refuse("a `return` in a loop has no form in PyTorch", statement)
         values: list[Val | None] = []
         alone = len(statement.values) == 1
         for expr in statement.values:
