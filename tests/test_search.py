@@ -275,6 +275,7 @@ def test_a_sum_beyond_64_bits_is_exact() -> None:
     [
         ("layers < 2.5", [1, 2]),
         ("layers >= 2.5", [3, 4]),
+        ("2.5 <= layers and layers ** 0 == 1", [3, 4]),
         ("layers == 2.5", []),
         ("layers < inf and layers != 3", [1, 2, 4]),
         ("not (layers in [1, 3])", [2, 4]),
@@ -452,6 +453,19 @@ MISTAKES = {
     "near": ["--vary", "hidden=12..24:12", "--near", "params"],
     "near-and-best": ["--vary", "hidden=12..24:12", "--near", "params=5M", "--best", "hidden"],
     "too-many": ["--vary", "hidden=1..1000", "--vary", "layers=1..1000", "--vary", "ffn=1..1000"],
+    "one-operand": ["--vary", "hidden=12..24:12", "--where", "max(hidden) < 3"],
+    "named-operand": ["--vary", "hidden=12..24:12", "--where", "min(a = hidden, 3) < 3"],
+    "several-patterns": ["--vary", "hidden=12..24:12", "--where", 'params("a.*", "b.*") < 3'],
+    "unquoted-pattern": ["--vary", "hidden=12..24:12", "--where", "params(encoder) < 3"],
+    "empty-pattern": ["--vary", "hidden=12..24:12", "--where", 'params("") < 3'],
+    "pattern-of-work": ["--vary", "hidden=12..24:12", "--where", 'flops("batch") < 3'],
+    "argument": ["--vary", "hidden=12..24:12", "--where", "trainable(batch = 3) < 3"],
+    "size": ["--vary", "hidden=12..24:12", "--where", "flops(batch = 0, seq = 1) < 3"],
+    "size-of-true": ["--vary", "hidden=12..24:12", "--where", "flops(batch = true, seq = 1) < 3"],
+    "no-role": ["--vary", "hidden=12..24:12", "--where", "role_params < 3"],
+    "no-else": ["--vary", "hidden=12..24:12", "--where", "(3 if hidden > 12) < 3"],
+    "in-a-number": ["--vary", "hidden=12..24:12", "--where", "hidden in 12"],
+    "real-exponent": ["--vary", "hidden=12..24:12", "--where", "hidden ** 0.5 < 3"],
     "parquet-to-terminal": ["--vary", "hidden=12..24:12", "--format", "parquet"],
 }
 

@@ -259,7 +259,8 @@ def _plain(sign: str, left: Column, right: Column) -> Column:
 def _power(base: Column, exponent: Column) -> Column:
     if exponent.low != exponent.high or not 0 <= exponent.low <= HIGHEST_POWER:
         raise Inexact(f"an exponent is one integer from 0 to {HIGHEST_POWER}")
-    found = _integers(1)
+    length = max(len(base.values), len(exponent.values))
+    found = Column(numpy().ones(length, dtype="int64"), 1, 1)
     for _ in range(exponent.low):
         found = _plain("*", found, base)
     return found
