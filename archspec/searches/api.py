@@ -247,8 +247,6 @@ class _Checked:
 
         Raises ArchError if that is another model.
         """
-        if not models:
-            return []
         unit = internals(models[0]).unit
         names: list[str] = []
         for model in models:

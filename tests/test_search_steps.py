@@ -1,0 +1,425 @@
+"""Steps of searches: operands of columns, formulas for many designs, processes, plots, and what is refused."""
+
+import signal
+from concurrent.futures import Future
+from fractions import Fraction
+from pathlib import Path
+from threading import Thread
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from small import load
+
+import archspec
+from archspec.algebra import dim_max, dim_min, factored, symbol
+from archspec.algebra.polynomial import ratio as quotient
+from archspec.cli import main
+from archspec.searches import api, collecting, compilations, parquet, plot, quantities
+from archspec.searches.columns import Column, Inexact, binary, column, flags, negative, opposite, where
+from archspec.searches.designs import Designs
+from archspec.searches.front import front
+from archspec.searches.plot import Dot, Plot, draw
+from archspec.searches.polynomials import ratio, values
+from archspec.searches.quantities import Quantity, measured
+from archspec.searches.report import page, rows
+from archspec.searches.search import _value
+from archspec.searches.space import plain_at
+
+numpy = pytest.importorskip("numpy")
+
+# Columns --------------------------------------------------------------------------------------------------------------
+
+
+def listed(found: Any) -> list[Any]:
+    assert isinstance(found, Column)
+    return found.values.tolist()
+
+
+def truths(*values: bool) -> Column:
+    return flags(numpy.array(values))
+
+
+def test_operands_that_all_designs_share_are_on_either_side() -> None:
+    numbers = column([1, 2, 3])
+    assert listed(binary("<", 2, numbers)) == listed(binary(">", numbers, 2)) == [False, False, True]
+    assert listed(binary(">=", Fraction(5, 2), numbers)) == [True, True, False]
+    assert listed(binary("==", 2, numbers)) == [False, True, False]
+    assert listed(binary("!=", 2, numbers)) == [True, False, True]
+    assert listed(binary("-", 2, numbers)) == [1, 0, -1] and listed(negative(numbers)) == [-1, -2, -3]
+    mixed = truths(True, False, True)
+    for sign, other, expected in (
+        ("and", False, [False] * 3),
+        ("and", True, [True, False, True]),
+        ("or", True, [True] * 3),
+        ("or", False, [True, False, True]),
+    ):
+        assert listed(binary(sign, mixed, other)) == listed(binary(sign, other, mixed)) == expected
+    assert listed(binary("or", mixed, truths(False, False, True))) == [True, False, True]
+    assert listed(binary("and", mixed, truths(True, True, False))) == [True, False, False]
+    assert listed(opposite(mixed)) == [False, True, False] and opposite(False) is True
+    assert listed(where(mixed, numbers, 9)) == [1, 9, 3] and where(False, numbers, 9) == 9
+    assert binary("**", Fraction(1, 2), -2) == 4 and binary("**", 2, 64) == 2**64
+    assert binary("and", True, False) is False and binary("or", False, True) is True
+    assert listed(binary("**", numbers, 64)) == [1, 2**64, 3**64] and listed(binary("**", numbers, 0)) == [1, 1, 1]
+    assert listed(binary("**", 2, column([3, 3]))) == [8, 8] and listed(binary("**", 2, column([0, 0]))) == [1, 1]
+
+
+NUMBERS, TRUTHS = (1, 2), (True, False)
+
+
+@pytest.mark.parametrize(
+    ("compute", "problem", "text"),
+    [
+        (lambda n, t: opposite(n), TypeError, "expected a boolean"),
+        (lambda n, t: opposite(3), TypeError, "expected a boolean"),
+        (lambda n, t: where(n, 1, 2), TypeError, "expected a boolean"),
+        (lambda n, t: binary("<", n, True), TypeError, "expected two numbers"),
+        (lambda n, t: binary("<", t, 3), TypeError, "expected two numbers"),
+        (lambda n, t: binary("<", n, "text"), TypeError, "expected two numbers"),
+        (lambda n, t: binary("and", n, t), TypeError, "expected two booleans"),
+        (lambda n, t: binary("or", t, n), TypeError, "expected two booleans"),
+        (lambda n, t: binary("+", n, t), TypeError, "expected an integer, found a boolean"),
+        (lambda n, t: binary("+", n, True), TypeError, "expected an integer"),
+        (lambda n, t: binary("+", n, "text"), TypeError, "expected an integer"),
+        (lambda n, t: binary("+", "text", 1), TypeError, "expected a number"),
+        (lambda n, t: binary("+", True, 1), TypeError, "expected a number"),
+        (lambda n, t: binary("and", 1, True), TypeError, "expected a boolean"),
+        (lambda n, t: binary("*", n, Fraction(1, 2)), Inexact, "only integers can be combined"),
+        (lambda n, t: binary("/", n, 2), Inexact, "`/` is not exact"),
+        (lambda n, t: binary("**", 2, 65), Inexact, "an exponent is an integer up to 64"),
+        (lambda n, t: binary("**", 2, Fraction(1, 2)), Inexact, "an exponent is an integer up to 64"),
+        (lambda n, t: binary("**", n, 65), Inexact, "an exponent is one integer from 0 to 64"),
+        (lambda n, t: binary("**", n, -1), Inexact, "an exponent is one integer from 0 to 64"),
+        (lambda n, t: binary("**", 2, n), Inexact, "an exponent is one integer from 0 to 64"),
+        (lambda n, t: binary("//", n, 0), ZeroDivisionError, ""),
+    ],
+)
+def test_operands_of_wrong_types_are_refused(compute: Any, problem: type[Exception], text: str) -> None:
+    with pytest.raises(problem, match=f"^{text}".replace("/", "\\/")):
+        compute(column(NUMBERS), truths(*TRUTHS))
+
+
+def test_conditions_that_are_the_same_for_all_designs() -> None:
+    designs = Designs(numpy.arange(2), {"n": column([3, 4])})
+    assert len(designs.where(True)) == 2 and len(designs.where(False)) == 0
+    assert designs.where(truths(False, True)).value("n").at(0) == 4
+    for condition in (column([0, 1]), 1, None):
+        with pytest.raises(TypeError, match="expected a condition"):
+            designs.where(condition)
+
+
+def test_values_of_single_designs() -> None:
+    assert plain_at([column([3, 4]), Fraction(1, 2), True], 1) == [4, 0.5, True]
+    assert plain_at(truths(False, True), 1) is True
+    shared = Quantity("hyperparameter", "eps")
+    assert _value(shared, [0.5, 0.5]) == Fraction(1, 2) and _value(shared, ["a", "a"]) == "a"
+    assert listed(_value(shared, [3, 4])) == [3, 4] and listed(_value(shared, [True, False])) == [True, False]
+    with pytest.raises(archspec.ArchError, match="`eps` is not an integer in all designs"):
+        _value(shared, [0.5, 0.25])
+
+
+def test_a_front_of_nothing_is_empty() -> None:
+    found, counts = front(numpy.zeros((0, 2), dtype=int), numpy.ones(0, dtype=int))
+    assert found.tolist() == counts.tolist() == []
+
+
+def test_formulas_have_values_for_many_designs() -> None:
+    a, b = symbol("a"), symbol("b")
+    names = {"a": column([1, 6, 8]), "b": column([4, 2, 8])}
+    assert values(dim_max(a, b) * 2 - dim_min(a, 5), names, 3).values.tolist() == [7, 7, 11]
+    assert values(quotient(a * (a + 1), 2), names, 3).values.tolist() == [1, 21, 36]
+    assert values(factored([a + 1, a + b]) * b, names, 3).values.tolist() == [40, 112, 1152]
+    assert values(5, names, 3).values.tolist() == [5] * 3
+    with pytest.raises(ArithmeticError, match="the value of a formula is not an integer"):
+        values(quotient(a, b), names, 3)
+    found = ratio(a // (b - 2) + a % (b - 2), names)
+    assert found.unclear.tolist() == [False, True, False]
+
+
+# Searches -------------------------------------------------------------------------------------------------------------
+
+NET = """
+import std { Linear, relu }
+dim batch
+block Net(width = 8, layers = 2, wide = false, scale = 2.0, activation = none)(x [batch, width]) -> [batch, width] {
+  inner = 2 * width if wide else width
+  y = x |> layer[i]: Linear(width, width) for i in 0..layers |> up: Linear(width, inner)
+  z = activation(y) if activation != none else y
+  return z |> down: Linear(inner, width) |> * scale
+}
+model "net" = Net()
+"""
+
+
+@pytest.fixture(scope="module")
+def spec(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("search") / "net.arch"
+    path.write_text(NET)
+    return str(path)
+
+
+def test_booleans_are_values_of_expressions(spec: str) -> None:
+    found = archspec.search(spec, {"width": range(5, 9), "layers": range(1, 4), "wide": "width > 6"}, best="width")
+    for design in archspec.search(spec, {"width": range(5, 9), "layers": [1, 2], "wide": "width > 6"}).designs:
+        assert design.values["wide"] == (design.values["width"] > 6)
+        assert design.figures["params"] == archspec.load(spec, **design.values).params.total
+    assert [design.values for design in found.designs] == [{"width": 8, "layers": 1, "wide": True}]
+    assert found.designs[0].equal == 3
+
+
+def test_other_hyperparameters_are_compared(spec: str) -> None:
+    vary = {"width": range(2, 12), "layers": [1, 2]}
+    found = archspec.search(spec, vary, where=["scale < 2.5 and not wide", "scale * 2 == 4"])
+    assert found.tally.answers == 20 and not found.tally.compiled
+    assert archspec.search(spec, vary, where="scale < 2").tally.answers == 0
+
+
+def test_expressions_have_integers(spec: str) -> None:
+    found = archspec.search(spec, {"width": [4, 6]}, best=["7", "-width"])
+    assert [design.figures["7"] for design in found.designs] == [7]
+    for goal in ("wide", "scale / 4"):
+        with pytest.raises(archspec.ArchError, match=f"expected an integer: `{goal}`"):
+            archspec.search(spec, {"width": [4, 6]}, best=goal)
+
+
+def test_as_many_designs_are_kept(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collecting, "MOST_KEPT", 9)
+    assert archspec.search(spec, {"width": range(4, 13)}).tally.answers == 9
+    with pytest.raises(archspec.ArchError, match="more than 9 designs satisfy the conditions"):
+        archspec.search(spec, {"width": range(4, 14)})
+
+
+def test_some_designs_are_drawn(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collecting, "MOST_DOTS", 4)
+    found = archspec.search(spec, {"width": range(1, 20)}, best="width")
+    assert found.plotted is not None and [dot.x for dot in found.plotted.others] == [1, 9, 17]
+    monkeypatch.setattr(collecting, "MOST_DOTS", 5)
+    found = archspec.search(spec, {"width": range(1, 20)}, best="width")
+    assert found.plotted is not None and [dot.x for dot in found.plotted.others] == [1, 5, 9, 13, 17]
+
+
+def test_names_of_statements_are_new(tmp_path: Path) -> None:
+    path = tmp_path / "net.arch"
+    path.write_text(f'{NET}model "net-1" = Net(width = 3)\nmodel "net-2" = Net(width = 5)\n')
+    lines = [design.line for design in archspec.search(f"{path}:net", {"width": [6, 7]}).designs]
+    assert [line.split(" = ")[0] for line in lines] == ['model "net-3"', 'model "net-4"']
+
+
+def test_reports_of_all_and_of_the_nearest(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def text(found: archspec.Search) -> tuple[str, list[Any]]:
+        made = page(found)
+        return made.heading, list(made.blocks)
+
+    title, blocks = text(archspec.search(spec, {"width": [4, 6], "activation": ["relu"]}, near="params = 99"))
+    assert title.endswith(": the nearest to params = 99")
+    lines = next(block for block in blocks if isinstance(block, list) and "model" in block[-1])
+    assert len(lines) == 2 and lines[0].startswith('1  model "net-1" = ')
+    other = archspec.search(spec, {"width": [4, 6]}, near="params = 99")
+    found = other.replace(imports=("gelu", "tanh"))
+    lines = next(block for block in text(found)[1] if isinstance(block, list) and "model" in block[-1])
+    assert lines[0] == "import std { gelu, tanh }" and len(lines) == 3
+    many = other.replace(found=1234)
+    assert "the first 2 of 1,234 are listed; use --format csv for all" in text(many)[1][-1]
+    some = many.replace(best=("width",))
+    assert "the first 2 of 1,234 are listed; use another --where for fewer" in text(some)[1][-1]
+    assert rows(other).rows[0]["width"] == 4
+
+
+INTERNAL = r"this is a bug in archspec; please report it"
+
+
+def test_what_compiling_does_not_confirm_is_an_error(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    vary = {"width": range(1, 9)}
+    with monkeypatch.context() as patch:
+        patch.setattr("archspec.searches.regions.evaluate", lambda *_: 7)
+        with pytest.raises(
+            archspec.ArchError, match=rf"^error\[internal\]: the formula of `params` is wrong.*{INTERNAL}"
+        ):
+            archspec.search(spec, vary)
+    with monkeypatch.context() as patch:
+        patch.setattr(api, "compile_in_place", lambda *_: [archspec.load(spec, width=3)])
+        with pytest.raises(archspec.ArchError, match=f"the statement of net does not give the model.*{INTERNAL}"):
+            archspec.search(spec, vary, best="width")
+    with monkeypatch.context() as patch:
+        condition = api.evaluated
+        patch.setattr(api, "evaluated", lambda expr, design: "<" not in expr.text and condition(expr, design))
+        with pytest.raises(archspec.ArchError, match=f"`width < 7` does not hold for net.*{INTERNAL}"):
+            archspec.search(spec, vary, where="width < 7", best="width")
+
+
+def test_designs_that_formulas_refuse_are_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "net.arch"
+    path.write_text(NET.replace("  inner", '  require width > 4, "too narrow"\n  inner'))
+    found = archspec.search(str(path), {"width": range(1, 13)})
+    assert (found.tally.refused, found.tally.answers, found.tally.compiled) == (4, 8, 0)
+    model = archspec.load(str(path))
+    compiled = compilations.Compiler.compiled
+
+    def accepting(self: Any, values: Any) -> Any:
+        return model if values.get("width", 8) <= 4 else compiled(self, values)
+
+    monkeypatch.setattr(compilations.Compiler, "compiled", accepting)
+    with pytest.raises(archspec.ArchError, match=f"the formulas of net refuse a design that compiles: .*{INTERNAL}"):
+        archspec.search(str(path), {"width": range(1, 13)})
+
+
+def test_quantities_that_are_measured_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = load(NET)
+    found: list[dict[str, Any]] = []
+
+    def cost(model: Any, **named: Any) -> Any:
+        found.append(named)
+        return SimpleNamespace(activations=SimpleNamespace(bytes=77))
+
+    monkeypatch.setattr(quantities, "cost", cost)
+    named = (("attention", "eager"), ("dtype", "float16"))
+    assert measured(model, Quantity("activation_bytes", "", (("batch", 3),), named)) == 77
+    assert found == [{"dims": {"batch": 3}, "dtype": "float16", "attention": "eager"}]
+
+
+def test_parameters_whose_use_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quantities, "has_choices", lambda body: True)
+    monkeypatch.setattr(quantities.Parts, "of_all", lambda self, tensors: ["unknown"])
+    model = load(NET)
+    with pytest.raises(archspec.ArchError, match="parameters of net that are used for one token are unknown"):
+        measured(model, Quantity("active"))
+
+
+# Processes ------------------------------------------------------------------------------------------------------------
+
+
+class Inline:
+    """One process that computes what it is given at once, in the place of several."""
+
+    def __init__(self, jobs: int) -> None:
+        assert jobs == 2
+        self._processes: dict[int, Any] = {}
+        self.sizes: list[int] = []
+        self.signals: set[Any] = set()
+        self.calls: list[Any] = []
+
+    def submit(self, function: Any, /, *args: Any) -> Future[Any]:
+        self.sizes.append(len(args[1]))
+        self.signals.add(signal.getsignal(signal.SIGINT))
+        future: Future[Any] = Future()
+        future.set_result(function(*args))
+        return future
+
+    def shutdown(self, wait: bool, cancel_futures: bool) -> None:
+        self.calls.append((wait, cancel_futures))
+
+
+@pytest.fixture
+def processes(monkeypatch: pytest.MonkeyPatch) -> list[Inline]:
+    made: list[Inline] = []
+
+    def executor(jobs: int) -> Inline:
+        made.append(Inline(jobs))
+        return made[-1]
+
+    monkeypatch.setattr(compilations, "_executor", executor)
+    return made
+
+
+PARAMS = [Quantity("params")]
+
+
+def test_processes_measure_the_same(spec: str, processes: list[Inline]) -> None:
+    compiler = api.Compiler(archspec.pipeline.spec.read_spec(spec), {})
+    designs = [{"width": width} for width in range(-1, 34)]
+    expected = [compiler.measured(values, PARAMS) for values in designs]
+    assert expected[:2] == [None, None] and expected[2:4] == [[8], [24]]
+    before = signal.getsignal(signal.SIGINT)
+    with compilations.pool(compiler, 2) as pool:
+        assert list(pool.measured(designs[:16], PARAMS)) == expected[:16] and not processes
+        assert list(pool.measured(designs, PARAMS)) == expected
+        assert list(pool.measured(designs[:17], PARAMS)) == expected[:17]
+    assert [made.sizes for made in processes] == [[16, 16, 3, 16, 1]]
+    assert processes[0].calls == [(False, True)]
+    assert processes[0].signals == {signal.SIG_IGN} and signal.getsignal(signal.SIGINT) == before
+    with compilations.pool(compiler, 1) as pool:
+        assert list(pool.measured(designs, PARAMS)) == expected and len(processes) == 1
+
+
+def test_errors_of_processes_are_raised(spec: str, processes: list[Inline]) -> None:
+    compiler = api.Compiler(archspec.pipeline.spec.read_spec(spec), {})
+    designs: list[dict[str, Any]] = [{"width": width} for width in range(2, 20)] + [{"hight": 3}]
+    with compilations.pool(compiler, 2) as pool, pytest.raises(archspec.ArchError, match="hight"):
+        list(pool.measured(designs, PARAMS))
+
+
+def test_signals_are_left_to_the_main_thread() -> None:
+    before, found = signal.getsignal(signal.SIGINT), list[Any]()
+
+    def inside() -> None:
+        with compilations._interrupts_ignored():
+            found.append(signal.getsignal(signal.SIGINT))
+
+    thread = Thread(target=inside)
+    thread.start()
+    thread.join()
+    inside()
+    assert found == [before, signal.SIG_IGN] and signal.getsignal(signal.SIGINT) == before
+    try:
+        compilations._ignore_interrupts()
+        assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+    executor: Any = compilations._executor(3)
+    assert executor._max_workers == 3 and executor._initializer is compilations._ignore_interrupts
+    assert executor._mp_context.get_start_method() == "spawn"
+    executor.shutdown()
+
+
+# Other packages -------------------------------------------------------------------------------------------------------
+
+
+def missing(name: str) -> Any:
+    raise ImportError(name)
+
+
+def test_parquet_files_have_the_rows(
+    spec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = {
+        "pyarrow": SimpleNamespace(table=lambda columns: repr(columns)),
+        "pyarrow.parquet": SimpleNamespace(write_table=lambda table, file: file.write(table.encode())),
+    }
+    monkeypatch.setattr(parquet, "import_module", written.__getitem__)
+    file = tmp_path / "all.parquet"
+    arguments = ["search", spec, "--vary", "width=4..5", "--format", "parquet", "-o", str(file)]
+    assert main(arguments) == 0
+    assert file.read_text() == "{'width': [4, 5], 'params': [80, 120]}"
+    monkeypatch.setattr(parquet, "import_module", missing)
+    assert main([*arguments, "--force"]) == 2
+    error = capsys.readouterr().err
+    assert "Parquet output requires pyarrow, which is not installed" in error and "archspec-dsl[parquet]" in error
+
+
+def test_plots_are_drawn_with_matplotlib(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[tuple[Any, ...]] = []
+
+    class Axes:
+        def __getattr__(self, name: str) -> Any:
+            return lambda *given, **named: calls.append((name, *given, *named.values()))
+
+    axes = Axes()
+    others, chosen = (Dot(1, 2, ""), Dot(3, 4, "")), (Dot(5, 6, "best"),)
+    found = Plot("title", "across", "up", others, chosen)
+    assert draw(found, axes) is axes
+    assert calls == [
+        ("scatter", [1, 3], [2, 4], 4, "0.6", "designs"),
+        ("scatter", [5], [6], 24, "chosen"),
+        ("set_title", "title"),
+        ("set_xlabel", "across"),
+        ("set_ylabel", "up"),
+    ]
+    library = SimpleNamespace(subplots=lambda: (None, axes))
+    monkeypatch.setattr(plot, "import_module", {"matplotlib.pyplot": library}.__getitem__)
+    assert archspec.search(spec, {"width": [4, 5]}, best="width").plot() is axes
+    monkeypatch.setattr(plot, "import_module", missing)
+    with pytest.raises(archspec.ArchError, match="a plot requires matplotlib, which is not installed"):
+        draw(found)
+    with pytest.raises(archspec.ArchError, match="there is nothing to draw: no design satisfies the conditions"):
+        archspec.search(spec, {"width": [4, 5]}, where="width > 5").plot()
