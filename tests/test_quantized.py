@@ -9,6 +9,8 @@ import pytest
 
 import archspec
 from archspec.cli import main
+from archspec.costs.report import page
+from archspec.reporting.page import render_plain
 
 SMALL: dict[str, Any] = {
     "model_type": "llama",
@@ -153,6 +155,8 @@ def test_layers_that_are_not_converted() -> None:
         ({"quant_method": "gptq", "bits": 4, "dynamic": {"x": {}}}, "in other ways"),
         ({"quant_method": "awq", "bits": 4, "version": "gemv"}, "only the layout `gemm` of AWQ"),
         ({"quant_method": "fp8", "weight_block_size": None}, "unsupported value of `weight_block_size`: None"),
+        ({"quant_method": "fp8", "activation_scheme": "static"}, "only dynamic scales of activations and experts"),
+        ({"quant_method": "fp8", "expert_dtype": "fp4"}, "only dynamic scales of activations and experts"),
         ({"quant_method": "mxfp4"}, "experts that are stored in one tensor"),
         ({"load_in_8bit": True, "llm_int8_skip_modules": ["(a+)+"]}, "repeats a repetition"),
     ],
@@ -163,6 +167,36 @@ def test_unknown_layouts_stop_no_count(fields: dict[str, Any], reason: str) -> N
     assert found.work.flops == cost(None).work.flops
     assert reason in found.stored.unknown
     assert found.to_dict()["memory"]["stored"]["total"] is None
+
+
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        ({**SMALL, "intermediate_size": 388}, "388 numbers of 4 bits do not fill 32-bit integers"),
+        ({"model_type": "gpt2", "n_embd": 32, "n_head": 4, "n_layer": 1}, "quantized transposed linear layers"),
+    ],
+)
+def test_other_models_are_counted_without_their_bytes(config: dict[str, Any], reason: str) -> None:
+    found = archspec.cost({**config, "quantization_config": {"quant_method": "gptq", "bits": 4}})
+    assert found.stored is not None
+    text = " ".join(render_plain(page(found)).split())
+    assert reason in found.stored.unknown and f"bytes as stored are not known, because {found.stored.unknown}" in text
+
+
+MIXTRAL = {**SMALL, "model_type": "mixtral", "architectures": ["MixtralForCausalLM"], "num_local_experts": 4}
+MIXTRAL |= {"num_key_value_heads": 4}
+
+
+def test_layers_of_experts_are_listed() -> None:
+    def stored(fields: dict[str, Any]) -> Any:
+        return archspec.cost({**MIXTRAL, "quantization_config": {"bits": 4, **fields}}).stored
+
+    gptq, awq = stored({"quant_method": "gptq"}), stored({"quant_method": "awq"})
+    assert gptq.unknown == "the configuration does not list the quantized layers of the experts"
+    assert awq.unknown == "the configuration does not list the layers of the experts that are not quantized"
+    some = stored({"quant_method": "awq", "modules_to_not_convert": ["gate", "k_proj"]})
+    more = stored({"quant_method": "awq", "modules_to_not_convert": ["gate"]})
+    assert not some.unknown and more.converted - some.converted == 2 * 256 * 256
 
 
 def test_no_quantization() -> None:

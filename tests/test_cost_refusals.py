@@ -1,0 +1,117 @@
+"""What `cost` refuses and reports in rare cases: decoding steps, sizes, quantized layouts, activations."""
+
+from typing import Any
+
+import pytest
+from small import load
+
+import archspec
+from archspec.costs import activations, report
+from archspec.costs.api import Activations
+from archspec.costs.decoding import CachePart
+from archspec.costs.decoding_report import rows, summary
+from archspec.reporting.page import render_markdown
+from archspec.source import ArchError
+
+SEEN = """
+dim batch, seq
+block Net(n = 4)(x [batch, seq, n]) -> [batch, seq, n] {{
+  w: param [n, n]
+  {lines}
+}}
+"""
+REFUSED = {
+    "a loop that carries positions": (
+        "h = linear(x, .w)\n  for t in 0..seq { h = linear(h, .w) }\n  return h",
+        "`` has a loop that carries values of several positions",
+    ),
+    "a product with positions": (
+        "t = real(reshape([seq, 1])(arange(seq)) - arange(seq))\n  return matmul(t, linear(x, .w))",
+        "`` combines positions with a table of all of them (`matmul`)",
+    ),
+    "positions beside them": (
+        "t = expand([batch, seq, seq])(real(arange(seq)))\n  h = concat(axis = -1)(linear(x, .w), t)\n"
+        "  return x + sum(axis = -1, keep = true)(h)",
+        "`` combines positions with a table of all of them (`concat`)",
+    ),
+    "a mask that is no window": (
+        "i = reshape([seq, 1])(arange(seq))\n  seen = i >= arange(seq) and (i - arange(seq)) % 2 == 0\n"
+        "  s = where(seen, matmul(linear(x, .w), transpose(-1, -2)(x)), -inf)\n"
+        "  return matmul(softmax(s), x)",
+        "`` attends to earlier positions by a mask that is not a window",
+    ),
+    "no earlier positions": (
+        "return linear(x, .w) + real(reshape([seq, 1])(arange(seq)))",
+        "nothing in it depends on earlier positions",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_steps_that_are_not_known_are_refused(case: str) -> None:
+    lines, reason = REFUSED[case]
+    with pytest.raises(ArchError) as found:
+        archspec.cost(load(SEEN.format(lines=lines)), batch=2, past=7)
+    assert found.value.diagnostics[0].message == f"the model has no decoding step: {reason}"
+
+
+def test_the_rows_of_a_decoding_step() -> None:
+    found = archspec.cost("gpt2", past=5).decoding
+    assert found is not None
+    assert rows(found).rows == [CachePart("attention", 12, 5, 1536, 12 * 5 * 1536 * 4)._asdict()]
+    lines = summary(found, "float32")
+    assert lines[0].startswith("one position after 5 positions of `seq`") and "at most" not in "".join(lines)
+    bound = summary(found._replace(weights_are_bound=True, batch=3), "float32")
+    assert bound[:-1] != lines and bound[0].startswith("one position of each of 3 sequences after 5")
+    assert bound[-1] == "the sequences of a batch may choose different experts; the bound is for as many as possible"
+    assert bound[2].startswith("at most ") and bound[4].startswith("at most ")
+
+
+FIXED = "block Net(n = 4)(x [n]) -> [n] {\n  w: param [n]\n  kept: buffer [n] = 1.0\n  return x * .w + .kept\n}\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "message"),
+    [
+        ({"dims": {"seq": 3}}, "usage", "unknown dimension `seq` of it: all its sizes are fixed"),
+        ({"past": -1}, "usage", "expected a number of past positions from 0 to 2^63 - 2, found -1"),
+        ({"past": 2**63 - 1}, "usage", f"expected a number of past positions from 0 to 2^63 - 2, found {2**63 - 1}"),
+        ({"attention": "flash", "dtype": "int8"}, "usage", "models are not trained with weights of type int8"),
+        ({"attention": "fast"}, "usage", "unknown attention implementation `fast`"),
+    ],
+)
+def test_other_arguments_are_refused(given: dict[str, Any], code: str, message: str) -> None:
+    with pytest.raises(ArchError) as found:
+        archspec.cost(load(FIXED), **given)
+    assert (found.value.diagnostics[0].code, found.value.diagnostics[0].message) == (code, message)
+
+
+def test_reports_of_memory() -> None:
+    found = archspec.cost(load(FIXED))
+    text = render_markdown(report.page(found))
+    assert "| `buffers` |" in text and "activations" not in text
+    text = render_markdown(report.page(found.replace(activations=Activations("math", 4321, {}))))
+    assert "| `activations saved for training, math attention` |" in text and "4,321" in text
+    size = archspec.algebra.symbol("seq") * 1000
+    text = render_markdown(report.page(found.replace(activations=Activations("flash", size, {"seq": 3, "b": 2}))))
+    assert r"1,000\*seq bytes of activations saved for training, flash attention, where seq >= 3, b >= 2" in text
+
+
+# Activations ----------------------------------------------------------------------------------------------------------
+
+NET = """
+dim batch, seq
+block Net(n = 4)(x [batch, 3 * seq, n]) -> [batch, 3 * seq, n] {
+  w: param [n, n]
+  return tanh(linear(exp(x), .w))
+}
+"""
+
+
+def test_activations_have_formulas() -> None:
+    torch = pytest.importorskip("torch")
+    model = load(NET)
+    found = activations.activation_bytes(model, {}, "float32", "flash")
+    batch, seq = archspec.algebra.symbol("batch"), archspec.algebra.symbol("seq")
+    assert str(found.bytes) == str(96 * batch * seq) and found.least.keys() == {"batch", "seq"}
+    assert torch.get_default_dtype() == torch.float32
