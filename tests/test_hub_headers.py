@@ -1,0 +1,209 @@
+"""Checkpoints on the hub, whose files are those of a dictionary: what is requested, and what is read of it."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from archspec import ArchError
+from archspec.checkpoints import hub
+from archspec.hub import find, local, remote
+from archspec.hub.remote import NoSuchFile, Start, Unavailable
+
+
+def safetensors(*names: str, padding: int = 0) -> bytes:
+    header: dict[str, Any] = {"__metadata__": {"pad": "x" * padding}}
+    for i, name in enumerate(names):
+        header[name] = {"dtype": "F32", "shape": [2], "data_offsets": [8 * i, 8 * i + 8]}
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + bytes(8 * len(names))
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+
+    def start_of(id: str, file: str, length: int = 64) -> Start:
+        assert id == "owner/net"
+        if file not in found:
+            raise NoSuchFile(f"the model has no file {file}")
+        return Start(found[file][:length], len(found[file]))
+
+    def download(id: str, file: str, largest: int) -> str:
+        assert id == "owner/net"
+        if file not in found:
+            raise NoSuchFile(f"the model has no file {file}")
+        (tmp_path / file).write_bytes(found[file])
+        return str(tmp_path / file)
+
+    monkeypatch.setattr(remote, "start_of", start_of)
+    monkeypatch.setattr(remote, "download", download)
+    monkeypatch.setattr(remote, "files", lambda id: sorted(found))
+    return found
+
+
+def names() -> list[str]:
+    return [entry.name for entry in hub.read_remote("owner/net").entries]
+
+
+def test_one_file_is_read_first(files: dict[str, bytes]) -> None:
+    files[hub.FILE] = safetensors("a", "b", padding=500)
+    files["other.gguf"] = b""
+    assert names() == ["a", "b"]
+    found = hub.read_remote("owner/net")
+    assert found.label == "owner/net" and found.entries[1].file == "owner/net/model.safetensors"
+
+
+def test_shards_are_those_of_an_index(files: dict[str, bytes]) -> None:
+    files["one.safetensors"], files["two.safetensors"] = safetensors("a"), safetensors("b", "c")
+    index = {"weight_map": {"a": "one.safetensors", "b": "two.safetensors", "c": "two.safetensors"}}
+    files[hub.INDEX] = json.dumps(index).encode()
+    found = hub.read_remote("owner/net")
+    assert found.label == "owner/net" and sorted(names()) == ["a", "b", "c"]
+
+
+def test_gguf_files_are_named_if_they_are_several(files: dict[str, bytes]) -> None:
+    def refusal() -> tuple[str, str, str | None]:
+        with pytest.raises(ArchError) as found:
+            hub.read_remote("owner/net")
+        (only,) = found.value.diagnostics
+        return only.code, only.message, only.help
+
+    reason = "the model has neither model.safetensors nor model.safetensors.index.json nor a GGUF file"
+    with pytest.raises(ArchError, match=reason):
+        hub.read_remote("owner/net")
+    for name in "abcd":
+        files[f"{name}.gguf"] = b""
+    shown = ", ".join(f"owner/net/{name}.gguf" for name in "abcd")
+    assert refusal() == ("usage", "4 GGUF files in owner/net", f"name one: {shown}")
+    files["e.gguf"] = b""
+    assert refusal() == ("usage", "5 GGUF files in owner/net", f"name one: {shown}, ...")
+    for name in "bcde":
+        del files[f"{name}.gguf"]
+    assert "a.gguf" in str(refusal())
+
+
+def test_the_configuration_of_an_adapter_is_downloaded(
+    files: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "snapshot", lambda id: None)
+    assert find.adapter_config("owner/net", 9) is None
+    files["adapter_config.json"] = b"{}"
+    path = find.adapter_config("owner/net", 9)
+    assert path is not None and Path(path).name == "adapter_config.json"
+    files["config.json"] = b"{}"
+    assert find.adapter_config("owner/net", 9) is None
+
+    def offline(*_: object) -> str:
+        raise Unavailable("it cannot be reached")
+
+    monkeypatch.setattr(remote, "download", offline)
+    assert find.adapter_config("owner/net", 9) is None
+
+
+class Gated(Exception):
+    pass
+
+
+class Missing(Exception):
+    pass
+
+
+class NoEntry(Exception):
+    pass
+
+
+class NoLocalEntry(NoEntry):
+    pass
+
+
+@pytest.fixture
+def library(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What is used of `huggingface_hub`."""
+    calls: list[object] = []
+    made = SimpleNamespace(
+        calls=calls,
+        size=2048,
+        problem=None,
+        constants=SimpleNamespace(HF_HUB_OFFLINE=False),
+        utils=SimpleNamespace(disable_progress_bars=lambda: calls.append("bars")),
+        logging=SimpleNamespace(set_verbosity_error=lambda: calls.append("errors")),
+        errors=SimpleNamespace(
+            GatedRepoError=Gated,
+            RepositoryNotFoundError=Missing,
+            EntryNotFoundError=NoEntry,
+            LocalEntryNotFoundError=NoLocalEntry,
+        ),
+        hf_hub_url=lambda id, file: f"url of {id}/{file}",
+        hf_hub_download=lambda id, file: f"path of {id}/{file}",
+    )
+
+    def metadata(url: str, timeout: float) -> Any:
+        calls.append((url, timeout))
+        if made.problem is not None:
+            raise made.problem
+        return SimpleNamespace(size=made.size)
+
+    made.get_hf_file_metadata = metadata
+    made.listed = lambda id: [f"{id}/b", f"{id}/a"] if not made.problem else 1 / 0
+    made.HfApi = lambda: SimpleNamespace(list_repo_files=made.listed)
+    modules = {"": made, ".constants": made.constants, ".utils": made.utils, ".utils.logging": made.logging}
+    modules[".errors"] = made.errors
+    monkeypatch.setattr(remote, "import_module", lambda name: modules[name.removeprefix("huggingface_hub")])
+    return made
+
+
+def test_small_files_are_downloaded(library: Any) -> None:
+    assert remote.download("owner/net", "config.json", 2048) == "path of owner/net/config.json"
+    assert library.calls == ["bars", "errors", ("url of owner/net/config.json", remote.SECONDS)]
+    for size in (2049, None):
+        library.size = size
+        with pytest.raises(Unavailable, match=r"^config.json exceeds the size limit of 2 KiB$"):
+            remote.download("owner/net", "config.json", 2048)
+    assert remote.files("owner/net") == ["owner/net/a", "owner/net/b"]
+
+
+@pytest.mark.parametrize(
+    ("problem", "kind", "reason"),
+    [
+        (Gated(), Unavailable, "the model is gated: request access on its page and log in with `hf auth login`"),
+        (Missing(), Unavailable, "it has no public model of this name"),
+        (NoEntry(), NoSuchFile, "the model has no file config.json"),
+        (NoLocalEntry(), Unavailable, "it cannot be reached (NoLocalEntry)"),
+        (OSError(), Unavailable, "it cannot be reached (OSError)"),
+    ],
+)
+def test_reasons(library: Any, problem: Exception, kind: type[Exception], reason: str) -> None:
+    library.problem = problem
+    with pytest.raises(Unavailable) as found:
+        remote.download("owner/net", "config.json", 2048)
+    assert type(found.value) is kind and str(found.value) == reason
+
+
+def test_other_reasons(library: Any) -> None:
+    problem = OSError()
+    problem.response = SimpleNamespace(status_code=503)  # type: ignore[attr-defined]
+    library.problem = problem
+    with pytest.raises(Unavailable, match=r"^it answered with status 503 \(OSError\)$"):
+        remote.download("owner/net", "config.json", 2048)
+    with pytest.raises(Unavailable, match=r"^it cannot be reached \(ZeroDivisionError\)$"):
+        remote.files("owner/net")
+    library.constants.HF_HUB_OFFLINE = True
+    with pytest.raises(Unavailable, match=r"^HF_HUB_OFFLINE is set$"):
+        remote.files("owner/net")
+
+
+def test_the_directory_of_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    variables = ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME")
+    for name in variables:
+        monkeypatch.setenv(name, f"/of/{name}")
+    monkeypatch.setenv("HOME", "/home/me")
+    found: list[str] = []
+    for name in variables:
+        found.append(local.directory())
+        monkeypatch.delenv(name)
+    assert found[:2] == ["/of/HF_HUB_CACHE", "/of/HUGGINGFACE_HUB_CACHE"]
+    assert found[2:] == ["/of/HF_HOME/hub", "/of/XDG_CACHE_HOME/huggingface/hub"]
+    assert local.directory() == "/home/me/.cache/huggingface/hub"
