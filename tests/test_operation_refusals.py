@@ -1,0 +1,176 @@
+"""What the rules of operations refuse, their intervals, and their forms in PyTorch for other operands."""
+
+import ast
+from typing import Any
+
+import numpy as np
+import pytest
+
+from archspec.algebra import symbol
+from archspec.ir import Type
+from archspec.normal.arrays import Arrays
+from archspec.ops import OPS, OpError
+from archspec.ops.forms import elementwise, weights
+from archspec.python_code.trees import py
+from archspec.pytorch.operations import Applied, emit
+
+SEQ = symbol("seq")
+
+
+def t(*shape: Any, dtype: str = "real") -> Type:
+    return Type(shape, dtype)
+
+
+CONV = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1, "transposed": False}
+REFUSED: list[tuple[str, list[Any], dict[str, Any], str, str | None]] = [
+    ("linear", [t(2, 3), t(4), None], {}, "expects a `weight` [out, in], found real [4]", "weight"),
+    ("linear", [t(2, 3), t(1, 4, 3), None], {}, "expects a `weight` [out, in], found real [1, 4, 3]", "weight"),
+    ("conv", [t(2, 3, 9), t(4, 3, 2, 2), None], CONV, "expects a `weight` with 3 axes for real [2, 3, 9]", "weight"),
+    ("permute", [t(2, 3)], {"order": 1}, "expects a list of axes as `order`, found 1", "order"),
+    ("permute", [t(2, 3)], {"order": (1, 1)}, "expects `order` to name each of the 2 axes", "order"),
+    ("concat", [t(2, 3), t(2)], {"axis": 0}, "expects tensors with the same number of axes, found", "tensors2"),
+    ("slice", [t(5)], {"axis": 0, "start": -6, "stop": None, "step": 1}, "cannot start at -6, before", "start"),
+    ("slice", [t(5)], {"axis": 0, "start": 0, "stop": 6, "step": 1}, "cannot stop at 6 on an axis of size 5", "stop"),
+    ("stack", [t(*[1] * 64)], {"axis": 0}, "produces 65 axes, but a tensor has at most 64", None),
+    ("reshape", [t(SEQ)], {"shape": (SEQ, *[1] * 64)}, "expects at most 64 sizes as `shape`, found 65", "shape"),
+]
+
+
+@pytest.mark.parametrize(("name", "operands", "settings", "message", "argument"), REFUSED)
+def test_operands_are_refused(name: str, operands: Any, settings: Any, message: str, argument: str | None) -> None:
+    with pytest.raises(OpError) as found:
+        OPS[name].rule(operands, settings)
+    assert message in found.value.message and found.value.argument in (argument, "")
+
+
+def test_integers_in_tables_have_bounds() -> None:
+    interval = OPS["table"].interval
+    assert interval is not None
+
+    def bounds(values: Any) -> Any:
+        return interval([], t(4, dtype="int"), {"values": values})
+
+    assert bounds(((3, -1), (4, 1))) == (-1, 4) and bounds((7,)) == (7, 7)
+    assert bounds((1.5, 2)) is None and bounds((True, 2)) is None
+
+
+def test_numbers_that_are_too_large() -> None:
+    scalar = OPS["exp"].scalar
+    assert scalar is not None and scalar(0.0) == 1.0 and scalar(float("inf")) == float("inf")
+    for number in (800.0, 710):
+        with pytest.raises((FloatingPointError, OverflowError)):
+            scalar(number)
+    product = OPS["mul"].scalar
+    assert product is not None
+    with pytest.raises(FloatingPointError):
+        product(1e308, 10.0)
+    with pytest.raises(TypeError, match="expects a compile-time constant, found the dimension seq"):
+        scalar(SEQ)
+
+
+def code(
+    name: str,
+    *,
+    ranks: Any = (2, 1, 1),
+    optional: Any = (False,) * 3,
+    number: bool = False,
+    words: Any = "abc",
+    **settings: Any,
+) -> str:
+    """The form of an operation on a, b and c, of which those without a rank are not given."""
+    op = OPS[name]
+    tensors = [py(word) if rank != 0 else None for word, rank in zip(words, ranks, strict=False)]
+    made = Applied(
+        op,
+        tuple(tensors),
+        (number, False, False),
+        {word: py(str(value)) for word, value in settings.items()},
+        tuple(ranks),
+        tuple(optional),
+        "real",
+        lambda: py("torch.float32"),
+        lambda: py("x.device"),
+        lambda: py("self.training"),
+    )
+    return ast.unparse(emit(made))
+
+
+def test_norms_of_parts_that_may_be_absent() -> None:
+    assert code("layer_norm", eps=0.5) == "F.layer_norm(a, b.shape, b, c, 0.5)"
+    assert code("layer_norm", optional=(False, True, False), eps=0.5) == "F.layer_norm(a, c.shape, b, c, 0.5)"
+    assert code("layer_norm", optional=(False, True, True), eps=0.5) == "F.layer_norm(a, a.shape[-1:], b, c, 0.5)"
+    assert code("layer_norm", ranks=(2, 0, 1), eps=0.5) == "F.layer_norm(a, c.shape, None, c, 0.5)"
+    assert code("layer_norm", ranks=(2, 0, 0), eps=0.5) == "F.layer_norm(a, a.shape[-1:], None, None, 0.5)"
+    with pytest.raises(OpError, match="the axes that are normalised are not the same in every use"):
+        code("layer_norm", ranks=(3, 2, 1), optional=(False, True, True), eps=0.5)
+    assert (
+        code("layer_norm", ranks=(3, 2, 2), optional=(False, False, True), eps=0.5)
+        == "F.layer_norm(a, b.shape, b, c, 0.5)"
+    )
+
+
+def test_forms_of_other_operands() -> None:
+    assert code("one_hot", ranks=(1,), count=5) == "a[..., None].eq(torch.arange(5, device=x.device)).long()"
+    assert code("one_hot", ranks=(1,), number=True, count=5) == "torch.arange(5, device=x.device).eq(a).long()"
+    for rank in (3, 4, 5):
+        usual = code("max_pool", ranks=(rank,), kernel=2, stride=None, padding=0)
+        assert usual == f"F.max_pool{rank - 2}d(a, 2)"
+    assert code("mean_pool", ranks=(3,), kernel=2, stride=3, padding=1) == "F.avg_pool1d(a, 2, stride=3, padding=1)"
+    for rank in (2, 6):
+        with pytest.raises(OpError, match="PyTorch supports pooling over one, two or three axes"):
+            code("max_pool", ranks=(rank,), kernel=2, stride=None, padding=0)
+    assert code("eq", ranks=(1, 1)) == "a == b" and code("ne", ranks=(1, 1)) == "a != b"
+    assert code("eq", ranks=(1, 1), words=("a", "True")) == "a.eq(True)"
+    assert code("ne", ranks=(1, 1), words=("False", "b")) == "b.ne(False)"
+
+
+def test_infinite_numbers_are_compared() -> None:
+    torch = pytest.importorskip("torch")
+    from archspec.equivalence.evaluate import Evaluation
+
+    arrays = Arrays()
+    e, x = arrays.elements, arrays.stored("input", "x", (3,), "real")
+    stored = {("input", "x"): torch.tensor([-np.inf, 0.0, np.inf])}
+
+    def found(form: Any, a: int, b: int) -> list[bool]:
+        return Evaluation(arrays, stored, {}).array(arrays.array((3,), form(e, a, b))).tolist()
+
+    largest, least = e.number(np.inf), e.number(-np.inf)
+    assert found(elementwise.greater_or_equal, x.element, largest) == [False, False, True]
+    assert found(elementwise.greater_or_equal, least, x.element) == [True, False, False]
+    assert found(elementwise.less_or_equal, largest, x.element) == [False, False, True]
+    assert found(elementwise.greater, largest, x.element) == [True, True, False]
+    assert found(elementwise.less, least, x.element) == [False, True, True]
+    assert found(elementwise.equal, largest, x.element) == [False, False, True]
+    assert found(elementwise.unequal, least, x.element) == [False, True, True]
+
+
+def test_experts_have_their_own_weights() -> None:
+    torch = pytest.importorskip("torch")
+    from archspec.equivalence.evaluate import Evaluation
+
+    arrays = Arrays()
+    generator = np.random.default_rng(0)
+    values = {
+        "x": generator.standard_normal((4, 3)),
+        "experts": np.array([[1, 0], [2, 2], [0, 1], [1, 2]]),
+        "weight": generator.standard_normal((3, 5, 3)),
+        "bias": generator.standard_normal((3, 5)),
+        "each": generator.standard_normal((4, 2, 3)),
+    }
+    given = {
+        name: arrays.stored("input", name, value.shape, "int" if name == "experts" else "real")
+        for name, value in values.items()
+    }
+    stored = {("input", name): torch.tensor(value) for name, value in values.items()}
+
+    def found(x: str, bias: str | None) -> Any:
+        array = weights.expert_linear(
+            arrays, given[x], given["experts"], given["weight"], given[bias] if bias is not None else None
+        )
+        return Evaluation(arrays, stored, {}).array(array).numpy()
+
+    chosen = values["experts"]
+    whole = np.einsum("bkoi,bki->bko", values["weight"][chosen], values["each"])
+    np.testing.assert_allclose(found("each", None), whole)
+    np.testing.assert_allclose(found("each", "bias"), whole + values["bias"][chosen])
