@@ -1,0 +1,211 @@
+"""Values, records, tables and reports in cases that no other test has, one by one."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small import load
+
+from archspec import cache
+from archspec.algebra import dim_max, symbol, to_latex
+from archspec.algebra.polynomial import cleared
+from archspec.cli import main
+from archspec.counts.report import page
+from archspec.elaborate import limits
+from archspec.elaborate.values import DYNAMIC, UNKNOWN, Several, arithmetic, kind_of, show
+from archspec.elaborate.values import Tensor as TensorValue
+from archspec.ir import Type
+from archspec.literals import literal
+from archspec.record import Node, Record
+from archspec.reporting.findings import _related
+from archspec.reporting.page import render_plain
+from archspec.reporting.tables import Bar, _plain
+from archspec.source import ArchError, Note, Source, Span
+from archspec.verification.report import _remark
+
+A, B = symbol("a"), symbol("b")
+SCALE = """
+dim batch
+layer Scale(n)(x [batch, n]) -> [batch, n] {
+  weight: param [n]
+  return x * .weight
+}
+block Net(n = 4)(x [batch, n]) -> [batch, n] {
+  TIES
+  return x |> a: Scale(n) |> b: Scale(n) |> c: Scale(n)
+}
+model "net" = Net()
+"""
+
+
+class Pair(Record):
+    left: int
+    right: int = 7
+
+
+class Named(Node):
+    left: int
+
+
+def test_records_have_their_fields() -> None:
+    assert Pair(1) == (1, 7) and Pair(left=1, right=2)._replace(left=3) == (3, 2)
+    for given, named, text in (
+        ((1, 2, 3), {}, "Pair has only the fields left, right"),
+        ((1,), {"middle": 3}, "Pair has only the fields left, right"),
+        ((1,), {"left": 3}, "Pair has only the fields left, right"),
+        ((), {"right": 3}, "Pair has no value for 'left'"),
+    ):
+        with pytest.raises(TypeError, match=f"^{text}$"):
+            Pair(*given, **named)
+    with pytest.raises(TypeError, match=r"^Pair has no field middle, more$"):
+        Pair(1)._replace(middle=3, left=4, more=5)
+
+
+def test_powers_and_ratios() -> None:
+    assert A.__pow__(1.5) is NotImplemented and A.__pow__(True) is NotImplemented  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        _ = A**1.5  # type: ignore[operator]
+    assert cleared(A * 2, B * A * 3) == (2, B * 3) and cleared(A + 1, B) == (A + 1, B)
+    assert cleared(A, A + B) == (A, A + B)
+    remainder, floor = r"\left( a \bmod 4 \right)", r"\left\lfloor \frac{a}{b} \right\rfloor"
+    assert to_latex(3 * (A // B) + A % 4) == rf"{remainder} + 3 \, {floor}"
+    assert to_latex(dim_max(A, B)).startswith(r"\max")
+
+
+def test_values_are_described() -> None:
+    tensor = TensorValue(0, Type((2,)))
+    assert [kind_of(value) for value in (Several((tensor,)), tensor, DYNAMIC, A, (1,))] == [
+        "group of outputs",
+        "tensor",
+        "value",
+        "dimension",
+        "list",
+    ]
+    assert [show(value) for value in (Several((tensor,)), tensor, DYNAMIC, A, UNKNOWN, True)] == [
+        "...",
+        "...",
+        "DYNAMIC",
+        "a",
+        "(unknown)",
+        "true",
+    ]
+    assert -UNKNOWN is UNKNOWN
+    assert arithmetic("==", A, A + 0) is True and arithmetic("!=", A, A + 0) is False
+    with pytest.raises(Exception, match="`a == b` is not a compile-time constant"):
+        arithmetic("==", A, B)
+
+
+def test_operations_on_sizes_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "MOST_SYMBOLIC"
+    text = "dim seq\nblock Net(n = 4)(x [seq, n]) -> [seq * 2, n] {\n  a: unused param [n]\n  b: unused param [n]\n"
+    text += "  return reshape([seq * 2, n])(concat(axis = 0)(x, x))\n}\n"
+    count = next(n for n in range(1, 99) if _compiles(text, name, n, monkeypatch))
+    monkeypatch.setattr(limits, name, count - 1)
+    with pytest.raises(ArchError, match="too many operations on symbolic sizes: the limit is") as found:
+        load(text)
+    assert found.value.diagnostics[0].code == "budget" and f"{count - 1:,}" in found.value.diagnostics[0].message
+
+
+def _compiles(text: str, name: str, most: int, monkeypatch: pytest.MonkeyPatch) -> bool:
+    monkeypatch.setattr(limits, name, most)
+    try:
+        load(text)
+    except ArchError:
+        return False
+    return True
+
+
+def test_literals_are_parsed() -> None:
+    assert [literal(text, "--set n") for text in ("-3", "-2.5", "[1, -2]", "none", "true")] == [
+        -3,
+        -2.5,
+        [1, -2],
+        None,
+        True,
+    ]
+
+
+def test_the_arguments_of_models_are_checked() -> None:
+    model = load(SCALE.replace("  TIES\n", ""))
+    for by in ("tensors", ""):
+        with pytest.raises(ValueError, match=f"^by is 'tensor', 'layer', 'block' or 'role', not {by!r}$"):
+            model.count(by)
+    with pytest.raises(ValueError, match=r"^depth is 0 or more, not -1$"):
+        model.count(depth=-1)
+    for level in ("op", "layer"):
+        with pytest.raises(ValueError, match=r"^depth goes with level 'block'$"):
+            model.graph(level, depth=0)
+
+
+def test_many_ties_are_counted() -> None:
+    ties = "\n  ".join(f"tie {name}.weight = a.weight" for name in "bc")
+    model = load(SCALE.replace("TIES", ties))
+    assert "more names" not in render_plain(page(model.count()))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("archspec.counts.report._MOST_TIES", 1)
+        text = render_plain(page(model.count()))
+    assert "tied: b.weight = a.weight (4 counted once)" in text
+    assert "tied: 1 more names; use --by tensor to show all" in text
+
+
+def test_graphs_have_a_largest_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = load(SCALE.replace("  TIES\n", ""))
+    monkeypatch.setattr("archspec.graph.LARGEST_GRAPH", 3)
+    with pytest.raises(ArchError, match=r"too many graph nodes: about [0-9]+, the limit is 3") as found:
+        model.graph("op")
+    assert found.value.diagnostics[0].help == "use level `block` with a smaller depth"
+
+
+def test_notes_of_diagnostics_have_places() -> None:
+    source = Source("a.arch", "dim batch\nblock Net\n")
+    assert _related(1, Note("seen")) == {"id": 1, "message": {"text": "seen"}}
+    found: Any = _related(2, Note("defined here", Span(source, 10, 15)))
+    assert found["id"] == 2 and found["message"] == {"text": "defined here"}
+    assert found["physicalLocation"]["region"]["startLine"] == 2
+
+
+def test_cells_of_tables() -> None:
+    assert [_plain(value) for value in (True, "=1", "-x", "plain", 3, None, (2, 3))] == [
+        "true",
+        "'=1",
+        "'-x",
+        "plain",
+        3,
+        None,
+        "2x3",
+    ]
+    assert _plain(Bar(5, 9)) == 5
+
+
+def test_contents_of_files(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"text")
+    assert cache.has_contents(str(path), b"text")
+    assert not any(cache.has_contents(str(path), other) for other in (b"tex", b"texts", b"Text"))
+    assert not cache.has_contents(path, b"text") and not cache.has_contents("\0", b"")
+    assert not cache.has_contents(str(tmp_path), b"")
+
+
+def test_remarks_on_differences() -> None:
+    from types import SimpleNamespace
+
+    def remark(**named: Any) -> str:
+        usual = {"kind": "missing", "other": None, "dtype": "", "what": "tensor"}
+        return _remark(SimpleNamespace(**{**usual, **named}))  # type: ignore[arg-type]
+
+    assert remark(kind="tied", other="a.weight") == "same tensor as a.weight"
+    assert remark(kind="total_size", other="12345") == "the index specifies 12,345 bytes"
+    assert remark() == "" and remark(what="buffer") == "buffer" and remark(dtype="int8", what="buffer") == "int8"
+
+
+def test_a_configuration_describes_its_quantization(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "config.json"
+    path.write_text('{"model_type": "bert", "quantization_config": [4]}')
+    assert main(["count", str(path)]) != 0
+    assert "`quantization_config` expects an object, found" in capsys.readouterr().err
+
+
+def test_the_bundled_table_is_sound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("archspec.tabulate.Table.is_sound", lambda self: False)
+    with pytest.raises(ArchError, match="the tensors of net do not add up to its total; please report this"):
+        _ = load(SCALE.replace("  TIES\n", "").replace("n = 4", "n = 31")).tensors
