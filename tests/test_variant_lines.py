@@ -1,0 +1,116 @@
+"""Statements and imports of variants, as text; the heads of adapters' base models."""
+
+import json
+from typing import Any
+
+import pytest
+from small import load
+
+import archspec
+from archspec.adapters import base
+from archspec.pipeline.spec import Spec
+from archspec.source import ArchError, Report, Source
+from archspec.syntax.parse import parse
+from archspec.variants import new
+from archspec.variants.lines import _on_one_line, _words, written
+
+
+def test_values_are_written_in_the_language() -> None:
+    assert written('a "b" \\', 'a "b" \\') == '"a \\"b\\" \\\\"'
+    assert written(("x", (1, 2.5), True), ["x", [1, 2.5], True]) == '["x", [1, 2.5], true]'
+    assert written(None, None) == "none" and written(-3, -3) == "-3" and written((), []) == "[]"
+
+
+def test_expressions_are_put_on_one_line() -> None:
+    assert _on_one_line('[1, # one\n  2,\n\n  "a # b", # c\n  "d \\" # e"] # f') == '[1, 2, "a # b", "d \\" # e"]'
+    assert _on_one_line("# all\n4") == "4" and _on_one_line("  4  ") == "4"
+
+
+def test_names_in_values() -> None:
+    assert list(_words(["gelu", 3, ["relu", ("tanh", [4])], None])) == ["gelu", "relu", "tanh"]
+
+
+def test_long_imports_are_broken() -> None:
+    names = [f"{'Name' * 4}{i}" for i in range(9)]
+    short = "import std { Linear, Norm as LayerNorm }\n"
+    assert new._import("std", ["Linear", "Norm as LayerNorm"]) == short
+    text = new._import("std", names)
+    lines = text.splitlines()
+    assert lines[0] == "import std {" and lines[-1] == "}" and max(map(len, lines)) <= new.WIDEST
+    assert [name for line in lines[1:-1] for name in line.strip().rstrip(",").split(", ")] == names
+    assert all(line.startswith("  Name") for line in lines[1:-1]) and lines[-2].endswith("8")
+    assert all(line.endswith(",") for line in lines[1:-2])
+    fitting = new.WIDEST - len("import s {  }")
+    assert (
+        new._import("s", ["n" * fitting]).count("\n") == 1 and new._import("s", ["n" * (fitting + 1)]).count("\n") == 3
+    )
+    report = Report()
+    (found,) = parse(Source("a.arch", text), report).items
+    assert not report.diagnostics and found
+
+
+def test_long_statements_are_broken() -> None:
+    short = 'model "net" = Net(n = 4, names = ["a, b = c", 3])'
+    assert new._wrapped(short) == short
+    values = [f"name{i} = [{i}, {i}]" for i in range(20)]
+    text = new._wrapped(f'model "net" = Net({", ".join(values)})')
+    lines = text.splitlines()
+    assert lines[0] == 'model "net" = Net(' and lines[-1] == ")" and max(map(len, lines)) <= new.WIDEST
+    assert len(lines) > 4 and " ".join(line.strip() for line in lines[1:-1]) == ", ".join(values)
+    exact = "x" * (new.WIDEST - 3)
+    assert new._wrapped(f"a({exact})") == f"a({exact})" and new._wrapped(f"a({exact}y)") == f"a(\n  {exact}y\n)"
+
+
+def test_a_new_file_is_compared_with_the_model(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = archspec.load("bert-base-uncased", layers=1)
+    path = str(tmp_path / "variant.arch")
+    assert new.new_spec(path, model, {"layers": 1}).startswith("# A variant of bert-base-uncased.\n")
+    monkeypatch.setattr(new, "compile_in_place", lambda *_: [archspec.load("bert-base-uncased", layers=2)])
+    with pytest.raises(ArchError, match=r"variant.arch would not give bert-base-uncased; this is a bug in archspec"):
+        new.new_spec(path, model, {"layers": 1})
+
+
+# Bases of adapters ----------------------------------------------------------------------------------------------------
+
+NET = "block Net(n = 4)(x [n]) -> [n] {\n  w: param [n]\n  return x * .w\n}\n"
+
+
+def test_models_without_a_task_take_no_hyperparameters() -> None:
+    model = load(NET)
+    assert base._table(model, None, {}).params.total == 4
+    assert base._table(model, "SEQ_CLS", {}).params.total == 4
+    with pytest.raises(ArchError, match="unknown hyperparameter `labels` of it"):
+        base._table(model, None, {"labels": 3})
+
+
+def test_heads_take_numbers_that_they_have() -> None:
+    model = archspec.load("bert-base-uncased", layers=1)
+    found = base._table(model, "SEQ_CLS", {"labels": 3})
+    assert found.params.total == model.params.total + 3 * 769
+    assert found.model.startswith("bert-base-uncased (Bert")
+    for given in ({"labels": 3, "odd": 4}, {"labels": [3]}):
+        with pytest.raises(ArchError, match="unknown hyperparameter `(odd|labels)` of Bert"):
+            base._table(model, "SEQ_CLS", given)  # type: ignore[arg-type]
+    with pytest.raises(ArchError):
+        base._table(model, "SEQ_CLS", {})
+    with pytest.raises(ArchError, match="does not compile with the hyperparameters of bert-base-uncased"):
+        base._table(model, "SEQ_CLS", {"labels": 0})
+
+
+@pytest.mark.parametrize(
+    ("task", "given", "added"),
+    [("SEQ_CLS", {"num_labels": 3}, 3 * 769), ("TOKEN_CLS", {"id2label": {"0": "a", "1": "b"}}, None)],
+)
+def test_configurations_take_the_head_of_a_task(task: str, given: dict[str, Any], added: int | None) -> None:
+    config = {"model_type": "bert", "architectures": ["BertModel"], "num_hidden_layers": 1}
+    spec = Spec(None, None, json.dumps({**config, **given}))
+    plain = archspec.load({**config})
+    found = base._table_of_configuration(spec, task, {})
+    assert found.params.total != plain.params.total
+    if added is not None:
+        assert found.params.total == plain.params.total + added
+    assert found.model.endswith("SequenceClassification)" if task == "SEQ_CLS" else "TokenClassification)")
+    with pytest.raises(ArchError):
+        base._table_of_configuration(Spec(None, None, json.dumps(config)), task, {})
+    named = base._table_of_configuration(Spec(None, None, json.dumps(config)), task, {"labels": 5})
+    assert named.params.total > found.params.total
