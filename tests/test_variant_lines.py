@@ -89,7 +89,7 @@ def test_heads_take_numbers_that_they_have() -> None:
     assert found.params.total == model.params.total + 3 * 769
     assert found.model.startswith("bert-base-uncased (Bert")
     for given in ({"labels": 3, "odd": 4}, {"labels": [3]}):
-        with pytest.raises(ArchError, match="unknown hyperparameter `(odd|labels)` of Bert"):
+        with pytest.raises(ArchError, match=r"unknown hyperparameter `(odd|labels)` of Bert"):
             base._table(model, "SEQ_CLS", given)  # type: ignore[arg-type]
     with pytest.raises(ArchError):
         base._table(model, "SEQ_CLS", {})
