@@ -116,7 +116,7 @@ def _compiles(text: str, name: str, most: int, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_literals_are_parsed() -> None:
-    assert [literal(text, "--set n") for text in ("-3", "-2.5", "[1, -2]", "none", "true")] == [
+    assert [literal(text) for text in ("-3", "-2.5", "[1, -2]", "none", "true")] == [
         -3,
         -2.5,
         [1, -2],
