@@ -21,8 +21,14 @@ class Program:
         self.mode = FakeTensorMode(shape_env=self.environment)
         self.range_constraints = self.environment.var_to_range
         self.constants: dict[str, Any] = {}
+        self.state_dict: dict[str, Any] = {}
         self.graph_signature = SimpleNamespace(
-            output_specs=[], inputs_to_parameters={}, inputs_to_buffers={}, inputs_to_lifted_tensor_constants={}
+            output_specs=[],
+            inputs_to_parameters={},
+            inputs_to_buffers={},
+            inputs_to_lifted_tensor_constants={},
+            buffers=[],
+            input_specs=[],
         )
 
     def symbolic(self, *shape: int) -> Any:

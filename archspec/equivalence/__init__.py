@@ -5,7 +5,7 @@
     exported programs         exporting, programs, formulas; capture and `calls/` give their normal forms
     changes before exporting  intercepting, own_operations, direct, epsilons, known_numbers, lengths, recurrent,
                               iterations, bags, hints
-    rewriting of programs     in_place, mapped, matches, ones, rolling, scattered, selection, substitution
+    rewriting of programs     held, in_place, mapped, matches, ones, rolling, scattered, selection, substitution
     outputs                   numeric, evaluate, precision, restoring
 
 Normal forms are arrays and elements of `archspec.normal`, by the forms of operations in `archspec.ops.forms`.

@@ -354,12 +354,18 @@ def with_more_places(a: float, b: float, places: Values) -> list[Found]:
 
 
 def with_times(a: float, b: float, fields: Fields) -> list[Found]:
-    """Return multiples of widths, such as the features of all places after convolutions."""
+    """Return multiples of widths by what is no field, such as the features of all places after convolutions."""
+    known = {c for c, _ in fields.values()}
     return [
         Found(f"{a // c} * {name}", (name,))
         for name, (c, d) in fields.items()
-        if d is not None and c != d and a % c == 0 and a * d == b * c and 1 < a // c <= MOST_MORE
-        if not _is_count(name) and not name.endswith(LAYERS) and "vocab" not in name
+        if d is not None
+        and c != d
+        and a % c == 0
+        and a * d == b * c
+        and 1 < a // c <= MOST_MORE
+        and a // c not in known
+        if name.endswith((*WIDTHS, "width", "hidden")) or name == "d"
     ]
 
 
