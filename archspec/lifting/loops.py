@@ -124,11 +124,7 @@ def _is_last(loop: Repeated, carried: Value, after: Value) -> bool:
 
 def _carry_over(inner: Writer, loop: Repeated, states: Sequence[str]) -> None:
     """Assign what is carried into the next iteration."""
-    sources = [inner.argument(after) for after in loop.afters]
-    changed = [(name, source) for name, source in zip(states, sources, strict=True) if name != source]
-    kept: dict[str, str] = {}
-    for source in [source for _, source in changed if source in states]:
-        kept[source] = inner.names.take([f"last_{source}"])
-        inner.statements.append(Statement((kept[source],), source))
-    for name, source in changed:
-        inner.statements.append(Statement((name,), kept.get(source, source)))
+    for name, after in zip(states, loop.afters, strict=True):
+        source = inner.argument(after)
+        if source != name:
+            inner.statements.append(Statement((name,), source))

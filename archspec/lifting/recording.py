@@ -195,7 +195,7 @@ class Recording(Capture):
         if node.target is operator.getitem:
             return cast("list[Made]", self._given(node.args[0]))[cast("int", node.args[1])]
         empty = [array for array in found if isinstance(array, Array) and 0 in array.shape]
-        if len(empty) == len(found):
+        if empty and len(empty) == len(found):
             return self.builder.made("empty", [], empty[0])
         name = operation_of(node)
         types = [self._type_of(array) for array in found]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from archspec.algebra import Dim
 from archspec.equivalence.calls.loops import carried, looped
-from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.builder import Builder
 from archspec.lifting.operations.handlers import Handler, Types
 from archspec.lifting.values import Repeated, Value, inside_loop
@@ -19,8 +18,6 @@ def _looped(b: Builder, types: Types, starts: list[Value], inner: list[Value], a
     starts, afters, collected = [[*map(b.written, values)] for values in (starts, afters, collected)]
     computed = inside_loop([*afters, *collected], inner)
     whole = Repeated(starts, inner, afters, collected, axes, count, b.frame, computed)
-    if any(value.is_module for value in computed):
-        raise Untranslatable("it applies layers in a loop over a length")
     given = [[value.array for value in values] for values in (starts, afters, collected)]
     arrays = looped(b.arrays, types, given[0], [], given[1], given[2], axes, count)
     whole.results = [b.made("part", [whole], array, {"index": turn}, "part") for turn, array in enumerate(arrays)]
