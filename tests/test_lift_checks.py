@@ -237,15 +237,15 @@ def test_masks_may_be_left_out_if_nothing_else_changes(scale: float, given: str)
 
 def test_fields_that_sizes_do_not_follow() -> None:
     def changed(name: str, value: int) -> Subject | None:
-        widths = {"width": value, "other": 8, "wrong": value}
-        if name in ("none", "odd") and value % 2 == 0:
-            return None
-        module = Net(widths.get(name, 8), (lambda x: x * 2) if name == "twice" else (lambda x: x))
-        return subject(module, numbers={"width": 8, **({name: value})})
+        functions = {"twice": lambda x: x * 2, "single": lambda x: x * 2 if x.dtype == torch.float32 else x.shape[9]}
+        module = Net(value if name in ("width", "wrong") else 8, functions.get(name, lambda x: x))
+        return subject(module, numbers={"width": 8, **({name: value})}) if name != "never" else None
 
     given = subject(Net(), changed=changed)
-    fields = {"width": 8, "other": 8, "wrong": 8, "twice": 8}
+    fields = {"width": 8, "other": 8, "wrong": 8, "twice": 8, "single": 8, "never": 8}
     assert accidental(SPEC, fields, given) == {"wrong", "twice"}
+    narrow = SPEC.replace("  weight:", "  require width < 10\n  weight:")
+    assert accidental(narrow, fields, given) == {"width", "wrong", "twice"}
     assert accidental(SPEC, fields, subject(Net())) == set()
     assert accidental(SPEC.replace("x * .weight", "x * "), fields, given) == set()
 

@@ -72,14 +72,6 @@ STACKS: dict[str, tuple[Callable[[], Stack], list[str]]] = {
         lambda: Stack([Plain(5), Plain(5)], length=5),
         ["block Plain(x [batch, 5, 8], y [batch, 5, 8], first [batch, 5, 8])", "Plain()(_, y, cos(z)) for i in 0..2"],
     ),
-    "no rule": (
-        lambda: Stack([Plain(6, 0.5), Plain(5, 0.25), Plain(4, 0.5)]),
-        [
-            "layers.0: Plain(6, 0.5)(_, y, first)",
-            "layers.1: Plain(5, 0.25)(_, y, first)",
-            "layers.2: Plain(4, 0.5)(_, y, first)",
-        ],
-    ),
 }
 
 

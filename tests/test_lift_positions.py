@@ -9,7 +9,7 @@ from builders import builder, given, text
 from archspec.algebra import symbol
 from archspec.lifting.builder import Builder
 from archspec.lifting.indices import Indexed
-from archspec.lifting.values import Value
+from archspec.lifting.values import Frame, Value
 
 BATCH, SEQ = symbol("batch"), symbol("seq")
 
@@ -199,6 +199,16 @@ def test_views_of_several_steps_are_one(name: str) -> None:
     found = b.written(value)
     assert text(found) == expected
     assert found.array == value.array
+
+
+def test_values_and_calls_are_shown_by_address_and_shape() -> None:
+    b = builder()
+    value = heads(b)
+    assert repr(inputs(value)[0]) == "<x real [batch, seq, 12]>" and repr(value) == "<permute real [batch, 3, seq, 4]>"
+    assert [repr(frame) for frame in (b.frame, Frame("layers.0", "Layer", b.frame))] == [
+        "(the model): Net",
+        "layers.0: Layer",
+    ]
 
 
 def test_a_value_has_the_axes_of_another_one() -> None:
