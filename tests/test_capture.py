@@ -7,6 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from graphs import Program  # noqa: E402
+from torch.fx.experimental.symbolic_shapes import sym_or  # noqa: E402
 
 from archspec.algebra import dim_max, dim_min, symbol  # noqa: E402
 from archspec.equivalence.calls.registry import CALLS  # noqa: E402
@@ -89,6 +90,15 @@ def test_relations_of_sizes_are_refused(relation: Any, kind: Any, reason: str, m
         captured(program, A, B)
     assert str(found.value) == f"it can only be exported where `{reason}`"
     assert type(found.value) is kind and getattr(found.value, "multiples", None) == multiples
+
+
+def test_one_of_several_relations_is_refused() -> None:
+    program = Program()
+    value = program.symbolic(5, 7)
+    program.input("x", value)
+    assert sym_or(value.shape[0] // 4 == 1, value.shape[1] // 3 == 5)
+    with pytest.raises(Untranslatable, match=r"^it can only be exported where `Eq\(.+\) \| Eq\(.+\)`$"):
+        captured(program, A, B)
 
 
 def test_nodes_that_are_no_calls_are_refused() -> None:

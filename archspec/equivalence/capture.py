@@ -170,11 +170,12 @@ class Capture:
             if excluded is not None:
                 self.excluded.add(excluded)
                 return
-            sides = [str(size_of(side, self._symbols)) for side in guard.args] if guard.is_Relational else []
-            relation = f" {guard.rel_op if guard.is_Relational else ''} ".join(sides) or str(guard)
-            reason = f"it can only be exported where `{relation}`"
-            multiples = _multiples([size_of(side, self._symbols) for side in guard.args]) if guard.is_Relational else {}
-            if not multiples and guard.rel_op == "==" and any(side.isdigit() for side in sides):
+            if not guard.is_Relational:
+                raise Untranslatable(f"it can only be exported where `{guard}`")
+            sizes = [size_of(side, self._symbols) for side in guard.args]
+            reason = f"it can only be exported where `{f' {guard.rel_op} '.join(map(str, sizes))}`"
+            multiples = _multiples(sizes)
+            if not multiples and guard.rel_op == "==" and any(isinstance(size, int) for size in sizes):
                 raise OfShortInputs(reason)
             raise OfMultiples(reason, multiples) if multiples else Untranslatable(reason)
 
