@@ -12,6 +12,17 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 
+class Module(torch.nn.Module):
+    """The module that is a function of one tensor."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Any) -> Any:
+        return self.function(x)
+
+
 class Program:
     """A program with inputs of sizes that are not known, except for those of 0 or 1."""
 

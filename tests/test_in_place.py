@@ -8,6 +8,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from graphs import Module  # noqa: E402
+
 from archspec.equivalence.in_place import without_changes  # noqa: E402
 
 
@@ -54,15 +56,6 @@ def masks(x: Any) -> Any:
 
 
 FUNCTIONS = (slices, views_of_views, pieces, results, masks)
-
-
-class Module(torch.nn.Module):
-    def __init__(self, function: Callable[[Any], Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, x: Any) -> Any:
-        return self.function(x)
 
 
 def program_of(function: Callable[[Any], Any], x: Any) -> Any:

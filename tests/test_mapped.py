@@ -7,6 +7,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from graphs import Module  # noqa: E402
+
 import archspec  # noqa: E402
 from archspec.equivalence.mapped import without_maps  # noqa: E402
 
@@ -32,15 +34,6 @@ def rows(x: Any) -> Any:
 
     total, twice = torch.vmap(products, (0, 1))(x, x.T)
     return torch.vmap(torch.sin)(total), twice
-
-
-class Module(torch.nn.Module):
-    def __init__(self, function: Callable[[Any], Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, x: Any) -> Any:
-        return self.function(x)
 
 
 def program_of(function: Callable[[Any], Any], x: Any) -> Any:

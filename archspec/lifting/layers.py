@@ -15,9 +15,15 @@ if TYPE_CHECKING:
 ACTIVATIONS = ("gelu", "gelu_tanh", "relu", "relu2", "silu", "quick_gelu", "gelu_fast", "mish", "softplus")
 """Functions of one tensor."""
 
-BATCH_STATISTICS = ("running_mean", "running_var")
 COUNTER = "num_batches_tracked"
 """What a batch norm counts in training alone."""
+
+NORMS = {
+    frozenset({"weight"}): (("RMSNorm", "LayerNorm"), -1),
+    frozenset({"weight", "bias"}): (("LayerNorm",), -1),
+    frozenset({"weight", "bias", "running_mean", "running_var", COUNTER}): (("BatchNorm",), 1),
+}
+"""Norms, and the axis of their features, by the names of their tensors."""
 
 
 def recognized(
@@ -86,20 +92,17 @@ def _of_operation(value: Value, own: Mapping[str, str]) -> Layer | None:
 
 def _norm(builder: Builder, frame: Frame, module: nn.Module, value: Value, own: Mapping[str, str]) -> Layer | None:
     """Return the norm that a module computes step by step."""
-    of_batches = {*own.values()} == {*BATCH_STATISTICS, COUNTER, "weight", "bias"}
-    if (not of_batches and {*own.values()} not in ({"weight"}, {"weight", "bias"})) or value.dtype != "real":
-        return None
-    inputs = _inputs(frame, value)
-    if len(inputs) != 1 or inputs[0].shape != value.shape or len(value.shape) < (2 if of_batches else 1):
+    callees, axis = NORMS.get(frozenset(own.values()), ((), -1))
+    inputs = _inputs(frame, value) if callees and value.dtype == "real" else []
+    if len(inputs) != 1 or inputs[0].shape != value.shape or axis >= len(value.shape):
         return None
     x = inputs[0]
-    width = x.shape[1 if of_batches else -1]
+    width = x.shape[axis]
     keys = [(key, name) for key, name in own.items() if name != COUNTER]
     tensors = {name: builder.stored("tensor", key, Type((width,), "real"), frame).array for key, name in keys}
     added = [item for inner in _inside(frame, [value]) for item in inner.args]
     numbers = {item for item in [*vars(module).values(), *added] if isinstance(item, float)}
-    several = ("RMSNorm", "LayerNorm") if len(own) == 1 else ("LayerNorm",)
-    for callee in ("BatchNorm",) if of_batches else several:
+    for callee in callees:
         for eps in sorted(numbers):
             settings: dict[str, Setting] = {"features": width, "eps": eps}
             if callee == "LayerNorm" and len(own) == 1:

@@ -10,6 +10,9 @@ from typing import cast
 EXACT = 2.0**10
 """Counting in multiples of one over this number is exact in float32."""
 
+NONE = "none"
+"""What stands in the place of a value that is missing."""
+
 MAY_BE_ONE = ("number", "start")
 """What numbers are for that may be 1 in one small module, and not in another."""
 
@@ -23,7 +26,7 @@ def is_counted_exactly(values: Sequence[object]) -> bool:
 def literal(value: object) -> str:
     """Return a value in the notation of the language."""
     if value is None:
-        return "none"
+        return NONE
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):

@@ -10,10 +10,8 @@ from typing import NamedTuple, cast
 
 from archspec.algebra import Dim
 from archspec.lifting.conditions import is_regular
-from archspec.lifting.numbers import literal
+from archspec.lifting.numbers import NONE
 from archspec.lifting.values import Value
-
-NONE = literal(None)
 
 MOST_KINDS = 4
 """Layers of more kinds do not become one loop."""

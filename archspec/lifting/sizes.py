@@ -11,7 +11,7 @@ from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.conditions import Size, Varying, conditions
 from archspec.lifting.expressions import Expressions, Found, Pair
 from archspec.lifting.names import Names, definition_names
-from archspec.lifting.numbers import literal
+from archspec.lifting.numbers import NONE, literal
 from archspec.lifting.program import Program
 from archspec.lifting.templates import Definition
 from archspec.ops import OPS
@@ -19,8 +19,6 @@ from archspec.ops import OPS
 NAMES_OF_GAPS = {"in_features": "inputs", "out_features": "outputs", "count": "rows", "size": "size", "number": "value"}
 """Names for hyperparameters that no field gives a name."""
 
-
-NONE = literal(None)
 
 OF_TABLES = "values"
 """The setting of a table that lists its numbers, which are those of fields by accident if they stay the same."""

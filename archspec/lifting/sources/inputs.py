@@ -27,8 +27,9 @@ _DTYPES = {
 """The element types by their names here and in PyTorch."""
 
 
-LONG = 40
-"""The least long size of an input that may have any: for modules that reduce it several times, as by strides."""
+SHORT, USUAL, LONG = 2, 3, 40
+"""The least size of inputs that may have any. Long ones are for modules that reduce them several times, as by strides.
+"""
 
 MOST_CHOICES = 8
 """So many ways in which sizes of inputs may follow fields are tried."""
@@ -92,17 +93,17 @@ def examples(
     first axis of the first input, usually that of the batch, is never long. Integers are below the number
     of rows of the table that they are looked up in, others are 0 and 1, beginning with 1.
     """
-    shorter, usual, long = [_sizes(module, declared, turn, start) for start in (2, 3, LONG)]
     batch = next((name for item in declared for name in item.sizes[:1] if isinstance(name, str)), None)
-    if batch is not None:
-        long[batch] = usual[batch]
-    for sizes in (long,) if are_long else (usual, shorter, long):
+    for start in (LONG,) if are_long else (USUAL, SHORT, LONG):
+        sizes = _sizes(module, declared, turn, start)
+        if batch is not None and start == LONG:
+            sizes[batch] = _sizes(module, declared, turn, USUAL)[batch]
         bounds = _bounds(module, {item.name: _drawn(item, sizes, 0) for item in declared})
         yield {item.name: _drawn(item, sizes, turn + 1, bounds.get(item.name, 2)) for item in declared}
 
 
 def _sizes(module: nn.Module, declared: Sequence[Declared], turn: int, start: int) -> dict[str, int]:
-    taken = {size for tensor in module.state_dict().values() for size in tensor.shape} if start > 2 else set[int]()
+    taken = {size for tensor in module.state_dict().values() for size in tensor.shape} if start > SHORT else set[int]()
     names = dict.fromkeys(size for item in declared for size in item.sizes if isinstance(size, str))
     free = (size for size in range(start, 10_000) if size not in taken)
     found = [next(free) for _ in range(2 * len(names))]

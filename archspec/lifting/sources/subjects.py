@@ -101,11 +101,8 @@ def _source_of_file(text: str, declared: Sequence[Declared], are_long: bool = Fa
     def small(subject: Subject) -> Source:
         return Source(subject, lambda: whole.module, others_for(()), whole, declared)
 
-    def larger_one(found: Architecture) -> Source:
+    def of(found: Architecture) -> Source:
         return small(subject_of(found))
-
-    def relayered_one(found: Architecture) -> Source:
-        return small(subject_of(relayered(found)))
 
     def with_all_layers(found: Architecture) -> Source:
         return small(_of_fixed_depth(subject_of(found)))
@@ -122,12 +119,12 @@ def _source_of_file(text: str, declared: Sequence[Declared], are_long: bool = Fa
     try:
         deep = unrolled(architecture)
         rest = [partial(with_all_layers, deep)] if deep is not None and has_layers(architecture) else []
-        rest = [partial(relayered_one, architecture), *rest, as_it_is]
+        rest = [partial(of, relayered(architecture)), *rest, as_it_is]
         subject = subject_of(architecture)
-        of_inputs = {str(size) for item in declared for size in item.sizes if isinstance(size, int)}
-        kept = [(), of_inputs] if of_inputs & {*map(str, architecture.fields.values())} else [()]
-        larger = [multiplied(architecture, subject, values) for values in kept]
-        sources = [*[partial(larger_one, found) for found in larger if found], partial(small, subject), *rest]
+        sizes = [size for item in declared for size in item.sizes]
+        of_inputs = [name for name, value in architecture.fields.items() if value in sizes]
+        larger = [multiplied(architecture, subject, names) for names in ([[], of_inputs] if of_inputs else [[]])]
+        sources = [*[partial(of, found) for found in larger if found], partial(small, subject), *rest]
     except ArchError:  # the fields are not independent
         return as_it_is()
     return first_of(sources)

@@ -43,21 +43,20 @@ def shrinks_lists(architecture: Architecture) -> bool:
 
 def multiplied(architecture: Architecture, subject: Subject, without: Collection[str] = ()) -> Architecture | None:
     """Return the architecture with multiples of numbers in the second small module, of those that are otherwise the
-    same in both, and with which the module of its `subject` can be called; None if there are none. Fields with actual
-    values in `without`, as text, stay as they are.
+    same in both, and with which the module of its `subject` can be called; None if there are none. Those in `without`
+    stay as they are.
 
     The multiples are not all the same: a quotient of two numbers, such as the scale of an adapter, is another one then.
     """
     first, second, *rest = architecture.choices
     both = [dict(numbers_in(small(architecture.fields, architecture.proposals[0], item))) for item in (first, second)]
-    fixed = {name for name, value in architecture.fields.items() if str(value) in without}
     same = {name: value for name, value in both[0].items() if value == both[1].get(name) and value > 1}
     changed = subject.changed
     assert changed is not None
     multiples: dict[str, int] = {}
     for name, value in same.items():
         seldom = sorted(MULTIPLES, key=[*multiples.values()].count)
-        possible = (by for by in seldom if name not in fixed and changed(name, by * value) is not None)
+        possible = (by for by in seldom if name not in without and changed(name, by * value) is not None)
         by = next(possible, None)
         if by is not None:
             multiples[name] = by
