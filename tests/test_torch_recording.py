@@ -187,6 +187,12 @@ def test_a_dictionary_of_modules_has_modules() -> None:
         recording.record(text)
 
 
+def test_only_a_bool_says_whether_a_tensor_is_trained() -> None:
+    text = "import torch\ndef build():\n    return torch.empty(3).requires_grad_(3)\n"
+    with pytest.raises(TypeError, match="takes a bool, not int"):
+        recording.record(text)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", archspec.models())
 def test_the_stand_in_agrees_with_torch(name: str) -> None:

@@ -43,6 +43,8 @@ class Tensor:
         return math.prod(self.shape)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        if not isinstance(requires_grad, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"requires_grad_() takes a bool, not {type(requires_grad).__name__}")
         if requires_grad and self.dtype.kind != "real":
             raise RuntimeError("only reals can be trained")
         self.requires_grad = requires_grad
