@@ -77,7 +77,7 @@ def test_the_width_of_help_is_that_of_the_terminal(monkeypatch: pytest.MonkeyPat
         formatter: Any = arguments._formatter("archspec")
         return formatter._width
 
-    def unknown() -> os.terminal_size:
+    def unknown(descriptor: int = 1) -> os.terminal_size:
         raise OSError
 
     monkeypatch.setenv("COLUMNS", "57")
