@@ -24,7 +24,7 @@ Loop: TypeAlias = tuple[int, tuple[int, ...], Expression, Expression]
 
 
 MOST_BYTES = 2**30
-"""Evaluation stops at a value that needs more memory, and computes values again where those it has need more."""
+"""Evaluation stops at a value that needs more memory. Where all values need more, the largest are computed again."""
 
 
 class Unevaluated(Exception):
@@ -44,7 +44,6 @@ class Evaluation:
         self.elements = arrays.elements
         self.stored = stored
         self.sizes = sizes
-        self._bases: dict[Element, torch.Tensor] = {}
         self._loops: dict[tuple[Loop, tuple[Array, ...]], list[torch.Tensor]] = {}
         """The results of loops."""
         self.turns: dict[str, int] = {}
@@ -52,9 +51,9 @@ class Evaluation:
         self._carried: dict[object, torch.Tensor] = {}
         self._depths: dict[Element, frozenset[int]] = {}
         self._values: dict[Element, torch.Tensor] = {}
-        """Values of elements, with an axis for each of their indices."""
+        """Values of bases and other elements, with an axis for each of their indices."""
         self._held = 0
-        """The memory of these values, in bytes."""
+        """The most memory that these values may need, in bytes."""
 
     def array(self, array: Array) -> torch.Tensor:
         """Return the values of an array."""
@@ -80,21 +79,40 @@ class Evaluation:
         return names, found
 
     def _kept(self, value: torch.Tensor) -> torch.Tensor:
-        """Count the memory of a value, unless it is that of others. Raises Unevaluated if it is too much."""
-        size = 0 if value._is_view() else value.numel() * value.element_size()
+        """Count the memory of a value, and make room for it. Raises Unevaluated if it is too much."""
+        size = value.untyped_storage().nbytes()
         if size > MOST_BYTES:
             raise Unevaluated("its values need too much memory")
         if self._held + size > MOST_BYTES:
-            self._values.clear()
-            self._held = 0
+            self._held = self._forget_largest(MOST_BYTES // 2)
         self._held += size
         return value
 
+    def _forget_largest(self, most: int) -> int:
+        """Forget the largest values until the others need at most this memory; return what they need.
+
+        Small ones, such as hidden states, are what computing the others again takes.
+        """
+        users: dict[int, list[Element]] = {}
+        sizes: dict[int, int] = {}
+        for element, value in self._values.items():
+            storage = value.untyped_storage()
+            users.setdefault(storage.data_ptr(), []).append(element)
+            sizes[storage.data_ptr()] = storage.nbytes()
+        held = sum(sizes.values())
+        for pointer in sorted(sizes, key=sizes.__getitem__, reverse=True):
+            if held <= most:
+                break
+            held -= sizes[pointer]
+            for element in users[pointer]:
+                del self._values[element]
+        return held
+
     def base(self, base: Element) -> torch.Tensor:
         """Return the values of a base: one axis for each index that it is loaded with."""
-        found = self._bases.get(base)
+        found = self._values.get(base)
         if found is None:
-            found = self._bases[base] = self._base(base)
+            found = self._values[base] = self._kept(self._base(base))
         return found
 
     def depths(self, element: Element) -> frozenset[int]:
@@ -182,7 +200,6 @@ class Evaluation:
 
     def _forget(self, depth: int) -> None:
         """Forget what depends on an iteration of the loops at a depth."""
-        self._bases = {base: value for base, value in self._bases.items() if depth not in self.depths(base)}
         self._values = {element: value for element, value in self._values.items() if depth not in self.depths(element)}
         self._loops = {
             key: values
