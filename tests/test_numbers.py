@@ -246,14 +246,14 @@ def test_functions_of_numbers_are_limited() -> None:
     assert "nested too deeply: the limit is 60 levels" in message(
         chain + "\nlayer It()(x []) -> [] { return x * f0(1) }"
     )
+
+
+@pytest.mark.slow
+def test_long_evaluations_of_functions_of_numbers_are_limited() -> None:
     tree = (
         "\n".join(f"fn f{i}(n) {{ return f{i + 1}(n) + f{i + 1}(n) }}" for i in range(40)) + "\nfn f40(n) { return n }"
     )
     assert "too much text to process" in message(tree + "\nlayer It()(x []) -> [] { return x * f0(1) }")
-
-
-@pytest.mark.slow
-def test_long_loops_in_functions_of_numbers_are_limited() -> None:
     long = "fn f(n) {\n  s = 0\n  for i in 0..n { s = s + i }\n  return s\n}"
     assert "too much text to process" in message(long + "\nlayer It()(x []) -> [] { return x * f(1_000_000_000) }")
 

@@ -301,8 +301,9 @@ block Net(x [batch, seq, 3]) -> [batch, seq, 4] {{
 def test_an_operation_without_a_form_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     translations = importlib.import_module("archspec.onnx_export.translations")
     monkeypatch.setattr(translations, "translations", lambda: {})
+    text = "dim batch\nlayer Net()(x [batch, 4]) -> [batch, 2] {\n  best, _ = x |> topk(2)\n  return best\n}"
     with pytest.raises(archspec.ArchError, match=r"no form of `aten\.sort\.stable`"):
-        archspec.to_onnx(small_model("mixtral-8x7b"), tmp_path / "it.onnx")
+        archspec.to_onnx(load(text), tmp_path / "it.onnx")
     assert not any(tmp_path.iterdir())
 
 

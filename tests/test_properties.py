@@ -179,7 +179,7 @@ def sums_up(model: Model) -> None:
     assert sum(group.params for group in by_role(table, everything)) == params.total
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(options())
 def test_totals_are_what_arithmetic_says_and_every_view_of_the_table_sums_to_them(chosen: Options) -> None:
     model = load(chosen.text)
@@ -187,7 +187,7 @@ def test_totals_are_what_arithmetic_says_and_every_view_of_the_table_sums_to_the
     sums_up(model)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(options())
 def test_graphs_are_acyclic_in_one_piece_and_sum_to_the_total(chosen: Options) -> None:
     model = load(chosen.text)
@@ -252,7 +252,7 @@ def test_unusual_wirings_are_acyclic_and_sum_to_the_total_too(wiring: str) -> No
         assert sum(data["params"] for _, data in graph.nodes(data=True)) == model.params.total, view
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(options())
 def test_a_folded_stack_stands_for_the_whole_one(chosen: Options) -> None:
     model = load(chosen.text)
@@ -293,7 +293,7 @@ def without_place(data: dict[str, object]) -> dict[str, object]:
     return {key: value for key, value in data.items() if key != "source"}
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(options())
 def test_tables_and_trees_survive_being_written_down(chosen: Options) -> None:
     table = internals(load(chosen.text)).table
@@ -306,7 +306,7 @@ def test_tables_and_trees_survive_being_written_down(chosen: Options) -> None:
     assert store.load(json.loads(json.dumps(store.dump(file)))) == file
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     options(), st.lists(st.tuples(st.booleans(), st.sampled_from(["*.bias", "layers.*", "*.weight", "head.*", "*"])))
 )

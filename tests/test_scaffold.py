@@ -289,7 +289,7 @@ NAMES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(".".join)
 SHAPES = st.lists(st.integers(1, 4), max_size=4).map(tuple)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(NAMES, SHAPES, min_size=1, max_size=40))
 def test_any_names_and_shapes(tmp_path: Path, found: Tensors) -> None:
     found = {n: s for n, s in found.items() if not any(n.startswith(f"{other}.") for other in found)}

@@ -62,11 +62,16 @@ def test_the_text_of_unusual_files(file: str, golden: Callable[[str, str], None]
     golden(f"torch/{file}.txt", "\n\n".join(body.partition("nn\n\n\n")[2] for body in bodies))
 
 
-def test_files_are_written_as_people_write_them(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "specs",
+    [GOLDEN, pytest.param({name: name for name in FAMILIES}, marks=pytest.mark.slow)],
+    ids=["everyday", "families"],
+)
+def test_files_are_written_as_people_write_them(specs: dict[str, str], tmp_path: Path) -> None:
     """ruff finds nothing in them, by its own rules and by this project's, and would lay them out as they are."""
     chains = {"tables": "outputs.arch:tables", "attends": "attention.arch:attends", "biased": "attention.arch:biased"}
     chains = {name: f"{TESTS / 'translated' / spec}" for name, spec in chains.items()}
-    for name, spec in (GOLDEN | chains | {name: name for name in FAMILIES}).items():
+    for name, spec in (specs | chains).items():
         (tmp_path / f"{name}.py").write_text(torch_source(archspec.load(spec)), encoding="utf-8")
     assert torch_compare.lint(tmp_path) == ""
     assert torch_compare.layout(tmp_path) == ""
