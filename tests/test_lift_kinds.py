@@ -1,6 +1,7 @@
 """Lifting: layers of several kinds, or with several inputs, in one loop."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import archspec  # noqa: E402
+from archspec.lifting.sources.lifting import lift_source  # noqa: E402
 
 nn = torch.nn
 X = torch.linspace(-1, 1, 80).reshape(2, 5, 8)
@@ -80,3 +82,60 @@ def test_layers_are_one_loop_if_their_index_decides(name: str) -> None:
     make, expected = STACKS[name]
     text = " ".join(archspec.lift(make().eval(), (X, X + 1, X + 2)).split())
     assert [part for part in expected if part not in text] == []
+
+
+ALTERNATING = """
+import torch
+from torch import nn
+
+
+class Router(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(4, width))
+
+    def forward(self, x):
+        return torch.topk(nn.functional.linear(x, self.weight).softmax(-1), 2)
+
+
+class Plain(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.up = nn.Linear(width, width)
+
+    def forward(self, x):
+        return x + torch.tanh(self.up(x))
+
+
+class Routed(Plain):
+    def __init__(self, width):
+        super().__init__(width)
+        self.router = Router(width)
+
+    def forward(self, x):
+        shares, chosen = self.router(x)
+        return super().forward(x) * shares.sum(-1, keepdim=True) + chosen.sum(-1, keepdim=True)
+
+
+class Net(nn.Module):
+    def __init__(self, width, layers):
+        super().__init__()
+        self.layers = nn.Sequential(*[(Routed if i % 2 else Plain)(width) for i in range(layers)])
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+def make(width=8, layers=3):
+    return Net(width, layers).eval()
+"""
+
+
+@pytest.mark.slow
+def test_what_only_a_deeper_module_has_several_times_is_a_definition(tmp_path: Path) -> None:
+    """With three layers there is one router, with more there are several: it is a definition for all of them."""
+    (tmp_path / "net.py").write_text(ALTERNATING, encoding="utf-8")
+    text = lift_source(f"{tmp_path / 'net.py'}:make", ["x=real[batch,seq,8]"])
+    assert "layer Router(width)" in text
+    assert "layers[i]: Plain(..) if i % 2 == 0 else layers[i]: Routed(..) for i in 0..layers" in text
+    assert archspec.loads(text, width=6, layers=5).params.total == 5 * (6 * 6 + 6) + 2 * 4 * 6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
@@ -12,7 +13,7 @@ from archspec.lifting.accidents import Draft, Fields, without_accidents
 from archspec.lifting.capture import Captured, OfLoops, captured
 from archspec.lifting.check import OfLargeSizes, check, check_size, check_without
 from archspec.lifting.repeating import check_repeatable
-from archspec.lifting.sizes import OfSmallSizes, Sizes, Unlike
+from archspec.lifting.sizes import OfSmallSizes, Sizes, Unlike, first_unlike
 from archspec.lifting.subject import Subject
 from archspec.lifting.subjects import subject_of
 from archspec.lifting.text import source
@@ -83,11 +84,19 @@ def _written(subject: Subject, optional: bool, loops: bool) -> str:
         raise
 
 
+def _several(module: nn.Module) -> set[str]:
+    """Return the classes of which a module has several modules."""
+    return {kind for kind, count in Counter(type(part).__name__ for part in module.modules()).items() if count > 1}
+
+
 def _spec(subject: Subject, first: Captured, optional: bool, loops: bool) -> str:
     second = subject.second() if subject.second is not None else None
     if second is not None and first.outputs.has_loops:
         check_size(second.module)
     other = captured(second, optional, loops) if second is not None else None
+    if second is not None and other is not None and first_unlike(first.program, other.program) is not None:
+        several = _several(subject.module) ^ _several(second.module)
+        first, other = [captured(each, optional, loops, several) for each in (subject, second)]
     numbers = second.numbers if second is not None else None
     theirs = other.program if other is not None else None
     kind = type(subject.module).__name__

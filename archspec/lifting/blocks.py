@@ -40,15 +40,17 @@ class Body:
         return {size for value in (*self.inputs, *self.values()) for size in _sizes(value)}
 
 
-def bodies_of(root: Frame, outputs: Sequence[Value], stored: Stored) -> dict[Value | None, Body]:
+def bodies_of(
+    root: Frame, outputs: Sequence[Value], stored: Stored, several: Collection[str]
+) -> dict[Value | None, Body]:
     """Divide the values of a module into bodies: one for each call that is kept, by the value it is in its parent.
 
-    The body of the whole module has the key None.
+    The body of the whole module has the key None. Of the classes `several`, the module has more at other sizes.
     """
     outputs = list(outputs)
     values = _merged(live(outputs), outputs)
     _hoist(values, outputs)
-    kept = _sized(_kept(root, values, stored.own), values)
+    kept = _sized(_kept(root, values, stored.own, several), values)
     owner = {value: next(frame for frame in reversed(value.frame.stack) if frame in kept) for value in values}
     found: dict[Value | None, Body] = {}
     results = list(outputs)
@@ -142,7 +144,9 @@ def replace_operands(value: Value, replaced: Mapping[Value, Value]) -> None:
 # Which calls are kept -------------------------------------------------------------------------------------------------
 
 
-def _kept(root: Frame, values: Sequence[Value], owners: Mapping[str, Sequence[str]]) -> set[Frame]:
+def _kept(
+    root: Frame, values: Sequence[Value], owners: Mapping[str, Sequence[str]], several: Collection[str]
+) -> set[Frame]:
     """Return the calls that become definitions: repeated elements of lists, large ones, and layers with own tensors."""
     frames = list(dict.fromkeys([frame for value in values for frame in value.frame.stack]))
     calls = Counter([frame.path for frame in frames])
@@ -159,7 +163,8 @@ def _kept(root: Frame, values: Sequence[Value], owners: Mapping[str, Sequence[st
             steps[value.frame] += len(value.steps)
     for frame in _deepest_first([frame for frame in frames if frame is not root]):
         is_element = listed[_list_of(frame.path), frame.kind] > 1 or calls[frame.path] > 1
-        is_layer = bool(owners.get(frame.path)) and kinds[frame.kind] > 1 and steps[frame] > 1
+        is_repeated = kinds[frame.kind] > 1 or frame.kind in several
+        is_layer = bool(owners.get(frame.path)) and is_repeated and steps[frame] > 1
         is_list = frame.path in lists  # no address begins with the index of a loop
         if (
             steps[frame]

@@ -70,10 +70,11 @@ class Captured(NamedTuple):
         }
 
 
-def captured(subject: Subject, optional: bool = True, loops: bool = True) -> Captured:
+def captured(subject: Subject, optional: bool = True, loops: bool = True, several: Collection[str] = ()) -> Captured:
     """Return what a module computes. Inputs that `forward` can do without, and that are only masks, are `optional`.
 
-    With `loops`, those over lengths are for any length, and layers in turn with other operations are loops.
+    With `loops`, those over lengths are for any length, and layers in turn with other operations are loops. Of the
+    classes `several`, the module has more at other sizes.
 
     Raises Untranslatable if the language cannot express it.
     """
@@ -85,7 +86,7 @@ def captured(subject: Subject, optional: bool = True, loops: bool = True) -> Cap
         recording, types, sizes = _recorded(subject, (), lambda *given: Recording(Arrays(), *given), loops)
         _check_modes(modes, module)
     try:
-        return _captured(subject, recording, types, sizes, optional, loops)
+        return _captured(subject, recording, types, sizes, optional, loops, several)
     except Untranslatable as problem:
         if recording.has_loops:
             raise OfLoops(str(problem)) from problem
@@ -99,6 +100,7 @@ def _captured(
     sizes: Mapping[str, int],
     optional: bool,
     loops: bool,
+    several: Collection[str],
 ) -> Captured:
     module, modes = subject.module, modes_of(subject.module)
     signatures = signatures_of(module, _of_sizes(subject, types, sizes))
@@ -116,6 +118,7 @@ def _captured(
         [*subject.numbers],
         omissible(subject) if optional else (),
         loops,
+        several,
     )
     return Captured(program, outputs, recording)
 

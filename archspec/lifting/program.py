@@ -54,12 +54,14 @@ def program_of(
     taken: Sequence[str],
     optional: Collection[str],
     loops: bool,
+    several: Collection[str],
 ) -> Program:
     """Return the definitions of a module. `taken` are names that values cannot have, `optional` the inputs that may be
     left out if they are only masks of attention. With `loops`, layers in turn with other operations become loops.
+    Of the classes `several`, the module has more at other sizes.
     """
     stored = recording.stored
-    bodies = bodies_of(recording.root, outputs, stored)
+    bodies = bodies_of(recording.root, outputs, stored, several)
     _check_sizes(bodies[None], recording.inputs.values())
     paths = dict.fromkeys([body.path for body in bodies.values()])
     lent = _lent(bodies.values())

@@ -68,8 +68,8 @@ class Sizes:
         self.program = program
         self._attributes = attributes
         self.other = other
-        if other is not None:
-            _check_alike(program, other)
+        if other is not None and (unlike := first_unlike(program, other)) is not None:
+            raise _unlike(unlike)
         fields: dict[str, Pair] = {}
         for name, value in numbers.items():
             second = others.get(name) if others is not None else None
@@ -288,14 +288,10 @@ def _only_parts(fields: Mapping[str, Pair], parts: Sequence[str]) -> dict[object
     return {pair: min(names) for pair, names in found.items() if len(names) == 1 and pair[0] != pair[1]}
 
 
-def _check_alike(program: Program, other: Program) -> None:
-    """Raise Untranslatable unless two programs differ in sizes alone."""
+def first_unlike(program: Program, other: Program) -> Definition | None:
+    """Return the first definition that is different in the other program, in more than sizes."""
     pairs = zip_longest(program.definitions, other.definitions)
-    for first, second in pairs:
-        if first is None or second is None or first.template != second.template:
-            found = first or second
-            assert found is not None
-            raise _unlike(found)
+    return next((a or b for a, b in pairs if a is None or b is None or a.template != b.template), None)
 
 
 def _unlike(definition: Definition) -> Unlike:
