@@ -173,16 +173,19 @@ def _check_error(pair: _Pair, rounded: float) -> None:
         raise Uncompared(f"its spec cannot be compared with it: {problem}") from None
     if error is None:
         raise Undecided("its spec cannot be proven equal to it, and it is too large to compare outputs")
-    if error > rounded or (error > SAME and not _is_rounding(pair)):
+    if error > SAME and not _is_rounding(pair, error, rounded):
         raise Untranslatable(f"the outputs of its spec differ from its own by {error:.2g}")
 
 
-def _is_rounding(pair: _Pair) -> bool:
-    """Whether a small difference of outputs is due to rounding, in the call or of numbers that the module keeps."""
-    if keeps_rounded(pair.module):
+def _is_rounding(pair: _Pair, error: float, rounded: float) -> bool:
+    """Whether a difference of outputs is due to rounding, in the call or of numbers that the module keeps.
+
+    One above `rounded` is, if there is none without rounding in the call.
+    """
+    if error <= rounded and keeps_rounded(pair.module):
         return True
-    error = pair.unrounded_error()
-    return error is None or error <= SAME
+    unrounded = pair.unrounded_error() if error <= FLOAT32 else None
+    return error <= rounded if unrounded is None else unrounded <= SAME
 
 
 def _check_excluded(pair: _Pair, excluded: Set[tuple[str, int]]) -> None:
