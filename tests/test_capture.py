@@ -1,5 +1,6 @@
 """What an exported program has a normal form for, in programs that are written by hand."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from archspec.algebra import dim_max, dim_min, symbol  # noqa: E402
 from archspec.equivalence.calls.registry import CALLS  # noqa: E402
 from archspec.equivalence.calls.values import Untranslatable  # noqa: E402
 from archspec.equivalence.capture import Capture, OfMultiples, OfShortInputs  # noqa: E402
+from archspec.equivalence.formulas import size_of  # noqa: E402
+from archspec.equivalence.ones import excludes_ones, including_ones  # noqa: E402
 from archspec.ir import Type  # noqa: E402
 from archspec.normal.arrays import Array, Arrays  # noqa: E402
 
@@ -142,3 +145,82 @@ def test_results_of_handlers_are_checked(monkeypatch: pytest.MonkeyPatch, proble
     assert found() == "`aten.relu` gives real [2, 3], its normal form real [2, 4], in relu_default"
     monkeypatch.setitem(CALLS, "relu", lambda n, types, x: n.array((2, 3), n.elements.false))
     assert found() == "`aten.relu` gives real [2, 3], its normal form bool [2, 3], in relu_default"
+
+
+def test_sizes_over_steps_are_rounded_up() -> None:
+    sympy = pytest.importorskip("sympy")
+    functions = pytest.importorskip("torch.utils._sympy.functions")
+    symbols = {"s0": A, "s1": B}
+    s0, s1 = (sympy.Symbol(name, integer=True, positive=True) for name in symbols)
+
+    def rounded(distance: Any, step: Any) -> Any:
+        return size_of(functions.CeilToInt(functions.FloatTrueDiv(distance, step)), symbols)
+
+    def of_float(size: Any) -> Any:
+        return functions.ToFloat(size)
+
+    assert rounded(of_float(s0 + s1), sympy.Float(3.0)) == -(-(A + B) // 3)
+    assert rounded(of_float(s0), sympy.Float(-3.0)) == -(A // 3)
+    refusal = "^it computes a root or fraction of the size of an input, as in `1 / x.shape"
+    for distance, step in ((of_float(s0), sympy.Float(2.5)), (of_float(s0), of_float(s1)), (s0, sympy.Float(3.0))):
+        with pytest.raises(Untranslatable, match=refusal):
+            rounded(distance, step)
+    with pytest.raises(Untranslatable, match=refusal):
+        size_of(functions.CeilToInt(of_float(s0) ** 2.0), symbols)
+    assert size_of(sympy.Integer(1) + s0**3 * 2 * s1, symbols) == 1 + A * A * A * 2 * B
+    with pytest.raises(Untranslatable, match=r"^it has a size with `Pow`$"):
+        size_of(s0**-1, symbols)
+    assert size_of(functions.PythonMod(s0 - 9, s1), symbols) == (A - 9) % B
+
+
+@pytest.mark.parametrize(
+    ("guard", "ranges", "excludes"),
+    [
+        (lambda ne, a, b: ne(a - 1, 1), (2, 2), True),
+        (lambda ne, a, b: ne(a + b - 3, 1), (2, 2), True),
+        (lambda ne, a, b: ne(a + b - 2, 1), (2, 2), False),
+        (lambda ne, a, b: ne(a + b - 2, 1), (1, 0), False),
+        (lambda ne, a, b: ne(a - 2, 1), (4, 2), False),
+        (lambda ne, a, b: ne(a, 1), (0, 2), False),
+        (lambda ne, a, b: ne(a - 1, 2), (2, 2), False),
+        (lambda ne, a, b: ~ne(a - 1, 1), (2, 2), False),
+        (lambda ne, a, b: ne(a - 1, 1) & ne(b - 1, 1), (2, 2), False),
+    ],
+)
+def test_relations_that_exclude_sizes_of_1(guard: Any, ranges: tuple[int, int], excludes: bool) -> None:
+    sympy, values = pytest.importorskip("sympy"), pytest.importorskip("torch.utils._sympy.value_ranges")
+    numbers = pytest.importorskip("torch.utils._sympy.numbers")
+    names = [sympy.Symbol(name, integer=True) for name in ("s0", "s1")]
+    found = guard(sympy.Ne, *names)
+
+    def program(last: Any) -> Any:
+        limits = [values.ValueRanges(low, high) for low, high in zip(ranges, (numbers.int_oo, last), strict=True)]
+        return SimpleNamespace(range_constraints=dict(zip(names, limits, strict=True)))
+
+    other = sympy.Ne(names[1], 7)
+    assert excludes_ones(program(numbers.int_oo), [other, found]) is excludes
+    assert not excludes_ones(program(99), [found]) and not excludes_ones(program(numbers.int_oo), [other])
+
+
+def test_programs_that_include_sizes_of_1() -> None:
+    def program(target: Any, size: Any, *rest: Any) -> Program:
+        program = Program()
+        value = program.symbolic(5, 7) if size is None else torch.empty(5, size)
+        program.output(program.call(target, program.input("x", value), *rest))
+        return program
+
+    def included(made: Program) -> bool:
+        found: Any = including_ones(lambda: made)  # type: ignore[arg-type, return-value]
+        assert found in (None, made)
+        return found is made
+
+    squeeze = ATEN.squeeze
+    assert included(program(ATEN.unsqueeze.default, None, 1)) and included(program(ATEN.relu.default, None))
+    assert not included(program(squeeze.dim, None, 1)) and not included(program(squeeze.default, None))
+    assert included(program(squeeze.dim, 1, 1)) and included(program(squeeze.default, 1))
+    assert included(program(squeeze.dims, 1, [0, 1])) and not included(program(squeeze.dims, None, [0, 1]))
+
+    def failing() -> Any:
+        raise ZeroDivisionError
+
+    assert including_ones(failing) is None

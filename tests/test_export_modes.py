@@ -1,0 +1,281 @@
+"""What is changed around a call of a module while it is exported or compared, and is as before afterwards."""
+
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from archspec.equivalence.bags import with_rows  # noqa: E402
+from archspec.equivalence.calls.values import Untranslatable  # noqa: E402
+from archspec.equivalence.direct import solving  # noqa: E402
+from archspec.equivalence.epsilons import with_epsilon_of  # noqa: E402
+from archspec.equivalence.held import with_own_tensors  # noqa: E402
+from archspec.equivalence.hints import without_detection  # noqa: E402
+from archspec.equivalence.intercepting import intercepting  # noqa: E402
+from archspec.equivalence.lengths import free_lengths, namespaces  # noqa: E402
+from archspec.equivalence.precision import in_float64, keeps_rounded  # noqa: E402
+from archspec.equivalence.restoring import restored  # noqa: E402
+
+nn = torch.nn
+F = nn.functional
+GENERATOR = torch.Generator().manual_seed(0)
+TABLE = torch.randn(6, 4, generator=GENERATOR)
+BAGS = torch.tensor([[1, 2, 3], [4, 0, 1]])
+
+
+def called(function: Any, *args: Any, **named: Any) -> tuple[Any, set[str]]:
+    """What a function returns while bags are rows, and the names of the functions that are called then."""
+    seen: set[str] = set()
+
+    def note(func: Any, args: Any, named: Any) -> Any:
+        seen.add(getattr(func, "__name__", ""))
+        return func(*args, **named)
+
+    with intercepting(note), with_rows():
+        return function(*args, **named), seen
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max", None])
+def test_bags_of_one_size_are_rows(mode: str | None) -> None:
+    given = {} if mode is None else {"mode": mode}
+    found, seen = called(F.embedding_bag, BAGS, TABLE, **given)
+    torch.testing.assert_close(found, F.embedding_bag(BAGS, TABLE, **given))
+    assert "embedding" in seen and "embedding_bag" not in seen
+    positional = called(F.embedding_bag, BAGS, TABLE, None, None, 2.0, False, mode or "mean")[0]
+    assert positional.equal(found)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"input": BAGS.flatten(), "offsets": torch.tensor([0, 4])},
+        {"input": BAGS, "per_sample_weights": TABLE[:2, :3], "mode": "sum"},
+        {"input": BAGS, "padding_idx": 0},
+        {"input": BAGS, "max_norm": 1.0},
+    ],
+)
+def test_other_bags_stay(given: dict[str, Any]) -> None:
+    found, seen = called(F.embedding_bag, weight=TABLE.clone(), **given)
+    torch.testing.assert_close(found, F.embedding_bag(weight=TABLE.clone(), **given))
+    assert "embedding_bag" in seen and "embedding" not in seen
+
+
+class OfType(nn.Module):
+    """A module that has tensors of these types."""
+
+    def __init__(self, *dtypes: Any) -> None:
+        super().__init__()
+        for turn, dtype in enumerate(dtypes):
+            self.register_buffer(f"b{turn}", torch.zeros(2, dtype=dtype))
+
+
+def norm_of(x: Any, eps: float) -> Any:
+    return x * (x.pow(2).mean(-1, keepdim=True) + eps).rsqrt()
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "of_input", "of_eps"),
+    [
+        ((), torch.float64, torch.float32),
+        ((), torch.float32, torch.float32),
+        ((torch.long, torch.bfloat16, torch.float32), torch.float64, torch.bfloat16),
+        ((torch.bfloat16,), torch.float32, torch.float32),
+        ((torch.float64,), torch.float64, torch.float64),
+    ],
+)
+def test_norms_without_a_number_add_that_of_their_type(dtypes: Any, of_input: Any, of_eps: Any) -> None:
+    x = torch.tensor([[1e-2, -3e-2], [2e-3, 1e-4]], dtype=of_input)
+    scale = torch.tensor([2.0, 3.0], dtype=of_input)
+    with with_epsilon_of(OfType(*dtypes)):
+        found = F.rms_norm(x, (2,)), F.rms_norm(input=x, normalized_shape=(2,)), F.rms_norm(x, (2,), scale)
+        given = F.rms_norm(x, (2,), None, 0.5), F.rms_norm(x, (2,), None, eps=0.25)
+        other = F.layer_norm(x, (2,))
+    expected = norm_of(x, torch.finfo(of_eps).eps)
+    for value, wanted in zip((*found, *given), (expected, expected, expected * scale, norm_of(x, 0.5),
+                                                norm_of(x, 0.25)), strict=True):  # fmt: skip
+        torch.testing.assert_close(value, wanted)
+    assert other.equal(F.layer_norm(x, (2,)))
+
+
+def of_parameters() -> nn.Module:
+    return nn.Linear(2, 2).bfloat16()
+
+
+def test_parameters_have_the_type_of_a_module() -> None:
+    x = torch.tensor([[1e-2, -3e-2]], dtype=torch.float64)
+    with with_epsilon_of(of_parameters()):
+        torch.testing.assert_close(F.rms_norm(x, (2,)), norm_of(x, torch.finfo(torch.bfloat16).eps))
+
+
+def file_with(text: str, name: str = "its.own") -> Any:
+    """The classes of a file that is imported as a module, or is not."""
+    module = ModuleType(name)
+    exec(compile(text, "its_own.py", "exec"), vars(module))
+    return module
+
+
+LONG = "from torch import nn\nclass Long(nn.Module):\n    def forward(self, x):\n        return len(x)\n"
+
+
+def test_lengths_are_sizes_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = file_with(LONG)
+    monkeypatch.setitem(sys.modules, "its.own", file)
+    module = nn.Sequential(file.Long())
+    assert [names["__name__"] for names in namespaces(module)] == ["its.own"]
+    with free_lengths(module):
+        length = vars(file)["len"]
+        assert length(torch.zeros(3, 5)) == 3 and length([1, 2]) == 2
+        with pytest.raises(TypeError):
+            length(torch.zeros(()))
+    assert "len" not in vars(file)
+    with pytest.raises(ValueError, match="inside"), free_lengths(module):
+        raise ValueError("inside")
+    assert "len" not in vars(file)
+
+
+def test_files_that_are_not_imported_have_names_too() -> None:
+    first, second = file_with(LONG), file_with(LONG, "another")
+    module = nn.Sequential(first.Long(), second.Long(), second.Long())
+    assert [names["__name__"] for names in namespaces(module)] == ["another", "its.own"]
+    vars(second)["len"] = own = object()
+    with free_lengths(module):
+        assert vars(second)["len"] is own and vars(first)["len"] is not own
+    assert vars(second)["len"] is own and "len" not in vars(first)
+    unnamed = file_with(LONG, "")
+    assert namespaces(unnamed.Long()) == namespaces(nn.Linear(2, 2)) == []
+
+
+def test_computations_in_float64() -> None:
+    x = torch.ones(3)
+    with in_float64():
+        found = x.float(), x.to(torch.float32), x.to(dtype=torch.float32), torch.zeros(2), x.half(), x.long()
+    kinds = [torch.float64] * 4 + [torch.float16, torch.int64]
+    assert [item.dtype for item in found] == kinds and torch.get_default_dtype() is torch.float32
+    with pytest.raises(ValueError, match="inside"), in_float64():
+        raise ValueError("inside")
+    assert torch.zeros(1).dtype is torch.float32
+
+
+@pytest.mark.parametrize(
+    ("kept", "is_rounded"),
+    [
+        (torch.ones(2), True),
+        (torch.ones(2, dtype=torch.complex64), True),
+        (torch.ones(2, dtype=torch.long), False),
+        ([0, (1, {"a": torch.ones(2)})], True),
+        ({"a": [torch.ones(2, dtype=torch.bool)]}, False),
+        ("text", False),
+        (None, False),
+    ],
+)
+def test_numbers_that_a_module_keeps(kept: Any, is_rounded: bool) -> None:
+    module = nn.Sequential(nn.Linear(2, 2))
+    assert not keeps_rounded(module)
+    object.__setattr__(module[0], "kept", kept)
+    assert keeps_rounded(module) is is_rounded
+    object.__setattr__(module[0], "kept", [module[0].weight, module[0].bias])
+    assert not keeps_rounded(module)
+
+
+def test_tables_that_are_not_stored_are_kept() -> None:
+    module = nn.Linear(2, 2)
+    module.register_buffer("table", torch.ones(2))
+    assert not keeps_rounded(module)
+    module.register_buffer("angles", torch.ones(2), persistent=False)
+    assert keeps_rounded(module)
+
+
+def test_items_of_lists_and_dicts_are_restored() -> None:
+    module = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    module[1].kept, module[1].known, module[1].word = kept, known, word = [1, 2], {"a": 1}, ("x",)
+    with pytest.raises(ValueError, match="inside"), restored(module):
+        module[1].kept.append(3)
+        module[1].kept[0] = 5
+        module[1].known.update(a=2, b=3)
+        module[1].word = 7
+        module[0].last = 4
+        raise ValueError("inside")
+    assert module[1].kept is kept and kept == [1, 2]
+    assert module[1].known is known and known == {"a": 1}
+    assert module[1].word is word and not hasattr(module[0], "last")
+    with restored(module):
+        module[1].kept, module[1].known = [9], {}
+        del module[1].word
+    assert module[1].kept is kept and module[1].known is known and module[1].word is word
+
+
+def test_masks_are_causal_if_that_is_said() -> None:
+    from torch.nn.modules import transformer
+
+    mask = nn.Transformer.generate_square_subsequent_mask(3)
+    detect = vars(transformer)["_detect_is_causal_mask"]
+    assert detect(mask, None, 3) is True
+    with without_detection():
+        found = vars(transformer)["_detect_is_causal_mask"]
+        assert found(mask, None, 3) is found(mask) is False and found(mask, True, 3) is True
+    assert vars(transformer)["_detect_is_causal_mask"] is detect
+
+
+def inner() -> bool:
+    return torch.compiler.is_exporting() if True else torch.linalg.solve_triangular
+
+
+def outer() -> bool:
+    return plain() if True else torch.linalg.solve_triangular
+
+
+def plain() -> bool:
+    return torch.compiler.is_exporting()
+
+
+def further() -> bool:
+    return between() if True else torch.linalg.solve_triangular
+
+
+def between() -> bool:
+    return plain()
+
+
+def test_systems_are_solved_while_others_are_exported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.compiler, "is_exporting", lambda: True)
+    original = torch.compiler.is_exporting
+    with solving():
+        assert [inner(), outer(), plain(), between(), further()] == [False, False, True, True, True]
+    assert torch.compiler.is_exporting is original
+    monkeypatch.setattr(torch.compiler, "is_exporting", lambda: False)
+    with solving():
+        assert not inner() and not plain()
+
+
+def held(constants: dict[str, Any], stored: dict[str, Any], buffers: tuple[str, ...] = ()) -> list[Any]:
+    """What inputs of a program are after its own tensors are found among its constants."""
+    specs = [SimpleNamespace(kind="other", target=target, persistent=None) for target in (*constants, None, "absent")]
+    signature = SimpleNamespace(buffers=[*buffers], input_specs=specs)
+    program: Any = SimpleNamespace(graph_signature=signature, constants=constants, state_dict=stored)
+    with_own_tensors(program)
+    return [(getattr(spec.kind, "name", spec.kind), spec.target, spec.persistent) for spec in specs]
+
+
+def test_tensors_that_are_also_kept_elsewhere() -> None:
+    weight, table, other = torch.ones(4, 3), torch.ones(2), torch.ones(4, 3)
+    rest = [("other", None, None), ("other", "absent", None)]
+    stored = {"weight": weight, "table": table}
+    assert held({"c0": weight, "c1": table, "c2": other}, stored, ("table",)) == [
+        ("PARAMETER", "weight", None),
+        ("BUFFER", "table", True),
+        ("other", "c2", None),
+        *rest,
+    ]
+    empty, meta = torch.ones(0), torch.ones(2, device="meta")
+    assert held({"c0": empty, "c1": meta, "c2": 3.0}, {"a": empty, "b": meta}) == [
+        ("other", "c0", None),
+        ("other", "c1", None),
+        ("other", "c2", None),
+        *rest,
+    ]
+    for part in (weight[1:], weight[:2], weight.t(), weight.flatten(), weight.view(torch.int32)):
+        with pytest.raises(Untranslatable, match=r"^it reads a part of its `weight` that was taken before the call$"):
+            held({"c0": part}, stored)
