@@ -7,7 +7,7 @@ import pytest
 from small import load
 
 from archspec.model import internals
-from archspec.normal.arrays import Arrays
+from archspec.normal.arrays import Array, Arrays
 
 pytest.importorskip("torch")
 
@@ -119,3 +119,158 @@ def test_loops_may_collect_along_any_axis() -> None:
         for axis, view in ((0, "transpose(0, 1)"), (1, "permute([0, 1, 2])"), (2, "transpose(1, 2)"), (-1, "transpose"))
     ]
     assert all(outputs == found[0] for outputs in found)
+
+
+ALIKE = [
+    ("where(arange(6) >= 1, arange(6) + 2 * n, 2 * n)", "arange(6) + 2 * n"),
+    ("where(arange(6) >= 1, arange(6) * k + 2 * n, 2 * n)", "arange(6) * k + 2 * n"),
+    ("sum(axis = 3)((s - t + 2.0) ** 3)", "-sum(axis = 3)((t - s - 2.0) ** 3)"),
+    ("sum(axis = 3)((s - t) ** 3)", "-sum(axis = 3)((t - s) ** 3)"),
+    ("sum(axis = 3)((s - 2.0 * t) ** 3)", "-8.0 * sum(axis = 3)((t - 0.5 * s) ** 3)"),
+    ("sum(axis = 3)((2.0 * s - t - 4.0) ** 3)", "-8.0 * sum(axis = 3)((2.0 + 0.5 * t - s) ** 3)"),
+    ("real(int(m))", "where(m, 1.0, 0.0)"),
+    ("real(2 * k * n + int(m))", "2.0 * real(k) * real(n) + where(m, 1.0, 0.0)"),
+    ("int(real(k) * 2.0 - 3.0)", "2 * k - 3"),
+    ("(x * y) ** 3", "x ** 3 * y ** 3"),
+    ("(2.0 * x) ** 2", "4.0 * x * x"),
+    ("(abs(x) * abs(y)) ** 0.5", "abs(x) ** 0.5 * abs(y) ** 0.5"),
+    ("(3.0 * abs(x) * abs(y)) ** -0.5", "1.0 / sqrt(3.0 * abs(x) * abs(y))"),
+    ("sqrt(abs(x)) ** 2", "abs(x)"),
+    ("sqrt(x * x) * sqrt(x * x) * 3.0", "3.0 * x * x"),
+    ("(x ** 0.5) ** 3", "x ** 1.5"),
+    ("x ** -0.3", "1.0 / x ** 0.3"),
+    ("(4.0 * x) ** 0.5", "2.0 * x ** 0.5"),
+    ("2.0 * x > y", "x > 0.5 * y"),
+    ("x - y > 1.0", "3.0 * x - 3.0 > 3.0 * y"),
+    ("x == y", "2.0 * y == 2.0 * x"),
+    ("x != 2.0 * y", "not (y == 0.5 * x)"),
+    ("x >= y", "not (y > x)"),
+    ("where(m, 0.5, 2.0) > 1.0", "not m"),
+    ("where(m, 0.5, 2.0) == 2.0", "not m or false"),
+    ("2.0 - where(m, 0.5, 2.0) > 1.0", "m"),
+    ("where(m, where(k > n, x, y), y)", "where(m and k > n, x, y)"),
+    ("where(m, where(k > n, y, x), y)", "where(m and k <= n, x, y)"),
+    ("where(m, x, where(k > n, x, y))", "where(m or k > n, x, y)"),
+    ("where(m, x, where(k > n, y, x))", "where(k > n and not m, y, x)"),
+    ("where(m, x > y, k > n)", "(m and x > y) or (not m and k > n)"),
+    ("where(m, 0.0, x)", "where(not m, x, 0.0)"),
+    ("where(k > n, x, y)", "where(k <= n, y, x)"),
+    ("where(m or k > n, y, x)", "where(not m and k <= n, x, y)"),
+    ("where(x > y, k, n)", "where(not (y < x), n, k)"),
+    ("max(x, x)", "x"),
+    ("max(x * 0.0 + 2.0, 3.0)", "x * 0.0 + 3.0"),
+    ("min(x * 0.0 + 2.0, 3.0)", "x * 0.0 + 2.0"),
+    ("max(x, y)", "max(y, x)"),
+    ("min(k, n) >= 2", "k >= 2 and n >= 2"),
+    ("max(k, n) >= 2", "k >= 2 or n >= 2"),
+    ("min(k, n) <= 2", "k <= 2 or n <= 2"),
+    ("max(k, n) < 3", "k < 3 and n < 3"),
+    ("max(k, n) - n >= 3", "k - n >= 3"),
+    ("k == n", "n == k"),
+    ("2 * k == 2 * n", "n == k + 0"),
+    ("not (k >= n)", "k < n"),
+    ("not (m and k >= n)", "not m or k < n"),
+    ("not (m or k >= n or x > y)", "not m and k < n and not (y < x)"),
+    ("m and m", "m or m"),
+    ("m or not m", "k == k"),
+    ("m and not m", "k != k"),
+    ("k >= 3 and k >= 2", "k >= 3"),
+    ("k >= 3 or k >= 2", "k >= 2 "),
+    ("m and k >= n and (x > y and m)", "(x > y and k >= n) and m"),
+    ("where(k < 3, k, max(k, 3) // 2)", "where(k < 3, k, k // 2)"),
+    ("where(k >= n, max(k, n) % 4, k)", "where(k >= n, k % 4, k)"),
+    ("where(k >= 3 or n >= 3, max(max(k, n), 3), k)", "where(k >= 3 or n >= 3, max(k, n), k)"),
+    ("where(k < n, min(n, k) * 2 + max(k, n), k)", "where(k < n, k * 2 + n, k)"),
+    ("sum(axis = 2, keep = true)(expand([batch, seq, 6])(real(n)))", "6.0 * real(n)"),
+    ("sum(axis = 2, keep = true)(expand([batch, seq, 6])(n))", "6 * n"),
+    ("sum(axis = [1, 2], keep = true)(k * 0 + 2)", "0 * k + 12 * seq"),
+    ("sum(axis = 2, keep = true)(x * real(n))", "real(n) * sum(axis = 2, keep = true)(x)"),
+    ("sum(axis = 2, keep = true)(3.0 * x / sqrt(x * x))", "3.0 * sum(axis = 2, keep = true)(x / sqrt(x * x))"),
+    ("where(arange(6) < 2, where(arange(6) < 3, x, y), 2.0 * x)", "where(arange(6) < 2, x, 2.0 * x)"),
+    ("where(arange(6) < 3, where(arange(6) >= 3, x, y), 2.0 * x)", "where(arange(6) < 3, y, 2.0 * x)"),
+    ("where(arange(6) >= 2, where(arange(6) >= 1, x, y), y)", "where(arange(6) >= 2, x, y)"),
+    ("where(arange(6) >= 2, x, where(arange(6) >= 1, y, x))", "where(arange(6) < 1, x, where(arange(6) < 2, y, x))"),
+    ("where(arange(6) // 2 >= 1, x, y) + y", "where(arange(6) // 2 >= 1, x + y, 2.0 * y)"),
+    ("where(arange(6) % 3 >= 1, x, y) * y", "where(arange(6) % 3 >= 1, x * y, y * y)"),
+    ("sin(where(arange(6) >= 1, x, y))", "where(arange(6) >= 1, sin(x), sin(y))"),
+    ("sum(axis = 3)(where(reshape([batch, seq, 6, 1])(k) == arange(6) and reshape([batch, seq, 6, 1])(m), s, 0.0))",
+     "where(k >= 0 and k < 6 and m, gather(axis = 2)(x, k), 0.0)"),
+    ("sum(axis = 3)(where(reshape([batch, seq, 6, 1])(k) + arange(6) == 5, s, 0.0))",
+     "where(5 - k >= 0 and 5 - k < 6, gather(axis = 2)(x, 5 - k), 0.0)"),
+]  # fmt: skip
+OTHERS = [
+    ("where(arange(6) >= 1, arange(6) + n, n + 1)", "arange(6) + n"),
+    ("where(arange(6) >= 2, arange(6) + n, n)", "arange(6) + n"),
+    ("where(k >= 1, k + n, n)", "k + n"),
+    ("where(arange(6) >= 1, real(arange(6)) + x, x)", "real(arange(6)) + x"),
+    ("sum(axis = 3)((s - t + 2.0) ** 3)", "sum(axis = 3)((t - s - 2.0) ** 3)"),
+    ("sum(axis = 3)((s - t + 2.0) ** 3)", "-sum(axis = 3)((t - s + 2.0) ** 3)"),
+    ("int(real(k) * 0.5)", "k"),
+    ("int(real(k) + 0.5)", "k"),
+    ("int(real(k) * 1.5)", "k"),
+    ("int(x)", "x"),
+    ("(x * x) ** 0.5", "x"),
+    ("(x * y) ** 0.5", "x ** 0.5 * y ** 0.5"),
+    ("(x ** 0.5) ** 2", "x"),
+    ("x ** 0.3 * x ** 0.3", "x ** 0.6"),
+    ("(-4.0 * x) ** 0.5", "2.0 * x ** 0.5"),
+    ("-2.0 * x > y", "x > -0.5 * y"),
+    ("x > y", "x >= y"),
+    ("x == y", "x == -y"),
+    ("where(m, 0.5, 2.0) > 1.0", "where(m, 0.5, 2.0) < 3.0"),
+    ("where(m, where(k > n, x, y), x)", "where(m and k > n, x, y)"),
+    ("where(m, x, where(k > n, x, y))", "where(m and k > n, x, y)"),
+    ("where(m, x > y, k > n)", "where(m, k > n, x > y)"),
+    ("where(m, x, y)", "where(m, y, x)"),
+    ("where(k > n, x, y)", "where(k >= n, x, y)"),
+    ("min(x, y)", "max(x, y)"),
+    ("min(k, n) >= 2", "max(k, n) >= 2"),
+    ("k >= 3 or k >= 2", "k >= 3"),
+    ("k * n == 0", "k == 0"),
+    ("k == n", "k == -n"),
+    ("where(k < 3, k, max(k, 4) // 2)", "where(k < 3, k, k // 2)"),
+    ("where(k >= 3 or n >= 3, max(max(k, n), 4), k)", "where(k >= 3 or n >= 3, max(k, n), k)"),
+    ("where(k >= 3 or m, max(k, 3), k)", "k"),
+    ("where(k < n, min(n, k) * 2 + max(k, n), k)", "where(k < n, n * 2 + k, k)"),
+    ("where(arange(6) < 3, where(arange(6) < 2, x, y), y)", "where(arange(6) < 3, x, y)"),
+    ("where(arange(6) < 2, where(arange(6) < 1, x, y), 2.0 * x)", "where(arange(6) < 2, x, 2.0 * x)"),
+    ("where(arange(6) // 2 >= 1, x, y)", "where(arange(6) // 2 >= 2, x, y)"),
+    ("sum(axis = 3)(where(reshape([batch, seq, 6, 1])(k) == arange(6), s, 1.0))",
+     "where(k >= 0 and k < 6, gather(axis = 2)(x, k), 0.0)"),
+    ("sum(axis = 3)(where(reshape([batch, seq, 6, 1])(k) == 2 * arange(6), s, 0.0))",
+     "where(k >= 0 and k < 6, gather(axis = 2)(x, k), 0.0)"),
+    ("sum(axis = 2, keep = true)(x * y)", "y * sum(axis = 2, keep = true)(x)"),
+]  # fmt: skip
+MANY = """
+dim batch, seq
+block Net()(x [batch, seq, 6], y [batch, seq, 6], n int [batch, seq, 1], k int [batch, seq, 6], m bool [batch, seq, 6])
+          -> ({types}) {{
+  s = reshape([batch, seq, 1, 6])(x)
+  t = reshape([batch, seq, 6, 1])(x)
+{lines}
+  used = y + real(n + k + int(m)) + sum(axis = 3)(s + t)
+  return used, {names}
+}}
+"""
+
+
+@pytest.fixture(scope="module")
+def forms() -> dict[str, Array]:
+    """The normal forms of all expressions, which are compiled together."""
+    texts = list(dict.fromkeys([text for pair in (*ALIKE, *OTHERS) for text in pair]))
+    lines = "\n".join(f"  v{i} = real({text}) + 0.0 * x" for i, text in enumerate(texts))
+    names = ", ".join(f"v{i}" for i in range(len(texts)))
+    types = ", ".join(f"o{i} [batch, seq, 6]" for i in range(len(texts) + 1))
+    arrays = Arrays()
+    body = internals(load(MANY.format(types=types, lines=lines, names=names))).body
+    return dict(zip(texts, outputs_of(arrays, body, Places(arrays))[1:], strict=True))
+
+
+@pytest.mark.parametrize(("first", "second"), ALIKE)
+def test_further_spellings_are_one(forms: dict[str, Array], first: str, second: str) -> None:
+    assert forms[first] == forms[second]
+
+
+@pytest.mark.parametrize(("first", "second"), OTHERS)
+def test_further_computations_are_two(forms: dict[str, Array], first: str, second: str) -> None:
+    assert forms[first] != forms[second]
