@@ -164,6 +164,7 @@ X, ROWS, MASK = r(4, 3), torch.tensor([0, 2]), torch.tensor([True, False, True, 
 PROJECTED = [r(2, 4, 2), [r(1, 2, 3)] * 2, LSTM[:5], True, 1, 0.0, False, False, True]
 
 REFUSED: dict[str, tuple[str, Type, list[Any], dict[str, Any]]] = {
+    "a cosine of repeated numbers": ("cosine_similarity", of(4), [r(3, 4), r(1, 4), 0], {}),
     "a transform of another size": ("fft_fft", Type((3, 3), "complex"), [r(3, 4), 3], {}),
     "a cubic resizing to any size": ("upsample_bicubic2d", of(1, 2, HEIGHT, 3), [r(1, 2, 3, 4), None], {}),
     "an aligned resizing to any size": ("upsample_linear1d", of(1, 2, HEIGHT), [r(1, 2, 3), None, True], {}),

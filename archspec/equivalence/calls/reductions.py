@@ -228,6 +228,8 @@ def _product(
 
 
 def _cosine(n: Arrays, types: Sequence[Type], a: Array, b: Array, dim: int = 1, eps: float = 1e-8) -> Array:
+    if a.shape[dim] != b.shape[dim]:  # of a repeated number, the norm is that of all repetitions
+        refuse("cosine_similarity")
     shape = tuple([y if x == 1 else x for x, y in zip(a.shape, b.shape, strict=True)])
     summed = along.total(n, n.each(shape, forms.multiply, a, b), dim, False)
 
