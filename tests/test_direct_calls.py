@@ -83,7 +83,238 @@ def weights(*shapes: tuple[int, ...]) -> list[Any]:
 LSTM = [*weights((12, 2), (12, 3), (12,), (12,)), *weights((12, 2), (12, 3), (12,), (12,))]
 DEEP = [*weights((12, 2), (12, 3)), *weights((12, 3), (12, 3))]
 
+BELOW = torch.tensor([[0, -2, 1], [-1, 2, -3]])
+FLAGS = torch.tensor([[True, False, False], [True, True, True]])
+SMALL = torch.tensor([[0.5, 0.0, -0.25], [0.0, 0.0, 0.0]])
+HALVES = torch.tensor([-2.5, -0.5, 0.0, 0.5, 1.5])
+
 CALLED: dict[str, list[tuple[Any, ...]]] = {
+    "of any and all": [
+        *[
+            (of.dim, x, axis, keep)
+            for of in (ATEN.any, ATEN.all)
+            for x in (SMALL, BELOW, FLAGS)
+            for axis, keep in ((0, False), (-1, True))
+        ],
+        *[(of.default, x) for of in (ATEN.any, ATEN.all) for x in (SMALL, BELOW, FLAGS)],
+    ],
+    "least and largest": [
+        *[(of.dim, r(3, 4), axis, keep) for of in (ATEN.max, ATEN.min) for axis, keep in ((0, False), (-2, True))],
+        *[(of.default, x) for of in (ATEN.max, ATEN.min) for x in (r(3, 4), BELOW)],
+        *[(of.other, BELOW, BELOW.flip(0)) for of in (ATEN.max, ATEN.min)],
+        (ATEN.amin.default, r(3, 4), [0, 1]),
+        (ATEN.amax.default, r(3, 4), [], True),
+        (ATEN.argmin.default, BELOW, 0, True),
+        (ATEN.argmax.default, BELOW, -1),
+        (ATEN.topk.default, r(5, 3), 2, 0),
+        (ATEN.topk.default, r(5, 3), 1, -1, False),
+        (ATEN.sort.default, r(3, 4)),
+        (ATEN.sort.default, r(3, 4), 0, True),
+        (ATEN.argsort.default, r(3, 4), 0, True),
+    ],
+    "statistics": [
+        (ATEN.var.default, r(3, 4)),
+        (ATEN.var.default, r(3, 4), False),
+        (ATEN.var.dim, r(3, 4), [0]),
+        (ATEN.std.dim, r(3, 4), [1], False, True),
+        (ATEN.linalg_vector_norm.default, r(3, 4), 3, [0], True),
+        (ATEN.linalg_vector_norm.default, r(3, 4), float("inf"), [1]),
+        (ATEN.norm.ScalarOpt_dim, r(3, 4), None, [0]),
+        (ATEN.logsumexp.default, r(3, 4), [0, 1], True),
+        (ATEN._log_softmax.default, r(3, 4), 0, False),
+        (ATEN.prod.dim_int, r(2, 3), 0, True),
+        (ATEN.prod.dim_int, FLAGS, -1),
+        (ATEN.cosine_similarity.default, r(3, 4), r(3, 1), 0),
+        (ATEN.cosine_similarity.default, r(3, 4) * 1e-3, r(3, 4), -1, 0.5),
+        (
+            ATEN.isin.Tensor_Tensor,
+            BELOW,
+            torch.tensor([1, -3]),
+        ),
+        (ATEN.isin.Tensor_Scalar, BELOW, 2),
+        (ATEN.isin.Scalar_Tensor, 2, BELOW[1]),
+        (ATEN.searchsorted.Tensor, torch.tensor([-1.0, 0.5, 0.5, 2.0]), HALVES),
+        (ATEN.bucketize.Tensor, HALVES, torch.tensor([-0.5, 0.5])),
+    ],
+    "elementwise": [
+        *[
+            (of.default, x)
+            for of in (ATEN.sign, ATEN.neg, ATEN.abs, ATEN.ceil, ATEN.floor, ATEN.trunc)
+            for x in (HALVES, BELOW)
+        ],
+        *[(of.default, HALVES) for of in (ATEN.square, ATEN.round, ATEN.isnan, ATEN.isinf, ATEN.isfinite)],
+        *[(of.default, r(4).abs() + 1) for of in (ATEN.rsqrt, ATEN.reciprocal, ATEN.sqrt, ATEN.log)],
+        *[(of.Tensor, BELOW, torch.tensor([2, -2, 3])) for of in (ATEN.remainder, ATEN.fmod, ATEN.div)],
+        *[(of.Tensor, HALVES, torch.tensor([1.0, -2.0, 0.5, 0.75, -1.0])) for of in (ATEN.remainder, ATEN.fmod)],
+        (ATEN.div.Tensor, HALVES, r(5)),
+        (ATEN.sub.Tensor, BELOW, SMALL),
+        (ATEN.logical_xor.default, FLAGS, FLAGS.flip(1)),
+        (ATEN.logical_not.default, FLAGS),
+        (ATEN.mul.Tensor, FLAGS, FLAGS.flip(1)),
+        (ATEN.add.Tensor, FLAGS, FLAGS.flip(1)),
+        (ATEN.mul.Tensor, FLAGS, SMALL),
+        (ATEN.maximum.default, FLAGS, FLAGS.flip(1)),
+        (ATEN.minimum.default, FLAGS, FLAGS.flip(1)),
+        (ATEN.lt.Tensor, FLAGS, BELOW),
+        (ATEN.eq.Tensor, FLAGS, FLAGS.flip(1)),
+        (ATEN.where.self, FLAGS, BELOW, SMALL),
+        (ATEN.where.ScalarOther, FLAGS, BELOW, 2.5),
+        (ATEN.masked_fill.Scalar, BELOW, FLAGS, 7),
+        (ATEN.clamp.default, HALVES, None, 0.25),
+        (ATEN.clamp.default, BELOW, -1),
+        (ATEN.clamp.Tensor, HALVES, r(5).abs() * -1, r(5).abs()),
+        (ATEN.clamp_max.default, HALVES, 0.25),
+        (ATEN.pow.Scalar, 2.0, HALVES),
+        (ATEN.pow.Tensor_Scalar, HALVES, 2),
+        (ATEN.lerp.Tensor, HALVES, r(5), r(5)),
+        (ATEN.fill.Scalar, HALVES, 3),
+        (ATEN.copy.default, HALVES, torch.tensor([2])),
+        (ATEN.type_as.default, BELOW, HALVES),
+        (ATEN._to_copy.default, HALVES.long()),
+        (ATEN.dropout.default, HALVES, 0.5, False),
+        (ATEN.dropout.default, HALVES, 0.0, True),
+        (ATEN.atan2.default, 1.0 + BELOW.double().float(), SMALL + 0.1),
+    ],
+    "activations": [
+        *[(of.default, r(7) * 3) for of in (ATEN.relu, ATEN.relu6, ATEN.silu, ATEN.mish, ATEN.selu, ATEN.hardswish)],
+        (ATEN.relu.default, BELOW),
+        (ATEN.gelu.default, r(7)),
+        (ATEN.glu.default, r(4, 6), 0),
+        (ATEN.prelu.default, r(2, 3, 4), r(3)),
+        (ATEN.prelu.default, r(2, 1, 4), r(1)),
+        (ATEN.threshold.default, BELOW, 1, 5),
+        (ATEN.elu.default, r(7), 0.5, 2.0, 3.0),
+        (ATEN.hardtanh.default, r(7) * 3, -0.5, 2.5),
+        (ATEN.leaky_relu.default, r(7)),
+        (ATEN.celu.default, r(7), 2.0),
+        (ATEN.softplus.default, r(7) * 3, 0.5, 1.0),
+        (ATEN.softplus.default, r(7) * 3, 2.0, 30.0),
+        (ATEN.logit.default, r(5).sigmoid()),
+        (ATEN.hardsigmoid.default, r(7) * 4),
+    ],
+    "arranged": [
+        (ATEN.t.default, r(3)),
+        (ATEN.t.default, r(3, 2)),
+        (ATEN.slice.Tensor, r(5, 7), 1, -9, 4),
+        (ATEN.slice.Tensor, r(5, 7), -1, -3),
+        (ATEN.slice.Tensor, r(5, 7), 0, 1, 99, 2),
+        (ATEN.slice.Tensor, r(5)),
+        (ATEN.cat.default, [r(0), r(2, 3), r(2, 1)], -1),
+        (ATEN.cat.default, [BELOW, SMALL]),
+        (ATEN.stack.default, [BELOW, SMALL], -1),
+        (ATEN.stack.default, [BELOW, BELOW + 1]),
+        (ATEN.split.Tensor, r(5, 3), 2),
+        (ATEN.split_with_sizes.default, r(3, 5), [1, 4], -1),
+        (ATEN.unbind.int, r(3, 4)),
+        (ATEN.unbind.int, r(3, 4), -1),
+        (ATEN.repeat.default, r(2, 3), [4, 1, 2]),
+        (ATEN.tile.default, r(2, 3), [2]),
+        (ATEN.repeat_interleave.self_int, r(2, 3), 3, -1),
+        (ATEN.flip.default, r(2, 3, 4), [0, -1]),
+        (ATEN.roll.default, r(3, 4), [1, -2], [1, 0]),
+        (ATEN.constant_pad_nd.default, r(3, 4), [1, 2, 0, 3], 0.5),
+        (ATEN.constant_pad_nd.default, BELOW, [-1, 2], 2.0),
+        (ATEN.constant_pad_nd.default, BELOW, [1, -2, -1, 0]),
+        (ATEN.constant_pad_nd.default, FLAGS, [0, 1], 1),
+        (ATEN.pad.default, r(2, 3, 4), [2, 1], "circular"),
+        (ATEN.reflection_pad2d.default, r(2, 4, 5), [0, 2, 3, 1]),
+        (ATEN.replication_pad2d.default, r(2, 4, 5), [0, 2, 3, 1]),
+        (ATEN.index.Tensor, r(4, 5, 3), [None, torch.tensor([[1, 4]])]),
+        (ATEN.index.Tensor, r(4, 5, 3), [torch.tensor([3, 0]), None, torch.tensor([[2], [1]])]),
+        (ATEN.index.Tensor, r(4, 5, 3), [torch.tensor([3, 0]), torch.tensor([[2], [1]])]),
+        (ATEN.index_select.default, r(4, 5), -1, torch.tensor([3, 0, 3])),
+        (ATEN.gather.default, r(4, 5), -1, torch.tensor([[3, 0]] * 4)),
+        (ATEN.embedding.default, r(4, 5), torch.tensor([[3], [0]])),
+        (ATEN.unfold.default, r(2, 9, 3), -2, 4, 2),
+        (ATEN.im2col.default, r(2, 3, 6, 7), [2, 3], [2, 1], [1, 0], [1, 2]),
+        (ATEN.pixel_shuffle.default, r(12, 2, 3), 2),
+        (ATEN.pixel_unshuffle.default, r(3, 4, 6), 2),
+        (ATEN.movedim.int, r(2, 3, 4), 0, -1),
+        (ATEN.movedim.intlist, r(2, 3, 4), [-1, 0], [0, 1]),
+        (ATEN.squeeze.dims, r(2, 1, 3, 1), [1]),
+        (ATEN.select.int, r(2, 3), -1, -2),
+    ],
+    "made": [
+        (ATEN.arange.default, 5),
+        (ATEN.arange.start, 2, 6),
+        (ATEN.arange.start_step, 7, 1, -2),
+        (ATEN.arange.start_step, 0.5, 3.0, 0.25),
+        (ATEN.full.default, [2, 3], 2.5),
+        (ATEN.full.default, [2], True),
+        (ATEN.full_like.default, BELOW, 3.0),
+        (ATEN.new_full.default, BELOW, [4], 2),
+        (ATEN.new_ones.default, SMALL, [2, 2]),
+        (ATEN.zeros_like.default, FLAGS),
+        (ATEN.linspace.default, -1.0, 2.0, 4),
+        (ATEN.linspace.default, -1.0, 2.0, 1),
+        (ATEN.eye.default, 3),
+        (ATEN.eye.m, 2, 3),
+        (ATEN.one_hot.default, torch.tensor([2, 0]), 4),
+        (ATEN.meshgrid.default, [r(2), r(3), r(4)]),
+    ],
+    "replaced": [
+        (ATEN.triu.default, BELOW, 1),
+        (ATEN.triu.default, FLAGS),
+        (ATEN.tril.default, r(2, 4, 5), -1),
+        (ATEN.diagonal.default, r(4, 3)),
+        (ATEN.diagonal.default, r(2, 4, 5), 1, -1, 1),
+        (ATEN.diagonal.default, r(2, 4, 5), -2, 1, 2),
+        (ATEN.diff.default, r(3, 5)),
+        (ATEN.diff.default, r(3, 5), 1, 0, r(1, 5), r(2, 5)),
+        (ATEN.slice_scatter.default, r(3, 6), r(3, 2), -1, -4, -2),
+        (ATEN.slice_scatter.default, r(3, 6), r(1, 6), 0, 2),
+        (ATEN.slice_scatter.default, r(4, 6), r(2, 6), 0, 1, 4, 2),
+        (ATEN.slice_scatter.default, r(3, 6), r(3, 2), 1, 0, 6, 3),
+        (ATEN.slice_scatter.default, r(3, 7), r(3, 3), 1, 1, 7, 2),
+        (ATEN.select_scatter.default, r(3, 4), r(4), 0, 2),
+        (ATEN.scatter.value, BELOW, 1, torch.tensor([[2, 2], [0, 1]]), 9),
+        (ATEN.scatter.value, SMALL, 0, torch.tensor([[1, 1, 1]]), 2),
+        (ATEN.index_put.default, r(4, 3), [torch.tensor([True, False, True, False])], r(3)),
+        (ATEN.index_put.default, r(4, 3), [torch.tensor([3, 0]), torch.tensor([0, 1])], torch.tensor(5.0)),
+        (ATEN.masked_scatter.default, r(4, 3), torch.tensor([[True], [False], [True], [True]]), r(5, 3)),
+    ],
+    "products": [
+        (ATEN.linear.default, r(2, 3), r(3)),
+        (ATEN.linear.default, r(2, 3), r(4, 3), r(4)),
+        (ATEN.matmul.default, r(3), r(3)),
+        (ATEN.matmul.default, r(5, 1, 2, 3), r(4, 3, 6)),
+        (ATEN.addmm.default, r(4), r(2, 3), r(3, 4)),
+        (ATEN.baddbmm.default, r(2, 3, 5), r(2, 3, 4), r(2, 4, 5)),
+        (ATEN.bilinear.default, r(2, 3), r(2, 4), r(5, 3, 4), r(5)),
+        (ATEN.einsum.default, "bi,bj", [r(2, 3), r(2, 4)]),
+        (ATEN.einsum.default, "...ij,jk->...ki", [r(5, 2, 3), r(3, 4)]),
+        (ATEN.einsum.default, "ij->ji", [r(2, 3)]),
+        (ATEN.einsum.default, "ij,kj,lm->ikl", [r(2, 3), r(4, 3), r(5, 6)]),
+        (ATEN.scaled_dot_product_attention.default, r(2, 3, 8), r(2, 5, 8), r(2, 5, 6), r(3, 5)),
+    ],
+    "windows": [
+        (ATEN.conv1d.default, r(3, 9), r(4, 3, 3), r(4), [2], [1], [2]),
+        (ATEN.conv2d.default, r(2, 4, 6, 7), r(6, 2, 2, 3), None, [1, 2], [0, 1], [2, 1], 2),
+        (ATEN.conv2d.padding, r(2, 4, 6, 7), r(6, 4, 3, 5), None, [1, 1], "same", [2, 1]),
+        (ATEN.conv_transpose2d.input, r(2, 4, 3, 5), r(4, 3, 2, 3), r(6), [2, 1], [1, 0], [1, 0], 2, [1, 2]),
+        (ATEN.max_pool1d.default, r(2, 3, 9), [3], [2], [1]),
+        (ATEN.max_pool2d.default, r(2, 3, 7, 8), [2, 3], [], [1, 0], [1, 1], True),
+        (ATEN.avg_pool1d.default, r(2, 3, 9), [3]),
+        (ATEN.avg_pool2d.default, r(2, 3, 7, 8), [2, 3], [2, 2], [1, 0], True),
+        (ATEN.avg_pool2d.default, r(2, 3, 7, 8), [2, 3], [2, 2], [1, 1], True, False),
+        (ATEN.avg_pool2d.default, r(2, 3, 7, 8), [3], [2], [1], False, False),
+        (ATEN.adaptive_avg_pool1d.default, r(2, 3, 7), [3]),
+        (ATEN.adaptive_avg_pool2d.default, r(2, 3, 7, 8), [1, 5]),
+        (ATEN.upsample_nearest1d.vec, r(2, 3, 5), None, [2.0]),
+        (ATEN.upsample_nearest2d.vec, r(2, 3, 5, 4), [7, 4], None),
+        (ATEN._upsample_nearest_exact1d.vec, r(2, 3, 5), None, [1.5]),
+        (ATEN.upsample_linear1d.vec, r(2, 3, 5), [8], True, None),
+        (ATEN.upsample_linear1d.vec, r(2, 3, 5), [1], True, None),
+        (ATEN.upsample_bicubic2d.vec, r(1, 2, 4, 5), None, False, [1.5, 0.5]),
+    ],
+    "norms": [
+        (ATEN.layer_norm.default, r(2, 3, 4), [3, 4], r(3, 4), r(3, 4), 0.1),
+        (ATEN.layer_norm.default, r(2, 4), [4]),
+        (ATEN.rms_norm.default, r(2, 3, 4), [3, 4], r(3, 4), 0.1),
+        (ATEN.group_norm.default, r(2, 6, 4), 3, r(6), r(6), 0.1),
+        (ATEN.batch_norm.default, r(4, 3, 2), r(3), r(3), r(3), r(3).abs(), False, 0.5, 0.25, False),
+        (ATEN._weight_norm_interface.default, r(3, 4), r(1, 4), 1),
+    ],
     "of numbers": [
         (ATEN.atan2.default, r(3, 4), torch.tensor([1.0, -2.0, 0.5, -0.5])),
         (ATEN.atan2.default, torch.tensor([1, -2, 3]), torch.tensor([-1, 2, 2])),
@@ -117,6 +348,50 @@ CALLED: dict[str, list[tuple[Any, ...]]] = {
 def test_handlers_have_the_values_of_pytorch(group: str) -> None:
     for operation, *args in CALLED[group]:
         check(operation, *args)
+
+
+def test_handlers_are_of_operations_of_pytorch() -> None:
+    """Those of loops are defined by this package."""
+    assert {name for name in CALLS if not hasattr(ATEN, name)} == OTHER_NAMES
+
+
+OTHER_NAMES = {"carried", "looped"}
+
+
+def test_handlers_with_named_arguments_have_the_values_of_pytorch() -> None:
+    check(ATEN.sort.stable, r(3, 4), stable=True, dim=0)
+    check(ATEN.sort.stable, r(3, 4), stable=True, descending=True)
+    check(ATEN.var.correction, r(3, 4), [0], correction=2.0)
+    check(ATEN.var_mean.correction, r(3, 4), [1], correction=0, keepdim=True)
+    check(ATEN.std_mean.correction, r(3, 4), None, correction=None)
+    check(ATEN.div.Tensor_mode, BELOW, torch.tensor([2, -2, 3]), rounding_mode="trunc")
+    check(ATEN.div.Tensor_mode, HALVES, r(5), rounding_mode="trunc")
+    check(ATEN.div.Tensor_mode, HALVES, r(5), rounding_mode="floor")
+    check(ATEN.add.Tensor, BELOW, SMALL, alpha=3)
+    check(ATEN.sub.Tensor, BELOW, BELOW.flip(0), alpha=-2)
+    check(ATEN.rsub.Scalar, SMALL, 2.0, 3.0)
+    check(ATEN.addcmul.default, SMALL, r(2, 3), BELOW, value=0.5)
+    check(ATEN.addcdiv.default, SMALL, r(2, 3), r(2, 3), value=-2.0)
+    check(ATEN.baddbmm.default, r(2, 3, 5), r(2, 3, 4), r(2, 4, 5), beta=0.5, alpha=3.0)
+    check(ATEN.isin.Tensor_Tensor, BELOW, torch.tensor([1, -3]), invert=True)
+    check(ATEN.bucketize.Tensor, HALVES, torch.tensor([-0.5, 0.5]), right=True)
+    check(ATEN.searchsorted.Tensor, torch.tensor([-0.5, 0.5]), HALVES, right=True)
+    check(ATEN.linalg_solve_triangular.default, r(2, 3, 3), r(2, 3, 4), upper=False, unitriangular=True)
+    check(ATEN.meshgrid.indexing, [r(2), r(3), r(4)], indexing="xy")
+    check(ATEN.meshgrid.indexing, [r(2)], indexing="ij")
+    check(ATEN.gelu.default, r(7), approximate="tanh")
+    check(ATEN.scaled_dot_product_attention.default, r(2, 4, 3, 8), r(2, 2, 5, 8), r(2, 2, 5, 6), enable_gqa=True)
+    check(ATEN.scaled_dot_product_attention.default, r(2, 3, 8), r(2, 5, 8), r(2, 5, 6), is_causal=True, scale=0.5)
+    check(ATEN.full.default, [2, 3], 2.0, dtype=torch.int64)
+    check(ATEN.arange.start_step, 0, 6, 2, dtype=torch.float32)
+    check(ATEN.sum.dim_IntList, BELOW, [0], dtype=torch.float32)
+    check(ATEN.sum.dim_IntList, FLAGS, [1], True)
+    check(ATEN.sum.default, FLAGS)
+    check(ATEN.cumsum.default, FLAGS, 1)
+    check(ATEN.mean.dim, SMALL, [0, 1])
+    check(ATEN._to_copy.default, SMALL, dtype=torch.bool)
+    check(ATEN._to_copy.default, SMALL * 9, dtype=torch.int64)
+    check(ATEN.scatter.value, SMALL, 1, torch.tensor([[2], [0]]), value=-1.5)
 
 
 @pytest.mark.parametrize("x", [r(2, 3), torch.tensor([[1, -2], [3, 4]])], ids=["reals", "integers"])
