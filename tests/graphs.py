@@ -71,10 +71,11 @@ class Traced:
         return self.graph_module.graph
 
 
-def traced(function: Callable[..., Any], *inputs: Any, symbolic: bool = False) -> Any:
-    """The program of a function of tensors."""
+def traced(function: Callable[..., Any], *inputs: Any, symbolic: bool = False, composite: bool = False) -> Any:
+    """The program of a function of tensors, perhaps with operations that are defined by others."""
+    mode = "symbolic" if symbolic else "fake"
     with config.patch({"fake_tensor_cache_enabled": False}):
-        return Traced(make_fx(function, tracing_mode="symbolic" if symbolic else "fake")(*inputs))
+        return Traced(make_fx(function, tracing_mode=mode, pre_dispatch=composite)(*inputs))
 
 
 def targets_of(program: Any) -> list[str]:

@@ -24,6 +24,7 @@ from checkpoints import (
 )
 
 from archspec import ArchError
+from archspec.checkpoints import checkpoint
 from archspec.checkpoints.checkpoint import read
 
 GOOD = torch_zip(state(SHAPES), sizes(SHAPES))
@@ -110,6 +111,40 @@ def test_a_folder_is_looked_through_as_transformers_does(tmp_path: Path) -> None
     assert chosen() == "model.safetensors.index.json"
     write(tmp_path / "model.safetensors", SHAPES)
     assert chosen() == "model.safetensors"
+
+
+def test_folders_that_cannot_be_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: str) -> list[str]:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(os, "listdir", refuse)
+    assert code(tmp_path) == "unreadable"
+
+
+def test_indexes_that_are_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_shards(tmp_path, {"m-1.safetensors": {"a": (2,)}})
+    size = path.stat().st_size
+    monkeypatch.setattr("archspec.checkpoints.checkpoint.LARGEST_INDEX", size)
+    assert shapes(read(str(path))) == {"a": (2,)}
+    monkeypatch.setattr("archspec.checkpoints.checkpoint.LARGEST_INDEX", size - 1)
+    with pytest.raises(ArchError, match=f"index of {size} bytes exceeds the limit of {size - 1}"):
+        read(str(path))
+    path.write_text("[1]")
+    with pytest.raises(ArchError, match="is not a JSON object"):
+        read(str(path))
+
+
+def test_a_model_that_is_not_in_the_cache_is_read_from_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "snapshot"
+    folder.mkdir()
+    monkeypatch.setattr(checkpoint, "snapshot", lambda id: str(folder))
+    monkeypatch.setattr(checkpoint, "read_remote", lambda id: f"remote {id}")
+    assert checkpoint._read_hub("some/model") == "remote some/model"
+    write(folder / "model.safetensors", SHAPES)
+    found = checkpoint._read_hub("some/model")
+    assert found.label == "some/model" and shapes(found) == SHAPES
+    monkeypatch.setattr(checkpoint, "snapshot", lambda id: None)
+    assert checkpoint._read_hub("some/model") == "remote some/model"
 
 
 def test_a_sharded_checkpoint(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """GGUF files: what is read of their headers, that none of them is believed, and which tensors of a spec they hold."""
 
+import io
 import random
 import struct
 import tracemalloc
@@ -11,6 +12,7 @@ from checkpoints import gguf, gguf_text, gguf_value, mutated, read_bytes, said, 
 
 import archspec
 from archspec import ArchError
+from archspec.checkpoints import gguf as headers
 from archspec.checkpoints.checkpoint import read
 from archspec.checkpoints.gguf import TYPES
 
@@ -58,6 +60,22 @@ def test_an_alignment_of_its_own_and_any_file_name(tmp_path: Path) -> None:
 def test_embeddings_are_not_tied_to_an_output_layer(tmp_path: Path) -> None:
     bert = {"general.architecture": "bert", "bert.attention.causal": False}
     assert read_bytes(tmp_path, gguf(SHAPES, bert), "m.gguf").notes == ("GGUF, architecture `bert`",)
+
+
+BITS = """
+0 float32 1 32|1 float16 1 16|2 Q4_0 32 4.5|3 Q4_1 32 5|6 Q5_0 32 5.5|7 Q5_1 32 6|8 Q8_0 32 8.5|9 Q8_1 32 10
+10 Q2_K 256 2.625|11 Q3_K 256 3.4375|12 Q4_K 256 4.5|13 Q5_K 256 5.5|14 Q6_K 256 6.5625|15 Q8_K 256 9.125
+16 IQ2_XXS 256 2.0625|17 IQ2_XS 256 2.3125|18 IQ3_XXS 256 3.0625|19 IQ1_S 256 1.5625|20 IQ4_NL 32 4.5
+21 IQ3_S 256 3.4375|22 IQ2_S 256 2.5625|23 IQ4_XS 256 4.25|24 int8 1 8|25 int16 1 16|26 int32 1 32|27 int64 1 64
+28 float64 1 64|29 IQ1_M 256 1.75|30 bfloat16 1 16|34 TQ1_0 256 1.6875|35 TQ2_0 256 2.0625|39 MXFP4 32 4.25
+40 NVFP4 64 4.5|41 Q1_0 128 1.125
+"""
+
+
+def test_types_have_as_many_bits_per_element_as_is_published() -> None:
+    rows = [row.split() for row in BITS.strip().replace("\n", "|").split("|")]
+    published = {int(number): (name, int(block), float(bits)) for number, name, block, bits in rows}
+    assert {number: (name, block, 8 * size / block) for number, (name, block, size) in TYPES.items()} == published
 
 
 @pytest.mark.slow  # which needs a package that nothing else does
@@ -205,6 +223,21 @@ def test_a_file_that_lies(tmp_path: Path, case: str) -> None:
     assert message in said(tmp_path, data, "m.gguf")
 
 
+def test_headers_that_are_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = small()
+
+    def refusal(size: int) -> str:
+        with pytest.raises(ArchError) as found:
+            headers.read(io.BytesIO(data), size, "m.gguf")
+        return found.value.diagnostics[0].message
+
+    monkeypatch.setattr(headers, "LARGEST_HEADER", 400)
+    assert refusal(len(data)) == "m.gguf: the header exceeds the limit of 400 bytes"
+    assert refusal(400) == "m.gguf: file is truncated: the header does not end within its 400 bytes"
+    data = b"GGML" + data[4:]
+    assert refusal(len(data)) == "m.gguf: not a GGUF file"
+
+
 def test_sizes_in_a_header_allocate_nothing(tmp_path: Path) -> None:
     for case in ("huge count", "endless key", "long array", "long string", "overflow"):
         path = write(tmp_path, BAD[case][0])
@@ -260,6 +293,39 @@ def test_parts_of_a_model_are_read_together(tmp_path: Path) -> None:
         found = read(str(path))
         assert (shapes(found), found.files) == (SHAPES, 2)
         assert len(found.notes) == 2
+
+
+def test_as_many_parts_as_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = parts(tmp_path)
+    monkeypatch.setattr("archspec.checkpoints.ggufsplit.MOST_PARTS", 2)
+    assert read(str(one)).files == 2
+    monkeypatch.setattr("archspec.checkpoints.ggufsplit.MOST_PARTS", 1)
+    with pytest.raises(ArchError, match="too many parts: 2, the limit is 1"):
+        read(str(one))
+    whole = {"split.count": 0, "split.tensors.count": 9}
+    assert shapes(read_bytes(tmp_path, gguf(SHAPES, whole), "m.gguf")) == SHAPES
+
+
+def test_parts_that_are_missing_or_have_the_same_tensors(tmp_path: Path) -> None:
+    one, two = parts(tmp_path)
+    two.write_bytes(gguf(SHAPES, {"split.no": 1, "split.count": 2}))
+    with pytest.raises(ArchError) as found:
+        read(str(two))
+    shown = found.value.diagnostics[0].message.replace(f"{tmp_path}/", "")
+    name = "token_embd.weight"
+    assert f"`{name}` is in two parts, m-00001-of-00002.gguf and m-00002-of-00002.gguf" in shown
+    alone = tmp_path / "m-00002-of-00003.gguf"
+    alone.write_bytes(gguf(SHAPES, {"split.no": 1, "split.count": 3}))
+    with pytest.raises(ArchError, match=r"m-00001-of-00003\.gguf \(and 1 more like it\), one of the 3 parts"):
+        read(str(alone))
+
+
+@pytest.mark.parametrize("number", ["one", 1.0, True])
+def test_numbers_of_parts_are_integers(tmp_path: Path, number: Any) -> None:
+    one, two = parts(tmp_path)
+    two.write_bytes(gguf(SHAPES, {"split.no": number, "split.count": 2}))
+    with pytest.raises(ArchError, match=r"00002\.gguf: invalid `split\.no`: expected a number"):
+        read(str(one))
 
 
 def test_parts_that_do_not_belong_together(tmp_path: Path) -> None:

@@ -192,6 +192,20 @@ def test_systems_are_solved_at_once(begin: Any, options: dict[str, Any], is_solv
     torch.testing.assert_close(run(program, a)[0], solved(a, begin, **options))
 
 
+def copied(a: Any, i: int) -> Any:
+    row = a[..., i, :i].contiguous()
+    return row + (row.unsqueeze(-1) * a[..., :i, :i].contiguous().clone()).sum(-2)
+
+
+def test_rows_of_systems_may_be_contiguous() -> None:
+    a = torch.randn(2, 4, 4, generator=torch.Generator().manual_seed(0))
+    program = traced(lambda a: solved(a, lower, step=copied), a, composite=True)
+    assert "aten.contiguous.default" in targets_of(program)
+    with_systems(program)
+    assert "aten.linalg_solve_triangular.default" in targets_of(program)
+    torch.testing.assert_close(run(program, a)[0], solved(a, lower, step=copied))
+
+
 def in_column(x: Any, mask: Any, rows: Any) -> Any:
     return ATEN.index_put.default(x, [mask, rows.long()], rows)
 

@@ -165,6 +165,13 @@ def test_names_that_modules_keep_are_refused() -> None:
         built(recording.torch, "self.get_parameter('first.training.weight')")
 
 
+def test_messages_of_lists_of_modules() -> None:
+    with pytest.raises(IndexError, match=r"^5$"):
+        built(recording.torch, "self.second[5] = nn.Linear(1, 2)")
+    with pytest.raises(TypeError, match=r"^a list of modules has modules$"):
+        built(recording.torch, "self.second.append(torch.empty((2,)))")
+
+
 def test_what_is_built_is_a_module() -> None:
     assert isinstance(recording.record(BUILD.format(line="pass")), Module)
     with pytest.raises(TypeError, match=r"^build\(\) makes no module$"):

@@ -33,7 +33,8 @@ from checkpoints import (
 from archspec import ArchError
 from archspec.checkpoints.checkpoint import read
 from archspec.checkpoints.entries import Entry
-from archspec.checkpoints.pickled import Reader
+from archspec.checkpoints.pickled import PickleError, Reader
+from archspec.checkpoints.torchzip import _check_end, _LimitedFile
 
 
 @pytest.mark.parametrize("make", [torch_zip, torch_old])
@@ -334,6 +335,33 @@ def test_an_old_file_that_lies(tmp_path: Path) -> None:
     assert said(tmp_path, pickle(MAGIC) + pickle(7), "m.bin") == "this pickle was not written by `torch.save`"
     swapped = good.replace(encode("little_endian") + b"\x88", encode("little_endian") + b"\x89")
     assert said(tmp_path, swapped, "m.bin") == "unsupported byte order: expected a little-endian file"
+
+
+@pytest.mark.parametrize("keys", [("0",), [0], ["0", 1]])
+def test_an_old_file_without_a_list_of_storages(tmp_path: Path, keys: Any) -> None:
+    root = pickle({"w": tensor(RUN, (6,))})
+    data = b"".join([pickle(MAGIC), pickle(1001), pickle({"little_endian": True}), root, pickle(keys)])
+    assert said(tmp_path, data, "m.bin") == "missing the list of storages"
+
+
+def test_an_entry_of_the_directory_with_another_signature(tmp_path: Path) -> None:
+    start = GOOD.index(b"PK\x01\x02")
+    end = GOOD.rindex(b"PK\x05\x06")
+    count, size = struct.unpack_from("<HI", GOOD, end + 10)
+    with pytest.raises(PickleError, match=r"^the directory of the archive is damaged$"):
+        _check_end(io.BytesIO(GOOD[:start] + b"PK\x01\x03" + GOOD[start + 4 :]), count, start, len(GOOD))
+    _check_end(io.BytesIO(GOOD), count, start, len(GOOD))
+    with pytest.raises(PickleError, match=r"^the end of the archive is damaged$"):
+        _check_end(io.BytesIO(GOOD + b"x"), count, start, len(GOOD) + 1)
+    assert start + size == end
+
+
+def test_reads_of_archives_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("archspec.checkpoints.torchzip.LARGEST_DIRECTORY", 6)
+    file = _LimitedFile(io.BytesIO(b"0123456789"), 8)
+    with pytest.raises(ValueError, match=r"^directory of 8 bytes exceeds the limit of 6$"):
+        file.read()
+    assert file.read(6) == b"012345" and file.read() == b"67" and file.read(4) == b"" and file.tell() == 8
 
 
 def test_a_pickle_of_many_operations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
