@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 GIVEN = ("per_sample_weights", "max_norm", "padding_idx", "offsets")
 """Arguments without which the bags are rows of a matrix of ids, all of which count."""
 
-POSITIONS = ("input", "weight", "offsets", "max_norm", "norm_type", "scale_grad_by_freq", "mode", "sparse",
-             "per_sample_weights", "include_last_offset", "padding_idx")  # fmt: skip
-
 
 def with_rows() -> AbstractContextManager[object]:
     """Return the mode in which bags that are the rows of a matrix of ids are looked up and reduced."""
@@ -30,10 +27,9 @@ def _looked_up(func: Function, args: Sequence[object], named: Mapping[str, objec
 
     if func is not torch.nn.functional.embedding_bag:
         return func(*args, **named)
-    given = {**dict(zip(POSITIONS, args, strict=False)), **named}
-    ids = cast("Tensor", given["input"])
-    if ids.dim() != 2 or any(given.get(name) is not None for name in GIVEN):
+    ids, weight = cast("Sequence[Tensor]", args)  # PyTorch passes all others by name
+    if ids.dim() != 2 or any(named.get(name) is not None for name in GIVEN):
         return func(*args, **named)
-    rows = torch.nn.functional.embedding(ids, cast("Tensor", given["weight"]))
-    mode = str(given.get("mode", "mean"))
+    rows = torch.nn.functional.embedding(ids, weight)
+    mode = str(named["mode"])
     return rows.amax(1) if mode == "max" else getattr(rows, mode)(1)
