@@ -296,7 +296,7 @@ def test_parts_of_a_model_are_read_together(tmp_path: Path) -> None:
 
 
 def test_as_many_parts_as_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one, two = parts(tmp_path)
+    one, _ = parts(tmp_path)
     monkeypatch.setattr("archspec.checkpoints.ggufsplit.MOST_PARTS", 2)
     assert read(str(one)).files == 2
     monkeypatch.setattr("archspec.checkpoints.ggufsplit.MOST_PARTS", 1)
@@ -307,7 +307,7 @@ def test_as_many_parts_as_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_parts_that_are_missing_or_have_the_same_tensors(tmp_path: Path) -> None:
-    one, two = parts(tmp_path)
+    _, two = parts(tmp_path)
     two.write_bytes(gguf(SHAPES, {"split.no": 1, "split.count": 2}))
     with pytest.raises(ArchError) as found:
         read(str(two))

@@ -192,6 +192,44 @@ def test_systems_are_solved_at_once(begin: Any, options: dict[str, Any], is_solv
     torch.testing.assert_close(run(program, a)[0], solved(a, begin, **options))
 
 
+def begun(change: Any, reads: Any) -> Callable[[Any], Any]:
+    """Solves a system row by row; `change` is called after the first row, `reads` after all, with what `change` is."""
+
+    def function(a: Any) -> Any:
+        a = lower(a)
+        early = change(a, 0)
+        for i in range(1, 4):
+            row = a[..., i, :i].clone()
+            a[..., i, :i] = row + (row.unsqueeze(-1) * a[..., :i, :i].clone()).sum(-2)
+            early = change(a, i) if i == 1 and early is None else early
+        return a * 2.0, reads(a, early)
+
+    return function
+
+
+@pytest.mark.parametrize(
+    ("change", "reads", "is_solved"),
+    [
+        (lambda a, i: a.exp() if i == 0 else None, lambda a, early: early, True),
+        (lambda a, i: a.exp() if i == 1 else None, lambda a, early: early, False),
+        (lambda a, i: a[..., 2, :].exp() if i == 1 else None, lambda a, early: early, False),
+        (lambda a, i: a[..., 2, :] if i == 0 else None, lambda a, early: early.exp(), False),
+        (lambda a, i: a[..., 2, :] if i == 1 else None, lambda a, early: early.exp(), False),
+        (lambda a, i: None, lambda a, early: a[..., 2, :].exp(), True),
+        (lambda a, i: None, lambda a, early: a.transpose(-1, -2).exp(), False),
+        (lambda a, i: None, lambda a, early: a.exp(), True),
+    ],
+)
+def test_systems_are_left_if_their_rows_are_read_meanwhile(change: Any, reads: Any, is_solved: bool) -> None:
+    a = torch.randn(2, 4, 4, generator=torch.Generator().manual_seed(0))
+    function = begun(change, reads)
+    program = traced(function, a)
+    with_systems(program)
+    assert ("aten.linalg_solve_triangular.default" in targets_of(program)) == is_solved
+    for found, expected in zip(run(program, a), function(a), strict=True):
+        torch.testing.assert_close(found, expected)
+
+
 def copied(a: Any, i: int) -> Any:
     row = a[..., i, :i].contiguous()
     return row + (row.unsqueeze(-1) * a[..., :i, :i].contiguous().clone()).sum(-2)
