@@ -214,6 +214,10 @@ BAD: dict[str, tuple[bytes, str]] = {
         padded(head(2, 0, info(shape=(9,)) + info("v", start=32)), 64),
         "`v` starts at byte 32, inside `w`",
     ),
+    "nothing inside": (
+        padded(head(3, 0, info(shape=(16,)) + info("v", (0,), start=32) + info("u", (8,), start=32)), 64),
+        "`u` starts at byte 32, inside `w`",
+    ),
 }
 
 

@@ -403,6 +403,19 @@ def test_roles_of_inputs_and_hyperparameters() -> None:
     assert indexes == {
         ("expert_linear", "experts"): "weight bias", ("embedding", "ids"): "table", ("gather", "index"): "x",
     }  # fmt: skip
+    shapes = {op.name: [each.shape for each in op.inputs] for op in ops if any(i.shape != "[...]" for i in op.inputs)}
+    assert shapes == {
+        "matmul": ["[..., n, k]", "[..., k, m]"],
+        "forward_substitution": ["[..., n, n]", "[..., n, m]"],
+        "linear": ["[..., in]", "[out, in]", "[out]"],
+        "expert_linear": ["[..., in]", "[...]", "[n, out, in]", "[n, out]"],
+        "conv": ["[batch, in, ...n]", "[out, in / groups, ...kernel]", "[out]"],
+        "layer_norm": ["[..., d]", "[d]", "[d]"],
+        "group_norm": ["[batch, channels, ...n]", "[channels]", "[channels]"],
+        "embedding": ["[...]", "[n, d]"],
+        "max_pool": ["[batch, channels, ...n]"],
+        "mean_pool": ["[batch, channels, ...n]"],
+    }
     positions = [(op.name, each.name) for op in ops for each in op.attributes if each.is_position]
     assert positions == [("slice", "start"), ("slice", "stop"), ("pick", "index")]
     optional = [(op.name, each.name) for op in ops for each in op.inputs if each.optional]

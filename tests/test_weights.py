@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 
 import archspec
+from archspec.checkpoints.checkpoint import read
+from archspec.checkpoints.elements import elements_of
+from archspec.checkpoints.entries import Entry
 
 torch = pytest.importorskip("torch")
 
@@ -88,6 +91,52 @@ def test_each_kind_of_checkpoint(spec: str, tmp_path: Path) -> None:
         assert archspec.load_weights(filled, path).is_exact
         assert same(filled, state)
         assert all(p.requires_grad for p in filled.parameters())
+
+
+def read_entries(path: Path) -> dict[str, Entry]:
+    return {entry.name: entry for entry in read(str(path)).entries}
+
+
+def test_elements_have_the_types_and_shapes_of_the_file(tmp_path: Path) -> None:
+    state = {
+        "none": torch.empty(0, 4, dtype=torch.int64),
+        "one": torch.tensor(3.0, dtype=torch.float64),
+        "many": torch.arange(6).reshape(2, 3),
+    }
+    path, zipped = save(tmp_path / "m.safetensors", state), tmp_path / "m.bin"
+    torch.save({"model": state, "step": 3}, zipped)
+    for file in (path, zipped):
+        found = elements_of({f"own.{name}": entry for name, entry in read_entries(file).items()})
+        assert {*found} == {"own.none", "own.one", "own.many"}
+        for name, tensor in state.items():
+            assert found[f"own.{name}"].dtype == tensor.dtype and found[f"own.{name}"].equal(tensor)
+    several = read_entries(path)["many"], read_entries(zipped)["one"]
+    joined = elements_of({"a": several[0], "b": several[1]})
+    assert [*joined] == ["a", "b"] and joined["a"].equal(state["many"]) and joined["b"].equal(state["one"])
+
+
+def test_elements_that_cannot_be_read(tmp_path: Path) -> None:
+    path = save(tmp_path / "m.safetensors", {"w": torch.ones(4)})
+    entries = read_entries(path)
+
+    def refusal(entries: dict[str, Entry]) -> str:
+        with pytest.raises(archspec.ArchError) as caught:
+            elements_of(entries)
+        return str(caught.value).replace(f"{tmp_path}/", "")
+
+    packed = {"v": entries["w"]._replace(dtype="float4_e2m1fn")}
+    assert refusal(packed).startswith("error[unsupported]: `w` is of type float4_e2m1fn, which PyTorch packs diff")
+    path.write_bytes(path.read_bytes()[:-1])
+    assert refusal(entries) == "error[bad-checkpoint]: m.safetensors: file changed while it was read: `w` is incomplete"
+    path.unlink()
+    assert refusal(entries).startswith("error[missing-file]: m.safetensors is not a local file\nhelp: download the che")
+    zipped = tmp_path / "m.bin"
+    torch.save({"w": torch.ones(4)}, zipped)
+    stored = read_entries(zipped)
+    torch.save({"w": 3}, zipped)
+    assert refusal(stored) == "error[bad-checkpoint]: m.bin: PyTorch does not load the tensors that the file lists"
+    zipped.write_bytes(b"PK nothing")
+    assert refusal(stored).startswith("error[bad-checkpoint]: m.bin: PyTorch cannot load it: ")
 
 
 def test_known_spellings(tmp_path: Path) -> None:
