@@ -173,6 +173,7 @@ INDEXES: dict[str, tuple[Any, str]] = {
     "up": ({"a": "../m.safetensors"}, "invalid shard of `a`: '../m.safetensors' is not a file in the directory"),
     "root": ({"a": "/etc/passwd"}, "invalid shard of `a`: '/etc/passwd' is not a file in the directory"),
     "drive": ({"a": "C:\\m"}, "is not a file in the directory of the index"),
+    "back inside": ({"a": "m\\..\\..\\m"}, "is not a file in the directory of the index"),
     "back": ({"a": "..\\m"}, "is not a file in the directory of the index"),
     "here": ({"a": "./m"}, "is not a file in the directory of the index"),
     "itself": ({"a": ""}, "is not a file in the directory of the index"),

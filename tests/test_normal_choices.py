@@ -3,6 +3,8 @@
 That each normal form has the values of the operations is in `test_normal_forms.py`.
 """
 
+import re
+
 import pytest
 from small import load
 
@@ -173,6 +175,11 @@ ALIKE = [
     ("not (m or k >= n or x > y)", "not m and k < n and not (y < x)"),
     ("m and m", "m or m"),
     ("m or not m", "k == k"),
+    ("roll(6)(x)", "roll(0)(x)"),
+    ("roll(-12)(x)", "1.0 * x"),
+    ("roll(-2, axis = 1)(x)", "concat(axis = 1)(slice(axis = 1, start = 2)(x), slice(axis = 1, stop = 2)(x))"),
+    ("roll(2, axis = 1)(x)",
+     "concat(axis = 1)(slice(axis = 1, start = seq - 2)(x), slice(axis = 1, stop = seq - 2)(x))"),
     ("m and not m", "k != k"),
     ("k >= 3 and k >= 2", "k >= 3"),
     ("k >= 3 or k >= 2", "k >= 2 "),
@@ -241,14 +248,51 @@ OTHERS = [
      "where(k >= 0 and k < 6, gather(axis = 2)(x, k), 0.0)"),
     ("sum(axis = 2, keep = true)(x * y)", "y * sum(axis = 2, keep = true)(x)"),
 ]  # fmt: skip
+OF_TWO_AXES = """
+(2.0 * s + t) ** 3|(s - 2.0 * t + sin(s)) ** -1|sin(s) * t ** 2 / s|sin(t) ** 0.5 * s + cos(s) * t|(s * t - 1.0) ** 0.5
+where(s > 1.0 or t > 2.0 * s, s, t)|where(s > 1.0 and 2.0 * t > s and t > 0.5, 2.0 * s, t)
+where(not (s == t * 2.0), s, t)
+max(s, 2.0 * t) * t|min(sin(s), t) + s|(s * s + 1.0) ** t|s // t|where(2 * p + q >= 3, s, t)|where(p * q + p == 3, s, t)
+real((2 * p + q) // 3) * s|real(max(p, 2 * q + 1)) * t|real(p % (q * q + 1) * q) * s|where(p >= 1 or p + q >= 4, s, t)
+real(p ** 2 * q + 3 * p * q ** 2) * s|exp(s - t) * real(int(s > t) + 2 * int(t > 1.0))
+gather(axis = 3)(s + 2.0 * t, abs(p) % 6 + 0 * q)
+softmax(axis = 3)(s * t + 2.0 * t) * s
+amax(axis = 3, keep = true)(s * t - s) + s|where(s > t, 1.0, s) * where(t > 0.0, t, 2.0)
+"""
+"""What is summed over the axis of `s` and `p`, and with other names over that of `t` and `q`."""
+
+
+def turned(text: str) -> str:
+    """The same of the other two axes."""
+    text = text.replace("axis = 3", "axis = 2")
+    return re.sub(r"\b[stpq]\b", lambda match: {"s": "t", "t": "s", "p": "q", "q": "p"}[match[0]], text)
+
+
+SWAPPED = [(f"sum(axis = 3)({text})", f"sum(axis = 2)({turned(text)})")
+           for text in OF_TWO_AXES.strip().replace("\n", "|").split("|")]  # fmt: skip
+SWAPPED += [
+    (
+        "sum(axis = 3)(where((s > 1.0 or t > 2.0 * s) and o > 0, s, t))",
+        "sum(axis = 2)(where(o > 0 and (s > 2.0 * t or t > 1.0), t, s))",
+    ),
+    ("sum(axis = 3)(where(s > 1.0 or t > 2.0 * s, s, t))", "sum(axis = 2)(where(s > 2.0 * t or t > 1.0, t, s))"),
+    ("sum(axis = 3)(where(s > 1.0 and t > 3.0 * s, s, t))", "sum(axis = 2)(where(s > 3.0 * t and t > 1.0, t, s))"),
+    ("sum(axis = 3)((sin(s) + 3.0 * t) ** 3)", "sum(axis = 2)((3.0 * s + sin(t)) ** 3)"),
+    ("sum(axis = 3)(cos(s) * t ** 3)", "sum(axis = 2)(s ** 3 * cos(t))"),
+    ("sum(axis = 3)(max(cos(s), 4.0 * t))", "sum(axis = 2)(max(4.0 * s, cos(t)))"),
+    ("sum(axis = 3)(real((3 * p + q) // 4))", "sum(axis = 2)(real((p + 3 * q) // 4))"),
+]
 MANY = """
 dim batch, seq
 block Net()(x [batch, seq, 6], y [batch, seq, 6], n int [batch, seq, 1], k int [batch, seq, 6], m bool [batch, seq, 6])
           -> ({types}) {{
   s = reshape([batch, seq, 1, 6])(x)
   t = reshape([batch, seq, 6, 1])(x)
+  p = reshape([batch, seq, 1, 6])(k)
+  q = reshape([batch, seq, 6, 1])(k)
+  o = reshape([batch, seq, 1, 1])(n)
 {lines}
-  used = y + real(n + k + int(m)) + sum(axis = 3)(s + t)
+  used = y + real(n + k + int(m)) + sum(axis = 3)(s + t + real(p + q + o))
   return used, {names}
 }}
 """
@@ -257,7 +301,7 @@ block Net()(x [batch, seq, 6], y [batch, seq, 6], n int [batch, seq, 1], k int [
 @pytest.fixture(scope="module")
 def forms() -> dict[str, Array]:
     """The normal forms of all expressions, which are compiled together."""
-    texts = list(dict.fromkeys([text for pair in (*ALIKE, *OTHERS) for text in pair]))
+    texts = list(dict.fromkeys([text for pair in (*ALIKE, *SWAPPED, *OTHERS) for text in pair]))
     lines = "\n".join(f"  v{i} = real({text}) + 0.0 * x" for i, text in enumerate(texts))
     names = ", ".join(f"v{i}" for i in range(len(texts)))
     types = ", ".join(f"o{i} [batch, seq, 6]" for i in range(len(texts) + 1))
@@ -266,7 +310,7 @@ def forms() -> dict[str, Array]:
     return dict(zip(texts, outputs_of(arrays, body, Places(arrays))[1:], strict=True))
 
 
-@pytest.mark.parametrize(("first", "second"), ALIKE)
+@pytest.mark.parametrize(("first", "second"), [*ALIKE, *SWAPPED])
 def test_further_spellings_are_one(forms: dict[str, Array], first: str, second: str) -> None:
     assert forms[first] == forms[second]
 
