@@ -103,10 +103,6 @@ def _repeat(n: Arrays, types: Sequence[Type], x: Array, repeats: list[Dim]) -> A
     return n.view(x, wide, place)
 
 
-def _tile(n: Arrays, types: Sequence[Type], x: Array, repeats: list[Dim]) -> Array:
-    return _repeat(n, types, x, [*[1] * (len(x.shape) - len(repeats)), *repeats])
-
-
 def _repeat_interleave(
     n: Arrays, types: Sequence[Type], x: Array, repeats: int, dim: int, output_size: Dim | None = None
 ) -> Array:
@@ -360,8 +356,7 @@ NAMES: dict[Handler, str] = {
     _stack: "stack",
     _split: "split split_with_sizes chunk tensor_split unsafe_split unsafe_chunk",
     _unbind: "unbind",
-    _repeat: "repeat",
-    _tile: "tile",
+    _repeat: "repeat tile",
     _unfold: "unfold",
     _columns: "im2col",
     _pixel_shuffle: "pixel_shuffle",
