@@ -8,7 +8,7 @@ import pytest
 
 from archspec.algebra import symbol
 from archspec.ir import Type
-from archspec.ops import OPS, OpError
+from archspec.ops import OPS, REQUIRED, OpError
 
 SEQ, N = symbol("seq"), symbol("n")
 SYMBOLS = {"seq": SEQ, "n": N, "seq - 9": SEQ - 9}
@@ -371,6 +371,13 @@ def test_figures_of_operations() -> None:
     assert free == ["real", "float32", "int", "dropout", "lowest", "fft"]
     assert {op.name for op in ops if op.work and op.group not in ("Elementwise", "Along an axis")} == {
         "layer_norm", "group_norm", "one_hot", "max_pool", "mean_pool"}  # fmt: skip
+
+
+def test_operations_without_a_form_of_their_own() -> None:
+    """They are equal to themselves only, or are left out in evaluation."""
+    plain = "exp log sin cos tanh sigmoid erf dropout table"
+    assert " ".join(op.name for op in OPS.values() if not op.normal) == plain
+    assert repr(REQUIRED) == "REQUIRED" and str(OPS["conv"].attributes[0]).startswith("Attribute(")
 
 
 def test_code_of_operations() -> None:
