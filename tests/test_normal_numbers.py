@@ -125,3 +125,32 @@ def test_numbers_that_are_large_are_not_moderate(given: Given) -> None:
     large = [e.number(-1e36), e.combination([(1e36, x)]), e.combination([(1.0, x)], -1e36), e.number(math.inf)]
     assert not any(is_moderate(element) for element in large)
     assert is_moderate(e.combination([(2.0, x)], 3.0)) and is_moderate(e.number(1e10))
+
+
+def test_signs_of_reals(given: Given) -> None:
+    e, arrays, x = given.e, given.arrays, given.x
+    over = arrays.axes.index("s0", 4)
+    each = arrays.at(arrays.stored("input", "x", (4,), "real"), [over])
+    size, size_of_each = [e.apply("abs", (part,), "real") for part in (x, each)]
+    place = e.real(e.integer(arrays.own((4,))[0]))
+    square = e.product([(x, 2.0)])
+    more = e.combination([(1.0, square)], 1.0)
+
+    def signs(element: int) -> tuple[bool, bool]:
+        return e.signs.is_nonnegative(element), e.signs.is_positive(element)
+
+    for element in (e.number(2.0), more, e.combination([(1.0, place)], 1.0), e.product([(more, -1.0)]),
+                    e.product([(more, 1.0), (e.combination([(3.0, size)], 0.5), 0.7)]),
+                    e.where(given.flag, more, e.number(2.0))):  # fmt: skip
+        assert signs(element) == (True, True)
+    for element in (e.number(0.0), place, size, square, e.product([(x, 0.5)]), e.product([(more, 1.0), (size, 1.0)]),
+                    e.combination([(2.0, size), (1.0, square)]), e.where(given.flag, size, e.number(2.0)),
+                    arrays.total(size_of_each, [(over, 4)]), arrays.reduction("largest", size_of_each, [over]),
+                    arrays.softmax(each, over, 2)):  # fmt: skip
+        assert signs(element) == (True, False)
+    for element in (e.number(-1.0), e.number(math.inf), x, e.product([(x, 3.0)]), e.apply("sin", (size,), "real"),
+                    e.combination([(-1.0, place)], 1.0), e.combination([(1.0, size)], -1.0),
+                    e.combination([(1.0, x), (1.0, more)]), e.where(given.flag, x, e.number(2.0)),
+                    e.product([(more, 1.0), (x, 1.0)]), arrays.total(each, [(over, 4)]),
+                    arrays.reduction("largest", each, [over])):  # fmt: skip
+        assert signs(element) == (False, False)
