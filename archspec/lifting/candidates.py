@@ -392,7 +392,7 @@ def parts_of_widths(a: float, b: float, fields: Fields) -> list[Found]:
             heads = [count for count in range(2, MOST_HEADS + 1) if c % count == d % count == 0]
             for count, power in product(heads, (1, 0.5, -0.5) if isinstance(a, float) else (1,)):
                 sizes = (c // count) ** power, (d // count) ** power
-                if math.isclose(sizes[0], a, rel_tol=1e-9) and math.isclose(sizes[1], b, rel_tol=1e-9):
+                if math.isclose(sizes[0], a) and math.isclose(sizes[1], b):
                     text = f"{name} // {count}"
                     found.append(Found(text if power == 1 else f"({text}) ** {power}", (name,)))
     return found
