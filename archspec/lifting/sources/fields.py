@@ -43,7 +43,7 @@ def common_divisor(actual: Mapping[str, object], has_own_heads: bool) -> int:
             sizes += [kinds[kind] for kind in ("heads", "groups") if kinds.get(kind, 0) >= 2 * LEAST[kind]]
         else:
             sizes += [value for name, value in numbers_in(scope) if kind_of(name) == "head"]
-            sizes += [kinds["hidden"] // kinds["heads"]] if kinds.get("heads", 0) and "hidden" in kinds else []
+            sizes += [kinds["hidden"] // kinds["heads"]] if kinds.get("heads") and "hidden" in kinds else []
     least = LEAST["groups" if has_own_heads else "head"]
     most = min([size // least for size in sizes if size >= 2 * least], default=least)
     return 2 ** (most.bit_length() - 1)
@@ -68,7 +68,7 @@ def rotary_share(actual: Mapping[str, object]) -> int:
     """
     part, head = rotary_part(actual), head_of(actual)
     share = round(1 / part)
-    return share if share * part == 1 or int(head * part) == head // share else 1
+    return share if int(head * part) == head // share else 1
 
 
 def rotary_unit(actual: Mapping[str, object], least: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 _KINDS: tuple[tuple[str, str], ...] = (
     ("token", r"(token_id|token_index|token_ids|_start_id|_end_id)$"),
@@ -54,6 +55,7 @@ LEAST = {
 """Smaller values of these kinds stay as they are; those of others below 2."""
 
 
+@cache
 def kind_of(name: str) -> str:
     """Return what a field of this name is."""
     return next((kind for kind, pattern in _KINDS if re.search(pattern, name)), "kept")

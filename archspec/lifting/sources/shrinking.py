@@ -123,7 +123,7 @@ class _Shrinking:
         self._unit = unit or (head_of(actual) if self._keeps_heads else 0)
         self._scaled_kinds = _SCALED[proposal.has_own_heads] if proposal.is_scaled else ()
         divisor = common_divisor(actual, proposal.has_own_heads)
-        self._divisor = max(divisor // 2, 1) if choices.scale > 1 else divisor
+        self._divisor = divisor // 2 if choices.scale > 1 else divisor
         self._used: set[int] = set()
         self._known: dict[tuple[str, int, int], int] = {}
         self._hidden = [width for scope in scopes_of(actual) if is_integer(width := scope.get("hidden_size"))]
@@ -260,7 +260,7 @@ class _Shrinking:
         key = (kind, value, part) if not self.proposal.is_distinct else (name, value, part)
         if _OF_OTHERS.search(name) and value in self._hidden:
             kind, key = "hidden", ("hidden_size", value, self._part_of_width(value))
-        if kind in ("hidden", "width") and not self.proposal.is_distinct:
+        if kind == "hidden" and not self.proposal.is_distinct:
             key = "width", value, part
         found = self._known.get(key)
         if found is None:
@@ -270,7 +270,7 @@ class _Shrinking:
     def _part_of_width(self, width: int) -> int:
         """Return the part of the configuration that has a width, if parts are apart."""
         parts = (id(scope) for scope in scopes_of(self._actual) if scope.get("hidden_size") == width)
-        return next(parts, 0) if self.choices.are_apart else 0
+        return next(parts) if self.choices.are_apart else 0
 
     def _for_layers(self, value: Fields, few: int) -> Fields:
         """Return values by the numbers of layers, for few layers; fields of some layers are small."""
