@@ -25,7 +25,8 @@ def size_checks(forward: ForwardMethod) -> list[ast.stmt]:
         bound = _bound(forward, [input]) | known
         sizes = _fixed(forward, input) | _tied(forward, input, bound, set(bound))
         if sizes:
-            found += _checks(forward, input, sizes, always, [])
+            earlier = [other for other in inputs[:k] if not other.is_optional]
+            found += _checks(forward, input, sizes, earlier, [])
         for other in inputs[:k] if input.is_optional else ():
             bound = _bound(forward, [other] if other.is_optional else [])
             sizes = _tied(forward, input, bound | known, bound.keys() - known.keys())
