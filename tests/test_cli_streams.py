@@ -65,6 +65,15 @@ def test_diagnostics_without_a_reader(tmp_path: Path, monkeypatch: pytest.Monkey
     cli.write_diagnostics([Diagnostic("usage", "lost")])
 
 
+def test_streams_that_cannot_be_redirected_are_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open(tmp_path / "out", "w") as stream:
+        pass
+    cli._silence(stream)
+    with open(tmp_path / "out", "w") as stream, monkeypatch.context() as patch:
+        patch.setattr(os, "devnull", str(tmp_path / "missing"))
+        cli._silence(stream)
+
+
 def test_a_closed_output_is_the_null_device(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout", None)
     assert main(["error"]) == 0

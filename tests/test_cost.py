@@ -352,3 +352,9 @@ def test_what_surrounds_a_body_decides() -> None:
     assert Tracer().trace(body, Context()).part(call) is None
     assert Tracer().trace(body, Context(uses=(Use(scored=True),))).part(call) == Part("score", ALL)
     assert Tracer().trace(body, Context(held=(Held(softmaxed=True),))).part(call) == Part("mix", ALL)
+
+
+def test_a_cost_is_shown_with_its_sizes() -> None:
+    assert repr(archspec.cost("bert-base-uncased", 2)) == "<Cost of 'bert-base-uncased', batch = 2, seq>"
+    shown = repr(archspec.cost("bert-base-uncased", 1, 128))
+    assert shown == "<Cost of 'bert-base-uncased', batch = 1, seq = 128: 22,348,431,360 FLOPs>"

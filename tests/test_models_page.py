@@ -43,7 +43,7 @@ LEVELS = (("layer", None), ("block", 2), ("block", 1))
 LARGEST = 40_000
 """The limit on the size of a picture in bytes: beyond it, blocks are closed."""
 
-EVERYDAY = ("bert", "gpt2", "transformer")
+EVERYDAY = ("bert", "gpt2", "longformer", "transformer")
 
 INTRODUCTION = """# Bundled models
 

@@ -361,6 +361,18 @@ def test_a_pipe_without_a_reader_is_an_error(tmp_path: Path) -> None:
     os.close(reader)
 
 
+def test_names_that_files_use_themselves_are_not_taken_by_inputs() -> None:
+    names = [
+        *("ByExpert", "Callable", "F", "NamedTuple", "Tensor", "abs", "bool", "build", "device", "dtype", "enumerate"),
+        *("expert_linear", "fft", "float", "group_sizes", "int", "len", "list", "math", "max", "min", "nn", "own"),
+        *("part_at", "partial", "range", "self", "str", "super", "topk", "torch", "training", "tuple"),
+    ]
+    words = ", ".join([f"{name} [n]" for name in names])
+    lines = torch_source(load(f"block Net(n = 4)({words}) -> [n] {{ return {' + '.join(names)} }}")).splitlines()
+    start = lines.index("        self,") + 1
+    assert lines[start : start + len(names)] == [f"        {name}_: Tensor," for name in names]
+
+
 def test_a_hyperparameter_that_is_never_used_is_left_out() -> None:
     text = "block Net(n = 2, spare = 3)(x [n]) -> [n] {\n  w: param [n]\n  return x * .w\n}\n"
     assert "spare" not in torch_source(load(text)).partition('"""\n')[2]

@@ -19,8 +19,7 @@ class Progress:
 
     def __init__(self) -> None:
         self.what = ""
-        self._over: Event | None = None
-        self._thread: Thread | None = None
+        self._running: tuple[Event, Thread] | None = None
 
     def begin(self, what: str) -> None:
         """Begin to measure; nothing is written unless standard error is a terminal."""
@@ -30,16 +29,18 @@ class Progress:
             return
         import threading  # not at the top: it takes a millisecond, and most output is not for a terminal
 
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, args=(self._over, monotonic()), daemon=True)
-        self._thread.start()
+        over = threading.Event()
+        thread = threading.Thread(target=self._run, args=(over, monotonic()), daemon=True)
+        self._running = over, thread
+        thread.start()
 
     def end(self) -> None:
         """Remove the line."""
-        if self._over is not None and self._thread is not None:
-            self._over.set()
-            self._thread.join()
-            self._over = self._thread = None
+        if self._running is not None:
+            over, thread = self._running
+            over.set()
+            thread.join()
+            self._running = None
 
     def _run(self, over: Event, start: float) -> None:
         if over.wait(FIRST):

@@ -143,10 +143,11 @@ class _Step:
             None if operand is None or shape is None else Type(self._sized(shape, sizes), operand.dtype)
             for operand, shape in zip(node.operands, node.shapes, strict=True)
         ]
-        shape = self._sized(node.results[0].shape, sizes)
+        (result,) = node.results
+        shape = self._sized(result.shape, sizes)
         if node.is_convolution:
             shape = (*shape[:2], 1)
-        work = operation_work(op, inputs, Type(shape, node.results[0].dtype), node.call.attributes)
+        work = operation_work(op, inputs, Type(shape, result.dtype), node.call.attributes)
         return self._number(work.macs)
 
     def _sized(self, shape: tuple[Expression, ...], sizes: Mapping[str, int]) -> tuple[int, ...]:

@@ -1,0 +1,81 @@
+"""The whole data of a plan, and its picture with everything open, of a model with what plans are about."""
+
+import json
+import re
+from collections.abc import Callable
+
+import archspec
+from archspec.pictures.api import picture, plan_of
+
+MODEL = """
+import std { Linear, Embedding, LayerNorm, relu }
+
+dim batch, seq, keys
+
+## Queries meet keys of another text, unless a mask hides them.
+block Mixing(hidden, local)(x [batch, seq, hidden], memory [batch, keys, hidden], mask bool [batch, 1, keys] = none)
+                           -> [batch, seq, hidden] {
+  role attention
+  scores = matmul(q: Linear(hidden, hidden)(x), k: Linear(hidden, hidden, bias = false)(memory) |> transpose)
+  near   = scores * 0.5 if local else scores
+  shown  = where(mask, near, -1.0) if mask != none else near
+  return shown |> softmax(axis = -1) |> dropout(0.1) |> matmul(_, memory)
+}
+
+block Layer(hidden, first, local)
+           (x [batch, seq, hidden], memory [batch, keys, hidden], mask bool [batch, 1, keys] = none)
+           -> [batch, seq, hidden] {
+  h = x |> norm: LayerNorm(hidden) if not first |> mixing: Mixing(hidden, local)(_, memory, mask) |> + x
+  return h |> relu |> dropout(0.1) |> down: Linear(hidden, hidden, bias = false) |> + h
+}
+
+## Five matrices, a frozen scale, and a table that is computed.
+layer Parts(n)(x [..., n]) -> ([..., n], [..., n]) {
+  part[i].weight: param [n, n] for i in 0..5
+  scale: frozen param [n]
+  steps: buffer int [n] = arange(n)
+  rest:  param []
+  spare: unused param [2, n]
+  h = x
+  for i in 0..5 {
+    h = h + linear(x, .part[i].weight)
+  }
+  return h * .scale + real(.steps), h * .rest
+}
+
+fn twice(x [...]) -> [...] { return x + x * 0.5 }
+
+block Net(hidden = 4, layers = 5, vocab = 11)
+         (ids int [batch, seq], memory [batch, keys, hidden], tokens int [batch, keys])
+         -> (scores [batch, seq, vocab], rows [batch, seq, hidden], total [batch, seq, hidden]) {
+  role embedding for words
+  role head for head
+  tie head.weight = words.weight
+  words: Embedding(vocab, hidden)
+  same:  Linear(hidden, hidden)
+  position: param [3, hidden]
+  idle:  unused Linear(hidden, 3)
+  mask = reshape([batch, 1, keys])(tokens) > 0
+  even = arange(keys) % 2 < 1
+  h = .words(ids) + sum(axis = 0)(.position)
+    |> layers[i]: Layer(hidden, i == 0, i % 2 != 0)(_, memory, mask and even) for i in 0..layers
+  a, b = parts: Parts(hidden)(twice(h))
+  g = a |> .same |> .same |> .same
+  c = b
+  for i in 0..seq {
+    c = c * 0.5 + g
+  }
+  return head: Linear(hidden, vocab)(g), c, a + h
+}
+
+model "net" = Net()
+"""
+
+
+def test_plans_and_pictures_stay_as_they_are(golden: Callable[[str, str], None]) -> None:
+    model = archspec.loads(MODEL)
+    plan = plan_of(model)
+    nodes, plan.nodes = plan.to_data()["nodes"], []
+    lines = re.sub(r"(?<=\}, )(?=\{\"id\")", "\n", json.dumps([plan.to_data(), nodes]))
+    golden("pictures/plan.txt", f"{lines}\n")
+    golden("pictures/plan.svg", picture(model, "op"))
