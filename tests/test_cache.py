@@ -22,10 +22,13 @@ import archspec
 import archspec.pipeline.tables
 import archspec.pipeline.trees
 from archspec import cache, pipeline, resources
+from archspec.check import check_file
 from archspec.cli import main
 from archspec.model import internals
 from archspec.pipeline import files
 from archspec.pipeline.compile import check
+from archspec.resolve.unit import Unit
+from archspec.source import Report
 from archspec.table import Table
 
 ROOT = Path(__file__).parent.parent
@@ -440,7 +443,14 @@ def test_files_that_have_grown_are_not_read_whole(tmp_path: Path, grown: str) ->
     path.unlink()
 
 
-def test_a_file_with_warnings_is_loaded_once(tmp_path: Path) -> None:
+def test_a_file_with_warnings_is_loaded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[str] = []
+
+    def counted(unit: Unit, report: Report) -> None:
+        checked.append(unit.source.label)
+        check_file(unit, report)
+
+    monkeypatch.setattr("archspec.elaborate.models.check_file", counted)
     spec = tmp_path / "spec.arch"
     spec.write_text(
         "import std { Linear, gelu }\ndim batch\n"
@@ -451,8 +461,13 @@ def test_a_file_with_warnings_is_loaded_once(tmp_path: Path) -> None:
     assert [[d.code for d in model.warnings] for model in models] == [["unused-import"]] * 3
     assert [d.code for d in check(str(spec)).diagnostics] == ["unused-import"]
     assert len({id(internals(model).unit) for model in models}) == 1
+    assert checked == [str(spec)]
     spec.write_text(spec.read_text().replace(", gelu", ""))
     assert not archspec.load(f"{spec}:net").warnings
+    spec.write_text(spec.read_text().replace("-> [batch, n] {", "-> [batch, n] { y = x"))
+    for _ in range(2):
+        with pytest.raises(archspec.ArchError, match="y"):
+            archspec.load(f"{spec}:net")
 
 
 def test_warnings_of_compilations_are_reported_each_time(tmp_path: Path) -> None:
