@@ -172,6 +172,10 @@ def test_the_condition_of_a_long_step_stays_in_its_line() -> None:
             f"fn f(n) {{\n  return n\n    |> {'a' * 60} for i in 0..n    # no-residual\n    |> {'b' * 60}\n}}\n",
         ),
         (
+            f"fn f(n) {{\n  return n |> a: {'a' * 60}(n), n |> long: b(n) |> {'b' * 60}, n\n}}\n",
+            f"fn f(n) {{\n  return n\n    |> a:    {'a' * 60}(n), n\n    |> long: b(n)\n    |> {'b' * 60}, n\n}}\n",
+        ),
+        (
             "fn f(a # x\n , b, # y\n) { return [1, # one\n 2,\n # end\n ] }",
             "fn f(a,    # x\n     b     # y\n    ) {\n"
             "  return [1,    # one\n          2\n          # end\n         ]\n}\n",

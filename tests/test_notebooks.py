@@ -105,10 +105,27 @@ def test_a_graph_that_was_changed_shows_its_nodes() -> None:
     graph.show_as(lambda: "<svg/>")
     assert graph._repr_html_() == "<svg/>"
     graph.remove_node("lm_head")
-    assert "<svg/>" not in graph._repr_html_() and "transformer.wte" in graph._repr_html_()
+    shown = ElementTree.fromstring(graph._repr_html_())
+    assert "".join(shown.itertext()).startswith("Graph of 'gpt2': 189 nodes, 246 edges")
+    rows = [["".join(cell.itertext()) for cell in row] for row in shown.iter("tr")]
+    assert rows[:3] == [
+        ["node", "type", "parameters"],
+        ["transformer.wte", "Embedding", "38,597,376"],
+        ["transformer.wpe", "Embedding", "786,432"],
+    ]
+    assert len(rows) == 1 + 2 + 12 * 6 + 1
     for same in (graph.copy(), pickle.loads(pickle.dumps(graph))):
         assert type(same) is type(graph) and same.graph["model"] == "gpt2" and list(same.edges) == list(graph.edges)
         assert "transformer.wte" in same._repr_html_()
+
+
+def test_a_table_of_a_large_graph_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = archspec.load("gpt2").graph()
+    for most, more in ((75, ""), (74, "1 more nodes with parameters")):
+        monkeypatch.setattr("archspec.graph.network.MOST_ROWS", most)
+        shown = ElementTree.fromstring(graph.copy()._repr_html_())
+        assert len([*shown.iter("tr")]) == 1 + most
+        assert "".join(shown.itertext()).endswith(more) and ("more nodes" in graph.copy()._repr_html_()) == bool(more)
 
 
 CELLS = [
