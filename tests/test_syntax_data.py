@@ -103,6 +103,37 @@ def spoilt(node: list[Any]) -> Any:
         yield from ([*node[:index], other, *node[index + 1 :]] for other in others)
 
 
+CHOICES = """
+layer L(a, b)(x [n], i int [n] = none, m bool [] = none) -> (real [n], k int [n], l bool [n]) {{
+  w: frozen unused param [n]
+  v: unused frozen param int [n]
+  u: frozen buffer bool [n]
+  t: unused buffer [n]
+  s: const int [n] = arange(n)
+  r: param [n]
+  p: frozen unused Linear(n)
+  y = x |> f |> + 1 |> - 2 |> * 3 |> / 4
+  z = [{values}]
+  return y, z, not i
+}}
+fn f(a) {{ return -a }}
+block B(n)(x [n]) -> [n] {{ return x }}
+"""
+OPERATORS = ("+", "-", "*", "/", "//", "%", "**", "==", "!=", "<", "<=", ">", ">=", "in", "not in", "and", "or")
+
+
+def test_all_words_are_kept_and_others_are_refused() -> None:
+    values = ", ".join([f"(a {operator} b)" for operator in OPERATORS])
+    file = tree_of(CHOICES.format(values=values))
+    data = json.dumps(store.dump(file))
+    assert store.load(json.loads(data)) == file
+    words = [*OPERATORS, "not", "frozen", "unused", "param", "buffer", "const", "int", "bool", "fn", "layer", "block"]
+    for word in words:
+        assert f'"{word}"' in data
+        with pytest.raises(ValueError, match="invalid"):
+            store.load(json.loads(data.replace(f'"{word}"', f'"{word}_"')))
+
+
 def test_data_that_is_no_tree_is_refused() -> None:
     data = store.dump(tree_of(EVERYTHING))
     assert store.load(data) == tree_of(EVERYTHING)
