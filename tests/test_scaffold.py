@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 import archspec
 from archspec import ArchError, resources
+from archspec.checkpoints.entries import Checkpoint, Entry
 from archspec.cli import main
 from archspec.pipeline.compile import check
+from archspec.scaffolds import fitting
 from archspec.scaffolds.structure import progressions
 
 Tensors = dict[str, tuple[int, ...]]
@@ -414,3 +416,24 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     unfit = str(write(tmp_path / "unfit.safetensors", {"x y": (1,)}))
     assert main(["scaffold", unfit]) == 1
     assert "Traceback" not in capsys.readouterr().err
+
+
+def of(*shapes: tuple[int, ...]) -> Checkpoint:
+    """A checkpoint with tensors of some shapes."""
+    entries = [Entry(f"t{i}.weight", shape, "float32", 0, "a", "", i) for i, shape in enumerate(shapes)]
+    return Checkpoint("a", tuple(entries))
+
+
+def test_sizes_have_a_limit() -> None:
+    fitting.check(of((10**18 - 1,)))
+    fitting.check(of((10**17, 5), (10**18 // 2 - 1,)))
+    for shapes, message in (
+        ([(10**9, 10**9)], "a: too many elements: the limit is 18 digits: `t0.weight`"),
+        ([(10**17, 5), (10**18 // 2,)], "too many elements in a: the limit is 18 digits"),
+        ([(1,)] * 7 + [(0,)] * 6, "`t7.weight`, `t8.weight`, `t9.weight`, `t10.weight`, `t11.weight` (and 1 more)"),
+        ([(0,)] * 5, "positive: `t0.weight`, `t1.weight`, `t2.weight`, `t3.weight`, `t4.weight`"),
+        ([], "no tensors in a"),
+    ):
+        with pytest.raises(archspec.ArchError) as caught:
+            fitting.check(of(*shapes))
+        assert [each.message.endswith(message) for each in caught.value.diagnostics] == [True]
