@@ -1,0 +1,77 @@
+"""The report of a difference of each kind: as text, rows, documents and in pictures."""
+
+import json
+import re
+from collections.abc import Callable
+
+import pytest
+from small import load
+
+import archspec
+from archspec.diffs import pictures, report
+
+BEFORE = """
+import std { Linear }
+dim batch
+layer Part(n)(x [batch, n]) -> [batch, n] {
+  weight: param [n, n]
+  scale: param [n]
+  fixed: frozen param [n]
+  table: buffer [n]
+  old: unused param [2, n]
+  spare: unused buffer int [n] = arange(n)
+  return linear(x, .weight) * .scale + .fixed * .table
+}
+block Net(n = 4)(x [batch, n]) -> [batch, n] {
+  tie b.weight = a.weight
+  return x |> l[i]: Linear(n, n) for i in 0..2 |> a: Part(n) |> b: Part(n)
+}
+model "net" = Net()
+"""
+CHANGES = {
+    "scale: param [n]": "scale: buffer [n]",
+    "fixed: frozen param": "fixed: param",
+    "table: buffer [n]": "table: frozen param [n]",
+    "old: unused param [2, n]": "new: unused frozen param [2, n]",
+    "  tie b.weight = a.weight\n": "",
+    "0..2": "0..4",
+    '"net"': '"other"',
+}
+
+
+def changed(text: str) -> str:
+    for before, after in CHANGES.items():
+        text = text.replace(before, after)
+    return text
+
+
+def test_changes_of_each_kind(golden: Callable[[str, str], None]) -> None:
+    before, after = load(BEFORE), load(changed(BEFORE))
+    lines: list[object] = []
+    for a, b in ((before, after), (after, before)):
+        found = archspec.diff(a, b)
+        drawn = pictures.picture(found, a, b)
+        lines += [found, *map(json.dumps, report.rows(found).rows), *re.findall("<title>(.*?)</title>", drawn), ""]
+    lines.append(json.dumps(archspec.diff(before, after).to_dict(), indent=1))
+    golden("compare/diff-kinds.txt", "\n".join(map(str, lines)) + "\n")
+
+
+def test_a_long_table_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = archspec.diff(load(BEFORE), load(changed(BEFORE)))
+    for most, note in ((12, ""), (11, "1 more rows of tensors; use --format csv or json to show all")):
+        monkeypatch.setattr(report, "MOST_ROWS", most)
+        assert str(found).endswith(note) and ("more rows" in str(found)) == bool(note)
+        assert str(found).count("\nadded") == most - 9
+
+
+def test_prefixes_of_all_names_are_reported() -> None:
+    inner = 'block Net(n = 4)(x [batch, n]) -> [batch, n] { return x |> inner: Inner(n) }\nmodel "deep" = Net()\n'
+    deep = BEFORE.replace("block Net(", "block Inner(").replace('model "net" = Net()\n', inner)
+    short, long = load(BEFORE), load(deep)
+    same = "the same tensors, the same operations"
+    assert str(archspec.diff(short, long)) == (
+        f"net -> deep: {same}\n\nall names of net have the prefix `inner.` in deep; the rows ignore it"
+    )
+    assert str(archspec.diff(long, short)) == (
+        f"deep -> net: {same}\n\nnames have the prefix `inner.` in deep only; the rows ignore it"
+    )
