@@ -160,6 +160,7 @@ def test_the_condition_of_a_long_step_stays_in_its_line() -> None:
         ("dim a\n\n\n\ndim b\n# c\n\n# d\ndim e", "dim a\n\ndim b\n# c\n\n# d\ndim e\n"),
         ("fn f(n) { return n }\nfn g(n) { return n }", "fn f(n) {\n  return n\n}\n\nfn g(n) {\n  return n\n}\n"),
         ("for", "for\n"),
+        (f"fn f({'n' * 130}) {{ return {'n' * 130} }}", f"fn f({'n' * 130}) {{\n  return {'n' * 130}\n}}\n"),
         ("import std {}", "import std {}\n"),
         ('model "m" = M() { }', 'model "m" = M() {\n}\n'),
         ("fn f(n) {\n  return (n)   # all\n  # last\n}", "fn f(n) {\n  return (n)    # all\n  # last\n}\n"),

@@ -15,8 +15,9 @@ from archspec import ArchError, resources
 from archspec.checkpoints.entries import Checkpoint, Entry
 from archspec.cli import main
 from archspec.pipeline.compile import check
-from archspec.scaffolds import fitting
+from archspec.scaffolds import api, fitting
 from archspec.scaffolds.structure import progressions
+from archspec.scaffolds.tensors import Tensor as Sketch
 
 Tensors = dict[str, tuple[int, ...]]
 
@@ -437,3 +438,51 @@ def test_sizes_have_a_limit() -> None:
         with pytest.raises(archspec.ArchError) as caught:
             fitting.check(of(*shapes))
         assert [each.message.endswith(message) for each in caught.value.diagnostics] == [True]
+
+
+PARTS = """
+layer Part()(x [3]) -> [3] {
+  w: param [3]
+  return x + .w
+}
+block Net()(x [3]) -> [3] {
+  for i in 0..2 {
+    x = t[i]: Part()(x)
+  }
+  return x
+}
+model "it" = Net()
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message"),
+    [
+        ("block {", "internal", "the scaffold of a does not compile; this is a bug in archspec; please report it"),
+        (
+            PARTS.replace("w:", "v:").replace(".w", ".v"),
+            "internal",
+            "the scaffold of a has wrong tensors; this is a bug",
+        ),
+        (
+            PARTS.replace("param [3]", "param [4]").replace("+ .w", "+ sum(axis = 0)(.w)"),
+            "internal",
+            "the scaffold of a has wrong tensors; this is a bug",
+        ),
+        (PARTS.replace("param [3]", "buffer [3]"), "internal", "the scaffold of a has wrong tensors; this is a bug"),
+        (
+            PARTS.replace("..2", "..999999"),
+            "budget",
+            "the scaffold of a: too many loop iterations: the limit is 100,000",
+        ),
+    ],
+)
+def test_a_scaffold_is_compared_with_its_checkpoint(text: str, code: str, message: str) -> None:
+    found = {f"t.{i}.w": Sketch("param", "", 1) for i in range(2)}
+    entries = Checkpoint(
+        "a", tuple([Entry(name, (3,), "float32", 12, "a", "", 12 * i) for i, name in enumerate(found)])
+    )
+    api._verify(entries, found, PARTS)
+    with pytest.raises(archspec.ArchError) as caught:
+        api._verify(entries, found, text)
+    assert [(each.code, each.message[: len(message)]) for each in caught.value.diagnostics] == [(code, message)]
