@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from notation import tree_of
 
 pytest.importorskip("pygls")
 
@@ -13,7 +14,7 @@ from pygls.workspace import PositionCodec
 from archspec.language_server import server
 from archspec.language_server.completion import active_argument, call_around, callee_of, complete, names_of
 from archspec.language_server.descriptions import hover
-from archspec.language_server.edits import Unsafe, applied, fixes, rename
+from archspec.language_server.edits import Unsafe, _removal, applied, fixes, import_edit, rename
 from archspec.language_server.hints import hints
 from archspec.language_server.positions import Positions
 from archspec.language_server.workspace import Workspace
@@ -94,6 +95,47 @@ def test_what_candidates_are(workspace: Workspace, tmp_path: Path) -> None:
     assert complete(SimpleNamespace(unit=None), "x", 1) == []  # type: ignore[arg-type]
 
 
+def test_each_kind_of_candidate_has_a_sign(workspace: Workspace, tmp_path: Path) -> None:
+    body = RIGHT[: RIGHT.index("  return z")]
+    kinds: set[str] = set()
+    for line in ("  a = .", "  a = Scale(", "import ", "  a = softmax("):
+        kinds.update(offered(workspace, tmp_path, body, line).values())
+    assert kinds == {*server.COMPLETIONS}
+
+
+@pytest.mark.parametrize(
+    ("before", "part", "after", "left"),
+    [
+        ("f(a, ", "b", " , c)", "f(a, c)"),
+        ("f(a, ", "b", ",\n  c)", "f(a, c)"),
+        ("f(a , ", "b", ")", "f(a )"),
+        ("f(", "b", ")", "f()"),
+        ("x\n  ", "y = 1", "  \nz", "x\nz"),
+        ("x\n  ", "y = 1", "", "x\n"),
+        ("x\n  ", "y = 1", " # z\n", "x\n   # z\n"),
+        ("x\nw ", "y = 1", "\n", "x\nw \n"),
+        ("", "y = 1", "\nz\n", "z\n"),
+    ],
+)
+def test_what_is_removed_with_a_part(before: str, part: str, after: str, left: str) -> None:
+    text = before + part + after
+    assert applied(text, [_removal(text, len(before), len(before) + len(part))]) == left
+
+
+@pytest.mark.parametrize(
+    ("text", "edited"),
+    [
+        ("import std { a }\nimport other { b }\n", "import std { a, n }\nimport other { b }\n"),
+        ("import other { b }\ndim n\n", "import other { b }\nimport std { n }\ndim n\n"),
+        ("# file\n\n## one\n## two\nfn f(n) { return n }\n", "# file\n\nimport std { n }\n\n## one\n## two\n"),
+        ("# file\ndim n\n", "# file\nimport std { n }\n\ndim n\n"),
+        ("export std { a }\ndim n\n", "export std { a }\nimport std { n }\ndim n\n"),
+    ],
+)
+def test_where_names_are_imported(text: str, edited: str) -> None:
+    assert applied(text, [import_edit(tree_of(text), text, "n")]).startswith(edited)
+
+
 @pytest.mark.parametrize(
     ("text", "position", "name"),
     [
@@ -122,12 +164,21 @@ def test_the_argument_that_is_written(
     assert found == position and (found is None or names[found][0] == name)
 
 
+BIG = """
+block Big()(x [batch, 99]) -> [batch, 99] {
+  return x |> l: Linear(99, 99)
+}
+model "big" = Big() {
+  expect params == 1_000
+}
+"""
 FIXES = [
     ("gelu }", "gelu, relu }", "unused-import", "Remove it", "gelu }"),
     ("one: Scale(n)", "one: Scale(n)\n  third: Scale(n)", "unused-layer", "Mark it `unused`", "third: unused Scale(n)"),
     ("  weight:", "  more: param [n]\n  weight:", "unused-tensor", "Mark it `unused`", "more: unused param [n]"),
     ("act(x)", "relu(act(x))", "unknown-name", "Import `relu` from std", "LayerNorm as Norm, gelu, relu }"),
     ("act(x)", "reluu(act(x))", "unknown-name", "Change to `relu`", "relu(act(x))"),
+    ('model "net"', f'{BIG}model "net"', "expect", "Expect 9,900", "expect params == 9_900\n"),
 ]
 
 
