@@ -260,3 +260,30 @@ def test_wrong_definitions_that_are_set_are_reported(text: str, code: str, messa
         archspec.loads(SET, Part=text)
     (first, *_) = caught.value.diagnostics
     assert (first.code, first.message[: len(message)]) == (code, message)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("act = 3", "hyperparameter `act` of `Part` expects type function, found the integer 3"),
+        ("k = gelu", "hyperparameter `k` of `Part` expects type integer, found a function `gelu`"),
+        ("k = 2.5", "hyperparameter `k` of `Part` expects type integer, found the real 2.5"),
+        ("act = relu, k = 3, both = 5", ""),
+    ],
+)
+def test_what_is_bound_is_checked_where_nothing_is_applied(given: str, message: str) -> None:
+    text = f"""
+import std {{ gelu, relu }}
+dim batch
+layer Part(n, act = gelu, k = 2, both = n)(x [batch, n]) -> [batch, n] {{
+  w: param [n]
+  return act(x) * .w * k * both
+}}
+block Net(n = 4, Inner = Part({given}))(x [batch, n]) -> [batch, n] {{
+  return x |> p: Inner(n) |> q: Inner(n) if n > 9
+}}
+""".replace("|> p: Inner(n) ", "|> p: Part(n) ")
+    if message:
+        assert [each.message for each in findings(text) if each.severity == "error"] == [message]
+    else:
+        assert load(text).params.total == 4
