@@ -220,6 +220,8 @@ def test_data_that_no_configuration_has() -> None:
         deep = [deep]
     for wrong in (circle, {"a": deep}, {"a": {1, 2}}, {"a": float("nan")}, {(1, 2): 3}, Object([1]), {"a": b"x"}):
         assert error(wrong).code == "wrong-kind"
+    found = error(Object([1])).message
+    assert found == "configuration cannot be written as JSON: `to_dict()` returned list"
     assert error({"model_type": "bert", "a": "x" * LARGEST_CONFIGURATION}).code == "budget"
     assert error({"model_type": "bert", 1: 2, "1": 3}).code == "duplicate-name"
     assert error({"model_type": "bert", "vocab_sise": 3}).code == "unknown-name"

@@ -370,6 +370,16 @@ WRONG = [
 ]
 
 
+NO_ARROW = "expected one `->` in the pattern"
+NO_NAME = "expected a name, `1`, `...` or parentheses, found `\\`"
+HELP = 'write it as in `"b s (h d) -> b h s d"`'
+WRONG += [
+    ('rearrange("")(y)', "pattern", NO_ARROW, '""', HELP),
+    ('rearrange("b s d")(y)', "pattern", NO_ARROW, "b s d", HELP),
+    ('rearrange("b s d -> b \\\\n")(y)', "pattern", NO_NAME, '"b s d -> b \\\\n"', None),
+]
+
+
 @pytest.mark.parametrize(("call", "code", "message", "marked", "help"), WRONG, ids=[case[0] for case in WRONG])
 def test_messages(call: str, code: str, message: str, marked: str, help: str | None) -> None:
     (found,) = [d for d in findings(block(call, "batch, seq, n")) if d.code != "unused-value"]
