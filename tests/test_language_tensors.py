@@ -142,7 +142,7 @@ def test_what_a_const_holds_counts_in_diff_and_its_address_does_not(tmp_path: Pa
 def test_what_a_const_cannot_be(old: str, new: str, message: str, help: str | None) -> None:
     assert CONST.count(old) >= 1
     found = findings(CONST.replace(old, new))
-    assert (message, help) in [(d.message, d.help) for d in found]
+    assert [(d.message, d.help) for d in found if "broadcast" not in d.message] == [(message, help)]
 
 
 def test_layers_with_consts_can_be_tied() -> None:

@@ -94,6 +94,43 @@ def test_models_that_transformers_cannot_express(old: str, new: str, message: st
     assert not [*tmp_path.iterdir()]
 
 
+PLAIN = """
+import std {{ Linear }}
+dim batch
+layer Table(n)(x [batch, n]) -> [batch, n] {{
+  rows: buffer [n]
+  return x + .rows
+}}
+block Net(n = 4)(x [batch, n]{more}) -> (y [batch, n]) {{
+{tie}  return x |> a: Table(n) |> b: Table(n){last}
+}}
+model "plain" = Net()
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "tie", "last", "message"),
+    [
+        ("", "", "", "transformers cannot save a model without parameters"),
+        ("", "  tie b = a\n", " |> l: Linear(n, n)", "transformers cannot save tied buffers, and `b.rows` is one"),
+        (
+            ", return_dict [n]",
+            "",
+            " |> l: Linear(n, n) |> + return_dict",
+            "transformers uses an input with the name `ret",
+        ),
+        ("", "", " |> l.type: Linear(n, n)", "transformers cannot find `l.type.weight`: `type` is an attribute of"),
+    ],
+)
+def test_what_transformers_cannot_save(more: str, tie: str, last: str, message: str) -> None:
+    with pytest.raises(archspec.ArchError) as caught:
+        folder_files(
+            load(PLAIN.format(more=more, tie=tie, last=last).replace("import", "import" if last else "# import"))
+        )
+    (found,) = caught.value.diagnostics
+    assert found.code == "untranslatable" and found.message.startswith(message)
+
+
 def test_the_command_writes_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "it.arch").write_text(TINY, encoding="utf-8")
     folder = tmp_path / "folder"

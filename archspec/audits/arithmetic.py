@@ -46,15 +46,14 @@ class Arithmetic(NamedTuple):
                 value = name(expr)
             case tree.Literal(value=str() as text):
                 value = line(text)
-            case tree.Literal(value=int() | float() as number) if abs(number) != float("inf"):
+            case tree.Literal(value=int() | float() as number):
                 value = Fraction(str(number))
             case tree.Unary():
                 value = -self._value(expr.operand, name, line)
-            case tree.Binary():
+            case _:
+                assert isinstance(expr, tree.Binary)
                 left, right = self._value(expr.left, name, line), self._value(expr.right, name, line)
                 value = self._combined(expr, left, right)
-            case _:
-                raise self._too_large(expr)
         if _bits(value) > LARGEST_BITS:
             raise self._too_large(expr)
         return value

@@ -1,0 +1,63 @@
+"""Arithmetic in audits: its values, and where it stops."""
+
+from fractions import Fraction
+
+import pytest
+
+from archspec import ArchError
+from archspec.audits.arithmetic import read_arithmetic
+from archspec.audits.nodes import Text
+from archspec.source import Report, Source, Span
+
+
+def value(text: str) -> Fraction:
+    quoted = f"'{text}'"
+    found = read_arithmetic(Text(Span(Source("a", quoted), 0, len(quoted)), text), Report())
+    assert found is not None
+    return found.evaluate(lambda name: Fraction({"h": 768, "k": 3}[name.text]), lambda line: Fraction(len(line)))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("h - k * 2", 762),
+        ("-h + 1", -767),
+        ("7 / 2", Fraction(7, 2)),
+        ("7 // 2", 3),
+        ('"line" + 1', 5),
+        ("0.1 + 0.2", Fraction(3, 10)),
+        ("k ** 0", 1),
+        ("2 ** 255", 2**255),
+        ("1 ** 256", 1),
+        ("(2 ** 127) ** 2", 2**254),
+    ],
+)
+def test_values_are_exact(text: str, expected: Fraction) -> None:
+    assert value(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "marked", "message"),
+    [
+        ("1 + 2 ** 256", "2 ** 256", "this number is too large to compute"),
+        ("1 + 1 ** 257", "1 ** 257", "this number is too large to compute"),
+        ("1 / 2 ** 255 / 2", "1 / 2 ** 255 / 2", "this number is too large to compute"),
+        ("k + 2 ** -1", "2 ** -1", "expected a non-negative integer exponent of `**`"),
+        ("k + 2 ** 0.5", "2 ** 0.5", "expected a non-negative integer exponent of `**`"),
+        ("k / (h - h)", "k / (h - h)", "division by zero"),
+        ("k // (h - h)", "k // (h - h)", "division by zero"),
+    ],
+)
+def test_what_has_no_value_is_refused_where_it_stands(text: str, marked: str, message: str) -> None:
+    with pytest.raises(ArchError) as caught:
+        value(text)
+    (found,) = caught.value.diagnostics
+    assert found.message == message and found.span is not None
+    assert found.span.source.text[found.span.start : found.span.end] == marked
+
+
+@pytest.mark.parametrize("text", ["1e999", "k + true", "none", "not k", "k % 2", "k == 2", "f(k)", "[k]", "1 +"])
+def test_other_expressions_are_refused(text: str) -> None:
+    report = Report()
+    assert read_arithmetic(Text(Span(Source("a", text), 0, len(text)), text), report) is None
+    assert len(report.diagnostics) == 1
