@@ -1,7 +1,7 @@
 """Quantized weights: counted at their logical size; their bytes are those of the tensors that the libraries store."""
 
 import json
-from math import prod
+from math import ceil, prod
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ import pytest
 
 import archspec
 from archspec.cli import main
+from archspec.costs.quantized import _block, _integer, _packed
 from archspec.costs.report import page
 from archspec.reporting.page import render_plain
 
@@ -122,9 +123,64 @@ def test_bytes_are_those_of_the_stored_tensors(fields: dict[str, Any], layouts: 
     assert stored.converted == found.table.params.total - others
     assert stored.others == 2 * others
     assert stored.weights + stored.scales == total(layouts)
+    assert stored.weights == total([dict([*layout.items()][:1]) for layout in layouts])
     assert stored.total == stored.weights + stored.scales + stored.others
     assert found.table.params == archspec.load(SMALL).params
     assert found.table.notes[0].startswith("quantized (")
+
+
+def of_odd_sizes(**fields: Any) -> tuple[int, int, int]:
+    stored = cost(fields, hidden_size=244, intermediate_size=361, num_attention_heads=2, num_hidden_layers=1).stored
+    assert stored is not None and not stored.unknown
+    return stored.converted, stored.weights, stored.scales
+
+
+def test_parts_of_blocks_are_stored_as_whole_ones() -> None:
+    square, long = 244 * 244, 244 * 361
+    count = 4 * square + 3 * long
+    blocks = 4 * ceil(square / 64) + 3 * ceil(long / 64)
+    assert square % 64 and long % 64
+    assert of_odd_sizes(_load_in_4bit=True, quant_method="bitsandbytes") == (count, count // 2, 4 * blocks)
+    nested = 4 * 4 * ceil(ceil(square / 64) / 256) + 3 * 4 * ceil(ceil(long / 64) / 256)
+    found = of_odd_sizes(load_in_4bit=True, bnb_4bit_use_double_quant=True)
+    assert found == (count, count // 2, blocks + nested)
+    scales = 4 * 4 * 3 * 9 + 4 * (2 * 4 * 9 + 3 * 13)
+    assert of_odd_sizes(quant_method="fp8", weight_block_size=[100, 30]) == (count, count, scales)
+    assert of_odd_sizes(quant_method="fp8", weight_block_size=[1, 999])[2] == 4 * (4 * 244 + 2 * 361 + 244)
+
+
+def test_zero_points_may_be_left_out() -> None:
+    awq = {"quant_method": "awq", "bits": 4, "group_size": 128}
+    some, none = cost({**awq, "version": "GEMM"}).stored, cost({**awq, "zero_point": False}).stored
+    assert some is not None and none is not None and some.weights == none.weights
+    zeros = sum(inputs // 128 * outputs // 2 for inputs, outputs in linear_layers())
+    assert some.scales - none.scales == zeros
+    assert none.scales == sum(2 * (inputs // 128) * outputs for inputs, outputs in linear_layers())
+
+
+def test_numbers_of_layouts_are_checked() -> None:
+    right: list[object] = [1, -1, 2**20]
+    wrong: list[object] = [0, -2, 2**20 + 1, True, 64.0, "64", None]
+    for value in right:
+        assert _integer({"size": value}, "size", 7) == value
+    assert (_integer({}, "size", 7), _integer({"size": 3}, "size", 7, (3, 4))) == (7, 3)
+    for value, known in [*((value, None) for value in wrong), (5, (3, 4))]:
+        with pytest.raises(archspec.ArchError, match=f"unsupported value of `size`: {value!r}"):
+            _integer({"size": value}, "size", 7, known)
+    assert (_block([1, 1]), _block([7, 9])) == ((1, 1), (7, 9))
+    for block in ([0, 1], [1, 0], [1], [1, 2, 3], [1.0, 2], [True, 1], 128, None):
+        with pytest.raises(archspec.ArchError, match="unsupported value of `weight_block_size`"):
+            _block(block)
+    assert (_packed(32, 3), _packed(8, 4)) == (12, 4)
+    with pytest.raises(archspec.ArchError, match="1,001 numbers of 4 bits do not fill 32-bit integers"):
+        _packed(1001, 4)
+
+
+def test_the_type_of_the_other_weights_is_known() -> None:
+    stored = cost({"load_in_8bit": True}, torch_dtype="float17").stored
+    assert stored is not None and stored.unknown == "the type of the other weights is unknown: `float17`"
+    stored = cost({"load_in_8bit": True}, torch_dtype="float32").stored
+    assert stored is not None and stored.others == 4 * (2 * 1000 * 256 + 5 * 256)
 
 
 def test_the_published_size_of_gpt_oss() -> None:
