@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from small import DENSE, SCALE, codes, layers, load, operations, shapes
+from small import DENSE, SCALE, codes, findings, layers, load, operations, shapes
 
 import archspec
 
@@ -366,3 +366,24 @@ def test_what_nothing_applies_is_an_error_or_marked() -> None:
     assert model.params.total == 40
     graph = model.graph()
     assert {n: graph.nodes[n]["params"] for n in graph if n.startswith("idle")} == {"idle.weight": 16, "idle.bias": 4}
+
+
+def test_what_a_file_defines_twice() -> None:
+    text = """export std { Linear }
+export std { LayerNorm, Embedding as Linear }
+dim n, n
+block Net()(x [n]) -> [n] { return x * 2.0 }
+model "x" = Net()
+model "x" = Net()
+"""
+    found = [each for each in findings(text) if each.code == "duplicate-name"]
+    assert [each.message for each in found] == [
+        "export `Linear` is already defined",
+        "dimension `n` is already defined",
+        "model `x` is already defined",
+    ]
+    second = ["Embedding as Linear", "n", '"x"']
+    first = [text.index("Linear"), text.index("n, n"), text.index('"x"')]
+    for each, written, start in zip(found, second, first, strict=True):
+        assert each.span is not None and each.span.source.text[each.span.start : each.span.end] == written
+        assert [(note.text, note.span and note.span.start) for note in each.notes] == [("first defined here", start)]

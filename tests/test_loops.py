@@ -350,6 +350,20 @@ def test_errors(body: str) -> None:
     assert [diagnostic.severity for diagnostic in found].count("error") == 1
 
 
+@pytest.mark.parametrize(
+    ("step", "marked"),
+    [
+        ("pick(axis = 1, index = t - 1)(x)", ("t - 1", "index = t - 1")),
+        ("pick(axis = 1, index = t // 2)(x)", ("t // 2", "index = t // 2")),
+        ("h * sum(axis = 0)(full([t + 1, 1], 0.0))", ("[t + 1, 1]",)),
+    ],
+)
+def test_errors_are_at_what_depends_on_the_index(step: str, marked: tuple[str, ...]) -> None:
+    found = next(each for each in findings(scan(f"for t in 0..seq {{\n  h = {step}\n}}")) if each.severity == "error")
+    assert found.span is not None
+    assert found.span.source.text[found.span.start : found.span.end] in marked
+
+
 def test_a_collected_name_is_new() -> None:
     found = findings(scan("y = h\nfor t in 0..seq {\n  y = collect(axis = 0)(h)\n}\nz = sum(axis = 0)(y)"))
     assert (found[0].code, found[0].message) == ("duplicate-name", "`y` is already defined")
