@@ -55,3 +55,38 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "bert-base-uncased", "22.5G", "--flops"]) == 2
     assert "FLOPs depend on the dimension `seq`" in capsys.readouterr().err
     assert main(["explain", "bert-base-uncased", "110M", "--seq", "128"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("number", "heading", "rows"),
+    [
+        (7, "exactly 7: no match; nothing is within 2 %", []),
+        ("7.00G", "at 3 significant digits, 6,995,000,000 to 7,005,000,000: no match; nothing is within 2 %", []),
+        (
+            1_978_871_808,
+            "exactly 1,978,871,808: 1 convention",
+            ["match matrix products, 2 per multiply-accumulate 1,978,871,808"],
+        ),
+        (
+            1_986_787_295,
+            "exactly 1,986,787,295: no match; the nearest are",
+            [
+                "nearest matrix products, 2 per multiply-accumulate, with elementwise operations 1,983,197,184",
+                "nearest estimate: 2 x all parameters x tokens 1,991,036,928",
+            ],
+        ),
+    ],
+)
+def test_what_is_reported_of_a_number(number: int | str, heading: str, rows: list[str]) -> None:
+    shown = str(archspec.explain_flops("gpt2", number, batch=1, seq=8)).splitlines()
+    title = f"gpt2, at batch = 1, seq = 8, 1,978,871,808 FLOPs (1.98 GFLOPs): conventions for {number}"
+    assert shown[:3] == [title, "", heading]
+    assert [" ".join(line.split()) for line in shown[5:]] == rows
+
+
+def test_what_is_not_a_number_is_refused() -> None:
+    with pytest.raises(archspec.ArchError) as caught:
+        archspec.explain_flops("gpt2", "many", batch=1, seq=8)
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.message) == ("usage", "invalid number `many`")
+    assert found.help == "write it as 22348431360 or 22.3G"
