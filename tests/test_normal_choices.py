@@ -272,8 +272,8 @@ SWAPPED = [(f"sum(axis = 3)({text})", f"sum(axis = 2)({turned(text)})")
            for text in OF_TWO_AXES.strip().replace("\n", "|").split("|")]  # fmt: skip
 SWAPPED += [
     (
-        "sum(axis = 3)(where((s > 1.0 or t > 2.0 * s) and o > 0, s, t))",
-        "sum(axis = 2)(where(o > 0 and (s > 2.0 * t or t > 1.0), t, s))",
+        "sum(axis = 3)(where((s > 1.0 or t + 2.0 * s > 1.0) and o > 0, s, t))",
+        "sum(axis = 2)(where(o > 0 and (s + 2.0 * t > 1.0 or t > 1.0), t, s))",
     ),
     ("sum(axis = 3)(where(s > 1.0 or t > 2.0 * s, s, t))", "sum(axis = 2)(where(s > 2.0 * t or t > 1.0, t, s))"),
     ("sum(axis = 3)(where(s > 1.0 and t > 3.0 * s, s, t))", "sum(axis = 2)(where(s > 3.0 * t and t > 1.0, t, s))"),
