@@ -160,6 +160,14 @@ def test_the_scale_of_scores_times_a_number() -> None:
     assert ambiguous.find((2.25 * 48.0**-0.5, 2.25 * 96.0**-0.5)) is None
 
 
+@pytest.mark.parametrize("name", ["of_one", "of_one_dim", "pad_token_id", "of_vocab"])
+@pytest.mark.parametrize("values", [(4, 0), (0, 4), (0, 0), (-1, 4), (4, -1)])
+def test_nothing_is_divided_by_a_field_that_is_0(name: str, values: tuple[int, int]) -> None:
+    fields = Expressions({name: values, "width": (8, 12), "side": (5, 7)})
+    found = [fields.find(pair) for pair in ((40, 84), (17, 51), (0.3, 0.7), (75, 147))]
+    assert [item and item.text for item in found] == ["width * side", None, None, "3 * side ** 2"]
+
+
 def test_what_does_not_change_is_a_number() -> None:
     assert Expressions(FIELDS).find((3, 3)) is None
     assert Expressions(FIELDS).find((11, 97)) is None

@@ -134,7 +134,7 @@ class Expressions:
 
         The number is the same at both configurations.
         """
-        whole = {name: pair for name, pair in self.fields.items() if isinstance(pair[0], int)}
+        whole = _positive(self.fields)
         found = [*candidates.with_more_rows(a, b, whole), *candidates.parts_of_widths(a, b, whole)]
         if isinstance(a, int):
             found += candidates.with_more_places(a, b, self._places) + candidates.with_squares(a, b, whole)
@@ -147,14 +147,8 @@ class Expressions:
         `own` takes all of them, also those that have the values of expressions of fields of another part.
         """
         pairs = {name: self.fields[name] for name in names}
-        whole = {
-            name: pair
-            for name, pair in pairs.items()
-            if isinstance(pair[0], int) and pair[0] > 0 and not name.endswith(TOKEN)
-        }
-        simple = [Found(name, (name,)) for name in whole]
+        values = {Found(name, (name,)): pair for name, pair in _positive(pairs).items() if not name.endswith(TOKEN)}
         taken = {_key(pair) for pair in pairs.values() if isinstance(pair[0], int)}
-        values = {found: (whole[found.text][0], whole[found.text][1] or 0) for found in simple}
         sizes = {found: pair for found, pair in values.items() if not found.text.endswith(candidates.LAYERS)}
 
         def kept(*groups: Iterable[Candidate]) -> dict[Found, tuple[float, float]]:
@@ -207,6 +201,11 @@ class Expressions:
             if isinstance(pair[0], float):
                 self._rounded.setdefault((_single(pair[0]), _single(pair[1])), found)
         return True
+
+
+def _positive(fields: Mapping[str, Pair]) -> dict[str, tuple[float, float]]:
+    """Return the integers above 0, by which others can be divided."""
+    return {name: (a, b) for name, (a, b) in fields.items() if isinstance(a, int) and b is not None and a > 0 < b}
 
 
 def _are_nested(part: str, other: str) -> bool:
