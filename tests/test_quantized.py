@@ -9,7 +9,7 @@ import pytest
 
 import archspec
 from archspec.cli import main
-from archspec.costs.quantized import _block, _integer, _packed
+from archspec.costs.quantized import _METHODS, _block, _integer, _packed
 from archspec.costs.report import page
 from archspec.reporting.page import render_plain
 
@@ -276,3 +276,18 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     assert "weights as stored, gptq, 4 bits" in out
     assert "bytes of scales and zero points" in out
+
+
+@pytest.mark.parametrize(
+    ("method", "usual"),
+    [
+        ("gptq", {"bits": 4, "group_size": 128}),
+        ("awq", {"bits": 4, "group_size": 128, "version": "gemm", "zero_point": True}),
+        ("fp8", {"weight_block_size": [128, 128], "activation_scheme": "dynamic", "expert_dtype": "fp8"}),
+        ("bitsandbytes", {"bnb_4bit_use_double_quant": False}),
+    ],
+)
+def test_fields_that_are_left_out_have_their_usual_values(method: str, usual: dict[str, Any]) -> None:
+    table = archspec.cost(SMALL).table
+    sizes = _METHODS[method](table, {})
+    assert sizes == _METHODS[method](table, usual) and len(sizes) == len(linear_layers())
