@@ -426,3 +426,25 @@ def test_values_of_overrides() -> None:
 def test_what_follows_a_dot_is_a_name_or_number(statement: str, found: str) -> None:
     said = messages(f"block A(x []) -> [] {{\n  return {statement}\n}}\n")
     assert said[0] == f"expected a name or number after `.`, found {found}"
+
+
+INPUT = "write an input as `x [batch, hidden]`, or with a type as `x int [batch]`"
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "help"),
+    [
+        ("fn f(n)(x[0:n]) -> [n] { return x }", "expected `,` or `]` after `0`, found `:`", INPUT),
+        ("fn f(n)(x [n, :]) -> [n] { return x }", "expected an expression after `,`, found `:`", INPUT),
+        ("block f(n)(x[..., 0:1]) -> [n] { return x }", "expected `,` or `]` after `0`, found `:`", INPUT),
+        ("fn f(n)(x [n]) -> [n] { return (n) + [0:1] }", "expected `,` or `]` after `0`, found `:`", None),
+        ("fn f(n)(x [n]) -> [n] {\n  y = [0:1]\n  return y\n}", "expected `,` or `]` after `0`, found `:`", None),
+        (
+            "fn f(n)(x [n]) -> [n] {\n  return x[0:1]\n}",
+            "cannot index a tensor with `[0:1]`",
+            "write `slice(0, 0, 1)(x)`",
+        ),
+    ],
+)
+def test_only_tensors_are_indexed(text: str, message: str, help: str | None) -> None:
+    assert [(each.message, each.help) for each in parsed(f"{text}\n")[1].diagnostics] == [(message, help)]
