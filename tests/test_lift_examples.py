@@ -174,6 +174,25 @@ def test_boxes_and_steps_have_their_sizes() -> None:
     assert shapes(steps, 1)[0]["states"] == (2, 14, 1)
 
 
+def test_times_are_numbers_of_steps() -> None:
+    class Steps(nn.Module):
+        config = SimpleNamespace(max_ep_len=5)
+
+        def forward(self, states: Any, actions: Any, rewards: Any, returns_to_go: Any, timesteps: Any) -> Any: ...
+
+    found = next(examples(Steps(), SIZES[0]))
+    assert {name for name, value in found.items() if not value.is_floating_point()} == {"timesteps"}
+    assert int(found["timesteps"].max()) == 4 and int(found["timesteps"].min()) == 0
+
+
+def test_sounds_are_samples_with_a_mask() -> None:
+    def forward(self: Any, input_values: Any, attention_mask: Any = None) -> Any: ...
+
+    found = shapes(forward)
+    assert found[0] == {"input_values": (3, 2400)} and found[1] == {"input_values": (3, 1, 2400)}
+    assert {"input_values": (3, 5760)} in found and {"input_values": (3, 80, 80)} in found
+
+
 def test_several_streams_of_tokens_are_tried_after_one() -> None:
     def forward(self: Any, input_ids: Any) -> Any: ...
 

@@ -221,6 +221,11 @@ def test_functions_are_lifted(group: str, golden: Callable[[str, str], None]) ->
     golden(f"lift_{group}.txt", text)
 
 
+def test_counterparts_are_those_of_operations_of_pytorch() -> None:
+    own = {"float", "carried", "looped"}
+    assert {name for name in COUNTERPARTS if not hasattr(torch.ops.aten, name)} == own
+
+
 def put(x: Any, y: Any) -> Any:
     """Put one number that is not known in each row."""
     x = x.clone()

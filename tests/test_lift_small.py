@@ -163,6 +163,7 @@ Q = torch.linspace(-1, 1, 120).reshape(2, 3, 5, 4)
 
 FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any, str]] = {
     "variance": (lambda x: x.var(-1), X, "sum(axis = -1)"),
+    "variance with half a correction": (lambda x: x.var(-1, correction=0.5), X, "/ 7.5"),
     "axes that are moved": (lambda x: x.movedim(-1, 0), X, 'rearrange("b s d -> d b s")(x)'),
     "ends that are repeated": (
         lambda x: F.pad(x, (2, 1), mode="replicate"),
@@ -203,6 +204,12 @@ def test_a_function_is_lifted(name: str) -> None:
 
 MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[Any, ...], str]] = {
     "convolution": (lambda: nn.Conv1d(5, 6, 3), (X,), "return conv(input, .weight, .bias)"),
+    "oblong kernels": (
+        lambda: nn.Conv2d(5, 6, (2, 3)),
+        (X[:, :, None].repeat(1, 1, 4, 1),),
+        "return conv(input, .weight",
+    ),
+    "kernels in space": (lambda: nn.Conv3d(5, 6, 2), (X.reshape(2, 5, 2, 2, 2),), "return conv(input, .weight, .bias)"),
     "means without padding": (
         lambda: nn.AvgPool1d(3, 2, 1, count_include_pad=False),
         (X,),
@@ -381,6 +388,51 @@ class Paired(nn.Module):
 def test_layers_are_loops(made: type[nn.Module], x: Any, loop: str) -> None:
     text = " ".join(archspec.lift(made().eval(), (x,)).split())
     assert loop in text
+
+
+class Uneven(nn.Module):
+    """Layers whose results are put together of as many parts, or of different numbers of them."""
+
+    def __init__(self, *parts: int) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(8, 8) for _ in parts])
+        self.parts = parts
+
+    def forward(self, x: Any) -> Any:
+        found = [torch.tanh(layer(x)).chunk(count, -1) for count, layer in zip(self.parts, self.layers, strict=True)]
+        return torch.stack([torch.cat([part * 2 for part in parts[::-1]], -1) for parts in found], 1)
+
+
+@pytest.mark.parametrize(("parts", "is_loop"), [((2, 2, 2), True), ((2, 2, 4), False)])
+def test_iterations_have_as_many_parts(parts: tuple[int, ...], is_loop: bool) -> None:
+    assert ("for i in 0..3" in archspec.lift(Uneven(*parts).eval(), (X,))) == is_loop
+
+
+class Gate(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(8))
+
+    def forward(self, x: Any) -> Any:
+        return torch.tanh(x * self.weight)
+
+
+class Gated(nn.Module):
+    """One or two short modules with tensors."""
+
+    def __init__(self, several: bool) -> None:
+        super().__init__()
+        self.first = Gate()
+        self.second = Gate() if several else nn.Identity()
+
+    def forward(self, x: Any) -> Any:
+        return self.second(self.first(x) + 1)
+
+
+@pytest.mark.parametrize(("several", "written"), [(True, "> first: Gate |> + 1"), (False, "first.weight: param [8]")])
+def test_short_modules_are_definitions_if_there_are_several(several: bool, written: str) -> None:
+    text = archspec.lift(Gated(several).eval(), (X,))
+    assert ("layer Gate(" in text) == several and written in " ".join(text.split())
 
 
 class Outer(nn.Module):
