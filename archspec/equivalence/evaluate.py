@@ -24,7 +24,9 @@ Loop: TypeAlias = tuple[int, tuple[int, ...], Expression, Expression]
 
 
 MOST_BYTES = 2**30
-"""Evaluation stops at a value that needs more memory. Where all values need more, the largest are computed again."""
+"""Evaluation stops at a value that needs more memory, unless it is that of a reduction. Where all values need more, the
+largest are computed again.
+"""
 
 
 class Unevaluated(Exception):
@@ -75,14 +77,15 @@ class Evaluation:
         found = self._values.get(element)
         if found is None:
             context = _Context(self, names, [self.extent(name) for name in names])
-            found = self._values[element] = context.with_all_axes(self._kept(context.computed(element)))
+            computed = context.computed(element)
+            if not computed._is_view() and computed.numel() * computed.element_size() > MOST_BYTES:
+                raise Unevaluated("its values need too much memory")
+            found = self._values[element] = context.with_all_axes(self._kept(computed))
         return names, found
 
     def _kept(self, value: torch.Tensor) -> torch.Tensor:
-        """Count the memory of a value, and make room for it. Raises Unevaluated if it is too much."""
+        """Count the memory of a value, and make room for it."""
         size = value.untyped_storage().nbytes()
-        if size > MOST_BYTES:
-            raise Unevaluated("its values need too much memory")
         if self._held + size > MOST_BYTES:
             self._held = self._forget_largest(MOST_BYTES // 2)
         self._held += size
