@@ -136,3 +136,21 @@ def test_remainders(forms: Any, dtype: Any) -> None:
     assert remainder(Value(x), Value(np.int64(3))).array.dtype == x.numpy().dtype
     fractions = remainder(Value(x), 3)
     assert (fractions.dtype == 1) == dtype.is_floating_point
+
+
+@pytest.mark.parametrize(
+    ("messages", "reason"),
+    [
+        (["outer", "no form of OpOverload(op='aten.sort', overload='stable')"], "has no form of `aten.sort.stable`"),
+        (["OpOverload(op='aten.sort', overload='stable')", "inner\nmore"], "fails: inner"),
+        (["outer", "middle", ""], "fails: ValueError"),
+    ],
+)
+def test_the_reason_of_the_exporter_is_the_innermost(messages: list[str], reason: str) -> None:
+    program = importlib.import_module("archspec.onnx_export.program")
+    error = None
+    for message in reversed(messages):
+        outer = ValueError(message)
+        outer.__cause__ = error
+        error = outer
+    assert program._reason(error) == f"the exporter of PyTorch {reason}"
