@@ -92,6 +92,8 @@ def test_reports_of_memory() -> None:
     assert "| `buffers` |" in text and "activations" not in text
     text = render_markdown(report.page(found.replace(activations=Activations("math", 4321, {}))))
     assert "| `activations saved for training, math attention` |" in text and "4,321" in text
+    document = found.replace(activations=Activations("math", 4321, {"seq": 3})).to_dict()
+    assert document["memory"]["activations"] == {"attention": "math", "bytes": 4321, "least": {"seq": 3}}
     size = archspec.algebra.symbol("seq") * 1000
     text = render_markdown(report.page(found.replace(activations=Activations("flash", size, {"seq": 3, "b": 2}))))
     assert r"1,000\*seq bytes of activations saved for training, flash attention, where seq >= 3, b >= 2" in text
