@@ -9,6 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import archspec  # noqa: E402
+from archspec.lifting.accidents import accidental  # noqa: E402
 from archspec.lifting.api import lift_subject  # noqa: E402
 from archspec.lifting.sources.architecture import Architecture  # noqa: E402
 from archspec.lifting.sources.lifting import lifted  # noqa: E402
@@ -305,3 +306,19 @@ class Fraction(nn.Module):
 def test_fractions_of_sizes_are_refused_with_a_reason() -> None:
     with pytest.raises(archspec.ArchError, match="it computes a root or fraction of the size of an input"):
         archspec.lift(Fraction().eval(), (torch.zeros(3, 7, 8),))
+
+
+@pytest.mark.parametrize(
+    ("value", "tried"), [(3, [6, 4]), (4, [8, 5, 2]), (256, [512, 257, 128]), (257, [128, 514, 258])]
+)
+def test_other_values_of_fields_are_larger_unless_they_are_large(value: int, tried: list[int]) -> None:
+    found: list[int] = []
+
+    def changed(name: str, other: int) -> Subject | None:
+        assert name == "size"
+        found.append(other)
+        return None
+
+    subject = Subject(nn.Identity(), {}, {"size": value}, changed=changed)
+    assert accidental('block It()(x [4]) -> [4] { return x }\nmodel "it" = It()', {"size": value}, subject) == set()
+    assert found == tried

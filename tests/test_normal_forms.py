@@ -353,6 +353,7 @@ layer Net()(x [batch, seq, 64], y [batch, seq, 64]) -> [batch, 2 * seq, 64] {
 def test_sums_over_pieces_need_the_memory_of_each(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With less memory, values are computed again."""
     monkeypatch.setattr("archspec.equivalence.evaluate.MOST_BYTES", most)
+    monkeypatch.setattr("archspec.equivalence.evaluate.MOST_HELD", most)
     body, arrays, numbers = internals(load(PIECES)).body, Arrays(), np.random.default_rng(0)
     sizes = {"batch": 3, "seq": 16}
     inputs = {name: values((3, 16, 64), "real", numbers) for name in ("x", "y")}
@@ -360,6 +361,8 @@ def test_sums_over_pieces_need_the_memory_of_each(most: int, monkeypatch: pytest
     stored = {("input", name): torch.tensor(value) for name, value in inputs.items()}
     stored |= {("tensor", name): torch.tensor(value) for name, value in weights.items()}
     (output,) = outputs_of(arrays, body, Places(arrays))
+    with pytest.raises(Unevaluated, match="take too long to compute"):
+        Evaluation(arrays, stored, sizes, 20_000).array(output)
     evaluation = Evaluation(arrays, stored, sizes)
     found = evaluation.array(output).numpy()
     (expected,) = reference_outputs(body, inputs, weights).values()

@@ -24,9 +24,10 @@ Loop: TypeAlias = tuple[int, tuple[int, ...], Expression, Expression]
 
 
 MOST_BYTES = 2**30
-"""Evaluation stops at a value that needs more memory, unless it is that of a reduction. Where all values need more, the
-largest are computed again.
-"""
+"""Evaluation stops at a value that needs more memory, unless it is that of a reduction."""
+
+MOST_HELD = 2**32
+"""Where all values need more memory, the largest are computed again."""
 
 
 class Unevaluated(Exception):
@@ -34,10 +35,16 @@ class Unevaluated(Exception):
 
 
 class Evaluation:
-    """Values of elements. `stored` are those of inputs and tensors by ("input" or "tensor", name)."""
+    """Values of elements. `stored` are those of inputs and tensors by ("input" or "tensor", name). Evaluation stops
+    where it has computed values with `most` bytes.
+    """
 
     def __init__(
-        self, arrays: Arrays, stored: Mapping[tuple[str, str], torch.Tensor], sizes: Mapping[str, int]
+        self,
+        arrays: Arrays,
+        stored: Mapping[tuple[str, str], torch.Tensor],
+        sizes: Mapping[str, int],
+        most: int | None = None,
     ) -> None:
         import torch
 
@@ -56,6 +63,7 @@ class Evaluation:
         """Values of bases and other elements, with an axis for each of their indices."""
         self._held = 0
         """The most memory that these values may need, in bytes."""
+        self._left = math.inf if most is None else most
 
     def array(self, array: Array) -> torch.Tensor:
         """Return the values of an array."""
@@ -84,10 +92,13 @@ class Evaluation:
         return names, found
 
     def _kept(self, value: torch.Tensor) -> torch.Tensor:
-        """Count the memory of a value, and make room for it."""
+        """Count the memory of a value, and make room for it. Raises Unevaluated if too many are computed."""
         size = value.untyped_storage().nbytes()
-        if self._held + size > MOST_BYTES:
-            self._held = self._forget_largest(MOST_BYTES // 2)
+        self._left -= 0 if value._is_view() else size
+        if self._left < 0:
+            raise Unevaluated("its values take too long to compute")
+        if self._held + size > MOST_HELD:
+            self._held = self._forget_largest(MOST_HELD // 2)
         self._held += size
         return value
 

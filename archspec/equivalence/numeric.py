@@ -119,11 +119,11 @@ def _summands(shape: Sequence[int]) -> int:
     return math.prod(shape[1:]) if is_window else shape[-1]
 
 
-def of_arrays(arrays: Arrays, outputs: Sequence[Array]) -> Run:
-    """Return what evaluates arrays."""
+def of_arrays(arrays: Arrays, outputs: Sequence[Array], most: int | None = None) -> Run:
+    """Return what evaluates arrays, unless it computes values with more than `most` bytes."""
 
     def run(values: Values, sizes: Mapping[str, int]) -> list[torch.Tensor]:
-        evaluation = Evaluation(arrays, values, sizes)
+        evaluation = Evaluation(arrays, values, sizes, most)
         return [evaluation.array(output) for output in outputs]
 
     return run

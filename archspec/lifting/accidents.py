@@ -58,6 +58,12 @@ class Fields(NamedTuple):
 MOST_PLACES = 6
 """So many places of a field are tried, at one of which a size has its value by accident."""
 
+LARGE = 256
+"""Larger numbers, such as the sizes of images, are halved rather than doubled: twice as large ones take long."""
+
+MOST_COMPUTED = 2**34
+"""Outputs that take the computation of more bytes, such as those of large images, are not compared."""
+
 Drafted: TypeAlias = "Callable[[Fields], Draft]"
 
 
@@ -166,7 +172,7 @@ def _with_another(subject: Subject, name: str, value: int) -> Subject | None:
     assert subject.changed is not None
     values = [2 * value, value + 1]
     if value > 3:  # where sizes have to be its multiples, they are those of its half as well
-        values.append(value // 2)
+        values.insert(0 if value > LARGE else 2, value // 2)
     others = (subject.changed(name, other) for other in values)
     return next((other for other in others if other is not None and other.numbers.get(name) != value), None)
 
@@ -193,7 +199,7 @@ def _has_same_values(model: Model, module: nn.Module) -> bool:
     body, arrays = internals(model).body, Arrays()
     try:
         ours = outputs_of(arrays, body)
-        error = largest_error(body, of_arrays(arrays, ours), of_module(module, body), all_numbers=False)
+        error = largest_error(body, of_arrays(arrays, ours, MOST_COMPUTED), of_module(module, body), all_numbers=False)
     except (Unevaluated, ArithmeticError, IndexError, RuntimeError):
         return True
     return error is None or error <= ROUNDED
