@@ -31,7 +31,7 @@ MOST_HELD = 2**32
 
 
 class Unevaluated(Exception):
-    """A normal form has an operation that the interpreter does not have, or values that need too much memory."""
+    """A normal form has an operation that the interpreter lacks, or values that need too much memory or time."""
 
 
 class Evaluation:

@@ -59,7 +59,9 @@ MOST_PLACES = 6
 """So many places of a field are tried, at one of which a size has its value by accident."""
 
 LARGE = 256
-"""Larger numbers, such as the sizes of images, are halved rather than doubled: twice as large ones take long."""
+"""Larger numbers, such as the sizes of images, are first halved: twice as large ones take long. Others are doubled, and
+halved at last: where sizes have to be multiples of a number, they are those of its half as well.
+"""
 
 MOST_COMPUTED = 2**34
 """Outputs that take the computation of more bytes, such as those of large images, are not compared."""
@@ -170,9 +172,8 @@ def accidental(text: str, fields: Mapping[str, int], subject: Subject) -> set[st
 def _with_another(subject: Subject, name: str, value: int) -> Subject | None:
     """Return the module with another value of a field; None if there is none that can be called."""
     assert subject.changed is not None
-    values = [2 * value, value + 1]
-    if value > 3:  # where sizes have to be its multiples, they are those of its half as well
-        values.insert(0 if value > LARGE else 2, value // 2)
+    larger, half = [2 * value, value + 1], [value // 2] if value > 3 else []
+    values = half + larger if value > LARGE else larger + half
     others = (subject.changed(name, other) for other in values)
     return next((other for other in others if other is not None and other.numbers.get(name) != value), None)
 
