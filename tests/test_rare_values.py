@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from small import load
 
+import archspec
 from archspec import cache
 from archspec.algebra import dim_max, symbol, to_latex
 from archspec.algebra.polynomial import cleared
@@ -14,8 +15,11 @@ from archspec.counts.report import page
 from archspec.elaborate import limits
 from archspec.elaborate.values import DYNAMIC, UNKNOWN, Several, arithmetic, kind_of, show
 from archspec.elaborate.values import Tensor as TensorValue
+from archspec.formulas import derivation
 from archspec.ir import Type
 from archspec.literals import literal
+from archspec.pipeline.compile import DEEPEST_LIST, _is_plain
+from archspec.pipeline.spec import is_checkpoint
 from archspec.record import Node, Record
 from archspec.reporting.findings import _related
 from archspec.reporting.page import render_plain
@@ -209,3 +213,41 @@ def test_the_bundled_table_is_sound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("archspec.tabulate.Table.is_sound", lambda self: False)
     with pytest.raises(ArchError, match="the tensors of net do not add up to its total; please report this"):
         _ = load(SCALE.replace("  TIES\n", "").replace("n = 4", "n = 31")).tensors
+
+
+def test_text_and_instances_are_counted_from_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = "block Inner(n)(x [seq, n]) -> [seq, n] {\n  a: param [n]\n  return x * .a\n}"
+    outer = "block Net(n = 4)(x [seq, n]) -> [seq, n] {\n  return x |> b: Inner(n)\n}"
+    text = f"dim seq\n{inner}\n{outer}\n"
+    # Definitions are compiled for the model, and with their defaults.
+    for name, least in (("MOST_TEXT", 2 * limits.FIRST_TIME * len(inner + outer)), ("MOST_INSTANCES", 2)):
+        assert _compiles(text, name, least, monkeypatch)
+        assert not _compiles(text, name, least - 1, monkeypatch)
+        monkeypatch.undo()
+
+
+def test_lists_of_overrides_are_limited_in_depth() -> None:
+    def nested(depth: int) -> Any:
+        return [nested(depth - 1)] if depth else 1
+
+    assert _is_plain(nested(DEEPEST_LIST)) and not _is_plain(nested(DEEPEST_LIST + 1))
+
+
+def test_a_path_that_does_not_exist_is_no_checkpoint(tmp_path: Path) -> None:
+    assert not is_checkpoint(str(tmp_path / "missing")) and not is_checkpoint(str(tmp_path))
+    (tmp_path / "model.safetensors").touch()
+    assert is_checkpoint(str(tmp_path)) and is_checkpoint("missing/model.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("MOST_COMPILATIONS", "too many case distinctions: the limit is 1"),
+        ("MOST_TEXT", "too much text to process: the limit is 1 characters"),
+    ],
+)
+def test_compilations_for_a_formula_are_limited(name: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(derivation, name, 1)
+    with pytest.raises(ArchError) as found:
+        archspec.formula("bert-base-uncased", ["hidden", "heads"])
+    assert [(error.code, error.message) for error in found.value.diagnostics] == [("no-formula", message)]

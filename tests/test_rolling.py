@@ -70,6 +70,23 @@ def growing(x: Any) -> Any:
     return state
 
 
+def alternating(x: Any) -> Any:
+    state = x[:, 0]
+    for t in range(x.shape[1]):
+        state = x.select(1, t) * (state.sin() if SEEN else state.cos())
+        SEEN.append(state)
+    return state
+
+
+def naming(x: Any) -> Any:
+    state = x[:, 0]
+    for t in range(x.shape[1]):
+        rows = x.select(1, t)
+        state = state + (rows.sum(1, keepdim=True) if SEEN else rows.sum(1, keepdim=True, dtype=torch.float32))
+        SEEN.append(state)
+    return state
+
+
 SEEN: list[Any] = []
 
 
@@ -106,6 +123,8 @@ def test_lists_of_an_iteration_are_computed_in_each() -> None:
         (leaving, "it leaves a loop over a length before its end"),
         (nested, "it has a loop over a length in another one"),
         (growing, "in which values change their shape or type"),
+        (alternating, "a loop over a length in it does something else in each iteration"),
+        (naming, "a loop over a length in it does something else in each iteration"),
     ],
 )
 def test_other_loops_are_refused(function: Callable[[Any], Any], reason: str) -> None:

@@ -132,8 +132,10 @@ class Derivation:
 
     def _compile(self, solver: Solver) -> Outcome:
         self.compilations += 1
-        if self.compilations > MOST_COMPILATIONS or self.work > MOST_TEXT:
+        if self.compilations > MOST_COMPILATIONS:
             raise fail("no-formula", f"too many case distinctions: the limit is {MOST_COMPILATIONS}")
+        if self.work > MOST_TEXT:
+            raise fail("no-formula", f"too much text to process: the limit is {MOST_TEXT:,} characters")
         report = Report()
         program = solver.program = Program(SymbolicNumbers(solver))
         program.begin(report, self.unit.source)
