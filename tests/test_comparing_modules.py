@@ -14,9 +14,10 @@ from graphs import Program, run, traced  # noqa: E402
 from archspec.equivalence import api, sides  # noqa: E402
 from archspec.equivalence.bodies import apply  # noqa: E402
 from archspec.equivalence.calls.values import Untranslatable  # noqa: E402
-from archspec.equivalence.evaluate import Evaluation, Unevaluated  # noqa: E402
+from archspec.equivalence.evaluate import Evaluation  # noqa: E402
 from archspec.equivalence.in_place import without_changes  # noqa: E402
 from archspec.equivalence.known_numbers import Quotient, knowing  # noqa: E402
+from archspec.equivalence.memory import Unevaluated  # noqa: E402
 from archspec.equivalence.numeric import ROUNDED, SAME, flat  # noqa: E402
 from archspec.equivalence.places import Places  # noqa: E402
 from archspec.equivalence.programs import guards_of  # noqa: E402

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 import archspec  # noqa: E402
 from archspec.equivalence.calls.values import Untranslatable  # noqa: E402
-from archspec.equivalence.evaluate import Unevaluated  # noqa: E402
+from archspec.equivalence.memory import Unevaluated  # noqa: E402
 from archspec.equivalence.numeric import SAME  # noqa: E402
 from archspec.lifting import check  # noqa: E402
 from archspec.lifting.accidents import accidental  # noqa: E402

@@ -15,7 +15,7 @@ from archspec.pytorch.build import torch_source
 torch = pytest.importorskip("torch")
 
 from archspec.equivalence.api import equivalent  # noqa: E402
-from archspec.equivalence.evaluate import Unevaluated  # noqa: E402
+from archspec.equivalence.memory import Unevaluated  # noqa: E402
 from archspec.equivalence.numeric import SAME, largest_error, of_module  # noqa: E402
 from archspec.model import internals  # noqa: E402
 

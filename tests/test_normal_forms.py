@@ -27,7 +27,8 @@ from archspec.ops import OPS
 
 torch = pytest.importorskip("torch")
 
-from archspec.equivalence.evaluate import Evaluation, Unevaluated  # noqa: E402
+from archspec.equivalence.evaluate import Evaluation  # noqa: E402
+from archspec.equivalence.memory import Unevaluated  # noqa: E402
 from archspec.equivalence.places import Places  # noqa: E402
 from archspec.equivalence.sides import outputs_of  # noqa: E402
 
@@ -353,7 +354,7 @@ layer Net()(x [batch, seq, 64], y [batch, seq, 64]) -> [batch, 2 * seq, 64] {
 def test_sums_over_pieces_need_the_memory_of_each(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With less memory, values are computed again."""
     monkeypatch.setattr("archspec.equivalence.evaluate.MOST_BYTES", most)
-    monkeypatch.setattr("archspec.equivalence.evaluate.MOST_HELD", most)
+    monkeypatch.setattr("archspec.equivalence.memory.MOST_HELD", most)
     body, arrays, numbers = internals(load(PIECES)).body, Arrays(), np.random.default_rng(0)
     sizes = {"batch": 3, "seq": 16}
     inputs = {name: values((3, 16, 64), "real", numbers) for name in ("x", "y")}

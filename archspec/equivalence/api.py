@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.compare import Unequal, first_difference
-from archspec.equivalence.evaluate import Unevaluated
+from archspec.equivalence.memory import Unevaluated
 from archspec.equivalence.numeric import ROUNDED, SAME, Run, largest_error, of_arrays, of_module
 from archspec.equivalence.places import Places
 from archspec.equivalence.sides import outputs_of, outputs_of_module, stored_tensors

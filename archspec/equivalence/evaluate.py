@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from archspec.algebra import Atom, Dim, Expression, Polynomial, symbols
 from archspec.algebra.polynomial import expression, terms_of
+from archspec.equivalence.memory import MOST_BYTES, Unevaluated, Values
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.nodes import Element, Factors, Node
 from archspec.normal.walking import children
@@ -21,17 +22,6 @@ if TYPE_CHECKING:
 
 Loop: TypeAlias = tuple[int, tuple[int, ...], Expression, Expression]
 """The settings of a loop: its depth, the axes that it collects values along, its first index, and its iterations."""
-
-
-MOST_BYTES = 2**30
-"""Evaluation stops at a value that needs more memory, unless it is that of a reduction."""
-
-MOST_HELD = 2**32
-"""Where all values need more memory, the largest are computed again."""
-
-
-class Unevaluated(Exception):
-    """A normal form has an operation that the interpreter lacks, or values that need too much memory or time."""
 
 
 class Evaluation:
@@ -59,11 +49,7 @@ class Evaluation:
         """The indices of the loops in which a value is computed."""
         self._carried: dict[object, torch.Tensor] = {}
         self._depths: dict[Element, frozenset[int]] = {}
-        self._values: dict[Element, torch.Tensor] = {}
-        """Values of bases and other elements, with an axis for each of their indices."""
-        self._held = 0
-        """The most memory that these values may need, in bytes."""
-        self._left = math.inf if most is None else most
+        self._values = Values(most)
 
     def array(self, array: Array) -> torch.Tensor:
         """Return the values of an array."""
@@ -88,45 +74,14 @@ class Evaluation:
             computed = context.computed(element)
             if not computed._is_view() and computed.numel() * computed.element_size() > MOST_BYTES:
                 raise Unevaluated("its values need too much memory")
-            found = self._values[element] = context.with_all_axes(self._kept(computed))
+            found = self._values.keep(element, context.with_all_axes(self._values.counted(computed)))
         return names, found
-
-    def _kept(self, value: torch.Tensor) -> torch.Tensor:
-        """Count the memory of a value, and make room for it. Raises Unevaluated if too many are computed."""
-        size = value.untyped_storage().nbytes()
-        self._left -= 0 if value._is_view() else size
-        if self._left < 0:
-            raise Unevaluated("its values take too long to compute")
-        if self._held + size > MOST_HELD:
-            self._held = self._forget_largest(MOST_HELD // 2)
-        self._held += size
-        return value
-
-    def _forget_largest(self, most: int) -> int:
-        """Forget the largest values until the others need at most this memory; return what they need.
-
-        Small ones, such as hidden states, are what computing the others again takes.
-        """
-        users: dict[int, list[Element]] = {}
-        sizes: dict[int, int] = {}
-        for element, value in self._values.items():
-            storage = value.untyped_storage()
-            users.setdefault(storage.data_ptr(), []).append(element)
-            sizes[storage.data_ptr()] = storage.nbytes()
-        held = sum(sizes.values())
-        for pointer in sorted(sizes, key=sizes.__getitem__, reverse=True):
-            if held <= most:
-                break
-            held -= sizes[pointer]
-            for element in users[pointer]:
-                del self._values[element]
-        return held
 
     def base(self, base: Element) -> torch.Tensor:
         """Return the values of a base: one axis for each index that it is loaded with."""
         found = self._values.get(base)
         if found is None:
-            found = self._values[base] = self._kept(self._base(base))
+            found = self._values.keep(base, self._values.counted(self._base(base)))
         return found
 
     def depths(self, element: Element) -> frozenset[int]:
@@ -214,7 +169,7 @@ class Evaluation:
 
     def _forget(self, depth: int) -> None:
         """Forget what depends on an iteration of the loops at a depth."""
-        self._values = {element: value for element, value in self._values.items() if depth not in self.depths(element)}
+        self._values.forget(lambda element: depth in self.depths(element))
         self._loops = {
             key: values
             for key, values in self._loops.items()

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from archspec.algebra import Polynomial
 from archspec.equivalence.epsilons import with_epsilon_of
-from archspec.equivalence.evaluate import Evaluation, Unevaluated
+from archspec.equivalence.evaluate import Evaluation
+from archspec.equivalence.memory import Unevaluated
 from archspec.equivalence.sides import example_sizes
 from archspec.ir import Body, canonical, leaves
 from archspec.normal.arrays import Array, Arrays

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 from archspec.algebra import scaled, substitute
 from archspec.equivalence.api import other_tensors
-from archspec.equivalence.evaluate import Unevaluated
+from archspec.equivalence.memory import Unevaluated
 from archspec.equivalence.numeric import ROUNDED, flat, largest_error, of_arrays, of_module
 from archspec.equivalence.sides import outputs_of
 from archspec.lifting.calling import called

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from archspec.algebra import scaled, symbols
 from archspec.equivalence.api import other_tensors
 from archspec.equivalence.calls.values import Untranslatable
-from archspec.equivalence.evaluate import Unevaluated
+from archspec.equivalence.memory import Unevaluated
 from archspec.equivalence.numeric import MOST_ELEMENTS, SAME, Run, largest_error, of_arrays, of_module
 from archspec.equivalence.numeric import ROUNDED as FLOAT32
 from archspec.equivalence.precision import in_float64, keeps_rounded
