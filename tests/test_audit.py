@@ -276,6 +276,7 @@ BAD = {
     "hyperparameters in a list": GOOD.replace("spec:", "set: [layers]\nspec:"),
     "a hyperparameter that is no name": GOOD.replace("spec:", "set: {2: 3}\nspec:"),
     "a hyperparameter of no value": GOOD.replace("spec:", "set: {layers: 8*8}\nspec:"),
+    "a mapping for the value of a hyperparameter": GOOD.replace("spec:", "set: {layers: {a: b}}\nspec:"),
     "a unit that is no word": "units: {M2: 1000}\n" + GOOD,
     "a unit of a name": "units: {M: hidden}\n" + GOOD,
     "a unit of a fraction": "units: {M: 1 / 2}\n" + GOOD,

@@ -13,7 +13,7 @@ import pytest
 
 import archspec
 from archspec import resources
-from archspec.cli import main
+from archspec.cli import _paint, main
 from archspec.cli.error import entries, split
 from archspec.pipeline import generate, index
 from archspec.pipeline.files import parse_bundled_models
@@ -147,6 +147,7 @@ DOCUMENTS = {
     "diff": ("diff", "bert-base-uncased", "roberta-base", *SMALL),
     "diff-operations": ("diff", "t5-small", "t5-v1_1-base", "--set", "layers=2"),
     "explain": ("explain", "bert-base-uncased", "110M"),
+    "explain-flops": ("explain", "bert-base-uncased", "22.5G", "--flops", "--seq", "128"),
     "audit": ("audit", "bert-by-hand"),
     "formula": ("formula", "transformer-seq2seq", "--open", "hidden,layers"),
 }
@@ -156,6 +157,18 @@ DOCUMENTS = {
 def test_documents(name: str, capsys: pytest.CaptureFixture[str], golden: Callable[[str, str], None]) -> None:
     assert main([*DOCUMENTS[name], "--format", "json"]) in (0, 1)
     golden(f"documents/{name}.json", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_documents_on_narrow_terminals(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], golden: Callable[[str, str], None]
+) -> None:
+    pages: list[str] = []
+    for width in (80, 64, 48, 36):
+        monkeypatch.setenv("COLUMNS", str(width))
+        assert main([*DOCUMENTS[name]]) in (0, 1)
+        pages.append(f"=== {width}\n{capsys.readouterr().out}")
+    golden(f"narrow/{name}.txt", "\n".join(pages))
 
 
 def test_depth_is_for_blocks(capsys: pytest.CaptureFixture[str]) -> None:
@@ -376,6 +389,14 @@ def on_a_terminal(*arguments: str, no_colour: str) -> str:
         child.wait(timeout=60)
     os.close(ours)
     return text.decode()
+
+
+def test_the_first_words_of_findings_have_colours() -> None:
+    text = "error[x]: a: b\n --> f:1:1\n1 | help: no\nhelp: c\nnote: d\nwarning[y]: e\n"
+    bold = "\x1b[1;{}m{}\x1b[0m{}\n"
+    first, second = bold.format(31, "error[x]:", " a: b"), bold.format(32, "help:", " c")
+    third, fourth = bold.format(36, "note:", " d"), bold.format(33, "warning[y]:", " e")
+    assert _paint(text) == f"{first} --> f:1:1\n1 | help: no\n{second}{third}{fourth}"
 
 
 # Streams

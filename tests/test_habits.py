@@ -44,6 +44,14 @@ INSTEAD = {
 }
 
 
+@pytest.mark.parametrize("sign", ["+", "-", "*", "/"])
+def test_operators_that_assign_have_a_suggested_fix(sign: str) -> None:
+    with pytest.raises(ArchError) as found:
+        load(f"dim seq\nblock Net(n = 4)(x [seq, n]) -> [seq, n] {{\n  y = x\n  y {sign}= x\n  return y\n}}\n")
+    help = f"write `y = y {sign} ...` in a loop, and assign to a new name elsewhere"
+    assert [(error.message, error.help) for error in found.value.diagnostics] == [(f"unknown operator `{sign}=`", help)]
+
+
 @pytest.mark.parametrize("name", INSTEAD)
 def test_a_name_of_pytorch_has_a_suggested_fix(name: str) -> None:
     with pytest.raises(ArchError) as found:

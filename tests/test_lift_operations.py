@@ -121,6 +121,8 @@ REDUCTIONS: Functions = {
     "normalize": lambda x, y: F.normalize(x, dim=-1),
     "max_3": lambda x, y: torch.max(x, y) + torch.min(x, 2 * y),
     "var": lambda x, y: x.var(-1, unbiased=False),
+    "layer_norm": lambda x, y: F.layer_norm(x, (8,), x[0, 0], y[0, 0], 1e-3) + F.layer_norm(y, (8,)),
+    "layer_norm_2": lambda x, y: F.layer_norm(x, (8,), y[0, 0]),
 }
 ARRANGEMENTS: Functions = {
     "flip": lambda x, y: x.flip(2),

@@ -242,14 +242,21 @@ SIGNS = ["+", "-", "*", "//", "%", "==", "!=", "<", "<=", ">", ">="]
 
 
 @settings(deadline=None)
-@given(st.lists(st.tuples(INTEGERS, INTEGERS), min_size=1, max_size=8), st.sampled_from(SIGNS), st.booleans())
-def test_arithmetic_of_columns_is_exact(pairs: list[tuple[int, int]], sign: str, is_scalar: bool) -> None:
+@given(
+    st.lists(st.tuples(INTEGERS, INTEGERS), min_size=1, max_size=8),
+    st.sampled_from(SIGNS),
+    st.sampled_from(["", "left", "right"]),
+)
+def test_arithmetic_of_columns_is_exact(pairs: list[tuple[int, int]], sign: str, scalar: str) -> None:
     left, right = [a for a, _ in pairs], [b for _, b in pairs]
-    if is_scalar:
+    if scalar == "left":
+        left = [left[0]] * len(left)
+    if scalar == "right":
         right = [right[0]] * len(right)
     if sign in ("//", "%"):
         right = [b or 7 for b in right]
-    found = binary(sign, column(left), right[0] if is_scalar else column(right))
+    one = left[0] if scalar == "left" else column(left)
+    found = binary(sign, one, right[0] if scalar == "right" else column(right))
     expected = [eval(f"{a} {sign} {b}") for a, b in zip(left, right, strict=True)]
     assert isinstance(found, columns.Column) and found.values.tolist() == expected
     assert found.low <= min(expected) and max(expected) <= found.high
