@@ -51,6 +51,11 @@ class Values:
         self._held += size
         return value
 
+    def storages(self) -> dict[int, int]:
+        """Return the bytes of each storage that the kept values use, by its address."""
+        storages = (value.untyped_storage() for value in self._values.values())
+        return {storage.data_ptr(): storage.nbytes() for storage in storages}
+
     def forget(self, is_stale: Callable[[Element], bool]) -> None:
         """Forget the values of some elements."""
         self._values = {element: value for element, value in self._values.items() if not is_stale(element)}
@@ -61,11 +66,9 @@ class Values:
         Small ones, such as hidden states, are what computing the others again takes.
         """
         users: dict[int, list[Element]] = {}
-        sizes: dict[int, int] = {}
         for element, value in self._values.items():
-            storage = value.untyped_storage()
-            users.setdefault(storage.data_ptr(), []).append(element)
-            sizes[storage.data_ptr()] = storage.nbytes()
+            users.setdefault(value.untyped_storage().data_ptr(), []).append(element)
+        sizes = self.storages()
         held = sum(sizes.values())
         for pointer in sorted(sizes, key=sizes.__getitem__, reverse=True):
             if held <= most:
