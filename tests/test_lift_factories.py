@@ -93,6 +93,40 @@ class Ended(nn.Module):
         return x * self.table[-1:] + self.table.sum(0)
 
 
+class Deeper(nn.Module):
+    """Layers with rates that making them looks at. The length is a width of a layer in the smallest module."""
+
+    def __init__(self, dim, classes, length):
+        super().__init__()
+        self.rates = [rate.item() for rate in torch.linspace(0, 0.1, 3)]
+        self.layers = nn.ModuleList([Mixing(dim, length) for _ in self.rates])
+        self.head = nn.Linear(dim, classes)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = x + layer(x)
+        return self.head(x)
+
+
+class Mixing(nn.Module):
+    def __init__(self, dim, length):
+        super().__init__()
+        self.inner, self.outer = nn.Linear(dim, 4 * dim), nn.Linear(4 * dim, dim)
+        self.tokens = Tokens(length)
+
+    def forward(self, x):
+        return self.outer(self.tokens(self.inner(x)))
+
+
+class Tokens(nn.Module):
+    def __init__(self, length):
+        super().__init__()
+        self.weight = nn.Parameter(torch.eye(length))
+
+    def forward(self, x):
+        return self.weight @ x
+
+
 def adapted(dim=32, rank=16, alpha=64):
     return Adapted(dim, rank, alpha).eval()
 
@@ -117,6 +151,10 @@ def ended(rows=2):
     return Ended(rows).eval()
 
 
+def deeper(dim=24, classes=5, length=32):
+    return Deeper(dim, classes, length).eval()
+
+
 def timed(dim=32, channels=3):
     return Timed(dim, channels).eval()
 '''
@@ -128,6 +166,7 @@ CASES = {
     "joined": ("x=real[batch,seq,dim]", {"dim": 24}, "Linear(dim + 6, 4)"),
     "tuned": ("x=real[batch,seq,dim]", {"dim": 48, "rank": 4, "alpha": 6}, "* (alpha / rank)"),
     "ended": ("x=real[batch,seq,24]", {"rows": 5}, "start = rows - 1"),
+    "deeper": ("x=real[batch,32,24]", {"dim": 8, "classes": 7, "length": 12}, "Linear(dim, 4 * dim)"),
     "timed": ("step=real[batch]", {"dim": 48, "channels": 5}, "(18.420680743952367 / dim)"),
 }
 

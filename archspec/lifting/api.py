@@ -12,6 +12,7 @@ from archspec.formatting.api import format
 from archspec.lifting.accidents import Draft, Fields, without_accidents
 from archspec.lifting.capture import Captured, OfLoops, captured
 from archspec.lifting.check import OfLargeSizes, check, check_size, check_without
+from archspec.lifting.program import OtherSizes
 from archspec.lifting.repeating import check_repeatable
 from archspec.lifting.sizes import OfSmallSizes, Sizes, Unlike, first_unlike
 from archspec.lifting.subject import Subject
@@ -96,7 +97,9 @@ def _spec(subject: Subject, first: Captured, optional: bool, loops: bool) -> str
     other = captured(second, optional, loops) if second is not None else None
     if second is not None and other is not None and first_unlike(first.program, other.program) is not None:
         several = _several(subject.module) ^ _several(second.module)
-        first, other = [captured(each, optional, loops, several) for each in (subject, second)]
+        sizes = OtherSizes(several, first.program.free ^ other.program.free)
+        if any(sizes):
+            first, other = [captured(each, optional, loops, sizes) for each in (subject, second)]
     numbers = second.numbers if second is not None else None
     theirs = other.program if other is not None else None
     kind = type(subject.module).__name__

@@ -20,7 +20,7 @@ from archspec.equivalence.rolling import rolled
 from archspec.ir import Type
 from archspec.lifting.modes import changed_mode, modes_of
 from archspec.lifting.names import FREE_NAMES, identifier
-from archspec.lifting.program import Program, program_of
+from archspec.lifting.program import ALIKE, OtherSizes, Program, program_of
 from archspec.lifting.recording import Recording, Unwritten
 from archspec.lifting.signatures import Signatures, signatures_of
 from archspec.lifting.subject import Subject
@@ -70,11 +70,10 @@ class Captured(NamedTuple):
         }
 
 
-def captured(subject: Subject, optional: bool = True, loops: bool = True, several: Collection[str] = ()) -> Captured:
+def captured(subject: Subject, optional: bool = True, loops: bool = True, other: OtherSizes = ALIKE) -> Captured:
     """Return what a module computes. Inputs that `forward` can do without, and that are only masks, are `optional`.
 
-    With `loops`, those over lengths are for any length, and layers in turn with other operations are loops. Of the
-    classes `several`, the module has more at other sizes.
+    With `loops`, those over lengths are for any length, and layers in turn with other operations are loops.
 
     Raises Untranslatable if the language cannot express it.
     """
@@ -86,7 +85,7 @@ def captured(subject: Subject, optional: bool = True, loops: bool = True, severa
         recording, types, sizes = _recorded(subject, (), lambda *given: Recording(Arrays(), *given), loops)
         _check_modes(modes, module)
     try:
-        return _captured(subject, recording, types, sizes, optional, loops, several)
+        return _captured(subject, recording, types, sizes, optional, loops, other)
     except Untranslatable as problem:
         if recording.has_loops:
             raise OfLoops(str(problem)) from problem
@@ -100,7 +99,7 @@ def _captured(
     sizes: Mapping[str, int],
     optional: bool,
     loops: bool,
-    several: Collection[str],
+    other: OtherSizes,
 ) -> Captured:
     module, modes = subject.module, modes_of(subject.module)
     signatures = signatures_of(module, _of_sizes(subject, types, sizes))
@@ -118,7 +117,7 @@ def _captured(
         [*subject.numbers],
         omissible(subject) if optional else (),
         loops,
-        several,
+        other,
     )
     return Captured(program, outputs, recording)
 

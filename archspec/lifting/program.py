@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from dataclasses import dataclass, field
 from functools import partial
 from math import prod
+from typing import NamedTuple
 
 from archspec.addresses import is_below, is_inside, parent, relative
 from archspec.algebra import Polynomial, scaled, symbols
@@ -24,6 +25,18 @@ from archspec.lifting.values import LAYER, LENGTH, Value
 from archspec.lifting.writing import BodyWriter
 
 
+class OtherSizes(NamedTuple):
+    """How a module of other sizes differs from the one that is lifted, so that both become the same definitions."""
+
+    several: Collection[str] = ()
+    """Classes of which only one of them has several modules."""
+    fixed: Collection[str] = ()
+    """Classes whose definitions are for any number of tokens in only one of them."""
+
+
+ALIKE = OtherSizes()
+
+
 @dataclass
 class Program:
     """The definitions of a module, those that are used before those that use them; the last is the module itself."""
@@ -34,6 +47,8 @@ class Program:
     dims: dict[str, None] = field(default_factory=dict[str, None])
     has_loops: bool = False
     """Whether there are loops over layers."""
+    free: set[str] = field(default_factory=set[str])
+    """The classes whose definitions are for any number of tokens, though the module is for one."""
 
     def deep_row(self, definition: int, row: int) -> tuple[object, ...]:
         """Return the numbers of an instance and of everything in it, other than conditions."""
@@ -54,14 +69,13 @@ def program_of(
     taken: Sequence[str],
     optional: Collection[str],
     loops: bool,
-    several: Collection[str],
+    other: OtherSizes,
 ) -> Program:
     """Return the definitions of a module. `taken` are names that values cannot have, `optional` the inputs that may be
     left out if they are only masks of attention. With `loops`, layers in turn with other operations become loops.
-    Of the classes `several`, the module has more at other sizes.
     """
     stored = recording.stored
-    bodies = bodies_of(recording.root, outputs, stored, several)
+    bodies = bodies_of(recording.root, outputs, stored, other.several)
     _check_sizes(bodies[None], recording.inputs.values())
     paths = dict.fromkeys([body.path for body in bodies.values()])
     lent = _lent(bodies.values())
@@ -94,7 +108,8 @@ def program_of(
             masks,
             [path for path in paths if is_below(path, body.path)],
         )
-        writer, template = _written(facts, found.__getitem__, key)
+        writer, template = _written(facts, found.__getitem__, key, body.frame.kind in other.fixed)
+        program.free |= {template.kind} if writer.length is not None else set()
         row = _added(program, template, writer, body)
         program.dims |= dict.fromkeys(_own_dimensions(writer))
         program.imports |= writer.imports
@@ -107,12 +122,14 @@ def program_of(
 
 
 def _written(
-    facts: Facts, definition: Callable[[Value], tuple[int, int]], key: Callable[[Value], object]
+    facts: Facts, definition: Callable[[Value], tuple[int, int]], key: Callable[[Value], object], is_fixed: bool
 ) -> tuple[BodyWriter, Template]:
-    """Return the writer and the definition of a body, for any number of tokens if nothing depends on it."""
+    """Return the writer and the definition of a body, for any number of tokens if nothing depends on it, unless it
+    `is_fixed`.
+    """
     writer = BodyWriter(facts, definition, key)
     template = writer.template()
-    length = writer.free_length()
+    length = None if is_fixed else writer.free_length()
     if length is not None:
         writer = BodyWriter(facts, definition, key, length)
         template = writer.template()

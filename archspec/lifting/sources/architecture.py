@@ -14,7 +14,7 @@ from archspec.lifting.sources.fields import Fields, are_fields, is_configuration
 from archspec.lifting.sources.kinds import kind_of
 from archspec.lifting.sources.proposals import CHOICES, PROPOSALS, THIRD, Choices, Proposal
 from archspec.lifting.sources.shrinking import has_patterns, hidden_changes, merged, small
-from archspec.lifting.sources.unfilled import unfilled
+from archspec.lifting.sources.unfilled import unfilled, without_values
 from archspec.lifting.subject import Subject
 from archspec.ops import OPS
 from archspec.source import ArchError, fail
@@ -39,11 +39,8 @@ class Architecture:
 
     def actual(self) -> nn.Module:
         """Return the actual module, without values. Raises ArchError if it cannot be built."""
-        import torch
-
         try:
-            with torch.device("meta"):
-                return self.build(self.fields)
+            return without_values(partial(self.build, self.fields))
         except Exception as problem:  # of any class, as it comes from the architecture
             raise _unbuilt(self.name, problem) from problem
 
@@ -210,10 +207,9 @@ def _built(architecture: Architecture, fields: Fields, seed: int) -> nn.Module:
     """Return the module with these fields, in evaluation; without values if it has too many parameters."""
     import torch
 
-    with torch.device("meta"):
-        count = sum(parameter.numel() for parameter in architecture.build(fields).parameters())
-    torch.random.manual_seed(seed)  # pyright: ignore[reportUnknownMemberType]
     build = partial(architecture.build, fields)
+    count = sum(parameter.numel() for parameter in without_values(build).parameters())
+    torch.random.manual_seed(seed)  # pyright: ignore[reportUnknownMemberType]
     return (unfilled(build) if count > MOST_FILLED else build()).eval()
 
 

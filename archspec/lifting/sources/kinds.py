@@ -30,7 +30,7 @@ _KINDS: tuple[tuple[str, str], ...] = (
     ("chosen_groups", r"^topk_group$"),
     (
         "kept",
-        r"image|spec_size|pos_emb_|patch|kernel|window|crop|chunk|bucket|stride|time|sampl|bins|block_size|pool_size|batch|mel|freq",
+        r"image|img|spec_size|pos_emb_|patch|kernel|window|crop|chunk|bucket|stride|time|sampl|bins|block_size|pool_size|batch|mel|freq",
     ),
     (
         "hidden",

@@ -17,6 +17,20 @@ MOST_RESERVED = 2**28
 """Memory for more elements may not be there, even if nothing is written to it."""
 
 
+def without_values(build: Callable[[], nn.Module]) -> nn.Module:
+    """Return a module whose tensors have no values; if making it looks at some of them, one with unfilled parameters.
+
+    Rates of stochastic depth are often made with `torch.linspace(...)`, and looked at.
+    """
+    import torch
+
+    try:
+        with torch.device("meta"):
+            return build()
+    except Exception:  # of any class, as it comes from the architecture
+        return unfilled(build)
+
+
 def unfilled(build: Callable[[], nn.Module]) -> nn.Module:
     """Return a module whose parameters are memory that nothing has been written to, which takes no room.
 
