@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch")
 
 from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensor  # noqa: E402
 
+import archspec  # noqa: E402
 from archspec.equivalence.calls.values import Untranslatable  # noqa: E402
 from archspec.lifting import calling  # noqa: E402
 from archspec.lifting.calling import called  # noqa: E402
@@ -158,6 +159,22 @@ def test_a_module_that_cannot_be_called_is_refused() -> None:
     with pytest.raises(Untranslatable, match=r"^calling it fails: "):
         signatures_of(module, {"x": torch.ones(())})
     assert not module._forward_pre_hooks and not module.inner._forward_pre_hooks
+
+
+class Cast(nn.Module):
+    """A function with a type of its own, for which PyTorch generates code."""
+
+    @torch.autocast("cuda", enabled=False)
+    def halves(self, x: Any) -> Any:
+        low, high = x[..., :4], x[..., 4:]
+        return low.tanh() * high + low
+
+    def forward(self, x: Any) -> Any:
+        return self.halves(x)
+
+
+def test_names_in_code_that_pytorch_generates_are_no_names() -> None:
+    assert "slice_" not in archspec.lift(Cast().eval(), {"x": torch.ones(2, 8)})
 
 
 def test_lines_that_are_no_python_give_no_names(tmp_path: Any) -> None:

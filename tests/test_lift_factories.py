@@ -44,6 +44,19 @@ class Scaled(nn.Module):
         return (shares @ v).transpose(1, 2).flatten(2)
 
 
+class Wide(nn.Module):
+    """Heads of 16 features, whatever the width."""
+
+    def __init__(self, dim, heads):
+        super().__init__()
+        self.q, self.kv = nn.Linear(dim, 16 * heads), nn.Linear(dim, 2 * 16 * heads)
+        self.out = nn.Linear(16 * heads, dim)
+
+    def forward(self, x):
+        q, k, v = (y.unflatten(-1, (-1, 16)).transpose(1, 2) for y in (self.q(x), *self.kv(x).chunk(2, -1)))
+        return self.out(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))
+
+
 class Dilated(nn.Module):
     """Each layer looks twice as far back as the one before."""
 
@@ -139,6 +152,10 @@ def scaled(dim=64, heads=4):
     return Scaled(dim, heads).eval()
 
 
+def wide(dim=64, heads=3):
+    return Wide(dim, heads).eval()
+
+
 def dilated(dim=32, layers=4):
     return Dilated(dim, layers).eval()
 
@@ -162,6 +179,7 @@ def timed(dim=32, channels=3):
 CASES = {
     "adapted": ("x=real[batch,seq,dim]", {"dim": 48, "rank": 24, "alpha": 30}, "* (alpha / rank)"),
     "scaled": ("x=real[batch,seq,dim]", {"dim": 48, "heads": 6}, "return merge_heads(attention(split_heads(heads)"),
+    "wide": ("x=real[batch,seq,dim]", {"dim": 40, "heads": 5}, "kv: Linear(dim, 32 * heads)"),
     "dilated": ("x=real[batch,dim,seq]", {"dim": 24}, "layers.3: Conv1d(dim, dim, 2, dilation = 8)"),
     "joined": ("x=real[batch,seq,dim]", {"dim": 24}, "Linear(dim + 6, 4)"),
     "tuned": ("x=real[batch,seq,dim]", {"dim": 48, "rank": 4, "alpha": 6}, "* (alpha / rank)"),

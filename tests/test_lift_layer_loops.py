@@ -125,6 +125,42 @@ class Pairs(nn.Module):
         return x * y
 
 
+class Biased(Mlp):
+    def forward(self, x: Any, bias: Any) -> Any:
+        return super().forward(x) + bias
+
+
+class Alternating(nn.Module):
+    """A list in which two kinds of layers alternate. A bias for one kind is made after the first norm."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        kinds = [Biased, Mlp] * 3
+        self.layers = nn.ModuleList([nn.ModuleList([nn.LayerNorm(16), kind()]) for kind in kinds])
+        self.bias = nn.Embedding(40, 16)
+
+    def forward(self, x: Any) -> Any:
+        bias = None
+        for norm, layer in self.layers:  # type: ignore[misc]
+            h = norm(x)
+            bias = self.bias(torch.arange(x.shape[1])) if bias is None else bias
+            x = x + (layer(h, bias) if isinstance(layer, Biased) else layer(h))
+        return x
+
+
+class Shifted(Layers):
+    """Layers and the norms after them, which begin with the second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norms = nn.ModuleList([nn.LayerNorm(16) for _ in range(4)])
+
+    def forward(self, x: Any) -> Any:
+        for layer, norm in zip(self.layers, self.norms[1:], strict=True):
+            x = norm(x + layer(x))
+        return self.norms[0](x)
+
+
 class SideBySide(Layers):
     """Layers of one input, the results of which are put in one tensor."""
 
@@ -170,6 +206,11 @@ class Unequal(Layers):
             marks=pytest.mark.slow,
         ),
         pytest.param(Zipped, ["for i in 1..4 {", "role feed_forward for blocks[i].ff"], marks=pytest.mark.slow),
+        (
+            Alternating,
+            ["for i in 0..3 {", "|> layers[2 * i].0:           LayerNorm(16, 1e-5)", "|> + bias", "|> + g"],
+        ),
+        (Shifted, ["for i in 0..3 {", "|> norms[i + 1]: LayerNorm(16, 1e-5)"]),
         (Shared, ["h = layers[i]: Mlp()(h) |> + h", "g = .layers[i](g) |> + g"]),
         (Scaled, ["for i in 0..3 {", "h = int(argmax(axis = -1, keep = true)(first) == i)", "|> * .scales[i]"]),
         (

@@ -309,7 +309,9 @@ def test_new_axes_repeat() -> None:
         (["layer.0", "layer.1", "layer.2"], ("layer[i]", 0, 3)),
         (["h.1.mlp", "h.2.mlp"], ("h[i].mlp", 1, 2)),
         (["group.0.layer.0"] * 3, ("group.0.layer.0", 0, 3)),
-        (["layer.0", "layer.2"], ("layer[i]", 0, 1)),
+        (["layer.0", "layer.2", "layer.4"], ("layer[2*i]", 0, 3)),
+        (["net.5.up", "net.8.up", "net.9.up"], ("net[3*i + 2].up", 1, 2)),
+        (["layer.2", "layer.0"], ("layer.2", 0, 1)),
         (["up", "down"], ("up", 0, 1)),
     ],
 )

@@ -29,6 +29,9 @@ MOST_PARTS = 4
 MOST_HEADS = 64
 """Lists have numbers of heads up to this one."""
 
+LEAST_HEAD, LARGEST_HEAD = 8, 256
+"""The sizes of heads."""
+
 MOST_MORE = 64
 """Tables have up to so many rows more than a vocabulary, such as those of tokens for images, and sequences so many
 tokens more than patches. Widths are joined up to so many times.
@@ -354,19 +357,24 @@ def with_more_places(a: float, b: float, places: Values) -> list[Found]:
 
 
 def with_times(a: float, b: float, fields: Fields) -> list[Found]:
-    """Return multiples of widths by what is no field, such as the features of all places after convolutions."""
+    """Return multiples of widths by what is no field, such as the features of all places after convolutions, and heads
+    of a size that is no field.
+    """
     known = {c for c, _ in fields.values()}
     return [
         Found(f"{a // c} * {name}", (name,))
         for name, (c, d) in fields.items()
-        if d is not None
-        and c != d
-        and a % c == 0
-        and a * d == b * c
-        and 1 < a // c <= MOST_MORE
-        and a // c not in known
-        if name.endswith((*WIDTHS, "width", "hidden")) or name == "d"
+        if d is not None and c != d and a % c == 0 and a * d == b * c and a // c not in known and a // c in _times(name)
     ]
+
+
+def _times(name: str) -> range:
+    """Return which multiples of a field sizes may be: of a width, or of heads, whose queries, keys and values a
+    projection may have.
+    """
+    if name.endswith((*WIDTHS, "width", "hidden")) or name == "d":
+        return range(2, MOST_MORE + 1)
+    return range(LEAST_HEAD, 3 * LARGEST_HEAD + 1) if name.endswith(("heads", "n_head")) else range(0)
 
 
 def with_squares(a: float, b: float, fields: Fields) -> list[Found]:

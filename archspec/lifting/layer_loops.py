@@ -4,14 +4,14 @@ parent adds, lists whose elements are lists, and what layers compute side by sid
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import chain
+from itertools import chain, islice
 
 from archspec.algebra import index
 from archspec.lifting.blocks import Body, replace_operands
-from archspec.lifting.runs import Run, address_pattern
+from archspec.lifting.runs import MOST_KINDS, Run, address_pattern
 from archspec.lifting.values import LAYER, Argument, Repeated, Setting, Value, live
 
 Key = Callable[[Value], Hashable]
@@ -153,8 +153,8 @@ class _Loop:
             raise _Differs
         value = _like(last.op, last.kind, last)
         if last.kind in ("layer", "block", "tensor"):
-            value.address, start, length = address_pattern([value.address for value in column])
-            if "[i]" not in value.address or start != self.index or length < len(column):
+            value.address, _, length = address_pattern([value.address for value in column], self.index)
+            if "[" not in value.address or length < len(column):
                 raise _Differs
         value.args, value.settings = self._arguments([value.args for value in column]), last.settings
         return value
@@ -188,12 +188,20 @@ def _like(op: str, kind: str, value: Value, args: Sequence[Argument] = (), **set
 
 
 def _in_order(body: Body) -> list[Value]:
-    """Return the values that layers compute, and what is computed of these, each after its arguments."""
+    """Return the values that layers compute, and what is computed of these, each after its arguments.
+
+    What several of those with numbers use that no layer with a number computes, such as a bias, comes before these.
+    """
     found: dict[Value, None] = {}
+    numbered: dict[Value, None] = {}
     for value in body.values():
         if value.is_module or any(operand in found for operand in value.operands):
             found[value] = None
-    return [*found]
+        if _is_numbered(value) or any(operand in numbered for operand in value.operands):
+            numbered[value] = None
+    uses = Counter(operand for value in numbered for operand in {*value.operands})
+    shared = {*live([value for value in found if value not in numbered and uses[value] > 1])}
+    return [*[value for value in found if value in shared], *[value for value in found if value not in shared]]
 
 
 def _sequences(
@@ -207,10 +215,7 @@ def _sequences(
 
     places = {value: place for place, value in enumerate(values)}
     numbered = [place for place, value in enumerate(values) if _is_numbered(value)]
-    for turn, first in enumerate(numbered):
-        second = next((place for place in numbered[turn + 1 :] if are_alike(first, place)), None)
-        if second is None:
-            continue
+    for first, second in _pairs(numbered, are_alike):
         length = second - first
         alike = [
             place
@@ -223,6 +228,13 @@ def _sequences(
         found = [_longest(key, values, places, outputs, start, length, count) for start, count in counts]
         loops = [loop for loop in found if loop is not None]
         yield from sorted(loops, key=lambda loop: (-len(loop.iterations), len(loop.starts)))[:1]
+
+
+def _pairs(places: Sequence[int], are_alike: Callable[[int, int], bool]) -> Iterator[tuple[int, int]]:
+    """Yield each place with the next ones that are alike: the first of these may be of a layer of another kind."""
+    for turn, first in enumerate(places):
+        others = (place for place in places[turn + 1 :] if are_alike(first, place))
+        yield from ((first, other) for other in islice(others, MOST_KINDS))
 
 
 def _is_numbered(value: Value) -> bool:
@@ -302,4 +314,4 @@ def _are_alike(first: Value, second: Value, key: Key) -> bool:
     if not first.is_module:
         return first.address == second.address
     pattern, _, length = address_pattern([first.address, second.address])
-    return length == 2 and "[i]" in pattern and not pattern.startswith("[i]")
+    return length == 2 and "[" in pattern and not pattern.startswith("[")

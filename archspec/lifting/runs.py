@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import NamedTuple, cast
 
-from archspec.algebra import Dim
+from archspec.algebra import Dim, symbol
 from archspec.lifting.conditions import is_regular
 from archspec.lifting.numbers import NONE
 from archspec.lifting.values import Value
@@ -98,8 +98,8 @@ def runs_of(
         if run is not None:
             inside = set(run.values)
             found = {last: other for last, other in found.items() if last not in inside} | {run.values[-1]: run}
-    unnamed = f"{path}[i]" if path else "[i]"  # no address begins with the index of a loop
-    return {last: run for last, run in found.items() if not run.address.startswith(unnamed)}
+    # no address begins with the index of a loop
+    return {last: run for last, run in found.items() if not run.address.startswith(f"{path}[")}
 
 
 def _chains(
@@ -146,7 +146,7 @@ def _alternating(chain: list[Value], key: Callable[[Value], Hashable], uses: Map
     order = list(dict.fromkeys(sorts))
     kinds = tuple([order.index(sort) for sort in sorts])
     changes = sum([first != second for first, second in pairwise(kinds)])
-    if "[i]" not in address or not 1 < len(order) <= min(MOST_KINDS, changes) or not is_regular(kinds, start):
+    if "[" not in address or not 1 < len(order) <= min(MOST_KINDS, changes) or not is_regular(kinds, start):
         return None
     if len(order) > 2 and len({sort[0] for sort in sorts}) > 1:  # a step has at most two layers
         return None
@@ -203,9 +203,11 @@ def _are_slices(first: object, second: object) -> bool:
     return a is not None and b is not None and b == a._replace(place=a.place + 1)
 
 
-def address_pattern(addresses: Sequence[str]) -> tuple[str, int, int]:
-    """Return the pattern of the first addresses, with `[i]` for the number that counts up, the first number, and how
-    many addresses follow it. The pattern of equal addresses is the address itself.
+def address_pattern(addresses: Sequence[str], begin: int | None = None) -> tuple[str, int, int]:
+    """Return the pattern of the first addresses, the first index, and how many addresses follow the pattern.
+
+    It has `[i]` for the number that counts up, or `[2 * i + 1]` for one that does so in steps of 2, and then the first
+    index is the least possible one, or `begin`. The pattern of equal addresses is the address itself.
     """
     first = addresses[0].split(".")
     same = next((turn for turn, address in enumerate(addresses) if address != addresses[0]), len(addresses))
@@ -213,13 +215,19 @@ def address_pattern(addresses: Sequence[str]) -> tuple[str, int, int]:
         return addresses[0], 0, same
     second = addresses[1].split(".")
     places = [turn for turn, (a, b) in enumerate(zip(first, second, strict=False)) if a != b]
-    if len(first) != len(second) or len(places) != 1 or not re.fullmatch("[0-9]+", first[places[0]]):
+    if len(first) != len(second) or len(places) != 1:
         return addresses[0], 0, 1
-    place, start = places[0], int(first[places[0]])
+    (place,) = places
+    numbers = [word for word in (first[place], second[place]) if re.fullmatch("[0-9]+", word)]
+    start, step = (int(numbers[0]), int(numbers[1]) - int(numbers[0])) if len(numbers) == 2 else (0, 0)
+    index = begin if begin is not None else start // step if step > 1 else start
+    if step < 1 or start < step * index:
+        return addresses[0], 0, 1
     length = 0
     for turn, address in enumerate(addresses):
-        if address.split(".") != [*first[:place], str(start + turn), *first[place + 1 :]]:
+        if address.split(".") != [*first[:place], str(start + step * turn), *first[place + 1 :]]:
             break
         length = turn + 1
-    pattern = ".".join(first[:place]) + "[i]" + "".join([f".{word}" for word in first[place + 1 :]])
-    return pattern, start, length
+    number = str(step * symbol("i") + (start - step * index))
+    pattern = ".".join(first[:place]) + f"[{number}]" + "".join([f".{word}" for word in first[place + 1 :]])
+    return pattern, index, length

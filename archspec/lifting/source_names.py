@@ -29,7 +29,7 @@ class Naming:
     def note(self, node: Node, values: Sequence[Value]) -> None:
         """Note the statements that the results of an operation occur in: their last values are what they name."""
         places = re.findall(r'File "([^"]+)", line ([0-9]+)', node.meta.get("stack_trace") or "")
-        places = [place for place in places if f"{os.sep}torch{os.sep}" not in place[0]]
+        places = [place for place in places if not _is_of_pytorch(place[0])]
         stack: list[str] = [*(node.meta.get("nn_module_stack") or {})]
         elements = dict.fromkeys([found[0] for key in stack if (found := _ELEMENT.match(key))])  # repetitions differ
         for depth in range(len(places), 0, -1):
@@ -44,6 +44,11 @@ class Naming:
             for value, name in self._last[key]:
                 if name.strip("_") and name not in value.names:
                     value.names.append(name)
+
+
+def _is_of_pytorch(path: str) -> bool:
+    """Whether a file is one of PyTorch, or code that it generates, such as for a function with a type of its own."""
+    return f"{os.sep}torch{os.sep}" in path or path.startswith("<eval_with_key>")
 
 
 @cache
