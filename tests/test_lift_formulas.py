@@ -89,6 +89,26 @@ CONSTANTS: dict[str, tuple[Any, str]] = {
     ),
 }
 
+WAVES = torch.cat([SINES, COSINES], 1)
+"""What a row of 3 x 12 places has for its number, or for that of its column."""
+
+GRIDS = {
+    "columns and rows": torch.cat([WAVES.repeat(3, 1), WAVES[:3].repeat_interleave(12, 0)], 1),
+    "rows and columns": torch.cat([WAVES[:3].repeat_interleave(12, 0), WAVES.repeat(3, 1)], 1),
+}
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_sines_and_cosines_of_the_places_in_a_grid(name: str) -> None:
+    b = builder()
+    found = constant(b, GRIDS[name])
+    numbers = Evaluation(b.arrays, {}, {}).array(found.array)
+    assert numbers.shape == (36, 32) and torch.allclose(numbers.double(), GRIDS[name].double(), rtol=1e-5, atol=1e-6)
+    other = GRIDS[name].clone()
+    other[7, 20] += 0.1
+    with pytest.raises(Untranslatable, match=r"^a constant in its code of the shape \[36, 32\] has no known formula$"):
+        constant(b, other)
+
 
 @pytest.mark.parametrize("name", CONSTANTS)
 def test_a_constant_is_a_formula(name: str) -> None:

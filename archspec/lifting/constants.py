@@ -31,8 +31,9 @@ MOST_PLACES = 1000
 """Steps of coordinates are fractions with at most this denominator."""
 
 
-def constant(builder: Builder, value: Tensor | None, name: str, parameters: Sequence[Parameters] = ()) -> Value:
-    """Return a constant as the value of a formula; `parameters` are those of rotary positions around it.
+def constant(builder: Builder, value: Tensor | None, name: str = "", parameters: Sequence[Parameters] = ()) -> Value:
+    """Return a constant as the value of a formula; `parameters` are those of rotary positions around it. One that is no
+    buffer has no name.
 
     Raises Untranslatable if no formula is known for it.
     """
@@ -40,7 +41,8 @@ def constant(builder: Builder, value: Tensor | None, name: str, parameters: Sequ
         raise Untranslatable(f"the constant `{name}` has no values")
     found = _formula(builder, value, parameters)
     if found is None:
-        raise Untranslatable(f"the constant `{name}` of the shape {list(value.shape)} has no known formula")
+        what = f"the constant `{name}`" if name else "a constant in its code"
+        raise Untranslatable(f"{what} of the shape {list(value.shape)} has no known formula")
     return found
 
 

@@ -96,13 +96,13 @@ class Recording(Capture):
 
     def _constant(self, value: Tensor, type: Type) -> Array:
         self.builder.frame = self.root
-        self._latest = constant(self.builder, value, "of the source")
+        self._latest = constant(self.builder, value)
         return self._latest.array
 
     def _complex_constant(self, value: Tensor) -> Complex:
         self.builder.frame = self.root
         waves = complex_sinusoids(self.builder, value)
-        real, imaginary = waves or [constant(self.builder, part, "of the source") for part in (value.real, value.imag)]
+        real, imaginary = waves or [constant(self.builder, part) for part in (value.real, value.imag)]
         self._latest = ComplexValue(real, imaginary)
         return Complex(real.array, imaginary.array)
 

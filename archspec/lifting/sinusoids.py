@@ -21,7 +21,8 @@ _PRECISION = 1e-5
 def sinusoids(builder: Builder, value: Tensor) -> Value | None:
     """Return a table with one row for each position: all sines and all cosines, or both in turn. A row may be zero.
 
-    The table may also be of sines or cosines alone, each of them once or twice.
+    The table may also be of sines or cosines alone, each of them once or twice, or of the places in a grid: one half of
+    a row is of the column of a place, the other one of its row.
     """
     rows, columns = value.shape
     if rows < 3:
@@ -35,6 +36,7 @@ def sinusoids(builder: Builder, value: Tensor) -> Value | None:
         or _of_layout(builder, value[:, ::2], value[:, 1::2], in_turn=True)
         or _wave(builder, value)
         or _twice(builder, value)
+        or _of_grid(builder, value)
     )
 
 
@@ -56,6 +58,28 @@ def _twice(builder: Builder, value: Tensor) -> Value | None:
         wave = _wave(builder, value[:, ::2])
         return wave and builder.reshape(builder.op("stack", wave, wave, axis=2), tuple(value.shape))
     return None
+
+
+def _of_grid(builder: Builder, value: Tensor) -> Value | None:
+    places, columns = value.shape
+    for width in range(3, places // 3 + 1) if columns % 2 == 0 else ():
+        if places % width == 0:
+            grid = value.reshape(places // width, width, 2, columns // 2)
+            for axes in ((0, 1), (1, 0)):
+                halves = [_repeated(builder, grid[:, :, turn], axis) for turn, axis in enumerate(axes)]
+                if halves[0] is not None and halves[1] is not None:
+                    return builder.op("concat", *halves, axis=1)
+    return None
+
+
+def _repeated(builder: Builder, grid: Tensor, axis: int) -> Value | None:
+    """Return the rows of a grid that is the same along an axis, if those along the other one are sinusoids."""
+    first = grid.narrow(axis, 0, 1)
+    found = sinusoids(builder, first.flatten(0, 1)) if bool((grid == first).all()) else None
+    if found is None:
+        return None
+    whole = builder.expand(builder.reshape(found, tuple(first.shape)), tuple(grid.shape))
+    return builder.reshape(whole, (grid.shape[0] * grid.shape[1], grid.shape[2]))
 
 
 def _wave(builder: Builder, value: Tensor) -> Value | None:
