@@ -90,9 +90,14 @@ def _related(
 ) -> Iterator[Relative]:
     """Compile a candidate with the hyperparameters `given`: all, or those that neither redeclares (`anew`: model)."""
     seen: list[list[object]] = []
+    tried: list[set[str]] = []
     for kept in (set[str](), redeclared(candidate), redeclared(candidate) | anew):
+        names = (given.keys() & candidate.hyperparameters) - kept
+        if names in tried:
+            continue
+        tried.append(names)
         program = Program()
-        compiled = compile_with(program, unit, candidate, {n: v for n, v in given.items() if n not in kept})
+        compiled = compile_with(program, unit, candidate, {n: v for n, v in given.items() if n in names})
         if compiled is None:
             continue
         values: list[object] = [*map(key_of, compiled.hyperparameters.values())]
