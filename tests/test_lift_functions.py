@@ -1,0 +1,372 @@
+"""Lifting: attention and rotations that are computed step by step are functions of the library, if they are exactly it."""
+
+from collections.abc import Callable, Sequence
+from math import inf
+from typing import Any
+
+import pytest
+from builders import builder, given, text
+
+from archspec.algebra import symbol
+from archspec.ir import Type
+from archspec.lifting.attentions import MOST_STEPS, with_attention
+from archspec.lifting.builder import Builder
+from archspec.lifting.operations.counterparts import COUNTERPARTS
+from archspec.lifting.values import Value
+
+BATCH, SEQ = symbol("batch"), symbol("seq")
+LEAST = -3.4028234663852886e38
+Changed = Callable[[Builder, Value], Value]
+
+# Attention ------------------------------------------------------------------------------------------------------------
+
+
+def bias(b: Builder, name: str = "bias") -> Value:
+    return given(b, name, (3, SEQ, SEQ))
+
+
+def seen(b: Builder, name: str = "seen") -> Value:
+    return given(b, name, (BATCH, 1, 1, SEQ), "bool")
+
+
+def capped(b: Builder, scores: Value, by: float = 50.0, times: float = 50.0) -> Value:
+    return b.op("mul", b.op("tanh", b.op("div", scores, by)), times)
+
+
+def ahead(b: Builder, hidden: float) -> Value:
+    """What hides the keys ahead of a query, when it is added to scores."""
+    rows = b.op("arange", stop=SEQ)
+    return b.op("where", b.op("ge", b.reshape(rows, (SEQ, 1)), rows), 0.0, hidden)
+
+
+def scaled(b: Builder, scores: Value, steps: int) -> Value:
+    for turn in range(steps):
+        scores = b.op("mul" if turn % 2 else "div", scores, 2.0)
+    return scores
+
+
+def softmax(b: Builder, scores: Value, axis: int = -1) -> Value:
+    return b.op("softmax", scores, axis=axis)
+
+
+def attended(b: Builder, change: Changed, weigh: Changed = softmax) -> Value:
+    """Return the attention of queries to keys whose scores are changed, and made to weights."""
+    q, k, v = [given(b, name, (BATCH, 3, SEQ, 8)) for name in "qkv"]
+    return b.op("matmul", weigh(b, change(b, b.op("matmul", q, b.permute(k, (0, 1, 3, 2))))), v)
+
+
+SCORES: dict[str, tuple[Changed, str]] = {
+    "as they are": (lambda b, x: x, "[scale=1.0](q, k, v)"),
+    "times a number": (lambda b, x: b.op("mul", x, 0.5), "[scale=0.5](q, k, v)"),
+    "a number times these": (lambda b, x: b.op("mul", 0.5, x), "[scale=0.5](q, k, v)"),
+    "times the usual number": (lambda b, x: b.op("mul", x, 8**-0.5), "(q, k, v)"),
+    "divided": (lambda b, x: b.op("div", x, 4.0), "[scale=0.25](q, k, v)"),
+    "in many steps": (lambda b, x: scaled(b, x, MOST_STEPS - 1), "[scale=0.5](q, k, v)"),
+    "biased": (lambda b, x: b.op("add", x, bias(b)), "[scale=1.0](q, k, v, None, bias)"),
+    "biased twice": (
+        lambda b, x: b.op("add", bias(b, "other"), b.op("add", x, bias(b))),
+        "[scale=1.0](q, k, v, None, add(bias, other))",
+    ),
+    "seen": (lambda b, x: b.op("where", seen(b), x, -inf), "[scale=1.0](q, k, v, seen)"),
+    "hidden": (lambda b, x: b.op("where", seen(b), -inf, x), "[scale=1.0](q, k, v, not(seen))"),
+    "seen twice": (
+        lambda b, x: b.op("where", seen(b, "also"), b.op("where", seen(b), x, -inf), -inf),
+        "[scale=1.0](q, k, v, and(seen, also))",
+    ),
+    "hidden by the least number": (
+        lambda b, x: b.op("where", seen(b), x, LEAST),
+        "[scale=1.0, finite=True](q, k, v, seen)",
+    ),
+    "causal": (lambda b, x: b.op("add", x, ahead(b, -inf)), "[scale=1.0, causal=True](q, k, v)"),
+    "causal by the least number": (
+        lambda b, x: b.op("add", x, ahead(b, LEAST)),
+        "[scale=1.0, causal=True, finite=True](q, k, v)",
+    ),
+    "causal and biased": (
+        lambda b, x: b.op("add", b.op("add", x, bias(b)), ahead(b, -inf)),
+        "[scale=1.0, causal=True](q, k, v, None, bias)",
+    ),
+    "capped": (capped, "[scale=1.0, cap=50.0, finite=False](q, k, v)"),
+    "scaled and capped": (
+        lambda b, x: capped(b, b.op("mul", x, 0.5)),
+        "[scale=0.5, cap=50.0, finite=False](q, k, v)",
+    ),
+    "capped and hidden": (
+        lambda b, x: b.op("where", seen(b), capped(b, x), LEAST),
+        "[scale=1.0, cap=50.0](q, k, v, seen)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_scores_are_settings_of_attention(name: str) -> None:
+    change, expected = SCORES[name]
+    b = builder()
+    found = attended(b, change)
+    array = found.array
+    with_attention(b, [found])
+    assert text(found) == f"attention{expected}" and found.array == array
+
+
+OTHER_SCORES: dict[str, Changed] = {
+    "a quotient": lambda b, x: b.op("div", 4.0, x),
+    "a sum with a number": lambda b, x: b.op("add", x, 4.0),
+    "a difference": lambda b, x: b.op("sub", x, bias(b)),
+    "exponentials": lambda b, x: b.op("exp", x),
+    "factors": lambda b, x: b.op("mul", x, given(b, "factors", (3, 1, 1))),
+    "hidden by another number": lambda b, x: b.op("where", seen(b), x, -9.0),
+    "in too many steps": lambda b, x: scaled(b, x, MOST_STEPS),
+    "another cap": lambda b, x: capped(b, x, 49.0),
+    "another limit": lambda b, x: b.op("mul", b.op("sin", b.op("div", x, 50.0)), 50.0),
+    "biased and capped": lambda b, x: capped(b, b.op("add", x, bias(b))),
+    "hidden and capped": lambda b, x: capped(b, b.op("where", seen(b), x, -inf)),
+    "capped twice": lambda b, x: capped(b, capped(b, x)),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_SCORES)
+def test_other_scores_are_written_as_they_are(name: str) -> None:
+    b = builder()
+    found = attended(b, OTHER_SCORES[name])
+    with_attention(b, [found])
+    assert found.op == "matmul"
+
+
+def shifted(b: Builder, scores: Value, axis: int = -1) -> Value:
+    """Scores minus their maximum."""
+    return b.op("sub", scores, b.op("amax", scores, axis=axis, keep=True))
+
+
+def joined(b: Builder, scores: Value, axis: int = -1, count: int = 1) -> Value:
+    """Scores and sinks."""
+    batch, heads, seq, _ = scores.shape
+    sinks = b.expand(b.reshape(given(b, "sinks", (heads,)), (1, heads, 1, 1)), (batch, heads, seq, 1))
+    return b.op("concat", scores, *[sinks] * count, axis=axis)
+
+
+def sunk(b: Builder, scores: Value, shift: Changed = shifted, **settings: int) -> Value:
+    weights = softmax(b, shift(b, joined(b, scores, **settings)))
+    return b.op("slice", weights, axis=-1, start=0, stop=SEQ)
+
+
+WEIGHTS: dict[str, tuple[Changed, str]] = {
+    "of shifted scores": (lambda b, x: softmax(b, shifted(b, x)), "attention[scale=1.0](q, k, v)"),
+    "with sinks": (sunk, "attention[scale=1.0](q, k, v, None, None, sinks)"),
+    "with sinks, not shifted": (
+        lambda b, x: sunk(b, x, lambda b, x: x),
+        "attention[scale=1.0](q, k, v, None, None, sinks)",
+    ),
+    "sinks after a cap": (
+        lambda b, x: sunk(b, capped(b, x)),
+        "attention[scale=1.0, cap=50.0, finite=False](q, k, v, None, None, sinks)",
+    ),
+    "sinks twice": (lambda b, x: sunk(b, x, count=2), "matmul"),
+    "of a part of the keys": (
+        lambda b, x: b.op("slice", b.op("pad", softmax(b, x), axis=-1, after=2), axis=-1, start=0, stop=SEQ),
+        "matmul",
+    ),
+    "shifted by another maximum": (
+        lambda b, x: softmax(b, b.op("sub", x, b.op("amax", b.op("mul", x, 2.0), axis=-1, keep=True))),
+        "matmul",
+    ),
+    "of queries": (lambda b, x: softmax(b, x, axis=2), "matmul"),
+    "exponentials": (lambda b, x: b.op("exp", x), "matmul"),
+}
+
+
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_weights_are_those_of_attention(name: str) -> None:
+    weigh, expected = WEIGHTS[name]
+    b = builder()
+    found = attended(b, lambda b, x: x, weigh)
+    with_attention(b, [found])
+    assert text(found).partition("(" if expected == "matmul" else "$")[0] == expected
+
+
+def test_heads_of_keys_may_be_fewer() -> None:
+    b = builder()
+    q, *others = [given(b, name, (BATCH, SEQ, size)) for name, size in (("q", 24), ("k", 12), ("v", 12))]
+    q = b.permute(b.reshape(b.op("mul", q, 0.25), (BATCH, SEQ, 6, 4)), (0, 2, 1, 3))
+    k, v = [b.permute(b.reshape(b.op("div", x, 2.0), (BATCH, SEQ, 3, 4)), (0, 2, 1, 3)) for x in others]
+    k, v = [
+        b.reshape(b.expand(b.reshape(x, (BATCH, 3, 1, SEQ, 4)), (BATCH, 3, 2, SEQ, 4)), (BATCH, 6, SEQ, 4))
+        for x in (k, v)
+    ]
+    found = b.op("matmul", b.op("softmax", b.op("matmul", q, b.permute(k, (0, 1, 3, 2))), axis=-1), v)
+    with_attention(b, [found])
+    heads = "split_heads[count=6](q), split_heads[count=3](k), split_heads[count=3](div(v, 2.0))"
+    assert text(found) == f"attention[scale=0.125]({heads})"
+
+
+def test_products_of_three_axes_are_written_as_they_are() -> None:
+    b = builder()
+    q, k, v = [given(b, name, (BATCH, SEQ, 8)) for name in "qkv"]
+    found = b.op("matmul", softmax(b, b.op("matmul", q, b.permute(k, (0, 2, 1)))), v)
+    with_attention(b, [found])
+    assert found.op == "matmul"
+
+
+ELSEWHERE: dict[str, tuple[Changed, Changed, Callable[[Value], Value]]] = {
+    "product": (capped, softmax, lambda x: x.operands[0].operands[0].operands[0].operands[0].operands[0]),
+    "quotient": (capped, softmax, lambda x: x.operands[0].operands[0].operands[0].operands[0]),
+    "limited scores": (capped, softmax, lambda x: x.operands[0].operands[0].operands[0]),
+    "scores": (capped, softmax, lambda x: x.operands[0].operands[0]),
+    "weights": (capped, softmax, lambda x: x.operands[0]),
+    "some weights": (capped, sunk, lambda x: x.operands[0]),
+    "all weights": (capped, sunk, lambda x: x.operands[0].operands[0]),
+    "shifted scores": (capped, sunk, lambda x: x.operands[0].operands[0].operands[0]),
+    "scores with sinks": (capped, sunk, lambda x: x.operands[0].operands[0].operands[0].operands[0]),
+    "maximum": (capped, sunk, lambda x: x.operands[0].operands[0].operands[0].operands[1]),
+}
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_scores_and_weights_that_are_used_elsewhere_are_kept(name: str) -> None:
+    change, weigh, other = ELSEWHERE[name]
+    b = builder()
+    found = attended(b, change, weigh)
+    with_attention(b, [found, other(found)])
+    assert found.op == "matmul"
+
+
+# Rotations ------------------------------------------------------------------------------------------------------------
+
+
+def add(b: Builder, x: Value, y: Value) -> Value:
+    return COUNTERPARTS["add"](b, [Type(x.shape)], x, y)
+
+
+def cat(b: Builder, *parts: Value, axis: int = -1) -> Value:
+    return COUNTERPARTS["cat"](b, [], [*parts], axis)
+
+
+def some(b: Builder, x: Value, start: int, stop: int | None = None, step: int = 1) -> Value:
+    return b.op("slice", x, axis=-1, start=start, stop=stop, step=step)
+
+
+def heads(b: Builder, size: int = 8) -> Value:
+    return given(b, "x", (BATCH, 3, SEQ, size))
+
+
+def angles(b: Builder) -> Value:
+    return given(b, "angles", (SEQ, 4))
+
+
+def each_twice(b: Builder, x: Value) -> Value:
+    return b.reshape(b.expand(b.reshape(x, (SEQ, 4, 1)), (SEQ, 4, 2)), (SEQ, 8))
+
+
+def summed(b: Builder, x: Value, other: Value, table: Value, sines: str = "sin") -> Value:
+    return add(b, b.op("mul", x, b.op("cos", table)), b.op("mul", other, b.op(sines, table)))
+
+
+def exchanged(b: Builder, x: Value, sign: str = "neg", at: int = 4) -> Value:
+    """The halves of components, the other way round."""
+    return b.op("concat", b.op(sign, some(b, x, at)), some(b, x, 0, at), axis=-1)
+
+
+def halves(b: Builder, x: Value, second: str = "", **other: Any) -> Value:
+    first = angles(b)
+    table = b.op("concat", first, b.op(second, first) if second else first, axis=-1)
+    table = table if x.shape[2] == SEQ else b.reshape(table, (SEQ, 1, 8))
+    return summed(b, x, exchanged(b, x, **other), table)
+
+
+def pairs(b: Builder, x: Value, sign: str = "neg", **other: Any) -> Value:
+    between = b.op("stack", b.op(sign, some(b, x, 1, step=2)), some(b, x, 0, step=2), axis=-1)
+    return summed(b, x, b.reshape(between, x.shape), each_twice(b, angles(b)), **other)
+
+
+def pairs_of_tables(b: Builder, x: Value) -> Value:
+    """Pairs whose cosines and sines are repeated, rather than the angles."""
+    between = b.op("stack", b.op("neg", some(b, x, 1, step=2)), some(b, x, 0, step=2), axis=-1)
+    cosines, sines = [each_twice(b, b.op(name, angles(b))) for name in ("cos", "sin")]
+    return add(b, b.op("mul", x, cosines), b.op("mul", b.reshape(between, x.shape), sines))
+
+
+def one_by_one(b: Builder, x: Value, y: Value, first: str = "sub", tables: Sequence[Value] = ()) -> list[Value]:
+    """The components of two parts, after their rotation."""
+    cosines, sines = tables or [given(b, name, (SEQ, 4)) for name in ("c", "s")]
+    found = b.op(first, b.op("mul", x, cosines), b.op("mul", y, sines))
+    return [found, b.op("add", b.op("mul", y, cosines), b.op("mul", x, sines))]
+
+
+def split(b: Builder, x: Value) -> list[Value]:
+    return b.ops("split", x, sizes=(4, 4), axis=-1)
+
+
+def evens_and_odds(b: Builder, x: Value) -> list[Value]:
+    return [some(b, x, start, step=2) for start in (0, 1)]
+
+
+def with_rest(b: Builder, make: Callable[..., Value], at: int = 8, **other: Any) -> Value:
+    """The rotation of the first components of a head, and the others."""
+    x = heads(b, 12)
+    return cat(b, make(b, some(b, x, 0, 8), **other), some(b, x, at))
+
+
+ROTATIONS: dict[str, tuple[Callable[[Builder], Value], str]] = {
+    "halves": (lambda b: halves(b, heads(b)), "rotate(x, cos(angles), sin(angles))"),
+    "halves, tokens before heads": (
+        lambda b: halves(b, given(b, "x", (BATCH, SEQ, 3, 8))),
+        "transpose[a=1, b=2](rotate(transpose[a=1, b=2](x), cos(angles), sin(angles)))",
+    ),
+    "pairs": (lambda b: pairs(b, heads(b)), "rotate[adjacent=True](x, cos(angles), sin(angles))"),
+    "pairs of tables": (
+        lambda b: pairs_of_tables(b, heads(b)),
+        "rotate[adjacent=True](x, cos(angles), sin(angles))",
+    ),
+    "some halves": (lambda b: with_rest(b, halves), "rotate[partial=True](x, cos(angles), sin(angles))"),
+    "some pairs": (lambda b: with_rest(b, pairs), "rotate[adjacent=True, partial=True](x, cos(angles), sin(angles))"),
+    "parts": (lambda b: cat(b, *one_by_one(b, *split(b, heads(b)))), "rotate(x, c, s)"),
+    "slices": (
+        lambda b: cat(b, *one_by_one(b, some(b, x := heads(b), 0, 4), some(b, x, 4))),
+        "rotate(x, c, s)",
+    ),
+    "evens and odds": (
+        lambda b: cat(b, *one_by_one(b, *evens_and_odds(b, heads(b)))),
+        "rotate(rearrange[=b h s (d w) -> b h s (w d), d=4](x), c, s)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ROTATIONS)
+def test_rotations_are_functions(name: str) -> None:
+    make, expected = ROTATIONS[name]
+    b = builder()
+    assert text(b.written(make(b))) == expected
+
+
+OTHER_ROTATIONS: dict[str, Callable[[Builder], Value]] = {
+    "halves of another sign": lambda b: halves(b, heads(b), sign="abs"),
+    "parts that are not halves": lambda b: halves(b, heads(b), at=3),
+    "angles that differ": lambda b: halves(b, heads(b), second="neg"),
+    "pairs of another sign": lambda b: pairs(b, heads(b), sign="abs"),
+    "pairs with other sines": lambda b: pairs(b, heads(b), sines="tanh"),
+    "parts of another sign": lambda b: cat(b, *one_by_one(b, *split(b, heads(b)), first="add")),
+    "parts the other way round": lambda b: cat(b, *one_by_one(b, *split(b, heads(b)))[::-1]),
+    "parts along another axis": lambda b: cat(b, *one_by_one(b, *split(b, heads(b))), axis=2),
+    "three parts": lambda b: cat(b, *one_by_one(b, *split(b, heads(b))), heads(b)),
+    "odds and evens": lambda b: cat(b, *one_by_one(b, *evens_and_odds(b, heads(b))[::-1])),
+    "parts of other values": lambda b: cat(b, *one_by_one(b, heads(b, 4), given(b, "y", (BATCH, 3, SEQ, 4)))),
+    "another rest": lambda b: with_rest(b, halves, at=9),
+    "a rest of another axis": lambda b: cat(b, halves(b, heads(b)), heads(b), axis=2),
+    "a rest of another value": lambda b: cat(b, halves(b, heads(b)), some(b, given(b, "y", (BATCH, 3, SEQ, 12)), 8)),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_ROTATIONS)
+def test_other_rotations_are_written_as_they_are(name: str) -> None:
+    b = builder()
+    found = OTHER_ROTATIONS[name](b)
+    assert found.op in ("add", "concat")
+
+
+def test_tables_of_rotations_have_names_unless_the_source_names_them() -> None:
+    b = builder()
+    rotated = cat(b, *one_by_one(b, *split(b, heads(b)), tables=[angles(b), given(b, "s", (SEQ, 4))]))
+    assert [table.names for table in rotated.operands[1:]] == [["cosines"], ["sines"]]
+    cosines = angles(b)
+    cosines.names = ["own"]
+    rotated = cat(b, *one_by_one(b, *split(b, heads(b)), tables=[cosines, given(b, "s", (SEQ, 4))]))
+    assert [table.names for table in rotated.operands[1:]] == [["own"], ["sines"]]
