@@ -1,4 +1,4 @@
-"""Lifting: attention and rotations that are computed step by step are functions of the library, if they are exactly it."""
+"""Lifting: attention and rotations that are computed step by step are functions of the library, if they are equal."""
 
 from collections.abc import Callable, Sequence
 from math import inf
@@ -62,6 +62,10 @@ SCORES: dict[str, tuple[Changed, str]] = {
     "times the usual number": (lambda b, x: b.op("mul", x, 8**-0.5), "(q, k, v)"),
     "divided": (lambda b, x: b.op("div", x, 4.0), "[scale=0.25](q, k, v)"),
     "in many steps": (lambda b, x: scaled(b, x, MOST_STEPS - 1), "[scale=0.5](q, k, v)"),
+    "in many steps and capped": (
+        lambda b, x: capped(b, scaled(b, x, MOST_STEPS - 2)),
+        "[scale=1.0, cap=50.0, finite=False](q, k, v)",
+    ),
     "biased": (lambda b, x: b.op("add", x, bias(b)), "[scale=1.0](q, k, v, None, bias)"),
     "biased twice": (
         lambda b, x: b.op("add", bias(b, "other"), b.op("add", x, bias(b))),
@@ -116,7 +120,15 @@ OTHER_SCORES: dict[str, Changed] = {
     "factors": lambda b, x: b.op("mul", x, given(b, "factors", (3, 1, 1))),
     "hidden by another number": lambda b, x: b.op("where", seen(b), x, -9.0),
     "in too many steps": lambda b, x: scaled(b, x, MOST_STEPS),
+    "in too many steps and capped": lambda b, x: capped(b, scaled(b, x, MOST_STEPS - 1)),
+    "exponentials, capped": lambda b, x: capped(b, b.op("exp", x)),
+    "all hidden": lambda b, x: b.op("where", False, x, -inf),
+    "hidden by a computed mask": lambda b, x: b.op(
+        "add", x, b.op("where", b.op("gt", b.op("exp", bias(b)), 2.0), 0.0, -inf)
+    ),
+    "hidden by numbers": lambda b, x: b.op("where", seen(b), x, bias(b)),
     "another cap": lambda b, x: capped(b, x, 49.0),
+    "capped by a product": lambda b, x: b.op("mul", b.op("tanh", b.op("mul", x, 50.0)), 50.0),
     "another limit": lambda b, x: b.op("mul", b.op("sin", b.op("div", x, 50.0)), 50.0),
     "biased and capped": lambda b, x: capped(b, b.op("add", x, bias(b))),
     "hidden and capped": lambda b, x: capped(b, b.op("where", seen(b), x, -inf)),
@@ -169,6 +181,8 @@ WEIGHTS: dict[str, tuple[Changed, str]] = {
         lambda b, x: softmax(b, b.op("sub", x, b.op("amax", b.op("mul", x, 2.0), axis=-1, keep=True))),
         "matmul",
     ),
+    "of a difference": (lambda b, x: softmax(b, b.op("sub", x, bias(b))), "matmul"),
+    "of a difference with a number": (lambda b, x: softmax(b, b.op("sub", x, 2.0)), "matmul"),
     "of queries": (lambda b, x: softmax(b, x, axis=2), "matmul"),
     "exponentials": (lambda b, x: b.op("exp", x), "matmul"),
 }
@@ -198,12 +212,54 @@ def test_heads_of_keys_may_be_fewer() -> None:
     assert text(found) == f"attention[scale=0.125]({heads})"
 
 
-def test_products_of_three_axes_are_written_as_they_are() -> None:
+@pytest.mark.parametrize(("first", "second", "third"), [("", "", ""), ("b", "", "b"), ("", "b", "b")])
+def test_products_without_batches_or_heads_are_written_as_they_are(first: str, second: str, third: str) -> None:
     b = builder()
-    q, k, v = [given(b, name, (BATCH, SEQ, 8)) for name in "qkv"]
-    found = b.op("matmul", softmax(b, b.op("matmul", q, b.permute(k, (0, 2, 1)))), v)
+    leads = [(BATCH, 3) if of_batch else (3,) for of_batch in (first, second, third)]
+    q, k, v = [given(b, name, (*lead, SEQ, 8)) for name, lead in zip("qkv", leads, strict=True)]
+    turned = b.permute(k, (0, 1, 3, 2) if second else (0, 2, 1))
+    found = b.op("matmul", softmax(b, b.op("matmul", q, turned)), v)
     with_attention(b, [found])
     assert found.op == "matmul"
+
+
+EACH = "expand[shape=(batch, 3, seq, 8)]"
+
+
+@pytest.mark.parametrize(
+    ("alone", "lead", "expected"),
+    [
+        ("v", (), f"q, k, {EACH}(v)"),
+        ("q", (1,), f"{EACH}(q), k, v"),
+        ("k", (1,), f"q, {EACH}(k), v"),
+    ],
+)
+def test_what_is_the_same_for_each_item_of_a_batch_is_repeated(
+    alone: str, lead: tuple[int, ...], expected: str
+) -> None:
+    b = builder()
+    q, k, v = [given(b, name, (*(lead if name == alone else (BATCH,)), 3, SEQ, 8)) for name in "qkv"]
+    found = b.op("matmul", softmax(b, b.op("matmul", q, b.permute(k, (0, 1, 3, 2)))), v)
+    with_attention(b, [found])
+    assert text(found) == f"attention[scale=1.0]({expected})"
+
+
+def test_biases_for_more_heads_than_queries_are_written_as_they_are() -> None:
+    b = builder()
+    q, k, v = [given(b, name, (BATCH, 1, SEQ, 8)) for name in "qkv"]
+    scores = b.op("add", b.op("matmul", q, b.permute(k, (0, 1, 3, 2))), bias(b))
+    found = b.op("matmul", softmax(b, scores), v)
+    with_attention(b, [found])
+    assert found.op == "matmul"
+
+
+def test_queries_may_be_multiplied_by_numbers_of_more_axes() -> None:
+    b = builder()
+    q, k, v = [given(b, name, shape) for name, shape in (("q", (SEQ, 8)), ("k", (2, 3, SEQ, 8)), ("v", (2, 3, SEQ, 8)))]
+    whole = b.op("mul", q, b.op("full", shape=(2, 3, SEQ, 8), value=0.5))
+    found = b.op("matmul", softmax(b, b.op("matmul", whole, b.permute(k, (0, 1, 3, 2)))), v)
+    with_attention(b, [found])
+    assert found.op == "attention" and found.operands[0].shape == (2, 3, SEQ, 8)
 
 
 ELSEWHERE: dict[str, tuple[Changed, Changed, Callable[[Value], Value]]] = {

@@ -47,7 +47,7 @@ def _attention(b: Builder, value: Value, uses: Counter[Value]) -> Value | None:
     if not isinstance(weights, Value):
         return None
     softmax = weights.operands[0] if _is_operation(weights, "slice") and uses[weights] == 1 else weights
-    if not _is_operation(softmax, "softmax") or uses[softmax] != 1 or softmax.settings.get("axis", -1) != -1:
+    if not _is_operation(softmax, "softmax") or uses[softmax] != 1:
         return None
     scores, sinks = _with_sinks(b, *_unshifted(softmax.operands[0], uses))
     found = _scores(b, scores, uses) if scores is not None and (sinks is None) == (softmax is weights) else None
@@ -62,19 +62,18 @@ def _attention(b: Builder, value: Value, uses: Counter[Value]) -> Value | None:
         made = attention(b, query, key, result, found.visible, False, scale, found.bias, options)
     except Untranslatable:
         return None
-    if made is None or made.op != "attention" or made.array != value.array:
+    if made is None or made.array != value.array:
         return None
-    return made if all(other.op != VISIBLE for other in live([made])) else None
+    return None if any(other.op == VISIBLE for other in live([made])) else made
 
 
 def _unshifted(value: Value, uses: Counter[Value]) -> tuple[Value, bool]:
     """Return scores before their maximum was subtracted, which a softmax does not depend on, and whether only what is
     returned uses them.
     """
-    if _is_operation(value, "sub") and uses[value] == 1:
-        scores, most = value.args
-        if isinstance(scores, Value) and isinstance(most, Value) and _is_operation(most, "amax"):
-            return scores, most.args == [scores] and uses[most] == 1 and uses[scores] == 2
+    if _is_operation(value, "sub") and _is_operation(value.operands[-1], "amax") and uses[value] == 1:
+        scores, most = value.operands[0], value.operands[-1]
+        return scores, most.operands == [scores] and uses[most] == 1 and uses[scores] == 2
     return value, uses[value] == 1
 
 
@@ -82,20 +81,19 @@ def _with_sinks(b: Builder, value: Value, is_own: bool) -> tuple[Value | None, V
     """Return scores and the sinks that are concatenated to them; None for scores that something else uses."""
     if not is_own or not _is_operation(value, "concat"):
         return value if is_own else None, None
-    scores, *others = value.operands
-    sinks, _ = b.layout(b.unwritten(others[0]))
-    is_last = value.settings.get("axis") in (-1, len(value.shape) - 1)
-    return (scores, sinks) if is_last and len(others) == 1 and len(sinks.shape) == 1 else (None, None)
+    scores, column, *_ = value.operands
+    sinks, _ = b.layout(b.unwritten(column))
+    return scores, sinks
 
 
 def _unscaled(b: Builder, value: Value) -> tuple[Value, float]:
     """Return queries or keys before they were multiplied by a number, and the number."""
     root, _ = b.layout(value)
     number = _number(root.args[1]) if _is_operation(root, "mul", "div") else None
-    inner = root.args[0] if number is not None else None
-    if number is None or not isinstance(inner, Value) or inner.shape != root.shape:
+    if number is None or root.operands[0].shape != root.shape:
         return value, 1.0
-    return b.laid_out(b.unwritten(inner), value, root), number if root.op == "mul" else 1 / number
+    inner = b.unwritten(root.operands[0])
+    return b.laid_out(inner, value, root), number if root.op == "mul" else 1 / number
 
 
 def _scores(b: Builder, value: Value, uses: Counter[Value], most: int = MOST_STEPS) -> _Scores | None:
@@ -108,10 +106,11 @@ def _scores(b: Builder, value: Value, uses: Counter[Value], most: int = MOST_STE
     if capped is not None:
         inner, cap = capped
         scores = _scores(b, inner, uses, most - 1)
-        is_first = scores is not None and scores == _Scores(scores.product, scores.scale)
-        return scores._replace(cap=cap) if scores is not None and is_first else None
+        if scores is None or scores != _Scores(scores.product, scores.scale):
+            return None
+        return scores._replace(cap=cap)
     for inner in value.operands if _is_operation(value, "where", "add", "mul", "div") else ():
-        is_scores = inner.shape == value.shape and inner.dtype == "real" and uses[inner] == 1
+        is_scores = inner.shape == value.shape and uses[inner] == 1
         scores = _scores(b, inner, uses, most - 1) if is_scores else None
         if scores is not None:
             return _changed(b, scores, value, inner)
@@ -121,13 +120,13 @@ def _scores(b: Builder, value: Value, uses: Counter[Value], most: int = MOST_STE
 def _capped(value: Value, uses: Counter[Value]) -> tuple[Value, float] | None:
     """Return what `cap * tanh(x / cap)` limits, and the cap; None if a value is not that."""
     cap = _number(value.args[1]) if _is_operation(value, "mul") else None
-    limited = value.args[0] if cap is not None else None
-    if cap is None or not isinstance(limited, Value) or not _is_operation(limited, "tanh"):
+    limited = value.operands[0]
+    if cap is None or not _is_operation(limited, "tanh"):
         return None
     (divided,) = limited.operands
-    inner = divided.args[0] if _is_operation(divided, "div") and _number(divided.args[1]) == cap else None
-    is_own = isinstance(inner, Value) and all(uses[item] == 1 for item in (limited, divided, inner))
-    return (inner, cap) if isinstance(inner, Value) and is_own else None
+    inner = divided.operands[0]
+    is_own = all(uses[item] == 1 for item in (limited, divided, inner))
+    return (inner, cap) if is_own and _is_operation(divided, "div") else None
 
 
 def _changed(b: Builder, scores: _Scores, value: Value, inner: Value) -> _Scores | None:
@@ -135,10 +134,10 @@ def _changed(b: Builder, scores: _Scores, value: Value, inner: Value) -> _Scores
     if value.op == "where":
         test, first, second = value.args
         hidden = _number(second if first is inner else first)
-        if not isinstance(test, Value) or hidden not in (-inf, LOWEST):
+        if not isinstance(test, Value):
             return None
         return _seen(b, scores, test if first is inner else b.op("not", test), hidden)
-    first, other = value.args if value.args[0] is inner else value.args[::-1]
+    other = value.args[1] if value.args[0] is inner else value.args[0]
     number = _number(other)
     if value.op == "add" and isinstance(other, Value):
         for hidden in (-inf, LOWEST):
@@ -146,12 +145,12 @@ def _changed(b: Builder, scores: _Scores, value: Value, inner: Value) -> _Scores
             if visible is not None:
                 return _seen(b, scores, visible, hidden)
         return scores._replace(bias=other if scores.bias is None else b.op("add", scores.bias, other))
-    if number is None or value.op == "add" or (value.op == "div" and first is not value.args[0]):
+    if number is None:
         return None
     return scores._replace(scale=scores.scale * number if value.op == "mul" else scores.scale / number)
 
 
-def _seen(b: Builder, scores: _Scores, visible: Value, hidden: float) -> _Scores:
+def _seen(b: Builder, scores: _Scores, visible: Value, hidden: float | None) -> _Scores:
     both = visible if scores.visible is None else b.op("and", scores.visible, visible)
     return scores._replace(visible=both, finite=scores.finite or hidden == LOWEST)
 

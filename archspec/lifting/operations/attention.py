@@ -11,6 +11,7 @@ from archspec.equivalence.calls.registry import CALLS
 from archspec.lifting.builder import Builder
 from archspec.lifting.values import Setting, Value, live
 from archspec.normal.arrays import Array, Arrays
+from archspec.ops.check import broadcast
 
 VISIBLE = "visible"
 """What a mask is called that is only known as its normal form."""
@@ -46,6 +47,8 @@ def attention(
     """Return scaled dot-product attention; `bias` is besides a mask of booleans, and only for four axes, and so are
     options. None if the library does not accept these.
     """
+    lead = broadcast(broadcast(q.shape[:-3], k.shape[:-3], "k"), v.shape[:-3], "v")
+    q, k, v = [x if x.shape[:-3] == lead else b.spread(x, (*lead, *x.shape[-3:])) for x in (q, k, v)]
     if len(q.shape) != 4:
         if mask is not None:
             mask = b.spread(mask, (*q.shape[:-1], k.shape[-2]))
