@@ -12,7 +12,7 @@ from archspec.ir import Type
 from archspec.lifting.attentions import MOST_STEPS, with_attention
 from archspec.lifting.builder import Builder
 from archspec.lifting.operations.counterparts import COUNTERPARTS
-from archspec.lifting.values import Value
+from archspec.lifting.values import Operand, Value
 
 BATCH, SEQ = symbol("batch"), symbol("seq")
 LEAST = -3.4028234663852886e38
@@ -288,7 +288,7 @@ def test_scores_and_weights_that_are_used_elsewhere_are_kept(name: str) -> None:
 # Rotations ------------------------------------------------------------------------------------------------------------
 
 
-def add(b: Builder, x: Value, y: Value) -> Value:
+def add(b: Builder, x: Value, y: Operand) -> Value:
     return COUNTERPARTS["add"](b, [Type(x.shape)], x, y)
 
 
@@ -324,7 +324,7 @@ def exchanged(b: Builder, x: Value, sign: str = "neg", at: int = 4) -> Value:
 def halves(b: Builder, x: Value, second: str = "", **other: Any) -> Value:
     first = angles(b)
     table = b.op("concat", first, b.op(second, first) if second else first, axis=-1)
-    table = table if x.shape[2] == SEQ else b.reshape(table, (SEQ, 1, 8))
+    table = table if x.shape[-2] == SEQ else b.reshape(table, (SEQ, 1, 8))
     return summed(b, x, exchanged(b, x, **other), table)
 
 
@@ -397,11 +397,23 @@ OTHER_ROTATIONS: dict[str, Callable[[Builder], Value]] = {
     "halves of another sign": lambda b: halves(b, heads(b), sign="abs"),
     "parts that are not halves": lambda b: halves(b, heads(b), at=3),
     "angles that differ": lambda b: halves(b, heads(b), second="neg"),
+    "a sum with a number": lambda b: add(b, b.op("mul", heads(b), b.op("cos", each_twice(b, angles(b)))), 2.0),
+    "halves of three axes": lambda b: halves(b, given(b, "x", (3, SEQ, 8))),
     "pairs of another sign": lambda b: pairs(b, heads(b), sign="abs"),
     "pairs with other sines": lambda b: pairs(b, heads(b), sines="tanh"),
     "parts of another sign": lambda b: cat(b, *one_by_one(b, *split(b, heads(b)), first="add")),
     "parts the other way round": lambda b: cat(b, *one_by_one(b, *split(b, heads(b)))[::-1]),
     "parts along another axis": lambda b: cat(b, *one_by_one(b, *split(b, heads(b))), axis=2),
+    "parts of three": lambda b: cat(b, *one_by_one(b, *b.ops("split", heads(b, 12), sizes=(4, 4, 4), axis=-1)[:2])),
+    "some evens and odds": lambda b: cat(
+        b, *one_by_one(b, some(b, x := heads(b, 13), 0, 8, step=2), some(b, x, 1, 8, step=2))
+    ),
+    "parts of three axes": lambda b: cat(b, *one_by_one(b, *split(b, given(b, "x", (3, SEQ, 8))))),
+    "parts that are negated": lambda b: cat(b, b.op("neg", some(b, heads(b), 0, 4)), some(b, heads(b), 0, 4)),
+    "tables of each item": lambda b: cat(
+        b, *one_by_one(b, *split(b, heads(b)), tables=[given(b, name, (BATCH, 1, SEQ, 4)) for name in "cs"])
+    ),
+    "sums of the same": lambda b: cat(b, b.op("sub", heads(b, 4), heads(b, 4)), heads(b, 4)),
     "three parts": lambda b: cat(b, *one_by_one(b, *split(b, heads(b))), heads(b)),
     "odds and evens": lambda b: cat(b, *one_by_one(b, *evens_and_odds(b, heads(b))[::-1])),
     "parts of other values": lambda b: cat(b, *one_by_one(b, heads(b, 4), given(b, "y", (BATCH, 3, SEQ, 4)))),

@@ -17,7 +17,7 @@ ORDERS = (0, 1, 2, 3), (0, 2, 1, 3)
 
 def rotation(builder: Builder, a: Operand, b: Operand) -> Value | None:
     """Return the sum of `a` and `b` as a rotation: x * cosines plus x with its halves, or pairs, exchanged * sines."""
-    if not (isinstance(a, Value) and isinstance(b, Value) and a.op == b.op == "mul" and len(a.shape) == 4):
+    if not (isinstance(a, Value) and isinstance(b, Value) and len(a.shape) == 4):
         return None
     return _of_halves(builder, a, b) or _of_pairs(builder, a, b)
 
@@ -25,55 +25,41 @@ def rotation(builder: Builder, a: Operand, b: Operand) -> Value | None:
 def partial_rotation(builder: Builder, parts: Sequence[Value], axis: int) -> Value | None:
     """Return a rotation of the first components of what has more, which are put after it."""
     rotated, _ = builder.layout(parts[0])
-    if len(parts) != 2 or axis != -1 or rotated.op != "rotate" or rotated.kind != "std" or len(parts[0].shape) != 4:
-        return None
-    rest = parts[1]
-    if rest.op != "slice" or rest.settings.get("axis") != -1 or rest.settings.get("start") != rotated.shape[-1]:
+    if rotated.op != "rotate" or parts[1].op != "slice":
         return None
     _, *tables = rotated.operands
-    joined = builder.made("concat", parts, builder.op_array("concat", *parts, axis=axis))
-    return _rotated(builder, rest.operands[0], tables, joined, is_adjacent=bool(rotated.settings), is_partial=True)
+    joined = builder.op("concat", *parts, axis=axis)
+    return _rotated(builder, parts[1].operands[0], tables, joined, is_adjacent=bool(rotated.settings), is_partial=True)
 
 
 def rotation_of_parts(builder: Builder, parts: Sequence[Value], axis: int) -> Value | None:
     """Return the concatenation of `a * cosines - b * sines` and `b * cosines + a * sines` as a rotation: of what has
     `a` and `b` as its halves, or as its even and its odd components, which are moved to the halves.
     """
-    if len(parts) != 2 or axis != -1 or len(parts[0].shape) != 4:
+    products = parts[0].operands
+    if len(products) != 2 or len(parts[0].shape) != 4:
         return None
-    first, second = [_products(part, op) for part, op in zip(parts, ("sub", "add"), strict=True)]
-    pairs = [(a, b) for a in first[:1] for b in first[1:]]
-    sides = [(x, y) for a, b in pairs for x in a.operands for y in b.operands if x.shape == y.shape == parts[0].shape]
-    if not second or not sides:
+    first, second = [product.operands for product in products]
+    sides = [(x, y) for x in first for y in second if x.shape == y.shape == parts[0].shape]
+    whole = _joined(builder, sides[0][0]) if sides else None
+    if whole is None:
         return None
-    a, b = sides[0]
-    whole = _joined(builder, a, b)
-    found = [_table(builder, product, x) for product, x in zip(first, (a, b), strict=True)]
+    found = [_table(builder, product, x) for product, x in zip(products, sides[0], strict=True)]
     tables = [table for table in found if table is not None]
-    if whole is None or len(tables) < len(found):
+    if len(tables) < len(found):
         return None
-    joined = builder.made("concat", parts, builder.op_array("concat", *parts, axis=axis))
-    rotated = _rotated(builder, whole, tables, joined, is_adjacent=False)
+    rotated = _rotated(builder, whole, tables, builder.op("concat", *parts, axis=axis), is_adjacent=False)
     return rotated and _with_names(rotated, tables)
 
 
-def _products(value: Value, op: str) -> list[Value]:
-    """Return the two products that a value is the sum or the difference of."""
-    is_of_two = value.op == op and len(value.operands) == 2 and all(item.op == "mul" for item in value.operands)
-    return value.operands if is_of_two else []
-
-
-def _joined(builder: Builder, a: Value, b: Value) -> Value | None:
-    """Return what has `a` and `b` as its halves, or with these in the place of its even and its odd components."""
-    if a.op == b.op == "part" and a.args == b.args and (a.settings["index"], b.settings["index"]) == (0, 1):
-        (whole,) = a.operands
-        is_of_halves = whole.op == "split" and whole.operands[0].shape[-1] == 2 * a.shape[-1]
-        return whole.operands[0] if is_of_halves else None
-    if not a.op == b.op == "slice" or a.args != b.args:
+def _joined(builder: Builder, first: Value) -> Value | None:
+    """Return what a value is the first half of, or what has it as its first half if it is the even components."""
+    if first.op == "part":
+        return first.operands[0].operands[0]
+    if first.op != "slice":
         return None
-    (x,) = a.operands
-    is_of_pairs = all(value.settings.get("step") == 2 for value in (a, b)) and b.settings.get("start") == 1
-    if not is_of_pairs:
+    (x,) = first.operands
+    if first.settings.get("step") != 2 or x.shape[-1] != 2 * first.shape[-1]:
         return x
     *lead, size = builder.unwritten(x).shape
     pairs = builder.reshape(builder.unwritten(x), (*lead, size // 2, 2))
@@ -130,7 +116,7 @@ def _of_pairs(builder: Builder, a: Value, b: Value) -> Value | None:
     halves = [half for half in found if half is not None]
     if x is None or turned is None or len(halves) < len(tables):
         return None
-    added = builder.made("add", [a, b], builder.op_array("add", a, b))
+    added = builder.op("add", a, b)
     rotated = _rotated(builder, x, halves, added, is_adjacent=True)
     return rotated and _with_names(rotated, halves)
 
@@ -163,7 +149,7 @@ def _of_halves(builder: Builder, a: Value, b: Value) -> Value | None:
     sines = next((_of_angles(builder, value, "sin") for value in b.operands if value.shape != b.shape), None)
     if x is None or cosines is None or sines is None:
         return None
-    added = builder.made("add", [a, b], builder.op_array("add", a, b))
+    added = builder.op("add", a, b)
     return _rotated(builder, x, [cosines, sines], added, is_adjacent=False)
 
 
