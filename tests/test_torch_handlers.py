@@ -87,6 +87,7 @@ GROUPS: dict[str, list[Case]] = {
         call("remainder", i(9, 9) - 4, 3),
         call("remainder", r(9) * 5, r(9)),
         call("fmod", r(9) * 5, 2.0),
+        call("fmod", r(9) * 5, 2),
         call("pow", r(4).abs(), 0.5),
         call("pow", 2.0, r(4)),
         call("pow", i(5, 4), 2),
