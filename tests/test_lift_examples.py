@@ -239,10 +239,10 @@ def test_images_for_a_model_of_torchvision(monkeypatch: pytest.MonkeyPatch) -> N
         assert made.pop() == (name, None) and found.name == name and not found.module.training
         assert found.inputs["input"].shape == (2, 3, side, side)
         assert found.other_inputs is not None and found.other_inputs["input"].shape == (3, 3, side, side)
-    with pytest.raises(ArchError, match=r"error\[unknown-model\]: torchvision has no model `large`"):
+    with pytest.raises(ArchError, match=r"error\[unknown-model\]: torchvision has no model `large`($|, in )"):
         subject_of_collection("torchvision:large")
     monkeypatch.setitem(sys.modules, "torchvision.models", None)
-    with pytest.raises(ArchError, match="torchvision is required but not installed"):
+    with pytest.raises(ArchError, match="torchvision is required but not installed($|, in )"):
         subject_of_collection("torchvision:tiny")
 
 

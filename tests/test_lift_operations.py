@@ -314,5 +314,5 @@ def test_results_of_counterparts_are_compared(monkeypatch: pytest.MonkeyPatch) -
     ):
         with monkeypatch.context() as patch:
             patch.setitem(COUNTERPARTS, name, handler)
-            with pytest.raises(archspec.ArchError, match=f"the operation `aten.{name}` {reason} than its counterpart"):
+            with pytest.raises(archspec.ArchError, match=f"the operation `aten.{name}` {reason} than its counterpart($|, in )"):
                 archspec.lift(module, (X, Y))

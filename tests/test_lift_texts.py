@@ -49,6 +49,99 @@ def test_lines_without_a_place_to_break_stay_long() -> None:
     assert lines(Statement(text=f"f(a, {word}, b)"))[1:3] == ["  f(a,", f"    {word}, b)"]
 
 
+def head(*inputs: int, outputs: tuple[int, ...] = (), own: tuple[int, ...] = ()) -> list[str]:
+    """The lines before the body of a definition: the lengths of the names of what it has."""
+    given, made = [tuple([("x" * size, "int", "[batch]") for size in sizes]) for sizes in (inputs, outputs)]
+    template = Template("Net", given, made or (("", "bool", "[batch]"),), (Statement(text="x"),), (), ())
+    program = Program([Definition(template, [()], [()], [""])], set())
+    sizes = Sizes(program, None, {}, None, lambda path: {})
+    sizes.heads[0].own = dict.fromkeys(["h" * size for size in own], ())
+    found = source(program, sizes, "Net", "net", {}, None).splitlines()[2:]
+    return found[: found.index("  x")]
+
+
+def test_heads_are_in_as_many_lines_as_they_need() -> None:
+    start, arrow, indent = "block Net(", "-> bool [batch] {", " " * 9
+    of = " int [batch]"
+    fitting = WIDTH - len(f"{start}{of}) {arrow}")
+    assert head(fitting) == [f"{start}{'x' * fitting}{of}) {arrow}"]
+    assert head(fitting + 1) == [f"{start}{'x' * (fitting + 1)}{of})", f"{indent}{arrow}"]
+    first = f"{start}{'x' * 40}{of}, "
+    rest = WIDTH - len(f"{first}{of})")
+    assert head(40, rest) == [f"{first}{'x' * rest}{of})", f"{indent}{arrow}"]
+    assert head(40, rest + 1) == [first[:-1], f"{indent} {'x' * (rest + 1)}{of}) {arrow}"]
+    last = WIDTH - len(f"{indent} {of}) {arrow}")
+    assert head(40, last) == [first[:-1], f"{indent} {'x' * last}{of}) {arrow}"]
+    assert head(40, last + 1) == [first[:-1], f"{indent} {'x' * (last + 1)}{of})", f"{indent}{arrow}"]
+    assert head() == [f"{start}) {arrow}"]
+
+
+def test_hyperparameters_and_outputs_have_lines_of_their_own() -> None:
+    x, y, h, k = "x" * 40, "x" * 50, "h" * 60, "h" * 61
+    assert head(1, own=(60,)) == [f"block Net({h})(x int [batch]) -> bool [batch] {{"]
+    assert head(40, own=(60,)) == [f"block Net({h})", f"         ({x} int [batch]) -> bool [batch] {{"]
+    assert head(40, own=(60, 61))[:2] == [f"block Net({h},", f"          {k})"]
+    assert head(1, outputs=(1, 2)) == ["block Net(x int [batch]) -> (x int [batch], xx int [batch]) {"]
+    assert head(1, outputs=(50, 50)) == [
+        "block Net(x int [batch])",
+        f"         -> ({y} int [batch],",
+        f"             {y} int [batch]) {{",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "steps", "expected"),
+    [
+        ("x", (), ["x"]),
+        ("x", ("relu",), ["relu(x)"]),
+        ("x", ("Linear(3, 4)", "relu"), ["Linear(3, 4)(x) |> relu"]),
+        ("x", ("first: Linear",), ["first: Linear()(x)"]),
+        ("x", ("a.first: Linear(3)", "relu"), ["a.first: Linear(3)(x) |> relu"]),
+        ("x", ("+ y",), ["x + y"]),
+        ("f(x)", ("/ y",), ["f(x) / y"]),
+        ("x * y", ("+ z",), ["x * y", "|> + z"]),
+        ("f(x)", ("* y", "relu"), ["f(x)", "|> * y", "|> relu"]),
+        ("x", ("where(_, m, 0.0)",), ["where(x, m, 0.0)"]),
+        ("x", ("f(_, _)",), ["f(x, _)"]),
+        ("x", ("f(m, _)",), ["x", "|> f(m, _)"]),
+        ("x", ("f(m_1)", "g"), ["f(m_1)(x) |> g"]),
+        ("x", ("+ y for i in 0..3",), ["x", "|> + y for i in 0..3"]),
+        ("x", ("layers[i]: Layer() for i in 0..3",), ["x", "|> layers[i]: Layer() for i in 0..3"]),
+        ("x", ("a: A", "b(c): D", "longer: C"), ["x", "|> a:      A", "|> b(c): D", "|> longer: C"]),
+        ("x", ("a", "b", "c"), ["x", "|> a", "|> b", "|> c"]),
+    ],
+)
+def test_chains_begin_with_a_call(source: str, steps: tuple[str, ...], expected: list[str]) -> None:
+    first, *others = lines(Statement((), source, steps))[1:-1]
+    assert [first.removeprefix("  return "), *[line.removeprefix("    ") for line in others]] == expected
+
+
+def test_two_steps_are_in_one_line_if_it_is_short() -> None:
+    fitting = WIDTH - 8 - len("return f(x) |> ") - 2
+    assert lines(Statement((), "x", ("f", "g" * fitting)))[1:-1] == [f"  return f(x) |> {'g' * fitting}"]
+    assert len(lines(Statement((), "x", ("f", "g" * (fitting + 1))))[1:-1]) == 3
+    assert lines(Statement(("y", "z"), "x", ("f", "g")))[1:-1] == ["  y, z = f(x) |> g"]
+
+
+def test_long_lines_are_broken_in_their_outermost_brackets() -> None:
+    word, other = "w" * 20, "v" * 9
+    listed = ", ".join([word] * 6)
+    assert lines(Statement(text=f"a = f({listed}) + g({other}, {other})"))[1:-1] == [
+        f"  a = f({', '.join([word] * 5)},",
+        f"        {word}) + g({other}, {other})",
+    ]
+    inner = f"{word}({', '.join([other] * 4)})"
+    assert lines(Statement(text=f"a = f({inner}, {inner})"))[1:-1] == [f"  a = f({inner},", f"        {inner})"]
+    assert lines(Statement(text=f"a = [{' + '.join([word] * 6)}]"))[1:-1] == [
+        f"  a = [{' + '.join([word] * 4)}",
+        f"       + {word} + {word}]",
+    ]
+    assert lines(Statement(text=f"a = ({word * 3} // {word * 3})"))[1:-1] == [
+        f"  a = ({word * 3}",
+        f"       // {word * 3})",
+    ]
+
+
 def test_there_is_an_end_of_names() -> None:
     names = Names([])
     assert [names.take(["for", "1"]) for _ in FALLBACKS] == [*FALLBACKS]
