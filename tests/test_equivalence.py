@@ -160,6 +160,25 @@ def test_models_with_other_tensors_are_not_compared() -> None:
 
 
 @pytest.mark.parametrize(
+    ("first", "second", "reason"),
+    [
+        ("x [batch]) -> [batch] { return x }", "y [batch]) -> [batch] { return y }", "the inputs differ: `x`"),
+        ("x [batch], m bool [batch]) -> [batch] { return where(m, x, 0.0) }",
+         "x [batch], m bool [batch] = none) -> [batch] { return where(m, x, 0.0) if m != none else x }",
+         "the optional inputs differ: `m`"),
+        ("x [batch]) -> [batch] { return x }", "x [batch]) -> [1, batch] { return reshape([1, batch])(x) }",
+         "the outputs differ: `output`"),
+        ("x [batch]) -> (a [batch], b [batch]) { return x, exp(x) }",
+         "x [batch]) -> (b [batch], a [batch]) { return x, exp(x) }", "the outputs are in another order: `b`, `a`"),
+    ],
+)  # fmt: skip
+def test_models_with_other_inputs_or_outputs_are_not_compared(first: str, second: str, reason: str) -> None:
+    a, b = [load(f"dim batch\nblock Net()({body}") for body in (first, second)]
+    found = equivalent(a, b)
+    assert (found.verdict, found.reason) == ("different", reason)
+
+
+@pytest.mark.parametrize(
     ("integer", "reason"),
     [
         ("(n + m + l + 1) ** 8 * (n + 2 * m + 3 * l + 5) ** 8 * (l + 3 * m + 2 * n) ** 8", "more than 1,000 terms"),
@@ -180,7 +199,7 @@ block Net()(x [batch], n int [batch], m int [batch], l int [batch]) -> [batch] {
 
 
 def test_two_modules_are_refused() -> None:
-    with pytest.raises(TypeError, match="found two modules($|, in )"):
+    with pytest.raises(TypeError, match="found two modules$"):
         equivalent(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
 
 

@@ -78,7 +78,7 @@ def test_transformer_of_pytorch() -> None:
 
 
 def test_training_is_refused() -> None:
-    with pytest.raises(ArchError, match="cannot lift `Linear`: it is in training($|, in )"):
+    with pytest.raises(ArchError, match="cannot lift `Linear`: it is in training"):
         archspec.lift(torch.nn.Linear(3, 4), (torch.randn(2, 3),))
 
 
@@ -99,11 +99,11 @@ class Transforming(torch.nn.Module):
 
 @pytest.mark.slow
 def test_what_the_language_cannot_express_is_refused() -> None:
-    with pytest.raises(ArchError, match="cannot lift `Branching`($|, in )"):
+    with pytest.raises(ArchError, match="cannot lift `Branching`$"):
         archspec.lift(Branching().eval(), (torch.randn(2, 3),))
-    with pytest.raises(ArchError, match=r"the operation `aten\.linalg_inv($|, in )"):
+    with pytest.raises(ArchError, match=r"the operation `aten\.linalg_inv$"):
         archspec.lift(Unknown().eval(), (torch.randn(3, 3),))
-    with pytest.raises(ArchError, match="it has complex outputs($|, in )"):
+    with pytest.raises(ArchError, match="it has complex outputs$"):
         archspec.lift(Transforming().eval(), (torch.randn(2, 8),))
 
 

@@ -65,7 +65,7 @@ class Branching(nn.Module):
 @pytest.mark.parametrize(("least", "most", "reason"), [(6, 10**9, "at least 6"), (0, 49, "at most 49")])
 def test_a_branch_on_a_size_that_the_inputs_do_not_show_is_refused(least: int, most: int, reason: str) -> None:
     given = Subject(Branching(least, most).eval(), {"x": torch.zeros(3, 11)}, {"x": torch.zeros(2, 14)})
-    with pytest.raises(archspec.ArchError, match=f"only be exported where `seq` is {reason}($|, in )"):
+    with pytest.raises(archspec.ArchError, match=f"only be exported where `seq` is {reason}$"):
         lift_subject(given)
 
 
@@ -90,7 +90,7 @@ def test_outputs_are_compared_at_a_size_that_a_module_has_a_branch_for() -> None
     inputs = {"x": torch.zeros(3, 11, 8)}, {"x": torch.zeros(2, 14, 8)}
     assert "param [1, 8, 20]" in lift_subject(Subject(Interpolated(doubles=False).eval(), *inputs))
     module = Interpolated(doubles=True).eval()
-    with pytest.raises(archspec.ArchError, match="only be exported where `seq != 20`($|, in )"):
+    with pytest.raises(archspec.ArchError, match="only be exported where `seq != 20`$"):
         lift_subject(Subject(module, *inputs))
 
 
@@ -191,7 +191,7 @@ def test_a_table_may_grow_but_not_change() -> None:
     module = Growing(1.0).eval()
     assert "sin(" in lift_subject(Subject(module, {"ids": ids}, {"ids": others}))
     assert module.table.shape == (20, 8)
-    with pytest.raises(archspec.ArchError, match="only be exported where `seq` is at most 19($|, in )"):
+    with pytest.raises(archspec.ArchError, match="only be exported where `seq` is at most 19$"):
         lift_subject(Subject(Growing(1.5).eval(), {"ids": ids}, {"ids": others}))
 
 
@@ -282,7 +282,7 @@ class Squeezed(nn.Module):
 
 
 def test_other_axes_for_a_batch_of_one_are_refused() -> None:
-    with pytest.raises(archspec.ArchError, match="it does something else where `batch` is 1($|, in )"):
+    with pytest.raises(archspec.ArchError, match="it does something else where `batch` is 1$"):
         archspec.lift(Squeezed().eval(), (torch.zeros(3, 7, 8),))
 
 
@@ -294,7 +294,7 @@ class Overlapping(nn.Module):
 
 
 def test_changes_that_read_what_they_change_are_refused() -> None:
-    with pytest.raises(archspec.ArchError, match="it does something else than its program($|, in )"):
+    with pytest.raises(archspec.ArchError, match="it does something else than its program"):
         archspec.lift(Overlapping().eval(), (torch.zeros(3, 7, 8),))
 
 
@@ -304,7 +304,7 @@ class Fraction(nn.Module):
 
 
 def test_fractions_of_sizes_are_refused_with_a_reason() -> None:
-    with pytest.raises(archspec.ArchError, match="it computes a root or fraction of the size of an input($|, in )"):
+    with pytest.raises(archspec.ArchError, match="it computes a root or fraction of the size of an input"):
         archspec.lift(Fraction().eval(), (torch.zeros(3, 7, 8),))
 
 

@@ -216,7 +216,7 @@ def test_modules_that_cannot_be_built_or_run() -> None:
 
     reason = "cannot build and run a small `Toy`: ValueError: first line second line"
     assert reason in refused(toy(broken))
-    with pytest.raises(ArchError, match=f"{reason}($|, in )"):
+    with pytest.raises(ArchError, match=f"{reason}$"):
         toy(broken).actual()
     assert "no inputs are known for `x`, `mask`" in refused(toy(inputs=none))
     assert "a call of it changes its `layers.0`" in refused(toy(Switching))
@@ -358,7 +358,7 @@ def test_files_of_configurations(tmp_path: Any) -> None:
     for text in (str(path), str(tmp_path)):
         assert configuration.architecture_of(text).fields["vocab_size"] == 50
     path.write_text("[1]")
-    with pytest.raises(ArchError, match="expected an object in($|, in )"):
+    with pytest.raises(ArchError, match="expected an object in"):
         configuration.architecture_of(str(path))
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ArchError):

@@ -258,7 +258,7 @@ def test_what_cannot_be_written_with_loops_is_for_one_length(monkeypatch: pytest
 
     monkeypatch.setattr(capture, "program_of", without_loops)
     assert "block Loop(x [batch, 5, 8])" in lifted(Loop("equal"), X)
-    with pytest.raises(archspec.ArchError, match="cannot lift `Block`: not with loops($|, in )"):
+    with pytest.raises(archspec.ArchError, match="cannot lift `Block`: not with loops$"):
         lifted(Block(), X, X)
 
 
@@ -275,7 +275,7 @@ def test_a_second_module_with_loops_has_to_be_run(monkeypatch: pytest.MonkeyPatc
     def subject(module: nn.Module) -> Subject:
         return Subject(module.eval(), {"x": X}, {"x": torch.ones(3, 7, 8)}, lambda: Subject(other, {"x": X}))
 
-    with pytest.raises(archspec.ArchError, match="too large($|, in )"):
+    with pytest.raises(archspec.ArchError, match="too large$"):
         lift_subject(subject(Loop("equal")))
     assert checked == [other]
 
@@ -293,7 +293,7 @@ def test_lengths_may_be_multiples_of_a_number(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(capture, "LARGEST_MULTIPLE", 4)
     assert "block Framed(x [batch, 4 * seq]) -> [batch, seq]" in lift_subject(subject)
     monkeypatch.setattr(capture, "LARGEST_MULTIPLE", 3)
-    with pytest.raises(archspec.ArchError, match=r"it can only be exported where `batch\*\(seq%4\) == 0`($|, in )"):
+    with pytest.raises(archspec.ArchError, match=r"it can only be exported where `batch\*\(seq%4\) == 0`$"):
         lift_subject(subject)
 
 
@@ -329,5 +329,5 @@ class Switching(nn.Module):
 
 
 def test_a_module_that_a_call_changes_is_refused() -> None:
-    with pytest.raises(archspec.ArchError, match=r"a call of it changes its `layer\.training`($|, in )"):
+    with pytest.raises(archspec.ArchError, match=r"a call of it changes its `layer\.training`$"):
         lifted(Switching(), X)

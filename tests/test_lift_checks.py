@@ -57,7 +57,7 @@ def test_modules_that_are_too_large_are_not_run(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_spec_has_the_tensors_of_its_module() -> None:
     check.check_again(SPEC, {"width": 9}, subject(Net(9)))
-    with pytest.raises(Untranslatable, match=r"^its spec has other tensors: .*weight($|, in )"):
+    with pytest.raises(Untranslatable, match=r"^its spec has other tensors: .*weight"):
         check.check_again(SPEC, {}, subject(Net(9)))
     with pytest.raises(Untranslatable, match=r"^its spec does not compile: "):
         check.check_again(SPEC, {"width": 0}, subject(Net(9)))
@@ -65,7 +65,7 @@ def test_a_spec_has_the_tensors_of_its_module() -> None:
 
 def test_a_module_without_a_normal_form_is_not_compared() -> None:
     check.check_unrounded(SPEC, {}, subject(Net()))
-    with pytest.raises(Uncompared, match=r"the operation `aten.argmax` has no normal form($|, in )"):
+    with pytest.raises(Uncompared, match=r"the operation `aten.argmax` has no normal form"):
         check.check_unrounded(SPEC, {}, subject(Net(8, lambda x: x + x.argmax())))
 
 

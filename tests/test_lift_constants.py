@@ -103,7 +103,7 @@ def test_statistics_of_a_batch_are_refused() -> None:
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return nn.functional.batch_norm(x, None, None, training=True)
 
-    with pytest.raises(archspec.ArchError, match="statistics of a batch($|, in )"):
+    with pytest.raises(archspec.ArchError, match="statistics of a batch"):
         archspec.lift(Batch().eval(), (torch.randn(2, 3, 5),))
 
 
@@ -197,7 +197,7 @@ def test_there_may_be_as_many_buckets_as_can_be_written(monkeypatch: pytest.Monk
     monkeypatch.setattr("archspec.lifting.buckets.MOST_LISTED", 7)
     assert "table([0, 1, 2, 3, 4, 5, 6])" in archspec.lift(Placed(7).eval(), (torch.zeros(2, 7, 4),))
     monkeypatch.setattr("archspec.lifting.buckets.MOST_LISTED", 6)
-    with pytest.raises(archspec.ArchError, match="more buckets with rounded bounds than can be written($|, in )"):
+    with pytest.raises(archspec.ArchError, match="more buckets with rounded bounds than can be written, in "):
         archspec.lift(Placed(7).eval(), (torch.zeros(2, 7, 4),))
 
 
@@ -210,7 +210,7 @@ class Sought(Placed):
 
 
 def test_buckets_of_data_between_rounded_bounds_are_refused() -> None:
-    with pytest.raises(archspec.ArchError, match="no binary fractions($|, in )"):
+    with pytest.raises(archspec.ArchError, match="no binary fractions"):
         archspec.lift(Sought(7).eval(), (torch.zeros(2, 7, 4),))
 
 
@@ -309,7 +309,7 @@ class Mixed(nn.Module):
 
 
 def test_operations_on_complex_numbers_stay() -> None:
-    with pytest.raises(archspec.ArchError, match="it has a Fourier transform of complex numbers($|, in )"):
+    with pytest.raises(archspec.ArchError, match="it has a Fourier transform of complex numbers"):
         archspec.lift(Mixed().eval(), (torch.randn(3, 7, 8),))
 
 

@@ -124,5 +124,5 @@ def mean(found: Any, x: Any, shares: Any, chosen: Any, turn: int, expert: Any) -
     ],
 )
 def test_other_uses_of_places_are_refused(apply: Callable[..., Any], reason: str) -> None:
-    with pytest.raises(ArchError, match=f"{reason}($|, in )"):
+    with pytest.raises(ArchError, match=f"{reason}$"):
         archspec.lift(Experts(apply).eval(), {"x": torch.randn(2, 7, 8)})

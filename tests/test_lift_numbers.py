@@ -52,7 +52,7 @@ def test_sizes_of_numbers_kept_as_tensors(mode: str) -> None:
 
 def test_numbers_of_checkpoints_are_no_constants() -> None:
     module = Codec(Padded(4, 5, 3, "constant", persistent=True)).eval()
-    with pytest.raises(ArchError, match="cannot lift($|, in )"):
+    with pytest.raises(ArchError, match="cannot lift"):
         archspec.lift(module, {"ids": torch.zeros(2, 31, dtype=torch.long)})
 
 
@@ -110,7 +110,7 @@ class Counting(Padded):
 
 @pytest.mark.parametrize("own", [True, False])
 def test_numbers_that_a_call_changes(own: bool) -> None:
-    with pytest.raises(ArchError, match="it changes a number in place($|, in )"):
+    with pytest.raises(ArchError, match="it changes a number in place$"):
         archspec.lift(Codec(Counting(own)).eval(), {"ids": torch.zeros(2, 31, dtype=torch.long)})
 
 
@@ -136,7 +136,7 @@ def test_sizes_that_are_1_for_short_sequences() -> None:
     built = archspec.to_torch(archspec.loads(text)).eval()
     built.load_state_dict(module.state_dict())
     torch.testing.assert_close(built(ids[:, :3]), module(ids[:, :3]))
-    with pytest.raises(ArchError, match="only be exported where($|, in )"):
+    with pytest.raises(ArchError, match="only be exported where"):
         archspec.lift(Pooled(True).eval(), {"ids": ids})
 
 

@@ -1,5 +1,6 @@
 """Lifting: functions of PyTorch, several in a module each; every spec is proven equal to its module."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -300,7 +301,7 @@ def test_other_functions_are_refused(case: str) -> None:
     function, reason = REFUSED[case]
     with pytest.raises(archspec.ArchError) as caught:
         archspec.lift(Several({"it": function}).eval(), (X, Y))
-    assert reason in str(caught.value)
+    assert re.search(rf"{re.escape(reason)}(?!\w)", str(caught.value))
 
 
 def test_results_of_counterparts_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -314,5 +315,7 @@ def test_results_of_counterparts_are_compared(monkeypatch: pytest.MonkeyPatch) -
     ):
         with monkeypatch.context() as patch:
             patch.setitem(COUNTERPARTS, name, handler)
-            with pytest.raises(archspec.ArchError, match=f"the operation `aten.{name}` {reason} than its counterpart($|, in )"):
+            with pytest.raises(
+                archspec.ArchError, match=f"the operation `aten.{name}` {reason} than its counterpart, in "
+            ):
                 archspec.lift(module, (X, Y))

@@ -131,7 +131,7 @@ def test_the_first_module_that_can_be_built_is_lifted() -> None:
     def broken(fields: dict[str, Any]) -> Any:
         raise ValueError("never")
 
-    with pytest.raises(ArchError, match="cannot build and run a small `Toy`: ValueError: never($|, in )"):
+    with pytest.raises(ArchError, match="cannot build and run a small `Toy`: ValueError: never$"):
         subjects.source_of_architecture(replace(TOY, build=broken))
 
 
@@ -272,7 +272,7 @@ def test_inputs_that_do_not_fit_are_refused(text: str, given: list[str], reason:
 @pytest.mark.parametrize("text", ["timm:tiny", "config.json"])
 def test_inputs_of_known_architectures_are_not_described(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subjects, "architecture_of", lambda _: TOY)
-    with pytest.raises(ArchError, match=f"--input cannot be combined with `{text}`: its inputs are known($|, in )"):
+    with pytest.raises(ArchError, match=f"--input cannot be combined with `{text}`: its inputs are known$"):
         source_of(text, ["x=real[batch,8]"])
 
 
@@ -353,7 +353,7 @@ def test_the_first_other_module_that_is_lifted_counts(problems: dict[str, Except
     second = source("second", others=others("second", failing, lambda: third))
     assert lifting.lifted(source("first", others=others("first", lambda: second, source))) == SPEC
     assert asked == [("first", Unlike), ("second", OfFewLayers), ("third", OfOtherSizes)]
-    with pytest.raises(ArchError, match="cannot lift `first`: a($|, in )"):
+    with pytest.raises(ArchError, match="cannot lift `first`: a$"):
         lifting.lifted(source("first", others=others("first", lambda: second)))
 
 

@@ -91,10 +91,11 @@ def test_a_tower_that_attends_in_windows_is_given_them() -> None:
     found = alone(hidden_states=pixels.view(12, 4, 12), window_index=order, cu_window_seqlens=windows)
     assert len(windows) > 3 and torch.allclose(found, expected, atol=1e-6)
     (inputs, *_) = patches(alone, 5, torch.Generator())
+    assert inputs["cu_window_seqlens"].tolist() == [0, 4, 8, 12]
     exported = torch.export.export(alone, (), inputs, strict=False)
     assert torch.allclose(exported.module()(**inputs), alone(**inputs))
     tower.is_causal = True
-    with pytest.raises(ValueError, match="patches attend to earlier ones only($|, in )"):
+    with pytest.raises(ValueError, match="patches attend to earlier ones only$"):
         alone(**inputs)
 
 

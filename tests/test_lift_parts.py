@@ -387,7 +387,7 @@ def test_modules_that_differ_in_more_than_sizes_are_refused() -> None:
         for text in ("return x", "return y")
     )
     Sizes(first, first, {}, {}, lambda path: {})
-    with pytest.raises(Untranslatable, match="`Net` does something else at other sizes($|, in )"):
+    with pytest.raises(Untranslatable, match="`Net` does something else at other sizes"):
         Sizes(first, second, {}, {}, lambda path: {})
 
 
@@ -396,7 +396,7 @@ def test_whatever_is_raised_becomes_one_refusal(problem: Exception) -> None:
     def fails() -> None:
         raise problem
 
-    with pytest.raises(ArchError, match=f"cannot lift `Net`: {type(problem).__name__} in archspec: '?a($|, in )"):
+    with pytest.raises(ArchError, match=f"cannot lift `Net`: {type(problem).__name__} in archspec: '?a"):
         refusing("Net", fails)
 
 

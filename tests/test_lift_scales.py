@@ -50,5 +50,5 @@ def test_a_scale_of_scores_that_is_nearly_right(has_positions: bool, changes: tu
     assert text.count(f"(scale = {SCALE})") == 1
     check_again(text, {}, subject)
     for change in changes:
-        with pytest.raises(Untranslatable, match="the outputs of its spec differ($|, in )"):
+        with pytest.raises(Untranslatable, match="the outputs of its spec differ"):
             check_again(text.replace(f"scale = {SCALE}", f"scale = {SCALE * (1 + change)!r}"), {}, subject)

@@ -86,7 +86,7 @@ def test_numbers_at_indices(function: Callable[..., Any]) -> None:
 )
 def test_other_indices_are_refused(function: Callable[..., Any]) -> None:
     inputs = {"x": torch.randn(2, 7, 8), "ids": torch.randint(0, 6, (2, 7, 3))}
-    with pytest.raises(ArchError, match="scatter($|, in )"):
+    with pytest.raises(ArchError, match="scatter"):
         archspec.lift(Module(function).eval(), inputs)
 
 

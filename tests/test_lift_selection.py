@@ -112,7 +112,7 @@ def turned(x: Any, mask: Any) -> Any:
 
 @pytest.mark.parametrize("mixed", [mean, in_pairs, count, elsewhere, selected, turned])
 def test_rows_that_are_combined_are_refused(mixed: Callable[..., Any]) -> None:
-    with pytest.raises(ArchError, match="it selects rows by a mask, and computes something of several rows($|, in )"):
+    with pytest.raises(ArchError, match="it selects rows by a mask, and computes something of several rows$"):
         archspec.lift(Routed(mixed).eval(), (torch.ones((3, 7), dtype=torch.long),))
 
 
@@ -174,5 +174,5 @@ def test_elements_in_the_places_of_others_are_refused() -> None:
         def forward(self, x: Any, y: Any) -> Any:
             return x.masked_scatter(x > 0, y)
 
-    with pytest.raises(ArchError, match="masked_scatter($|, in )"):
+    with pytest.raises(ArchError, match="masked_scatter"):
         archspec.lift(Elements().eval(), {"x": torch.randn(3, 7), "y": torch.randn(3, 7)})

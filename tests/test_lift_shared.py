@@ -103,5 +103,5 @@ def test_tensors_that_a_list_has_as_well_are_no_constants(kind: str, read: str) 
     ],
 )
 def test_tensors_that_are_others_in_a_copy_are_refused(kind: str, reason: str) -> None:
-    with pytest.raises(archspec.ArchError, match=f"{reason}($|, in )"):
+    with pytest.raises(archspec.ArchError, match=reason):
         archspec.lift(Keeping(kind).eval(), (torch.randn(3, 5, 8),))

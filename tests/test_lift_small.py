@@ -452,7 +452,7 @@ class Growing(nn.Module):
 
 
 def test_another_function_of_long_inputs_is_refused() -> None:
-    with pytest.raises(archspec.ArchError, match="only be exported where `seq` is at most 49($|, in )"):
+    with pytest.raises(archspec.ArchError, match="only be exported where `seq` is at most 49$"):
         archspec.lift(Growing().eval(), (X,))
 
 
@@ -547,7 +547,7 @@ def test_bags_are_reduced_rows(mode: str) -> None:
     ids = torch.tensor([[1, 2, 3], [4, 0, 1]])
     module = nn.EmbeddingBag(6, 4, mode=mode).eval()
     assert "embedding(input, .weight)" in body(module, ids)
-    with pytest.raises(archspec.ArchError, match=r"aten\.embedding_bag($|, in )"):
+    with pytest.raises(archspec.ArchError, match=r"aten\.embedding_bag"):
         archspec.lift(nn.EmbeddingBag(6, 4, padding_idx=0).eval(), (ids,))
 
 
@@ -586,7 +586,7 @@ class Nothing(nn.Module):
     ],
 )
 def test_what_computes_nothing_from_its_inputs_is_refused(module: nn.Module, reason: str) -> None:
-    with pytest.raises(archspec.ArchError, match=f"{reason}($|, in )"):
+    with pytest.raises(archspec.ArchError, match=f"{reason}$"):
         archspec.lift(module.eval(), (X,))
 
 
@@ -605,7 +605,7 @@ class OfLength(nn.Module):
 
 @pytest.mark.parametrize(("longest", "shortest", "end"), [(40, 1, "most 40"), (40, 4, "least 4")])
 def test_branches_on_a_length_are_noticed_with_an_unused_input(longest: int, shortest: int, end: str) -> None:
-    with pytest.raises(archspec.ArchError, match=f"it can only be exported where `seq` is at {end}($|, in )"):
+    with pytest.raises(archspec.ArchError, match=f"it can only be exported where `seq` is at {end}$"):
         archspec.lift(OfLength(longest, shortest).eval(), (X, X))
 
 
@@ -617,7 +617,7 @@ class Wrong(nn.Module):
 
 
 def test_a_module_with_an_unused_input_is_compared_with_its_program() -> None:
-    with pytest.raises(archspec.ArchError, match="it does something else than its program($|, in )"):
+    with pytest.raises(archspec.ArchError, match="it does something else than its program"):
         archspec.lift(Wrong().eval(), (X, X))
 
 

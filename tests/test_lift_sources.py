@@ -359,7 +359,7 @@ def test_collections_that_are_not_installed_are_named(collection: str, monkeypat
     from archspec.lifting.sources.subjects import source_of
 
     monkeypatch.setitem(__import__("sys").modules, collection, None)
-    with pytest.raises(ArchError, match=f"{collection} is required but not installed($|, in )"):
+    with pytest.raises(ArchError, match=f"{collection} is required but not installed"):
         source_of(f"{collection}:resnet18")
 
 

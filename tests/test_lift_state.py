@@ -78,7 +78,7 @@ class Registered(Keeping):
     ],
 )
 def test_a_module_whose_calls_change_it_is_refused(kind: type[Keeping], reason: str) -> None:
-    with pytest.raises(archspec.ArchError, match=f"{reason}($|, in )"):
+    with pytest.raises(archspec.ArchError, match=reason):
         archspec.lift(kind().eval(), (torch.randn(3, 7, 12),))
 
 

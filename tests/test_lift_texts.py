@@ -79,6 +79,8 @@ def test_heads_are_in_as_many_lines_as_they_need() -> None:
 def test_hyperparameters_and_outputs_have_lines_of_their_own() -> None:
     x, y, h, k = "x" * 40, "x" * 50, "h" * 60, "h" * 61
     assert head(1, own=(60,)) == [f"block Net({h})(x int [batch]) -> bool [batch] {{"]
+    fitting = WIDTH - len(f"block Net({h})( int [batch]) -> bool [batch] {{")
+    assert [len(line) for line in head(fitting, own=(60,))] == [WIDTH] and len(head(fitting + 1, own=(60,))) == 2
     assert head(40, own=(60,)) == [f"block Net({h})", f"         ({x} int [batch]) -> bool [batch] {{"]
     assert head(40, own=(60, 61))[:2] == [f"block Net({h},", f"          {k})"]
     assert head(1, outputs=(1, 2)) == ["block Net(x int [batch]) -> (x int [batch], xx int [batch]) {"]
@@ -130,6 +132,10 @@ def test_long_lines_are_broken_in_their_outermost_brackets() -> None:
         f"  a = f({', '.join([word] * 5)},",
         f"        {word}) + g({other}, {other})",
     ]
+    fitting = "w" * (WIDTH - len("  f(, b)"))
+    assert lines(Statement(text=f"f({fitting}, b)"))[1:-1] == [f"  f({fitting}, b)"]
+    assert lines(Statement(text=f"f({fitting}www, b)"))[1:-1] == [f"  f({fitting}www,", "    b)"]
+    assert lines(Statement(text=f"f({fitting}wwww, b)"))[1:-1] == [f"  f({fitting}wwww, b)"]
     inner = f"{word}({', '.join([other] * 4)})"
     assert lines(Statement(text=f"a = f({inner}, {inner})"))[1:-1] == [f"  a = f({inner},", f"        {inner})"]
     assert lines(Statement(text=f"a = [{' + '.join([word] * 6)}]"))[1:-1] == [

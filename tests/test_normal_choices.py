@@ -50,6 +50,8 @@ def are_equal(first: str, second: str) -> bool:
         ("where(k < 3, k, max(k, 3))", "where(k < 3, k, k)"),
         ("where(abs(d) < 3, d, int(log(max(abs(d), 3) / 3)))", "where(abs(d) < 3, d, int(log(abs(d) / 3)))"),
         ("where(k >= n and m, min(n, k), k)", "where(k >= n and m, n + 0 * k, k)"),
+        ("where(k < 3, max(k, 3) // 2 + n, k)", "where(k < 3, n + 1, k)"),
+        ("where(k < 3, max(k, 3) % 2 + n, k)", "where(k < 3, n + 1, k)"),
         ("max(-k, 0)", "-min(k, 0)"),
         ("softmax(x + 2.0)", "softmax(x)"),
         ("softmax(where(m, x + y + start(x), lowest) - 2.0)", "softmax(where(m, x + y, lowest))"),

@@ -130,7 +130,7 @@ def test_lists_of_an_iteration_are_computed_in_each() -> None:
 def test_other_loops_are_refused(function: Callable[[Any], Any], reason: str) -> None:
     SEEN.clear()
     program = program_of(function)
-    with pytest.raises(Untranslatable, match=f"{reason}($|, in )"):
+    with pytest.raises(Untranslatable, match=f"{reason}$"):
         rolled(program)
 
 

@@ -70,8 +70,8 @@ def test_a_module_is_verified(capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     assert "Different: the outputs differ by" in out
     assert "first output that differs: output" in out
-    assert re.search(r"first value that only net computes: part \(specs/std/linear.arch:\d+\)", out)
-    assert "first value that only Net computes: part (net.py:11)" in out
+    assert re.search(r"first value that only net computes: part \(specs/std/linear.arch:\d+\)\n", out)
+    assert "first value that only Net computes: part (net.py:11)\n" in out
     assert main(["verify", "net.arch", "--module", "net.py:other", "--format", "json"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert (found["a"], found["b"], found["verdict"], found["output"]) == ("net", "Net", "different", "output")

@@ -164,6 +164,6 @@ def _called(first: str, step: str) -> str | None:
         return None
     if "(_, " in step:
         return step.replace("(_, ", f"({first}, ", 1)
-    if "_" in step.replace("(", " ").replace(",", " ").replace(")", " ").split():
+    if "_" in re.split("[(), ]", step):
         return None
     return f"{step}({first})" if step.endswith(")") or not _is_owned(step) else f"{step}()({first})"
