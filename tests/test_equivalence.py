@@ -199,7 +199,7 @@ block Net()(x [batch], n int [batch], m int [batch], l int [batch]) -> [batch] {
 
 
 def test_two_modules_are_refused() -> None:
-    with pytest.raises(TypeError, match="found two modules$"):
+    with pytest.raises(TypeError, match=r"found two modules$"):
         equivalent(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
 
 

@@ -90,7 +90,7 @@ def test_outputs_are_compared_at_a_size_that_a_module_has_a_branch_for() -> None
     inputs = {"x": torch.zeros(3, 11, 8)}, {"x": torch.zeros(2, 14, 8)}
     assert "param [1, 8, 20]" in lift_subject(Subject(Interpolated(doubles=False).eval(), *inputs))
     module = Interpolated(doubles=True).eval()
-    with pytest.raises(archspec.ArchError, match="only be exported where `seq != 20`$"):
+    with pytest.raises(archspec.ArchError, match=r"only be exported where `seq != 20`$"):
         lift_subject(Subject(module, *inputs))
 
 
@@ -191,7 +191,7 @@ def test_a_table_may_grow_but_not_change() -> None:
     module = Growing(1.0).eval()
     assert "sin(" in lift_subject(Subject(module, {"ids": ids}, {"ids": others}))
     assert module.table.shape == (20, 8)
-    with pytest.raises(archspec.ArchError, match="only be exported where `seq` is at most 19$"):
+    with pytest.raises(archspec.ArchError, match=r"only be exported where `seq` is at most 19$"):
         lift_subject(Subject(Growing(1.5).eval(), {"ids": ids}, {"ids": others}))
 
 
@@ -282,7 +282,7 @@ class Squeezed(nn.Module):
 
 
 def test_other_axes_for_a_batch_of_one_are_refused() -> None:
-    with pytest.raises(archspec.ArchError, match="it does something else where `batch` is 1$"):
+    with pytest.raises(archspec.ArchError, match=r"it does something else where `batch` is 1$"):
         archspec.lift(Squeezed().eval(), (torch.zeros(3, 7, 8),))
 
 

@@ -258,7 +258,7 @@ def test_what_cannot_be_written_with_loops_is_for_one_length(monkeypatch: pytest
 
     monkeypatch.setattr(capture, "program_of", without_loops)
     assert "block Loop(x [batch, 5, 8])" in lifted(Loop("equal"), X)
-    with pytest.raises(archspec.ArchError, match="cannot lift `Block`: not with loops$"):
+    with pytest.raises(archspec.ArchError, match=r"cannot lift `Block`: not with loops$"):
         lifted(Block(), X, X)
 
 
@@ -275,7 +275,7 @@ def test_a_second_module_with_loops_has_to_be_run(monkeypatch: pytest.MonkeyPatc
     def subject(module: nn.Module) -> Subject:
         return Subject(module.eval(), {"x": X}, {"x": torch.ones(3, 7, 8)}, lambda: Subject(other, {"x": X}))
 
-    with pytest.raises(archspec.ArchError, match="too large$"):
+    with pytest.raises(archspec.ArchError, match=r"too large$"):
         lift_subject(subject(Loop("equal")))
     assert checked == [other]
 

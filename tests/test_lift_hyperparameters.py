@@ -87,7 +87,7 @@ def test_other_differences_are_refused(first: Program, second: Program | None) -
 def test_words_and_booleans_are_the_same_in_both_modules() -> None:
     for value, text in ((True, "true"), (False, "false"), ("none", "none"), ("replicate", "replicate")):
         assert uses(program((value,)), program((value,))) == ([text], "Layer")
-    with pytest.raises(Unlike, match="`Layer` does something else at other sizes than at the first ones$"):
+    with pytest.raises(Unlike, match=r"`Layer` does something else at other sizes than at the first ones$"):
         uses(program(("none",)), program(("true",)))
     assert uses(program(("none",))) == (["none"], "Layer")
 

@@ -110,7 +110,7 @@ class Counting(Padded):
 
 @pytest.mark.parametrize("own", [True, False])
 def test_numbers_that_a_call_changes(own: bool) -> None:
-    with pytest.raises(ArchError, match="it changes a number in place$"):
+    with pytest.raises(ArchError, match=r"it changes a number in place$"):
         archspec.lift(Codec(Counting(own)).eval(), {"ids": torch.zeros(2, 31, dtype=torch.long)})
 
 

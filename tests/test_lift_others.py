@@ -131,7 +131,7 @@ def test_the_first_module_that_can_be_built_is_lifted() -> None:
     def broken(fields: dict[str, Any]) -> Any:
         raise ValueError("never")
 
-    with pytest.raises(ArchError, match="cannot build and run a small `Toy`: ValueError: never$"):
+    with pytest.raises(ArchError, match=r"cannot build and run a small `Toy`: ValueError: never$"):
         subjects.source_of_architecture(replace(TOY, build=broken))
 
 
@@ -353,7 +353,7 @@ def test_the_first_other_module_that_is_lifted_counts(problems: dict[str, Except
     second = source("second", others=others("second", failing, lambda: third))
     assert lifting.lifted(source("first", others=others("first", lambda: second, source))) == SPEC
     assert asked == [("first", Unlike), ("second", OfFewLayers), ("third", OfOtherSizes)]
-    with pytest.raises(ArchError, match="cannot lift `first`: a$"):
+    with pytest.raises(ArchError, match=r"cannot lift `first`: a$"):
         lifting.lifted(source("first", others=others("first", lambda: second)))
 
 

@@ -95,7 +95,7 @@ def test_a_tower_that_attends_in_windows_is_given_them() -> None:
     exported = torch.export.export(alone, (), inputs, strict=False)
     assert torch.allclose(exported.module()(**inputs), alone(**inputs))
     tower.is_causal = True
-    with pytest.raises(ValueError, match="patches attend to earlier ones only$"):
+    with pytest.raises(ValueError, match=r"patches attend to earlier ones only$"):
         alone(**inputs)
 
 

@@ -112,7 +112,7 @@ def turned(x: Any, mask: Any) -> Any:
 
 @pytest.mark.parametrize("mixed", [mean, in_pairs, count, elsewhere, selected, turned])
 def test_rows_that_are_combined_are_refused(mixed: Callable[..., Any]) -> None:
-    with pytest.raises(ArchError, match="it selects rows by a mask, and computes something of several rows$"):
+    with pytest.raises(ArchError, match=r"it selects rows by a mask, and computes something of several rows$"):
         archspec.lift(Routed(mixed).eval(), (torch.ones((3, 7), dtype=torch.long),))
 
 

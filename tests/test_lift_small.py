@@ -452,7 +452,7 @@ class Growing(nn.Module):
 
 
 def test_another_function_of_long_inputs_is_refused() -> None:
-    with pytest.raises(archspec.ArchError, match="only be exported where `seq` is at most 49$"):
+    with pytest.raises(archspec.ArchError, match=r"only be exported where `seq` is at most 49$"):
         archspec.lift(Growing().eval(), (X,))
 
 
