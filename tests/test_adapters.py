@@ -134,31 +134,134 @@ def test_experts_are_adapted_one_by_one(tmp_path: Path) -> None:
         ({"r": 0}, "wrong-kind", "`r` expects an integer of at least 1 with at most 18 digits, found 0"),
         ({"target_modules": 3}, "wrong-kind", "`target_modules` expects a string or a list of strings, found 3"),
         ({"modules_to_save": "x"}, "wrong-kind", '`modules_to_save` expects a list of strings, found "x"'),
-        ({"layers_to_transform": [-1]}, "wrong-kind", "`layers_to_transform` expects a non-negative integer, or a "),
-        ({"rank_pattern": {"x": 0.5}}, "wrong-kind", "`rank_pattern` expects an object of positive integers"),
-        ({"target_parameters": ["a"]}, "unsupported", "unsupported value of `target_parameters` for adapter type"),
+        (
+            {"layers_to_transform": [-1]},
+            "wrong-kind",
+            "`layers_to_transform` expects a non-negative integer, or a list of them, found [-1]",
+        ),
+        (
+            {"rank_pattern": {"x": 0.5}},
+            "wrong-kind",
+            '`rank_pattern` expects an object of positive integers, found {"x": 0.5}',
+        ),
+        (
+            {"target_parameters": ["a"]},
+            "unsupported",
+            'unsupported value of `target_parameters` for adapter type `LORA`: ["a"]',
+        ),
         ({"use_qalora": True}, "unsupported", "unsupported value of `use_qalora` for adapter type `LORA`: true"),
-        ({"init_lora_weights": "mica"}, "unsupported", "unsupported value of `init_lora_weights` for adapter type"),
+        (
+            {"init_lora_weights": "mica"},
+            "unsupported",
+            'unsupported value of `init_lora_weights` for adapter type `LORA`: "mica"',
+        ),
         ({"bias": "some"}, "unsupported", 'unsupported value of `bias` for adapter type `LORA`: "some"'),
-        ({"task_type": "MAGIC"}, "unsupported", "unknown `task_type` `MAGIC`"),
-        ({"target_modules": None}, "missing-argument", "missing value of `target_modules`"),
-        ({"target_modules": "("}, "syntax", "invalid regular expression `(`"),
-        ({"target_modules": "(a+)+$"}, "budget", "regular expression `(a+)+$` repeats a repetition"),
-        ({"rank_pattern": {"(.*)*": 2}}, "budget", "regular expression `(.*)*` repeats a repetition"),
-        ({"target_modules": "x" * 5000}, "budget", "pattern is too long"),
-        ({"target_modules": ".*", "layers_to_transform": 1}, "unsupported", "cannot be combined with a pattern"),
+        ({"task_type": "MAGIC"}, "unsupported", "FILE: unknown `task_type` `MAGIC`"),
+        ({"target_modules": None}, "missing-argument", "FILE: missing value of `target_modules`"),
+        (
+            {"target_modules": "("},
+            "syntax",
+            "invalid regular expression `(`: missing ), unterminated subpattern at position 0",
+        ),
+        (
+            {"target_modules": "(a+)+$"},
+            "budget",
+            "regular expression `(a+)+$` repeats a repetition, which can take exponential time",
+        ),
+        (
+            {"rank_pattern": {"(.*)*": 2}},
+            "budget",
+            "regular expression `(.*)*` repeats a repetition, which can take exponential time",
+        ),
+        ({"target_modules": "x" * 5000}, "budget", "pattern is too long: the limit is 4,000 characters"),
+        (
+            {"target_modules": ".*", "layers_to_transform": 1},
+            "unsupported",
+            "FILE: `layers_to_transform` cannot be combined with a pattern of `target_modules`",
+        ),
+        (
+            {"target_modules": ".*", "layers_pattern": "h"},
+            "unsupported",
+            "FILE: `layers_pattern` cannot be combined with a pattern of `target_modules`",
+        ),
         ({"target_modules": ["ln_1"]}, "unsupported", "cannot adapt `transformer.h.0.ln_1`: it is a `LayerNorm`"),
-        ({"target_modules": r"transformer\.h\.0"}, "unsupported", "cannot adapt `transformer.h.0`"),
-        ({"target_modules": ["wte"], "lora_bias": True}, "unsupported", "`lora_bias` is not supported for the embed"),
-        ({"modules_to_save": ["wte", "transformer"]}, "unknown-name", "no module of gpt2 is a target"),
-        ({"modules_to_save": ["h.0", "0.attn"]}, "unsupported", "is inside `transformer.h.0`, of which a copy"),
+        (
+            {"target_modules": r"transformer\.h\.0"},
+            "unsupported",
+            "cannot adapt `transformer.h.0`: it is a `GPT2Layer`",
+        ),
+        (
+            {"target_modules": ["wte"], "lora_bias": True},
+            "unsupported",
+            "`lora_bias` is not supported for the embedding `transformer.wte`",
+        ),
+        (
+            {"modules_to_save": ["wte", "transformer"]},
+            "unknown-name",
+            "no module of gpt2 is a target of the adapter: c_attn",
+        ),
+        (
+            {"modules_to_save": ["h.0", "0.attn"]},
+            "unsupported",
+            "`transformer.h.0.attn` is inside `transformer.h.0`, of which a copy is trained",
+        ),
         ({"target_modules": ["q_proj"]}, "unknown-name", "no module of gpt2 is a target of the adapter: q_proj"),
     ],
 )
 def test_what_is_not_understood(fields: dict[str, Any], code: str, message: str, tmp_path: Path) -> None:
     found = error(write(tmp_path, **fields))
     assert found.code == code
-    assert message in found.message
+    assert found.message == message.replace("FILE", str(tmp_path / "adapter_config.json"))
+
+
+@pytest.mark.parametrize(
+    ("fields", "help"),
+    [
+        ({"peft_type": "IA3"}, 'only LoRA is supported: `"peft_type": "LORA"`'),
+        ({"peft_type": "ADALORA"}, "did you mean `LORA`?"),
+        ({"target_modules": None}, "list the modules, as peft does in the configurations that it saves"),
+        ({"task_type": "SEQ_CL"}, "did you mean `SEQ_CLS`?"),
+        (
+            {"task_type": "MAGIC"},
+            "supported: CAUSAL_LM, SEQ_2_SEQ_LM, SEQ_CLS, TOKEN_CLS, QUESTION_ANS, FEATURE_EXTRACTION",
+        ),
+        ({"target_modules": "(a+)+$"}, "write it without nested `*` or `+`"),
+        ({"target_modules": ["ln_1"]}, "only linear layers and embeddings are supported"),
+        (
+            {"target_modules": ["q_proj"]},
+            "name its base model with --base; modules of this one: c_attn, c_proj, c_fc, lm_head",
+        ),
+    ],
+)
+def test_what_helps(fields: dict[str, Any], help: str, tmp_path: Path) -> None:
+    assert error(write(tmp_path, **fields)).help == help
+
+
+def test_names_in_the_checkpoint(tmp_path: Path) -> None:
+    def names(**fields: Any) -> dict[str, tuple[int, ...]]:
+        found = archspec.adapter(write(tmp_path, **fields), layers=1)
+        return {t.name.removeprefix("base_model.model.transformer."): t.shape for t in found.stored.tensors}
+
+    assert names(target_modules=["wte", "c_attn"], use_dora=True) == {
+        "wte.lora_embedding_A": (8, 50_257),
+        "wte.lora_embedding_B": (768, 8),
+        "wte.lora_magnitude_vector": (768,),
+        "h.0.attn.c_attn.lora_A.weight": (8, 768),
+        "h.0.attn.c_attn.lora_B.weight": (2304, 8),
+        "h.0.attn.c_attn.lora_magnitude_vector": (2304,),
+    }
+    assert names(lora_bias=True, modules_to_save=["wpe"], bias="lora_only") == {
+        "wpe.weight": (1024, 768),
+        "h.0.attn.c_attn.base_layer.bias": (2304,),
+        "h.0.attn.c_attn.lora_A.weight": (8, 768),
+        "h.0.attn.c_attn.lora_B.weight": (2304, 8),
+        "h.0.attn.c_attn.lora_B.bias": (2304,),
+    }
+    found = archspec.adapter(tmp_path, layers=1)
+    assert [tensor.name for tensor in found.table.tensors if ".wpe." in tensor.name] == [
+        "base_model.model.transformer.wpe.original_module.weight",
+        "base_model.model.transformer.wpe.modules_to_save.weight",
+    ]
 
 
 def test_shared_embeddings(tmp_path: Path) -> None:

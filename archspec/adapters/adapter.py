@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from math import prod
 
 from archspec.adapters.config import Lora
-from archspec.adapters.targets import ALL_LINEAR, BaseModule, all_linear, is_saved, is_target, modules_of
+from archspec.adapters.targets import ALL_LINEAR, LINEAR, BaseModule, all_linear, is_saved, is_target, modules_of
 from archspec.addresses import is_inside, last, prefixes, relative
 from archspec.configs.family import Layers, read_layers
 from archspec.configs.names import names_of
@@ -103,7 +103,7 @@ class _Adapting:
         """Raise ArchError for what peft cannot adapt, or what this does not count."""
         if not self.adapted:
             shown = self.lora.targets if isinstance(self.lora.targets, str) else ", ".join(self.lora.targets)
-            names = ", ".join(dict.fromkeys(last(m.name) for m in self.modules if m.kind == "dense"))
+            names = ", ".join(dict.fromkeys(last(m.name) for m in self.modules if m.kind in LINEAR))
             message = f"no module of {self.base.model} is a target of the adapter: {shown:.200}"
             raise fail("unknown-name", message, help=f"name its base model with --base; modules of this one: {names}")
         for module in self.adapted:

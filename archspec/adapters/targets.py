@@ -11,6 +11,8 @@ from archspec.record import Record
 from archspec.table import Table, Tensor
 
 ALL_LINEAR = "all-linear"
+LINEAR = ("dense", "transposed")
+"""The kinds of linear layers."""
 
 
 class BaseModule(Record):
@@ -79,7 +81,7 @@ def is_saved(lora: Lora, name: str) -> bool:
 
 def all_linear(modules: Sequence[BaseModule], vocab: object) -> list[str]:
     """Return the names of all linear layers except the output layer, which scores the entries of the vocabulary."""
-    linear = [module for module in modules if module.kind in ("dense", "transposed")]
+    linear = [module for module in modules if module.kind in LINEAR]
     has_vocabulary = any(module.kind == "embedding" for module in modules)
     heads = [m.name for m in linear if has_vocabulary and m.own[0].role == "head" and m.features[1] == vocab]
     return [module.name for module in linear if module.name not in heads[-1:]]
