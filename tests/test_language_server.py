@@ -398,6 +398,60 @@ def test_completion_of_bundled_files(editor: Editor, folder: Path) -> None:
     assert {"bert", "std", "t5"} <= set(labels(editor, uri, text, "import b", 8))
 
 
+def test_what_completions_are(editor: Editor, folder: Path) -> None:
+    def shown(text: str, place: str, *names: str) -> dict[str, tuple[str, str]]:
+        uri = editor.open(folder / "kinds.arch", text)
+        items = editor.ask("completion", uri, text, place, len(place))
+        return {i.label: (types.CompletionItemKind(i.kind).name, i.detail or "") for i in items if not names or i.label in names}
+
+    assert shown("import std { Lin }\n", "Lin", "Linear") == {"Linear": ("Class", "exported by std")}
+    assert shown("import ops { ta }\n", "ta", "tanh") == {"tanh": ("Function", "op tanh(x number [...])")}
+    found = shown("import clip { Cl }\n", "Cl", "Clip", "quick_gelu")
+    assert found.keys() == {"Clip"} and found["Clip"][1].startswith("block Clip(")
+    assert shown("import nothing { Cl }\n", "Cl") == {}
+    assert shown("import b\n", "import b", "ops", "bert") == {"ops": ("Module", ""), "bert": ("Module", "")}
+    found = shown(ENCODER.replace("Stack(layers = 3)", "St"), '"tiny" = St')
+    assert found.keys() == {"FeedForward", "Stack", "Linear", "LayerNorm"}
+    names = "x", "h", "i", "hidden", "batch", "Stack", "gelu", "return", "add"
+    assert {name: kind for name, (kind, _) in shown(ENCODER, "h = x", *names).items()} == {
+        "x": "Variable",
+        "h": "Variable",
+        "i": "Variable",
+        "hidden": "Variable",
+        "batch": "TypeParameter",
+        "Stack": "Class",
+        "gelu": "Class",
+        "return": "Keyword",
+        "add": "Function",
+    }
+    assert shown(ENCODER, "h = x", "gelu")["gelu"][1] == "import std { gelu }"
+    assert not shown(ENCODER.replace("h = x", "h = x # h"), "x # h")
+    text = ENCODER.replace("|> tanh", "|> softmax(axis = -1)()").replace(
+        "up:   Linear(hidden, ", "up:   Linear(bias = true, "
+    )
+    arguments = {name: detail for name, (_, detail) in shown(text, "Linear(bias = true, ").items() if " = " in name}
+    assert arguments == {"in_features = ": "of Linear", "out_features = ": "of Linear", "std = ": "= 0.02"}
+    assert shown(text, "softmax(axis = -1)(", "x = ")["x = "][1] == "number [...]"
+    assert shown(text, "softmax(", "axis = ")["axis = "][1] == "= -1"
+
+
+def test_completion_of_addresses(editor: Editor, folder: Path) -> None:
+    text = ENCODER.replace(
+        "  return x\n    |> norm",
+        "  scale: param [hidden]\n  part.one: Linear(hidden, hidden)\n  y = .ANY\n  return x\n    |> norm",
+    )
+
+    def shown(given: str) -> dict[str, str]:
+        found = text.replace("ANY", given)
+        uri = editor.open(folder / "addresses.arch", found)
+        return {i.label: i.detail for i in editor.ask("completion", uri, found, f"y = .{given}", len(given) + 5)}
+
+    every = {"scale": "param", "part.one": "Linear", "norm": "LayerNorm", "up": "Linear", "down": "Linear"}
+    assert shown("s") == every
+    assert shown("part.o") == {"one": "Linear"}
+    assert shown("up.w") == {}
+
+
 def test_signature_help(editor: Editor, uri: str) -> None:
     found = editor.ask("signature_help", uri, ENCODER, "bias = false", 3)
     assert found.signatures[0].label == "Linear(in_features, out_features, bias = true, std = 0.02)"

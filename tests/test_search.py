@@ -262,12 +262,21 @@ def test_arithmetic_of_columns_is_exact(pairs: list[tuple[int, int]], sign: str,
     assert found.low <= min(expected) and max(expected) <= found.high
 
 
-def test_powers_and_extremes_of_columns_are_exact() -> None:
-    base = column([3, -7, 10**9])
-    cube = binary("**", base, 3)
-    assert isinstance(cube, columns.Column) and cube.values.tolist() == [27, -343, 10**27]
-    least = extreme("min", [base, 5, column([1, 2, 3])])
-    assert isinstance(least, columns.Column) and least.values.tolist() == [1, -7, 3]
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.tuples(INTEGERS, INTEGERS, st.booleans()), min_size=1, max_size=8), st.integers(0, 4))
+def test_choices_and_powers_of_columns_are_exact(rows: list[tuple[int, int, bool]], exponent: int) -> None:
+    left, right, first = ([*values] for values in zip(*rows, strict=True))
+    one, other, chosen = column(left), column(right), columns.flags(numpy.array(first))
+    for found, expected in (
+        (extreme("min", [one, other]), [*map(min, left, right)]),
+        (extreme("max", [one, other, 5]), [max(*pair, 5) for pair in zip(left, right, strict=True)]),
+        (columns.where(chosen, one, other), [a if is_first else b for a, b, is_first in rows]),
+        (columns.joined([one, other]), left + right),
+        (columns.negative(one), [-value for value in left]),
+        (binary("**", one, exponent), [value**exponent for value in left]),
+    ):
+        assert isinstance(found, columns.Column) and found.values.tolist() == expected
+        assert found.low <= min(expected) and max(expected) <= found.high
 
 
 def test_a_sum_beyond_64_bits_is_exact() -> None:

@@ -68,7 +68,7 @@ def _candidates(analysis: Analysis, before: str, line: str, offset: int) -> Iter
         if definition is not None or call is not None:
             yield from _locals(definition) if definition is not None else ()
             yield from _names_of_file(unit)
-            yield from _standard(analysis)
+            yield from _standard(analysis, unit)
             yield from (Candidate(word, "keyword") for word in sorted(parser().keywords - CONTEXTUAL))
         else:
             yield from (Candidate(word, "keyword") for word in sorted(CONTEXTUAL))
@@ -106,7 +106,7 @@ def callee_of(unit: Unit, call: Call) -> Definition | Op | None:
 
 def names_of(target: Definition | Op, call: Call) -> list[tuple[str, str]]:
     """The names for the arguments of a list, with what each is."""
-    inputs = _inputs(target)
+    inputs = [(entry.name, entry.type) for entry in target.inputs]
     hyperparameters = _hyperparameters(target)
     return inputs if call.list == 1 or not hyperparameters else hyperparameters
 
@@ -120,18 +120,14 @@ def _hyperparameters(target: Definition | Op) -> list[tuple[str, str]]:
     ]
 
 
-def _inputs(target: Definition | Op) -> list[tuple[str, str]]:
-    if isinstance(target, Op):
-        return [(entry.name, entry.type) for entry in target.inputs]
-    return [(entry.name, entry.type) for entry in target.inputs]
-
-
 def _arguments(unit: Unit, call: Call) -> Iterator[Candidate]:
     target = callee_of(unit, call)
+    if target is None:
+        return
     given = set(re.findall(r"(\w+)\s*=(?!=)", call.arguments))
-    for name, detail in names_of(target, call) if target is not None else ():
+    for name, detail in names_of(target, call):
         if name not in given:
-            yield Candidate(f"{name} = ", "argument", detail or f"of {target.name}" if target is not None else "")
+            yield Candidate(f"{name} = ", "argument", detail or f"of {target.name}")
 
 
 def _definition(analysis: Analysis, before: str, offset: int) -> Definition | None:
@@ -171,12 +167,11 @@ def _named(name: str, target: Definition | Op) -> Candidate:
     return Candidate(name, "definition", signature(target), target.node.doc)
 
 
-def _standard(analysis: Analysis) -> Iterator[Candidate]:
+def _standard(analysis: Analysis, unit: Unit) -> Iterator[Candidate]:
     """Names of the standard library that the file does not import yet, with the import."""
-    unit = analysis.unit
     library = analysis.library.bundled("std", Report())
-    for name in library.exports if library is not None and unit is not None else ():
-        if unit is not None and name not in unit.names and name not in OPS:
+    for name in library.exports if library is not None else ():
+        if name not in unit.names and name not in OPS:
             edits = (import_edit(unit.tree, unit.source.text, name),)
             yield Candidate(name, "definition", f"import std {{ {name} }}", "", edits)
 
