@@ -175,6 +175,7 @@ def test_the_error_says_what_was_tried(cache: Path, monkeypatch: pytest.MonkeyPa
         return found.help, [note.text for note in found.notes]
 
     help, notes = tried()
+    assert help == "to name a file or directory, write `./me/none`"
     assert notes[:2] == [
         "neither a file nor a bundled model: `me/none`",
         f"not in the local cache of the hub: {cache}",

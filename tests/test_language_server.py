@@ -402,7 +402,11 @@ def test_what_completions_are(editor: Editor, folder: Path) -> None:
     def shown(text: str, place: str, *names: str) -> dict[str, tuple[str, str]]:
         uri = editor.open(folder / "kinds.arch", text)
         items = editor.ask("completion", uri, text, place, len(place))
-        return {i.label: (types.CompletionItemKind(i.kind).name, i.detail or "") for i in items if not names or i.label in names}
+        return {
+            i.label: (types.CompletionItemKind(i.kind).name, i.detail or "")
+            for i in items
+            if not names or i.label in names
+        }
 
     assert shown("import std { Lin }\n", "Lin", "Linear") == {"Linear": ("Class", "exported by std")}
     assert shown("import ops { ta }\n", "ta", "tanh") == {"tanh": ("Function", "op tanh(x number [...])")}

@@ -11,12 +11,13 @@ import pytest
 import archspec
 from archspec.cli import main, progress
 from archspec.reporting.cells import shortened, width_of, wrapped
-from archspec.reporting.page import render
+from archspec.reporting.page import Page, render
 from archspec.reporting.results import Shown, page_of
 from archspec.reporting.roles import ROLES
 from archspec.reporting.tables import Bar, Column, View
 from archspec.reporting.terminal import Layout, output_width, table
 from archspec.reporting.units import beside, flops, parameters, size
+from archspec.reporting.webpage import webpage
 
 
 def lines(view: View, width: int | None, **layout: object) -> list[str]:
@@ -272,3 +273,38 @@ def test_the_first_words_of_a_diagnostic_have_colours(monkeypatch: pytest.Monkey
     lines = stream.getvalue().splitlines()
     assert lines[0].startswith("\x1b[1;31merror[") and lines[0].count("\x1b[0m ") == 1
     assert any(line.startswith("\x1b[1;32mhelp:\x1b[0m ") for line in lines)
+
+
+def test_cells_of_web_pages_are_styled_by_their_columns() -> None:
+    shown = View(
+        (
+            Column("name", "name", fit="wrap"),
+            Column("size", "size", style="unit"),
+            Column("note", "", style="dim", blank="-"),
+            Column("role", "role", style="role"),
+            Column("bar", "bar", fit="bar"),
+        ),
+        [
+            {"name": "a<b", "size": 1200, "note": None, "role": "head", "bar": Bar(1, 4)},
+            {"name": "b", "size": 3, "note": "x", "role": "unknown", "bar": Bar(0, 0)},
+        ],
+    )
+    text = webpage(Page("A & B", [shown, "", "one", ["two", "three"]]), "<svg>1</svg>", "<svg>2</svg>")
+    color = ROLES["head"].light.line
+    assert text[text.index("</head>") :] == (
+        "</head>\n<body>\n<h1>A &amp; B</h1>\n"
+        '<input type="checkbox" id="fit"><label for="fit"> Fit the picture to the window</label>\n'
+        '<div class="wide light"><svg>1</svg></div>\n<div class="wide dark"><svg>2</svg></div>\n'
+        '<div class="table"><table>\n'
+        '<thead><tr><th>name</th><th class="number">size</th><th></th><th>role</th><th>bar</th></tr></thead>\n<tbody>\n'
+        '<tr><td class="wrap">a&lt;b</td><td class="number dim">1,200</td><td class="dim">-</td>'
+        f'<td><svg width="15" height="10"><rect width="10" height="10" fill="{color}"/></svg>head</td>'
+        '<td><svg width="260" height="12"><rect class="bar" y="1" width="65.00" height="11"/></svg></td></tr>\n'
+        '<tr><td class="wrap">b</td><td class="number dim">3</td><td class="dim">x</td><td>unknown</td>'
+        '<td><svg width="260" height="12"><rect class="bar" y="1" width="0.00" height="11"/></svg></td></tr>\n'
+        "</tbody></table></div>\n<p>one</p>\n<p>two</p>\n<p>three</p>\n</body>\n</html>\n"
+    )
+    assert text.startswith(
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy"'
+    )
+    assert "<title>A &amp; B</title>" in text

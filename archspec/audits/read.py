@@ -233,7 +233,7 @@ def _constant(arithmetic: Arithmetic) -> int | None:
     """Return the positive integer that an expression without names evaluates to, or None."""
 
     def unknown(node: object) -> NoReturn:
-        raise fail("unknown-name", "names are not allowed in the value of a unit")
+        raise ArchError([])
 
     try:
         value = arithmetic.evaluate(unknown, unknown)
