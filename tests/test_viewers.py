@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from small import load
 import archspec
 from archspec import Model
 from archspec.cli import main
+from archspec.graph.formats import text_of
 from archspec.graph.viewers import model_explorer, netron
 
 TINY = """
@@ -171,3 +173,44 @@ def test_model_explorer_reads_it() -> None:
     model = load(TINY)
     found = dacite.from_dict(builder.GraphCollection, for_explorer(model), dacite.Config(strict=True))
     assert [node.id for node in found.graphs[0].nodes] == [*model.graph()]
+
+
+MARKED = """
+import std { Linear, Embedding }
+dim batch, seq
+
+block Twice(n, rate = 0.5)(x [batch, seq, n]) -> [batch, seq, n] {
+  scale: frozen param [n]
+  return x * .scale |> inner.dense: Linear(n, n) |> + x * rate
+}
+
+layer Same(n)(x [batch, seq, n]) -> [batch, seq, n] {
+  weight: param [n]
+  return x * .weight
+}
+
+block Net(n = 8)(ids int [batch, seq], mask bool [batch, seq, 1] = none)
+                -> (states [batch, seq, n], [batch, seq, 30]) {
+  role embedding for words
+  role head for decoder
+  h = words: Embedding(30, n)(ids) |> layers[i]: Twice(n) for i in 0..3 |> same: Same(n) |> .same
+  tie decoder.weight = words.weight
+  shown = where(mask, h, 0.0) if mask != none else h
+  return shown, decoder: Linear(n, 30)(h)
+}
+
+model "a <b> & c" = Net()
+"""
+
+
+FORMATS = ["dot", "mermaid", "graphml", "gexf", "json", "netron", "model-explorer"]
+
+
+@pytest.mark.parametrize(
+    ("level", "format"),
+    [("layer", format) for format in FORMATS] + [("op", f) for f in FORMATS if f not in ("graphml", "gexf")],
+)
+def test_graphs_stay_as_they_are(level: str, format: str, golden: Callable[[str, str], None]) -> None:
+    model = archspec.loads(MARKED)
+    text = text_of(model.graph(level, fold=True), format, model.name, shapes(model))
+    golden(f"graph/{level}.{format}", text)
