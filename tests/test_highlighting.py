@@ -5,9 +5,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from pygments.token import STANDARD_TYPES, string_to_tokentype
 
 from archspec.highlighting.generate import files, textmate
 from archspec.highlighting.lexer import ArchLexer
+from archspec.highlighting.tokens import styles
 from archspec.source import Report, Source
 from archspec.syntax import tree
 from archspec.syntax.lines import scan
@@ -75,6 +77,10 @@ def scoped(text: str) -> Iterator[tuple[int, int, str]]:
 def test_editors_and_pygments_agree(path: Path) -> None:
     text = path.read_text()
     assert {(a, b) for a, b, _ in scoped(text)} == set(coloured(text))
+
+
+def test_styles_of_pygments_have_a_colour_for_every_token() -> None:
+    assert [each.token for each in styles() if string_to_tokentype(each.token) not in STANDARD_TYPES] == []
 
 
 def test_the_colours_of_a_spec(golden: Callable[[str, str], None]) -> None:

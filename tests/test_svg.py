@@ -177,33 +177,91 @@ def test_the_extension_is_the_format(tmp_path: Path, capsys: pytest.CaptureFixtu
     path = tmp_path / "bert.txt"
     assert run(capsys, "-o", str(path), "--to", "svg")[0] == 0
     assert path.read_text().startswith("<svg ")
-    status, _, err = run(capsys, "-o", str(tmp_path / "bert.svgz"))
-    assert status != 0 and "unknown extension `.svgz`" in err and "did you mean `svg`?" in err
-    assert "has no extension" in run(capsys, "-o", str(tmp_path / "bert"))[2]
 
 
 def test_options_of_pictures(capsys: pytest.CaptureFixture[str]) -> None:
     assert "#12161d" in run(capsys, "--to", "svg", "--dark")[1]
     assert "share of parameters" in run(capsys, "--to", "svg", "--color", "params")[1]
-    assert "requires sizes of `batch`, `seq`" in run(capsys, "--to", "svg", "--color", "flops")[2]
     assert "share of activation" in run(capsys, "--to", "svg", "--color", "bytes", "--batch", "1", "--seq", "8")[1]
-    assert "requires a picture" in run(capsys, "--to", "dot", "--dark")[2]
-    assert "does not depend on sizes" in run(capsys, "--to", "svg", "--seq", "8")[2]
-    assert "bad-size" in run(capsys, "--to", "svg", "--color", "flops", "--batch", "1", "--seq", "4096")[2]
+
+
+PICTURES = "use `--to svg, png, pdf`"
+ALL = "svg, png, pdf, html, dot, mermaid, json, graphml, gexf, netron, model-explorer, mmd, gv"
+
+
+@pytest.mark.parametrize(
+    ("options", "message", "help"),
+    [
+        ("--level op --depth 1", "--depth cannot be combined with --level op", "use `--level block`"),
+        ("--to dot --dark", "--dark requires a picture", PICTURES),
+        ("--to json --color params", "--color requires a picture", PICTURES),
+        ("-o a.gv --color params --dark", "--dark requires a picture", PICTURES),
+        (
+            "--to html --level op",
+            "--level, --depth and --fold do not apply to html",
+            "open blocks on the page",
+        ),
+        ("-o a.html --no-fold", "--level, --depth and --fold do not apply to html", "open blocks on the page"),
+        ("--to html --depth 0", "--level, --depth and --fold do not apply to html", "open blocks on the page"),
+        ("--to png", "PNG requires a file", "use `-o FILE.png`"),
+        ("--to pdf -o -", "PDF requires a file", "use `-o FILE.pdf`"),
+        ("-o a.svgz", "unknown extension `.svgz`", "did you mean `svg`?"),
+        ("-o a.xyz", "unknown extension `.xyz`", f"use `--to`, or one of {ALL}"),
+        ("-o a", "`a` has no extension", f"use `--to`, or one of {ALL}"),
+        ("--to svg --seq 8", "--color role does not depend on sizes", "use `--color flops`"),
+        ("--to svg --batch 8", "--color role does not depend on sizes", "use `--color flops`"),
+        (
+            "--to svg --color params --dim seq=8",
+            "--color params does not depend on sizes",
+            "use `--color flops`",
+        ),
+        ("--to svg --color flops", "--color flops requires sizes of `batch`, `seq`", "use `--batch N --seq N`"),
+        ("--to svg --color bytes --seq 8", "--color bytes requires sizes of `batch`", "use `--batch N`"),
+    ],
+)
+def test_options_that_do_not_fit(
+    options: str,
+    message: str,
+    help: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(capsys, *options.split()) == (2, "", f"error[usage]: {message}\nhelp: {help}\n")
+
+
+def test_sizes_of_other_dimensions_have_their_option(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["graph", "vit-base-patch16-224", "--to", "svg", "--color", "flops"]) == 2
+    assert "help: use `--batch N`\n" in capsys.readouterr().err
+    assert main(["graph", "bert-base-uncased", "--to", "svg", "--color", "flops", "--batch", "1", "--seq", "4096"]) == 2
+    assert "error[bad-size]" in capsys.readouterr().err
 
 
 def test_png_and_pdf(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "error[usage]: PNG requires a file" in run(capsys, "--to", "png")[2]
     monkeypatch.setenv("PATH", "")
     monkeypatch.setitem(sys.modules, "cairosvg", None)
-    assert "requires `rsvg-convert` or the Python package `cairosvg`" in run(capsys, "-o", str(tmp_path / "a.pdf"))[2]
-    fake = SimpleNamespace(svg2png=lambda bytestring, scale: b"\x89PNG" + bytestring[:4])
+    for format in ("PDF", "PNG"):
+        assert run(capsys, "-o", str(tmp_path / f"a.{format.lower()}"))[2] == (
+            f"error[usage]: {format} requires `rsvg-convert` or the Python package `cairosvg`\n"
+            "help: install one of them, or write SVG with `-o FILE.svg`\n"
+        )
+    fake = SimpleNamespace(
+        svg2png=lambda bytestring, scale: b"\x89PNG %d " % scale + bytestring[:4],
+        svg2pdf=lambda bytestring: b"%PDF " + bytestring[:4],
+    )
     monkeypatch.setitem(sys.modules, "cairosvg", fake)
-    assert run(capsys, "-o", str(tmp_path / "a.png"))[0] == 0
-    assert (tmp_path / "a.png").read_bytes() == b"\x89PNG<svg"
+    for name, expected in (("a.png", b"\x89PNG 2 <svg"), ("a.pdf", b"%PDF <svg")):
+        assert run(capsys, "-o", str(tmp_path / name))[0] == 0
+        assert (tmp_path / name).read_bytes() == expected
     program = tmp_path / "rsvg-convert"
-    program.write_text(f"#!{sys.executable}\nimport sys\nprint(sys.argv[1:], len(sys.stdin.read()) > 1000)\n")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    program.write_text('#!/bin/sh\necho "$@"\n')
     program.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert run(capsys, "-o", str(tmp_path / "b.pdf"))[0] == 0
-    assert (tmp_path / "b.pdf").read_text() == "['--format', 'pdf'] True\n"
+    for name, expected in (("b.pdf", "--format pdf\n"), ("b.png", "--format png --zoom 2\n")):
+        assert run(capsys, "-o", str(tmp_path / name))[0] == 0
+        assert (tmp_path / name).read_text() == expected
+    for ending, reason in (("", "exit status 3"), ("echo no >&2\n", "no")):
+        program.write_text(f"#!/bin/sh\n{ending}exit 3\n")
+        found = run(capsys, "-o", str(tmp_path / "c.pdf"))
+        assert found[2] == f"error[usage]: `rsvg-convert` could not convert the picture: {reason}\n"
