@@ -217,7 +217,7 @@ def test_a_size_that_is_none(tmp_path: Path, total: Any) -> None:
 
 
 def test_indexes_of_other_programs(tmp_path: Path) -> None:
-    for index in ({}, {"metadata": {"total_size": 36.0}}, {"metadata": None}, {"more": [1]}):
+    for index in ({}, {"metadata": {"total_size": 36.0}}, {"metadata": {"total_size": 0}}, {"metadata": None}, {"more": [1]}):
         assert len(read(str(write_shards(tmp_path, SHARDS, **index))).entries) == 3
 
 

@@ -68,6 +68,19 @@ def test_a_number_that_leaves_out_biases_and_pooler() -> None:
     assert list(map(texts, answer.matches)) == [["without the pooler", "without the biases outside the norms"]]
 
 
+def test_names_of_biases() -> None:
+    model = load("""
+layer Net(n = 4)(x [2, n]) -> [2, n] {
+  weight:     param [n, n]
+  q_bias:     param [n]
+  inner.bias: param [n]
+  biases:     param [n]
+  return matmul(x * .q_bias * .inner.bias, .weight) + .biases
+}""")
+    (answer,) = archspec.explain(model, 20).answers
+    assert texts(answer.matches[0]) == ["without the biases"]
+
+
 @pytest.mark.parametrize("number", ["109482240", "109,482,240", "109_482_240", "109 482 240"])
 def test_the_plain_count_takes_no_adjustment(number: str) -> None:
     (answer,) = archspec.explain("bert-base-uncased", number).answers

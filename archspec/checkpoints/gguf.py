@@ -174,8 +174,7 @@ def _check_layout(entries: list[Entry], alignment: int, size: int, faults: Fault
             faults.add("alignment", f"`{entry.name}` starts at byte {entry.start:,}, no multiple of {alignment:,}")
         if entry.start < end and entry.bytes:
             faults.add("overlap", f"`{entry.name}` starts at byte {entry.start:,}, inside `{before}`")
-        if entry.start + entry.bytes >= end:
-            end, before = entry.start + entry.bytes, entry.name
+        end, before = max((end, before), (entry.start + entry.bytes, entry.name))
     if end > size:
         faults.add("short", f"file is truncated: expected {end:,} bytes of tensors, found {max(size, 0):,}")
 

@@ -61,7 +61,7 @@ class GGUFNames:
         """Return the place of the tensor with this published name in a file that has the names `stored`."""
         place = Place((name,))
         for hint, rule in self._hints:
-            if all(hint not in name for name in place.names):
+            if hint not in place.names[0]:
                 continue
             pattern = substitution(rule.published, "")[0]
             match = pattern.search(place.names[0])
