@@ -93,6 +93,25 @@ def test_a_head_for_the_task_is_added(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("base", "target", "features", "causal"),
+    [
+        ("gpt2", "c_attn", "GPT2", "GPT2LMHeadModel"),
+        ("t5-small", "q", "T5Model", "T5"),
+        ("opus-mt-en-de", "q_proj", "Marian", "MarianForCausalLM"),
+        ("bert-base-uncased", "query", "Bert", "BertForMaskedLM"),
+    ],
+)
+def test_the_architecture_is_that_of_the_task(
+    base: str, target: str, features: str, causal: str, tmp_path: Path
+) -> None:
+    for task, expected in (("FEATURE_EXTRACTION", features), ("CAUSAL_LM", causal)):
+        write(tmp_path, base_model_name_or_path=base, target_modules=[target], task_type=task)
+        assert archspec.adapter(tmp_path).table.modules[0].type == expected
+    with pytest.raises(archspec.ArchError):
+        archspec.adapter(write(tmp_path, base_model_name_or_path=base, target_modules=[target], task_type="SEQ_CLS"))
+
+
 def test_a_base_model_that_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     found = error(write(tmp_path, base_model_name_or_path="somebody/something"))

@@ -160,7 +160,10 @@ BAD: dict[str, tuple[bytes, str]] = {
         head(0, 1, struct.pack("<Q", 70_000) + bytes(80_000)),
         "key of the metadata of 70,000 bytes exceeds the limit of 65,535",
     ),
-    "endless key": (head(0, 1, struct.pack("<Q", 2**63) + bytes(50)), "file is truncated: the header does not end"),
+    "endless key": (
+        head(0, 1, struct.pack("<Q", 2**63) + bytes(50)),
+        "file is truncated: the header does not end within its 82 bytes",
+    ),
     "key": (head(0, 1, gguf_text(b"\xff") + bytes(20)), "key of the metadata is not UTF-8 text"),
     "key twice": (
         head(0, 2, 2 * (VALUE + gguf_value(1))),
@@ -172,13 +175,22 @@ BAD: dict[str, tuple[bytes, str]] = {
         head(0, 1, VALUE + struct.pack("<IIQ", 9, 9, 1) + bytes(20)),
         "unsupported type 9 of the elements of `k` in the metadata",
     ),
-    "long array": (head(0, 1, VALUE + struct.pack("<IIQ", 9, 4, 2**62)), "file is truncated: the header does not"),
+    "long array": (
+        head(0, 1, VALUE + struct.pack("<IIQ", 9, 4, 2**62)),
+        "file is truncated: the header does not end within its 49 bytes",
+    ),
     "many strings": (
         head(0, 1, VALUE + struct.pack("<IIQ", 9, 8, 2**62)),
         "too many strings in the metadata: the limit is 5,000,000",
     ),
-    "short array": (head(0, 1, VALUE + struct.pack("<IIQ", 9, 8, 2**20)), "file is truncated: the header does not"),
-    "long string": (head(0, 1, VALUE + struct.pack("<IQ", 8, 2**62) + bytes(9)), "file is truncated: the header does"),
+    "short array": (
+        head(0, 1, VALUE + struct.pack("<IIQ", 9, 8, 2**20)),
+        "file is truncated: the header does not end within its 49 bytes",
+    ),
+    "long string": (
+        head(0, 1, VALUE + struct.pack("<IQ", 8, 2**62) + bytes(9)),
+        "file is truncated: the header does not end within its 54 bytes",
+    ),
     "alignment": (
         head(0, 1, gguf_text("general.alignment") + gguf_value(24)),
         "invalid general.alignment: expected a power of two, found 24",
@@ -224,7 +236,7 @@ BAD: dict[str, tuple[bytes, str]] = {
 @pytest.mark.parametrize("case", BAD)
 def test_a_file_that_lies(tmp_path: Path, case: str) -> None:
     data, message = BAD[case]
-    assert message in said(tmp_path, data, "m.gguf")
+    assert said(tmp_path, data, "m.gguf").endswith(message)
 
 
 def test_headers_that_are_too_long(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,10 +53,13 @@ BAD_HEADERS: dict[str, tuple[bytes, str]] = {
         struct.pack("<Q", 2**63) + b"{}",
         "not a safetensors file: header of 9,223,372,036,854,775,808 bytes exceeds the limit of 100,000,000",
     ),
-    "no JSON": (safetensors(b"{nothing}", 0), "the header is not valid JSON"),
+    "no JSON": (
+        safetensors(b"{nothing}", 0),
+        "the header is not valid JSON: ",
+    ),
     "a list": (safetensors(b"[1]", 0), "the header does not start with `{`"),
-    "more than JSON": (safetensors(b"{}{}", 0), "the header is not valid JSON: extra data"),
-    "no UTF-8": (safetensors(b'{"\xff": 1}', 0), "the header is not UTF-8 text"),
+    "more than JSON": (safetensors(b"{}{}", 0), "the header is not valid JSON: extra data at character 2"),
+    "no UTF-8": (safetensors(b'{"\xff": 1}', 0), "the header is not UTF-8 text: invalid byte at offset 2"),
     "twice": (
         safetensors(b'{"w": {"dtype": "F32"}, "w": {"dtype": "F32"}}', 0),
         "the header is not valid JSON: `w` appears more than once",
@@ -74,7 +77,7 @@ BAD_HEADERS: dict[str, tuple[bytes, str]] = {
     "NaN": (safetensors(b'{"w": NaN}', 0), "the header is not valid JSON: `NaN` is not a number"),
     "endless number": (
         safetensors(b'{"w": {"dtype": "F32", "shape": [%s], "data_offsets": [0, 8]}}' % (b"9" * 5000), 8),
-        "the header is not valid JSON",
+        "the header is not valid JSON: ",
     ),
     "no object": (safetensors(b'{"w": 3}', 0), "missing `dtype`, `shape` or `data_offsets` of `w`"),
     "no shape": (
@@ -102,9 +105,9 @@ BAD_HEADERS: dict[str, tuple[bytes, str]] = {
     "text": (with_info(shape="2"), "invalid shape of `w`: '2'"),
     "overflow": (
         with_info(shape=[2**62, 2**62, 2**62]),
-        "397,215,279,002,157,056 bytes for F32 of shape",
+        "397,215,279,002,157,056 bytes for F32 of shape [4611686018427387904, 4611686018427387904, 46116860184273..., found 8",
     ),
-    "wraps to two": (with_info(shape=[2**63 + 2]), "invalid shape of `w`"),
+    "wraps to two": (with_info(shape=[2**63 + 2]), "invalid shape of `w`: [9223372036854775810]"),
     "rank": (with_info(shape=[1] * 65), "too many axes in the shape of `w`: the limit is 64"),
     "three offsets": (with_info(data_offsets=[0, 4, 8]), "invalid data_offsets of `w`: [0, 4, 8]"),
     "backwards": (with_info(data_offsets=[8, 0]), "invalid data_offsets of `w`: [8, 0]"),
@@ -166,7 +169,8 @@ def test_a_header_that_lies(tmp_path: Path, case: str) -> None:
         read_bytes(tmp_path, data)
     rendered = [d.render() for d in caught.value.diagnostics]
     assert {d.code for d in caught.value.diagnostics} == {"bad-checkpoint"}
-    assert message in rendered[0], rendered
+    shown = caught.value.diagnostics[0].message
+    assert shown.endswith(message) or (message.endswith(": ") and message in shown)  # the rest is from Python
     assert re.match(r"error\[bad-checkpoint\]: [^:]*\.safetensors: ", rendered[0]), rendered
     assert len(rendered[0]) < 600 and rendered[0].replace("\n", "").isprintable()
 

@@ -160,20 +160,38 @@ def evil(module: str, name: str, *arguments: Any) -> bytes:
 
 
 BAD_PICKLES: dict[str, tuple[Any, str]] = {
-    "system": (evil("os", "system", "echo ran > ran"), "refers to `os.system`, which is not allowed"),
-    "posix": (evil("posix", "system", "echo ran > ran"), "refers to `posix.system`, which is not allowed"),
-    "eval": (evil("builtins", "eval", "open('ran', 'w')"), "refers to `builtins.eval`, which is not allowed"),
-    "exec": (evil("__builtin__", "exec", "open('ran', 'w')"), "refers to `__builtin__.exec`, which is not allowed"),
-    "ours": (evil("test_torch_files", "RAN.append", "1"), "refers to `test_torch_files.RAN.append`"),
-    "torch": (evil("torch.hub", "load", "a", "b"), "refers to `torch.hub.load`, which is not allowed"),
-    "stack global": (b"\x80\x04\x8c\x05posix\x8c\x06system\x93\x8c\x01a\x85R.", "refers to `posix.system`"),
+    "system": (evil("os", "system", "echo ran > ran"), "refers to `os.system`, which is not allowed; nothing was run"),
+    "posix": (
+        evil("posix", "system", "echo ran > ran"),
+        "refers to `posix.system`, which is not allowed; nothing was run",
+    ),
+    "eval": (
+        evil("builtins", "eval", "open('ran', 'w')"),
+        "refers to `builtins.eval`, which is not allowed; nothing was run",
+    ),
+    "exec": (
+        evil("__builtin__", "exec", "open('ran', 'w')"),
+        "refers to `__builtin__.exec`, which is not allowed; nothing was run",
+    ),
+    "ours": (
+        evil("test_torch_files", "RAN.append", "1"),
+        "refers to `test_torch_files.RAN.append`, which is not allowed; nothing was run",
+    ),
+    "torch": (evil("torch.hub", "load", "a", "b"), "refers to `torch.hub.load`, which is not allowed; nothing was run"),
+    "stack global": (
+        b"\x80\x04\x8c\x05posix\x8c\x06system\x93\x8c\x01a\x85R.",
+        "refers to `posix.system`, which is not allowed; nothing was run",
+    ),
     "instance": (b"\x80\x02(S'ls'\nios\nsystem\n.", "opcode 0x53"),
     "inst": (b"\x80\x02(ios\nsystem\n.", "opcode 0x69"),
     "newobj": (pickle(encode(Name("torch", "Size")) + b")\x81"), "opcode 0x81"),
     "extension": (b"\x80\x02\x82\x01.", "opcode 0x82"),
-    "call of a value": (pickle({"w": encode("x") + encode((1,)) + b"R"}), "expected a global to call"),
+    "call of a value": (
+        pickle({"w": encode("x") + encode((1,)) + b"R"}),
+        "expected a global to call and a tuple of arguments",
+    ),
     "call of a type": (evil("torch", "float32", 1), "invalid arguments in call to `torch.float32`"),
-    "a whole module": (evil("mine", "Model"), "refers to `mine.Model`"),
+    "a whole module": (evil("mine", "Model"), "refers to `mine.Model`, which is not allowed; nothing was run"),
     "empty": (b"", "pickle is truncated"),
     "no stop": (pickle(1)[:-1], "pickle is truncated"),
     "nothing to take": (b"\x80\x02.", "stack underflow"),
@@ -212,19 +230,25 @@ BAD_PICKLES: dict[str, tuple[Any, str]] = {
         pickle({"a": tensor(storage("0", 6), (6,)), "b": tensor(storage("0", 60), (60,))}),
         "conflicting sizes of storage `0`",
     ),
-    "shape": (pickle({"w": tensor(RUN, (-6,), 0, (1,))}), "invalid shape, strides or offset"),
-    "shape of reals": (pickle({"w": tensor(RUN, (6.0,), 0, (1,))}), "invalid shape, strides or offset"),  # type: ignore[arg-type]
-    "shape of truth": (pickle({"w": tensor(RUN, (True,), 0, (1,))}), "invalid shape, strides or offset"),
-    "long name": (pickle({"w" * 20_000: tensor(RUN, (6,))}), "tensor name of 20,000 characters"),
+    "shape": (pickle({"w": tensor(RUN, (-6,), 0, (1,))}), "invalid shape, strides or offset of a tensor"),
+    "shape of reals": (pickle({"w": tensor(RUN, (6.0,), 0, (1,))}), "invalid shape, strides or offset of a tensor"),  # type: ignore[arg-type]
+    "shape of truth": (pickle({"w": tensor(RUN, (True,), 0, (1,))}), "invalid shape, strides or offset of a tensor"),
+    "long name": (
+        pickle({"w" * 20_000: tensor(RUN, (6,))}),
+        "tensor name of 20,000 characters exceeds the limit of 10,000",
+    ),
     "strides": (pickle({"w": tensor(RUN, (6,), 0, (1, 1))}), "a tensor has 1 axes but 2 strides"),
-    "negative stride": (pickle({"w": tensor(RUN, (6,), 5, (-1,))}), "invalid shape, strides or offset"),
-    "rank": (pickle({"w": tensor(RUN, (1,) * 65)}), "invalid shape, strides or offset"),
+    "negative stride": (pickle({"w": tensor(RUN, (6,), 5, (-1,))}), "invalid shape, strides or offset of a tensor"),
+    "rank": (pickle({"w": tensor(RUN, (1,) * 65)}), "invalid shape, strides or offset of a tensor"),
     "beyond": (pickle({"w": tensor(RUN, (7,))}), "extends past the end of storage `0`"),
-    "start beyond": (pickle({"w": tensor(RUN, (1,), 6)}), "extends past the end"),
-    "stride beyond": (pickle({"w": tensor(RUN, (2,), 0, (2**62,))}), "extends past the end"),
+    "start beyond": (pickle({"w": tensor(RUN, (1,), 6)}), "extends past the end of storage `0`"),
+    "stride beyond": (pickle({"w": tensor(RUN, (2,), 0, (2**62,))}), "extends past the end of storage `0`"),
     "no type": (pickle({"w": tensor(storage("0", 6, "UntypedStorage"), (6,))}), "a tensor has no element type"),
-    "no storage": (pickle({"w": tensor(RUN.identifier, (6,))}), "invalid shape, strides or offset"),  # type: ignore[arg-type]
-    "few arguments": (evil("torch._utils", "_rebuild_tensor_v2", 1, 2), "invalid arguments in call to"),
+    "no storage": (pickle({"w": tensor(RUN.identifier, (6,))}), "invalid shape, strides or offset of a tensor"),  # type: ignore[arg-type]
+    "few arguments": (
+        evil("torch._utils", "_rebuild_tensor_v2", 1, 2),
+        "invalid arguments in call to `torch._utils._rebuild_tensor_v2`",
+    ),
 }
 
 
@@ -237,7 +261,7 @@ def test_a_pickle_that_lies_or_wants_to_run(
     data, message = BAD_PICKLES[case]
     whole = make(data, {"0": 24} if b"storage" in data else {})
     if make is torch_zip or case not in NOT_OLD:
-        assert message in said(tmp_path, whole, "m.bin")
+        assert said(tmp_path, whole, "m.bin").endswith(message)
     assert not (tmp_path / "ran").exists() and RAN == []
 
 
@@ -251,8 +275,8 @@ def archive(*members: tuple[str, bytes], compression: int = zipfile.ZIP_STORED) 
 
 GOOD = torch_zip(state(SHAPES), sizes(SHAPES))
 ZIPS: dict[str, tuple[bytes, str]] = {
-    "cut short": (GOOD[:-40], "invalid zip archive"),
-    "begins only": (b"PK\x03\x04", "invalid zip archive"),
+    "cut short": (GOOD[:-40], "invalid zip archive: File is not a zip file"),
+    "begins only": (b"PK\x03\x04", "invalid zip archive: File is not a zip file"),
     "no pickle": (archive(("a/b", b"")), "expected one `data.pkl`, found 0"),
     "two pickles": (archive(("a/data.pkl", b""), ("b/data.pkl", b"")), "expected one `data.pkl`, found 2"),
     "no storage": (torch_zip(state(SHAPES), {"0": 12}), "missing storage `1`"),
@@ -268,14 +292,17 @@ ZIPS: dict[str, tuple[bytes, str]] = {
         archive(("a/data.pkl", bytes(40_000_000)), compression=zipfile.ZIP_DEFLATED),
         "pickle of 40,000,000 bytes exceeds the limit of 33,554,432",
     ),
-    "flipped": (GOOD.replace(b"_rebuild_tensor_v2", b"_rebuild_tensor_v9", 1), "invalid zip archive"),
+    "flipped": (
+        GOOD.replace(b"_rebuild_tensor_v2", b"_rebuild_tensor_v9", 1),
+        "invalid zip archive: Bad CRC-32 for file 'archive/data.pkl'",
+    ),
 }
 
 
 @pytest.mark.parametrize("case", ZIPS)
 def test_an_archive_that_lies(tmp_path: Path, case: str) -> None:
     data, message = ZIPS[case]
-    assert message in said(tmp_path, data, "m.bin")
+    assert said(tmp_path, data, "m.bin").endswith(message)
 
 
 def test_members_of_one_name(tmp_path: Path) -> None:
@@ -290,7 +317,7 @@ def test_members_that_overlap(tmp_path: Path) -> None:
     entries = [match.start() for match in re.finditer(b"PK\x01\x02", data)]
     first, second = (at for at in entries if b"archive/data/" in data[at : at + 60])
     data[second + 42 : second + 46] = data[first + 42 : first + 46]  # where the local header is
-    assert "overlaps the data that follows it" in said(tmp_path, bytes(data), "m.bin")
+    assert said(tmp_path, bytes(data), "m.bin").endswith("overlaps the data that follows it")
 
 
 def with_large_end(data: bytes, **changed: int) -> bytes:
@@ -306,7 +333,7 @@ def with_large_end(data: bytes, **changed: int) -> bytes:
 @pytest.mark.parametrize("field", ["length", "disk", "here", "count"])
 def test_a_large_archive_with_a_damaged_end(tmp_path: Path, field: str) -> None:
     assert shapes(read_bytes(tmp_path, with_large_end(GOOD), "m.bin")) == SHAPES
-    assert "the end of the archive is damaged" in said(tmp_path, with_large_end(GOOD, **{field: 9}), "m.bin")
+    assert said(tmp_path, with_large_end(GOOD, **{field: 9}), "m.bin").endswith("the end of the archive is damaged")
 
 
 def test_a_bomb_that_lies_about_its_size(tmp_path: Path) -> None:

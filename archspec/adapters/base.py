@@ -113,7 +113,7 @@ def _architecture(family: Family, stated: list[str] | None, task: str) -> str | 
 
 
 def _is_for(architecture: str, task: str) -> bool:
-    if task == "FEATURE_EXTRACTION" and architecture.endswith(("LMHeadModel", "MTModel", "EncoderModel")):
+    if task == "FEATURE_EXTRACTION" and architecture.endswith(("HeadModel", "HeadsModel", "MTModel", "EncoderModel")):
         return False
     return architecture.endswith((TASKS[task], *_ALSO.get(task, ())))
 
