@@ -3,12 +3,13 @@
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import archspec
-from archspec.cli import main
+from archspec.cli import completions, main
 from archspec.cli.arguments import parsers
 
 MODELS = {"bert-base-uncased", *(name for name in archspec.models() if name.startswith("bert-base-uncased-"))}
@@ -53,6 +54,17 @@ def test_every_command_and_option_is_completed(shell: str, capsys: pytest.Captur
             assert (f"-l {option[2:]}" if shell == "fish" else option) in text, option
     if shell == "zsh":  # `--option=VALUE`, and `-oVALUE`
         assert "'*--by=[" in text and "'*-o+[" in text
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_scripts_for_some_commands(
+    shell: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, golden: Callable[[str, str], None]
+) -> None:
+    some = {name: parser for name, parser in parsers().items() if name in ("count", "diff", "error", "import")}
+    monkeypatch.setattr(completions, "parsers", lambda: some)
+    monkeypatch.setattr(completions, "models", lambda: ["one", "two"])
+    monkeypatch.setattr(completions, "entries", lambda: ["bad-size", "syntax"])
+    golden(f"completions/{shell}", script(shell, capsys))
 
 
 def run(shell: list[str], text: str, folder: Path) -> str:
