@@ -51,6 +51,14 @@ def test_a_file(tmp_path: Path, version: int) -> None:
     )
 
 
+def test_texts_as_long_as_they_may_be(tmp_path: Path) -> None:
+    name, key = "n" * 10_000, "k" * 65_535
+    found = read_bytes(tmp_path, gguf({name: (256,)}, {"general.architecture": "llama", key: 1}), "m.gguf")
+    assert shapes(found) == {name: (256,)}
+    data = gguf({}, {"general.architecture": "llama"}).rstrip(b"\0")  # ends with a text
+    assert data.endswith(b"llama") and headers.read(io.BytesIO(data), len(data), "m.gguf").entries == []
+
+
 def test_an_alignment_of_its_own_and_any_file_name(tmp_path: Path) -> None:
     found = read_bytes(tmp_path, gguf(SHAPES, {"general.alignment": 4096}), "model.bin")
     assert shapes(found) == SHAPES

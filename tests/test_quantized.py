@@ -165,14 +165,15 @@ def test_numbers_of_layouts_are_checked() -> None:
         assert _integer({"size": value}, "size", 7) == value
     assert (_integer({}, "size", 7), _integer({"size": 3}, "size", 7, (3, 4))) == (7, 3)
     for value, known in [*((value, None) for value in wrong), (5, (3, 4))]:
-        with pytest.raises(archspec.ArchError, match=f"unsupported value of `size`: {value!r}"):
+        with pytest.raises(archspec.ArchError, match=rf"error\[unsupported\]: unsupported value of `size`: {value!r}$"):
             _integer({"size": value}, "size", 7, known)
     assert (_block([1, 1]), _block([7, 9])) == ((1, 1), (7, 9))
     for block in ([0, 1], [1, 0], [1], [1, 2, 3], [1.0, 2], [True, 1], 128, None):
-        with pytest.raises(archspec.ArchError, match="unsupported value of `weight_block_size`"):
+        with pytest.raises(archspec.ArchError) as caught:
             _block(block)
+        assert str(caught.value) == f"error[unsupported]: unsupported value of `weight_block_size`: {block!r}"
     assert (_packed(32, 3), _packed(8, 4)) == (12, 4)
-    with pytest.raises(archspec.ArchError, match="1,001 numbers of 4 bits do not fill 32-bit integers"):
+    with pytest.raises(archspec.ArchError, match=r"error\[unsupported\]: 1,001 numbers of 4 bits do not fill 32-bit integers$"):
         _packed(1001, 4)
 
 

@@ -81,6 +81,9 @@ model "net" = Net()
 """
 
 
+MORE = "param [4, 4, 4]\n  more: unused param [4]"
+
+
 def net(name: str, activation: str = "gelu", inner: int = 16, layers: int = 2, last: str = "out") -> Model:
     quoted = json.dumps(name, ensure_ascii=False)
     return archspec.loads(LAYER.format(name=quoted, activation=activation, inner=inner, layers=layers, last=last))
@@ -245,6 +248,51 @@ def test_marks_of_a_difference() -> None:
     common = dict.fromkeys(changed, "changed")
     assert marked(a) == {**common, f"{layer}#gelu.0": "removed", "out": "removed"}
     assert marked(b) == {**common, f"{layer}#relu.0": "added", "end": "added"}
+
+
+TERMINALS = """
+import std {{ Linear }}
+dim batch
+block Inner(n)(x [batch, n]) -> [batch, n] {{ return x |> one: Linear(n, n) |> two: Linear(n, n) |> + x }}
+layer Scale(n)(x [batch, n]) -> [batch, n] {{
+  weight: param [n]
+  return x * .weight
+}}
+block Net(n = 8)({inputs}) -> (out [batch, n], rest [batch, n]) {{
+  h = x |> up: Linear(n, n, {bias}) |> same: Scale(n) |> inner: Inner(n){gone}
+  return {out}, h |> mask: Scale(n)
+}}
+model "net" = Net()
+"""
+
+
+def described(panel: Panel) -> dict[str, tuple[str, str]]:
+    return {panel.plan.nodes[id].name: (mark.kind, mark.text) for id, mark in panel.marks.items()}
+
+
+def test_what_marks_say() -> None:
+    def spec(inputs: str, bias: str, gone: str, out: str) -> Model:
+        return archspec.loads(TERMINALS.format(inputs=inputs, bias=bias, gone=gone, out=out))
+
+    one = spec("x [batch, n], mask [batch, n]", "bias = false", " |> gone: Inner(n)", "h * mask")
+    a, b = map(
+        described, differing(one, spec("x [batch, n], mask int [batch, n]", "bias = true", "", "h + real(mask)"))
+    )
+    common = {
+        "up": ("changed", "added up.bias; computes linear(no bias) -> linear"),
+        "input:mask": ("changed", "input [batch, 8] -> int [batch, 8]"),
+        "output:out": ("changed", "returns out gone * mask -> inner + real(mask)"),
+        "mask": ("changed", "reads gone -> inner"),
+    }
+    assert a == {**common, "gone": ("removed", "removed gone"), "#mul.0": ("removed", "removed ×")}
+    assert b == {**common, "#real.0": ("added", "added real")}
+    a, b = map(described, differing(one, spec("x [batch, n]", "bias = false", " |> gone: Inner(n)", "h * x")))
+    assert a["input:mask"] == ("removed", "input [batch, 8] -> none") and "input:mask" not in b
+
+
+def test_a_layer_that_has_another_tensor_is_changed() -> None:
+    a, b = map(described, differing(*[archspec.loads(MIX.format(weight=w)) for w in ("param [4, 4, 4]", MORE)]))
+    assert a == b == {"mix": ("changed", "added mix.more")}
 
 
 def test_moved_parts_are_marked() -> None:

@@ -124,7 +124,7 @@ def _read(reader: _Reader, size: int, label: str) -> Header:
         raise damaged(label, f"invalid general.alignment: expected a power of two, found {alignment!r:.60}")
     begin = -(-reader.position // alignment) * alignment
     entries = [entry for entry in found if entry is not None]
-    _check_layout(entries, alignment, size - begin, faults)
+    _check_layout(entries, alignment, max(size - begin, 0), faults)
     faults.check()
     return Header([entry._replace(start=begin + entry.start) for entry in entries], metadata)
 
@@ -176,7 +176,7 @@ def _check_layout(entries: list[Entry], alignment: int, size: int, faults: Fault
             faults.add("overlap", f"`{entry.name}` starts at byte {entry.start:,}, inside `{before}`")
         end, before = max((end, before), (entry.start + entry.bytes, entry.name))
     if end > size:
-        faults.add("short", f"file is truncated: expected {end:,} bytes of tensors, found {max(size, 0):,}")
+        faults.add("short", f"file is truncated: expected {end:,} bytes of tensors, found {size:,}")
 
 
 class _Reader:
@@ -209,9 +209,9 @@ class _Reader:
     def text(self, longest: int, what: str) -> str:
         """Return a string. Raises ArchError for one that is longer than `longest` bytes, or not UTF-8."""
         length = self.number(8)
-        if length > min(longest, self.left):
-            if length > self.left:
-                raise _Truncated
+        if length > self.left:
+            raise _Truncated
+        if length > longest:
             raise damaged(self._label, f"{what} of {length:,} bytes exceeds the limit of {longest:,}")
         try:
             return self.take(length).decode("utf-8")

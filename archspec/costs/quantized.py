@@ -128,7 +128,7 @@ def _gptq(table: Table, fields: dict[str, object]) -> dict[str, _Size]:
     sizes: dict[str, _Size] = {}
     for module in modules:
         inputs, outputs = module.features
-        groups = 1 if group < 0 else -(-inputs // group)
+        groups = 1 if group == -1 else -(-inputs // group)
         scales = groups * _packed(outputs, bits) + 2 * groups * outputs + 4 * inputs
         sizes[_weight(module)] = _Size(_packed(inputs, bits) * outputs, scales)
     return sizes
@@ -148,7 +148,7 @@ def _awq(table: Table, fields: dict[str, object]) -> dict[str, _Size]:
     sizes: dict[str, _Size] = {}
     for module in modules:
         inputs, outputs = module.features
-        groups = 1 if group < 0 else inputs // group
+        groups = 1 if group == -1 else inputs // group
         zeros = groups * _packed(outputs, bits) if fields.get("zero_point", True) else 0
         sizes[_weight(module)] = _Size(inputs * _packed(outputs, bits), zeros + 2 * groups * outputs)
     return sizes

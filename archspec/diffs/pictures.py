@@ -215,21 +215,21 @@ class _Marking:
 
     # Whole nodes
 
-    def _combine(self, node: Node) -> bool:
-        """Find the nodes that are added or removed as a whole: all of their tensors are; return whether this one is."""
+    def _combine(self, node: Node) -> None:
+        """Find the nodes that are added or removed as a whole: all of their tensors are."""
         children = self.plan.children(node)
-        inside = [self._combine(child) for child in children]
+        for child in children:
+            self._combine(child)
         if node.tensors and node.kind in ("layer", "param"):
             count = sum(tensor.copies for tensor in node.tensors) * (node.copies if node.kind == "layer" else 1)
             if len(self.tensors.get(node.id, ())) >= count:
                 self.whole.add(node.id)
-        elif node.kind == "block" and any(inside):
+        elif node.kind == "block":
             held = [child for child in children if child.params or child.tensors]
             if held and all(child.id in self.whole for child in held):
                 self.whole.add(node.id)
         if node.id in self.whole and node.kind == "block":
             self._absorb(node)
-        return node.id in self.whole
 
     def _absorb(self, node: Node) -> None:
         """Replace the changes inside of a node that is added or removed as a whole by one of the node."""

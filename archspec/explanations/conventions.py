@@ -126,10 +126,8 @@ def _additions(universe: TensorGroups) -> Iterator[tuple[str, int]]:
     uses = universe.where(lambda group: group.part == "use")
     aliases = universe.where(lambda group: group.alias) & ~uses
     yield "with shared tensors counted once per name", aliases
-    shared = universe.members(aliases)
-    if len(shared) > 1:
-        for bit, group in shared:
-            yield f"with `{group.name}` counted although it is shared", bit
+    for bit, group in universe.members(aliases):
+        yield f"with `{group.name}` counted although it is shared", bit
     yield "with each layer counted once per application", uses
     yield "with the buffers", universe.where(lambda group: group.part == "buffer")
 
