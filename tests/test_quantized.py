@@ -173,7 +173,9 @@ def test_numbers_of_layouts_are_checked() -> None:
             _block(block)
         assert str(caught.value) == f"error[unsupported]: unsupported value of `weight_block_size`: {block!r}"
     assert (_packed(32, 3), _packed(8, 4)) == (12, 4)
-    with pytest.raises(archspec.ArchError, match=r"error\[unsupported\]: 1,001 numbers of 4 bits do not fill 32-bit integers$"):
+    with pytest.raises(
+        archspec.ArchError, match=r"error\[unsupported\]: 1,001 numbers of 4 bits do not fill 32-bit integers$"
+    ):
         _packed(1001, 4)
 
 
