@@ -52,8 +52,8 @@ block It(n = 4)(x [n, n]) -> [n, n] {
             "concat(0)(split(sizes = [2, 2], axis = 0)(x).1, split(sizes = [2, 2], axis = 0)(x).0)",
         ),
         (
-            "concat(axis = 0)(x, p, x, x, x) |> slice(0, 1, 5)",
-            "slice(axis = 0, start = 1, stop = 5)(concat(0)(x, both.low, x, x, ...))",
+            "concat(axis = 0)(x, p, x, x, x, x) |> slice(0, 1, 5)",
+            "slice(axis = 0, start = 1, stop = 5)(concat(0)(x, both.low, x, x, x, ...))",
         ),
     ],
 )

@@ -105,7 +105,7 @@ BAD_HEADERS: dict[str, tuple[bytes, str]] = {
     "text": (with_info(shape="2"), "invalid shape of `w`: '2'"),
     "overflow": (
         with_info(shape=[2**62, 2**62, 2**62]),
-        "397,215,279,002,157,056 bytes for F32 of shape [4611686018427387904, 4611686018427387904, 46116860184273..., found 8",
+        "bytes for F32 of shape [4611686018427387904, 4611686018427387904, 46116860184273..., found 8",
     ),
     "wraps to two": (with_info(shape=[2**63 + 2]), "invalid shape of `w`: [9223372036854775810]"),
     "rank": (with_info(shape=[1] * 65), "too many axes in the shape of `w`: the limit is 64"),
