@@ -37,7 +37,7 @@ def run(options: Namespace) -> int:
 
 def _write_table(rows: list[Row], options: Namespace) -> None:
     shown = [
-        Column("family", "family", fit="shorten", drop=3),
+        Column("family", "family", fit="shorten", drop=2),
         Column("model", "model", fit="shorten"),
         Column("total", "parameters"),
         Column("rounded", "", style="unit"),

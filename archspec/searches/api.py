@@ -93,7 +93,7 @@ def search(
     expressions = [*conditions, *goals.values(), *([aim[1]] if aim is not None else [])]
     quantities = list(dict.fromkeys([PARAMS, *[q for expr in expressions for q in expr.quantities]]))
     values = _kept(quantities, goals, aim)
-    collector = Collector(values, list(goals), (aim[0], target[1]) if aim and target else None, all)
+    collector = Collector(values, list(goals), target, all)
     with pool(compiler, jobs) as processes:
         tally = examine(found_space, compiler, processes, conditions, quantities, collector, progress)
     chosen, every = collector.chosen, collector.all()
