@@ -1,6 +1,7 @@
 """Adapters: what they train is what peft counts, and nothing in their configurations is passed over."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ import archspec
 from archspec.cli import main
 
 CASES = yaml.safe_load(FIGURES.read_text())
+
+
+SMALL_BERT = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
 
 
 def write(folder: Path, **fields: Any) -> Path:
@@ -110,6 +114,33 @@ def test_the_architecture_is_that_of_the_task(
         assert archspec.adapter(tmp_path).table.modules[0].type == expected
     with pytest.raises(archspec.ArchError):
         archspec.adapter(write(tmp_path, base_model_name_or_path=base, target_modules=[target], task_type="SEQ_CLS"))
+
+
+def test_the_architecture_of_a_configuration(tmp_path: Path) -> None:
+    def base(task: str, **fields: Any) -> str:
+        (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert", **SMALL_BERT, **fields}))
+        folder = tmp_path / "adapter"
+        write(folder, base_model_name_or_path=str(tmp_path), target_modules=["query"], task_type=task)
+        return archspec.adapter(folder).base.removeprefix(tmp_path.name)
+
+    assert base("CAUSAL_LM", architectures=["BertLMHeadModel"]) == ""
+    assert base("CAUSAL_LM") == base("CAUSAL_LM", architectures=["BertModel"]) == " (BertLMHeadModel)"
+    assert base("FEATURE_EXTRACTION") == base("FEATURE_EXTRACTION", architectures=["BertModel"]) == ""
+    assert base("FEATURE_EXTRACTION", architectures=["BertForMaskedLM"]) == " (BertModel)"
+    for fields in ({"num_labels": 3}, {"id2label": {"0": "a", "1": "b"}}):
+        assert base("SEQ_CLS", **fields) == " (BertForSequenceClassification)"
+    with pytest.raises(archspec.ArchError) as caught:
+        base("TOKEN_CLS")
+    assert caught.value.diagnostics[0].help == (
+        "use `--set labels=N`, or name the base model with --base SPEC, with its head"
+    )
+    with pytest.raises(archspec.ArchError) as caught:
+        base("SEQ_2_SEQ_LM")
+    (found,) = caught.value.diagnostics
+    assert found.message == (
+        "no architecture of bert ends with `ForConditionalGeneration`, as the task type SEQ_2_SEQ_LM needs"
+    )
+    assert found.help == "name the base model with --base SPEC, with its head"
 
 
 def test_a_base_model_that_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -331,6 +362,21 @@ def test_count(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["count", folder, "--base", "gpt2-medium", "--format", "csv"]) == 0
     assert "c_attn,Conv1D,lora,24," in capsys.readouterr().out
     assert main(["count", "gpt2", "--base", "gpt2"]) == 2
+
+
+def test_narrow_terminals(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    golden: Callable[[str, str], None],
+) -> None:
+    folder = str(write(tmp_path / "small", modules_to_save=["wpe"], bias="all"))
+    pages: list[str] = []
+    for width in (72, 64, 56, 48, 36):
+        monkeypatch.setenv("COLUMNS", str(width))
+        assert main(["count", folder]) == 0
+        pages.append(f"=== {width}\n{capsys.readouterr().out}")
+    golden("narrow/adapter.txt", "\n".join(pages))
 
 
 def test_verify(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
