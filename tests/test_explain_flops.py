@@ -32,6 +32,39 @@ def test_published_figures(model: str, number: str, seq: int, text: str, flops: 
     assert (text, flops) in [(match.text, match.flops) for match in answer.matches]
 
 
+def test_ranks_of_conventions() -> None:
+    model = archspec.load("gpt2", layers=2, hidden=24, heads=2, vocab=50)
+    full = archspec.cost(model, batch=1, seq=8).work
+    half = archspec.cost(model, batch=1, seq=8, causal_half=True).work
+    macs, other, params = int(full.macs), int(full.elementwise), model.params.total
+    attention = int(full.score_macs + full.mix_macs)
+    layers = sum(tensor.params for tensor in model.tensors if tensor.type != "Embedding")
+    for flops, rank, text in (
+        (2 * macs, 0, "matrix products, 2 per multiply-accumulate"),
+        (macs, 1, "matrix products, 1 per multiply-accumulate"),
+        (2 * int(half.macs), 1, "matrix products, causal attention as half, 2 per multiply-accumulate"),
+        (int(half.macs), 2, "matrix products, causal attention as half, 1 per multiply-accumulate"),
+        (macs - attention, 2, "matrix products without those of attention, 1 per multiply-accumulate"),
+        (2 * macs + other, 1, "matrix products, 2 per multiply-accumulate, with elementwise operations"),
+        (
+            3 * (macs + other),
+            3,
+            "matrix products, 1 per multiply-accumulate, with elementwise operations, "
+            "forward and backward pass (3 times)",
+        ),
+        (16 * params, 1, "estimate: 2 x all parameters x tokens"),
+        (48 * params, 1, "estimate: 6 x all parameters x tokens"),
+        (48 * layers, 2, "estimate: 6 x parameters without embedding tables x tokens"),
+        (
+            48 * layers + 6 * attention,
+            3,
+            "estimate: 6 x parameters without embedding tables x tokens and the products of attention",
+        ),
+    ):
+        (answer,) = archspec.explain_flops(model, flops, batch=1, seq=8).answers
+        assert [(match.text, match.rank) for match in answer.matches] == [(text, rank)]
+
+
 def test_only_the_simplest_conventions_are_listed() -> None:
     (answer,) = archspec.explain_flops("bert-base-uncased", "22G", seq=128).answers
     assert [match.text for match in answer.matches] == ["matrix products, 2 per multiply-accumulate"]
