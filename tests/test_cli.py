@@ -14,6 +14,7 @@ import pytest
 import archspec
 from archspec import resources
 from archspec.cli import _paint, main
+from archspec.cli.arguments import parsers
 from archspec.cli.error import entries, split
 from archspec.pipeline import generate, index
 from archspec.pipeline.files import parse_bundled_models
@@ -199,6 +200,41 @@ def test_documents_on_narrow_terminals(
         assert main([*DOCUMENTS[name]]) in (0, 1)
         pages.append(f"=== {width}\n{capsys.readouterr().out}")
     golden(f"narrow/{name}.txt", "\n".join(pages))
+
+
+@pytest.mark.parametrize("name", ["count", "count-blocks", "compare", "diff", "explain", "explain-flops"])
+def test_tables_for_other_programs(
+    name: str, capsys: pytest.CaptureFixture[str], golden: Callable[[str, str], None]
+) -> None:
+    assert main([*DOCUMENTS[name], "--format", "csv"]) in (0, 1)
+    golden(f"documents/{name}.csv", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            "--past 9223372036854775807",
+            "expected a number of positions from 0 to 2^63 - 2, found '9223372036854775807'",
+        ),
+        ("--past -1", "expected a number of positions from 0 to 2^63 - 2, found '-1'"),
+        ("--seq 9223372036854775808", "expected a size from 1 to 2^63 - 1, found '9223372036854775808'"),
+        ("--batch 0", "expected a size from 1 to 2^63 - 1, found '0'"),
+        ("--depth -1", "expected a depth of at least 0, found '-1'"),
+        ("--depth 1.5", "expected a depth of at least 0, found '1.5'"),
+    ],
+)
+def test_numbers_of_options_have_limits(options: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cost", "gpt2", *options.split()]) == 2
+    assert capsys.readouterr().err.endswith(f": {message}\n")
+
+
+def test_numbers_of_options_are_as_large_as_they_may_be() -> None:
+    options = parsers()["cost"].parse_args(["gpt2", "--past", str(2**63 - 2), "--seq", str(2**63 - 1), "--depth", "0"])
+    assert (options.past, options.seq, options.depth) == (2**63 - 2, 2**63 - 1, 0)
+    assert parsers()["search"].parse_args(["gpt2", "--jobs", "1024"]).jobs == 1024
+    with pytest.raises(SystemExit):
+        parsers()["search"].parse_args(["gpt2", "--jobs", "1025"])
 
 
 def test_depth_is_for_blocks(capsys: pytest.CaptureFixture[str]) -> None:

@@ -235,6 +235,30 @@ def test_definition_and_references(editor: Editor, uri: str) -> None:
     ]
 
 
+def test_highlights_and_references_distinguish_definitions(editor: Editor, uri: str) -> None:
+    def marked(place: str, inside: int = 0) -> list[tuple[int, str]]:
+        found = editor.ask("document_highlight", uri, ENCODER, place, inside)
+        return [(h.range.start.line + 1, types.DocumentHighlightKind(h.kind).name) for h in found]
+
+    assert marked("FeedForward(hidden)") == [(6, "Write"), (17, "Read")]
+    assert marked("LayerNorm }") == [(1, "Read"), (8, "Read")]
+    assert marked("h = x") == [(16, "Write"), (19, "Read")]
+    assert marked("last:") == [(18, "Read"), (19, "Write")]
+    assert marked("ffn, hidden)", 3) == [(6, "Write"), (9, "Read"), (11, "Read")]
+    assert marked("seq, hidden]) -> ") and marked("\n\ndim") == []
+    for is_declared, lines in ((True, [16, 19]), (False, [19])):
+        context = types.ReferenceContext(include_declaration=is_declared)
+        found = editor.ask("references", uri, ENCODER, "h = x", context=context)
+        assert [each.range.start.line + 1 for each in found] == lines
+
+
+def test_frozen_parameters_of_a_model(editor: Editor, folder: Path) -> None:
+    text = ENCODER.replace("|> up: ", "|> up: frozen ")
+    uri = editor.open(folder / "frozen.arch", text)
+    hover = editor.ask("hover", uri, text, "tiny").contents.value
+    assert hover == 'model "tiny": 1,704 parameters, 864 frozen'
+
+
 @pytest.mark.parametrize(
     ("place", "name", "before", "after"),
     [
@@ -387,6 +411,7 @@ def test_completion(editor: Editor, folder: Path) -> None:
     assert labels(editor, uri, text, 'model "tiny"', 5) == sorted(
         ["import", "export", "dim", "fn", "layer", "block", "model", "frozen"]
     )
+    assert labels(editor, uri, text, "block Stack") == labels(editor, uri, text, 'model "tiny"', 5)
     text = f"{ENCODER[: ENCODER.index('    |> tanh')]}    |> + "  # its brace is missing
     uri = editor.open(folder / "broken.arch", text)
     assert {"hidden", "ffn", "x"} <= set(labels(editor, uri, text, "    |> + ", 9))

@@ -99,7 +99,7 @@ class Analysis:
             target = binding.target
             if binding.imported or not isinstance(target, Definition):
                 continue
-            if target.node.start <= offset < target.node.end:
+            if target.node.start < offset < target.node.end:
                 return target
         return None
 
