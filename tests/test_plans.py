@@ -79,3 +79,55 @@ def test_plans_and_pictures_stay_as_they_are(golden: Callable[[str, str], None])
     lines = re.sub(r"(?<=\}, )(?=\{\"id\")", "\n", json.dumps([plan.to_data(), nodes]))
     golden("pictures/plan.txt", f"{lines}\n")
     golden("pictures/plan.svg", picture(model, "op"))
+
+
+STREAMS = """
+import std { Linear, Embedding }
+
+dim batch, seq
+
+layer Two(n)(x [batch, seq, n]) -> [batch, seq, n] {
+  role head for small
+  role attention for large
+  small: param [n]
+  large: param [n, n]
+  return matmul(x * .small, .large)
+}
+
+block Masked(n)(x [batch, seq, n], near bool [seq, seq], far bool [seq, seq]) -> [batch, seq, n] {
+  scores = matmul(q: Linear(n, n)(x), transpose(x))
+  a = where(near, scores, -1.0) |> softmax
+  b = where(far, scores, -2.0) |> softmax
+  return x + matmul(a, x) + matmul(b, x)
+}
+
+block Stream(n)(x [batch, seq, n], other [batch, seq, n]) -> ([batch, seq, n], [batch, seq, n]) {
+  y = x |> up: Linear(n, n) |> + other
+  return y |> scale: Two(n), other |> down: Linear(n, n) |> * y |> + x
+}
+
+block Net(n = 8, layers = 3)(x [batch, seq, n], ids int [batch, seq]) -> (scores [batch, seq, 11], h [batch, seq, n]) {
+  words: Embedding(11, n)
+  distance = reshape([seq, 1])(arange(seq)) - arange(seq)
+  near = distance < 3 and distance >= 0
+  far = distance >= 3
+  h = x + .words(ids) |> two: Two(n) |> layers[i]: Masked(n)(_, near, far) for i in 0..layers
+  a, b = stream: Stream(n)(h, x)
+  g = a + b |> last: Linear(n, n) |> tanh |> .last |> .two |> .last
+  tie head.weight = words.weight
+  return head: Linear(n, 11)(g), h
+}
+
+model "模型 𝒳" = Net()
+"""
+
+
+def test_pictures_of_shares_and_of_the_whole_stay_as_they_are(golden: Callable[[str, str], None]) -> None:
+    sizes = {"batch": 2, "seq": 8}
+    streams = archspec.loads(STREAMS)
+    golden("pictures/streams.svg", picture(streams, "op"))
+    golden("pictures/streams-flops.svg", picture(streams, coloring="flops", sizes=sizes))
+    golden("pictures/streams-params.svg", picture(streams, "block", 1, fold=False, coloring="params", theme="dark"))
+    golden("pictures/streams-whole.svg", picture(streams, "op", 0))
+    model, sizes = archspec.loads(MODEL), sizes | {"keys": 3}
+    golden("pictures/plan-whole.svg", picture(model, "op", 0, coloring="bytes", sizes=sizes))
