@@ -1,5 +1,6 @@
 """Completions, in the shells themselves."""
 
+import argparse
 import re
 import shutil
 import subprocess
@@ -61,7 +62,10 @@ def test_scripts_for_some_commands(
     shell: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, golden: Callable[[str, str], None]
 ) -> None:
     some = {name: parser for name, parser in parsers().items() if name in ("count", "diff", "error", "import")}
-    monkeypatch.setattr(completions, "parsers", lambda: some)
+    odd = argparse.ArgumentParser(description="100 %% of it: `a\\b`")
+    odd.add_argument("-o", "--odd", metavar="FILE", help="it's 5 %% of [a]: a\\b")
+    odd.add_argument("paths", nargs="+", metavar="PATH", help="files")
+    monkeypatch.setattr(completions, "parsers", lambda: {**some, "odd": odd})
     monkeypatch.setattr(completions, "models", lambda: ["one", "two"])
     monkeypatch.setattr(completions, "entries", lambda: ["bad-size", "syntax"])
     golden(f"completions/{shell}", script(shell, capsys))

@@ -149,6 +149,15 @@ def test_hostile_names_stay_inert_in_other_formats() -> None:
         assert json.loads(found["huge"]) == 2**70
 
 
+def test_characters_that_xml_cannot_have_are_replaced() -> None:
+    kept = "a\tb\nc\rd \ud7ff\ue000\ufffd\U00010000\U0010ffff"
+    text = f"{kept}\x00\x0b\x1f\ud800\udfff\ufffe\uffff"
+    for read, write in ((nx.read_graphml, graphml_text), (nx.read_gexf, gexf_text)):
+        back = read(io.BytesIO(write(graph((text, {"type": text}))).encode()))
+        ((name, facts),) = back.nodes(data=True)
+        assert name == facts["type"] == kept + "\ufffd" * 7
+
+
 def test_mermaid_keeps_its_limits() -> None:
     model = archspec.load("bert-base-uncased")
     unfolded = model.graph()

@@ -118,7 +118,7 @@ block Net(n = 8, layers = 3)(x [batch, seq, n], ids int [batch, seq]) -> (scores
   return head: Linear(n, 11)(g), h
 }
 
-model "模型 𝒳" = Net()
+model "模型 é" = Net()
 """
 
 

@@ -525,6 +525,14 @@ def test_an_interrupted_search_prints_what_was_found(
     assert 'model "bert-base-uncased-1" = Bert(layers = 8)' in out
 
 
+def test_errors_in_a_spec_on_standard_input(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"model 3\n")))
+    assert main(["search", "-", "--vary", "layers=1..9"]) == 1
+    assert "\n --> <stdin>:1:7\n" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("text", [VARIANTS, '{"model_type": "bert"}'])
 def test_a_spec_on_standard_input(
     text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

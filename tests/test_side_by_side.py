@@ -215,12 +215,19 @@ def test_counterparts_are_in_order_and_have_the_same_role() -> None:
         ("param [4, 8]", "A: 4 \N{RIGHTWARDS ARROW} 4"),
         ("frozen param [4, 4]", "A: not frozen"),
         ("param [4, 4]\n  shift: unused param [4]", "A: without shift"),
+        ("param [4, 4]\n  more: unused param [4]", "A: without more"),
     ],
 )
 def test_what_is_stored_is_described(weight: str, text: str) -> None:
     a, b = compared(*[archspec.loads(MIX.format(weight=each)) for each in ("param [4, 4]", weight)])
     assert marked(a)["mix"] == marked(b)["mix"] == "changed"
     assert [node.differs for node in b.plan.nodes if node.name == "mix"] == [text]
+
+
+def test_further_tensors_of_other_sizes_are_described() -> None:
+    a, b = compared(*[archspec.loads(MIX.format(weight=f"param [4, 4]\n  more: unused param [{n}]")) for n in (4, 5)])
+    assert marked(a)["mix"] == marked(b)["mix"] == "changed"
+    assert [node.differs for node in b.plan.nodes if node.name == "mix"] == ["A: other sizes"]
 
 
 def test_the_heaviest_common_subsequence() -> None:
@@ -297,6 +304,12 @@ def test_what_marks_say() -> None:
 def test_a_layer_that_has_another_tensor_is_changed() -> None:
     a, b = map(described, differing(*[archspec.loads(MIX.format(weight=w)) for w in ("param [4, 4, 4]", MORE)]))
     assert a == b == {"mix": ("changed", "added mix.more")}
+
+
+def test_a_block_without_one_of_its_layers_is_changed() -> None:
+    text = TERMINALS.format(inputs="x [batch, n]", bias="bias = true", gone="", out="h * x")
+    a, b = differing(*[archspec.loads(each) for each in (text, text.replace("|> two: Linear(n, n) ", ""))])
+    assert marked(a) == {"inner": "changed", "inner.two": "removed"} and marked(b) == {"inner": "changed"}
 
 
 def test_moved_parts_are_marked() -> None:

@@ -19,7 +19,8 @@ from archspec.algebra import evaluate
 from archspec.cli import main
 from archspec.pictures.api import opened, picture, plan_of
 from archspec.pictures.layout import layout
-from archspec.pictures.metrics import width
+from archspec.pictures.legend import percent
+from archspec.pictures.metrics import fitted, is_known, width
 from archspec.pictures.paint import Paint
 from archspec.pictures.svg import svg
 from archspec.pictures.theme import DARK, LIGHT, Theme, contrast, heat, role_styles
@@ -105,6 +106,24 @@ def test_hostile_names_stay_inert_and_inside(name: str) -> None:
 
 
 # Colors
+
+
+def test_texts_are_shortened_in_the_middle() -> None:
+    assert fitted("abcdefghijklmnop", 10, 40) == "abc\N{HORIZONTAL ELLIPSIS}op"
+    assert fitted("abcdefghijklmnop", 10, 45) == "abc\N{HORIZONTAL ELLIPSIS}nop"
+    assert fitted("mmmm", 10, 5) == "m\N{HORIZONTAL ELLIPSIS}"
+    assert fitted("a\tb", 10, 40) == "a\N{REPLACEMENT CHARACTER}b"
+    assert fitted("abc", 10, width("abc", 10)) == "abc"
+
+
+def test_widths_of_characters_without_metrics_are_estimated() -> None:
+    assert (width("模", 10), width("ж", 10), width("模ж ", 20)) == (10.0, 7.0, 39.6)
+    assert is_known("a ~") and not is_known("aж") and not is_known("\x7f")
+
+
+def test_shares_have_one_decimal() -> None:
+    assert [percent(part, 1000) for part in (0, 1, 15, 1000)] == ["tied", "0.1 %", "1.5 %", "100.0 %"]
+    assert percent(1, 1001) == "< 0.1 %"
 
 
 @pytest.mark.parametrize("bold", [False, True])

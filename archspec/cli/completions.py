@@ -59,12 +59,17 @@ def _completed(name: str, parser: argparse.ArgumentParser) -> Completed:
     actions = parser._actions  # pyright: ignore[reportPrivateUsage] -- argparse has no public list of them
     operands = [action for action in actions if not action.option_strings]
     options = [
-        Option(tuple(action.option_strings), action.help or "", None if action.nargs == 0 else _value(action))
+        Option(tuple(action.option_strings), _plain(action.help), None if action.nargs == 0 else _value(action))
         for action in actions
         if action.option_strings
     ]
     repeats = bool(operands) and operands[-1].nargs in ("*", "+")
-    return Completed(name, parser.description or "", options, [_value(action) for action in operands], repeats)
+    return Completed(name, _plain(parser.description), options, [_value(action) for action in operands], repeats)
+
+
+def _plain(help: str | None) -> str:
+    """Return a text of argparse, which has `%%` for `%`."""
+    return (help or "").replace("%%", "%")
 
 
 def _value(action: argparse.Action) -> Value:
@@ -203,7 +208,7 @@ def _zsh_value(value: Value) -> str:
 def _zsh_text(text: str) -> str:
     for character in "\\[]:":
         text = text.replace(character, "\\" + character)
-    return text.replace("%%", "%")
+    return text
 
 
 def _quoted(text: str) -> str:
@@ -278,4 +283,4 @@ def _fish_value(value: Value | None, names: Sequence[str], operand: bool = False
 
 
 def _fish_text(text: str) -> str:
-    return "'" + text.replace("%%", "%").replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
