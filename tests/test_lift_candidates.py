@@ -317,6 +317,15 @@ def test_widths_times_a_number() -> None:
     assert texts(candidates.with_times(60, 100, fields)) == ["5 * state_dim"]
     assert texts(candidates.with_times(10, 15, {"d_model": (2, 3)})) == ["5 * d_model"]
     assert texts(candidates.with_times(60, 90, fields)) == ["15 * d", "30 * width"]
+    heads = {"num_heads": (6, 8), "inner": (48, 72)}
+    for size, found in (
+        (8, ["8 * num_heads"]),
+        (48, ["48 * num_heads"]),
+        (768, ["768 * num_heads"]),
+        (7, []),
+        (769, []),
+    ):
+        assert texts(candidates.with_times(6 * size, 8 * size, heads)) == found
 
 
 def test_numbers_times_squares() -> None:

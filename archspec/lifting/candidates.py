@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations, product
 from typing import NamedTuple, TypeAlias
 
@@ -364,17 +364,17 @@ def with_times(a: float, b: float, fields: Fields) -> list[Found]:
     return [
         Found(f"{a // c} * {name}", (name,))
         for name, (c, d) in fields.items()
-        if d is not None and c != d and a % c == 0 and a * d == b * c and a // c not in known and a // c in _times(name)
+        if d is not None and c != d and a % c == 0 and a * d == b * c and _is_multiple(name, a // c, known)
     ]
 
 
-def _times(name: str) -> range:
-    """Return which multiples of a field sizes may be: of a width, or of heads, whose queries, keys and values a
-    projection may have.
+def _is_multiple(name: str, times: float, known: Collection[float]) -> bool:
+    """Whether sizes may be so many times a field: a width, but for numbers that fields have, or heads of a usual size,
+    whose queries, keys and values a projection may have.
     """
     if name.endswith((*WIDTHS, "width", "hidden")) or name == "d":
-        return range(2, MOST_MORE + 1)
-    return range(LEAST_HEAD, 3 * LARGEST_HEAD + 1) if name.endswith(("heads", "n_head")) else range(0)
+        return 1 < times <= MOST_MORE and times not in known
+    return name.endswith(("heads", "n_head")) and LEAST_HEAD <= times <= 3 * LARGEST_HEAD
 
 
 def with_squares(a: float, b: float, fields: Fields) -> list[Found]:
