@@ -174,12 +174,21 @@ def test_what_does_not_change_is_a_number() -> None:
 
 
 def test_equal_numbers_do_not_share_a_name_by_accident() -> None:
-    fields = Expressions({"num_hidden_layers": (12, None), "num_attention_heads": (12, None), "width": (7, None)})
+    twelve = dict.fromkeys(["num_hidden_layers", "num_attention_heads", "num_channels"], (12, None))
+    fields = Expressions({**twelve, "width": (7, None)})
     heads, layers = fields.find((12, None), "heads"), fields.find((12, None), "layers")
     assert heads is not None and heads.text == "num_attention_heads"
     assert layers is not None and layers.text == "num_hidden_layers"
     assert fields.find((12, None), "size") is None  # which of them is not known
     assert fields.find((7, None), "number") is None  # a factor in a formula
+
+
+def test_a_size_does_not_follow_the_number_of_layers_by_accident() -> None:
+    fields = Expressions({"num_hidden_layers": (2, None), "type_vocab_size": (2, None)})
+    types, layers = fields.find((2, None), "count"), fields.find((2, None), "layers")
+    assert types is not None and types.text == "type_vocab_size"
+    assert layers is not None and layers.text == "num_hidden_layers"
+    assert Expressions({"num_hidden_layers": (2, None)}).find((2, None), "count") is None
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,7 @@ class Expressions:
             for name, own in self.fields.items()
             if _same(own, pair)
             and (hint == "number" or not name.endswith(TOKEN))
+            and not (is_still and hint != "layers" and name.endswith(candidates.LAYERS))
             and not (is_still and name in self._narrow and self._is_apart(name, words))
         ]
         if named:
