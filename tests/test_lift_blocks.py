@@ -56,8 +56,8 @@ class Passing(nn.Module):
 @pytest.mark.parametrize(
     ("is_tensor", "inputs", "applied"),
     [
-        (True, "(x [batch, seq, 8], t [seq, 1])", "first: FirstBlock()(_, exp(.scale))"),
-        (False, "(x [batch, 5, 8])", "first: FirstBlock "),
+        (True, "(x [batch, seq, 8], t [seq, 1])", "first: FirstBlock()(x, exp(.scale))"),
+        (False, "(x [batch, 5, 8])", "first: FirstBlock()(x)"),
     ],
 )
 def test_blocks_compute_what_is_of_positions_alone(is_tensor: bool, inputs: str, applied: str) -> None:

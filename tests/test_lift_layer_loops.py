@@ -213,10 +213,7 @@ class Unequal(Layers):
         (Shifted, ["for i in 0..3 {", "|> norms[i + 1]: LayerNorm(16, 1e-5)"]),
         (Shared, ["h = layers[i]: Mlp()(h) |> + h", "g = .layers[i](g) |> + g"]),
         (Scaled, ["for i in 0..3 {", "h = int(argmax(axis = -1, keep = true)(first) == i)", "|> * .scales[i]"]),
-        (
-            SideBySide,
-            ["layers[i]: Mlp for i in 0..3", "|> * int(x > i)", "h = collect(axis = 2)(heads)"],
-        ),
+        (SideBySide, ["layers[i]: Mlp for i in 0..3", "heads = .layers[i](x) |> tanh |> * int(x > i)"]),
         (OneInAStack, ["for i in 1..3 {", "h = layers[i]: Mlp()(x) |> + h"]),
         (Pairs, ["for i in 0..3 {", "g, z = layers[i]: Pair()(h, y)"]),
         (TwoStreams, ["y = layers[i]: Mlp()(h) |> + y", "h = tanh(y)"]),

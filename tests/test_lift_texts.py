@@ -13,7 +13,7 @@ from archspec.lifting.names import FALLBACKS, Names, definition_names
 from archspec.lifting.numbers import literal
 from archspec.lifting.program import Program
 from archspec.lifting.sizes import Sizes
-from archspec.lifting.templates import Definition, Statement, Template
+from archspec.lifting.templates import GAP, USE, Definition, Statement, Template
 from archspec.lifting.text import WIDTH, source
 from archspec.lifting.views import Layout
 
@@ -101,11 +101,11 @@ def test_hyperparameters_and_outputs_have_lines_of_their_own() -> None:
         ("x", ("a.first: Linear(3)", "relu"), ["a.first: Linear(3)(x) |> relu"]),
         ("x", ("+ y",), ["x + y"]),
         ("f(x)", ("/ y",), ["f(x) / y"]),
-        ("x * y", ("+ z",), ["x * y", "|> + z"]),
+        ("x * y", ("+ z",), ["x * y |> + z"]),
         ("f(x)", ("* y", "relu"), ["f(x)", "|> * y", "|> relu"]),
         ("x", ("where(_, m, 0.0)",), ["where(x, m, 0.0)"]),
         ("x", ("f(_, _)",), ["f(x, _)"]),
-        ("x", ("f(m, _)",), ["x", "|> f(m, _)"]),
+        ("x", ("f(m, _)",), ["x |> f(m, _)"]),
         ("x", ("f(m_1)", "g"), ["f(m_1)(x) |> g"]),
         ("x", ("+ y for i in 0..3",), ["x", "|> + y for i in 0..3"]),
         ("x", ("layers[i]: Layer() for i in 0..3",), ["x", "|> layers[i]: Layer() for i in 0..3"]),
@@ -146,6 +146,50 @@ def test_long_lines_are_broken_in_their_outermost_brackets() -> None:
         f"  a = ({word * 3}",
         f"       // {word * 3})",
     ]
+
+
+@pytest.mark.parametrize(
+    ("steps", "written"),
+    [
+        (["a: Linear(8, 8)", "tanh", "* 2"], ["y = a: Linear(8, 8)(x) |> tanh |> * 2"]),
+        (["+ 2", "tanh"], ["y = x + 2 |> tanh"]),
+        (["a: Linear(8, 8)", "tanh", "* 2", "abs"], ["y = a: Linear(8, 8)(x)", "|> tanh", "|> * 2", "|> abs"]),
+        (["tanh", "a: Linear(8, 8)", "* 2", "abs"], ["y = x", "|> tanh", "|> a: Linear(8, 8)", "|> * 2", "|> abs"]),
+        (
+            ["a: Linear(8, 8)", "b: Linear(8, 8)", "abs"],
+            ["y = x", "|> a: Linear(8, 8)", "|> b: Linear(8, 8)", "|> abs"],
+        ),
+        (["w" * WIDTH, "tanh"], ["y = x", f"|> {'w' * WIDTH}", "|> tanh"]),
+        (["a[i]: Net for i in 0..2"], ["y = x", "|> a[i]: Net for i in 0..2"]),
+    ],
+)
+def test_short_chains_are_in_one_line(steps: list[str], written: list[str]) -> None:
+    found = lines(Statement(("y",), "x", tuple(steps)))
+    assert [line.strip() for line in found[1:-1]] == written
+
+
+@pytest.mark.parametrize(
+    ("call", "head"),
+    [
+        ("(_, mask)", ["block Net(..Body)(..Body) -> [batch] {", "  return body: Body(..)(..) |> head: Linear(8, 2)"]),
+        (
+            "(_, x)",
+            [
+                "block Net(width = 8)(x [batch], mask [batch]) -> [batch] {",
+                "  return body: Body(..)(x, x) |> head: Linear(8, 2)",
+            ],
+        ),
+    ],
+)
+def test_a_model_that_adds_layers_to_another_one_takes_over_its_head(call: str, head: list[str]) -> None:
+    types = (("x", "real", "[batch]"), ("mask", "real", "[batch]")), (("", "real", "[batch]"),)
+    body = Template("Body", *types, (Statement((), f"f({GAP}0{GAP})(x, mask)"),), ("size",), ())
+    steps = (f"body: {USE}0{USE}{call}", "head: Linear(8, 2)")
+    net = Template("Net", *types, (Statement((), "x", steps),), (), (0,), (0,))
+    program = Program([Definition(body, [(8,)], [()], ["body"]), Definition(net, [()], [((0,),)], [""])])
+    text = source(program, Sizes(program, None, {"width": 8}, None, lambda path: {}), "Net", "net", {"width": 8}, None)
+    assert head[0] in text.splitlines() and head[1] in text.splitlines()
+    assert ("block Body(width = 8)(" in text) == ("..Body" in head[0])
 
 
 def test_there_is_an_end_of_names() -> None:

@@ -45,7 +45,8 @@ class Chains:
         (user,) = [other for other in self.values if value in self.operands(other)]
         if user in self.slices or isinstance(user, Repeated):
             return value.op != "tensor"
-        if (user.op == "attention" and self.depth(value) > 1) or (self.alternates(user) and value is not user.args[0]):
+        is_given = self.alternates(user) and value is not self.args(user)[0]
+        if is_given or (user.op == "attention" and self.depth(value) > 1):
             return not (value.op == "arange" and not value.args)
         return not (self.stream(user) is value or self.is_simple(value))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from archspec.lifting.numbers import literal
 from archspec.lifting.program import Program
@@ -11,6 +12,9 @@ from archspec.lifting.sizes import Head, Sizes
 from archspec.lifting.templates import Statement, Template, filled
 
 WIDTH = 118
+
+MOST_IN_A_LINE = 3
+"""Assigned values of so many steps, at most one of them a layer, are in one line if they fit."""
 
 
 def source(
@@ -22,9 +26,9 @@ def source(
         parts += [*_imports(sorted(program.imports)), ""]
     if program.dims:
         parts += [f"dim {', '.join(sorted(program.dims, key=_rank))}", ""]
-    last = len(program.definitions) - 1
+    bases = _bases(program, sizes)
     for number, (definition, head) in enumerate(zip(program.definitions, sizes.heads, strict=True)):
-        parts += [*_definition(definition.template, head, defaults if number == last else None), ""]
+        parts += [*_definition(definition.template, head, defaults if number in bases else None, bases.get(number)), ""]
     expects = "" if params is None else f" {{ expect params == {params:_} }}"
     return "\n".join([*parts, f'model "{name}" = {sizes.heads[-1].name}(){expects}', ""])
 
@@ -44,24 +48,79 @@ def _imports(names: Sequence[str]) -> Iterator[str]:
         yield f"import std {{ {', '.join(part)} }}"
 
 
-def _definition(template: Template, head: Head, defaults: Mapping[str, object] | None) -> Iterator[str]:
-    def text(item: str) -> str:
-        return filled(item, head.gaps, head.uses)
+class _Base(NamedTuple):
+    """A definition whose hyperparameters and inputs another one takes over, which only adds layers to it."""
 
+    number: int
+    head: Head
+    inputs: tuple[str, ...]
+
+    def forwarded(self, text: str) -> str:
+        """Return a text in which the definition is given all inputs of the other one."""
+        given = ", ".join([item.partition(" ")[0] for item in self.inputs])
+        return re.sub(rf"\b{self.head.name}\(\.\.\)\({given}\)", f"{self.head.name}(..)(..)", text)
+
+
+def _bases(program: Program, sizes: Sizes) -> dict[int, _Base | None]:
+    """Return what the definition of the module takes over, what this one does, and so on, by number."""
+    found: dict[int, _Base | None] = {}
+    number: int | None = len(program.definitions) - 1
+    while number is not None:
+        found[number] = base = _base(program, sizes, number)
+        number = base.number if base is not None else None
+    return found
+
+
+def _base(program: Program, sizes: Sizes, number: int) -> _Base | None:
+    """Return the only definition that another one uses, if it is used there alone, once, and has the same inputs."""
+    template, head = program.definitions[number].template, sizes.heads[number]
+    if len(template.uses) != 1:
+        return None
+    (used,) = template.uses
+    inner, inner_head = program.definitions[used], sizes.heads[used]
+    base = _Base(used, inner_head, _inputs(inner.template, inner_head))
+    if len(inner.rows) > 1 or not inner_head.fields or inner_head.own or base.inputs != _inputs(template, head):
+        return None
+    return base if any(f"{inner_head.name}(..)(..)" in line for line in _body(template, head, base)) else None
+
+
+def _inputs(template: Template, head: Head) -> tuple[str, ...]:
+    """Return the inputs of a definition with their types."""
+    inputs = [(name, dtype, filled(shape, head.gaps, head.uses)) for name, dtype, shape in template.inputs]
+    return tuple([f"{name}{'' if dtype == 'real' else ' ' + dtype} {shape}" for name, dtype, shape in inputs])
+
+
+def _definition(
+    template: Template, head: Head, defaults: Mapping[str, object] | None, base: _Base | None
+) -> Iterator[str]:
     kind = "layer" if template.is_layer else "block"
-    hyper = [f"{name} = {literal(defaults[name])}" if defaults is not None else name for name in head.fields]
+    taken = base.head.fields if base is not None else ()
+    fields = [name for name in head.fields if name not in taken]
+    hyper = [f"{name} = {literal(defaults[name])}" if defaults is not None else name for name in fields]
     hyper += list(head.own)
-    inputs = [f"{name}{'' if dtype == 'real' else ' ' + dtype} {text(shape)}" for name, dtype, shape in template.inputs]
+    inputs = _inputs(template, head)
+    if base is not None:
+        hyper, inputs = [f"..{base.head.name}", *hyper], (f"..{base.head.name}",)
     outputs = [
-        f"{name + ' ' if name else ''}{'' if dtype == 'real' else dtype + ' '}{text(shape)}"
+        f"{name + ' ' if name else ''}{'' if dtype == 'real' else dtype + ' '}{filled(shape, head.gaps, head.uses)}"
         for name, dtype, shape in template.outputs
     ]
     arrow = f"-> ({', '.join(outputs)})" if len(outputs) > 1 or template.outputs[0][0] else f"-> {outputs[0]}"
     yield from _head(f"{kind} {head.name}", hyper, inputs, arrow)
-    for statement in template.statements:
-        for line in _statement(statement, text):
-            yield from _broken(line)
+    for line in _body(template, head, base):
+        yield from _broken(line)
     yield "}"
+
+
+def _body(template: Template, head: Head, base: _Base | None) -> Iterator[str]:
+    def text(item: str) -> str:
+        return filled(item, head.gaps, head.uses)
+
+    def forwarded(item: str) -> str:
+        return base.forwarded(item) if base is not None else item
+
+    for statement in template.statements:
+        yield from _statement(statement, text, forwarded)
 
 
 def _head(name: str, hyper: Sequence[str], inputs: Sequence[str], arrow: str) -> Iterator[str]:
@@ -94,19 +153,12 @@ def _wrapped(before: str, items: Sequence[str]) -> Iterator[str]:
     yield line if items else f"{line})"
 
 
-def _statement(statement: Statement, text: Callable[[str], str]) -> Iterator[str]:
+def _statement(statement: Statement, text: Callable[[str], str], forwarded: Callable[[str], str]) -> Iterator[str]:
     if statement.text:
-        yield f"  {text(statement.text)}"
+        yield f"  {forwarded(text(statement.text))}"
         return
     target = f"{', '.join(statement.names)} = " if statement.names else "return "
-    first, steps = text(statement.source), [text(step) for step in statement.steps]
-    called = _called(first, steps[0]) if steps else None
-    if called is not None and len(steps) == 1:
-        first, steps = called, []
-    elif called is not None and len(steps) == 2 and first.isidentifier():
-        short = f"{called} |> {steps[1]}"
-        if len(target) + len(short) + 2 <= WIDTH - 8:
-            first, steps = short, []
+    first, *steps = _parts(target, text(statement.source), [text(step) for step in statement.steps], forwarded)
     yield f"  {target}{first}"
     addresses = [step.partition(": ")[0] for step in steps if _is_owned(step)]
     width = max((len(address) for address in addresses), default=0) + 2
@@ -115,6 +167,20 @@ def _statement(statement: Statement, text: Callable[[str], str]) -> Iterator[str
             address, _, rest = step.partition(": ")
             step = f"{address + ':':<{width}}{rest}"
         yield f"    |> {step}"
+
+
+def _parts(target: str, source: str, steps: Sequence[str], forwarded: Callable[[str], str]) -> list[str]:
+    """Return what begins a statement, and the steps that have lines of their own: none if it is short."""
+    called = _called(source, steps[0]) if steps else None
+    is_called = called is not None and (len(steps) == 1 or source.isidentifier())
+    parts = [forwarded(part) for part in ([called, *steps[1:]] if called and is_called else [source, *steps])]
+    whole = " |> ".join(parts)
+    layers = [_is_owned(step) for step in steps]
+    most = 2 if target.startswith("return ") or sum(layers) > 1 else MOST_IN_A_LINE
+    if len(parts) <= most and " for i in " not in whole and len(target) + len(whole) <= WIDTH - 10:
+        return [whole]
+    begins = parts[0] != called or (layers[0] and sum(layers) == 1)  # with its only layer
+    return parts if len(steps) < 2 or begins else [source, *steps]
 
 
 def _broken(line: str) -> Iterator[str]:
