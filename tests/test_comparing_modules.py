@@ -26,6 +26,7 @@ from archspec.ir import Type  # noqa: E402
 from archspec.model import internals  # noqa: E402
 from archspec.normal.arrays import Array, Arrays  # noqa: E402
 from archspec.ops import OPS  # noqa: E402
+from archspec.ops.forms.along import total  # noqa: E402
 
 DOUBLED = """
 dim batch, seq
@@ -198,6 +199,20 @@ def test_functions_without_values_are_not_evaluated() -> None:
     whole = arrays.array((2,), e.apply("int", (x.element,), "int"))
     values = Evaluation(arrays, {("input", "x"): torch.tensor([-1.5, 2.5])}, {}).array(whole)
     assert values.tolist() == [-1, 2] and values.dtype == torch.int64
+
+
+def test_sums_of_choices_are_those_of_their_sides() -> None:
+    x, mask = torch.arange(6.0).reshape(2, 3), torch.tensor([[True], [False]])
+    arrays = Arrays()
+    given = [arrays.stored("input", name, shape, dtype) for name, shape, dtype in (
+        ("x", (2, 3), "real"), ("mask", (2, 1), "bool"))]  # fmt: skip
+    e = arrays.elements
+    shifted = arrays.each((2, 3), lambda e, part: e.combination([(2.0, part)], 0.5), given[0])
+    chosen = arrays.each((2, 3), lambda e, *parts: e.where(*parts), given[1], shifted, arrays.array((), e.number(3.0)))
+    found = Evaluation(arrays, {("input", "x"): x, ("input", "mask"): mask}, {}).array(
+        total(arrays, chosen, [1], False)
+    )
+    assert found.tolist() == torch.where(mask, 2 * x + 0.5, 3.0).sum(1).tolist()
 
 
 def test_other_outputs_than_tensors_have_no_values() -> None:

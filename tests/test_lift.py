@@ -78,8 +78,9 @@ def test_transformer_of_pytorch() -> None:
 
 
 def test_training_is_refused() -> None:
-    with pytest.raises(ArchError, match="cannot lift `Linear`: it is in training"):
+    with pytest.raises(ArchError, match=r"cannot lift `Linear`: it is in training: call `eval\(\)` first$") as caught:
         archspec.lift(torch.nn.Linear(3, 4), (torch.randn(2, 3),))
+    assert caught.value.diagnostics[0].code == "lift"
 
 
 class Branching(torch.nn.Module):

@@ -192,6 +192,32 @@ def test_multiples_of_a_number_are_also_compared_for_one() -> None:
     check._check_single(pair(1.0, body(SPEC)))
 
 
+def test_modules_are_also_run_where_each_size_is_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[dict[str, int]] = []
+
+    def run(errors: list[Result], **least: int) -> None:
+        def found(of: Any, ours: Any, theirs: Any, sizes: dict[str, int], all_numbers: bool) -> float | None:
+            seen.append(sizes)
+            result = errors[len(seen) - 1]
+            if isinstance(result, Exception):
+                raise result
+            return result
+
+        seen.clear()
+        monkeypatch.setattr(check, "largest_error", found)
+        pair: Any = Pair(body=body(SPEC), runs=lambda: (None, None))
+        captured: Any = SimpleNamespace(recording=SimpleNamespace(least=least))
+        check._check_values(pair, captured)
+
+    run([0.0, None, 0.0], seq=40, batch=1)
+    assert seen[0]["seq"] == 40 and seen[0]["batch"] > 1
+    assert seen[1:] == [{**seen[0], "batch": 1}, {**seen[0], "seq": 1}]
+    with pytest.raises(Untranslatable, match=r"^it does something else than its program, by 0\.5$"):
+        run([0.5])
+    with pytest.raises(Untranslatable, match=r"^it does something else where `seq` is 1$"):
+        run([NOTHING, NOTHING, 0.5])
+
+
 def test_longer_inputs_than_a_module_was_exported_for_are_compared() -> None:
     net = Net().eval()
 

@@ -9,9 +9,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from archspec import ArchError  # noqa: E402
-from archspec.lifting.sources import collections, configuration, unfilled  # noqa: E402
+from archspec.lifting.sources import collections, configuration, inputs, unfilled  # noqa: E402
 from archspec.lifting.sources.collections import subject_of_collection  # noqa: E402
 from archspec.lifting.sources.examples import SIZES, examples  # noqa: E402
+from archspec.lifting.sources.inputs import parse_input  # noqa: E402
 from archspec.lifting.sources.patterns import shows_rule  # noqa: E402
 from archspec.lifting.sources.proposals import CHOICES, PROPOSALS  # noqa: E402
 from archspec.lifting.sources.shrinking import small  # noqa: E402
@@ -267,6 +268,37 @@ def test_types_of_tokens_are_at_most_two(types: int | None, most: int) -> None:
 
     found = next(examples(Typed(), SIZES[0]))["token_type_ids"]
     assert found.shape == (3, 11) and int(found.max()) == most - 1
+
+
+class Looked(nn.Module):
+    """A table that one input is looked up in."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(5, 3)
+
+    def forward(self, ids: Any, flags: Any, mask: Any, x: Any) -> Any:
+        return self.words(ids) * flags[..., None] * mask[..., None] + x
+
+
+def test_inputs_have_values_that_they_may_have() -> None:
+    texts = "ids=int[batch,seq]", "flags=int[batch,seq]", "mask=bool[batch,seq]", "x=real[batch,seq,3]"
+    declared = [parse_input(text) for text in texts]
+    shapes = [
+        [tuple(given["ids"].shape) for given in inputs.examples(Looked(), declared, turn, are_long)]
+        for turn in (0, 1)
+        for are_long in (False, True)
+    ]
+    assert shapes == [[(4, 7), (2, 4), (4, 42)], [(4, 42)], [(6, 8), (3, 5), (6, 43)], [(6, 43)]]
+    (given, *_) = inputs.examples(Looked(), declared, 0)
+    assert {name: value.dtype for name, value in given.items()} == {
+        "ids": torch.long, "flags": torch.long, "mask": torch.bool, "x": torch.float32
+    }  # fmt: skip
+    assert given["ids"].unique().tolist() == [0, 1, 2, 3, 4]
+    for name in ("flags", "mask"):
+        assert given[name].unique().tolist() == [0, 1] and given[name][..., 0].all()
+    (single,) = [next(inputs.examples(Looked(), [parse_input("n=int[]")], 0))["n"]]
+    assert single.shape == () and int(single) in (0, 1)
 
 
 # Collections ----------------------------------------------------------------------------------------------------------

@@ -125,6 +125,7 @@ def test_a_constant_is_a_formula(name: str) -> None:
     [
         (None, "the constant `it` has no values"),
         (torch.ones(3, device="meta"), "the constant `it` has no values"),
+        (torch.stack([*waves(70, 1)], -1).flatten(1), r"the constant `it` of the shape \[70, 2\] has no known formula"),
         (torch.arange(65.0) ** 2 % 7, r"the constant `it` of the shape \[65\] has no known formula"),
         (
             without(torch.cat([SINES, COSINES], 1), 3, 5),

@@ -285,6 +285,60 @@ def test_scores_and_weights_that_are_used_elsewhere_are_kept(name: str) -> None:
     assert found.op == "matmul"
 
 
+# Rows ----------------------------------------------------------------------------------------------------------------
+
+
+def rows(b: Builder, name: str = "x", size: int = 8) -> Value:
+    """The vectors of all tokens."""
+    return b.reshape(given(b, name, (BATCH, SEQ, size)), (BATCH * SEQ, size))
+
+
+OF_ROWS: dict[str, tuple[Callable[[Builder], Value], str]] = {
+    "functions": (lambda b: b.op("exp", rows(b)), "exp(x)"),
+    "sums": (lambda b: b.op("add", rows(b), rows(b, "y")), "add(x, y)"),
+    "sums with a vector": (lambda b: b.op("add", rows(b), given(b, "y", (8,))), "add(x, y)"),
+    "products": (lambda b: b.op("linear", rows(b), given(b, "y", (5, 8))), "linear(x, y)"),
+    "softmax": (lambda b: b.op("softmax", rows(b), axis=1), "softmax[axis=-1](x)"),
+    "softmax, from the end": (lambda b: b.op("softmax", rows(b), axis=-1), "softmax[axis=-1](x)"),
+    "joined": (lambda b: b.op("concat", rows(b), rows(b, "y", 3), axis=1), "concat[axis=-1](x, y)"),
+    "an axis in between": (
+        lambda b: b.op("sum", b.reshape(b.op("exp", rows(b)), (BATCH * SEQ, 2, 4)), axis=1),
+        "sum[axis=2](rearrange[=b s (h d) -> b s h d, h=2](exp(x)))",
+    ),
+    "parts": (
+        lambda b: b.ops("split", rows(b), sizes=(3, 5), axis=1)[1],
+        "part[index=1](split[sizes=(3, 5), axis=-1](x))",
+    ),
+    "activations": (lambda b: b.activation("gelu", rows(b)), "gelu(x)"),
+}
+
+
+@pytest.mark.parametrize("name", OF_ROWS)
+def test_operations_on_rows_are_those_of_the_tensor(name: str) -> None:
+    make, expected = OF_ROWS[name]
+    b = builder()
+    root, _ = b.layout(make(b))
+    assert text(root) == expected
+
+
+OF_ALL_ROWS: dict[str, Callable[[Builder], Value]] = {
+    "along the rows": lambda b: b.op("sum", rows(b), axis=0),
+    "along all axes": lambda b: b.op("softmax", rows(b), axis=0),
+    "turned": lambda b: b.op("exp", b.permute(rows(b), (1, 0))),
+    "with other rows": lambda b: b.op("add", rows(b), given(b, "y", (BATCH * SEQ, 8))),
+    "with rows of other texts": lambda b: b.op(
+        "add", rows(b), b.reshape(given(b, "y", (SEQ, BATCH, 8)), (BATCH * SEQ, 8))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OF_ALL_ROWS)
+def test_operations_on_all_rows_together_are_not(name: str) -> None:
+    b = builder()
+    found = text(b.written(OF_ALL_ROWS[name](b)))
+    assert "(batch*seq" in found or "rearrange" in found
+
+
 # Rotations ------------------------------------------------------------------------------------------------------------
 
 

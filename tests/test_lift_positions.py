@@ -122,6 +122,14 @@ POSITIONS: dict[str, tuple[Callable[[Builder], Value], str | None]] = {
     "what always holds": (lambda b: b.op("lt", row(b), 2 * SEQ), None),
     "numbers": (lambda b: b.op("where", causal(b), 3.0, 0.5), f"where({UP_TO}, 3.0, 0.5)"),
     "as a number": (lambda b: b.op("int", causal(b)), f"int({UP_TO})"),
+    "several conditions": (
+        lambda b: b.op("int", b.op("and", causal(b), b.op("ge", row(b), 2))),
+        f"int(and({UP_TO}, ge(arange[stop=seq], 2)))",
+    ),
+    "one of several conditions": (
+        lambda b: b.op("or", b.op("and", causal(b), b.op("ge", row(b), 2)), b.op("eq", row(b), 9)),
+        f"or(and({UP_TO}, ge(arange[stop=seq], 2)), eq(arange[stop=seq], 9))",
+    ),
     "inequality": (lambda b: b.op("ne", row(b), column(b)), f"ne({AT_SEQ}, arange[stop=seq])"),
     "an opposite": (lambda b: b.op("not", given(b, "it", (SEQ,), "bool")), "not(it)"),
     "other axes": (

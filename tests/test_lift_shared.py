@@ -8,6 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import archspec  # noqa: E402
+from archspec.lifting.stored import Stored  # noqa: E402
 
 nn = torch.nn
 
@@ -105,3 +106,29 @@ def test_tensors_that_a_list_has_as_well_are_no_constants(kind: str, read: str) 
 def test_tensors_that_are_others_in_a_copy_are_refused(kind: str, reason: str) -> None:
     with pytest.raises(archspec.ArchError, match=reason):
         archspec.lift(Keeping(kind).eval(), (torch.randn(3, 5, 8),))
+
+
+def test_tensors_are_declared_as_what_they_are() -> None:
+    module = nn.Module()
+    module.register_parameter("weight", nn.Parameter(torch.ones(3)))
+    module.register_parameter("fixed", nn.Parameter(torch.ones(2), requires_grad=False))
+    module.register_buffer("counts", torch.ones(2, dtype=torch.long))
+    module.register_buffer("scale", torch.ones(2))
+    module.register_buffer("mask", torch.ones(2, dtype=torch.bool))
+    module.words = nn.Embedding(4, 3)
+    module.head = nn.Linear(3, 4)
+    module.head.weight = module.words.weight
+    stored = Stored(module)
+    assert {name: stored.modifiers(name) for name in stored.names} == {
+        "weight": "param",
+        "fixed": "frozen param",
+        "counts": "buffer int",
+        "scale": "buffer",
+        "mask": "buffer bool",
+        "words.weight": "param",
+        "head.weight": "param",
+        "head.bias": "param",
+    }
+    assert stored.ties == [("head.weight", "words.weight")]
+    assert stored.names_of("head.weight") == ["words.weight", "head.weight"]
+    assert stored.name_under("words.weight", "head") == "head.weight" and stored.name_under("fixed", "head") is None

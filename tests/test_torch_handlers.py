@@ -303,6 +303,8 @@ GROUPS: dict[str, list[Case]] = {
         ],
         call("index", r(5, 4, 3), [Known(torch.tensor([-1, 2])), None, i(3, 2)]),
         call("index", r(5, 4), [Known(torch.arange(2) + 1)]),
+        call("index", r(5, 4), [None, Known(torch.tensor([2, -1, 0, 3]))]),
+        call("index", r(5, 4), [None, Known(torch.tensor([2, 1, 0, 3]))]),
         call("index", r(5, 4, 3), [i(5, 2), i(4, 2)]),
         call("index", r(5, 4, 3), [i(5, 2), None, i(3, 2)]),
         call("index", r(5, 4, 3), [None, i(4, 2, 1), i(3, 2)]),
