@@ -58,7 +58,7 @@ def test_operators_hold_together_as_in_python() -> None:
         ("'a'", '"a"'),
         ("f('a', b'c') + r'd'", 'f("a", b"c") + r"d"'),
         ("'it\"s'", "'it\"s'"),
-        ("'a\\n'", "'a\\n'"),
+        ("'a\\n'", '"a\\n"'),
         ("'open", "'open"),
         ("(' a'", "(' a'"),
         ("x", "x"),

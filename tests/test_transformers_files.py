@@ -12,6 +12,7 @@ import archspec
 from archspec.cli import main
 from archspec.pytorch.build import torch_source
 from archspec.transformers_export.files import folder_files
+from archspec.transformers_export.fragments import PRETRAINED, collection, imported
 from archspec.transformers_export.heads import head_of
 
 TINY = """
@@ -38,6 +39,69 @@ def test_the_files_of_a_folder(golden: Callable[[str, str], None]) -> None:
     files = folder_files(load(TINY))
     assert files.pop("pytorch_a_tiny_one.py") == torch_source(load(TINY))
     golden("transformers.txt", "".join(f"==> {name}\n{text}" for name, text in files.items()))
+
+
+OTHERS = {
+    "a list, labels": """
+import std { Linear, Embedding, mean }
+dim batch, seq
+block Sorter(widths = [4, 6], labels = 3, vocabulary = 123456)(input_ids int [batch, seq])
+            -> (logits [batch, labels], items [batch]) {
+  role head for decoder
+  h = words: Embedding(vocabulary, widths[0])(input_ids) |> mean()
+  return decoder: Linear(widths[0], labels)(h), sum(axis = -1)(h)
+}
+model "_X-9 (X)" = Sorter(widths = [4])
+""",
+    "no text, one output, an input by name": """
+dim batch
+layer Scale(n)(x [batch, n]) -> [batch, n] {
+  factor: param [n]
+  return x * .factor
+}
+block Mixer(n = 4)(pixels [batch, n], mask [batch, n] = none, more [batch, n]) -> [batch, n] {
+  tie after.factor = before.factor
+  h = pixels |> before: Scale(n) |> after: Scale(n)
+  if mask == none { return h + more }
+  return h * mask
+}
+model "mixer" = Mixer()
+""",
+    "texts that are continued, names that transformers uses": """
+import std { Embedding, Linear, SelfAttention }
+dim batch, seq
+block GradientCheckpointingLayer(width)(x [batch, seq, width]) -> [batch, seq, width] {
+  return x + attention: SelfAttention(width, heads = 1, causal = true)(x)
+}
+block Tensor(vocab = 50, width = 8)(input_ids int [batch, seq], weights [seq, vocab] = none)
+            -> (logits [batch, seq, vocab], keys [batch, seq, vocab]) {
+  role head for decoder
+  h = words: Embedding(vocab, width)(input_ids) |> layers[i]: GradientCheckpointingLayer(width) for i in 0..2
+  logits = decoder: Linear(width, vocab)(h)
+  if weights == none { return logits, logits }
+  return logits, logits * weights
+}
+model "writer" = Tensor()
+""",
+}
+
+
+def test_the_files_of_other_models(golden: Callable[[str, str], None]) -> None:
+    texts: list[str] = []
+    for case, spec in OTHERS.items():
+        files = folder_files(load(spec))
+        name = next(iter(files))
+        del files[name]
+        told = [f"==> {name}\n", *[f"==> {name}\n{text.replace(PRETRAINED, '...')}" for name, text in files.items()]]
+        texts += [f"# {case}\n", *told]
+    golden("transformers_others.txt", "".join(texts))
+
+
+def test_lines_are_as_long_as_those_of_ruff() -> None:
+    assert imported("a", "N" * 73) == [f"from .a import {'N' * 73}"]
+    assert imported("a", "N" * 74) == ["from .a import (", f"    {'N' * 74},", ")"]
+    assert collection("[", ["1", "2" * 79], "]", 1) == [f"    [1, {'2' * 79}]"]
+    assert collection("[", ["1", "2" * 80], "]", 1) == ["    [", "        1,", f"        {'2' * 80},", "    ]"]
 
 
 def test_files_are_written_as_people_write_them(tmp_path: Path) -> None:

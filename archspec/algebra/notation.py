@@ -65,14 +65,13 @@ class _Text:
         """The sign of each term, its text without the sign, and whether that is a division without brackets. The terms
         of a name to be collected are one.
         """
-        for i, name in enumerate(collect):
+        for name in collect:
             found = collected(terms, name)
             inner = found.get(1) if found is not None else None
             if inner is not None and len(inner) > 1 and denominator(inner) == 1:
                 rest = subtracted(terms, multiplied(inner, single(Atom(name))))
-                others = collect[i + 1 :]
-                body = self.times.join([self.name(name), self.bracketed(self.sum(inner, others))])
-                return [(1, body, False), *self._parts(rest, others)]
+                body = self.times.join([self.name(name), self.bracketed(self.sum(inner, collect))])
+                return [(1, body, False), *self._parts(rest, collect)]
         ranked = sorted(terms, key=lambda term: self._rank(term[0])) if self.order else terms
         return [self._part(term) for term in ranked]
 

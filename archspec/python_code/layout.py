@@ -283,8 +283,7 @@ def double_quoted(text: str) -> str:
     shift = [t for t in tokens if t.type == tokenize.STRING and "'" in t.string and '"' not in t.string]
     for token in reversed(shift):
         prefix, _, rest = token.string.partition("'")
-        if rest.endswith("'") and "\\" not in rest:
-            text = f'{text[: token.start[1]]}{prefix}"{rest[:-1]}"{text[token.end[1] :]}'
+        text = f'{text[: token.start[1]]}{prefix}"{rest[:-1]}"{text[token.end[1] :]}'
     return text
 
 
