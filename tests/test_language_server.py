@@ -19,6 +19,7 @@ from archspec.source import Span
 types = pytest.importorskip("lsprotocol.types")
 client_module = pytest.importorskip("pygls.lsp.client")
 workspace_module = pytest.importorskip("archspec.language_server.workspace")
+descriptions = pytest.importorskip("archspec.language_server.descriptions")
 
 ROOT = Path(__file__).parent.parent
 
@@ -638,3 +639,89 @@ def test_what_is_kept_of_the_library_is_limited(tmp_path: Path, monkeypatch: pyt
         program = workspace._bundled.program(None)
         kept.append(len(program.modules) + len(program.bodies))
     assert max(kept) < 100 and 0 in kept
+
+
+NAMES = """\
+import std { Linear, LayerNorm as Norm, gelu as smooth }
+import ops { tanh as squash }
+
+dim batch, seq
+
+## Half of it.
+fn half(share = 0.5)(x [...]) -> (part [...], [...]) {
+  return x * share, x - x * share
+}
+
+layer Scale(n, power = 2 * n)(x [batch, seq, n], mask bool [batch, seq, 1] = none) -> [batch, seq, n] {
+  weight: frozen param [n]
+  steps:  buffer int [n] = arange(n)
+  extra:  unused param [power]
+  y = where(mask, x, 0.0) if mask != none else x
+  return y * .weight + real(.steps)
+}
+
+block Mix(n = 4, parts = [2, 2], act = smooth)(x [batch, seq, n]) -> (main [batch, seq, n], other [batch, seq, n]) {
+  role head for last
+  require n > 2
+  up = x |> norm: Norm(n) |> first.dense: Linear(n, bias = false, out_features = n) |> act
+  a, _ = half(share = 0.25)(up)
+  b, c = split(parts, axis = -1)(squash(a))
+  near = sum(axis = -1, keep = true)(x) > 0.0
+  s = x
+  for i in 0..3 {
+    s = s + concat(axis = -1)(b, c) |> scale[i]: Scale(n)(_, near)
+  }
+  tie last.weight = first.dense.weight
+  return last: Linear(n, n)(s), x |> deep.layer[j]: Scale(n) for j in 1..3
+}
+
+block Both(..Mix, n = 8, parts = [4, 4])(..Mix) -> [batch, seq, n] {
+  h, g = mix: Mix(n = n, parts = parts, act = act)(x)
+  twice: Scale(n)
+  return h + g |> .twice |> .twice |> + .mix.last.bias
+}
+
+model "small" = Mix()
+model "large" = Both(n = 8) {
+  expect params == 29 * n
+}
+"""
+
+
+def test_what_names_refer_to(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    """Each name with the kind and the name of its symbol (`=` where it is introduced), and what hovering shows."""
+    path = str(tmp_path / "names.arch")
+    workspace = workspace_module.Workspace()
+    workspace.open(path, NAMES)
+    analysis = workspace.analysis(path)
+    assert analysis.report.diagnostics == []
+    lines: list[str] = []
+    for found in analysis.occurrences:
+        line = NAMES.count("\n", 0, found.start) + 1
+        symbol, sign = found.symbol, "=" if found.defines else " "
+        shown = descriptions.hover(analysis, found.start)
+        assert shown is not None and shown[1:] == (found.start, found.end)
+        text = " | ".join(filter(None, shown[0].split("\n")))
+        name = f"{symbol.owner}.{symbol.name}" if symbol.owner else symbol.name
+        lines.append(f"{line:2} {NAMES[found.start : found.end]:12} {sign} {symbol.kind} {name}: {text}\n")
+    golden("language_server/names.txt", "".join(lines))
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "before", "after"),
+    [
+        ("batch, seq", "rows", r"\bbatch\b", "rows"),
+        ("squash(", "squeeze", "squash", "squeeze"),
+        ("smooth }", "soft", "smooth", "soft"),
+        ("main [", "first", "main", "first"),
+        ("parts = [2", "sizes", "parts", "sizes"),
+        ("twice:", "again", "twice", "again"),
+        ("near =", "mask", r"\bnear\b", "mask"),
+    ],
+)
+def test_inherited_and_imported_names_are_renamed(
+    editor: Editor, folder: Path, place: str, name: str, before: str, after: str
+) -> None:
+    uri = editor.open(folder / "names.arch", NAMES)
+    found = editor.ask("rename", uri, NAMES, place, new_name=name)
+    assert changed(NAMES, found.changes[uri]) == re.sub(before, after, NAMES)

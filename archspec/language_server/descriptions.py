@@ -105,9 +105,9 @@ def _model(analysis: Analysis, name: str) -> str:
 def _observed(analysis: Analysis, found: Occurrence) -> str:
     """The shape, value or parameters that the compilation showed."""
     node = found.node
-    if isinstance(node, nodes.Own | nodes.Tensor):
+    if found.symbol.kind == "address" and isinstance(node, nodes.Own | nodes.Tensor):
         return _made(analysis, analysis.observed.made.get(id(node)))
-    seen = analysis.observed.values.get(id(node)) if node is not None else None
+    seen = analysis.observed.values.get(id(node))
     if seen is None or found.target is not None:
         return ""
     return f"`{value_text(seen.what)}`{_where(seen.model, seen.different)}"

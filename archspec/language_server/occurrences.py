@@ -210,8 +210,9 @@ class _Body:
             parameter = self.definition.hyperparameters.get(name)
             if parameter is not None and parameter.origin is self.definition:
                 yield from self._expression(default)
-        for entry in (*self.form.inputs, *self.form.outputs):
-            if entry.shape is not None and node.start <= entry.shape.at.start < node.end:
+        own = [entry for entry in self.form.inputs if entry.name not in self.definition.taken]
+        for entry in (*own, *self.form.outputs):
+            if entry.shape is not None:
                 yield from self._expression(entry.shape)
         for output in node.outputs:
             if output.name:
