@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import archspec
 from archspec.audits.api import Audit, bundled_audits
 from archspec.audits.judge import JudgedLine
-from archspec.audits.report import contents
+from archspec.audits.report import contents, rows
 from archspec.cli import main
 from archspec.source import ArchError
 
@@ -262,6 +262,8 @@ BAD = {
     "a pattern without quotes": GOOD + "    select: *.bias\n",
     "a reference": GOOD.replace("3072", "&a 3072"),
     "a tag": GOOD.replace("3072", "!!python/object:os.system ls"),
+    "a tag of nothing": GOOD.replace("title: t", "title: !x!y t"),
+    "a percent sign": GOOD.replace("title: t", "title: %t"),
     "nested too deep": "title: " + "[" * 100_000,
     "a unit of nothing": "units: {M: 0}\n" + GOOD,
     "broken YAML": GOOD.replace("3072", "'3072"),
@@ -292,6 +294,23 @@ BAD = {
     "several mistakes": GOOD.replace("3072", "lots").replace("ffn", "1 +").replace("title", "tilte")
     + "    select: []\n",
 }
+
+
+def test_the_limit_of_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "title: t\nspec: gpt2\nset: {layers: 1}\nlines:\n  - line: a\n    claimed: 46,473,216\n    select: '*'\n"
+    (tmp_path / "a.yaml").write_text(text)
+    monkeypatch.setattr("archspec.audits.models.MOST_MODELS", 1)
+    assert archspec.audit(tmp_path / "a.yaml").lines[0].verdict == "right"
+    monkeypatch.setattr("archspec.audits.models.MOST_MODELS", 0)
+    with pytest.raises(archspec.ArchError, match=r"error\[budget\]: too many models in an audit: the limit is 0\n"):
+        archspec.audit(tmp_path / "a.yaml")
+
+
+def test_reasons_in_tables_for_other_programs() -> None:
+    found = rows(archspec.audit("bert-base-article"))
+    assert next(row["why"] for row in found.rows if row["verdict"] == "wrong") == (
+        "`ffn` is 3,072; 630 too much, two digits are swapped: 70 for 07"
+    )
 
 
 def test_a_malformed_file_gets_a_diagnostic_with_its_place(tmp_path: Path, golden: Callable[[str, str], None]) -> None:

@@ -63,7 +63,7 @@ def test_scripts_for_some_commands(
 ) -> None:
     some = {name: parser for name, parser in parsers().items() if name in ("count", "diff", "error", "import")}
     odd = argparse.ArgumentParser(description="100 %% of it: `a\\b`")
-    odd.add_argument("-o", "--odd", metavar="FILE", help="it's 5 %% of [a]: a\\b")
+    odd.add_argument("-o", "--odd", metavar="FILE", help="it's 5 %% of [aX]: a\\b")
     odd.add_argument("paths", nargs="+", metavar="PATH", help="files")
     monkeypatch.setattr(completions, "parsers", lambda: {**some, "odd": odd})
     monkeypatch.setattr(completions, "models", lambda: ["one", "two"])

@@ -125,6 +125,8 @@ model "模型 é" = Net()
 def test_pictures_of_shares_and_of_the_whole_stay_as_they_are(golden: Callable[[str, str], None]) -> None:
     sizes = {"batch": 2, "seq": 8}
     streams = archspec.loads(STREAMS)
+    names = [node.name for node in plan_of(streams).nodes if node.kind == "layer"]
+    assert [name for name in names if "@" in name] == ["last@2", "two@2", "last@3"]
     golden("pictures/streams.svg", picture(streams, "op"))
     golden("pictures/streams-flops.svg", picture(streams, coloring="flops", sizes=sizes))
     golden("pictures/streams-params.svg", picture(streams, "block", 1, fold=False, coloring="params", theme="dark"))

@@ -226,7 +226,7 @@ def test_reports_of_all_and_of_the_nearest(spec: str, monkeypatch: pytest.Monkey
     assert rows(other).rows[0]["width"] == 4
 
 
-INTERNAL = r"this is a bug in archspec; please report it"
+INTERNAL = r"this is a bug in archspec; please report it$"
 
 
 def test_what_compiling_does_not_confirm_is_an_error(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -206,6 +206,20 @@ def test_roles_have_the_colours_of_pictures(monkeypatch: pytest.MonkeyPatch, no_
     assert ("\x1b" in text) == (not no_colour)
 
 
+def test_colours_of_tables(golden: Callable[[str, str], None]) -> None:
+    model = archspec.load("albert-base-v2", layers=2)
+    results: list[Shown] = [
+        model.count(),
+        model.count(by="tensor"),
+        model.count(by="layer"),
+        archspec.cost(model, batch=1, seq=8),
+        archspec.compare(model, archspec.load("bert-base-uncased", layers=1)),
+        archspec.formula("gpt2", "layers"),
+    ]
+    text = "\n\n".join(render(page_of(found), Layout(None, color=True)) for found in results)
+    golden("colours.txt", text.replace("\x1b[", "<"))
+
+
 def luminance(color: str) -> float:
     parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]

@@ -1,6 +1,7 @@
 """`archspec view`: the file that it writes, and the page that it renews while a spec is edited."""
 
 import json
+import re
 from base64 import b64decode
 from collections.abc import Iterator
 from http.client import HTTPConnection
@@ -67,7 +68,8 @@ def test_graph_writes_the_page_too(spec: Path, tmp_path: Path, capsys: pytest.Ca
 def test_a_name_that_is_no_file_name(opened: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     text = SPEC.format(n=4, layer="only").replace('"tiny"', '"../</script>\u202e"')
-    assert Path(archspec.view(archspec.loads(text))).parent == tmp_path
+    path = Path(archspec.view(archspec.loads(text)))
+    assert path.parent == tmp_path and re.fullmatch(r"script-\w+\.html", path.name)
 
 
 def test_a_spec_that_does_not_compile_opens_nothing(spec: Path, opened: list[str]) -> None:
@@ -118,13 +120,20 @@ def fetched(address: str, path: str, host: str | None = None) -> str:
     connection.request("GET", path, headers={"Host": host} if host else {})
     response = connection.getresponse()
     text = response.read().decode()
-    return text if response.status == 200 else str(response.status)
+    if response.status != 200:
+        return str(response.status)
+    assert response.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert response.headers["Cache-Control"] == "no-store"
+    return text
 
 
 def changes(address: str, version: int) -> Iterator[list[object]]:
     connection = HTTPConnection(address, timeout=10)
     connection.request("GET", f"/changes?{version}")
-    for line in connection.getresponse():
+    response = connection.getresponse()
+    assert response.headers["Content-Type"] == "text/event-stream"
+    assert response.headers["Cache-Control"] == "no-store"
+    for line in response:
         if line.startswith(b"data: "):
             yield json.loads(line[6:])
 
