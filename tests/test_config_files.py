@@ -4,6 +4,7 @@ import contextlib
 import fnmatch
 import json
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from archspec.configs.read import read_json
 from archspec.pipeline.tables import table_of
 from archspec.pytorch.build import torch_source
 from archspec.resources import specs_root
-from archspec.source import ArchError, Source
+from archspec.source import ArchError, Diagnostic, Source
 
 PUBLISHED = sorted((Path(__file__).parent / "configs").glob("*.json"))
 FAMILIES = {type: read_family(specs_root(), type, {}) for type in known_types(specs_root())}
@@ -48,12 +49,21 @@ def write(folder: Path, config: Any, name: str = "small.json") -> str:
     return str(path)
 
 
-def codes(path: str) -> list[tuple[str, str]]:
-    """What is wrong with a configuration: the codes, and the characters that are pointed at."""
+def diagnostics(path: str) -> Sequence[Diagnostic]:
+    """What is wrong with a configuration."""
     with pytest.raises(ArchError) as caught:
         archspec.import_config(path)
-    spans = [(d.code, d.span) for d in caught.value.diagnostics]
-    return [(code, span.source.text[span.start : span.end] if span else "") for code, span in spans]
+    return caught.value.diagnostics
+
+
+def marked(found: Diagnostic) -> str:
+    """The characters that a diagnostic points at."""
+    return found.span.source.text[found.span.start : found.span.end] if found.span else ""
+
+
+def codes(path: str) -> list[tuple[str, str]]:
+    """What is wrong with a configuration: the codes, and the characters that are pointed at."""
+    return [(found.code, marked(found)) for found in diagnostics(path)]
 
 
 # What it gives --------------------------------------------------------------------------------------------------------
@@ -291,6 +301,8 @@ WRONG = [
     ({"model_type": "llama", "rope_parameters": 3}, "wrong-kind", "3"),
     ({"model_type": "modernbert", "layer_types": ["full_attention"]}, "wrong-kind", '["full_attention"]'),
     ({"model_type": "modernbert", "layer_types": ["sliding_attention"] * 22}, "unsupported", None),
+    ({"model_type": "modernbert", "layer_types": ["a"]}, "unsupported", '["a"]'),
+    ({"model_type": "qwen2", "layer_types": ["sliding_attention"]}, "unsupported", '["sliding_attention"]'),
     ({"model_type": "modernbert", "layer_types": "full_attention"}, "wrong-kind", '"full_attention"'),
     ({"model_type": "longformer", "attention_window": [4, 6]}, "wrong-kind", "[4, 6]"),
     ({"model_type": "longformer", "attention_window": []}, "wrong-kind", "[]"),
@@ -334,13 +346,20 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("config", "code", "word"), WRONG, ids=lambda v: str(v)[:60])
 def test_what_is_not_understood_is_an_error_that_points_at_it(
-    config: Any, code: str, word: str | None, tmp_path: Path
+    tmp_path: Path, golden: Callable[[str, str], None]
 ) -> None:
-    found = codes(write(tmp_path, config))
-    assert [each for each, _ in found] == [code]
-    assert word is None or found[0][1].strip() == word
+    shown: list[str] = []
+    for config, code, word in WRONG:
+        found = diagnostics(write(tmp_path, config))
+        assert [each.code for each in found] == [code], config
+        assert word is None or marked(found[0]).strip() == word, config
+        text = config if isinstance(config, str) else json.dumps(config)
+        notes = [f"note: {note.text}" for note in found[0].notes]
+        help = [f"help: {found[0].help}"] if found[0].help else []
+        message = found[0].message.replace(str(tmp_path), "")
+        shown.append("\n".join([f"=== {text[:120]!r}", f"{code}: {message}", *notes, *help]))
+    golden("config-messages.txt", "\n\n".join(shown) + "\n")
 
 
 def test_an_answer_has_two_labels(tmp_path: Path) -> None:
