@@ -356,3 +356,29 @@ def test_a_setting_may_be_for_the_first_model_alone(capsys: pytest.CaptureFixtur
     assert first["overrides"] == {"layers": 2} and second["overrides"] == {}
     for outside in ("0:layers=2", "3:layers=2"):
         assert main(["compare", "bert-base-uncased", "bert-base-uncased", "--set", outside]) == 2
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [
+        (1, "x < 0.001"),
+        (10, "x 0.00100"),
+        (99, "x 0.00990"),
+        (100, "x 0.0100"),
+        (1_000, "x 0.100"),
+        (9_990, "x 0.999"),
+        (9_999, "x 0.9999"),
+        (10_000, "x 1"),
+        (10_010, "x 1.001"),
+        (50_000, "x 5.00"),
+        (100_000, "x 10.0"),
+        (1_000_000, "x 100"),
+        (12_345_678, "x 1,235"),
+    ],
+)
+def test_ratios_have_the_digits_that_matter(count: int, shown: str) -> None:
+    one, other = (
+        load(f"layer N()(x []) -> [] {{\n  w: param [{n}]\n  return x + sum(axis = 0)(.w)\n}}") for n in (10_000, count)
+    )
+    (line,) = [line for line in str(archspec.compare(one, other)).splitlines() if line.startswith("all ")]
+    assert line.endswith(f"  {shown}")

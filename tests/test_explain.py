@@ -81,6 +81,40 @@ layer Net(n = 4)(x [2, n]) -> [2, n] {
     assert texts(answer.matches[0]) == ["without the biases"]
 
 
+HEADS = """
+layer Dense(n, m)(x [2, n]) -> [2, m] {
+  weight: param [n, m]
+  return matmul(x, .weight)
+}
+layer Fixed(n)(x [2, n]) -> [2, n] {
+  weight: frozen param [n, n]
+  return matmul(x, .weight)
+}
+block Net(n = 4, two = true)(x [2, n]) -> ([2, 7], [2, 9]?) {
+  role head for a
+  role head for b
+  h = x |> up: Dense(n, 5 * n) |> down: Dense(5 * n, n) |> fix: Fixed(n)
+  return a: Dense(n, 7)(h), (b: Dense(n, 9)(h)) if two
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("two", "fewer", "text"),
+    [
+        (True, 28, "without the head `a`"),
+        (True, 36, "without the head `b`"),
+        (True, 28 + 36, "without the heads"),
+        (False, 28, "without the head `a`"),
+        (True, 16, "without the frozen tensors"),
+    ],
+)
+def test_heads_and_frozen_tensors_may_be_left_out(two: bool, fewer: int, text: str) -> None:
+    model = load(HEADS, two=two)
+    (answer,) = archspec.explain(model, model.params.total - fewer).answers
+    assert texts(answer.matches[0]) == [text]
+
+
 @pytest.mark.parametrize("number", ["109482240", "109,482,240", "109_482_240", "109 482 240"])
 def test_the_plain_count_takes_no_adjustment(number: str) -> None:
     (answer,) = archspec.explain("bert-base-uncased", number).answers
