@@ -121,6 +121,14 @@ def test_other_models_have_no_decoding_step(name: str, reason: str) -> None:
         step(name)
 
 
+def test_every_other_dimension_needs_a_size() -> None:
+    with pytest.raises(archspec.ArchError) as caught:
+        archspec.cost("t5-small", past=3, batch=1)
+    assert str(caught.value) == (
+        "error[usage]: a decoding step needs sizes of the dimensions `seq`\nhelp: use `--dim NAME=N`"
+    )
+
+
 ATTENTION = """
 import std {{ Linear, split_heads, merge_heads, attention, causal_mask }}
 dim batch, seq

@@ -182,8 +182,9 @@ def test_numbers_of_layouts_are_checked() -> None:
 def test_the_type_of_the_other_weights_is_known() -> None:
     stored = cost({"load_in_8bit": True}, torch_dtype="float17").stored
     assert stored is not None and stored.unknown == "the type of the other weights is unknown: `float17`"
-    stored = cost({"load_in_8bit": True}, torch_dtype="float32").stored
-    assert stored is not None and stored.others == 4 * (2 * 1000 * 256 + 5 * 256)
+    for name in ("torch_dtype", "dtype"):
+        stored = cost({"load_in_8bit": True}, **{"torch_dtype": None, name: "torch.float32"}).stored
+        assert stored is not None and stored.others == 4 * (2 * 1000 * 256 + 5 * 256)
 
 
 def test_the_published_size_of_gpt_oss() -> None:

@@ -224,6 +224,36 @@ def test_what_is_stored_is_described(weight: str, text: str) -> None:
     assert [node.differs for node in b.plan.nodes if node.name == "mix"] == [text]
 
 
+ALTERNATING = """
+import std {{ Linear }}
+dim batch
+block One(n)(x [batch, n]) -> [batch, n] {{ return x |> up: Linear(n, n) |> + x }}
+block Two(n)(x [batch, n]) -> [batch, n] {{ return x |> up: Linear(n, n) |> {activation} |> + x }}
+block Net(n = {n}, layers = 4)(x {dtype} [batch, n], y [batch, n]) -> (out [batch, n], last [batch, n]) {{
+  h = real(x)
+  for i in 0..layers {{
+    h = h |> layers[i]: (One(n) if i % 2 == 0 else Two(n))
+  }}
+  return h * y, y
+}}
+model "net" = Net()
+"""
+
+
+def test_inputs_outputs_and_parts_of_periods_are_marked() -> None:
+    def texts(**other: Any) -> list[dict[str, str]]:
+        usual: dict[str, Any] = {"activation": "tanh", "n": 8, "dtype": "int"}
+        panels = compared(*[archspec.loads(ALTERNATING.format(**each)) for each in (usual, usual | other)])
+        return [{panel.plan.nodes[id].name: mark.text for id, mark in panel.marks.items()} for panel in panels]
+
+    times = "\N{MULTIPLICATION SIGN}"
+    assert texts(dtype="bool") == [{"input:x": f"B: bool batch {times} 8"}, {"input:x": f"A: int batch {times} 8"}]
+    assert texts(activation="exp") == [{"layers.1,3#tanh.0": "not in B"}, {"layers.1,3#exp.0": "not in A"}]
+    smaller, _ = texts(n=4)
+    ends = "input:y", "output:out", "output:last"
+    assert {name: smaller[name] for name in ends} == dict.fromkeys(ends, f"B: real batch {times} 4")
+
+
 def test_further_tensors_of_other_sizes_are_described() -> None:
     a, b = compared(*[archspec.loads(MIX.format(weight=f"param [4, 4]\n  more: unused param [{n}]")) for n in (4, 5)])
     assert marked(a)["mix"] == marked(b)["mix"] == "changed"

@@ -245,6 +245,18 @@ BAD_PICKLES: dict[str, tuple[Any, str]] = {
     "stride beyond": (pickle({"w": tensor(RUN, (2,), 0, (2**62,))}), "extends past the end of storage `0`"),
     "no type": (pickle({"w": tensor(storage("0", 6, "UntypedStorage"), (6,))}), "a tensor has no element type"),
     "no storage": (pickle({"w": tensor(RUN.identifier, (6,))}), "invalid shape, strides or offset of a tensor"),  # type: ignore[arg-type]
+    "parameter of nothing": (
+        evil("torch._utils", "_rebuild_parameter"),
+        "invalid arguments in call to `torch._utils._rebuild_parameter`",
+    ),
+    "parameter of a number": (
+        evil("torch._utils", "_rebuild_parameter", 1),
+        "invalid arguments in call to `torch._utils._rebuild_parameter`",
+    ),
+    "tensor of a tensor": (
+        pickle({"w": tensor(tensor(RUN, (6,)), (6,))}),  # type: ignore[arg-type]
+        "invalid shape, strides or offset of a tensor",
+    ),
     "few arguments": (
         evil("torch._utils", "_rebuild_tensor_v2", 1, 2),
         "invalid arguments in call to `torch._utils._rebuild_tensor_v2`",

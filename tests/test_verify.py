@@ -244,6 +244,16 @@ def test_old_and_new_spelling_at_once_is_a_difference(tmp_path: Path) -> None:
     assert brief(found) == [("unexpected", "embeddings.LayerNorm.gamma", "")] and spelt(found) == []
 
 
+def test_old_names_of_norms_below_a_prefix_of_the_spec(tmp_path: Path) -> None:
+    model = load(
+        "import std { LayerNorm }\n"
+        "block Net(n = 4)(x [n]) -> [n] { return x |> net.one: LayerNorm(n) |> net.two: LayerNorm(n) }\n"
+    )
+    stored = {f"{norm}.{name}": (4,) for norm in ("one", "two") for name in ("gamma", "beta")}
+    found = archspec.verify(model, write(tmp_path / "model.safetensors", stored))
+    assert found.is_exact and spelt(found) == [("", "net.", 4), ("gamma", "weight", 2), ("beta", "bias", 2)]
+
+
 def test_gamma_of_what_is_no_norm_is_a_difference(tmp_path: Path) -> None:
     stored = tensors(ENCODER)
     stored["pooler.dense.gamma"] = stored.pop("pooler.dense.weight")

@@ -212,6 +212,15 @@ def test_keys_and_values_in_one_tensor(tmp_path: Path) -> None:
     assert archspec.verify(model_of("deepseek"), write(tmp_path, shapes)).is_exact
 
 
+@pytest.mark.parametrize("heads", [{"attn_k_b": (4, 11, 16)}, {"attn_v_b": (3, 10, 12)}, {"attn_v_b": (40, 12)}])
+def test_keys_and_values_that_do_not_fit_together(heads: Shapes, tmp_path: Path) -> None:
+    shapes = DEEPSEEK | {f"blk.0.{name}.weight": shape for name, shape in heads.items()}
+    found = archspec.verify(model_of("deepseek"), write(tmp_path, shapes))
+    assert {(finding.kind, finding.fold.pattern) for finding in found.findings} >= {
+        ("missing", "model.layers.0.self_attn.kv_b_proj.weight")
+    }
+
+
 def test_a_spec_of_ones_own_and_renames(tmp_path: Path) -> None:
     spec = tmp_path / "own.arch"
     sizes = ", ".join(f"{name} = {size}" for name, size in GROUPS.items())
