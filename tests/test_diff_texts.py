@@ -88,3 +88,25 @@ COMPUTING = """layer L(n = 4)(x [n, n]) -> [n, n] {
 def test_what_is_computed_is_shown_by_its_operations(one: str, other: str, before: str, after: str) -> None:
     one, other = COMPUTING.replace("COMPUTED", one), COMPUTING.replace("COMPUTED", other)
     assert brief(one, other) == [("computes", "", before, after)]
+
+
+TABLE = """layer L(n = 4)(x [2, n]) -> [2, n] {
+  table: buffer TABLE
+  w: param [n]
+  return x * real(.table) * .w
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "before", "after"),
+    [
+        ("int [n] = arange(n)", "int [n] = arange(n) + 1", "", "+ 1"),
+        ("int [n] = arange(n)", "[n] = real(arange(n))", "a constant table of int", "a constant table"),
+        ("[n] = real(arange(n))", "[n]", "a constant table", "not a constant"),
+        ("int [n] = arange(n)", "int [n]", "a constant table of int", "not a constant of int"),
+    ],
+)
+def test_what_tables_hold_is_shown(one: str, other: str, before: str, after: str) -> None:
+    found = brief(TABLE.replace("TABLE", one), TABLE.replace("TABLE", other))
+    assert found[0] == ("table", "table", before, after)

@@ -16,8 +16,10 @@ from archspec.algebra import evaluate
 from archspec.model import internals
 from archspec.pictures.api import opened, picture, plan_of
 from archspec.pictures.frames import Frame
+from archspec.pictures.labels import subtitle
 from archspec.pictures.layout import layout
 from archspec.pictures.paint import Paint, totals_of
+from archspec.pictures.paths import _simplified  # pyright: ignore[reportPrivateUsage]
 from archspec.pictures.plan import Node, Plan
 from archspec.pictures.svg import Drawing
 from archspec.pictures.theme import LIGHT
@@ -198,6 +200,12 @@ def test_tensors_that_differ_in_indices_are_one_node() -> None:
     )
     plan = plan_of(model)
     (weight,) = [node for node in plan.nodes if node.kind == "param"]
+    times = "\N{MULTIPLICATION SIGN}"
+    assert subtitle(weight) == f"8 of 4 {times} 4"
+    weight.tensors = [tensor._replace(copies=2) for tensor in weight.tensors or ()]
+    assert subtitle(weight) == f"2 of 4 {times} 4"
+    weight.tensors = [tensor._replace(copies=1) for tensor in weight.tensors]
+    assert subtitle(weight) == f"4 {times} 4"
     assert (weight.copies, weight.params, weight.title) == (8, 128, "parts.*.weight")
     check(plan, 0 if not plan.dimensions else 2 * 8 * 24 * 16, {"batch": 24})
 
@@ -227,6 +235,18 @@ def test_a_picture_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
         "error[budget]: too many nodes for a picture: the limit is 50\n"
         "help: draw stacks of equal blocks once, without `--no-fold`"
     )
+
+
+def test_long_names_of_models_are_shortened() -> None:
+    text = "block Net()(x [4]) -> [4] { return x * 2.0 }\n" + f'model "{"m" * 500}" = Net()\n'
+    (svg,) = [picture(archspec.loads(text))]
+    assert float(ElementTree.fromstring(svg).attrib["width"]) < 650
+
+
+def test_lines_have_no_needless_corners() -> None:
+    points = [(0.0, 0.0), (0.0, 5.0), (0.0, 5.02), (0.0, 9.0), (4.0, 9.0), (9.0, 9.0), (9.0, 3.0)]
+    assert _simplified(points) == [(0.0, 0.0), (0.0, 9.0), (9.0, 9.0), (9.0, 3.0)]
+    assert _simplified([(0.0, 0.0), (0.0, 9.0), (0.0, 3.0)]) == [(0.0, 0.0), (0.0, 9.0), (0.0, 3.0)]
 
 
 def test_an_operation_without_inputs_is_beside_the_one_that_uses_it() -> None:

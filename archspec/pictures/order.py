@@ -17,8 +17,6 @@ def order_rows(plan: Plan, node: Node) -> None:
     """Order the entries of all rows of a node's contents."""
     contents = node.contents
     assert contents is not None
-    if all(len(row) < 2 for row in contents.rows):
-        return
     order = _Order(plan, node)
     for _ in range(_SWEEPS):
         order.sweep(range(1, len(contents.rows)), order.above)
@@ -122,9 +120,9 @@ class _Order:
         """Put a child left of the one in its row that it feeds as another stream."""
         for value in self.contents.values:
             for use in value.uses:
+                if use.way != "left" or value.source is None or use.to is None:
+                    continue
                 for entries in self.contents.rows:
-                    if use.way != "left" or value.source is None or use.to is None:
-                        continue
                     if value.source in entries and use.to in entries:
                         source, target = entries.index(value.source), entries.index(use.to)
                         if source > target:
