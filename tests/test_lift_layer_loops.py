@@ -210,7 +210,7 @@ class Unequal(Layers):
             Alternating,
             ["for i in 0..3 {", "|> layers[2 * i].0:           LayerNorm(16, 1e-5)", "|> + bias", "|> + g"],
         ),
-        (Shifted, ["for i in 0..3 {", "|> norms[i + 1]: LayerNorm(16, 1e-5)"]),
+        (Shifted, ["for i in 0..3 {", "h = layers[i]: Mlp()(h) |> + h |> norms[i + 1]: LayerNorm(16, 1e-5)"]),
         (Shared, ["h = layers[i]: Mlp()(h) |> + h", "g = .layers[i](g) |> + g"]),
         (Scaled, ["for i in 0..3 {", "h = int(argmax(axis = -1, keep = true)(first) == i)", "|> * .scales[i]"]),
         (SideBySide, ["layers[i]: Mlp for i in 0..3", "heads = .layers[i](x) |> tanh |> * int(x > i)"]),

@@ -79,7 +79,7 @@ class _Judge:
     def judged(self) -> JudgedLine:
         chain = self.models.evaluate(self.line, lambda name: self.above[name].meant)
         verdict, meant, why = self._verdict(chain)
-        for other in self.line.claimed:
+        for other in self.line.claimed[1:]:
             if not other.fitting(self.value):
                 verdict = "wrong" if verdict in ("right", "convention") else verdict
                 is_ = _at(self.value, other, other.readings[-1])

@@ -53,12 +53,12 @@ def _counted(inputs: Sequence[Interval], result: Type, attributes: Settings) -> 
 
 def _constant(inputs: Sequence[Interval], result: Type, attributes: Settings) -> Interval | None:
     value = attributes["value"]
-    return (value, value) if isinstance(value, int) else None
+    return (value, value) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _listed(inputs: Sequence[Interval], result: Type, attributes: Settings) -> Interval | None:
     items = _items(attributes["values"])
-    numbers = [item for item in items if isinstance(item, int)]
+    numbers = [item for item in items if isinstance(item, int) and not isinstance(item, bool)]
     return (min(numbers), max(numbers)) if len(numbers) == len(items) else None
 
 
