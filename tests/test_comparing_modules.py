@@ -14,6 +14,7 @@ from graphs import Program, run, traced  # noqa: E402
 from archspec.equivalence import api, sides  # noqa: E402
 from archspec.equivalence.bodies import apply  # noqa: E402
 from archspec.equivalence.calls.values import Untranslatable  # noqa: E402
+from archspec.equivalence.constants import Constants  # noqa: E402
 from archspec.equivalence.evaluate import Evaluation  # noqa: E402
 from archspec.equivalence.in_place import without_changes  # noqa: E402
 from archspec.equivalence.known_numbers import Quotient, knowing  # noqa: E402
@@ -79,7 +80,7 @@ def test_models_without_a_normal_form_are_not_proven(monkeypatch: pytest.MonkeyP
 
 
 def test_modules_have_as_many_outputs(monkeypatch: pytest.MonkeyPatch) -> None:
-    def double(arrays: Arrays, module: Any, body: Any, places: Places) -> list[Array]:
+    def double(arrays: Arrays, module: Any, body: Any, *_: object) -> list[Array]:
         return sides.outputs_of(arrays, body) * 2
 
     monkeypatch.setattr(api, "outputs_of_module", double)
@@ -137,7 +138,7 @@ def test_tables_of_modules_are_those_of_the_model() -> None:
     (expected,) = sides.outputs_of(arrays, body)
 
     def outputs(values: list[float]) -> list[Array]:
-        return sides.outputs_of_module(arrays, Tabled(values), body, Places(arrays))
+        return sides.outputs_of_module(arrays, Tabled(values), body, Places(arrays), Constants(arrays))
 
     assert outputs([1.0, 0.5]) == [expected]
     with pytest.raises(Untranslatable, match=r"^the constant table `scale` has other values$"):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.compare import Unequal, first_difference
+from archspec.equivalence.constants import Constants
 from archspec.equivalence.memory import Unevaluated
 from archspec.equivalence.numeric import ROUNDED, SAME, Run, largest_error, of_arrays, of_module
 from archspec.equivalence.places import Places
@@ -110,12 +111,13 @@ def _compare_module(model: Model, module: nn.Module) -> Equivalence:
 def _compare_body(found: Equivalence, body: Body, module: nn.Module) -> Equivalence:
     arrays = Arrays()
     places = Places(arrays), Places(arrays)
+    constants = Constants(arrays)
     try:
-        ours = outputs_of(arrays, body, places[0])
+        ours = outputs_of(arrays, body, places[0], constants)
     except ArithmeticError as problem:
         return found.replace(verdict="not proven", reason=_without_form(problem))
     try:
-        theirs = outputs_of_module(arrays, module, body, places[1])
+        theirs = outputs_of_module(arrays, module, body, places[1], constants)
     except (Untranslatable, ArithmeticError) as problem:
         reason = _without_form(problem) if isinstance(problem, ArithmeticError) else str(problem)
         error = _error(body, of_arrays(arrays, ours), of_module(module, body))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from archspec.algebra import Expression, Polynomial, index, substitute
 from archspec.bodies.fold import StepBudget, arguments, fold_body
+from archspec.equivalence.constants import Constants
 from archspec.equivalence.places import Places
 from archspec.ir import Body, Call, Leaf, Loop, Type, canonical, find
 from archspec.normal.arrays import Array, Arrays
@@ -25,7 +26,7 @@ Applied: TypeAlias = "Callable[[Call, list[Array | None]], list[Array | None]]"
 
 
 class Bodies:
-    """Normal forms of the bodies of one model, whose `places` are noted if they are given.
+    """Normal forms of the bodies of one model, whose `places` and `constants` are noted if they are given.
 
     Tensors are called by their names in `module`, after a `prefix`. With `keeps_float32`, a conversion to float32 is
     not left out: proofs ignore the precision of intermediate values.
@@ -37,12 +38,14 @@ class Bodies:
         module: Module | None,
         places: Places | None = None,
         prefix: str = "",
+        constants: Constants | None = None,
         *,
         keeps_float32: bool = False,
     ) -> None:
         self.arrays = arrays
         self.module = module
         self.places = places
+        self._constants = constants
         self._prefix = prefix
         self._keeps_float32 = keeps_float32
         self._budget = StepBudget()
@@ -78,6 +81,8 @@ class Bodies:
             found = self._operation(call, given)
             if self.places is not None:
                 self.places.note(found, prefix.rstrip("."), call.span.place)
+            if self._constants is not None:
+                self._constants.note(found)
             return found
 
         return fold_body(body, inputs, operation, applied, None, number, weight, self._budget).outputs

@@ -26,6 +26,8 @@ from archspec.equivalence.bodies import apply
 from archspec.equivalence.calls.complex import Complex, call_complex, has_complex
 from archspec.equivalence.calls.registry import CALLS
 from archspec.equivalence.calls.values import Untranslatable, is_list, listed, operation_of
+from archspec.equivalence.constants import Constants
+from archspec.equivalence.folding import folded_constants
 from archspec.equivalence.formulas import size_of
 from archspec.equivalence.held import with_own_tensors
 from archspec.equivalence.iterations import mark_of
@@ -83,11 +85,13 @@ class Capture:
         inputs: Mapping[str, Type],
         tensor: Callable[[str, torch.Tensor | None, Type], Array],
         places: Places | None = None,
+        constants: Constants | None = None,
     ) -> None:
         self.arrays = arrays
         self.program = program
         self.tensor = tensor
         self.places = places
+        self._constants = constants
         self._values: dict[Node, object] = {}
         self._symbols: dict[str, Expression] = {}
         self._inputs = inputs
@@ -101,6 +105,7 @@ class Capture:
         with_masks(program)
         without_scattered(program)
         masks = with_all_rows(program)
+        self.folded = folded_constants(program)
         for node in nodes_of(program.graph):
             if node.op == "placeholder" and node.name in inputs:
                 self._bind(node)
@@ -236,6 +241,9 @@ class Capture:
     def _constant(self, value: torch.Tensor, type: Type) -> Array:
         if value.device.type == "meta":
             raise Untranslatable("it has a constant without a value")
+        found = self._constants.find(value, type) if self._constants is not None else None
+        if found is not None:
+            return found
         if not type.shape:
             return apply(self.arrays, "full", [], {"shape": (), "value": value.item()}, [type])[0]
         return apply(self.arrays, "table", [], {"values": numbers_of(value)}, [type])[0]
@@ -256,8 +264,12 @@ class Capture:
             return None
         if not _is_tensor(value) and not is_list(value):
             return self.size(value)
-        handler = CALLS.get(name)
         types = [self._type(cast("torch.Tensor", item)) for item in listed(value)]
+        if self._constants is not None and node in self.folded:
+            found = self._constants.find(self.folded[node], types[0])
+            if found is not None:
+                return found
+        handler = CALLS.get(name)
         arguments = [self._value(item) for item in node.args]
         keywords = {key: self._value(item) for key, item in node.kwargs.items()}
         is_complex = has_complex(arguments) or any(type.dtype == "complex" for type in types)

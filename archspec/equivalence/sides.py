@@ -11,11 +11,12 @@ from archspec.equivalence.bodies import Bodies
 from archspec.equivalence.calls.complex import Complex
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.capture import SPECIAL, Capture
+from archspec.equivalence.constants import Constants
 from archspec.equivalence.evaluate import Evaluation
 from archspec.equivalence.exporting import examples, exported
 from archspec.equivalence.places import Places
 from archspec.equivalence.restoring import restored
-from archspec.ir import Body, Type, canonical
+from archspec.ir import Body, Type, canonical, find
 from archspec.normal.arrays import Array, Arrays
 
 if TYPE_CHECKING:
@@ -31,15 +32,19 @@ LARGEST = 100_000
 """Larger sizes are not tried."""
 
 
-def outputs_of(arrays: Arrays, body: Body, places: Places | None = None) -> list[Array]:
+def outputs_of(
+    arrays: Arrays, body: Body, places: Places | None = None, constants: Constants | None = None
+) -> list[Array]:
     """Return the outputs of a model that are present."""
     inputs = [arrays.stored("input", name, type.shape, type.dtype) for name, type in body.inputs]
-    found = Bodies(arrays, body.module, places).outputs(body, inputs)
+    found = Bodies(arrays, body.module, places, constants=constants).outputs(body, inputs)
     return [output for output in found if output is not None]
 
 
-def outputs_of_module(arrays: Arrays, module: nn.Module, body: Body, places: Places) -> list[Array]:
-    """Return the outputs of a module that has the tensors of a model, and is called with its inputs.
+def outputs_of_module(
+    arrays: Arrays, module: nn.Module, body: Body, places: Places, constants: Constants
+) -> list[Array]:
+    """Return the outputs of a module that has the tensors and `constants` of a model, and is called with its inputs.
 
     Raises Untranslatable if they have no normal form.
     """
@@ -52,11 +57,13 @@ def outputs_of_module(arrays: Arrays, module: nn.Module, body: Body, places: Pla
         if table is not None:
             check_table(arrays, table, value, name)
             return table
-        return arrays.stored("tensor", canonical(owner, name), type.shape, type.dtype)
+        is_stored = find(owner, name) is not None
+        found = constants.find(value, type) if not is_stored and value is not None else None
+        return found or arrays.stored("tensor", canonical(owner, name), type.shape, type.dtype)
 
     sizes = example_sizes(body)
     program = exported(module, dict(body.inputs), sizes)
-    capture = Capture(arrays, program, dict(body.inputs), tensor, places)
+    capture = Capture(arrays, program, dict(body.inputs), tensor, places, constants)
     require_all_sizes(capture, module, dict(body.inputs), body, sizes)
     outputs: list[Array] = []
     for output in capture.outputs():

@@ -3,7 +3,7 @@
     the Python function       api, subject, subjects, calling; `sources/`: files, configurations and collections
     a module as a program     capture, signatures, modes, repeating
     values                    values, builder, views, rows, indices, library, tensors, stored, source_names
-    from exported programs    recording, folding, buckets; `operations/`: the counterparts of PyTorch's operations
+    from exported programs    recording, buckets; `operations/`: the counterparts of PyTorch's operations
     what modules compute      layers, attentions, rotary, scaling, experts
     constants                 constants, frequencies, sinusoids, regions
     definitions               program, blocks, runs, layer_loops, facts, lengths

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from archspec.algebra import Dim
 from archspec.equivalence.calls.values import Untranslatable, listed, operation_of
+from archspec.equivalence.folding import computed, tags_of
 from archspec.equivalence.programs import formula_of, is_node, nodes_of, schema_of
 from archspec.lifting.builder import Builder
-from archspec.lifting.folding import computed, tags_of
 from archspec.lifting.numbers import is_counted_exactly
 from archspec.lifting.tensors import MOST_LISTED, rows
 from archspec.lifting.values import Value

@@ -16,7 +16,6 @@ from archspec.lifting.attentions import with_attention
 from archspec.lifting.buckets import bucket_table, buckets_of
 from archspec.lifting.builder import Builder
 from archspec.lifting.constants import constant
-from archspec.lifting.folding import folded_constants
 from archspec.lifting.frequencies import rotary_parameters, slopes
 from archspec.lifting.layers import recognized
 from archspec.lifting.operations.complex_values import ComplexResult, ComplexValue, complex_counterpart, has_complex
@@ -58,7 +57,6 @@ class Recording(Capture):
         self._open: list[Frame] = [self.root]
         self._last: dict[Frame, Node] = {}
         self._naming = Naming()
-        self._folded = folded_constants(program)
         self._buckets = buckets_of(program)
 
     def results(self) -> list[Value]:
@@ -131,9 +129,9 @@ class Recording(Capture):
             shape = self._type(node.meta["val"]).shape
             self._made[node] = found = bucket_table(self.builder, self._buckets.found[node], shape)
             return found.array
-        if node in self._folded:
+        if node in self.folded:
             self.builder.frame = self._stack(node)[-1]
-            value = self._folded[node]
+            value = self.folded[node]
             found = between_regions(self.builder, value) or slopes(self.builder, value)
             if found is not None:
                 self._made[node] = found
