@@ -100,9 +100,9 @@ class Transforming(torch.nn.Module):
 
 @pytest.mark.slow
 def test_what_the_language_cannot_express_is_refused() -> None:
-    with pytest.raises(ArchError, match=r"cannot lift `Branching`$"):
+    with pytest.raises(ArchError, match=r"cannot lift `Branching`: torch.export fails: Could not guard on data-dep"):
         archspec.lift(Branching().eval(), (torch.randn(2, 3),))
-    with pytest.raises(ArchError, match=r"the operation `aten\.linalg_inv$"):
+    with pytest.raises(ArchError, match=r"the operation `aten\.linalg_inv`"):
         archspec.lift(Unknown().eval(), (torch.randn(3, 3),))
     with pytest.raises(ArchError, match=r"it has complex outputs$"):
         archspec.lift(Transforming().eval(), (torch.randn(2, 8),))

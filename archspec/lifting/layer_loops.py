@@ -92,6 +92,10 @@ class _Loop:
         layers = [(value.kind, len(column)) for column, value in self.made.items() if value.is_module]
         return len(layers) > 1 or any(kind == "block" or count > 2 for kind, count in layers)
 
+    def shifts(self) -> int:
+        """Return how many layers have another number than the iteration, as `norms[i + 1]` has."""
+        return sum([value.is_module and "[i]" not in value.address for value in self.made.values()])
+
     def runs(self) -> dict[Value, Run]:
         """Return the layers of all iterations, by what stands for them."""
         layers = [(value, [*column]) for column, value in self.made.items() if value.is_module]
@@ -227,7 +231,7 @@ def _sequences(
         counts = [(start, (end + 1 + length - start) // length) for start in starts]
         found = [_longest(key, values, places, outputs, start, length, count) for start, count in counts]
         loops = [loop for loop in found if loop is not None]
-        yield from sorted(loops, key=lambda loop: (-len(loop.iterations), len(loop.starts)))[:1]
+        yield from sorted(loops, key=lambda loop: (-len(loop.iterations), loop.shifts(), len(loop.starts)))[:1]
 
 
 def _pairs(places: Sequence[int], are_alike: Callable[[int, int], bool]) -> Iterator[tuple[int, int]]:

@@ -53,7 +53,10 @@ _CONFIGURATIONS = """
 TAKEN_BY_CONFIGURATIONS = frozenset(_CONFIGURATIONS.split())
 """Attributes of a `PreTrainedConfig`, and settings of text generation, which it does not store."""
 
-_OUTPUTS = "clear copy fromkeys get items keys move_to_end pop popitem setdefault to_tuple update values"
+_OUTPUTS = """
+    cache_params clear copy fromkeys get items keys move_to_end past_key_values pop popitem setdefault to_tuple update
+    values
+"""
 
 TAKEN_BY_OUTPUTS = frozenset(_OUTPUTS.split())
-"""Methods of a `ModelOutput`."""
+"""Methods and properties of a `ModelOutput`."""
