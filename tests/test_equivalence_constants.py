@@ -68,5 +68,7 @@ def test_constants_are_found_by_their_values_and_type() -> None:
     assert constants.find(torch.full((6,), 3.0), Type((6,))) == threes
     assert constants.find(torch.full((3, 2), 2.0), Type((3, 2))) == arrays.reshape(twos, (3, 2))
     assert constants.find(torch.full((6,), 4.0), Type((6,))) is None
+    assert constants.find(torch.full((6,), 3.0 * (1 + 1.9e-6)), Type((6,))) == threes
+    assert constants.find(torch.full((6,), 3.0 * (1 + 2.2e-6)), Type((6,))) is None
     assert constants.find(torch.full((5,), 3.0), Type((5,))) is None
     assert constants.find(torch.full((6,), 3), Type((6,), "int")) is None

@@ -16,10 +16,13 @@ from archspec.normal.walking import children
 if TYPE_CHECKING:
     import torch
 
+ROUNDED = 2e-6
+"""The relative difference of an element of a constant that a module may compute with rounding to float32."""
+
 
 class Constants:
     """The arrays that a spec computes of numbers alone, such as masks and places of a window. A module that has or
-    computes a constant with the same values, rounded to its type, has this array.
+    computes a constant with the same values, up to rounding, has this array.
     """
 
     def __init__(self, arrays: Arrays) -> None:
@@ -43,7 +46,7 @@ class Constants:
             if self._arrays.dtype(array) != type.dtype:
                 continue
             values = self._of(array)
-            if values is not None and values.to(value.dtype).flatten().equal(value.flatten()):
+            if values is not None and _are_same(values.flatten(), value.flatten()):
                 return self._arrays.reshape(array, type.shape)
         return None
 
@@ -71,3 +74,11 @@ class Constants:
             waiting += children(table, current)
         self._numbers |= seen
         return True
+
+
+def _are_same(values: torch.Tensor, constant: torch.Tensor) -> bool:
+    """Whether a constant has these values, up to the rounding of each."""
+    if values.to(constant.dtype).equal(constant):
+        return True
+    errors = (values.double() - constant.double()).abs()
+    return constant.is_floating_point() and bool((errors <= ROUNDED * values.abs()).all())
