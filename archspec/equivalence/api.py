@@ -10,7 +10,7 @@ from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.compare import Unequal, first_difference
 from archspec.equivalence.constants import Constants
 from archspec.equivalence.memory import Unevaluated
-from archspec.equivalence.numeric import ROUNDED, SAME, Run, largest_error, of_arrays, of_module
+from archspec.equivalence.numeric import MOST_ELEMENTS, ROUNDED, SAME, Run, largest_error, of_arrays, of_module
 from archspec.equivalence.places import Places
 from archspec.equivalence.sides import outputs_of, outputs_of_module, stored_tensors
 from archspec.equivalence.stack import deeply
@@ -86,8 +86,8 @@ def _compare_models(a: Model, b: Model) -> Equivalence:
             return found.replace(verdict="not proven", reason=_without_form(problem))
         unequal = first_difference(arrays, [*left.named_outputs()], ours, theirs, places)
         if unequal is not None:
-            error = _error(left, of_arrays(arrays, ours), of_arrays(arrays, theirs))
-            return _decided(found.replace(unequal=unequal), error)
+            runs = of_arrays(arrays, ours), of_arrays(arrays, theirs)
+            return _decided(found.replace(unequal=unequal), left, *runs)
     return found
 
 
@@ -120,34 +120,29 @@ def _compare_body(found: Equivalence, body: Body, module: nn.Module) -> Equivale
         theirs = outputs_of_module(arrays, module, body, places[1], constants)
     except (Untranslatable, ArithmeticError) as problem:
         reason = _without_form(problem) if isinstance(problem, ArithmeticError) else str(problem)
-        error = _error(body, of_arrays(arrays, ours), of_module(module, body))
-        return _decided(found.replace(reason=reason), error, ROUNDED)
+        return _decided(found.replace(reason=reason), body, of_arrays(arrays, ours), of_module(module, body), ROUNDED)
     if len(ours) != len(theirs):
         return found.replace(verdict="different", reason=f"{len(theirs)} outputs instead of {len(ours)}")
     unequal = first_difference(arrays, [*body.named_outputs()], ours, theirs, places)
     if unequal is None:
         return found
-    error = _error(body, of_arrays(arrays, ours), of_module(module, body))
-    return _decided(found.replace(unequal=unequal), error, ROUNDED)
+    return _decided(found.replace(unequal=unequal), body, of_arrays(arrays, ours), of_module(module, body), ROUNDED)
 
 
 def _without_form(problem: ArithmeticError) -> str:
     return f"there is no normal form: {problem}"
 
 
-def _error(body: Body, ours: Run, theirs: Run) -> float | None:
-    """Return the difference of outputs; None where they cannot be computed."""
-    try:
-        return largest_error(body, ours, theirs)
-    except (Unevaluated, ImportError):
-        return None
-
-
-def _decided(found: Equivalence, error: float | None, rounded: float = SAME) -> Equivalence:
-    """Return the verdict for outputs with this difference, of which `rounded` may be due to rounding."""
+def _decided(found: Equivalence, body: Body, ours: Run, theirs: Run, rounded: float = SAME) -> Equivalence:
+    """Return the verdict for outputs, whose difference may be due to rounding if it is at most `rounded`."""
     reason = found.reason or "the normal forms differ"
-    if error is None:
+    try:
+        error = largest_error(body, ours, theirs)
+    except (Unevaluated, ImportError):
         return found.replace(verdict="not proven", reason=f"{reason}; the two cannot be run in float64 to compare")
+    if error is None:
+        reason = f"{reason}; outputs of models with more than {MOST_ELEMENTS:,} parameters are not compared"
+        return found.replace(verdict="not proven", reason=reason)
     if SAME < error <= rounded:
         reason = f"{reason}; the outputs differ by {error:.1g} in float64, which may be rounding to float32"
         return found.replace(verdict="not proven", reason=reason, error=error)
