@@ -59,6 +59,8 @@ def test_equal_columns_have_one_name() -> None:
     second = program((3, 6, 3), (9, 6, 5), hints=("a", "b", "c"))
     used = "Layer(a = a_size if i == 0 else h, c = a_size if i == 0 else c_size)"
     assert uses(program(*rows[:2], hints=("a", "b", "c")), second) == (["a", "6", "c"], used)
+    used = "Layer(a = 4 if i == 0 else 8, b = 4.0 if i == 0 else 8.0)"
+    assert uses(program((4, 4.0), (8, 8.0), hints=("a", "b"))) == (["a", "b"], used)
     one = program((4, 4), hints=("a", "b")), program((5, 6), hints=("a", "b"))
     sizes = Sizes(*one, {}, {}, lambda path: {})
     assert sizes.heads[0].gaps == ["a", "b"] and sizes.created == ["a", "b"]

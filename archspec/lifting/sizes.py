@@ -138,7 +138,7 @@ class Sizes:
         head = self.heads[number]
         if len(set(column)) > 1 or (other is not None and len(set(other)) > 1):
             for name, values in head.own.items():
-                if values == column and (other is None or self._seconds[number][name] == other):
+                if _are_same(values, column) and (other is None or self._seconds[number][name] == other):
                     return name
             definition = self.program.definitions[number]
             wanted = NAMES_OF_GAPS.get(hint, hint)
@@ -258,6 +258,11 @@ def _chosen(condition: str, yes: str, no: str) -> str:
     if (yes, no) == (literal(True), literal(False)):
         return condition
     return f"{yes} if {condition}" if no == NONE else f"{yes} if {condition} else {no}"
+
+
+def _are_same(first: Sequence[Size], second: Sequence[Size]) -> bool:
+    """Whether columns are equal, also in the types of numbers: positions plus 27 are no integers if it is 27.0."""
+    return [*map(type, first)] == [*map(type, second)] and [*first] == [*second]
 
 
 def _passed(definition: Definition, use: int, column: Sequence[Size]) -> list[Size]:
