@@ -62,7 +62,13 @@ def replaced_rows(scores: Any, ids: Any) -> Any:
     return scores.scatter(1, at, scores.gather(1, at).tanh() * best.gather(1, order)[..., None])
 
 
-@pytest.mark.parametrize("function", [shares, kept, counted, histogram, added_to_rows, replaced_rows, messages])
+def marked(scores: Any, ids: Any) -> Any:
+    """An integer at the only place of a real tensor, which is a real."""
+    only = scores[:, 0, :1]
+    return scores * torch.zeros_like(only).scatter(1, only.topk(1).indices, 1)[..., None]
+
+
+@pytest.mark.parametrize("function", [shares, kept, counted, histogram, added_to_rows, replaced_rows, messages, marked])
 def test_numbers_at_indices(function: Callable[..., Any]) -> None:
     module = Module(function).double().eval()
     inputs = {"x": torch.randn(2, 7, 8).double(), "ids": torch.randint(0, 6, (2, 7, 3))}

@@ -155,11 +155,11 @@ def _affine(builder: Builder, value: Tensor) -> Value | None:
         exact = exact + step * value.new_tensor(range(size)).reshape(shape)
         if step:
             part = builder.reshape(builder.op("arange", stop=size), shape)
-            part = builder.op("mul", part, step)
+            part = part if step == 1 else builder.op("mul", part, step)
             found = part if found is None else builder.op("add", found, part)
     if found is None or not value.equal(exact.expand(value.shape)):
         return None
-    return builder.spread(builder.op("add", found, first), tuple(value.shape))
+    return builder.spread(builder.op("add", found, first) if first else found, tuple(value.shape))
 
 
 def _banded(builder: Builder, value: Tensor) -> Value | None:
@@ -277,7 +277,9 @@ class Grid(NamedTuple):
         """Return a number for each place, along an axis of a matrix."""
         places = builder.op("arange", stop=self.size)
         row, column = builder.op("floordiv", places, self.width), builder.op("mod", places, self.width)
-        parts = [builder.op("mul", part, by) for part, by in ((row, by_row), (column, by_column)) if by]
+        parts = [
+            part if by == 1 else builder.op("mul", part, by) for part, by in ((row, by_row), (column, by_column)) if by
+        ]
         number = builder.op("add", *parts) if len(parts) == 2 else parts[0]
         return builder.reshape(number, (self.size, 1) if axis == 0 else (1, self.size))
 
@@ -295,7 +297,7 @@ def _linear_distances(builder: Builder, numbers: Tensor, first: Grid, second: Gr
     if not bool((numbers == first.numbers(*own)[:, None] + second.numbers(*others) + start).all()):
         return None
     found = builder.op("add", first.written(builder, *own, 0), second.written(builder, *others, 1))
-    return builder.op("add", found, start)
+    return found if start == 0 else builder.op("add", found, start)
 
 
 def _absolute_distances(builder: Builder, numbers: Tensor, first: Grid, second: Grid) -> Value | None:

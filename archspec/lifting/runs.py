@@ -223,10 +223,11 @@ def address_pattern(addresses: Sequence[str], begin: int | None = None) -> tuple
     index = begin if begin is not None else start // step if step > 1 else start
     if step < 1 or start < step * index:
         return addresses[0], 0, 1
-    counted = [
-        ".".join([*first[:place], str(start + step * turn), *first[place + 1 :]]) for turn in range(len(addresses))
-    ]
-    length = next((turn for turn, address in enumerate(addresses) if address != counted[turn]), len(addresses))
+    length = 0
+    for turn, address in enumerate(addresses):
+        if address.split(".") != [*first[:place], str(start + step * turn), *first[place + 1 :]]:
+            break
+        length = turn + 1
     number = str(step * symbol("i") + (start - step * index))
     pattern = ".".join(first[:place]) + f"[{number}]" + "".join([f".{word}" for word in first[place + 1 :]])
     return pattern, index, length

@@ -180,8 +180,8 @@ def filled(text: str, gaps: Sequence[str], uses: Sequence[str]) -> str:
         return f"({', '.join(given).replace(SWITCH, '')})" if given else ""
 
     def is_usual(setting: str) -> bool:
-        _, switch, number = setting.partition(f"{SWITCH} = {GAP}")
-        return bool(switch) and gaps[int(number.rstrip(GAP))] in USUAL
+        _, switch, number = setting.partition(SWITCH)
+        return bool(switch) and gaps[int(number.strip(f" ={GAP}"))] in USUAL
 
     def gap(match: re.Match[str]) -> str:
         found = gaps[int(match[2])]

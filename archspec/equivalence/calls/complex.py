@@ -168,7 +168,8 @@ def _fourier(is_inverse: bool = False, is_half: bool = False, rank: int | None =
         ):
             refuse("fft")
         found = transformed(n, real, imaginary, axes, 1.0 if is_inverse else -1.0)
-        power = {"backward": (0.0, -1.0), "ortho": (-0.5, -0.5), "forward": (-1.0, 0.0)}[norm or "backward"][is_inverse]
+        power = {None: -1.0 if is_inverse else 0.0, "backward": -1.0 if is_inverse else 0.0, "ortho": -0.5,
+                 "forward": 0.0 if is_inverse else -1.0}[norm]  # fmt: skip
         e = n.elements
         by = e.product([(e.real(e.integer(product([real.shape[axis] for axis in axes]))), power)])
         parts = [n.array(part.shape, e.product([(part.element, 1.0), (by, 1.0)])) for part in found]

@@ -157,8 +157,8 @@ def _up(e: Elements, x: Element) -> Element:
 
 def _remainder_of_truncated(e: Elements, x: Element, by: Element) -> Element:
     """Return the remainder with the sign of `x`."""
-    is_real = "real" in (e.dtype(x), e.dtype(by))
-    whole = forms.to_integer(e, forms.divide(e, x, by)) if is_real else _truncated_quotient(e, x, by)
+    whole = e.real(forms.to_integer(e, forms.divide(e, x, by))) if e.dtype(x) == "real" or e.dtype(by) == "real" else (
+        _truncated_quotient(e, x, by))  # fmt: skip
     return forms.subtract(e, x, forms.multiply(e, whole, by))
 
 

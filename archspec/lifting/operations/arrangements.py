@@ -166,7 +166,7 @@ def _slice_scatter(
 
 def _parts(x: Value, axis: int, first: Dim, last: Dim) -> list[Value]:
     """Return the values that are joined between two indices along an axis; none if these are not where parts end."""
-    if x.op == "concat" and x.settings.get("axis") in (axis, axis - len(x.shape)):
+    if x.op == "concat" and x.kind == "ops" and x.settings.get("axis") in (axis, axis - len(x.shape)):
         ends = [*accumulate([part.shape[axis] for part in x.operands], initial=0)]
         if first in ends and last in ends:
             return [*x.operands[ends.index(first) : ends.index(last)]]
@@ -237,7 +237,7 @@ def _masked_scatter(b: Builder, types: Types, x: Value, mask: Value, source: Val
     lead = len(x.shape) - axes_of_rows(b.arrays, types[0].shape, mask.array, source.shape)
     sizes, rest = x.shape[:lead], x.shape[lead:]
     for axis in range(len(mask.shape)):
-        if axis - len(mask.shape) >= -len(rest):
+        if axis - len(mask.shape) >= -len(rest) and mask.shape[axis] != 1:
             mask = b.op("slice", mask, axis=axis, stop=1)
     hits = b.expand(b.reshape(mask, mask.shape[: len(mask.shape) - len(rest)]), sizes)
     counts = b.op("cumsum", converted(b, b.reshape(hits, (product(sizes),)), "int"))
@@ -264,7 +264,7 @@ def _triangle(name: str) -> Handler:
         test = b.op(name, _places(b, *x.shape[-2:]), diagonal)
         if x.dtype == "bool":
             return b.op("and", x, test)
-        return b.op("where", test, x, constant(0, x.dtype))
+        return b.op("where", test, x, 0.0 if x.dtype == "real" else 0)
 
     return call
 

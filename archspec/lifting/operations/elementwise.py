@@ -5,7 +5,7 @@ from __future__ import annotations
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.builder import Builder
 from archspec.lifting.experts import with_bias
-from archspec.lifting.operations.handlers import Handler, Results, Types, constant, converted, number_of
+from archspec.lifting.operations.handlers import Handler, Results, Types, converted, number_of
 from archspec.lifting.rotary import rotation
 from archspec.lifting.values import Operand, Value
 from archspec.ops import OPS
@@ -101,7 +101,7 @@ def _ceil(b: Builder, types: Types, x: Value) -> Value:
 
 
 def _sign(b: Builder, types: Types, x: Value) -> Value:
-    above, below = [b.op("int", b.op(name, x, constant(0, x.dtype))) for name in ("gt", "lt")]
+    above, below = [b.op("int", b.op(name, x, 0 if x.dtype == "int" else 0.0)) for name in ("gt", "lt")]
     return converted(b, b.op("sub", above, below), types[0].dtype)
 
 

@@ -31,7 +31,7 @@ def converted(b: Builder, x: Operand, dtype: str) -> Operand:
 
 def _test(b: Builder, x: Value) -> Value:
     """Return where a tensor is not 0: the test that it was made of, if it is 0 where that is false."""
-    made = b.op("ne", x, constant(0, x.dtype))
+    made = b.op("ne", x, 0 if x.dtype == "int" else 0.0)
     root, _ = b.layout(b.unwritten(x))
     test = root.args[0] if root.op in ("where", "int", "real") else None
     if isinstance(test, Value) and test.dtype == "bool" and test.shape == root.shape:
@@ -54,7 +54,7 @@ def number_of(b: Builder, x: Operand) -> Operand:
 def constant(number: Scalar, dtype: str) -> bool | int | float:
     """Return a number as one of an element type. Raises TypeError for a dimension."""
     if isinstance(number, Polynomial):
-        raise TypeError(number)
+        raise TypeError("a dimension is no constant")
     return bool(number) if dtype == "bool" else int(number) if dtype == "int" else float(number)
 
 

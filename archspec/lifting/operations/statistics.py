@@ -117,14 +117,14 @@ def _norm(
     return b.op("pow", b.op("sum", b.op("pow", b.op("abs", x), float(ord)), **along), 1 / ord)
 
 
-def _log_sum_exp(b: Builder, types: Types, x: Value, dim: Axes, *rest: object) -> Value:
+def _log_sum_exp(b: Builder, types: Types, x: Value, dim: Axes, keepdim: bool = False) -> Value:
     most = b.op("amax", x, **_along(x, dim, True))
     summed = b.op("sum", b.op("exp", b.op("sub", x, most)), **_along(x, dim, True))
     return b.reshape(b.op("add", b.op("log", summed), most), types[0].shape)
 
 
 def _log_softmax(b: Builder, types: Types, x: Value, dim: int, *rest: object, **keywords: object) -> Value:
-    return b.op("sub", x, _log_sum_exp(b, _kept(b, x, dim), x, dim))
+    return b.op("sub", x, _log_sum_exp(b, _kept(b, x, dim), x, dim, True))
 
 
 def _kept(b: Builder, x: Value, dim: int) -> Types:

@@ -89,9 +89,9 @@ def _adaptive_max(rank: int) -> Handler:
         for axis in range(len(x.shape) - rank, len(x.shape)):
             old, new = x.shape[axis], types[0].shape[axis]
             ends = [(0, old)] if new == 1 else windows(whole(old), whole(new))
-            parts = [sliced(b, x, axis, first, last) for first, last in ends]
+            parts = [sliced(b, x, axis, first, last) if (first, last) != (0, old) else x for first, last in ends]
             parts = [b.op("amax", part, axis=axis, keep=True) for part in parts]
-            x = b.op("concat", *parts, axis=axis)
+            x = b.op("concat", *parts, axis=axis) if len(parts) > 1 else parts[0]
         return [x, None]
 
     return call
