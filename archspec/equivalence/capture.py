@@ -6,6 +6,7 @@ import operator
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from math import gcd, lcm
 from typing import TYPE_CHECKING, cast
 
@@ -105,7 +106,6 @@ class Capture:
         with_masks(program)
         without_scattered(program)
         masks = with_all_rows(program)
-        self.folded = folded_constants(program)
         for node in nodes_of(program.graph):
             if node.op == "placeholder" and node.name in inputs:
                 self._bind(node)
@@ -115,6 +115,11 @@ class Capture:
             self._symbols[name] = product([self.size(size) for size in mask.meta["val"].shape])
         for guard in guards_of(self.program):
             self._check_guard(guard)
+
+    @cached_property
+    def folded(self) -> dict[Node, torch.Tensor]:
+        """The reals that are computed from constants alone, by node."""
+        return folded_constants(self.program)
 
     def outputs(self) -> list[Array | Complex | None]:
         """Return the outputs of the module that are tensors."""

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable
 from typing import Any, TypeAlias, cast
 from zlib import crc32
 
-from archspec.algebra import Atom, Expression, Polynomial, symbols
+from archspec.algebra import Atom, Dim, Expression, Polynomial, symbols
 from archspec.algebra.polynomial import expression
 from archspec.record import Record
 
@@ -22,6 +22,9 @@ OPAQUE = "#v"
 """The prefix of the names that stand for elements in integers: `#v12` for element 12."""
 
 NONE: Names = frozenset()
+
+Divisions: TypeAlias = dict[str, frozenset[Dim]]
+"""The sizes by which indices are divided, by name."""
 
 MOST = 2_000_000
 """The limit on the expressions of a table, unless it has its own."""
@@ -91,6 +94,10 @@ class NodeTable:
     def __init__(self, most: int = MOST) -> None:
         self.most = most
         self.nodes: list[Node] = []
+        self.orders: dict[Element, tuple[str, ...]] = {}
+        """What `names_in_order` has found."""
+        self.divisions: dict[Element, Divisions] = {}
+        """What `divisors` has found."""
         self._known: dict[tuple[str, tuple[Hashable, ...]], Element] = {}
         self._names: dict[Expression, Names] = {}
 
