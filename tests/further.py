@@ -32,6 +32,9 @@ LIGHTER = FURTHER._replace(experts=(9, 4, 3, 2), width=3)
 MORE_HEADS = LIGHTER._replace(heads=(18, 6, 36))
 """Sizes for architectures some layers of which have twice as many groups of heads."""
 
+ALL_LAYERS = FURTHER._replace(layers=())
+"""Sizes for specs that are for as many layers as there are, or for no fewer than the last one that a list names."""
+
 EXACTLY = "exactly"
 ROUNDED = "up to the rounding of tables to float32"
 IN_FLOAT64 = "exactly, with tables in float64"
@@ -68,7 +71,10 @@ class Variation(NamedTuple):
 
 
 def compared(text: str, architecture: Architecture) -> str:
-    """Return how a spec is a module with further sizes: for the first one that can be built, called and compared."""
+    """Return how a spec is a module with further sizes: for the first one that can be built, called and compared.
+
+    Those that the spec refuses are not compared: it prints no wrong number for them.
+    """
     names = archspec.loads(text).hyperparameters
     if not names:
         return FIXED
@@ -83,7 +89,7 @@ def variations(architecture: Architecture, names: Collection[str]) -> Iterator[V
     """Yield fields of which modules can be built: those that are small enough to be run, then larger ones."""
     large: list[Variation] = []
     tried: list[dict[str, Any]] = []
-    for choices in (FURTHER, LIGHTER, MORE_HEADS):
+    for choices in (FURTHER, LIGHTER, MORE_HEADS, ALL_LAYERS):
         others = [
             small(architecture.fields, proposal, choices._replace(are_apart=are_apart))
             for are_apart in (True, False)
@@ -180,7 +186,7 @@ def _compared(text: str, make: Callable[[], Made | None]) -> str:
     try:
         model = archspec.loads(text, **overrides)
     except archspec.ArchError:
-        return AT_ITS_SIZES
+        return NOT_COMPARED
     if other_tensors(model, made.module):
         return AT_ITS_SIZES
     found = equivalent(model, made.module)

@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -22,6 +23,7 @@ from archspec.lifting.sources.architecture import (  # noqa: E402
     subject_of,
     with_number,
 )
+from archspec.lifting.sources.proposals import SHALLOW  # noqa: E402
 from archspec.lifting.sources.variations import (  # noqa: E402
     apart,
     lighter,
@@ -125,9 +127,10 @@ def test_small_modules_of_an_architecture() -> None:
     assert third is not None
     assert len({hidden, second.numbers["hidden_size"], third.numbers["hidden_size"]}) == 3
     assert [second.numbers["num_hidden_layers"], third.numbers["num_hidden_layers"]] == [4, 5]
-    assert subject.deep(False) is None
-    deep = subject.deep(True)
-    assert deep is not None and deep.numbers["num_hidden_layers"] == 12
+    assert not subject.has_patterns
+    for differs in (False, True):
+        deep = subject.deep(differs)
+        assert deep is not None and deep.numbers["num_hidden_layers"] == 12
     assert subject.changed is not None
     changed = subject.changed("num_hidden_layers", 2)
     assert (
@@ -137,9 +140,21 @@ def test_small_modules_of_an_architecture() -> None:
     assert subject.changed("hidden_size", -1) is None
 
 
-def test_all_layers_of_a_pattern_are_looked_at() -> None:
-    deep = subject_of(toy(sliding_window_pattern=6)).deep
-    assert deep is not None and deep(False) is not None
+def test_patterns_of_layers_are_known() -> None:
+    assert subject_of(toy(sliding_window_pattern=6)).has_patterns
+    assert subject_of(toy(global_indexes=[2, 5])).has_patterns
+
+
+def test_there_is_no_deeper_module_without_more_layers() -> None:
+    few = subject_of(toy(num_hidden_layers=1))
+    assert few.deep is not None and few.deep(True) is None
+
+
+def test_modules_of_the_actual_sizes_are_only_deeper_where_layers_differ() -> None:
+    few = subject_of(replace(toy(), proposals=[SHALLOW]))
+    assert few.deep is not None and few.deep(False) is None
+    deep = few.deep(True)
+    assert deep is not None and deep.numbers["num_hidden_layers"] == 12
 
 
 def test_values_are_random_but_the_same_each_time() -> None:

@@ -125,6 +125,34 @@ def test_masks_have_the_names_of_those_of_numbers() -> None:
     assert "mask = key_mask(keep) return x |> layers[i]: Masked()(_, mask) for i in 0..2" in text
 
 
+class Crossing(Masked):
+    """A layer with a mask for its own places, which hides nothing, and one for those of another input."""
+
+    def forward(self, x: Any, y: Any, own_mask: Any, other_mask: Any) -> Any:
+        q, k = [part(z).unflatten(-1, (2, 4)).transpose(1, 2) for part, z in ((self.q, x), (self.k, y))]
+        found = F.scaled_dot_product_attention(q, k, k, other_mask)
+        return x + self.o(found.transpose(1, 2).flatten(2)) + own_mask.sum() * 0
+
+
+class Decoder(Encoder):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([Crossing() for _ in range(2)])
+
+    def forward(self, x: Any, y: Any, keep: Any) -> Any:
+        seen = (keep[:, None, None, :] != 0).expand(-1, 1, x.shape[1], -1)
+        own = torch.ones(x.shape[0], 1, x.shape[1], x.shape[1], dtype=torch.bool)
+        for layer in self.layers:
+            x = layer(x, y, own, seen)
+        return x
+
+
+def test_masks_have_the_names_of_those_that_they_are_broadcast_to() -> None:
+    y, keep = torch.randn(2, 7, 8), torch.ones(2, 7, dtype=torch.int64)
+    text = lifted(Decoder(), X, y, keep)
+    assert "other_mask bool [batch, 1, 1," in text and "own_mask" not in text
+
+
 class Standard(nn.Module):
     """A norm that is written out, without a bias."""
 

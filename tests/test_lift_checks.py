@@ -63,6 +63,28 @@ def test_a_spec_has_the_tensors_of_its_module() -> None:
         check.check_again(SPEC, {"width": 0}, subject(Net(9)))
 
 
+def test_outputs_of_another_module_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    check.check_outputs(SPEC, {"width": 9}, subject(Net(9)))
+    check.check_outputs(SPEC, {}, subject(Net(8, lambda x: x * (1 + SAME / 2))))
+    with pytest.raises(Untranslatable, match=r"^its spec has other tensors: .*weight"):
+        check.check_outputs(SPEC, {}, subject(Net(9)))
+    other = subject(Net(8, lambda x: x + x.argmax()))
+    with pytest.raises(Untranslatable, match=r"^the outputs of its spec differ from its own by \d"):
+        check.check_outputs(SPEC, {}, other)
+    monkeypatch.setattr(check, "MOST_ELEMENTS", 7)
+    for error in (None, IndexError("a place beyond a table")):
+        monkeypatch.setattr(check, "largest_error", raising(error))
+        check.check_outputs(SPEC, {}, other)
+
+
+def raising(error: Exception | None) -> Callable[..., None]:
+    def raise_error(*_: Any) -> None:
+        if error is not None:
+            raise error
+
+    return raise_error
+
+
 def test_a_module_without_a_normal_form_is_not_compared() -> None:
     check.check_unrounded(SPEC, {}, subject(Net()))
     with pytest.raises(Uncompared, match=r"the operation `aten.argmax` has no normal form"):

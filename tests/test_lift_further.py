@@ -124,6 +124,12 @@ def test_specs_are_compared_with_modules_of_further_sizes() -> None:
     assert compared(accidental, SIZES) == further.AT_ITS_SIZES
 
 
+def test_specs_that_refuse_further_sizes_are_not_compared() -> None:
+    spec = SCALED.format(sizes=NAMES, scale="hidden_size // num_attention_heads")
+    refusing = spec.replace("  return x", '  require hidden_size == 192, "no other width is known"\n  return x')
+    assert compared(refusing, SIZES) == further.NOT_COMPARED
+
+
 def test_specs_are_compared_by_normal_form_with_modules_that_are_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(further, "MOST_ELEMENTS", 0)
     spec = SCALED.format(sizes=NAMES, scale="hidden_size // num_attention_heads")

@@ -399,15 +399,16 @@ def test_a_spec_holds_for_other_modules_of_the_class(monkeypatch: pytest.MonkeyP
         if raised:
             raise raised[0]
 
-    monkeypatch.setattr(lifting, "check_again", check)
-    monkeypatch.setattr(lifting, "check_unrounded", check)
+    for name in ("check_again", "check_outputs", "check_unrounded"):
+        monkeypatch.setattr(lifting, name, check)
     deep, third, whole = subject(9), subject(10), subject(11)
 
     def only(whole: Subject | None = None, **others: Any) -> Source:
         return Source(subject(**others), Net, whole=whole)
 
     for given, overrides, made in (
-        (only(deep=lambda alternates: None if alternates else deep), {"width": 9}, deep),
+        (only(deep=lambda differs: None if differs else deep), {"width": 9}, deep),
+        (only(deep=lambda differs: deep if differs else None, has_patterns=True), {"width": 9}, deep),
         (only(third=lambda: third), {"width": 10}, third),
         (only(whole=whole), {}, whole),
     ):
@@ -419,7 +420,7 @@ def test_a_spec_holds_for_other_modules_of_the_class(monkeypatch: pytest.MonkeyP
     assert lifting.lifted(only(third=lambda: None)) == SPEC and len(found) == 1
     with monkeypatch.context() as patch:
         patch.setattr(lifting, "lift_subject", lambda _: f"{SPEC}# a if i == 0 else b")
-        assert lifting.lifted(only(deep=lambda alternates: deep if alternates else None)) != SPEC and len(found) == 2
+        assert lifting.lifted(only(deep=lambda differs: deep if differs else None)) != SPEC and len(found) == 2
     others = "the spec of two small ones does not hold for other sizes: why"
     few = "the spec of one with few layers does not hold for all: why"
     small = "the spec of a small one does not hold for its sizes: why"

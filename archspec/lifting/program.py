@@ -254,8 +254,11 @@ def _matched(inputs: Sequence[Value], arguments: Sequence[Argument], sizes: Mapp
             free.remove(turn)
             found[value] = turn
 
+    def shape_of(value: Value) -> tuple[int, ...]:
+        return tuple([size.at(sizes) if isinstance(size, Polynomial) else size for size in value.shape])
+
     def match_type(value: Value, name: str = "", flattened: int = 1) -> None:
-        shape = tuple([size.at(sizes) if isinstance(size, Polynomial) else size for size in value.shape])
+        shape = shape_of(value)
         shape = (prod(shape[:flattened]), *shape[flattened:]) if shape else shape
         match(value, lambda argument: argument[1:] == (shape, value.dtype) and (not name or argument.name == name))
 
@@ -265,10 +268,25 @@ def _matched(inputs: Sequence[Value], arguments: Sequence[Argument], sizes: Mapp
         match_type(value)
     for value in [value for value in inputs if len(value.shape) > 2 and value.dtype != "bool"]:
         match_type(value, flattened=2)
-    for value in inputs:
-        if value.dtype == "bool":
-            match(value, lambda argument: "mask" in argument.name)
+
+    def match_mask(value: Value, is_alike: Callable[[Sequence[int], Sequence[int]], bool]) -> None:
+        shape = shape_of(value)
+        match(value, lambda argument: "mask" in argument.name and is_alike(shape, argument.shape))
+
+    masks = [value for value in inputs if value.dtype == "bool"]
+    for value in masks:
+        match_mask(value, _is_broadcast)
+    for value in masks:
+        match_mask(value, _is_any)
     return found
+
+
+def _is_any(*_: object) -> bool:
+    return True
+
+
+def _is_broadcast(shape: Sequence[int], to: Sequence[int]) -> bool:
+    return len(shape) == len(to) and all(size in (1, other) for size, other in zip(shape, to, strict=True))
 
 
 BETTER = {"cos": ("cosines",), "sin": ("sines",), "where": ("bias",), "rearrange": ("bias",)}

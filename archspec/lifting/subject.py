@@ -35,7 +35,9 @@ class Subject:
     """The module with another value of one of the `numbers`, and inputs; None if that cannot be built or called."""
     third: Callable[[], Subject | None] | None = None
     """A module of the same class with further sizes, for which the spec has to hold; None if there is none."""
+    has_patterns: bool = False
+    """Whether the configuration says that layers differ by their numbers."""
     deep: Callable[[bool], Subject | None] | None = None
-    """A module of the same class with all layers, where these may differ: if those of this one alternate, or else if
-    the configuration says so.
+    """A module of the same class with all layers; None if this one has as many. One that is too large to be run is only
+    made if it is said that its layers differ.
     """

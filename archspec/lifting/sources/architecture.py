@@ -13,7 +13,7 @@ from archspec.lifting.modes import changed_mode, modes_of
 from archspec.lifting.sources.fields import Fields, are_fields, is_configuration, numbers_in
 from archspec.lifting.sources.kinds import kind_of
 from archspec.lifting.sources.proposals import CHOICES, PROPOSALS, THIRD, Choices, Proposal
-from archspec.lifting.sources.shrinking import has_patterns, hidden_changes, merged, small
+from archspec.lifting.sources.shrinking import has_patterns, hidden_changes, merged, names_layers, small
 from archspec.lifting.sources.unfilled import unfilled, without_values
 from archspec.lifting.subject import Subject
 from archspec.ops import OPS
@@ -53,16 +53,19 @@ class Small(NamedTuple):
     proposal: Proposal
 
 
-def subject_of(architecture: Architecture) -> Subject:
+def subject_of(architecture: Architecture, small_one: Small | None = None) -> Subject:
     """Return a small module of an architecture, with others as evidence. Raises ArchError if there is none."""
-    small_one = _small(architecture, 0)
+    small_one = small_one or small_of(architecture, 0)
     first = small_one.subject
 
     def second() -> Subject:
-        return _small(architecture, 1, small_one.fields).subject
+        return small_of(architecture, 1, small_one.fields).subject
 
-    def deep(alternates: bool) -> Subject | None:
-        return _with_all_layers(_beginning_with(architecture, small_one.proposal), alternates)
+    def deep(differs: bool) -> Subject | None:
+        if small_one.proposal.is_shallow and not differs:
+            return None
+        found = small_of(_beginning_with(architecture, small_one.proposal), 2)
+        return None if found.fields == small_one.fields else found.subject
 
     def third() -> Subject | None:
         return _third(architecture, small_one.proposal)
@@ -76,6 +79,7 @@ def subject_of(architecture: Architecture) -> Subject:
         other_inputs=first.other_inputs,
         second=second,
         changed=changed,
+        has_patterns=has_patterns(architecture.fields),
         deep=deep,
         third=third,
         numbers=first.numbers,
@@ -92,32 +96,24 @@ def _beginning_with(architecture: Architecture, proposal: Proposal) -> Architect
     return replace(architecture, proposals=[*architecture.proposals[turn:], *architecture.proposals[:turn]])
 
 
-def _with_all_layers(architecture: Architecture, alternates: bool) -> Subject | None:
-    """Return a module that is small except for the number of its layers; None if all layers are equal.
-
-    They differ if the configuration has a pattern of layers, or if those of a small module alternate.
-    """
-    is_shallow = any(choices.layers for choices in architecture.choices)
-    if is_shallow and (alternates or has_patterns(architecture.fields)):
-        return _small(architecture, 2).subject
-    return None
-
-
 def _third(architecture: Architecture, first: Proposal) -> Subject | None:
     """Return a module with further sizes, also of parts that share sizes in others; None if it cannot be built and run.
 
-    Where the `first` one has sizes of the configuration, such as that of images, it has them as well.
+    Where the `first` one has sizes of the configuration, such as that of images, it has them as well. It has as many
+    layers as the first one if the configuration lists some by number: in others, these would not be the same.
     """
     keeps = first.is_cropped, first.unit == 0, first.is_scaled, first.is_shallow
     proposals = [
         item for item in PROPOSALS if keeps == (item.is_cropped, item.unit == 0, item.is_scaled, item.is_shallow)
     ]
-    layers = THIRD.layers if architecture.choices[0].layers else ()
+    layers = architecture.choices[0].layers
+    if layers and not names_layers(architecture.fields):
+        layers = THIRD.layers
     for are_apart in (True, False):
         choices = THIRD._replace(layers=layers, are_apart=are_apart)
         other = replace(architecture, choices=[choices], proposals=list(dict.fromkeys([first, *proposals])))
         try:
-            return _small(other, 0).subject
+            return small_of(other, 0).subject
         except ArchError:
             continue
     return None
@@ -163,7 +159,7 @@ def parts_of(fields: Mapping[str, object], prefix: str = "") -> list[str]:
     return found
 
 
-def _small(architecture: Architecture, turn: int, first: Fields | None = None) -> Small:
+def small_of(architecture: Architecture, turn: int, first: Fields | None = None) -> Small:
     """Return the first small module that can be built and run, and reveals all changes of a `first` one."""
     problem: Exception | None = None
     tried: list[Fields] = []

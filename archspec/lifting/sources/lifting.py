@@ -10,7 +10,7 @@ from archspec.equivalence.api import other_tensors
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.precision import in_float64
 from archspec.lifting.api import lift_subject, refusing
-from archspec.lifting.check import Uncompared, Undecided, check_again, check_unrounded
+from archspec.lifting.check import Uncompared, Undecided, check_again, check_outputs, check_unrounded
 from archspec.lifting.sources.subjects import OfFewLayers, OfOtherSizes, Source, source_of
 from archspec.lifting.subject import Subject
 from archspec.model import Model
@@ -49,10 +49,12 @@ def _lifted(source: Source) -> str:
         reason = f"the spec of a small one does not hold for its sizes: {reason}"
         raise fail("lift", f"cannot lift `{name}`: {reason}") from OfFewLayers(reason)
     _check_free_sizes(model, source)
-    deep = source.subject.deep(" if i " in spec) if source.subject.deep is not None else None
+    differs = source.subject.has_patterns or " if i " in spec
+    deep = source.subject.deep(differs) if source.subject.deep is not None else None
     if deep is not None:
         overrides = {name: cast("Plain", deep.numbers[name]) for name in model.hyperparameters}
-        refusing(name, lambda: _check_deep(spec, overrides, deep))
+        check = check_again if differs else check_outputs
+        refusing(name, lambda: _check_deep(check, spec, overrides, deep))
     whole = source.whole
     if whole is not None:
         refusing(name, lambda: _check_whole(spec, whole))
@@ -99,8 +101,13 @@ def _check_whole(spec: str, whole: Subject) -> None:
         raise Untranslatable(f"the spec of a small one does not hold for its sizes: {problem}") from None
 
 
-def _check_deep(spec: str, overrides: Mapping[str, Plain], deep: Subject) -> None:
+def _check_deep(
+    check: Callable[[str, Mapping[str, Plain], Subject], None],
+    spec: str,
+    overrides: Mapping[str, Plain],
+    deep: Subject,
+) -> None:
     try:
-        check_again(spec, overrides, deep)
+        check(spec, overrides, deep)
     except Untranslatable as problem:
         raise OfFewLayers(f"the spec of one with few layers does not hold for all: {problem}") from None

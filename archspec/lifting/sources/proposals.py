@@ -16,7 +16,8 @@ class Proposal(NamedTuple):
     widths are divided by the same number, and so are the sizes of heads, or else their numbers if these have their own
     size; that keeps what they add up to and are multiples of. `ends_alike`: the last layer is of the kind that the last
     one of all is. `is_shallow`: only the layers are fewer. `has_equal_heads`: there are as many heads of keys as of
-    queries if that is so in the actual configuration.
+    queries if that is so in the actual configuration. `separate`: the names of fields that are equal to no others even
+    where the rest is not distinct.
     """
 
     is_distinct: bool
@@ -27,6 +28,7 @@ class Proposal(NamedTuple):
     ends_alike: bool = False
     is_shallow: bool = False
     has_equal_heads: bool = False
+    separate: tuple[str, ...] = ()
 
 
 PROPOSALS = (

@@ -41,7 +41,7 @@ _DERIVED = ("stage_names", "out_features", "out_indices")
 """Fields that follow from the number of layers."""
 
 _OF_OTHERS = re.compile(
-    r"^(out|output|text|llm|lm|adapter|decoder|encoder|backbone)_\w*(hidden_size|dim|input_size)$|groups$"
+    r"^(out|output|cross|text|llm|lm|adapter|decoder|encoder|backbone)_\w*(hidden_size|dim|input_size)$|groups$"
 )
 """Names of fields that are the width of another part, or its channels one by one, if that width has the same value."""
 
@@ -66,6 +66,8 @@ def merged(fields: Mapping[str, object], changes: Mapping[str, object]) -> Field
 
 def has_patterns(fields: Mapping[str, object]) -> bool:
     """Whether layers may differ in a way that depends on their number."""
+    if names_layers(fields):
+        return True
     for scope in scopes_of(fields):
         counts = [value for name, value in numbers_in(scope) if kind_of(name) == "layers"]
         for name, value in scope.items():
@@ -75,6 +77,11 @@ def has_patterns(fields: Mapping[str, object]) -> bool:
             if re.search(_PATTERN, name) and value and not isinstance(value, list | str | float):
                 return True
     return False
+
+
+def names_layers(fields: Mapping[str, object]) -> bool:
+    """Whether there is a list of the numbers of some layers."""
+    return any(kind_of(name) == "at_layer" for scope in scopes_of(fields) for name, _ in lists_in(scope))
 
 
 def hidden_changes(
@@ -188,7 +195,7 @@ class _Shrinking:
         """Give as many heads to keys as to queries if that is so in the configuration."""
         heads = {value: found[name] for name, value in numbers_in(actual) if kind_of(name) == "heads"}
         for name, value in numbers_in(actual):
-            if kind_of(name) == "groups" and value in heads:
+            if kind_of(name) == "groups" and value in heads and name not in self.proposal.separate:
                 found[name] = heads[value]
 
     def _distinct_groups(self, actual: Mapping[str, object], found: Fields) -> Fields:
@@ -257,14 +264,15 @@ class _Shrinking:
         if not self.proposal.unit and (kind == "head" or (kind in ("heads", "groups") and not self._keeps_heads)):
             return value
         part = id(scope) if self.choices.are_apart and kind != "vocabulary" else 0
-        key = (kind, value, part) if not self.proposal.is_distinct else (name, value, part)
+        is_distinct = self.proposal.is_distinct or name in self.proposal.separate
+        key = (name, value, part) if is_distinct else (kind, value, part)
         if _OF_OTHERS.search(name) and value in self._hidden:
             kind, key = "hidden", ("hidden_size", value, self._part_of_width(value))
-        if kind == "hidden" and not self.proposal.is_distinct:
+        if kind == "hidden" and not is_distinct:
             key = "width", value, part
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = self._chosen(kind, value)
+            found = self._known[key] = self._chosen(name, kind, value)
         return found
 
     def _part_of_width(self, width: int) -> int:
@@ -291,7 +299,7 @@ class _Shrinking:
     def _divided(self, value: int) -> int:
         return value // self._divisor if value % self._divisor == 0 else value
 
-    def _chosen(self, kind: str, value: int) -> int:
+    def _chosen(self, name: str, kind: str, value: int) -> int:
         choices, turn = self.choices, self._turns.get(kind, 0)
         self._turns[kind] = turn + 1
         match kind:
@@ -315,7 +323,7 @@ class _Shrinking:
             case "chosen_groups":
                 return min(value, choices.experts[3])
             case "head":
-                return self._head(turn)
+                return self._head(name, turn)
             case "rotary" if self._unit:
                 return round(self._unit * rotary_part(self._actual))
             case "hidden" | "width" if self._unit:
@@ -323,7 +331,7 @@ class _Shrinking:
             case _:
                 return value
 
-    def _head(self, turn: int) -> int:
+    def _head(self, name: str, turn: int) -> int:
         """Return the size of a head: that of the first width, or one that is no simple multiple of it.
 
         These do not grow evenly either.
@@ -331,7 +339,8 @@ class _Shrinking:
         scale = self.choices.scale
         width = self._heads * self._unit // self.choices.heads[0]
         more = next(islice(_continued(self.choices.head_steps), turn, None))
-        return width + self._step * (scale + 1 + more * scale) if self.proposal.has_own_heads else width
+        is_own = self.proposal.has_own_heads or name in self.proposal.separate
+        return width + self._step * (scale + 1 + more * scale) if is_own else width
 
     def _width(self, kind: str) -> int:
         """Return the next width, which is divided by the numbers of heads if it is that of a hidden state, and by those

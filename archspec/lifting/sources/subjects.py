@@ -20,6 +20,7 @@ from archspec.lifting.sources.inputs import Declared, parse_input
 from archspec.lifting.sources.kinds import kind_of
 from archspec.lifting.sources.variations import (
     apart,
+    has_actual_heads,
     has_layers,
     lighter,
     multiplied,
@@ -31,6 +32,7 @@ from archspec.lifting.sources.variations import (
     unrolled,
     with_longer,
     with_more_heads,
+    with_separate_sizes,
 )
 from archspec.lifting.subject import Subject
 from archspec.source import ArchError, fail
@@ -158,7 +160,25 @@ def source_of_architecture(architecture: Architecture) -> Source:
     except ArchError as problem:
         rest = [*_other_small_ones(architecture, first is whole, Unlike()), *_of_actual_sizes(architecture)]
         return _first_that_runs(_sources(rest), problem)
-    return found._replace(others=others)
+    return _with_small_heads(first, found._replace(others=others))
+
+
+def _with_small_heads(architecture: Architecture, found: Source) -> Source:
+    """Return a source; one with more heads than small modules usually have if those have as many as the actual one, as
+    these numbers would be no hyperparameters.
+    """
+
+    def instead(_: BaseException | None) -> list[Callable[[], Source]]:
+        return [lambda: found]
+
+    more = with_more_heads(architecture) if has_actual_heads(found.subject) else None
+    if more is None:
+        return found
+    try:
+        other = _source(more)
+    except ArchError:
+        return found
+    return found if has_actual_heads(other.subject) else other._replace(others=instead)
 
 
 def _other_small_ones(
@@ -209,7 +229,7 @@ def _source(architecture: Architecture) -> Source:
     def others(cause: BaseException | None) -> list[Callable[[], Source]]:
         return _sources([lighter(architecture)]) if isinstance(cause, OfLargeSizes) else []
 
-    return Source(subject_of(architecture), architecture.actual, others)
+    return Source(subject_of(*with_separate_sizes(architecture)), architecture.actual, others)
 
 
 def _known_inputs(text: str) -> ArchError:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from archspec.lifting.sources.architecture import Architecture, are_alike, failure, numbers_of
-from archspec.lifting.sources.fields import numbers_in
+from archspec.lifting.sources.architecture import Architecture, Small, are_alike, failure, numbers_of, small_of
+from archspec.lifting.sources.fields import numbers_in, scopes_of
 from archspec.lifting.sources.kinds import kind_of
 from archspec.lifting.sources.proposals import LIGHTER, OTHER_HEADS, OTHER_LAYERS, OTHER_STEPS, SHALLOW
 from archspec.lifting.sources.shrinking import small, without_shrunk_lists
 from archspec.lifting.subject import Subject
+from archspec.source import ArchError
 
 if TYPE_CHECKING:
     import torch
@@ -81,6 +83,29 @@ def with_more_heads(architecture: Architecture) -> Architecture | None:
         return None
     twice = [choices._replace(heads=tuple([2 * count for count in choices.heads])) for choices in architecture.choices]
     return replace(architecture, choices=twice)
+
+
+def has_actual_heads(subject: Subject) -> bool:
+    """Whether a small module has as many heads, and groups of them, as the actual one."""
+    heads = {name: value for name, value in subject.numbers.items() if kind_of(name) in ("heads", "groups")}
+    return all(value == (subject.actual or {}).get(name) for name, value in heads.items())
+
+
+def with_separate_sizes(architecture: Architecture) -> tuple[Architecture, Small]:
+    """Return the architecture with as many distinct sizes in small modules as these can be built and run with, and the
+    first small module. Raises ArchError if none can be built and run.
+    """
+    found = small_of(architecture, 0)
+    for name in [name for scope in scopes_of(architecture.fields) for name, _ in numbers_in(scope)]:
+        proposal = found.proposal._replace(separate=(*found.proposal.separate, name))
+        changed = replace(architecture, proposals=[proposal])
+        if small(architecture.fields, proposal, architecture.choices[0]) == found.fields:
+            continue
+        with suppress(ArchError):
+            first = small_of(changed, 0)
+            small_of(changed, 1, first.fields)
+            architecture, found = replace(architecture, proposals=[proposal, *architecture.proposals]), first
+    return architecture, found
 
 
 def resized(architecture: Architecture) -> Architecture:

@@ -1,0 +1,169 @@
+"""Lifting: what small modules could hide, such as sizes that are equal, and layers that are not there."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import archspec  # noqa: E402
+from archspec.lifting.sources.architecture import Architecture, small_of  # noqa: E402
+from archspec.lifting.sources.fields import Fields  # noqa: E402
+from archspec.lifting.sources.lifting import lifted  # noqa: E402
+from archspec.lifting.sources.proposals import PROPOSALS, SHALLOW  # noqa: E402
+from archspec.lifting.sources.shrinking import small  # noqa: E402
+from archspec.lifting.sources.subjects import source_of_architecture  # noqa: E402
+from archspec.lifting.sources.variations import has_actual_heads, with_separate_sizes  # noqa: E402
+
+nn: Any = torch.nn
+
+
+class Chain(nn.Module):
+    """Linear layers with these widths, and what is applied to the output of some."""
+
+    def __init__(self, widths: list[int], functions: dict[int, Callable[[Any], Any]] | None = None) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(width, other) for width, other in pairwise(widths)])
+        self.functions = functions or {}
+
+    def forward(self, x: Any) -> Any:
+        for turn, layer in enumerate(self.layers):
+            x = self.functions.get(turn, torch.tanh)(layer(x))
+        return x
+
+
+def architecture(fields: Fields, build: Callable[[Any], Any]) -> Architecture:
+    def inputs(module: Any, turn: int) -> Iterator[dict[str, Any]]:
+        yield {"x": torch.ones((3, 2)[turn], (5, 8)[turn], module.layers[0].in_features)}
+
+    return Architecture("Chain", fields, lambda changed: build({**fields, **changed}), inputs)
+
+
+# Sizes ----------------------------------------------------------------------------------------------------------------
+
+HEADS: Fields = {"hidden_size": 192, "num_attention_heads": 3, "qk_rope_head_dim": 64, "v_head_dim": 64, "head_dim": 64}
+
+
+def joined(fields: Any) -> Any:
+    """A module in which two of three sizes that are equal have to be."""
+    if fields["head_dim"] != fields["qk_rope_head_dim"]:
+        raise ValueError("unequal sizes")
+    sizes = [fields["num_attention_heads"] * fields[name] for name in ("qk_rope_head_dim", "v_head_dim", "head_dim")]
+    return Chain([fields["hidden_size"], *sizes])
+
+
+def test_sizes_that_need_not_be_equal_differ_in_small_modules() -> None:
+    made = architecture(HEADS, joined)
+    changed, first = with_separate_sizes(made)
+    assert first.proposal.separate == ("v_head_dim",)
+    assert changed.proposals == [first.proposal, *PROPOSALS]
+    for turn in (0, 1):
+        fields = small_of(changed, turn).fields
+        assert fields["qk_rope_head_dim"] == fields["head_dim"] != fields["v_head_dim"]
+    distinct = replace(made, build=lambda fields: Chain([fields["hidden_size"], fields["head_dim"]]))
+    assert small_of(distinct, 0).proposal.is_distinct and with_separate_sizes(distinct)[0] is distinct
+
+
+def test_no_others_are_tried_for_modules_of_the_actual_sizes() -> None:
+    shallow = replace(architecture(HEADS, joined), proposals=[SHALLOW])
+    assert with_separate_sizes(shallow)[0] is shallow
+
+
+def test_sizes_of_both_small_modules_differ() -> None:
+    """A size stays with another one if only the first small module can do without that."""
+
+    def picky(fields: Any) -> Any:
+        if fields["v_head_dim"] != fields["head_dim"] > 8:
+            raise ValueError("unequal sizes")
+        return joined(fields)
+
+    _, first = with_separate_sizes(architecture(HEADS, picky))
+    assert first.proposal.separate == () and first.fields["v_head_dim"] == first.fields["head_dim"]
+
+
+def test_groups_of_heads_may_be_separate() -> None:
+    fields: Fields = {"hidden_size": 192, "num_attention_heads": 12, "num_key_value_heads": 12}
+    proposal = next(item for item in PROPOSALS if not item.is_distinct and item.unit)
+    choices = architecture(fields, Chain).choices[0]
+    assert small(fields, proposal, choices)["num_key_value_heads"] == 6
+    assert small(fields, proposal._replace(separate=("num_key_value_heads",)), choices)["num_key_value_heads"] == 2
+
+
+def test_a_spec_has_a_hyperparameter_for_each_size() -> None:
+    spec = lifted(source_of_architecture(architecture(HEADS, joined)))
+    model = archspec.loads(spec, v_head_dim=24)
+    assert archspec.equivalent(model, joined({**HEADS, "v_head_dim": 24}).eval())
+
+
+# Heads ----------------------------------------------------------------------------------------------------------------
+
+GROUPS: Fields = {"hidden_size": 256, "num_attention_heads": 64, "num_key_value_heads": 4}
+
+
+def grouped(fields: Any) -> Any:
+    """A module a part of which has twice as many groups of heads."""
+    heads, groups = fields["num_attention_heads"], 2 * fields["num_key_value_heads"]
+    if heads % groups:
+        raise ValueError("no groups of equal size")
+    return Chain([fields["hidden_size"], 3 * heads, 5 * groups])
+
+
+def test_heads_are_hyperparameters_where_small_modules_need_more_of_them() -> None:
+    made = architecture(GROUPS, grouped)
+    assert has_actual_heads(source_of_architecture(replace(made, proposals=PROPOSALS[-1:])).subject)
+    found = source_of_architecture(made)
+    numbers = found.subject.numbers
+    assert not has_actual_heads(found.subject)
+    assert (numbers["num_attention_heads"], numbers["num_key_value_heads"]) == (12, 2)
+    (instead,) = found.others(None)
+    assert has_actual_heads(instead().subject) and instead().others(None)
+    spec = lifted(found)
+    sizes = {"hidden_size": 20, "num_attention_heads": 12, "num_key_value_heads": 3}
+    assert archspec.equivalent(archspec.loads(spec, **sizes), grouped(sizes).eval())
+
+
+@pytest.mark.parametrize("most", [12, 64])
+def test_small_modules_have_the_actual_heads_if_they_need_these(most: int) -> None:
+    def picky(fields: Any) -> Any:
+        if fields["num_attention_heads"] < 64 or fields["num_attention_heads"] > most > 12:
+            raise ValueError("few heads")
+        return grouped(fields)
+
+    found = source_of_architecture(architecture(GROUPS, picky))
+    assert has_actual_heads(found.subject) and found.subject.numbers["num_attention_heads"] == 64
+
+
+# Layers ---------------------------------------------------------------------------------------------------------------
+
+DEEP: Fields = {"hidden_size": 192, "num_hidden_layers": 12}
+
+
+def chain(fields: Any, places: Any) -> Any:
+    widths = [fields["hidden_size"]] * (fields["num_hidden_layers"] + 1)
+    return Chain(widths, dict.fromkeys(places, torch.relu))
+
+
+def same(spec: str, make: Callable[[Any], Any], **sizes: int) -> bool:
+    module = make({**DEEP, **sizes}).eval()
+    return bool(archspec.equivalent(archspec.loads(spec, **sizes), module))
+
+
+def test_a_layer_that_differs_beyond_those_of_small_modules() -> None:
+    def build(fields: Any) -> Any:
+        return chain(fields, [7])
+
+    spec = lifted(source_of_architecture(architecture(DEEP, build)))
+    assert "relu" in spec and same(spec, build, hidden_size=24)
+
+
+def test_layers_that_a_configuration_lists() -> None:
+    fields: Fields = {**DEEP, "full_attention_indexes": [3, 7, 11]}
+
+    def build(changed: Any) -> Any:
+        return chain(changed, changed.get("full_attention_indexes", [3, 7, 11]))
+
+    spec = lifted(source_of_architecture(architecture(fields, build)))
+    assert "layers[4 * i + 3]" in spec and same(spec, build, hidden_size=24)
