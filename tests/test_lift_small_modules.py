@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from archspec.lifting.sources.fields import Fields  # noqa: E402
 from archspec.lifting.sources.lifting import lifted  # noqa: E402
 from archspec.lifting.sources.proposals import PROPOSALS, SHALLOW  # noqa: E402
 from archspec.lifting.sources.shrinking import small  # noqa: E402
-from archspec.lifting.sources.subjects import source_of_architecture  # noqa: E402
+from archspec.lifting.sources.subjects import source_of, source_of_architecture  # noqa: E402
 from archspec.lifting.sources.variations import has_actual_heads, with_separate_sizes  # noqa: E402
 
 nn: Any = torch.nn
@@ -96,6 +97,34 @@ def test_a_spec_has_a_hyperparameter_for_each_size() -> None:
     spec = lifted(source_of_architecture(architecture(HEADS, joined)))
     model = archspec.loads(spec, v_head_dim=24)
     assert archspec.equivalent(model, joined({**HEADS, "v_head_dim": 24}).eval())
+
+
+FACTORY = """
+from torch import nn
+
+class Joined(nn.Module):
+    def __init__(self, dim, heads, qk_head_dim, v_head_dim, head_dim):
+        super().__init__()
+        if qk_head_dim != head_dim:
+            raise ValueError("unequal sizes")
+        self.q = nn.Linear(dim, heads * qk_head_dim)
+        self.v = nn.Linear(heads * qk_head_dim, heads * v_head_dim)
+        self.o = nn.Linear(heads * v_head_dim, heads * head_dim)
+
+    def forward(self, x):
+        return self.o(self.v(self.q(x).tanh()).tanh())
+
+def make(dim=192, heads=3, qk_head_dim=64, v_head_dim=64, head_dim=64):
+    return Joined(dim, heads, qk_head_dim, v_head_dim, head_dim).eval()
+"""
+
+
+def test_arguments_of_a_factory_that_need_not_be_equal(tmp_path: Path) -> None:
+    path = tmp_path / "joined.py"
+    path.write_text(FACTORY)
+    spec = lifted(source_of(f"{path}:make", ["x=real[batch,192]"]))
+    model = archspec.loads(spec, v_head_dim=24)
+    assert model.params.total == (192 * 192 + 192) + (192 * 72 + 72) + (72 * 192 + 192)
 
 
 # Heads ----------------------------------------------------------------------------------------------------------------

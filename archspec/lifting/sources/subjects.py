@@ -119,10 +119,11 @@ def _source_of_file(text: str, declared: Sequence[Declared], are_long: bool = Fa
     if architecture is None:
         return as_it_is()
     try:
+        architecture, first = with_separate_sizes(architecture)
         deep = unrolled(architecture)
         rest = [partial(with_all_layers, deep)] if deep is not None and has_layers(architecture) else []
         rest = [partial(of, relayered(architecture)), *rest, as_it_is]
-        subject = subject_of(architecture)
+        subject = subject_of(architecture, first)
         sizes = [size for item in declared for size in item.sizes]
         of_inputs = [name for name, value in architecture.fields.items() if value in sizes]
         larger = [multiplied(architecture, subject, names) for names in ([[], of_inputs] if of_inputs else [[]])]
