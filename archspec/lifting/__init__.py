@@ -9,7 +9,7 @@
     definitions               program, blocks, runs, layer_loops, facts, lengths
     their statements          writing, chains, loops, stacks, roles, templates
     notation                  names, notation, numbers, text
-    sizes as hyperparameters  sizes, expressions, candidates, conditions, accidents
+    sizes as hyperparameters  sizes, expressions, candidates, remainders, conditions, accidents
     the check                 check
 
 `torch.export` records a small module as a program, `recording` makes values of its nodes, and `program` divides these

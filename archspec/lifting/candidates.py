@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, product
 from typing import NamedTuple, TypeAlias
 
@@ -23,20 +23,6 @@ PATCHES = r"\(\w+ // \w+\) \*\* 2"
 RATIO = r"^\w+ // \w+$"
 """Quotients of two fields."""
 
-MOST_PARTS = 4
-"""Pixels are predicted with up to so many numbers each."""
-
-MOST_HEADS = 64
-"""Lists have numbers of heads up to this one."""
-
-LEAST_HEAD, LARGEST_HEAD = 8, 256
-"""The sizes of heads."""
-
-MOST_MORE = 64
-"""Tables have up to so many rows more than a vocabulary, such as those of tokens for images, and sequences so many
-tokens more than patches. Widths are joined up to so many times.
-"""
-
 
 class Found(NamedTuple):
     """An expression, and the fields in it."""
@@ -48,7 +34,6 @@ class Found(NamedTuple):
 Values: TypeAlias = Mapping[Found, "tuple[float, float]"]
 Candidate: TypeAlias = tuple[Found, tuple[float, float]]
 Candidates: TypeAlias = Iterator[Candidate]
-Fields: TypeAlias = Mapping[str, "tuple[float, float | None]"]
 
 
 def is_of_vocabulary(fields: Sequence[str]) -> bool:
@@ -60,11 +45,11 @@ def is_unlikely(found: Found) -> bool:
     """Whether hardly any size is this product or quotient of two fields."""
     if "//" in found.text:  # by groups of heads, heads are divided, but no width is
         first, second = found.fields
-        return re.search(r"(key_value|kv)_heads$", second) is not None and not _is_count(first)
-    return all(map(_is_count, found.fields)) or is_of_vocabulary(found.fields)
+        return re.search(r"(key_value|kv)_heads$", second) is not None and not is_count(first)
+    return all(map(is_count, found.fields)) or is_of_vocabulary(found.fields)
 
 
-def _is_count(field: str) -> bool:
+def is_count(field: str) -> bool:
     """Whether a field counts parts: a size is a multiple of one count, but seldom the product of two."""
     counts = re.search(r"heads?$|^n_head|experts|_tok(en)?$|top_?k|_k$|groups?$", field)
     return counts is not None and re.search(r"(^|_)d(im)?_head$", field) is None
@@ -134,7 +119,7 @@ def sums(values: Values) -> Candidates:
 def sums_of_three(values: Values) -> Candidates:
     for items in combinations(values.items(), 3):
         fields = tuple([name for found, _ in items for name in found.fields])
-        if not any(map(_is_count, fields)) and not is_of_vocabulary(fields):
+        if not any(map(is_count, fields)) and not is_of_vocabulary(fields):
             (a, b), (c, d), (e, f) = [pair for _, pair in items]
             yield Found(" + ".join([found.text for found, _ in items]), fields), (a + c + e, b + d + f)
 
@@ -142,7 +127,7 @@ def sums_of_three(values: Values) -> Candidates:
 def squares(values: Values) -> Candidates:
     for extra in (0, 1, 2):
         for found, (a, b) in values.items():
-            if all(map(_is_count, found.fields)):
+            if all(map(is_count, found.fields)):
                 continue
             text = f"{factor(found)} ** 2" + (f" + {extra}" if extra else "")
             yield Found(text, found.fields), (a * a + extra, b * b + extra)
@@ -173,7 +158,7 @@ def of_videos(values: Values) -> Candidates:
     for found, (a, b) in _named(ratios, "frames").items():
         for other, (c, d) in _named(ratios, "size").items():
             fields = (*found.fields, *other.fields)
-            if not any(map(_is_count, fields)):
+            if not any(map(is_count, fields)):
                 yield Found(f"({found.text}) * ({other.text}) ** 2", fields), (a * c * c, b * d * d)
 
 
@@ -327,83 +312,6 @@ def logarithms(values: Values) -> Candidates:
             if a > c and b > d and first.fields != second.fields:
                 text = f"log({first.text} / {factor(second)})"
                 yield Found(text, (*first.fields, *second.fields)), (math.log(a / c), math.log(b / d))
-
-
-def with_some_more(a: float, b: float, fields: Fields) -> list[Found]:
-    """Return widths with some features more."""
-    return [
-        Found(f"{name} + {a - c}", (name,))
-        for name, (c, d) in fields.items()
-        if d is not None and c != d and a - c == b - d and 0 < a - c <= MOST_MORE and not name.endswith(LAYERS)
-    ]
-
-
-def with_more_rows(a: float, b: float, fields: Fields) -> list[Found]:
-    """Return vocabularies with some rows more."""
-    return [
-        Found(f"{name} + {a - c}", (name,))
-        for name, (c, d) in fields.items()
-        if "vocab" in name and d is not None and a - c == b - d and 0 < a - c <= MOST_MORE
-    ]
-
-
-def with_more_places(a: float, b: float, places: Values) -> list[Found]:
-    """Return numbers of patches with some tokens more."""
-    return [
-        Found(f"{found.text} + {a - c}", found.fields)
-        for found, (c, d) in places.items()
-        if a - c == b - d and 0 < a - c <= MOST_MORE
-    ]
-
-
-def with_times(a: float, b: float, fields: Fields) -> list[Found]:
-    """Return multiples of widths by what is no field, such as the features of all places after convolutions, and heads
-    of a size that is no field.
-    """
-    known = {c for c, _ in fields.values()}
-    return [
-        Found(f"{a // c} * {name}", (name,))
-        for name, (c, d) in fields.items()
-        if d is not None and c != d and a % c == 0 and a * d == b * c and _is_multiple(name, a // c, known)
-    ]
-
-
-def _is_multiple(name: str, times: float, known: Collection[float]) -> bool:
-    """Whether sizes may be so many times a field: a width, but for numbers that fields have, or heads of a usual size,
-    whose queries, keys and values a projection may have.
-    """
-    if name.endswith((*WIDTHS, "width", "hidden")) or name == "d":
-        return 1 < times <= MOST_MORE and times not in known
-    return name.endswith(("heads", "n_head")) and LEAST_HEAD <= times <= 3 * LARGEST_HEAD
-
-
-def with_squares(a: float, b: float, fields: Fields) -> list[Found]:
-    """Return multiples of squares, or of products with squares, such as the numbers of pixels in a patch."""
-    others = {"": (1, 1)} | {name: pair for name, pair in fields.items() if not _is_count(name)}
-    found: list[Found] = []
-    for side, (c, d) in fields.items():
-        if d is None or c == d or _is_count(side):
-            continue
-        for name, (e, f) in others.items():
-            times, rest = divmod(a, e * c * c)
-            if name != side and f is not None and rest == 0 < times <= MOST_PARTS and b == times * f * d * d:
-                parts = [f"{times}"] * (times > 1) + [name] * (name != "") + [f"{side} ** 2"]
-                found.append(Found(" * ".join(parts), (*([name] if name else []), side)))
-    return found
-
-
-def parts_of_widths(a: float, b: float, fields: Fields) -> list[Found]:
-    """Return the sizes of heads whose number is in a list, and roots of them."""
-    found: list[Found] = []
-    for name, (c, d) in fields.items():
-        if name.endswith(WIDTHS) and d is not None:
-            heads = [count for count in range(2, MOST_HEADS + 1) if c % count == d % count == 0]
-            for count, power in product(heads, (1, 0.5, -0.5) if isinstance(a, float) else (1,)):
-                sizes = (c // count) ** power, (d // count) ** power
-                if math.isclose(sizes[0], a) and math.isclose(sizes[1], b):
-                    text = f"{name} // {count}"
-                    found.append(Found(text if power == 1 else f"({text}) ** {power}", (name,)))
-    return found
 
 
 def factor(found: Found) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TypeAlias
 
-from archspec.lifting import candidates
+from archspec.lifting import candidates, remainders
 from archspec.lifting.candidates import Candidate, Found
 from archspec.lifting.numbers import MAY_BE_ONE, literal
 
@@ -136,10 +136,10 @@ class Expressions:
         The number is the same at both configurations.
         """
         whole = _positive(self.fields)
-        found = [*candidates.with_more_rows(a, b, whole), *candidates.parts_of_widths(a, b, whole)]
+        found = [*remainders.with_more_rows(a, b, whole), *remainders.parts_of_widths(a, b, whole)]
         if isinstance(a, int):
-            found += candidates.with_more_places(a, b, self._places) + candidates.with_squares(a, b, whole)
-        found = found or candidates.with_some_more(a, b, whole) or candidates.with_times(a, b, whole)
+            found += remainders.with_more_places(a, b, self._places) + remainders.with_squares(a, b, whole)
+        found = found or remainders.with_some_more(a, b, whole) or remainders.with_times(a, b, whole)
         return found[0] if len(found) == 1 else None
 
     def _index(self, names: Sequence[str], own: dict[Pair, Found]) -> None:
