@@ -98,6 +98,59 @@ def test_what_is_nearly_attention_is_written_as_it_is(change: Any, weigh: Any) -
     assert "softmax(axis = -1)" in text
 
 
+class Batched(nn.Module):
+    """Attention with a batch of all texts and heads, whose scores are changed with all axes or with three."""
+
+    def __init__(
+        self, change: Callable[[Any, Any], Any], has_all_axes: bool = False, is_time_first: bool = False
+    ) -> None:
+        super().__init__()
+        self.parts = nn.ModuleList([nn.Linear(HIDDEN, HIDDEN) for _ in range(3)])
+        self.change, self.has_all_axes, self.is_time_first = change, has_all_axes, is_time_first
+
+    def flattened(self, x: Any) -> Any:
+        if self.is_time_first:
+            return x.transpose(0, 1).reshape(x.shape[1], -1, HIDDEN // HEADS).transpose(0, 1)
+        return x.unflatten(-1, (HEADS, -1)).transpose(1, 2).flatten(0, 1)
+
+    def forward(self, x: Any, mask: Any = None) -> Any:
+        q, k, v = [self.flattened(part(x)) for part in self.parts]
+        scores = torch.bmm(q, k.transpose(1, 2)) * 8**-0.5
+        if mask is None:
+            scores = self.change(scores, mask)
+        elif self.has_all_axes:
+            scores = self.change(scores.unflatten(0, (-1, HEADS)), mask[:, None, None, :]).flatten(0, 1)
+        else:
+            scores = self.change(scores, mask.repeat_interleave(HEADS, 0)[:, None, :])
+        found = torch.bmm(scores.softmax(-1), v)
+        if self.is_time_first:
+            return found.transpose(0, 1).reshape(x.shape[1], -1, HIDDEN).transpose(0, 1)
+        return found.unflatten(0, (-1, HEADS)).transpose(1, 2).flatten(2)
+
+
+@pytest.mark.parametrize("is_time_first", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("change", "has_all_axes", "line"),
+    [
+        (lambda x, _: x, False, "attention(query, key, value)"),
+        pytest.param(
+            lambda x, _: x + causal(x, -torch.inf),
+            False,
+            "attention(causal = true)(query, key, value)",
+            marks=pytest.mark.slow,
+        ),
+        (lambda x, mask: x.masked_fill(mask == 0, -torch.inf), True, "attention(query, key, value, h)"),
+        (lambda x, mask: x.masked_fill(mask == 0, LEAST), False, "attention(finite = true)(query, key, value, "),
+    ],
+)
+def test_attention_with_the_heads_in_the_batch(change: Any, has_all_axes: bool, line: str, is_time_first: bool) -> None:
+    module = Batched(change, has_all_axes, is_time_first).eval()
+    masks = [torch.ones(2, 7, dtype=torch.int64)] if "value, " in line else []
+    text = archspec.lift(module, (torch.zeros(2, 7, HIDDEN), *masks))
+    assert line in text
+    assert equivalent(archspec.loads(text), module).verdict == "equal"
+
+
 class Masked(nn.Module):
     """Scores that are hidden where a test of their positions is false."""
 

@@ -19,6 +19,9 @@ from archspec.ops import OPS
 OF_ALL_AXES = ("a", "b", "order", "shape", "")
 """Settings of operations that rearrange the axes."""
 
+OF_MATRICES = ("matmul", "softmax")
+"""Operations on batches of matrices, which attention consists of."""
+
 Lead: TypeAlias = tuple[Dim, ...]
 
 
@@ -44,7 +47,10 @@ class Rows:
         """Return the results of an operation on rows as views; None if it has no rows, or the results are not these."""
         b = self.builder
         operands = [b.unwritten(value) for value in values_in(args)]
-        lead = _common_lead([(value, self._lead(value)) for value in operands if number_in(value) is None])
+        tensors = [value for value in operands if number_in(value) is None]
+        lead = _common_lead([(value, self._lead(value)) for value in tensors])
+        if lead is None and (name in OF_MATRICES or any(map(self._is_of_matrices, tensors))):
+            lead = _common_lead([(value, self._any_lead(value)) for value in tensors])
         if lead is None:
             return None
         rank = max([len(value.shape) for value in operands])
@@ -79,12 +85,31 @@ class Rows:
         root, layout = self.builder.layout(value)
         return None if root is value else _lead_of(layout, root in self._of_rows)
 
+    def _any_lead(self, value: Value) -> Lead | None:
+        """Return the sizes of the axes that the first one of a batch of matrices is flattened from, wherever they are:
+        heads are, where a product has one batch of all texts and heads.
+        """
+        root, layout = self.builder.layout(value)
+        if root is value or len(value.shape) != 3:
+            return None
+        _, (first, *_) = layout.settled()
+        return tuple([axis.size for axis in first]) if len(first) > 1 else None
+
+    def _is_of_matrices(self, value: Value) -> bool:
+        """Whether a value has the rows of a tensor that was made in their place, or is repeated for each head."""
+        root, layout = self.builder.layout(value)
+        _, after = layout.settled()
+        return root in self._of_rows or (len(after) == 3 and len({axis.new for axis in after[0]}) > 1)
+
     def _in_rows(self, arg: Argument, lead: Lead) -> Argument:
         """Return an argument with the axes that its first one is flattened from."""
         if isinstance(arg, Sequence):
             return [item and cast("Value", self._in_rows(item, lead)) for item in arg]
         view = self.builder.unwritten(arg) if isinstance(arg, Value) else None
-        if view is None or (self._lead(view) != lead and (number_in(view) is None or not view.shape)):
+        if view is None:
+            return arg
+        has_lead = lead in (self._lead(view), self._any_lead(view))
+        if not has_lead and (number_in(view) is None or not view.shape):
             return arg
         return self.builder.reshape(view, (*lead, *view.shape[1:])) if view.shape[0] == product(lead) else arg
 
