@@ -24,6 +24,7 @@ from archspec.lifting.program import ALIKE, OtherSizes, Program, program_of
 from archspec.lifting.recording import Recording, Unwritten
 from archspec.lifting.signatures import Signatures, signatures_of
 from archspec.lifting.subject import Subject
+from archspec.lifting.values import Value
 from archspec.normal.arrays import Array, Arrays
 
 if TYPE_CHECKING:
@@ -115,17 +116,19 @@ def _captured(
         _named(signatures, len(values)),
         sizes,
         [*subject.numbers],
-        omissible(subject) if optional else (),
+        omissible(subject, values) if optional else (),
         loops,
         other,
     )
     return Captured(program, outputs, recording)
 
 
-def omissible(subject: Subject) -> list[str]:
-    """Return the inputs for which `forward` has the default None."""
+def omissible(subject: Subject, outputs: Sequence[Value]) -> list[str]:
+    """Return the inputs for which `forward` has the default None, and which are no outputs themselves."""
     parameters = inspect.signature(subject.module.forward).parameters
-    return [name for name in subject.inputs if name in parameters and parameters[name].default is None]
+    returned = [value.address for value in outputs if value.op == "input"]
+    optional = [name for name in subject.inputs if name in parameters and parameters[name].default is None]
+    return [name for name in optional if name not in returned]
 
 
 def captured_outputs(subject: Subject) -> Outputs:
