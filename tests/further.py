@@ -15,7 +15,14 @@ from archspec.equivalence.numeric import MOST_ELEMENTS
 from archspec.equivalence.precision import in_float64 as without_rounding
 from archspec.lifting.calling import failure
 from archspec.lifting.check import Uncompared, Undecided, check_unrounded
-from archspec.lifting.sources.architecture import Architecture, are_alike, numbers_of, ordered
+from archspec.lifting.sources.architecture import (
+    Architecture,
+    are_alike,
+    numbers_of,
+    ordered,
+    reals_of,
+    with_number,
+)
 from archspec.lifting.sources.fields import are_fields, are_integers, head_of, is_configuration, is_integer, is_list
 from archspec.lifting.sources.kinds import kind_of
 from archspec.lifting.sources.proposals import PROPOSALS, SHALLOW, Choices
@@ -96,6 +103,7 @@ def variations(architecture: Architecture, names: Collection[str]) -> Iterator[V
             for proposal in [*PROPOSALS, SHALLOW]
         ]
         only = [restricted(architecture.fields, changed, names) for changed in others]
+        only = [*[with_reals(architecture.fields, changed, names) for changed in only], *only]
         for own, group in ((True, only), (False, others)):
             found: list[Variation] = []
             for fields in group:
@@ -149,6 +157,15 @@ def restricted(fields: dict[str, Any], changed: dict[str, Any], names: Collectio
             found[name] = value
     if head_of(found) == head_of(fields):
         found |= {name: value for name, value in fields.items() if are_fields(value) and "mrope_section" in value}
+    return found
+
+
+def with_reals(fields: dict[str, Any], changed: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """Return changed fields, with other reals for all hyperparameters that are reals, each by another factor."""
+    found = merged(fields, changed)
+    for turn, (name, value) in enumerate(reals_of(fields).items()):
+        if name in names:
+            found = with_number(found, name, value * (1.4 + 0.3 * turn))
     return found
 
 

@@ -11,7 +11,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import archspec  # noqa: E402
-from archspec.lifting.sources.architecture import Architecture, small_of  # noqa: E402
+from archspec.lifting.sizes import Unlike  # noqa: E402
+from archspec.lifting.sources.architecture import Architecture, reals_of, small_of, subject_of  # noqa: E402
 from archspec.lifting.sources.fields import Fields  # noqa: E402
 from archspec.lifting.sources.lifting import lifted  # noqa: E402
 from archspec.lifting.sources.proposals import PROPOSALS, SHALLOW  # noqa: E402
@@ -125,6 +126,76 @@ def test_arguments_of_a_factory_that_need_not_be_equal(tmp_path: Path) -> None:
     spec = lifted(source_of(f"{path}:make", ["x=real[batch,192]"]))
     model = archspec.loads(spec, v_head_dim=24)
     assert model.params.total == (192 * 192 + 192) + (192 * 72 + 72) + (72 * 192 + 192)
+
+
+# Reals ----------------------------------------------------------------------------------------------------------------
+
+NORMS: Fields = {"hidden_size": 192, "layer_norm_eps": 1e-5, "rms_norm_eps": 1e-5, "ratio": 2.0, "dropout_rate": 0.25}
+
+
+class Norms(Chain):
+    """Three norms with the same constant, of which two have it from a field each."""
+
+    def __init__(self, fields: Any) -> None:
+        hidden = fields["hidden_size"]
+        super().__init__([hidden, int(fields["ratio"] * hidden), hidden])
+        self.first = nn.LayerNorm(hidden, eps=fields["layer_norm_eps"])
+        self.second = nn.LayerNorm(hidden, eps=fields["rms_norm_eps"])
+        self.third = nn.LayerNorm(hidden, eps=1e-5)
+
+    def forward(self, x: Any) -> Any:
+        return self.third(self.second(super().forward(self.first(x))))
+
+
+def test_reals_that_are_equal_by_accident_are_no_hyperparameter() -> None:
+    spec = lifted(source_of_architecture(architecture(NORMS, Norms)))
+    assert "first: LayerNorm(hidden_size, layer_norm_eps)" in " ".join(spec.split())
+    assert "second: LayerNorm(hidden_size, rms_norm_eps)" in " ".join(spec.split())
+    assert "third: LayerNorm(hidden_size, 1e-5)" in " ".join(spec.split())
+    sizes = {"hidden_size": 24, "layer_norm_eps": 1e-3, "rms_norm_eps": 1e-2}
+    assert archspec.equivalent(archspec.loads(spec, **sizes), Norms({**NORMS, **sizes}).eval())
+
+
+def second_of(fields: Fields, build: Callable[[Any], Any]) -> Any:
+    second = subject_of(architecture(fields, build)).second
+    assert second is not None
+    return second().numbers
+
+
+def test_the_second_small_module_has_other_reals() -> None:
+    assert reals_of({**NORMS, "scale": 1.0, "init_std": 0.02}) == {
+        name: NORMS[name] for name in ("layer_norm_eps", "rms_norm_eps", "ratio")
+    }
+    numbers = second_of(NORMS, Norms)
+    assert (numbers["layer_norm_eps"], numbers["rms_norm_eps"]) == pytest.approx((1.5e-5, 1.75e-5))
+    assert (numbers["ratio"], numbers["dropout_rate"]) == (2.0, 0.25)
+
+
+def test_the_second_small_module_has_the_usual_reals_if_it_needs_them() -> None:
+    def building(fields: Any) -> Any:
+        if not torch.empty(0).is_meta and fields["layer_norm_eps"] != 1e-5:
+            raise ValueError("unknown")
+        return Norms(fields)
+
+    class Running(Norms):
+        def forward(self, x: Any) -> Any:
+            if self.first.eps != 1e-5:
+                raise ValueError("unknown")
+            return super().forward(x)
+
+    for build in (building, Running):
+        assert second_of(NORMS, build)["rms_norm_eps"] == 1e-5
+
+
+def test_modules_that_are_others_with_other_reals_have_the_same() -> None:
+    class Branching(Norms):
+        def forward(self, x: Any) -> Any:
+            return super().forward(x if self.first.eps == 1e-5 else x.relu())
+
+    found = source_of_architecture(architecture(NORMS, Branching))
+    same, *_ = found.others(Unlike())
+    assert same().subject.second is not None and same().subject.second().numbers["rms_norm_eps"] == 1e-5
+    assert archspec.loads(lifted(found)).hyperparameters["hidden_size"] == 192
 
 
 # Heads ----------------------------------------------------------------------------------------------------------------

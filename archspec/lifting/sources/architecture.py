@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
     from torch import nn
 
 
+OF_TRAINING = r"drop|^init|initializer|(^|_)(loss|coef|cost|noise|jitter)(_|$)|coefficient|prob$"
+"""Reals that only matter in training."""
+
+
 @dataclass(frozen=True)
 class Architecture:
     """A function from fields to modules. `inputs` yields inputs to try, for the first or the second choice of sizes."""
@@ -36,6 +42,8 @@ class Architecture:
     choices: Sequence[Choices] = CHOICES
     free: Mapping[str, Sequence[int | str]] = field(default_factory=dict[str, "Sequence[int | str]"])
     """The sizes of inputs as users describe them."""
+    has_same_reals: bool = False
+    """Whether the second small module has the reals of the first one."""
 
     def actual(self) -> nn.Module:
         """Return the actual module, without values. Raises ArchError if it cannot be built."""
@@ -59,7 +67,8 @@ def subject_of(architecture: Architecture, small_one: Small | None = None) -> Su
     first = small_one.subject
 
     def second() -> Subject:
-        return small_of(architecture, 1, small_one.fields).subject
+        usual = small_of(architecture, 1, small_one.fields)
+        return usual.subject if architecture.has_same_reals else _with_other_reals(architecture, usual)
 
     def deep(differs: bool) -> Subject | None:
         if small_one.proposal.is_shallow and not differs:
@@ -255,6 +264,42 @@ def _taking(
     return error
 
 
+def _with_other_reals(architecture: Architecture, usual: Small) -> Subject:
+    """Return a small module with other values of those reals on which no shape of a tensor depends, so that a number
+    that is the same in both small modules is none of them by accident; the usual one if that cannot be called.
+    """
+    if usual.proposal.is_shallow:
+        return usual.subject
+    fields = merged(architecture.fields, usual.fields)
+
+    def shapes(changed: Fields) -> list[tuple[str, Sequence[int]]]:
+        module = without_values(partial(architecture.build, changed))
+        return [(name, value.shape) for name, value in [*module.named_parameters(), *module.named_buffers()]]
+
+    kept, factor = shapes(fields), 1.5
+    for name, value in reals_of(architecture.fields).items():
+        changed = with_number(fields, name, value * factor)
+        with suppress(Exception):  # of any class, as it comes from the architecture
+            if shapes(changed) == kept:
+                fields, factor = changed, factor + 0.25
+    try:
+        module = _built(architecture, fields, 1)
+    except Exception:  # of any class, as it comes from the architecture
+        return usual.subject
+    if failure(module, usual.subject.inputs) is not None:
+        return usual.subject
+    return replace(usual.subject, module=module, numbers=_numbers(architecture, module, fields, usual.proposal))
+
+
+def reals_of(fields: Mapping[str, object]) -> dict[str, float]:
+    """Return the reals of a configuration that have an effect in evaluation, but for 0 and 1, which may be special."""
+    return {
+        name: value
+        for name, value in numbers_of(fields).items()
+        if isinstance(value, float) and value not in (0.0, 1.0) and not re.search(OF_TRAINING, name)
+    }
+
+
 def _changed(architecture: Architecture, first: Small, name: str, value: int) -> Subject | None:
     """Return a small module with another value of a number; None if it cannot be built or called."""
     fields = with_number(merged(architecture.fields, first.fields), name, value)
@@ -270,7 +315,7 @@ def _changed(architecture: Architecture, first: Small, name: str, value: int) ->
     return Subject(module, ordered(module, inputs), numbers=numbers)
 
 
-def with_number(fields: Fields, name: str, value: int) -> Fields:
+def with_number(fields: Fields, name: str, value: float) -> Fields:
     """Return fields with another one of the values that `numbers_of` finds in them."""
     found = dict(fields)
     for key, inner in fields.items():

@@ -32,6 +32,7 @@ from archspec.lifting.sources.variations import (
     unrolled,
     with_longer,
     with_more_heads,
+    with_same_reals,
     with_separate_sizes,
 )
 from archspec.lifting.subject import Subject
@@ -122,7 +123,8 @@ def _source_of_file(text: str, declared: Sequence[Declared], are_long: bool = Fa
         architecture, first = with_separate_sizes(architecture)
         deep = unrolled(architecture)
         rest = [partial(with_all_layers, deep)] if deep is not None and has_layers(architecture) else []
-        rest = [partial(of, relayered(architecture)), *rest, as_it_is]
+        same = with_same_reals(architecture)
+        rest = [*([partial(of, same)] if same else []), partial(of, relayered(architecture)), *rest, as_it_is]
         subject = subject_of(architecture, first)
         sizes = [size for item in declared for size in item.sizes]
         of_inputs = [name for name, value in architecture.fields.items() if value in sizes]
@@ -152,9 +154,10 @@ def source_of_architecture(architecture: Architecture) -> Source:
 
     def others(cause: BaseException | None) -> list[Callable[[], Source]]:
         longer = [with_longer(first, found.subject.inputs)] if isinstance(cause, OfShortInputs) else []
+        same = [with_same_reals(first)] if isinstance(cause, Unlike) else []
         small = _other_small_ones(architecture, first is whole, cause)
         shallow_ones = _of_actual_sizes(apart(architecture) if isinstance(cause, OfOtherSizes) else architecture)
-        return [*_sources(longer), *_sources(small), *_sources(shallow_ones)]
+        return _sources([*longer, *same, *small, *shallow_ones])
 
     try:
         found = _source(first)

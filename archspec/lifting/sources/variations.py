@@ -7,7 +7,15 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from archspec.lifting.sources.architecture import Architecture, Small, are_alike, failure, numbers_of, small_of
+from archspec.lifting.sources.architecture import (
+    Architecture,
+    Small,
+    are_alike,
+    failure,
+    numbers_of,
+    reals_of,
+    small_of,
+)
 from archspec.lifting.sources.fields import numbers_in, scopes_of
 from archspec.lifting.sources.kinds import kind_of
 from archspec.lifting.sources.proposals import LIGHTER, OTHER_HEADS, OTHER_LAYERS, OTHER_STEPS, SHALLOW
@@ -108,6 +116,13 @@ def with_separate_sizes(architecture: Architecture) -> tuple[Architecture, Small
     return architecture, found
 
 
+def with_same_reals(architecture: Architecture) -> Architecture | None:
+    """Return the architecture with the same reals in both small modules, for classes that compute something else for
+    other ones; None if it has none that differ.
+    """
+    return replace(architecture, has_same_reals=True) if reals_of(architecture.fields) else None
+
+
 def resized(architecture: Architecture) -> Architecture:
     """Return the architecture with other sizes in the second small module, where those of the first and the second one
     add up alike by accident.
@@ -132,7 +147,8 @@ def lighter(architecture: Architecture) -> Architecture | None:
     scale, width, experts = LIGHTER
     if second.experts == experts or SHALLOW in architecture.proposals:
         return None
-    return replace(architecture, choices=[first, second._replace(scale=scale, width=width, experts=experts), *rest])
+    light = second._replace(scale=scale, width=width, experts=experts, is_light=True)
+    return replace(architecture, choices=[first, light, *rest])
 
 
 def has_layers(architecture: Architecture) -> bool:
