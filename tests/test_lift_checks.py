@@ -49,7 +49,7 @@ def subject(module: Any, **others: Any) -> Subject:
 
 
 def test_modules_that_are_too_large_are_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(check, "MOST_COMPARED", 8)
+    monkeypatch.setattr(check, "MOST_ELEMENTS", 8)
     check.check_size(Net(8))
     with pytest.raises(OfLargeSizes, match=r"^it is too large to compare outputs$"):
         check.check_size(Net(9))
@@ -71,7 +71,7 @@ def test_outputs_of_another_module_are_compared_once(monkeypatch: pytest.MonkeyP
     other = subject(Net(8, lambda x: x + x.argmax()))
     with pytest.raises(Untranslatable, match=r"^the outputs of its spec differ from its own by \d"):
         check.check_outputs(SPEC, {}, other)
-    monkeypatch.setattr(check, "MOST_COMPARED", 7)
+    monkeypatch.setattr(check, "MOST_ELEMENTS", 7)
     for error in (None, IndexError("a place beyond a table")):
         monkeypatch.setattr(check, "largest_error", raising(error))
         check.check_outputs(SPEC, {}, other)

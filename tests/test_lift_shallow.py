@@ -253,7 +253,7 @@ def test_a_second_module_that_has_to_be_run_is_small(monkeypatch: pytest.MonkeyP
     fields = {"hidden_size": 512, "num_experts": 64, "vocab_size": 100}
     made = replace(architecture(Scan), fields=fields, build=lambda own: Scan({**fields, **own}))
     large = made.build(small(fields, PROPOSALS[0], CHOICES[1]))
-    monkeypatch.setattr("archspec.lifting.check.MOST_COMPARED", sum(value.numel() for value in large.parameters()) - 1)
+    monkeypatch.setattr("archspec.lifting.check.MOST_ELEMENTS", sum(value.numel() for value in large.parameters()) - 1)
     text = lifted(source_of_architecture(made))
     assert "num_experts = 64" in text and "for t in 0..seq" in text
 

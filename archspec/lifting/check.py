@@ -10,8 +10,8 @@ from archspec.algebra import scaled, symbols
 from archspec.equivalence.api import other_tensors
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.equivalence.memory import Unevaluated
+from archspec.equivalence.numeric import MOST_ELEMENTS, SAME, Run, largest_error, of_arrays, of_module
 from archspec.equivalence.numeric import ROUNDED as FLOAT32
-from archspec.equivalence.numeric import SAME, Run, largest_error, of_arrays, of_module
 from archspec.equivalence.precision import in_float64, keeps_rounded
 from archspec.equivalence.restoring import restored
 from archspec.equivalence.sides import accepts, example_sizes, outputs_of, require_small_sizes
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 
 LONGEST = 512
 """Larger sizes are not tried."""
-
-MOST_COMPARED = 50_000_000
-"""The outputs of modules with more parameters are not compared where several runs are needed."""
 
 MOST_ONCE = 100_000_000
 """Modules with more parameters are not run even once."""
@@ -61,7 +58,7 @@ class Undecided(Untranslatable):
 
 def check_size(module: nn.Module) -> None:
     """Raise OfLargeSizes if a module is too large to be run."""
-    if sum([parameter.numel() for parameter in module.parameters()]) > MOST_COMPARED:
+    if sum([parameter.numel() for parameter in module.parameters()]) > MOST_ELEMENTS:
         raise OfLargeSizes("it is too large to compare outputs")
 
 
@@ -79,7 +76,7 @@ class _Pair(NamedTuple):
         """Return what computes the outputs of both."""
         return of_arrays(self.arrays, self.outputs), of_module(self.module, self.body, self.unused)
 
-    def error(self, fixed: Mapping[str, int] = MappingProxyType({}), most: int = MOST_COMPARED) -> float | None:
+    def error(self, fixed: Mapping[str, int] = MappingProxyType({}), most: int = MOST_ELEMENTS) -> float | None:
         """Return the largest difference of the outputs, as `largest_error`."""
         return largest_error(self.body, *self.runs(), fixed, most)
 
