@@ -54,8 +54,7 @@ SHALLOW = Proposal(False, False, False, 0, is_shallow=True)
 class Choices(NamedTuple):
     """Small values, in the order in which they are used. Without `layers`, there are as many as there are. `are_apart`:
     sizes of different parts differ, also those that have the same name, and are equal in the configuration, except
-    for vocabularies, from which ids are drawn. `is_light`: widths need not be multiples of the heads of a part if these
-    have a size of their own.
+    for vocabularies, from which ids are drawn.
     """
 
     layers: tuple[int, ...]
@@ -70,7 +69,6 @@ class Choices(NamedTuple):
     steps: tuple[int, ...]
     head_steps: tuple[int, ...]
     are_apart: bool = False
-    is_light: bool = False
     multiples: Mapping[str, int] = MappingProxyType({})
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, count, islice
 
 from archspec.lifting.sources.depths import Depths
@@ -116,11 +116,6 @@ def without_shrunk_lists(actual: Mapping[str, object], changed: Mapping[str, obj
     return found
 
 
-def has_heads_of_own_size(scope: Mapping[str, object]) -> bool:
-    """Whether a part of a configuration has a field for the size of a head."""
-    return any(kind_of(name) == "head" for name, _ in numbers_in(scope))
-
-
 class _Shrinking:
     """The values that fields have been given."""
 
@@ -147,19 +142,14 @@ class _Shrinking:
         ]
         self._has_first_layers = any(value > 1 for value in places)
         """Whether several layers at the beginning are of another kind: one alone would be written in another way."""
-        self._heads = math.lcm(*self._head_counts(scopes_of(actual)))
-        parts = [scope for scope in scopes_of(actual) if not (self._is_light() and has_heads_of_own_size(scope))]
-        self._divisors = math.lcm(*self._head_counts(parts))
+        self._heads = math.lcm(*self._head_counts(actual))
         self._groups = math.lcm(*numbers_of_groups(actual))
         self.fields = self._scope(actual)
 
-    def _is_light(self) -> bool:
-        return self.choices.is_light and self.proposal.has_own_heads
-
-    def _head_counts(self, scopes: Iterable[Mapping[str, object]]) -> list[int]:
+    def _head_counts(self, actual: Mapping[str, object]) -> list[int]:
         """Return the small numbers of heads, by which widths are divided."""
         found: list[int] = []
-        for scope in scopes:
+        for scope in scopes_of(actual):
             found += [self._number(scope, name, value) for name, value in numbers_in(scope) if kind_of(name) == "heads"]
             found += [value[0] for name, value in lists_in(scope) if kind_of(name) == "heads"]
         return found
@@ -359,7 +349,7 @@ class _Shrinking:
         Widths do not grow evenly, so that none is a simple sum of others in both configurations.
         """
         is_hidden = kind == "hidden" or not self.proposal.is_distinct
-        step = math.lcm(self._unit * self._divisors if is_hidden else self._unit, self._groups)
+        step = math.lcm(self._unit * self._heads if is_hidden else self._unit, self._groups)
         least = step if is_hidden else step * self.choices.width
         widths = (least + step * more for more in _continued(self.choices.steps))
         width = next(width for width in widths if width not in self._used)

@@ -147,8 +147,7 @@ def lighter(architecture: Architecture) -> Architecture | None:
     scale, width, experts = LIGHTER
     if second.experts == experts or SHALLOW in architecture.proposals:
         return None
-    light = second._replace(scale=scale, width=width, experts=experts, is_light=True)
-    return replace(architecture, choices=[first, light, *rest])
+    return replace(architecture, choices=[first, second._replace(scale=scale, width=width, experts=experts), *rest])
 
 
 def has_layers(architecture: Architecture) -> bool:
