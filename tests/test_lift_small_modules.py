@@ -163,12 +163,12 @@ def second_of(fields: Fields, build: Callable[[Any], Any]) -> Any:
 
 
 def test_the_second_small_module_has_other_reals() -> None:
-    assert reals_of({**NORMS, "scale": 1.0, "init_std": 0.02}) == {
-        name: NORMS[name] for name in ("layer_norm_eps", "rms_norm_eps", "ratio")
+    assert reals_of({**NORMS, "scale": 1.0, "shift": 0.0}) == {
+        name: value for name, value in NORMS.items() if isinstance(value, float)
     }
     numbers = second_of(NORMS, Norms)
     assert (numbers["layer_norm_eps"], numbers["rms_norm_eps"]) == pytest.approx((1.5e-5, 1.75e-5))
-    assert (numbers["ratio"], numbers["dropout_rate"]) == (2.0, 0.25)
+    assert (numbers["ratio"], numbers["dropout_rate"]) == (2.0, 0.5)
 
 
 def test_the_second_small_module_has_the_usual_reals_if_it_needs_them() -> None:

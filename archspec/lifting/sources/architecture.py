@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -24,10 +23,6 @@ from archspec.source import ArchError, fail
 if TYPE_CHECKING:
     import torch
     from torch import nn
-
-
-OF_TRAINING = r"drop|^init|initializer|(^|_)(loss|coef|cost|noise|jitter)(_|$)|coefficient|prob$"
-"""Reals that only matter in training."""
 
 
 @dataclass(frozen=True)
@@ -292,12 +287,9 @@ def _with_other_reals(architecture: Architecture, usual: Small) -> Subject:
 
 
 def reals_of(fields: Mapping[str, object]) -> dict[str, float]:
-    """Return the reals of a configuration that have an effect in evaluation, but for 0 and 1, which may be special."""
-    return {
-        name: value
-        for name, value in numbers_of(fields).items()
-        if isinstance(value, float) and value not in (0.0, 1.0) and not re.search(OF_TRAINING, name)
-    }
+    """Return the reals of a configuration, but for 0 and 1, which may be special."""
+    numbers = numbers_of(fields).items()
+    return {name: value for name, value in numbers if isinstance(value, float) and value not in (0.0, 1.0)}
 
 
 def _changed(architecture: Architecture, first: Small, name: str, value: int) -> Subject | None:
