@@ -66,7 +66,8 @@ def subject_of(architecture: Architecture, small_one: Small | None = None) -> Su
         return usual.subject if architecture.has_same_reals else _with_other_reals(architecture, usual)
 
     def deep(differs: bool) -> Subject | None:
-        if small_one.proposal.is_shallow and not differs:
+        has_all = not any(choices.layers for choices in architecture.choices)
+        if has_all or (small_one.proposal.is_shallow and not differs):
             return None
         found = small_of(_beginning_with(architecture, small_one.proposal), 2)
         return None if found.fields == small_one.fields else found.subject
