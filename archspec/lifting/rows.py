@@ -1,7 +1,8 @@
 """Rows of vectors: what is computed of each row of a flattened tensor is computed of that tensor.
 
 A module flattens the tokens of all texts, applies operations to rows, and gives the result the axes of texts and tokens
-again. Without the flattening, both views vanish, as they are the inverse of each other.
+again. Without the flattening, both views vanish, as they are the inverse of each other. The same holds for a batch of
+all texts and heads, in which attention multiplies matrices (`torch.bmm`).
 """
 
 from __future__ import annotations
