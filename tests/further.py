@@ -143,9 +143,12 @@ def _count(architecture: Architecture, fields: dict[str, Any]) -> int | None:
 
 def restricted(fields: dict[str, Any], changed: dict[str, Any], names: Collection[str], prefix: str = "") -> Any:
     """Return changed fields in which those numbers and lists are as they were that are not among some names, and what
-    depends on the size of a head if that is as it was.
+    depends on the size of a head if that is as it was. Numbers that are equal to one with a name, before and after, are
+    taken to follow it.
     """
     found = dict(changed)
+    named = [name for name in fields if {prefix + name, f"{prefix}{name}_"} & {*names}]
+    known = {(fields[name], changed.get(name)) for name in named if is_integer(fields[name])}
     counts = [name for name in fields if kind_of(name) == "layers" and prefix + name in names]
     for name, value in fields.items():
         if is_configuration(value):
@@ -153,7 +156,7 @@ def restricted(fields: dict[str, Any], changed: dict[str, Any], names: Collectio
             found[name] = restricted(value, changed.get(name, {}), names, part)
         elif kind_of(name) in ("token", "at_layer") or (is_list(value) and not are_integers(value)):
             found |= {} if counts or kind_of(name) == "token" else {name: value}
-        elif (is_integer(value) and not {prefix + name, f"{prefix}{name}_"} & {*names}) or is_list(value):
+        elif (is_integer(value) and (value, changed.get(name)) not in known) or is_list(value):
             found[name] = value
     if head_of(found) == head_of(fields):
         found |= {name: value for name, value in fields.items() if are_fields(value) and "mrope_section" in value}
