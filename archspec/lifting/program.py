@@ -269,20 +269,15 @@ def _matched(inputs: Sequence[Value], arguments: Sequence[Argument], sizes: Mapp
     for value in [value for value in inputs if len(value.shape) > 2 and value.dtype != "bool"]:
         match_type(value, flattened=2)
 
-    def match_mask(value: Value, is_alike: Callable[[Sequence[int], Sequence[int]], bool]) -> None:
+    def match_mask(value: Value, any_shape: bool) -> None:
         shape = shape_of(value)
-        match(value, lambda argument: "mask" in argument.name and is_alike(shape, argument.shape))
+        match(value, lambda argument: "mask" in argument.name and (any_shape or _is_broadcast(shape, argument.shape)))
 
     masks = [value for value in inputs if value.dtype == "bool"]
-    for value in masks:
-        match_mask(value, _is_broadcast)
-    for value in masks:
-        match_mask(value, _is_any)
+    for any_shape in (False, True):
+        for value in masks:
+            match_mask(value, any_shape)
     return found
-
-
-def _is_any(*_: object) -> bool:
-    return True
 
 
 def _is_broadcast(shape: Sequence[int], to: Sequence[int]) -> bool:
