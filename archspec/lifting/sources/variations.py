@@ -103,17 +103,17 @@ def with_separate_sizes(architecture: Architecture) -> tuple[Architecture, Small
     """Return the architecture with as many distinct sizes in small modules as these can be built and run with, and the
     first small module. Raises ArchError if none can be built and run.
     """
-    found = small_of(architecture, 0)
+    separate, found = architecture, small_of(architecture, 0)
     for name in [name for scope in scopes_of(architecture.fields) for name, _ in numbers_in(scope)]:
         proposal = found.proposal._replace(separate=(*found.proposal.separate, name))
-        changed = replace(architecture, proposals=[proposal])
         if small(architecture.fields, proposal, architecture.choices[0]) == found.fields:
             continue
+        changed = replace(architecture, proposals=[proposal])
         with suppress(ArchError):
             first = small_of(changed, 0)
             small_of(changed, 1, first.fields)
-            architecture, found = replace(architecture, proposals=[proposal, *architecture.proposals]), first
-    return architecture, found
+            separate, found = replace(architecture, proposals=[proposal, *architecture.proposals]), first
+    return separate, found
 
 
 def with_same_reals(architecture: Architecture) -> Architecture | None:
