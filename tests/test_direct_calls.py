@@ -384,6 +384,7 @@ def test_handlers_with_named_arguments_have_the_values_of_pytorch() -> None:
     check(ATEN.scaled_dot_product_attention.default, r(2, 3, 8), r(2, 5, 8), r(2, 5, 6), is_causal=True, scale=0.5)
     check(ATEN.full.default, [2, 3], 2.0, dtype=torch.int64)
     check(ATEN.arange.start_step, 0, 6, 2, dtype=torch.float32)
+    check(ATEN.arange.start_step, 6, -6, -1.0, dtype=torch.long)
     check(ATEN.sum.dim_IntList, BELOW, [0], dtype=torch.float32)
     check(ATEN.sum.dim_IntList, FLAGS, [1], True)
     check(ATEN.sum.default, FLAGS)
@@ -467,6 +468,7 @@ REFUSED: dict[str, tuple[str, Type, list[Any], dict[str, Any]]] = {
     "an unknown continuation": ("pad", of(4, 5), [X, [1, 1], "other"], {}),
     "steps of any size from a fraction": ("arange", of(3), [0.5, SEQ, SEQ], {}),
     "fractions from any number": ("arange", of(3), [SEQ, SEQ, 0.5], {}),
+    "integers with a fraction between them": ("arange", Type((3,), "int"), [0, 2, 0.5], {}),
 }
 
 

@@ -16,7 +16,7 @@ from archspec.lifting.sources.architecture import Architecture, reals_of, small_
 from archspec.lifting.sources.fields import Fields  # noqa: E402
 from archspec.lifting.sources.lifting import lifted  # noqa: E402
 from archspec.lifting.sources.proposals import PROPOSALS, SHALLOW  # noqa: E402
-from archspec.lifting.sources.shrinking import small  # noqa: E402
+from archspec.lifting.sources.shrinking import merged, small  # noqa: E402
 from archspec.lifting.sources.subjects import source_of, source_of_architecture  # noqa: E402
 from archspec.lifting.sources.variations import has_actual_heads, with_separate_sizes  # noqa: E402
 
@@ -98,6 +98,54 @@ def test_a_spec_has_a_hyperparameter_for_each_size() -> None:
     spec = lifted(source_of_architecture(architecture(HEADS, joined)))
     model = archspec.loads(spec, v_head_dim=24)
     assert archspec.equivalent(model, joined({**HEADS, "v_head_dim": 24}).eval())
+
+
+PARTS: Fields = {
+    name: {"model_type": name, "hidden_size": 192, "num_attention_heads": 12}
+    for name in ("text_config", "image_config")
+}
+
+
+def matched(fields: Any) -> Any:
+    """A module of two parts, the widths of which have to be equal, unlike their numbers of heads."""
+    parts: list[Any] = [merged(PARTS, fields)[name] for name in PARTS]
+    if parts[0]["hidden_size"] != parts[1]["hidden_size"]:
+        raise ValueError("unequal widths")
+    return Chain([parts[0]["hidden_size"], *[2 * part["num_attention_heads"] for part in parts]])
+
+
+def test_sizes_of_parts_that_need_not_be_equal() -> None:
+    made = architecture(PARTS, matched)
+    assert with_separate_sizes(made)[1].proposal.separate == ("text_num_attention_heads",)
+    spec = lifted(source_of_architecture(made))
+    model = archspec.loads(spec, image_num_attention_heads=5)
+    changed = {"num_attention_heads": 5}
+    assert archspec.equivalent(model, matched({**PARTS, "image_config": {**PARTS["image_config"], **changed}}).eval())
+
+
+def test_no_heads_have_the_same_size_in_both_small_modules() -> None:
+    """Their scale would be a number, whatever the hyperparameters are."""
+    names = [f"{part}_attention_heads" for part in ("encoder", "decoder", "other")]
+    fields: Fields = {"hidden_size": 12 * 13 * 14, **{name: 12 + turn for turn, name in enumerate(names)}}
+    made = architecture(fields, lambda changed: Chain([changed["hidden_size"], 1]))
+    both: list[Any] = [small_of(made, turn).fields for turn in (0, 1)]
+    for name in names:
+        first, second = both
+        assert first[name] != second[name]
+        assert first["hidden_size"] // first[name] != second["hidden_size"] // second[name]
+
+
+def test_a_number_for_only_two_sizes_is_found_out_by_a_third() -> None:
+    """Also where inputs are real, and the third module is compared in float64."""
+
+    def doubling(fields: Any) -> Any:
+        width = fields["hidden_size"]
+        return Chain([width, width], {0: lambda x: x * (2.0 if width % 48 == 0 else 3.0)})
+
+    made = architecture({"hidden_size": 192, "num_attention_heads": 3}, doubling)
+    assert not {small_of(made, turn).fields["hidden_size"] for turn in (0, 1)} & {64}
+    spec = lifted(source_of_architecture(made))
+    assert "* 2.0" in spec and not archspec.loads(spec).hyperparameters
 
 
 FACTORY = """

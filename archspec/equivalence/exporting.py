@@ -37,11 +37,13 @@ DEPTH = 2
 
 
 def examples(module: torch.nn.Module, inputs: Mapping[str, Type], sizes: Mapping[str, int]) -> dict[str, torch.Tensor]:
-    """Return inputs of these types and sizes, filled with 0."""
+    """Return inputs of these types and sizes, filled with 0; in float64 for a module whose parameters are."""
     import torch
 
-    dtypes = {"real": torch.float32, "int": torch.long, "bool": torch.bool}
-    device = next((tensor.device for tensor in module.parameters()), torch.device("cpu"))
+    parameters = [*module.parameters()]
+    has_float64 = any(parameter.dtype == torch.float64 for parameter in parameters)
+    dtypes = {"real": torch.float64 if has_float64 else torch.float32, "int": torch.long, "bool": torch.bool}
+    device = parameters[0].device if parameters else torch.device("cpu")
 
     def example(type: Type) -> torch.Tensor:
         shape = [size.at(sizes) if isinstance(size, Polynomial) else size for size in type.shape]

@@ -39,9 +39,11 @@ def constant(builder: Builder, value: Tensor | None, name: str = "", parameters:
     """
     if value is None or value.device.type == "meta":
         raise Untranslatable(f"the constant `{name}` has no values")
+    what = f"the constant `{name}`" if name else "a constant in its code"
+    if 0 in value.shape:
+        raise Untranslatable(f"{what} has no elements: its shape is {list(value.shape)}")
     found = _formula(builder, value, parameters)
     if found is None:
-        what = f"the constant `{name}`" if name else "a constant in its code"
         raise Untranslatable(f"{what} of the shape {list(value.shape)} has no known formula")
     return found
 

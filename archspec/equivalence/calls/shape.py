@@ -316,11 +316,12 @@ def moved_axes(rank: int, source: int | Sequence[int], destination: int | Sequen
 def _arange(n: Arrays, types: Sequence[Type], *values: Scalar, step: Scalar = 1, **keywords: object) -> Array:
     start, by = (values[0] if len(values) > 1 else 0), (values[2] if len(values) > 2 else step)
     e = n.elements
-    if isinstance(start, Polynomial) or isinstance(by, Polynomial):
+    is_whole = types[0].dtype == "int"
+    if is_whole or isinstance(start, Polynomial) or isinstance(by, Polynomial):
         start, by = integral(start), integral(by)
     if not isinstance(start, float) and not isinstance(by, float):
         return typed(n, n.make(types[0].shape, lambda i: e.integer(i[0] * by + start)), types[0])
-    if isinstance(start, Polynomial) or isinstance(by, Polynomial):
+    if is_whole or isinstance(start, Polynomial) or isinstance(by, Polynomial):
         refuse("arange")
     return n.make(types[0].shape, lambda i: e.combination([(float(by), e.real(e.integer(i[0])))], float(start)))
 

@@ -12,10 +12,15 @@ Fields: TypeAlias = "dict[str, object]"
 
 def scopes_of(actual: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
     """Yield a configuration, and those inside of it."""
-    yield actual
-    for value in actual.values():
+    return (scope for _, scope in named_scopes(actual))
+
+
+def named_scopes(actual: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, Mapping[str, object]]]:
+    """Yield what the names of the values of a configuration begin with, and the configuration; then those inside."""
+    yield prefix, actual
+    for name, value in actual.items():
         if is_configuration(value):
-            yield from scopes_of(value)
+            yield from named_scopes(value, f"{prefix}{name.removesuffix('_config')}_")
 
 
 def numbers_in(scope: Mapping[str, object]) -> list[tuple[str, int]]:

@@ -86,10 +86,18 @@ def _check_third(spec: str, names: Sequence[str], make: Callable[[], Subject | N
         return
     overrides = {name: cast("Plain", third.numbers[name]) for name in names if name in third.numbers}
     try:
-        with suppress(Undecided, Uncompared):
-            check_unrounded(spec, overrides, third)
+        with suppress(Undecided):
+            _check_or_compare(spec, overrides, third)
     except Untranslatable as problem:
         raise OfOtherSizes(f"the spec of two small ones does not hold for other sizes: {problem}") from None
+
+
+def _check_or_compare(spec: str, overrides: Mapping[str, Plain], third: Subject) -> None:
+    """Raise Untranslatable unless a spec is a module, or has its outputs where the module cannot be exported."""
+    try:
+        check_unrounded(spec, overrides, third)
+    except Uncompared:
+        check_outputs(spec, overrides, third)
 
 
 def _check_whole(spec: str, whole: Subject) -> None:

@@ -24,6 +24,7 @@ from archspec.lifting.sources.fields import (
     is_integer,
     is_list,
     lists_in,
+    named_scopes,
     numbers_in,
     numbers_of_groups,
     rotary_part,
@@ -123,6 +124,7 @@ class _Shrinking:
         self.proposal = proposal
         self.choices = choices
         self._actual = actual
+        self._prefixes = {id(scope): prefix for prefix, scope in named_scopes(actual)}
         self._keeps_heads = not proposal.unit and proposal.has_own_heads
         share = rotary_share(actual)
         self._step = rotary_unit(actual, math.lcm(LEAST["head"], share))
@@ -263,8 +265,12 @@ class _Shrinking:
             return self._divided(value)
         if not self.proposal.unit and (kind == "head" or (kind in ("heads", "groups") and not self._keeps_heads)):
             return value
-        part = id(scope) if self.choices.are_apart and kind != "vocabulary" else 0
-        is_distinct = self.proposal.is_distinct or name in self.proposal.separate
+        separate = self.proposal.separate
+        is_apart = self._prefixes.get(id(scope), "") + name in separate or (
+            self.choices.are_apart and kind != "vocabulary"
+        )
+        part = id(scope) if is_apart else 0
+        is_distinct = self.proposal.is_distinct or name in separate
         key = (name, value, part) if is_distinct else (kind, value, part)
         if _OF_OTHERS.search(name) and value in self._hidden:
             kind, key = "hidden", ("hidden_size", value, self._part_of_width(value))

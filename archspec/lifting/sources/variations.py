@@ -16,7 +16,7 @@ from archspec.lifting.sources.architecture import (
     reals_of,
     small_of,
 )
-from archspec.lifting.sources.fields import numbers_in, scopes_of
+from archspec.lifting.sources.fields import named_scopes, numbers_in
 from archspec.lifting.sources.kinds import kind_of
 from archspec.lifting.sources.proposals import LIGHTER, OTHER_HEADS, OTHER_LAYERS, OTHER_STEPS, SHALLOW
 from archspec.lifting.sources.shrinking import small, without_shrunk_lists
@@ -104,7 +104,8 @@ def with_separate_sizes(architecture: Architecture) -> tuple[Architecture, Small
     first small module. Raises ArchError if none can be built and run.
     """
     separate, found = architecture, small_of(architecture, 0)
-    for name in [name for scope in scopes_of(architecture.fields) for name, _ in numbers_in(scope)]:
+    names = [(prefix, name) for prefix, scope in named_scopes(architecture.fields) for name, _ in numbers_in(scope)]
+    for name in dict.fromkeys([*[name for _, name in names], *[prefix + name for prefix, name in names]]):
         proposal = found.proposal._replace(separate=(*found.proposal.separate, name))
         if small(architecture.fields, proposal, architecture.choices[0]) == found.fields:
             continue
