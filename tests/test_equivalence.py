@@ -52,6 +52,28 @@ def tiny(name: str) -> Model:
     return archspec.load(name, **TINY[name])
 
 
+MASKED = """
+dim batch, seq
+block Masked(n)(x [batch, seq, n], mask int [batch, seq]) -> [batch, seq, n] {
+  table  = where(arange(n) > reshape([n, 1])(arange(n)), 0.0, 1.0)
+  seen   = table |> reshape([1, n, n]) |> slice(axis = 1, stop = seq) |> slice(axis = -1, stop = seq)
+  hidden = (1.0 - reshape([batch, 1, seq])(mask)) * lowest
+  y      = matmul(softmax(axis = -1)(matmul(x, transpose(x)) * seen + (1 - seen) * -10000.0 + hidden), x)
+  return matmul(softmax(axis = -1)(matmul(y, transpose(y)) * seen + (1 - seen) * -10000.0 + hidden), y)
+}
+model "masked" = Masked(8)
+"""
+
+
+def test_large_numbers_that_cancel_leave_scores_as_they_are() -> None:
+    """As in `lowest * (1 - mask)`, which is a difference of two large numbers in normal form."""
+    model = archspec.loads(MASKED)
+    body, arrays = internals(model).body, Arrays()
+    runs = of_arrays(arrays, outputs_of(arrays, body)), of_module(archspec.to_torch(model), body)
+    error = largest_error(body, *runs)
+    assert error is not None and error < SAME_OUTPUTS
+
+
 @pytest.mark.parametrize("name", TINY)
 def test_normal_forms_have_the_values_of_the_reference(name: str) -> None:
     body = internals(tiny(name)).body

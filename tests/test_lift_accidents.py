@@ -94,6 +94,28 @@ def test_outputs_are_compared_at_a_size_that_a_module_has_a_branch_for() -> None
         lift_subject(Subject(module, *inputs))
 
 
+class Shifted(nn.Module):
+    """Adds what follows, which is nothing for two elements: a branch at the size `seq - 1 == 1`."""
+
+    def __init__(self, by: float) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(8))
+        self.by = by
+
+    def forward(self, x: Any) -> Any:
+        following = x[:, 1:] * self.weight
+        if following.shape[1] == 1:
+            following = self.by * following
+        return x + nn.functional.pad(following, (0, 0, 0, 1))
+
+
+def test_a_branch_for_a_part_of_a_length() -> None:
+    inputs = {"x": torch.zeros(3, 11, 8)}, {"x": torch.zeros(2, 14, 8)}
+    assert "seq" in lift_subject(Subject(Shifted(1.0).eval(), *inputs))
+    with pytest.raises(archspec.ArchError, match=r"only be exported where `seq != 2`$"):
+        lift_subject(Subject(Shifted(2.0).eval(), *inputs))
+
+
 class Divided(nn.Module):
     """Heads in two parts, next to widths that are given in the same way."""
 

@@ -194,11 +194,14 @@ class Capture:
         if not guard.is_Relational or guard.rel_op != "!=":
             return None
         left, right = [size_of(side, self._symbols) for side in guard.args]
-        multiple = scaled(left)
-        if multiple is None or not isinstance(right, int):
+        difference = left - right
+        names = symbols(difference)
+        rest = substitute(difference, dict.fromkeys(names, 0))
+        multiple = scaled(difference - rest)
+        if multiple is None or not isinstance(rest, int):
             return None
         factor, name = multiple
-        return (name, right // factor) if right % factor == 0 else None
+        return (name, -rest // factor) if rest % factor == 0 else None
 
     def _always_holds(self, guard: Formula) -> bool:
         """Whether a relation of sizes holds for all sizes in the ranges that the program is for."""

@@ -5,7 +5,7 @@ generated code.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias, cast
 
@@ -215,11 +215,7 @@ class _Context:
     def _total(self, body: Element, free: int) -> torch.Tensor:
         node = self.whole.elements.nodes[body]
         if node.kind == "terms":
-            terms, constant = node.terms
-            found = self.torch.tensor(constant * math.prod(self.shape[free:]), dtype=self.torch.float64)
-            for coefficient, term in terms:
-                found = found + coefficient * self.total(term, free)
-            return found
+            return self._combined(node, lambda term: self.total(term, free), math.prod(self.shape[free:]))
         if node.kind == "where":
             test, a, b = node.parts
             if all(self.names[name] < free for name in self.whole.elements.nodes[test].names):
@@ -273,11 +269,7 @@ class _Context:
             case "eq0":
                 return self.integer(node.integer) == 0
             case "terms":
-                terms, constant = node.terms
-                found = self.torch.tensor(constant, dtype=self.torch.float64)
-                for coefficient, term in terms:
-                    found = found + coefficient * self.element(term)
-                return found
+                return self._combined(node, self.element)
             case "product":
                 found = self.torch.ones((), dtype=self.torch.float64)
                 for factor, power in node.factors:
@@ -308,6 +300,18 @@ class _Context:
                 return self._apply(name, node.dtype, [self.element(part) for part in parts])
             case kind:
                 raise Unevaluated(f"`{kind}` is not evaluated")
+
+    def _combined(self, node: Node, value: Callable[[Element], torch.Tensor], times: int = 1) -> torch.Tensor:
+        """Return the sum of terms and of `times` the constant, those with large factors first.
+
+        These may cancel, as in `lowest * (1 - mask)`, and would leave nothing of what is added to one of them.
+        """
+        terms, constant = node.terms
+        one = self.torch.tensor(float(times), dtype=self.torch.float64)
+        found = self.torch.zeros((), dtype=self.torch.float64)
+        for coefficient, term in sorted([(constant, None), *terms], key=lambda item: -abs(item[0])):
+            found = found + coefficient * (one if term is None else value(term))
+        return found
 
     def _apply(self, name: str, dtype: str, parts: list[torch.Tensor]) -> torch.Tensor:
         """Return a function that PyTorch has under the same name; `min` and `max` are others there."""
