@@ -86,6 +86,33 @@ def test_sizes_of_both_small_modules_differ() -> None:
     assert first.proposal.separate == () and first.fields["v_head_dim"] == first.fields["head_dim"]
 
 
+def test_the_second_small_module_may_follow_another_proposal() -> None:
+    def picky(fields: Any) -> Any:
+        if fields["hidden_size"] == 192:
+            raise ValueError("an odd width")
+        return joined(fields)
+
+    made = architecture(HEADS, picky)
+    assert small_of(made, 0).proposal.unit == 8 and small_of(made, 1).proposal.unit == 32
+    changed, first = with_separate_sizes(made)
+    second: Any = small_of(changed, 1, first.fields).fields
+    assert first.proposal.separate and second["v_head_dim"] != second["head_dim"]
+
+
+def test_scaled_sizes_may_be_separate() -> None:
+    fields: Fields = {"hidden_size": 192, "num_attention_heads": 3, "intermediate_size": 192, "ffn_dim": 384}
+    proposal = next(item for item in PROPOSALS if item.is_scaled and not item.has_own_heads)
+    choices = architecture(fields, Chain).choices[0]
+    usual = small(fields, proposal, choices)
+    assert usual["intermediate_size"] == usual["hidden_size"] != 192
+    separate = small(fields, proposal._replace(separate=("intermediate_size", "ffn_dim")), choices)
+    assert [separate[name] for name in ("hidden_size", "intermediate_size", "ffn_dim")] == [
+        usual["hidden_size"],
+        usual["hidden_size"] // 2,
+        usual["ffn_dim"],
+    ]
+
+
 def test_groups_of_heads_may_be_separate() -> None:
     fields: Fields = {"hidden_size": 192, "num_attention_heads": 12, "num_key_value_heads": 12}
     proposal = next(item for item in PROPOSALS if not item.is_distinct and item.unit)

@@ -18,7 +18,7 @@ from archspec.lifting.sources.architecture import (
 )
 from archspec.lifting.sources.fields import named_scopes, numbers_in
 from archspec.lifting.sources.kinds import kind_of
-from archspec.lifting.sources.proposals import LIGHTER, OTHER_HEADS, OTHER_LAYERS, OTHER_STEPS, SHALLOW
+from archspec.lifting.sources.proposals import LIGHTER, OTHER_HEADS, OTHER_LAYERS, OTHER_STEPS, SHALLOW, Proposal
 from archspec.lifting.sources.shrinking import small, without_shrunk_lists
 from archspec.lifting.subject import Subject
 from archspec.source import ArchError
@@ -104,16 +104,19 @@ def with_separate_sizes(architecture: Architecture) -> tuple[Architecture, Small
     first small module. Raises ArchError if none can be built and run.
     """
     separate, found = architecture, small_of(architecture, 0)
+    second: Proposal | None = None
     names = [(prefix, name) for prefix, scope in named_scopes(architecture.fields) for name, _ in numbers_in(scope)]
     for name in dict.fromkeys([*[name for _, name in names], *[prefix + name for prefix, name in names]]):
-        proposal = found.proposal._replace(separate=(*found.proposal.separate, name))
-        if small(architecture.fields, proposal, architecture.choices[0]) == found.fields:
+        chosen = (*found.proposal.separate, name)
+        first = found.proposal._replace(separate=chosen)
+        if small(architecture.fields, first, architecture.choices[0]) == found.fields:
             continue
-        changed = replace(architecture, proposals=[proposal])
         with suppress(ArchError):
-            first = small_of(changed, 0)
-            small_of(changed, 1, first.fields)
-            separate, found = replace(architecture, proposals=[proposal, *architecture.proposals]), first
+            second = second or small_of(architecture, 1, found.fields).proposal
+            proposals = list(dict.fromkeys([first, second._replace(separate=chosen)]))
+            other = small_of(replace(architecture, proposals=[first]), 0)
+            small_of(replace(architecture, proposals=proposals), 1, other.fields)
+            separate, found = replace(architecture, proposals=[*proposals, *architecture.proposals]), other
     return separate, found
 
 
