@@ -245,10 +245,10 @@ def test_modules_that_cannot_be_built_or_run() -> None:
 def test_variations_of_an_architecture() -> None:
     usual = toy()
     assert [choices.are_apart for choices in apart(usual).choices] == [True] * 3
-    assert apart(usual).choices[1].heads == (16, 8, 32) and apart(usual).choices[0].heads == (6, 18, 36)
+    assert apart(usual).choices[1].heads == (16, 8, 32) and apart(usual).choices[0].heads == (6, 4, 12)
     assert with_more_heads(usual) is None
     more = with_more_heads(toy(num_key_value_heads=24))
-    assert more is not None and more.choices[0].heads == (12, 36, 72)
+    assert more is not None and more.choices[0].heads == (12, 8, 24)
     assert with_more_heads(toy(num_key_value_heads=12)) is None
     assert [choices.layers for choices in relayered(usual).choices] == [(5, 3, 4), (3, 7, 5), ()]
     light = lighter(usual)

@@ -99,20 +99,6 @@ def test_the_second_small_module_may_follow_another_proposal() -> None:
     assert first.proposal.separate and second["v_head_dim"] != second["head_dim"]
 
 
-def test_scaled_sizes_may_be_separate() -> None:
-    fields: Fields = {"hidden_size": 192, "num_attention_heads": 3, "intermediate_size": 192, "ffn_dim": 384}
-    proposal = next(item for item in PROPOSALS if item.is_scaled and not item.has_own_heads)
-    choices = architecture(fields, Chain).choices[0]
-    usual = small(fields, proposal, choices)
-    assert usual["intermediate_size"] == usual["hidden_size"] != 192
-    separate = small(fields, proposal._replace(separate=("intermediate_size", "ffn_dim")), choices)
-    assert [separate[name] for name in ("hidden_size", "intermediate_size", "ffn_dim")] == [
-        usual["hidden_size"],
-        usual["hidden_size"] // 2,
-        usual["ffn_dim"],
-    ]
-
-
 def test_groups_of_heads_may_be_separate() -> None:
     fields: Fields = {"hidden_size": 192, "num_attention_heads": 12, "num_key_value_heads": 12}
     proposal = next(item for item in PROPOSALS if not item.is_distinct and item.unit)
@@ -148,18 +134,6 @@ def test_sizes_of_parts_that_need_not_be_equal() -> None:
     model = archspec.loads(spec, image_num_attention_heads=5)
     changed = {"num_attention_heads": 5}
     assert archspec.equivalent(model, matched({**PARTS, "image_config": {**PARTS["image_config"], **changed}}).eval())
-
-
-def test_no_heads_have_the_same_size_in_both_small_modules() -> None:
-    """Their scale would be a number, whatever the hyperparameters are."""
-    names = [f"{part}_attention_heads" for part in ("encoder", "decoder", "other")]
-    fields: Fields = {"hidden_size": 12 * 13 * 14, **{name: 12 + turn for turn, name in enumerate(names)}}
-    made = architecture(fields, lambda changed: Chain([changed["hidden_size"], 1]))
-    both: list[Any] = [small_of(made, turn).fields for turn in (0, 1)]
-    for name in names:
-        first, second = both
-        assert first[name] != second[name]
-        assert first["hidden_size"] // first[name] != second["hidden_size"] // second[name]
 
 
 def test_a_number_for_only_two_sizes_is_found_out_by_a_third() -> None:

@@ -74,15 +74,14 @@ class Choices(NamedTuple):
 
 
 CHOICES = (
-    Choices((3, 4, 5), 1, (6, 18, 36), 2, (5, 4), 97, 44, 5, (20, 3, 5, 4), (0, 1, 3, 6, 10), (1, 3, 6, 10)),
+    Choices((3, 4, 5), 1, (6, 4, 12), 2, (5, 4), 97, 44, 5, (20, 3, 5, 4), (0, 1, 3, 6, 10), (1, 3, 6, 10)),
     Choices((4, 5, 6), 3, (8, 16, 32), 4, (4, 6), 113, 68, 7, (36, 5, 3, 2), (0, 2, 1, 4, 5), (2, 1, 4, 5)),
-    Choices((), 1, (6, 18, 36), 2, (5, 4), 97, 44, 5, (20, 3, 5, 4), (0, 1, 3, 6, 10), (1, 3, 6, 10)),
+    Choices((), 1, (6, 4, 12), 2, (5, 4), 97, 44, 5, (20, 3, 5, 4), (0, 1, 3, 6, 10), (1, 3, 6, 10)),
 )
 """The first and the second configuration, and the first one with all layers.
 
 Widths are multiples of `scale`, and exceed the least one by `steps`; sizes of heads do so by `head_steps`. Groups
-divide heads. The first numbers of heads are such that no width over one of them is the same in both configurations.
-Experts are all, those of a token, their groups, and the groups of a token.
+divide heads. Experts are all, those of a token, their groups, and the groups of a token.
 """
 
 THIRD = Choices((5, 6, 7), 1, (8, 4, 16), 4, (7, 4), 131, 76, 4, (12, 2, 3, 2), (0, 2, 1, 3, 5), (2, 5, 1, 3))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, count, islice
 
@@ -125,7 +124,6 @@ class _Shrinking:
         self.proposal = proposal
         self.choices = choices
         self._actual = actual
-        self._counts = Counter([value for scope in scopes_of(actual) for _, value in numbers_in(scope)])
         self._prefixes = {id(scope): prefix for prefix, scope in named_scopes(actual)}
         self._keeps_heads = not proposal.unit and proposal.has_own_heads
         share = rotary_share(actual)
@@ -263,14 +261,12 @@ class _Shrinking:
             return value
         if kind != "layers" and self.proposal.is_shallow:
             return value
-        separate = self.proposal.separate
-        named = self._prefixes.get(id(scope), "") + name
         if kind in self._scaled_kinds:
-            size = self._divided(value)
-            is_other = self._counts[value] > 1 and (name in separate or named in separate)
-            return size // 2 if is_other and size % 2 == 0 else size
+            return self._divided(value)
         if not self.proposal.unit and (kind == "head" or (kind in ("heads", "groups") and not self._keeps_heads)):
             return value
+        separate = self.proposal.separate
+        named = self._prefixes.get(id(scope), "") + name
         is_apart = named in separate or (self.choices.are_apart and kind != "vocabulary")
         part = id(scope) if is_apart else 0
         is_distinct = self.proposal.is_distinct or name in separate

@@ -99,20 +99,23 @@ def has_actual_heads(subject: Subject) -> bool:
     return all(value == (subject.actual or {}).get(name) for name, value in heads.items())
 
 
-def with_separate_sizes(architecture: Architecture) -> tuple[Architecture, Small]:
+def with_separate_sizes(architecture: Architecture, across_parts: bool = True) -> tuple[Architecture, Small]:
     """Return the architecture with as many distinct sizes in small modules as these can be built and run with, and the
     first small module. Raises ArchError if none can be built and run.
+
+    If not `across_parts`, sizes with one name stay equal in all parts of a configuration.
     """
     separate, found = architecture, small_of(architecture, 0)
     second: Proposal | None = None
     names = [(prefix, name) for prefix, scope in named_scopes(architecture.fields) for name, _ in numbers_in(scope)]
-    for name in dict.fromkeys([*[name for _, name in names], *[prefix + name for prefix, name in names]]):
+    qualified = [prefix + name for prefix, name in names] if across_parts else []
+    for name in dict.fromkeys([*[name for _, name in names], *qualified]):
         chosen = (*found.proposal.separate, name)
         first = found.proposal._replace(separate=chosen)
         if small(architecture.fields, first, architecture.choices[0]) == found.fields:
             continue
         with suppress(ArchError):
-            second = second or small_of(architecture, 1, found.fields).proposal
+            second = second or (small_of(architecture, 1, found.fields).proposal if across_parts else first)
             proposals = list(dict.fromkeys([first, second._replace(separate=chosen)]))
             other = small_of(replace(architecture, proposals=[first]), 0)
             small_of(replace(architecture, proposals=proposals), 1, other.fields)
