@@ -12,10 +12,9 @@ from archspec.equivalence.capture import OfShortInputs
 from archspec.libraries import torch_or_fail
 from archspec.lifting.check import OfLargeSizes
 from archspec.lifting.sizes import OfSmallSizes, Unlike
-from archspec.lifting.sources.architecture import Architecture, subject_of
+from archspec.lifting.sources.architecture import Architecture, parts_of, subject_of
 from archspec.lifting.sources.collections import COLLECTIONS, subject_of_collection
 from archspec.lifting.sources.configuration import architecture_of, is_configuration
-from archspec.lifting.sources.fields import scopes_of
 from archspec.lifting.sources.file import architecture_of_file
 from archspec.lifting.sources.inputs import Declared, parse_input
 from archspec.lifting.sources.kinds import kind_of
@@ -152,14 +151,13 @@ def source_of_architecture(architecture: Architecture) -> Source:
     """Return small modules of an architecture, or else shallow ones. Raises ArchError if none can be built and run."""
     whole = unrolled(architecture)
     first = whole if whole is not None and shrinks_lists(architecture) else architecture
-    has_parts = len([*scopes_of(architecture.fields)]) > 1
 
     def others(cause: BaseException | None) -> list[Callable[[], Source]]:
         longer = [with_longer(first, found.subject.inputs)] if isinstance(cause, OfShortInputs) else []
         same = [with_same_reals(first)] if isinstance(cause, Unlike) else []
         small = _other_small_ones(architecture, first is whole, cause)
         shallow_ones = _of_actual_sizes(apart(architecture) if isinstance(cause, OfOtherSizes) else architecture)
-        together = [partial(_source, first, False)] if has_parts else []
+        together = [partial(_source, first, False)] if parts_of(architecture.fields) else []
         return [*together, *_sources([*longer, *same, *small, *shallow_ones])]
 
     try:
