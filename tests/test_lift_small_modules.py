@@ -127,6 +127,19 @@ def matched(fields: Any) -> Any:
     return Chain([parts[0]["hidden_size"], *[2 * part["num_attention_heads"] for part in parts]])
 
 
+def test_a_width_that_is_named_after_another_part_need_not_be_the_width_of_that() -> None:
+    part = {"model_type": "audio", "output_dim": 192}
+    fields: Fields = {"hidden_size": 192, "num_attention_heads": 12, "audio_config": part}
+
+    def build(changed: Any) -> Any:
+        return Chain([changed["hidden_size"], changed["audio_config"]["output_dim"]])
+
+    made = architecture(fields, build)
+    assert small_of(made, 0).fields["audio_config"] == {"output_dim": small_of(made, 0).fields["hidden_size"]}
+    _, first = with_separate_sizes(made)
+    assert first.fields["audio_config"] != {"output_dim": first.fields["hidden_size"]}
+
+
 def test_sizes_of_parts_that_need_not_be_equal() -> None:
     made = architecture(PARTS, matched)
     assert with_separate_sizes(made)[1].proposal.separate == ("text_num_attention_heads",)

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from archspec.algebra import Atom, Dim, Expression, Polynomial, symbols
 from archspec.algebra.polynomial import expression, terms_of
+from archspec.equivalence.contraction import Operand, contracted
 from archspec.equivalence.memory import MOST_BYTES, Unevaluated, Values
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.nodes import Element, Factors, Node
@@ -81,7 +81,7 @@ class Evaluation:
         """Return the values of a base: one axis for each index that it is loaded with."""
         found = self._values.get(base)
         if found is None:
-            found = self._values.keep(base, self._values.counted(self._base(base)))
+            found = self._values.keep(base, self._values.counted(self._base(base)), is_reduction=True)
         return found
 
     def depths(self, element: Element) -> frozenset[int]:
@@ -228,16 +228,15 @@ class _Context:
         return value.reshape([1] * (len(self.shape) - value.dim()) + list(value.shape))
 
     def _product_total(self, factors: Factors, free: int) -> torch.Tensor:
-        operands: list[tuple[torch.Tensor, list[int]]] = []
+        operands: list[Operand] = []
         for factor, power in factors:
             value = self.element(factor)
             value = self.with_all_axes(value if power == 1.0 else value**power)
             axes = [axis for axis, size in enumerate(value.shape) if size != 1]
             operands.append((value.reshape([value.shape[axis] for axis in axes]), axes))
-        operands.sort(key=lambda operand: operand[0].numel())
         present = {axis for _, axes in operands for axis in axes}
         kept = [axis for axis in range(free) if axis in present]
-        found = self.torch.einsum(*chain.from_iterable(operands), kept)
+        found = contracted(operands, kept)
         times = math.prod(size for axis, size in enumerate(self.shape) if axis >= free and axis not in present)
         found = found * times if times != 1 else found
         return found.reshape([self.shape[axis] if axis in kept else 1 for axis in range(free)])

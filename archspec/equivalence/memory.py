@@ -17,6 +17,9 @@ MOST_BYTES = 2**30
 MOST_HELD = 2**32
 """Where all values need more memory, the largest are computed again."""
 
+REDUCTION = 4
+"""A reduction is forgotten like another value with so many times fewer bytes, as it takes longer to compute again."""
+
 
 class Unevaluated(Exception):
     """A normal form has an operation that the interpreter lacks, or values that need too much memory or time."""
@@ -27,6 +30,7 @@ class Values:
 
     def __init__(self, most: int | None) -> None:
         self._values: dict[Element, torch.Tensor] = {}
+        self._reductions: set[Element] = set()
         self._held = 0
         """The most memory that these values may need, in bytes."""
         self._left = math.inf if most is None else most
@@ -35,9 +39,11 @@ class Values:
         """Return the values of an element, if they are kept."""
         return self._values.get(element)
 
-    def keep(self, element: Element, value: torch.Tensor) -> torch.Tensor:
+    def keep(self, element: Element, value: torch.Tensor, is_reduction: bool = False) -> torch.Tensor:
         """Keep the values of an element, whose memory is counted, and return them."""
         self._values[element] = value
+        if is_reduction:
+            self._reductions.add(element)
         return value
 
     def counted(self, value: torch.Tensor) -> torch.Tensor:
@@ -63,14 +69,20 @@ class Values:
     def _forget_largest(self, most: int) -> int:
         """Forget the largest values until the others need at most this memory; return what they need.
 
-        Small ones, such as hidden states, are what computing the others again takes.
+        Small ones, such as hidden states, are what computing the others again takes; reductions, such as convolutions,
+        take longer than others of their size.
         """
         users: dict[int, list[Element]] = {}
         for element, value in self._values.items():
             users.setdefault(value.untyped_storage().data_ptr(), []).append(element)
         sizes = self.storages()
         held = sum(sizes.values())
-        for pointer in sorted(sizes, key=sizes.__getitem__, reverse=True):
+
+        def cost(pointer: int) -> float:
+            is_reduction = any(element in self._reductions for element in users[pointer])
+            return sizes[pointer] / (REDUCTION if is_reduction else 1)
+
+        for pointer in sorted(sizes, key=cost, reverse=True):
             if held <= most:
                 break
             held -= sizes[pointer]

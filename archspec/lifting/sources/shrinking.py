@@ -271,7 +271,8 @@ class _Shrinking:
         part = id(scope) if is_apart else 0
         is_distinct = self.proposal.is_distinct or name in separate
         key = (name, value, part) if is_distinct else (kind, value, part)
-        if _OF_OTHERS.search(name) and value in self._hidden:
+        is_separate = name in separate or named in separate
+        if _OF_OTHERS.search(name) and value in self._hidden and not is_separate:
             kind, key = "hidden", ("hidden_size", value, self._part_of_width(value))
         if kind == "hidden" and not is_distinct:
             key = "width", value, part

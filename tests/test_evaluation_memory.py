@@ -1,0 +1,54 @@
+"""Evaluation in float64: products are computed without large values in between, and what is forgotten is cheap."""
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+
+from archspec.equivalence import memory  # noqa: E402
+from archspec.equivalence.contraction import contracted  # noqa: E402
+from archspec.equivalence.memory import Values  # noqa: E402
+
+
+class Largest(TorchDispatchMode):
+    """Records the most elements of any value."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.elements = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        self.elements = max(self.elements, found.numel())
+        return found
+
+
+def test_factors_with_the_same_indices_are_multiplied_before_a_small_weight() -> None:
+    # as in `(silu(gate(x)) * up(x)) @ weight`, where the weight has the fewest elements
+    gate, up, weight = (torch.randn(shape, dtype=torch.float64) for shape in [(50, 12), (50, 12), (10, 12)])
+    with Largest() as largest:
+        found = contracted([(weight, [1, 2]), (gate, [0, 2]), (up, [0, 2])], [0, 1])
+    assert torch.allclose(found, (gate * up) @ weight.T)
+    assert largest.elements == 50 * 12
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
+def test_products_of_any_number_of_factors(count: int) -> None:
+    sizes, all_indices = (3, 4, 5, 2), [[0, 2], [1, 2, 3], [0, 1], [3], [0, 2, 3]]
+    operands = [(torch.randn([sizes[i] for i in own], dtype=torch.float64), own) for own in all_indices[:count]]
+    kept = [i for i in (0, 1) if any(i in own for own in all_indices[:count])]
+    letters = ["".join("abcd"[i] for i in own) for _, own in operands]
+    expected = torch.einsum(f"{','.join(letters)}->{''.join('abcd'[i] for i in kept)}", *[a for a, _ in operands])
+    assert torch.allclose(contracted(operands, kept), expected)
+
+
+def test_reductions_are_kept_longer_than_other_values_of_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "MOST_HELD", 3_000)
+    values = Values(None)
+    for element in range(4):
+        value = values.counted(torch.zeros(100, dtype=torch.float64))
+        values.keep(element, value, is_reduction=element == 0)
+    assert [element for element in range(4) if values.get(element) is not None] == [0, 3]
