@@ -6,7 +6,7 @@
     changes before exporting  intercepting, own_operations, direct, epsilons, known_numbers, lengths, recurrent,
                               iterations, bags, hints
     rewriting of programs     held, in_place, mapped, matches, ones, rolling, scattered, selection, substitution
-    outputs                   numeric, evaluate, memory, precision, restoring
+    outputs                   numeric, evaluate, contraction, memory, precision, restoring
 
 Normal forms are arrays and elements of `archspec.normal`, by the forms of operations in `archspec.ops.forms`.
 """

@@ -34,6 +34,9 @@ LONGEST = 512
 MOST_ONCE = 100_000_000
 """Modules with more parameters are not run even once."""
 
+MOST_COMPUTED = 2**36
+"""Outputs are not computed if their values add up to more bytes, as those of deep networks for large images may."""
+
 NOTHING = (Unevaluated, IndexError, RuntimeError)
 """What is raised where a module or its spec computes nothing."""
 
@@ -74,7 +77,8 @@ class _Pair(NamedTuple):
 
     def runs(self) -> tuple[Run, Run]:
         """Return what computes the outputs of both."""
-        return of_arrays(self.arrays, self.outputs), of_module(self.module, self.body, self.unused)
+        ours = of_arrays(self.arrays, self.outputs, MOST_COMPUTED)
+        return ours, of_module(self.module, self.body, self.unused)
 
     def error(self, fixed: Mapping[str, int] = MappingProxyType({}), most: int = MOST_ELEMENTS) -> float | None:
         """Return the largest difference of the outputs, as `largest_error`."""
