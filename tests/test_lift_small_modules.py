@@ -329,3 +329,25 @@ def test_layers_that_a_configuration_lists() -> None:
 
     spec = lifted(source_of_architecture(architecture(fields, build)))
     assert "layers[4 * i + 3]" in spec and same(spec, build, hidden_size=24)
+
+
+def test_a_large_number_of_a_computation_follows_a_field() -> None:
+    """The offsets of code books in a table, whose sizes are the same in both small modules."""
+    fields: Fields = {"hidden_size": 192, "num_attention_heads": 12, "vocab_size": 4001, "codebook_vocab_size": 2049}
+
+    class Codes(torch.nn.Module):
+        def __init__(self, vocab_size: int, codebook_vocab_size: int, hidden_size: int, **rest: Any) -> None:
+            super().__init__()
+            self.embed = torch.nn.Embedding(vocab_size + 12 * codebook_vocab_size, hidden_size)
+            self.register_buffer("offsets", vocab_size + codebook_vocab_size * torch.arange(12), persistent=False)
+
+        def forward(self, ids: Any) -> Any:
+            return self.embed(ids + self.offsets).sum(2)
+
+    def inputs(module: Any, turn: int) -> Iterator[dict[str, Any]]:
+        yield {"ids": torch.ones((3, 2)[turn], (5, 8)[turn], 12, dtype=torch.long)}
+
+    made = Architecture("Codes", fields, lambda changed: Codes(**{**fields, **changed}), inputs)
+    spec = lifted(source_of_architecture(made))
+    model = archspec.loads(spec, codebook_vocab_size=1000)
+    assert archspec.equivalent(model, Codes(4001, 1000, 192).eval())

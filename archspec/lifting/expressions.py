@@ -17,6 +17,9 @@ from archspec.lifting.numbers import MAY_BE_ONE, literal
 Pair: TypeAlias = "tuple[float, float | None]"
 """A number at the first configuration, and at the second; None without a second one."""
 
+SMALL = 256
+"""Integers up to this one, other than sizes, that are the same in both configurations are no fields."""
+
 TOKEN = "token_id"
 """The end of the names of fields that are no sizes, but numbers that ids are compared with."""
 
@@ -65,7 +68,8 @@ class Expressions:
         a, b = pair
         is_still = b is None or a == b
         is_one = a == 1 and hint in MAY_BE_ONE
-        if is_still and (is_one or (hint == "number" and (b is None or isinstance(a, int)))):  # by accident, perhaps
+        is_small = isinstance(a, int) and a <= SMALL
+        if is_still and (is_one or (hint == "number" and (b is None or is_small))):  # by accident, perhaps
             return None
         words = set(hint.split("_"))
         named = [

@@ -44,7 +44,9 @@ _DERIVED = ("stage_names", "out_features", "out_indices")
 _OF_OTHERS = re.compile(
     r"^(out|output|cross|text|llm|lm|adapter|decoder|encoder|backbone)_\w*(hidden_size|dim|input_size)$|groups$"
 )
-"""Names of fields that are the width of another part, or its channels one by one, if that width has the same value."""
+"""Names of fields that are the width of another part, or its channels one by one, if that width has the same value.
+The former may also be separate.
+"""
 
 _PATTERN = r"interval|period|pattern|every|freq|skip|sparse_step|dense_replace|full_attention|attn_layer|layer_types"
 """Parts of the names of fields that say that some layers are different."""
@@ -271,7 +273,7 @@ class _Shrinking:
         part = id(scope) if is_apart else 0
         is_distinct = self.proposal.is_distinct or name in separate
         key = (name, value, part) if is_distinct else (kind, value, part)
-        is_separate = name in separate or named in separate
+        is_separate = (name in separate or named in separate) and not name.endswith("groups")
         if _OF_OTHERS.search(name) and value in self._hidden and not is_separate:
             kind, key = "hidden", ("hidden_size", value, self._part_of_width(value))
         if kind == "hidden" and not is_distinct:
