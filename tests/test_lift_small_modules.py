@@ -351,3 +351,22 @@ def test_a_large_number_of_a_computation_follows_a_field() -> None:
     spec = lifted(source_of_architecture(made))
     model = archspec.loads(spec, codebook_vocab_size=1000)
     assert archspec.equivalent(model, Codes(4001, 1000, 192).eval())
+
+
+def test_a_large_number_is_no_field_that_names_no_size() -> None:
+    fields: Fields = {"hidden_size": 192, "num_attention_heads": 12, "vocab_size": 4001, "chunk": 300}
+
+    class Tokens(torch.nn.Module):
+        def __init__(self, vocab_size: int, hidden_size: int, **rest: Any) -> None:
+            super().__init__()
+            self.embed = torch.nn.Embedding(vocab_size, hidden_size)
+
+        def forward(self, ids: Any) -> Any:
+            return self.embed(torch.where(ids > 300, 0, ids))
+
+    def inputs(module: Any, turn: int) -> Iterator[dict[str, Any]]:
+        yield {"ids": torch.ones((3, 2)[turn], (5, 8)[turn], dtype=torch.long)}
+
+    made = Architecture("Tokens", fields, lambda changed: Tokens(**{**fields, **changed}), inputs)
+    spec = lifted(source_of_architecture(made))
+    assert "300" in spec and "chunk" not in spec

@@ -19,6 +19,7 @@ from archspec.equivalence.numeric import ROUNDED, flat, largest_error, of_arrays
 from archspec.equivalence.sides import outputs_of
 from archspec.lifting.calling import called
 from archspec.lifting.check import MOST_ONCE
+from archspec.lifting.expressions import SMALL
 from archspec.lifting.sizes import Sizes
 from archspec.lifting.subject import Subject
 from archspec.model import internals
@@ -43,11 +44,13 @@ class Draft(NamedTuple):
 
 class Fields(NamedTuple):
     """The fields that sizes may have the names of. Those that are `narrow` name sizes that are the same in both modules
-    only where these are called alike, as in `groups = conv_groups`, but for some places by their turns.
+    only where these are called alike, as in `groups = conv_groups`, but for some places by their turns. Those that are
+    `of_sizes` name sizes that are the same in both modules, and so also name large numbers of computations.
     """
 
     values: Mapping[str, object]
     narrow: Mapping[str, frozenset[int]] = MappingProxyType({})
+    of_sizes: frozenset[str] = frozenset()
 
     def without(self, names: Collection[str]) -> Fields:
         return self._replace(values={field: value for field, value in self.values.items() if field not in names})
@@ -81,6 +84,10 @@ def without_accidents(drafted: Drafted, subject: Subject) -> Draft:
     first = drafted(fields)
     if subject.changed is None:
         return first
+    large = [name for name, value in first.sizes.still().items() if value > SMALL]
+    if large:
+        fields = fields._replace(of_sizes=frozenset(large))
+        first = drafted(fields)
     subject = replace(subject, changed=cache(subject.changed))
     found, left = _all_dropped(drafted, first, fields, subject)
     if len(found.sizes.created) > len(first.sizes.created):

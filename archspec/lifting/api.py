@@ -110,8 +110,8 @@ def _spec(subject: Subject, first: Captured, optional: bool, loops: bool) -> str
         return format(source(first.program, sizes, f"{name}: lifted from {kind}.", name, values, params))
 
     def drafted(fields: Fields) -> Draft:
-        values, narrow = fields
-        sizes = Sizes(first.program, theirs, values, numbers, first.attributes, subject.parts, narrow)
+        values, narrow, of_sizes = fields
+        sizes = Sizes(first.program, theirs, values, numbers, first.attributes, subject.parts, narrow, of_sizes)
         return Draft(written(sizes, None, None), sizes)
 
     draft, sizes = without_accidents(drafted, subject)

@@ -29,13 +29,19 @@ OF_TRAINING = re.compile(r"_cost$|_coefficient$|^init(ializer)?_|^pos_embed_(shi
 
 class Expressions:
     """Expressions of fields, found by their values. Fields that are `narrow` only name sizes that are the same in both
-    configurations where these are called alike, but for some of these places by their turns.
+    configurations where these are called alike, but for some of these places by their turns. Those that are
+    `of_sizes` also name large numbers of computations that are the same in both.
     """
 
     def __init__(
-        self, fields: Mapping[str, Pair], parts: Sequence[str] = (), narrow: Mapping[str, Collection[int]] | None = None
+        self,
+        fields: Mapping[str, Pair],
+        parts: Sequence[str] = (),
+        narrow: Mapping[str, Collection[int]] | None = None,
+        of_sizes: Collection[str] = (),
     ) -> None:
         self._narrow = narrow or {}
+        self._of_sizes = of_sizes
         self.turns = Counter[str]()
         """In how many places narrow fields could name a size."""
         self.joint: set[str] = set()
@@ -68,8 +74,9 @@ class Expressions:
         a, b = pair
         is_still = b is None or a == b
         is_one = a == 1 and hint in MAY_BE_ONE
-        is_small = isinstance(a, int) and a <= SMALL
-        if is_still and (is_one or (hint == "number" and (b is None or is_small))):  # by accident, perhaps
+        is_still_number = is_still and hint == "number" and isinstance(a, int)
+        is_small = is_still_number and a <= SMALL
+        if is_still and (is_one or is_small or (hint == "number" and b is None)):  # by accident, perhaps
             return None
         words = set(hint.split("_"))
         named = [
@@ -78,6 +85,7 @@ class Expressions:
             if _same(own, pair)
             and (hint == "number" or not name.endswith(TOKEN))
             and not (is_still and hint != "layers" and name.endswith(candidates.LAYERS))
+            and not (is_still_number and name not in self._of_sizes)
             and not (is_still and name in self._narrow and self._is_apart(name, words))
         ]
         if named:

@@ -64,6 +64,7 @@ class Sizes:
         attributes: Callable[[str], Mapping[str, object]],
         parts: Sequence[str] = (),
         narrow: Mapping[str, Collection[int]] | None = None,
+        of_sizes: Collection[str] = (),
     ) -> None:
         self.program = program
         self._attributes = attributes
@@ -76,7 +77,7 @@ class Sizes:
             is_free = name not in OPS  # a hyperparameter hides the operation of its name
             if is_free and _is_number(value) and (self.other is None or _is_number(second)):
                 fields[name] = (value, second if self.other is not None else None)  # pyright: ignore
-        self.expressions = Expressions(fields, parts, narrow)
+        self.expressions = Expressions(fields, parts, narrow, of_sizes)
         self._parts = _only_parts(fields, parts)
         self.order = list(numbers)
         self.created: list[str] = []
