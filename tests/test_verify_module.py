@@ -93,6 +93,7 @@ def test_a_module_is_verified(capsys: pytest.CaptureFixture[str]) -> None:
         ("net.txt", "`net.txt` is not a Python file"),
         ("broken.py", "running `broken.py` fails: ZeroDivisionError: division by zero"),
         ("net.py:none", "`net.py` defines no `none`"),
+        ("net.py:faling", "did you mean `net.py:failing`?"),
         ("net.py:failing", "running `net.py` fails: KeyError: 'width'"),
         ("net.py:nothing", "`nothing` in `net.py` does not return a torch.nn.Module"),
         ("net.py:NUMBER", "`NUMBER` in `net.py` does not return a torch.nn.Module"),

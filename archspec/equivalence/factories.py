@@ -10,7 +10,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from typing import TYPE_CHECKING
 
 from archspec.libraries import torch_or_fail
-from archspec.source import ArchError, fail
+from archspec.source import ArchError, fail, nearest
 
 if TYPE_CHECKING:
     from torch import nn
@@ -47,7 +47,9 @@ def factory_from(text: str, written: str) -> tuple[str, str, Callable[..., nn.Mo
             raise _failed(path, problem) from problem
     factory = getattr(loaded, name, None)
     if factory is None:
-        raise fail("usage", f"`{path}` defines no `{name}`", help=f"name the factory: `{written}`")
+        near = nearest(name, [known for known, value in vars(loaded).items() if callable(value)])
+        help = f"did you mean `{path}:{near}`?" if near is not None else f"name the factory: `{written}`"
+        raise fail("usage", f"`{path}` defines no `{name}`", help=help)
     return path, name, factory
 
 

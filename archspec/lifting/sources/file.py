@@ -15,7 +15,7 @@ from archspec.lifting.sources.architecture import Architecture, ordered
 from archspec.lifting.sources.fields import Fields, is_integer
 from archspec.lifting.sources.inputs import Declared, examples, following
 from archspec.lifting.subject import Subject
-from archspec.source import fail
+from archspec.source import fail, suggest
 
 if TYPE_CHECKING:
     import torch
@@ -33,7 +33,7 @@ def architecture_of_file(
     """
     path, name, factory = factory_from(text, "FILE.py:factory")
     module = made_by(path, name, factory)
-    taken = {*inspect.signature(module.forward).parameters}  # names of inputs, which no hyperparameter can have
+    taken = [*inspect.signature(module.forward).parameters]  # names of inputs, which no hyperparameter can have
     defaults = {key: value.default for key, value in _parameters(factory).items() if is_integer(value.default)}
     arguments = {f"{key}_" if key in taken else key: key for key in defaults}
     fields: Fields = {name: defaults[key] for name, key in arguments.items()}
@@ -57,7 +57,8 @@ def architecture_of_file(
 
     for given in declared:
         if given.name not in taken:
-            raise fail("usage", f"`forward` of {type(module).__name__} has no argument `{given.name}`")
+            help = suggest(given.name, taken) or f"it has {', '.join([f'`{known}`' for known in taken])}"
+            raise fail("usage", f"`forward` of {type(module).__name__} has no argument `{given.name}`", help=help)
     free = {item.name: item.sizes for item in declared}
     whole = replace(_as_it_is(module, inputs), free=free)
     if not fields or module.training:
