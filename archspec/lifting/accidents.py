@@ -67,8 +67,8 @@ LARGE = 256
 halved at last: where sizes have to be multiples of a number, they are those of its half as well.
 """
 
-MOST_COMPUTED = 2**34
-"""Outputs that take the computation of more bytes, such as those of large images, are not compared."""
+MOST_OF_CHANGED = 2**34
+"""Outputs of a changed module whose values add up to more bytes, such as those of large images, are not compared."""
 
 Drafted: TypeAlias = "Callable[[Fields], Draft]"
 
@@ -208,7 +208,7 @@ def _has_same_values(model: Model, module: nn.Module) -> bool:
     body, arrays = internals(model).body, Arrays()
     try:
         ours = outputs_of(arrays, body)
-        runs = of_arrays(arrays, ours, MOST_COMPUTED), of_module(module, body)
+        runs = of_arrays(arrays, ours, MOST_OF_CHANGED), of_module(module, body)
         error = largest_error(body, *runs, most=MOST_ONCE, all_numbers=False)
     except (Unevaluated, ArithmeticError, IndexError, RuntimeError):
         return True

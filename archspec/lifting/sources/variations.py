@@ -103,8 +103,8 @@ def with_separate_sizes(architecture: Architecture, across_parts: bool = True) -
     """Return the architecture with as many distinct sizes in small modules as these can be built and run with, and the
     first small module. Raises ArchError if none can be built and run.
 
-    If not `across_parts`, sizes with one name stay equal in all parts of a configuration, and
-    both small modules follow one proposal.
+    If not `across_parts`, sizes with one name stay equal in all parts of a configuration, and both small modules follow
+    one proposal.
     """
     separate, found = architecture, small_of(architecture, 0)
     second: Proposal | None = None
