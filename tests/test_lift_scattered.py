@@ -126,3 +126,22 @@ class Filled(nn.Module):
 def test_parts_that_are_replaced_one_after_the_other_are_joined() -> None:
     text = archspec.lift(Filled().eval(), (torch.zeros(3, 8),))
     assert "concat(axis = 1)(first, second)" in text and "slice" not in text and "full" not in text
+
+
+class Shifted(nn.Module):
+    """Labels behind a start token, as a decoder is trained on them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(50, 12)
+
+    def forward(self, ids: Any) -> Any:
+        found = ids.new_zeros(ids.shape)
+        found[..., 1:] = ids[..., :-1].clone()
+        found[..., 0] = 2
+        return self.words(found.masked_fill(found == -100, 0))
+
+
+def test_a_part_of_an_input_is_a_slice_of_it() -> None:
+    text = archspec.lift(Shifted().eval(), (torch.ones(3, 11, dtype=torch.long),))
+    assert "concat(axis = 1)(expand([batch, 1])(full([], 2)), slice(axis = 1, stop = seq - 1)(ids))" in text

@@ -255,7 +255,7 @@ class Indexed:
         if source is None or not all(name and name in own for name in names):
             raise Unwritten
         axes = [own.index(name) for name in names]
-        if axes != sorted(set(axes)) or len(axes) != len(source.shape):
+        if axes != sorted(set(axes)) or [self._shape[axis] for axis in axes] != [*source.shape]:
             raise Unwritten
         shape = tuple([self._shape[axis] if axis in axes else 1 for axis in range(axes[0], self._rank)])
         return source if shape == source.shape else self._reshaped(source, shape)
