@@ -58,6 +58,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "beside.py").write_text("WIDTH = 4\n")
     (tmp_path / "net.py").write_text(MODULE)
     (tmp_path / "broken.py").write_text("1 / 0\n")
+    (tmp_path / "empty.py").write_text("from math import sin\n")
     (tmp_path / "net.txt").write_text(MODULE)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -93,6 +94,8 @@ def test_a_module_is_verified(capsys: pytest.CaptureFixture[str]) -> None:
         ("net.txt", "`net.txt` is not a Python file"),
         ("broken.py", "running `broken.py` fails: ZeroDivisionError: division by zero"),
         ("net.py:none", "`net.py` defines no `none`"),
+        ("net.py:unlike", "name a function or class of the file: `net.py:other`, `net.py:failing`, `net.py:nothing`"),
+        ("empty.py", "`empty.py` defines no `build`\nhelp: write `--module FILE.py:factory`"),
         ("net.py:faling", "did you mean `net.py:failing`?"),
         ("net.py:failing", "running `net.py` fails: KeyError: 'width'"),
         ("net.py:nothing", "`nothing` in `net.py` does not return a torch.nn.Module"),

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from importlib.util import module_from_spec, spec_from_file_location
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from archspec.libraries import torch_or_fail
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from torch import nn
 
 DEFAULT = "build"
+
+MOST_SUGGESTED = 3
 
 
 def module_from(text: str) -> nn.Module:
@@ -47,10 +50,22 @@ def factory_from(text: str, written: str) -> tuple[str, str, Callable[..., nn.Mo
             raise _failed(path, problem) from problem
     factory = getattr(loaded, name, None)
     if factory is None:
-        near = nearest(name, [known for known, value in vars(loaded).items() if callable(value)])
-        help = f"did you mean `{path}:{near}`?" if near is not None else f"name the factory: `{written}`"
-        raise fail("usage", f"`{path}` defines no `{name}`", help=help)
+        raise fail(
+            "usage", f"`{path}` defines no `{name}`", help=_factories(path, name, loaded) or f"write `{written}`"
+        )
     return path, name, factory
+
+
+def _factories(path: str, name: str, loaded: ModuleType) -> str | None:
+    """Suggest the function or class of a file with a similar name, or else the last ones that it defines itself."""
+    callables = {known: value for known, value in vars(loaded).items() if callable(value)}
+    near = nearest(name, [*callables])
+    if near is not None:
+        return f"did you mean `{path}:{near}`?"
+    own = [known for known, value in callables.items() if getattr(value, "__module__", None) == loaded.__name__][
+        -MOST_SUGGESTED:
+    ]
+    return f"name a function or class of the file: {', '.join([f'`{path}:{known}`' for known in own])}" if own else None
 
 
 def made_by(path: str, name: str, factory: Callable[..., object]) -> nn.Module:
