@@ -316,8 +316,12 @@ def test_few_layers_show_all_kinds(kinds: str) -> None:
 def test_other_layers_have_other_numbers() -> None:
     lists = {"a": [*"ab"] * 6, "b": {"model_type": "b", "kinds": [*"abbb"] * 4}, "c": [*"abbb"] * 5, "d": [*"abbb"] * 6}
     depths = Depths(lists)
-    assert [depths.small(count, 3, False, False) for count in (12, 16, 20, 24, 16, 8)] == [5, 7, 11, 15, 7, 3]
-    assert [depths.small(count, 3, True, False) for count in (12, 16, 20, 24, 16, 8)] == [6, 8, 12, 16, 8, 3]
+    assert [depths.small(count, 3, False, False) for count in (12, 16, 20, 24, 16, 8)] == [5, 7, 11, 15, 9, 3]
+    depths = Depths(lists)
+    assert [depths.small(count, 3, True, False) for count in (12, 16, 20, 24, 16, 8)] == [6, 8, 12, 16, 10, 3]
+    depths = Depths({"a": [*"bbbbba"] * 4})
+    assert [depths.small(24, 3, False, False) for _ in range(3)] == [8, 9, 10]
+    assert [depths.small(24, 3, False, True) for _ in range(2)] == [12, 12]
     several = Depths({"a": [*"ab"] * 6, "b": [*"aab"] * 4}), Depths({"b": [*"aab"] * 4, "a": [*"ab"] * 6})
     assert [depths.small(12, 3, False, False) for depths in several] == [7, 7]
     assert Depths({}).small(2, 3, False, False) == 3

@@ -69,6 +69,27 @@ def test_sizes_that_need_not_be_equal_differ_in_small_modules() -> None:
     assert small_of(distinct, 0).proposal.is_distinct and with_separate_sizes(distinct)[0] is distinct
 
 
+def test_sizes_stay_equal_where_modules_with_others_take_fewer_inputs() -> None:
+    class Masked(Chain):
+        def forward(self, x: Any, mask: Any = None) -> Any:
+            if mask is None:
+                return super().forward(x)
+            return super().forward(x) * (self.layers[0](x) + self.layers[1].weight.sum(0)) * mask
+
+    def inputs(module: Any, turn: int) -> Iterator[dict[str, Any]]:
+        x = torch.ones((3, 2)[turn], (5, 8)[turn], module.layers[0].in_features)
+        yield {"x": x, "mask": x[..., :1]}
+        yield {"x": x}
+
+    def build(fields: Any) -> Any:
+        sizes = [layer.out_features for layer in joined(fields).layers]
+        return Masked([fields["hidden_size"], *sizes[1:]])
+
+    made = replace(architecture(HEADS, build), inputs=inputs)
+    _, first = with_separate_sizes(made)
+    assert first.proposal.separate == () and [*first.subject.inputs] == ["x", "mask"]
+
+
 def test_no_others_are_tried_for_modules_of_the_actual_sizes() -> None:
     shallow = replace(architecture(HEADS, joined), proposals=[SHALLOW])
     assert with_separate_sizes(shallow)[0] is shallow

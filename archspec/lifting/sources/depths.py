@@ -21,11 +21,22 @@ class Depths:
         self._actual = actual
         self._chosen: dict[int, int] = {}
         """Numbers of layers of some kinds, by the small ones in their place."""
+        self._used: set[tuple[int, int]] = set()
+        """Numbers of layers, and the small ones in their place."""
 
     def small(self, count: int, least: int, is_second: bool, ends_alike: bool) -> int:
-        """Return a small number of layers, of all kinds; the second one shows the rule which kinds follow, if some more
-        layers do.
+        """Return a small number of layers, of all kinds, and another one for each field with that `count` if possible;
+        the second one shows the rule which kinds follow, if some more layers do.
         """
+        first = few = self._showing(count, least, is_second, ends_alike)
+        while (count, few) in self._used and least < count:
+            least = max(least, few) + 1 + is_second
+            few = self._showing(count, least, is_second, ends_alike)
+        few = first if (count, few) in self._used else few
+        self._used.add((count, few))
+        return few
+
+    def _showing(self, count: int, least: int, is_second: bool, ends_alike: bool) -> int:
         few = self._of_all_kinds(count, least, is_second, ends_alike)
         kinds = [*zip(*self._lists_of(count), strict=True)]
         more = range(few, min(few + _MOST_IN_A_ROW, count)) if kinds and is_second else ()

@@ -101,7 +101,7 @@ def has_actual_heads(subject: Subject) -> bool:
 
 def with_separate_sizes(architecture: Architecture, across_parts: bool = True) -> tuple[Architecture, Small]:
     """Return the architecture with as many distinct sizes in small modules as these can be built and run with, and the
-    first small module. Raises ArchError if none can be built and run.
+    first small module; distinct ones do not leave out inputs. Raises ArchError if none can be built and run.
 
     If not `across_parts`, sizes with one name stay equal in all parts of a configuration, and both small modules follow
     one proposal.
@@ -119,9 +119,16 @@ def with_separate_sizes(architecture: Architecture, across_parts: bool = True) -
             second = second or (small_of(architecture, 1, found.fields).proposal if across_parts else first)
             proposals = list(dict.fromkeys([first, second._replace(separate=chosen)]))
             other = small_of(replace(architecture, proposals=[first]), 0)
-            small_of(replace(architecture, proposals=proposals), 1, other.fields)
-            separate, found = replace(architecture, proposals=[*proposals, *architecture.proposals]), other
+            another = small_of(replace(architecture, proposals=proposals), 1, other.fields)
+            if all(_takes_as_much(item.subject, found.subject) for item in (other, another)):
+                separate, found = replace(architecture, proposals=[*proposals, *architecture.proposals]), other
     return separate, found
+
+
+def _takes_as_much(subject: Subject, other: Subject) -> bool:
+    """Whether a small module can be called with the inputs of another one, and with other sizes of them."""
+    has_sizes = subject.other_inputs is not None or other.other_inputs is None
+    return has_sizes and are_alike(subject.inputs, other.inputs)
 
 
 def with_same_reals(architecture: Architecture) -> Architecture | None:
