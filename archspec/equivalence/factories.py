@@ -50,9 +50,8 @@ def factory_from(text: str, written: str) -> tuple[str, str, Callable[..., nn.Mo
             raise _failed(path, problem) from problem
     factory = getattr(loaded, name, None)
     if factory is None:
-        raise fail(
-            "usage", f"`{path}` defines no `{name}`", help=_factories(path, name, loaded) or f"write `{written}`"
-        )
+        help = _factories(path, name, loaded) or f"write `{written}`"
+        raise fail("usage", f"`{path}` defines no `{name}`", help=help)
     return path, name, factory
 
 
@@ -62,10 +61,9 @@ def _factories(path: str, name: str, loaded: ModuleType) -> str | None:
     near = nearest(name, [*callables])
     if near is not None:
         return f"did you mean `{path}:{near}`?"
-    own = [known for known, value in callables.items() if getattr(value, "__module__", None) == loaded.__name__][
-        -MOST_SUGGESTED:
-    ]
-    return f"name a function or class of the file: {', '.join([f'`{path}:{known}`' for known in own])}" if own else None
+    own = [known for known, value in callables.items() if getattr(value, "__module__", None) == loaded.__name__]
+    suggested = ", ".join([f"`{path}:{known}`" for known in own[-MOST_SUGGESTED:]])
+    return f"name a function or class of the file: {suggested}" if own else None
 
 
 def made_by(path: str, name: str, factory: Callable[..., object]) -> nn.Module:
