@@ -140,6 +140,30 @@ class Tokens(nn.Module):
         return self.weight @ x
 
 
+class Patches(nn.Module):
+    """An image as patches, over which tokens are mixed."""
+
+    def __init__(self, size, patch, dim):
+        super().__init__()
+        self.stem = nn.Conv2d(3, dim, patch, patch)
+        tokens = (size // patch) ** 2
+        self.mix = nn.Sequential(nn.Linear(tokens, dim // 2), nn.GELU(), nn.Linear(dim // 2, tokens))
+
+    def forward(self, image):
+        return self.mix(self.stem(image).flatten(2)).mean(2)
+
+
+class Normed(nn.Module):
+    """An RMS norm with the epsilon of PyTorch."""
+
+    def __init__(self, dim):
+        super().__init__()
+        self.norm, self.out = nn.RMSNorm(dim), nn.Linear(dim, dim)
+
+    def forward(self, x):
+        return self.out(self.norm(x))
+
+
 def adapted(dim=32, rank=16, alpha=64):
     return Adapted(dim, rank, alpha).eval()
 
@@ -172,6 +196,14 @@ def deeper(dim=24, classes=5, length=32):
     return Deeper(dim, classes, length).eval()
 
 
+def patches(size=224, patch=16, dim=64):
+    return Patches(size, patch, dim).eval()
+
+
+def normed(dim=64):
+    return Normed(dim).eval()
+
+
 def timed(dim=32, channels=3):
     return Timed(dim, channels).eval()
 '''
@@ -185,13 +217,30 @@ CASES = {
     "tuned": ("x=real[batch,seq,dim]", {"dim": 48, "rank": 4, "alpha": 6}, "* (alpha / rank)"),
     "ended": ("x=real[batch,seq,24]", {"rows": 5}, "start = rows - 1"),
     "deeper": ("x=real[batch,32,24]", {"dim": 8, "classes": 7, "length": 12}, "Linear(dim, 4 * dim)"),
+    "patches": (
+        "image=real[batch,3,size,size]",
+        {"size": 48, "patch": 8, "dim": 20},
+        "Linear((size // patch) ** 2, dim",
+    ),
+    "normed": ("x=real[batch,dim]", {"dim": 24}, "RMSNorm(dim, 1.1920928955078125e-7)"),
     "timed": ("step=real[batch]", {"dim": 48, "channels": 5}, "(18.420680743952367 / dim)"),
 }
 
+OFTEN = ("patches", "normed")
+
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [name for name in CASES if name not in OFTEN])
 def test_sizes_follow_arguments(name: str, tmp_path: Path) -> None:
+    check_sizes(name, tmp_path)
+
+
+@pytest.mark.parametrize("name", OFTEN)
+def test_sizes_of_images_and_norms_follow_arguments(name: str, tmp_path: Path) -> None:
+    check_sizes(name, tmp_path)
+
+
+def check_sizes(name: str, tmp_path: Path) -> None:
     given, values, expected = CASES[name]
     path = tmp_path / "factories.py"
     path.write_text(FACTORIES, encoding="utf-8")

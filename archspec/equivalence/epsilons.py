@@ -13,6 +13,15 @@ if TYPE_CHECKING:
     from torch import nn
 
 
+def keep_epsilon(module: nn.Module) -> None:
+    """Give RMS norms without an `eps` that of float32, in a module that computes in float64 what is to be in float32."""
+    import torch
+
+    for part in module.modules():
+        if isinstance(part, torch.nn.RMSNorm) and part.eps is None:
+            part.eps = torch.finfo(torch.float32).eps
+
+
 def with_epsilon_of(module: nn.Module) -> AbstractContextManager[object]:
     """Return the mode in which RMS norms without an `eps` have that of the element type of their input, as in PyTorch;
     for float64 that of the module, which may have been converted to it.

@@ -38,6 +38,11 @@ from archspec.lifting.sources.proposals import Choices, Proposal
 _SCALED = {False: ("head", "rotary", "hidden", "width"), True: ("heads", "groups", "hidden", "width")}
 """Kinds of sizes that add up to each other, without and with the sizes of heads being their own."""
 
+_IMAGES = "image_size", "img_size", "size"
+"""Names of the fields that are the size of an image, if there is one that is the size of its patches."""
+
+_PATCHES = "patch_size", "patch"
+
 _DERIVED = ("stage_names", "out_features", "out_indices")
 """Fields that follow from the number of layers."""
 
@@ -247,11 +252,13 @@ class _Shrinking:
 
     def _cropped(self, actual: Mapping[str, object]) -> Fields:
         """Return a small image and a small patch."""
-        image, patch = actual.get("image_size"), actual.get("patch_size")
-        if not (self.proposal.is_cropped and is_integer(image) and is_integer(patch) and patch > 0 == image % patch):
+        numbers = dict(numbers_in(actual))
+        names = [next((name for name in known if name in numbers), "") for known in (_IMAGES, _PATCHES)]
+        image, patch = [numbers.get(name, 0) for name in names]
+        if not self.proposal.is_cropped or min(image, patch) <= 0 or image % patch:
             return {}
         size, count = self.choices.patches
-        return {"image_size": size * count, "patch_size": size}
+        return dict(zip(names, (size * count, size), strict=True))
 
     def _number(self, scope: Mapping[str, object], name: str, value: int) -> int:
         kind = kind_of(name)
