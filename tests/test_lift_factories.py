@@ -1,6 +1,7 @@
 """Lifting: what depends on the arguments of a factory in a file."""
 
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType
 
@@ -9,6 +10,7 @@ import pytest
 pytest.importorskip("torch")
 
 import archspec
+from archspec.equivalence.precision import in_float64
 from archspec.lifting.sources.lifting import lift_source
 
 FACTORIES = '''
@@ -164,6 +166,73 @@ class Normed(nn.Module):
         return self.out(self.norm(x))
 
 
+class Squeezed(nn.Module):
+    """Channels that are weighted by a narrow layer, which is of one channel if the module has few."""
+
+    def __init__(self, channels, reduction):
+        super().__init__()
+        self.inner, self.outer = nn.Linear(channels, channels // reduction), nn.Linear(channels // reduction, channels)
+
+    def forward(self, x):
+        return x * self.outer(self.inner(x).relu()).sigmoid()
+
+
+class Padded(nn.Module):
+    """A convolution that looks back, with an attribute that is named as an operation is."""
+
+    def __init__(self, dim, pad):
+        super().__init__()
+        self.pad = pad
+        self.local = nn.Conv1d(dim, dim, 3, dilation=pad // 2)
+
+    def forward(self, x):
+        return self.local(nn.functional.pad(x, (self.pad, 0)))
+
+
+class Dilations(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.layers = nn.ModuleList([Padded(dim, pad) for pad in (4, 8, 4)])
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x).tanh()
+        return x
+
+
+class Grouped(nn.Module):
+    """Keys for several queries, with rotary positions from a table in float32."""
+
+    def __init__(self, dim, n_heads, n_kv, context):
+        super().__init__()
+        self.heads, self.groups, head = n_heads, n_kv, dim // n_heads
+        self.query, self.key = nn.Linear(dim, dim), nn.Linear(dim, n_kv * head)
+        angles = torch.outer(torch.arange(context).float(), 10000 ** (-torch.arange(0, head, 2).float() / head))
+        self.register_buffer("cos", angles.cos(), persistent=False)
+        self.register_buffer("sin", angles.sin(), persistent=False)
+
+    def rotated(self, x, heads):
+        a, b = x.unflatten(-1, (heads, -1)).transpose(1, 2).chunk(2, -1)
+        cos, sin = self.cos[: x.shape[1]], self.sin[: x.shape[1]]
+        return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
+
+    def forward(self, x):
+        key = self.rotated(self.key(x), self.groups).repeat_interleave(self.heads // self.groups, 1)
+        return self.rotated(self.query(x), self.heads) @ key.transpose(-2, -1)
+
+
+def squeezed(dim=64, reduction=8):
+    return Squeezed(dim, reduction).eval()
+
+
+def dilations(dim=24):
+    return Dilations(dim).eval()
+
+
+def grouped(dim=64, n_heads=4, n_kv=2, context=600):
+    return Grouped(dim, n_heads, n_kv, context).eval()
+
+
 def adapted(dim=32, rank=16, alpha=64):
     return Adapted(dim, rank, alpha).eval()
 
@@ -223,10 +292,13 @@ CASES = {
         "Linear((size // patch) ** 2, dim",
     ),
     "normed": ("x=real[batch,dim]", {"dim": 24}, "RMSNorm(dim, 1.1920928955078125e-7)"),
+    "squeezed": ("x=real[batch,dim]", {"dim": 48, "reduction": 4}, "Linear(dim, dim // reduction)"),
+    "dilations": ("x=real[batch,dim,time]", {"dim": 20}, "pad(axis = 2, before = before, after = 0)(x)"),
+    "grouped": ("x=real[batch,seq,dim]", {"dim": 48, "n_heads": 6, "n_kv": 3, "context": 50}, "split_heads(n_kv)"),
     "timed": ("step=real[batch]", {"dim": 48, "channels": 5}, "(18.420680743952367 / dim)"),
 }
 
-OFTEN = ("patches", "normed")
+OFTEN = ("patches", "normed", "squeezed", "dilations", "grouped")
 
 
 @pytest.mark.slow
@@ -236,7 +308,7 @@ def test_sizes_follow_arguments(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", OFTEN)
-def test_sizes_of_images_and_norms_follow_arguments(name: str, tmp_path: Path) -> None:
+def test_sizes_of_usual_modules_follow_arguments(name: str, tmp_path: Path) -> None:
     check_sizes(name, tmp_path)
 
 
@@ -248,7 +320,8 @@ def check_sizes(name: str, tmp_path: Path) -> None:
     assert expected in text
     scope: dict[str, object] = {}
     exec(FACTORIES, scope)
-    module = scope[name](**values)  # type: ignore[operator]
+    with in_float64() if name == "grouped" else nullcontext():  # it has a table in float32
+        module = scope[name](**values)  # type: ignore[operator]
     assert archspec.equivalent(archspec.loads(text, **values), module).verdict in ("equal", "outputs equal")
 
 

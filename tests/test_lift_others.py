@@ -224,19 +224,21 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_modules_of_a_file_in_the_place_of_small_ones(file: str) -> None:
     found = source_of(f"{file}:build", ["x=real[batch,seq,hidden]"])
-    hidden = found.subject.numbers["hidden"]
+    hidden: Any = found.subject.numbers["hidden"]
     assert found.subject.numbers == {"hidden": hidden, "layers": 3, "gap": 3} and hidden != 16
     assert found.subject.second is not None and found.subject.second().numbers["gap"] == 6
-    same, relayered, whole, actual = [make() for make in found.others(None)]
+    same, relayered, whole, wide, actual = [make() for make in found.others(None)]
     assert same.subject.second is not None and same.subject.second().numbers["gap"] == 3
     assert relayered.subject.numbers["layers"] == 5
     second = whole.subject.second
     assert second is not None
     assert [[*own.numbers] for own in (whole.subject, second())] == [["hidden", "gap"]] * 2
     assert (len(whole.subject.module.layers), actual.subject.module.hidden) == (3, 16)
-    assert [len(other.others(None)) for other in (same, relayered, whole, actual)] == [0] * 4
-    assert [source.whole is found.whole for source in (same, relayered, whole, actual)] == [True, True, True, False]
-    assert all(source.actual() is found.actual() for source in (same, relayered, whole, actual))
+    assert wide.subject.numbers["hidden"] == 4 * hidden
+    made = same, relayered, whole, wide, actual
+    assert [len(other.others(None)) for other in made] == [0, 0, 0, 1, 0]
+    assert [source.whole is found.whole for source in made] == [True, True, True, True, False]
+    assert all(source.actual() is found.actual() for source in made)
     assert all([item.name for item in source.declared] == ["x"] for source in (found, same, actual))
     assert found.whole is not None and found.whole.free == {"x": ("batch", "seq", "hidden")}
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def keep_epsilon(module: nn.Module) -> None:
-    """Give RMS norms without an `eps` that of float32, in a module that computes in float64 what is to be in float32."""
+    """Give RMS norms without an `eps` that of float32, in a module that was made in float64 in place of it."""
     import torch
 
     for part in module.modules():

@@ -14,8 +14,10 @@ from archspec.lifting.values import Value
 if TYPE_CHECKING:
     from torch import Tensor
 
-_PRECISION = 1e-5
-"""Sines and cosines of large angles are that far from the exact ones."""
+_PRECISION = 1e-5, 3e-7
+"""Sines and cosines are at most so far from the exact ones, and those of large angles by so much for each position:
+frequencies are rounded to float32.
+"""
 
 
 def sinusoids(builder: Builder, value: Tensor) -> Value | None:
@@ -84,7 +86,6 @@ def _repeated(builder: Builder, grid: Tensor, axis: int) -> Value | None:
 
 def _wave(builder: Builder, value: Tensor) -> Value | None:
     """Return the sines, or the cosines, of positions at several frequencies."""
-    import torch
 
     rows, half = value.shape
     if half < 2:
@@ -93,7 +94,7 @@ def _wave(builder: Builder, value: Tensor) -> Value | None:
     second = float((value.double().acos() if is_cosine else value.double().asin())[1, 1])
     for theta, count in bases(second, [half, half - 1]):
         exact = _exact_angles(rows, half, theta, count)
-        if torch.allclose(exact.cos() if is_cosine else exact.sin(), value.double(), atol=_PRECISION):
+        if _are_close(exact.cos() if is_cosine else exact.sin(), value):
             angles = _angles(builder, _positions(builder, rows), half, theta, count)
             return angles and builder.op("cos" if is_cosine else "sin", angles)
     return None
@@ -138,14 +139,18 @@ def _waves(builder: Builder, sines: Tensor, cosines: Tensor) -> _Waves | None:
     theta, count = base
     exact = _exact_angles(rows, half, theta, count)
     kept = (torch.arange(rows)[:, None] != torch.tensor(empty or [rows])).all(1, keepdim=True)
-    if not all(
-        torch.allclose(wave * kept, own.double(), atol=_PRECISION)
-        for wave, own in ((exact.sin(), sines), (exact.cos(), cosines))
-    ):
+    if not all(_are_close(wave * kept, own) for wave, own in ((exact.sin(), sines), (exact.cos(), cosines))):
         return None
     positions = _positions(builder, rows)
     angles = _angles(builder, positions, half, theta, count)
     return angles and _Waves(builder.op("sin", angles), builder.op("cos", angles), positions, empty)
+
+
+def _are_close(exact: Tensor, rounded: Tensor) -> bool:
+    import torch
+
+    least, of_position = _PRECISION
+    return torch.allclose(exact, rounded.double(), atol=max(least, of_position * len(exact)))
 
 
 def _exact_angles(rows: int, half: int, theta: float, count: int) -> Tensor:

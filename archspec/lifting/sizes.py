@@ -92,7 +92,7 @@ class Sizes:
         """Decide the hyperparameters of a definition, and the texts of its gaps and uses."""
         definition, head = self.program.definitions[number], self.heads[number]
         other = self.other.definitions[number] if self.other is not None else None
-        taken = Names([*self.expressions.fields, *_values(definition)])
+        taken = Names([*self.expressions.fields, *_values(definition), *OPS, *self.program.imports])
         inherited = [name for use in definition.template.uses for name in self.heads[use].fields]
         fields: dict[str, None] = dict.fromkeys(inherited)
         part = self._part(definition, other)
@@ -210,7 +210,7 @@ class Sizes:
         """Return a new hyperparameter, which definitions around this one have as well."""
         values = [name for definition in self.program.definitions for name in _values(definition)]
         own = [name for head in self.heads for name in head.own]
-        free = Names([*self.expressions.fields, *values, *own])
+        free = Names([*self.expressions.fields, *values, *own, *OPS, *self.program.imports])
         name = taken.take([free.take([NAMES_OF_GAPS.get(hint, hint), f"{hint}_size"])])
         self.expressions.add(name, pair)
         self.order.append(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -205,11 +206,18 @@ def small_of(architecture: Architecture, turn: int, first: Fields | None = None)
 
 
 def _built(architecture: Architecture, fields: Fields, seed: int) -> nn.Module:
-    """Return the module with these fields, in evaluation; without values if it has too many parameters."""
+    """Return the module with these fields, in evaluation; without values if it has too many parameters. Raises
+    ValueError if some have no elements, as of a width that is divided by a larger number.
+    """
     import torch
 
     build = partial(architecture.build, fields)
-    count = sum(parameter.numel() for parameter in without_values(build).parameters())
+    with warnings.catch_warnings():  # of tensors without elements
+        warnings.simplefilter("ignore")
+        sizes = [parameter.numel() for parameter in without_values(build).parameters()]
+    if 0 in sizes:
+        raise ValueError("some of its tensors have no elements")
+    count = sum(sizes)
     torch.random.manual_seed(seed)  # pyright: ignore[reportUnknownMemberType]
     return (unfilled(build) if count > MOST_FILLED else build()).eval()
 

@@ -18,7 +18,7 @@ _KINDS: tuple[tuple[str, str], ...] = (
     ),
     ("rotary", r"^rotary_dim$"),
     ("layers", r"(^|_)(layers|n_layer|depth)$"),
-    ("groups", r"(kv|key_value)_heads$"),
+    ("groups", r"(kv|key_value)_heads?$|^(n_|num_)?kv$"),
     ("heads", r"(heads|n_head)$"),
     ("head", r"head_(dim|size)$|^d_kv$|^kv_channels$|^dim_head$|_head_dim$|(^|_)d_head$"),
     ("vocabulary", r"vocab_size$|^vocab$|vocab_size_per_layer_input$"),

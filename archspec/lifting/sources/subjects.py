@@ -30,6 +30,7 @@ from archspec.lifting.sources.variations import (
     shrinks_lists,
     uncropped,
     unrolled,
+    wider,
     with_longer,
     with_more_heads,
     with_same_reals,
@@ -117,19 +118,26 @@ def _source_of_file(text: str, declared: Sequence[Declared], are_long: bool = Fa
         except ArchError:
             return first_of(others)
 
+    def with_multiples(found: Architecture, subject: Subject) -> list[Callable[[], Source]]:
+        sizes = [size for item in declared for size in item.sizes]
+        of_inputs = [name for name, value in found.fields.items() if value in sizes]
+        larger = [multiplied(found, subject, names) for names in ([[], of_inputs] if of_inputs else [[]])]
+        return [*[partial(of, other) for other in larger if other], partial(small, subject)]
+
+    def with_larger_widths(found: Architecture) -> Source:
+        separate, first = with_separate_sizes(wider(found))
+        return first_of(with_multiples(separate, subject_of(separate, first)))
+
     if architecture is None:
         return as_it_is()
     try:
-        architecture, first = with_separate_sizes(architecture)
-        deep = unrolled(architecture)
-        rest = [partial(with_all_layers, deep)] if deep is not None and has_layers(architecture) else []
-        same = with_same_reals(architecture)
-        rest = [*([partial(of, same)] if same else []), partial(of, relayered(architecture)), *rest, as_it_is]
-        subject = subject_of(architecture, first)
-        sizes = [size for item in declared for size in item.sizes]
-        of_inputs = [name for name, value in architecture.fields.items() if value in sizes]
-        larger = [multiplied(architecture, subject, names) for names in ([[], of_inputs] if of_inputs else [[]])]
-        sources = [*[partial(of, found) for found in larger if found], partial(small, subject), *rest]
+        separate, first = with_separate_sizes(architecture)
+        deep = unrolled(separate)
+        rest = [partial(with_all_layers, deep)] if deep is not None and has_layers(separate) else []
+        same = with_same_reals(separate)
+        rest = [*([partial(of, same)] if same else []), partial(of, relayered(separate)), *rest]
+        rest += [partial(with_larger_widths, architecture), as_it_is]
+        sources = [*with_multiples(separate, subject_of(separate, first)), *rest]
     except ArchError:  # the fields are not independent
         return as_it_is()
     return first_of(sources)

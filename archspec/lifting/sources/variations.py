@@ -165,6 +165,11 @@ def lighter(architecture: Architecture) -> Architecture | None:
     return replace(architecture, choices=[first, second._replace(scale=scale, width=width, experts=experts), *rest])
 
 
+def wider(architecture: Architecture) -> Architecture:
+    """Return the architecture with larger widths in small modules, for classes that divide a width by a field."""
+    return replace(architecture, proposals=[proposal for proposal in architecture.proposals if proposal.unit == 32])
+
+
 def has_layers(architecture: Architecture) -> bool:
     """Whether an architecture has a number of layers."""
     return any(kind_of(name) == "layers" for name in numbers_of(architecture.fields))
