@@ -221,6 +221,36 @@ class Grouped(nn.Module):
         return self.rotated(self.query(x), self.heads) @ key.transpose(-2, -1)
 
 
+class Double(nn.Module):
+    def __init__(self, before, after):
+        super().__init__()
+        convolutions = [nn.Conv2d(before, after, 3, padding=1), nn.Conv2d(after, after, 3, padding=1)]
+        norms = [nn.BatchNorm2d(after), nn.BatchNorm2d(after)]
+        self.net = nn.Sequential(*[part for pair in zip(convolutions, norms) for part in (*pair, nn.ReLU())])
+
+    def forward(self, x):
+        return self.net(x)
+
+
+class Contracting(nn.Module):
+    """Blocks of one class in a list and outside of it."""
+
+    def __init__(self, channels, base):
+        super().__init__()
+        self.first = Double(channels, base)
+        self.down = nn.ModuleList([Double(base * 2**turn, base * 2 ** (turn + 1)) for turn in range(2)])
+
+    def forward(self, x):
+        x = self.first(x)
+        for part in self.down:
+            x = part(F.max_pool2d(x, 2))
+        return x
+
+
+def contracting(channels=3, base=16):
+    return Contracting(channels, base).eval()
+
+
 def squeezed(dim=64, reduction=8):
     return Squeezed(dim, reduction).eval()
 
@@ -292,13 +322,37 @@ CASES = {
         "Linear((size // patch) ** 2, dim",
     ),
     "normed": ("x=real[batch,dim]", {"dim": 24}, "RMSNorm(dim, 1.1920928955078125e-7)"),
+    "contracting": (
+        "x=real[batch,channels,8,8]",
+        {"channels": 4, "base": 6},
+        """
+block Double(in_channels, size, out_channels)(x [batch, in_channels, size, size]) -> [batch, out_channels, size, size] {
+  return x
+    |> net.0: Conv2d(in_channels, out_channels, 3, padding = 1)
+    |> net.1: BatchNorm(out_channels, 1e-5)
+    |> relu
+    |> net.3: Conv2d(out_channels, out_channels, 3, padding = 1)
+    |> net.4: BatchNorm(out_channels, 1e-5)
+    |> relu
+}
+
+block Contracting(channels = 3, base = 16)(x [batch, channels, 8, 8]) -> [batch, 4 * base, 2, 2] {
+  return x
+    |> first:  Double(channels, 8, base)
+    |> max_pool(kernel = 2)
+    |> down.0: Double(base, 4, 2 * base)
+    |> max_pool(kernel = 2)
+    |> down.1: Double(2 * base, 2, 4 * base)
+}
+""",
+    ),
     "squeezed": ("x=real[batch,dim]", {"dim": 48, "reduction": 4}, "Linear(dim, dim // reduction)"),
     "dilations": ("x=real[batch,dim,time]", {"dim": 20}, "pad(axis = 2, before = before, after = 0)(x)"),
     "grouped": ("x=real[batch,seq,dim]", {"dim": 48, "n_heads": 6, "n_kv": 3, "context": 50}, "split_heads(n_kv)"),
     "timed": ("step=real[batch]", {"dim": 48, "channels": 5}, "(18.420680743952367 / dim)"),
 }
 
-OFTEN = ("patches", "normed", "squeezed", "dilations", "grouped")
+OFTEN = ("contracting", "patches", "normed", "squeezed", "dilations", "grouped")
 
 
 @pytest.mark.slow

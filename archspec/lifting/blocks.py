@@ -180,6 +180,9 @@ def _kept(
         elif frame.parent is not None and (calls[frame.path] == 1 or (frame.parent, frame.path) not in counted):
             steps[frame.parent] += steps[frame]
             counted.add((frame.parent, frame.path))
+    alike = {(frame.kind, steps[frame]) for frame in kept if frame is not root and steps[frame] > 1}
+    single = [frame for frame in frames if frame.path not in lists and frame.path not in uneven]
+    kept |= {frame for frame in single if (frame.kind, steps[frame]) in alike}
     kept -= _with_foreign_modules(values, frames, owners)
     paths = {other.path for other in kept}
     return {frame for frame in kept if not _is_borrowed(frame, paths)}

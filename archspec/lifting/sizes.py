@@ -143,8 +143,9 @@ class Sizes:
                     return name
             definition = self.program.definitions[number]
             wanted = NAMES_OF_GAPS.get(hint, hint)
+            of_layers = _of_layers(definition, column) if hint == "size" else []
             numbered = [f"{wanted}{turn}" for turn in range(2, 10)]
-            name = taken.take([*self._attribute(definition, column), wanted, *numbered])
+            name = taken.take([*self._attribute(definition, column), *of_layers, wanted, *numbered])
             head.own[name] = column
             self._seconds[number][name] = other or column
             return name
@@ -264,6 +265,16 @@ def _chosen(condition: str, yes: str, no: str) -> str:
 def _are_same(first: Sequence[Size], second: Sequence[Size]) -> bool:
     """Whether columns are equal, also in the types of numbers: positions plus 27 are no integers if it is 27.0."""
     return [*map(type, first)] == [*map(type, second)] and [*first] == [*second]
+
+
+def _of_layers(definition: Definition, column: Sequence[Size]) -> list[str]:
+    """Return what the layers of a definition call a size: `channels` if it is that of inputs and of outputs."""
+    template = definition.template
+    hints = {hint for gap, hint in enumerate(template.hints) if [row[gap] for row in definition.rows] == [*column]}
+    names = ["channels"] if {"in_channels", "out_channels"} <= hints else []
+    for name in ("out_channels", "in_channels", "in_features", "out_features"):
+        names += [NAMES_OF_GAPS.get(name, name)] if name in hints else []
+    return names
 
 
 def _passed(definition: Definition, use: int, column: Sequence[Size]) -> list[Size]:
