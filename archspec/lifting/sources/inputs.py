@@ -129,13 +129,16 @@ def _bounds(module: nn.Module, inputs: dict[str, torch.Tensor]) -> dict[str, int
 
     found: dict[str, int] = {}
     places = {value.untyped_storage().data_ptr(): name for name, value in inputs.items() if value.dtype == torch.long}
+    tables = [part for part in module.modules() if isinstance(part, torch.nn.Embedding)]
+    if not places or not tables:
+        return found
 
     def note(table: nn.Embedding, given: tuple[torch.Tensor, ...]) -> None:
         name = places.get(given[0].untyped_storage().data_ptr()) if given else None
         if name is not None:
             found[name] = min(found.get(name, table.num_embeddings), table.num_embeddings)
 
-    hooks = [part.register_forward_pre_hook(note) for part in module.modules() if isinstance(part, torch.nn.Embedding)]
+    hooks = [table.register_forward_pre_hook(note) for table in tables]
     try:
         with torch.no_grad():
             module(**inputs)
