@@ -108,9 +108,6 @@ def _source_of_file(text: str, declared: Sequence[Declared], are_long: bool = Fa
     def of(found: Architecture) -> Source:
         return small(subject_of(found))
 
-    def with_all_layers(found: Architecture) -> Source:
-        return small(_of_fixed_depth(subject_of(found)))
-
     def first_of(sources: Sequence[Callable[[], Source]]) -> Source:
         make, *others = sources
         try:
@@ -121,12 +118,18 @@ def _source_of_file(text: str, declared: Sequence[Declared], are_long: bool = Fa
     def with_multiples(found: Architecture, subject: Subject) -> list[Callable[[], Source]]:
         sizes = [size for item in declared for size in item.sizes]
         of_inputs = [name for name, value in found.fields.items() if value in sizes]
-        larger = [multiplied(found, subject, names) for names in ([[], of_inputs] if of_inputs else [[]])]
+        depths = [name for name in found.fields if kind_of(name) == "layers"]
+        kept = [depths, [*depths, *of_inputs]] if of_inputs else [depths]
+        larger = [multiplied(found, subject, names) for names in kept]
         return [*[partial(of, other) for other in larger if other], partial(small, subject)]
 
     def with_larger_widths(found: Architecture) -> Source:
         separate, first = with_separate_sizes(wider(found))
         return first_of(with_multiples(separate, subject_of(separate, first)))
+
+    def with_all_layers(found: Architecture) -> Source:
+        makes = with_multiples(found, subject_of(found))
+        return first_of([partial(_of_fixed_depth, make) for make in makes])
 
     if architecture is None:
         return as_it_is()
@@ -143,16 +146,17 @@ def _source_of_file(text: str, declared: Sequence[Declared], are_long: bool = Fa
     return first_of(sources)
 
 
-def _of_fixed_depth(subject: Subject) -> Subject:
-    """Return a subject without numbers of layers as names of hyperparameters: fewer layers are of other kinds."""
+def _of_fixed_depth(make: Callable[[], Source]) -> Source:
+    """Return a source without numbers of layers as names of hyperparameters: fewer layers are of other kinds."""
 
     def fixed(found: Subject) -> Subject:
-        return replace(
-            found, numbers={name: value for name, value in found.numbers.items() if kind_of(name) != "layers"}
-        )
+        numbers = {name: value for name, value in found.numbers.items() if kind_of(name) != "layers"}
+        return replace(found, numbers=numbers)
 
-    second = subject.second
-    return replace(fixed(subject), second=None if second is None else lambda: fixed(second()))
+    source = make()
+    second = source.subject.second
+    subject = replace(fixed(source.subject), second=None if second is None else lambda: fixed(second()))
+    return source._replace(subject=subject)
 
 
 def source_of_architecture(architecture: Architecture) -> Source:
