@@ -232,6 +232,18 @@ class Double(nn.Module):
         return self.net(x)
 
 
+class Crossed(nn.Module):
+    """A layer of what two others give, and of their input."""
+
+    def __init__(self, dim, hidden):
+        super().__init__()
+        self.inner, self.outer = nn.Linear(2 * dim, hidden), nn.Linear(hidden + 2 * dim, 1)
+
+    def forward(self, x, y):
+        x = torch.cat([x, y], -1)
+        return self.outer(torch.cat([self.inner(x).relu(), x], -1))
+
+
 class Contracting(nn.Module):
     """Blocks of one class in a list and outside of it."""
 
@@ -245,6 +257,10 @@ class Contracting(nn.Module):
         for part in self.down:
             x = part(F.max_pool2d(x, 2))
         return x
+
+
+def crossed(dim=16, hidden=20):
+    return Crossed(dim, hidden).eval()
 
 
 def contracting(channels=3, base=16):
@@ -307,7 +323,7 @@ def timed(dim=32, channels=3):
     return Timed(dim, channels).eval()
 '''
 
-CASES = {
+CASES: dict[str, tuple[str | list[str], dict[str, int], str]] = {
     "adapted": ("x=real[batch,seq,dim]", {"dim": 48, "rank": 24, "alpha": 30}, "* (alpha / rank)"),
     "scaled": ("x=real[batch,seq,dim]", {"dim": 48, "heads": 6}, "return merge_heads(attention(split_heads(heads)"),
     "wide": ("x=real[batch,seq,dim]", {"dim": 40, "heads": 5}, "kv: Linear(dim, 32 * heads)"),
@@ -346,13 +362,14 @@ block Contracting(channels = 3, base = 16)(x [batch, channels, 8, 8]) -> [batch,
 }
 """,
     ),
+    "crossed": (["x=real[batch,dim]", "y=real[batch,dim]"], {"dim": 6, "hidden": 7}, "Linear(hidden + 2 * dim, 1)"),
     "squeezed": ("x=real[batch,dim]", {"dim": 48, "reduction": 4}, "Linear(dim, dim // reduction)"),
     "dilations": ("x=real[batch,dim,time]", {"dim": 20}, "pad(axis = 2, before = before, after = 0)(x)"),
     "grouped": ("x=real[batch,seq,dim]", {"dim": 48, "n_heads": 6, "n_kv": 3, "context": 50}, "split_heads(n_kv)"),
     "timed": ("step=real[batch]", {"dim": 48, "channels": 5}, "(18.420680743952367 / dim)"),
 }
 
-OFTEN = ("contracting", "patches", "normed", "squeezed", "dilations", "grouped")
+OFTEN = ("crossed", "contracting", "patches", "normed", "squeezed", "dilations", "grouped")
 
 
 @pytest.mark.slow
@@ -370,7 +387,7 @@ def check_sizes(name: str, tmp_path: Path) -> None:
     given, values, expected = CASES[name]
     path = tmp_path / "factories.py"
     path.write_text(FACTORIES, encoding="utf-8")
-    text = lift_source(f"{path}:{name}", [given])
+    text = lift_source(f"{path}:{name}", [given] if isinstance(given, str) else given)
     assert expected in text
     scope: dict[str, object] = {}
     exec(FACTORIES, scope)

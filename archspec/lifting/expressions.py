@@ -152,6 +152,7 @@ class Expressions:
         if isinstance(a, int):
             found += remainders.with_more_places(a, b, self._places) + remainders.with_squares(a, b, whole)
         found = found or remainders.with_some_more(a, b, whole) or remainders.with_times(a, b, whole)
+        found = found or remainders.with_multiples(a, b, whole)
         return found[0] if len(found) == 1 else None
 
     def _index(self, names: Sequence[str], own: dict[Pair, Found]) -> None:

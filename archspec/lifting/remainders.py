@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from itertools import product
+from itertools import permutations, product
 from typing import TypeAlias
 
 from archspec.lifting.candidates import LAYERS, WIDTHS, Found, Values, is_count
@@ -13,6 +13,9 @@ Fields: TypeAlias = Mapping[str, "tuple[float, float | None]"]
 
 MOST_PARTS = 4
 """Pixels are predicted with up to so many numbers each."""
+
+MOST_JOINED = 4
+"""Up to so many parts of a width are joined with one of another width."""
 
 MOST_HEADS = 64
 """Lists have numbers of heads up to this one."""
@@ -50,6 +53,17 @@ def with_more_places(a: float, b: float, places: Values) -> list[Found]:
         Found(f"{found.text} + {a - c}", found.fields)
         for found, (c, d) in places.items()
         if a - c == b - d and 0 < a - c <= MOST_MORE
+    ]
+
+
+def with_multiples(a: float, b: float, fields: Fields) -> list[Found]:
+    """Return the widths of what is joined of a part of one width and several of another one."""
+    widths = {name: pair for name, pair in fields.items() if not is_count(name) and not name.endswith(LAYERS)}
+    return [
+        Found(f"{first} + {times} * {second}", (first, second))
+        for (first, (c, d)), (second, (e, f)) in permutations(widths.items(), 2)
+        for times in range(2, MOST_JOINED + 1)
+        if d is not None and f is not None and c != d and e != f and (a, b) == (c + times * e, d + times * f)
     ]
 
 
