@@ -48,6 +48,9 @@ def failing():
 def nothing():
     return WIDTH
 
+def sized(width, depth, *rest, act=torch.tanh):
+    return Net(act)
+
 NUMBER = 3
 """
 
@@ -94,9 +97,10 @@ def test_a_module_is_verified(capsys: pytest.CaptureFixture[str]) -> None:
         ("net.txt", "`net.txt` is not a Python file"),
         ("broken.py", "running `broken.py` fails: ZeroDivisionError: division by zero"),
         ("net.py:none", "`net.py` defines no `none`"),
-        ("net.py:unlike", "name a function or class of the file: `net.py:other`, `net.py:failing`, `net.py:nothing`"),
+        ("net.py:unlike", "name a function or class of the file: `net.py:failing`, `net.py:nothing`, `net.py:sized`"),
         ("empty.py", "`empty.py` defines no `build`\nhelp: write `--module FILE.py:factory`"),
         ("net.py:faling", "did you mean `net.py:failing`?"),
+        ("net.py:sized", "`sized` in `net.py` cannot be called without `width`, `depth`\nhelp: give its parameters"),
         ("net.py:failing", "running `net.py` fails: KeyError: 'width'"),
         ("net.py:nothing", "`nothing` in `net.py` does not return a torch.nn.Module"),
         ("net.py:NUMBER", "`NUMBER` in `net.py` does not return a torch.nn.Module"),

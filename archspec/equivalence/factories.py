@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from collections.abc import Callable, Generator
@@ -71,6 +72,10 @@ def made_by(path: str, name: str, factory: Callable[..., object]) -> nn.Module:
     torch_or_fail()
     import torch
 
+    required = [f"`{known}`" for known in _required(factory)]
+    if required:
+        help = "give its parameters default values, or name a function that calls it with some"
+        raise fail("usage", f"`{name}` in `{path}` cannot be called without {', '.join(required)}", help=help)
     with _beside(path):
         try:
             made = factory() if callable(factory) else None
@@ -79,6 +84,16 @@ def made_by(path: str, name: str, factory: Callable[..., object]) -> nn.Module:
     if not isinstance(made, torch.nn.Module):
         raise fail("usage", f"`{name}` in `{path}` does not return a torch.nn.Module", help="call it without arguments")
     return made
+
+
+def _required(factory: Callable[..., object]) -> list[str]:
+    """Return the names of the parameters of a factory that have no default values."""
+    try:
+        parameters = inspect.signature(factory).parameters.values()
+    except (TypeError, ValueError):  # it cannot be called, or says nothing
+        return []
+    varying = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+    return [item.name for item in parameters if item.default is item.empty and item.kind not in varying]
 
 
 @contextmanager
