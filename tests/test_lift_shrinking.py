@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from archspec.lifting.sources import fields as of
-from archspec.lifting.sources import shrinking
+from archspec.lifting.sources import patterns, shrinking
 from archspec.lifting.sources.depths import Depths
 from archspec.lifting.sources.kinds import kind_of
 from archspec.lifting.sources.proposals import CHOICES, LIGHTER, PROPOSALS, SHALLOW, THIRD
@@ -275,8 +275,8 @@ def test_lists_with_other_sizes_are_left_out() -> None:
     ],
 )
 def test_patterns_of_layers(fields: dict[str, Any], has_patterns: bool) -> None:
-    assert shrinking.has_patterns(fields) == has_patterns
-    assert shrinking.has_patterns({"sliding_window_pattern": 2})
+    assert patterns.has_patterns(fields) == has_patterns
+    assert patterns.has_patterns({"sliding_window_pattern": 2})
 
 
 FEW = {

@@ -15,8 +15,9 @@ from archspec.cli import main
 from archspec.lifting.sources.collections import subject_of_collection
 from archspec.lifting.sources.fields import has_sections
 from archspec.lifting.sources.inputs import Declared, parse_input
+from archspec.lifting.sources.patterns import has_patterns
 from archspec.lifting.sources.proposals import CHOICES, OTHER_STEPS, PROPOSALS
-from archspec.lifting.sources.shrinking import has_patterns, hidden_changes, merged, small, without_shrunk_lists
+from archspec.lifting.sources.shrinking import hidden_changes, merged, small, without_shrunk_lists
 
 BERT: dict[str, Any] = {
     "model_type": "bert",

@@ -4,8 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from archspec.algebra import Atom, Dim, Expression, Polynomial, atoms, expression, scaled, symbol, symbols, terms_of
+from archspec.algebra import (
+    Atom,
+    Dim,
+    Expression,
+    Polynomial,
+    atoms,
+    expression,
+    scaled,
+    substitute,
+    symbol,
+    symbols,
+    terms_of,
+)
 from archspec.lifting.names import FREE_NAMES
+from archspec.lifting.templates import Gaps
 from archspec.lifting.values import Value
 
 
@@ -27,6 +40,19 @@ def renamed_dimensions(inputs: Sequence[Value], outputs: Sequence[Value]) -> dic
         found = {} if first[1] in later else {first[1]: symbol("batch")}
     others = named - {"batch", *found}
     return {**found, others.pop(): symbol("seq")} if len(others) == 1 else found
+
+
+def free_length(inputs: Sequence[Value], outputs: Sequence[Value], gaps: Gaps) -> int | None:
+    """Return the number of tokens of the inputs of a definition, if none of the numbers in it depends on it."""
+    types = [*inputs, *outputs]
+    found = {value.shape[1] for value in inputs if len(value.shape) == 3 and isinstance(value.shape[1], int)}
+    sizes = [size for value in types for size in value.shape if isinstance(size, Polynomial)]
+    if len(found) != 1 or {str(substitute(size, gaps.renamed)) for size in sizes} != {"batch"}:
+        return None
+    (length,) = found
+    written = [number for number, hint in zip(gaps.values, gaps.hints, strict=True) if hint != "size"]
+    widths = [size for value in types for size in value.shape[2:]]
+    return length if length > 1 and length not in [*written, *widths] else None
 
 
 def joint_sizes(given: Collection[Polynomial], sizes: Collection[Dim]) -> dict[Polynomial, Polynomial]:

@@ -14,7 +14,7 @@ from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.blocks import Body, bodies_of, masks_of, with_own_names
 from archspec.lifting.facts import Facts, Lent
 from archspec.lifting.layer_loops import loops_of
-from archspec.lifting.lengths import dimensions_of, total_length
+from archspec.lifting.lengths import dimensions_of, free_length, total_length
 from archspec.lifting.names import Names
 from archspec.lifting.recording import Recording
 from archspec.lifting.runs import runs_of, without_numbers
@@ -129,7 +129,8 @@ def _written(
     """
     writer = BodyWriter(facts, definition, key)
     template = writer.template()
-    length = None if is_fixed else writer.free_length()
+    body = facts.body
+    length = free_length(body.inputs, body.outputs, writer.gaps) if body.path and not is_fixed else None
     if length is not None:
         writer = BodyWriter(facts, definition, key, length)
         template = writer.template()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from archspec.addresses import is_below, relative
-from archspec.algebra import Polynomial, substitute, symbol
+from archspec.algebra import Polynomial, symbol
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.blocks import TAKEN_APART, Body
 from archspec.lifting.chains import Chains
@@ -385,25 +385,6 @@ class BodyWriter:
         """Return the shape of an input or output."""
         shape = [symbol("seq") if size == self.length else size for size in value.shape]
         return f"[{', '.join([self.gaps.number(size, 'size') for size in shape])}]"
-
-    def free_length(self) -> int | None:
-        """Return the number of tokens of the inputs, if nothing in the body depends on it."""
-        types = [*self.body.inputs, *self.body.outputs]
-        found = {
-            value.shape[1] for value in self.body.inputs if len(value.shape) == 3 and isinstance(value.shape[1], int)
-        }
-        named = {
-            str(substitute(size, self.gaps.renamed))
-            for value in types
-            for size in value.shape
-            if isinstance(size, Polynomial)
-        }
-        if not self.body.path or len(found) != 1 or named != {"batch"}:
-            return None
-        (length,) = found
-        written = [number for number, hint in zip(self.gaps.values, self.gaps.hints, strict=True) if hint != "size"]
-        widths = [size for value in types for size in value.shape[2:]]
-        return length if length > 1 and length not in [*written, *widths] else None
 
 
 def _count_of_results(value: Value, parts: Sequence[Value]) -> int:

@@ -14,8 +14,9 @@ from archspec.lifting.calling import MOST_FILLED, failure
 from archspec.lifting.modes import changed_mode, modes_of
 from archspec.lifting.sources.fields import Fields, are_fields, is_configuration, numbers_in
 from archspec.lifting.sources.kinds import kind_of
+from archspec.lifting.sources.patterns import has_patterns, names_layers
 from archspec.lifting.sources.proposals import CHOICES, PROPOSALS, THIRD, Choices, Proposal
-from archspec.lifting.sources.shrinking import has_patterns, hidden_changes, merged, names_layers, small
+from archspec.lifting.sources.shrinking import hidden_changes, merged, small
 from archspec.lifting.sources.unfilled import unfilled, without_values
 from archspec.lifting.subject import Subject
 from archspec.ops import OPS

@@ -2,13 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import re
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import pairwise
 
 from archspec.lifting.conditions import Varying, conditions
+from archspec.lifting.sources.fields import is_list, lists_in, numbers_in, scopes_of
+from archspec.lifting.sources.kinds import kind_of
+
+_PATTERN = r"interval|period|pattern|every|freq|skip|sparse_step|dense_replace|full_attention|attn_layer|layer_types"
+"""Parts of the names of fields that say that some layers are different."""
 
 MOST_KINDS = 2
 """A loop has layers of so many kinds."""
+
+
+def has_patterns(fields: Mapping[str, object]) -> bool:
+    """Whether layers may differ in a way that depends on their number."""
+    if names_layers(fields):
+        return True
+    for scope in scopes_of(fields):
+        counts = [value for name, value in numbers_in(scope) if kind_of(name) == "layers"]
+        for name, value in scope.items():
+            items = [*map(str, value)] if is_list(value) else []
+            if len(items) in counts and len({*items}) > 1:
+                return True
+            if re.search(_PATTERN, name) and value and not isinstance(value, list | str | float):
+                return True
+    return False
+
+
+def names_layers(fields: Mapping[str, object]) -> bool:
+    """Whether there is a list of the numbers of some layers."""
+    return any(kind_of(name) == "at_layer" for scope in scopes_of(fields) for name, _ in lists_in(scope))
 
 
 def shows_rule(kinds: Sequence[Hashable], few: int) -> bool:

@@ -53,9 +53,6 @@ _OF_OTHERS = re.compile(
 The former may also be separate.
 """
 
-_PATTERN = r"interval|period|pattern|every|freq|skip|sparse_step|dense_replace|full_attention|attn_layer|layer_types"
-"""Parts of the names of fields that say that some layers are different."""
-
 
 def small(fields: Mapping[str, object], proposal: Proposal, choices: Choices) -> Fields:
     """Return the fields of a configuration with small values."""
@@ -70,26 +67,6 @@ def merged(fields: Mapping[str, object], changes: Mapping[str, object]) -> Field
         if are_fields(value) and is_configuration(inner):
             found[name] = merged(inner, value)
     return found
-
-
-def has_patterns(fields: Mapping[str, object]) -> bool:
-    """Whether layers may differ in a way that depends on their number."""
-    if names_layers(fields):
-        return True
-    for scope in scopes_of(fields):
-        counts = [value for name, value in numbers_in(scope) if kind_of(name) == "layers"]
-        for name, value in scope.items():
-            items = [*map(str, value)] if is_list(value) else []
-            if len(items) in counts and len({*items}) > 1:
-                return True
-            if re.search(_PATTERN, name) and value and not isinstance(value, list | str | float):
-                return True
-    return False
-
-
-def names_layers(fields: Mapping[str, object]) -> bool:
-    """Whether there is a list of the numbers of some layers."""
-    return any(kind_of(name) == "at_layer" for scope in scopes_of(fields) for name, _ in lists_in(scope))
 
 
 def hidden_changes(
