@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from archspec.lifting.sources import fields as of
-from archspec.lifting.sources import patterns, shrinking
+from archspec.lifting.sources import patterns
 from archspec.lifting.sources.depths import Depths
 from archspec.lifting.sources.kinds import kind_of
 from archspec.lifting.sources.proposals import CHOICES, LIGHTER, PROPOSALS, SHALLOW, THIRD
