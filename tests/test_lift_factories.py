@@ -244,6 +244,18 @@ class Crossed(nn.Module):
         return self.outer(torch.cat([self.inner(x).relu(), x], -1))
 
 
+class Sloped(nn.Module):
+    """Slopes that the formula of the library only has for powers of two, and a layer of any size."""
+
+    def __init__(self, heads, ffn):
+        super().__init__()
+        self.inner, self.outer = nn.Linear(heads, ffn), nn.Linear(ffn, heads)
+        self.register_buffer("slopes", 2.0 ** (-8.0 * torch.arange(1, heads + 1) / heads), persistent=False)
+
+    def forward(self, x):
+        return self.outer(self.inner(x).relu()) * self.slopes
+
+
 class Contracting(nn.Module):
     """Blocks of one class in a list and outside of it."""
 
@@ -261,6 +273,10 @@ class Contracting(nn.Module):
 
 def crossed(dim=16, hidden=20):
     return Crossed(dim, hidden).eval()
+
+
+def sloped(heads=8, ffn=32):
+    return Sloped(heads, ffn).eval()
 
 
 def contracting(channels=3, base=16):
@@ -363,13 +379,14 @@ block Contracting(channels = 3, base = 16)(x [batch, channels, 8, 8]) -> [batch,
 """,
     ),
     "crossed": (["x=real[batch,dim]", "y=real[batch,dim]"], {"dim": 6, "hidden": 7}, "Linear(hidden + 2 * dim, 1)"),
+    "sloped": ("x=real[batch,heads]", {"ffn": 20}, "Sloped(ffn = 32)(x [batch, 8])"),
     "squeezed": ("x=real[batch,dim]", {"dim": 48, "reduction": 4}, "Linear(dim, dim // reduction)"),
     "dilations": ("x=real[batch,dim,time]", {"dim": 20}, "pad(axis = 2, before = before, after = 0)(x)"),
     "grouped": ("x=real[batch,seq,dim]", {"dim": 48, "n_heads": 6, "n_kv": 3, "context": 50}, "split_heads(n_kv)"),
     "timed": ("step=real[batch]", {"dim": 48, "channels": 5}, "(18.420680743952367 / dim)"),
 }
 
-OFTEN = ("crossed", "contracting", "patches", "normed", "squeezed", "dilations", "grouped")
+OFTEN = ("sloped", "crossed", "contracting", "patches", "normed", "squeezed", "dilations", "grouped")
 
 
 @pytest.mark.slow

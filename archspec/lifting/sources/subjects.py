@@ -35,12 +35,17 @@ from archspec.lifting.sources.variations import (
     with_more_heads,
     with_same_reals,
     with_separate_sizes,
+    without_field,
 )
 from archspec.lifting.subject import Subject
 from archspec.source import ArchError, fail
 
 if TYPE_CHECKING:
     from torch import nn
+
+
+KINDS_LEFT_OUT = "kept", "groups", "heads", "head"
+"""Kinds of arguments, in the order in which one keeps its value if a module cannot be lifted with all of them."""
 
 
 class OfFewLayers(Untranslatable):
@@ -95,7 +100,10 @@ def _source_of_file(text: str, declared: Sequence[Declared], are_long: bool = Fa
     ) -> Callable[[BaseException | None], list[Callable[[], Source]]]:
         def others(cause: BaseException | None) -> list[Callable[[], Source]]:
             is_short = isinstance(cause, OfShortInputs) and declared and not are_long
-            return [partial(_source_of_file, text, declared, True)] if is_short else [*rest]
+            if is_short:
+                return [partial(_source_of_file, text, declared, True)]
+            is_of_sizes = isinstance(cause, Unlike | OfOtherSizes | OfSmallSizes)
+            return [*rest[:-1], *without_one(), as_it_is] if is_of_sizes and as_it_is in rest else [*rest]
 
         return others
 
@@ -123,9 +131,15 @@ def _source_of_file(text: str, declared: Sequence[Declared], are_long: bool = Fa
         larger = [multiplied(found, subject, names) for names in kept]
         return [*[partial(of, other) for other in larger if other], partial(small, subject)]
 
-    def with_larger_widths(found: Architecture) -> Source:
-        separate, first = with_separate_sizes(wider(found))
+    def with_separate(found: Architecture) -> Source:
+        separate, first = with_separate_sizes(found)
         return first_of(with_multiples(separate, subject_of(separate, first)))
+
+    def without_one() -> list[Callable[[], Source]]:
+        fields = architecture.fields if architecture is not None else {}
+        order = {kind: turn for turn, kind in enumerate(KINDS_LEFT_OUT)}
+        names = sorted(fields, key=lambda name: order.get(kind_of(name), len(order))) if len(fields) > 1 else []
+        return [partial(with_separate, without_field(architecture, name)) for name in names if architecture is not None]
 
     def with_all_layers(found: Architecture) -> Source:
         makes = with_multiples(found, subject_of(found))
@@ -139,7 +153,7 @@ def _source_of_file(text: str, declared: Sequence[Declared], are_long: bool = Fa
         rest = [partial(with_all_layers, deep)] if deep is not None and has_layers(separate) else []
         same = with_same_reals(separate)
         rest = [*([partial(of, same)] if same else []), partial(of, relayered(separate)), *rest]
-        rest += [partial(with_larger_widths, architecture), as_it_is]
+        rest += [partial(with_separate, wider(architecture)), as_it_is]
         sources = [*with_multiples(separate, subject_of(separate, first)), *rest]
     except ArchError:  # the fields are not independent
         return as_it_is()
