@@ -16,7 +16,8 @@ from archspec.lifting.sizes import OfSmallSizes, Unlike  # noqa: E402
 from archspec.lifting.sources import lifting, subjects  # noqa: E402
 from archspec.lifting.sources.architecture import Architecture, subject_of  # noqa: E402
 from archspec.lifting.sources.inputs import parse_input  # noqa: E402
-from archspec.lifting.sources.subjects import OfFewLayers, OfOtherSizes, Source, source_of  # noqa: E402
+from archspec.lifting.sources.source import OfFewLayers, OfOtherSizes, Source  # noqa: E402
+from archspec.lifting.sources.subjects import source_of  # noqa: E402
 from archspec.lifting.sources.variations import (  # noqa: E402
     apart,
     lighter,

@@ -147,7 +147,9 @@ def replace_operands(value: Value, replaced: Mapping[Value, Value]) -> None:
 def _kept(
     root: Frame, values: Sequence[Value], owners: Mapping[str, Sequence[str]], several: Collection[str]
 ) -> set[Frame]:
-    """Return the calls that become definitions: repeated elements of lists, large ones, and layers with own tensors."""
+    """Return the calls that become definitions: repeated elements of lists, large ones, layers with own tensors, and
+    those of the same class that have as many steps.
+    """
     frames = list(dict.fromkeys([frame for value in values for frame in value.frame.stack]))
     calls = Counter([frame.path for frame in frames])
     listed = Counter([(_list_of(frame.path), frame.kind) for frame in frames if _list_of(frame.path)])

@@ -12,7 +12,8 @@ from archspec.equivalence.epsilons import keep_epsilon
 from archspec.equivalence.precision import in_float64
 from archspec.lifting.api import lift_subject, refusing
 from archspec.lifting.check import Uncompared, Undecided, check_again, check_outputs, check_unrounded
-from archspec.lifting.sources.subjects import OfFewLayers, OfOtherSizes, Source, source_of
+from archspec.lifting.sources.source import OfFewLayers, OfOtherSizes, Source
+from archspec.lifting.sources.subjects import source_of
 from archspec.lifting.subject import Subject
 from archspec.model import Model
 from archspec.pipeline.compile import loads
