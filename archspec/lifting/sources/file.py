@@ -75,7 +75,7 @@ def _as_it_is(module: nn.Module, inputs: Callable[[nn.Module, int], Iterator[dic
             return Subject(module, ordered(module, given), other, name=type(module).__name__)
         problem = problem or error
     message = str(problem).splitlines()[0] if str(problem) else ""
-    help = "describe all inputs that it needs with --input"
+    help = "describe all inputs that it needs with --input; write numbers for sizes that cannot be small"
     raise fail("usage", f"calling {type(module).__name__} fails: {type(problem).__name__}: {message}", help=help)
 
 
