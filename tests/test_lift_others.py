@@ -249,6 +249,7 @@ def test_modules_without_small_ones_are_lifted_as_they_are(factory: str, file: s
     width = 8 if factory == "unsigned" else 16
     found = source_of(f"{file}:{factory}", [f"x=real[batch,seq,{width}]"])
     assert found.subject.module is found.actual() and found.subject.second is None and found.whole is None
+    assert len(found.others(OfShortInputs())) == 1 and len(found.others(None)) == 0
     assert found.subject.module.hidden == width
 
 

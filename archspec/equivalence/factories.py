@@ -86,14 +86,19 @@ def made_by(path: str, name: str, factory: Callable[..., object]) -> nn.Module:
     return made
 
 
+def parameters_of(factory: Callable[..., object]) -> dict[str, inspect.Parameter]:
+    """Return the parameters of a factory by name; none of what cannot be called, or does not say which it has."""
+    try:
+        return dict(inspect.signature(factory).parameters)
+    except (TypeError, ValueError):
+        return {}
+
+
 def _required(factory: Callable[..., object]) -> list[str]:
     """Return the names of the parameters of a factory that have no default values."""
-    try:
-        parameters = inspect.signature(factory).parameters.values()
-    except (TypeError, ValueError):  # it cannot be called, or says nothing
-        return []
     varying = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
-    return [item.name for item in parameters if item.default is item.empty and item.kind not in varying]
+    parameters = parameters_of(factory).items()
+    return [name for name, item in parameters if item.default is item.empty and item.kind not in varying]
 
 
 @contextmanager

@@ -38,8 +38,6 @@ def source_of_file(text: str, declared: Sequence[Declared], are_long: bool = Fal
     or with usual ones. Raises ArchError.
     """
     architecture, whole = architecture_of_file(text, declared, are_long)
-    if architecture is None:
-        return Source(whole, lambda: whole.module, declared=declared)
     longer = None if are_long or not declared else partial(source_of_file, text, declared, True)
     return _Factory(architecture, whole, declared, longer).source()
 
@@ -49,7 +47,7 @@ class _Factory:
 
     def __init__(
         self,
-        architecture: Architecture,
+        architecture: Architecture | None,
         whole: Subject,
         declared: Sequence[Declared],
         longer: Callable[[], Source] | None,
@@ -60,7 +58,11 @@ class _Factory:
         self.longer = longer
 
     def source(self) -> Source:
-        """Return small modules, with others in their place; the actual one if the arguments are not independent."""
+        """Return small modules, with others in their place; the actual one if it has no arguments, or if these are not
+        independent.
+        """
+        if self.architecture is None:
+            return self._as_it_is()
         try:
             separate, first = with_separate_sizes(self.architecture)
             deep, same = unrolled(separate), with_same_reals(separate)
@@ -95,8 +97,8 @@ class _Factory:
             if isinstance(cause, OfShortInputs) and self.longer is not None:
                 return [self.longer]
             is_of_sizes = isinstance(cause, Unlike | OfOtherSizes | OfSmallSizes)
-            if is_of_sizes and self._as_it_is in rest:
-                return [*rest[:-1], *self._without_one(), self._as_it_is]
+            if is_of_sizes and self.architecture is not None and self._as_it_is in rest:
+                return [*rest[:-1], *self._without_one(self.architecture), self._as_it_is]
             return rest
 
         return others
@@ -114,12 +116,12 @@ class _Factory:
         separate, first = with_separate_sizes(architecture)
         return self._first_of(self._with_multiples(separate, subject_of(separate, first)))
 
-    def _without_one(self) -> Makes:
+    def _without_one(self, architecture: Architecture) -> Makes:
         """Return what makes small modules in which one argument has its actual value."""
-        fields = self.architecture.fields
+        fields = architecture.fields
         order = {kind: turn for turn, kind in enumerate(KINDS_LEFT_OUT)}
         names = sorted(fields, key=lambda name: order.get(kind_of(name), len(order))) if len(fields) > 1 else []
-        return [partial(self._with_separate, without_field(self.architecture, name)) for name in names]
+        return [partial(self._with_separate, without_field(architecture, name)) for name in names]
 
     def _with_all_layers(self, architecture: Architecture) -> Source:
         makes = self._with_multiples(architecture, subject_of(architecture))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from archspec.equivalence.factories import factory_from, made_by
+from archspec.equivalence.factories import factory_from, made_by, parameters_of
 from archspec.lifting.calling import failure
 from archspec.lifting.sources import examples as known
 from archspec.lifting.sources.architecture import Architecture, ordered
@@ -34,7 +34,7 @@ def architecture_of_file(
     path, name, factory = factory_from(text, "FILE.py:factory")
     module = made_by(path, name, factory)
     taken = [*inspect.signature(module.forward).parameters]  # names of inputs, which no hyperparameter can have
-    defaults = {key: value.default for key, value in _parameters(factory).items() if is_integer(value.default)}
+    defaults = {key: value.default for key, value in parameters_of(factory).items() if is_integer(value.default)}
     arguments = {f"{key}_" if key in taken else key: key for key in defaults}
     fields: Fields = {name: defaults[key] for name, key in arguments.items()}
     made: WeakKeyDictionary[nn.Module, Fields] = WeakKeyDictionary()
@@ -77,10 +77,3 @@ def _as_it_is(module: nn.Module, inputs: Callable[[nn.Module, int], Iterator[dic
     message = str(problem).splitlines()[0] if str(problem) else ""
     help = "describe all inputs that it needs with --input; write numbers for sizes that cannot be small"
     raise fail("usage", f"calling {type(module).__name__} fails: {type(problem).__name__}: {message}", help=help)
-
-
-def _parameters(factory: Callable[..., object]) -> dict[str, inspect.Parameter]:
-    try:
-        return dict(inspect.signature(factory).parameters)
-    except (TypeError, ValueError):
-        return {}
