@@ -214,6 +214,15 @@ def test_links(name: str) -> None:
         assert not anchor or anchor in slugs, target
 
 
+def test_linked_files_outside_docs_are_copied_to_the_website() -> None:
+    copied = set(re.findall(r'^    "[^"]+": "([^"]+)",$', (ROOT / "website" / "hooks.py").read_text(), re.MULTILINE))
+    linked: set[str] = set()
+    for page in PAGES.values():
+        targets = re.findall(r"\]\(([^)#:]+)[^):]*\)", FENCE.sub("", page.read_text()))
+        linked |= {(page.parent / target).resolve().relative_to(ROOT).as_posix() for target in targets}
+    assert "LICENSE" in linked <= copied | {path for path in linked if path.startswith("docs/")}
+
+
 # What is shown of other files -----------------------------------------------------------------------------------------
 
 
