@@ -450,6 +450,18 @@ block It(n = 4, layer_count = 3)(x [n]) -> [n] {
     assert rf"\text{{l\_x.*}} &= \sum_{{i=0}}^{{{count} - 1}} \left( i + 1 \right) = {half}" in formula.latex()
 
 
+def test_sums_over_uneven_rounds_in_reports(
+    tmp_path: Path, golden: Callable[[str, str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every second round from the third on, and an index that has the name of what is open, by another name."""
+    rounds = "for i in 2..k + 2 { u[i]: unused Dense(n, i + i % 2, bias = false) }"
+    stages = "return x |> s: Stage(n, n, j) |> t[layer]: Stage(n, layer + 1, 1) for layer in 0..j"
+    spec = write(tmp_path, f"block B(n = 4, j = 3, k = 4)(x [..., n]) -> [..., n] {{\n  {rounds}\n  {stages}\n}}")
+    for format in ("text", "latex", "json"):
+        assert main(["formula", spec, "--open", "n,j,k", "--format", format]) == 0
+        golden(f"formula/uneven.{format}", capsys.readouterr().out)
+
+
 def test_what_only_values_depend_on_is_left_out() -> None:
     """Also where it is no polynomial, and at the smallest value."""
     for value in ("n ** (0 - 1)", "1.5 * n", "1 / n", "sqrt(n)"):
