@@ -471,6 +471,13 @@ def test_what_only_values_depend_on_is_left_out() -> None:
         assert (formula.total, formula.at(), formula.at(n=3)) == (n * n + n, 2, 12)
 
 
+def test_a_number_that_nothing_uses_takes_no_formula_away() -> None:
+    model = load(DENSE.replace("bias = true", "bias = true, spare = 2").replace("n, m = n", "n = 3, m = n"))
+    assert str(archspec.formula(model, "n").total) == "n**2 + n"
+    with pytest.raises(archspec.ArchError, match='hyperparameter `spare` of "it" is never used'):
+        archspec.formula(model, "n", "spare")
+
+
 def test_a_formula_at_one_layer_holds_for_more() -> None:
     formula = archspec.formula("bert-base-uncased", "layers", layers=1)
     assert (formula.at(), formula.at(layers=12)) == (109_482_240 - 11 * 7_087_872, 109_482_240)
