@@ -1,5 +1,6 @@
 """Steps of searches: operands of columns, formulas for many designs, processes, plots, and what is refused."""
 
+import re
 import signal
 from concurrent.futures import Future
 from fractions import Fraction
@@ -19,7 +20,7 @@ from archspec.searches import api, collecting, compilations, parquet, plot, quan
 from archspec.searches.columns import Column, Inexact, binary, column, flags, negative, opposite, where
 from archspec.searches.designs import Designs
 from archspec.searches.front import front
-from archspec.searches.plot import Dot, Plot, draw
+from archspec.searches.plot import Dot, Plot, draw, svg
 from archspec.searches.polynomials import ratio, values
 from archspec.searches.quantities import Quantity, measured
 from archspec.searches.report import page, rows
@@ -395,6 +396,31 @@ def test_parquet_files_have_the_rows(
     assert main([*arguments, "--force"]) == 2
     error = capsys.readouterr().err
     assert "Parquet output requires pyarrow, which is not installed" in error and "archspec-dsl[parquet]" in error
+
+
+@pytest.mark.parametrize(
+    ("numbers", "ticks", "places"),
+    [
+        ([5], ["5", "6"], [84]),
+        ([0, 1], ["0", "1"], [84, 694]),
+        ([0, 5], ["0", "1", "2", "3", "4", "5"], [84, 694]),
+        ([0, 6], ["0", "2", "4", "6"], [84, 694]),
+        ([-7, 12], ["-10", "-5", "0", "5", "10", "15"], [157.2, 620.8]),
+        ([3, 54], ["0", "20", "40", "60"], [114.5, 633]),
+        ([1_000_000, 2_500_000], ["1M", "1.5M", "2M", "2.5M"], [84, 694]),
+        ([999, 1000], ["999", "1K"], [84, 694]),
+        ([-3_000_000_000, 0], ["-3G", "-2G", "-1G", "0"], [84, 694]),
+        ([10**18, 10**18 + 10**15], ["1,000P", "1,000.2P", "1,000.4P", "1,000.6P", "1,000.8P", "1,001P"], [84, 694]),
+    ],
+)
+def test_plots_have_round_numbers_on_their_axes(numbers: list[int], ticks: list[str], places: list[float]) -> None:
+    drawn = svg(Plot("", "x", "y", (Dot(numbers[0], 3),), tuple([Dot(number, 4, "") for number in numbers])))
+    assert re.findall(r'<text x="[^"]*" y="420"[^>]*>([^<]*)<', drawn) == ticks
+    assert re.findall(r'<text x="76" y="([^"]*)"[^>]*>([^<]*)<', drawn) == [("406", "3"), ("62", "4")]
+    dots = [(float(x), float(y)) for x, y in re.findall(r'cx="([^"]*)" cy="([^"]*)"', drawn)]
+    assert dots == [(place, 58) for place in places]
+    assert re.findall(r'd="M([^ ]*) ([^ ]*)h0"', drawn) == [(f"{places[0]:g}", "402")]
+    assert 'width="720" height="460"' in drawn
 
 
 def test_plots_are_drawn_with_matplotlib(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
