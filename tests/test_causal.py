@@ -68,8 +68,8 @@ def parts(model: archspec.Model) -> list[Part]:
             Seen(causal=True),
         ),
         (
-            "return where(keys and causal_mask(seq), matmul(q, transpose(k)), -inf) |> softmax(axis = 3) |> matmul(_, v)\n"
-            "  |> merge_heads",
+            "return where(keys and causal_mask(seq), matmul(q, transpose(k)), -inf)\n"
+            "  |> softmax(axis = 3) |> matmul(_, v) |> merge_heads",
             Seen(causal=True),
         ),
         # later keys alone; one later key, too; every second key; the mask of what is not -inf; another softmax

@@ -23,22 +23,22 @@ block Net(n = 4)(x [batch, seq, n]) -> [batch, seq, n] {{
 REFUSED = {
     "a loop that carries positions": (
         "h = linear(x, .w)\n  for t in 0..seq { h = linear(h, .w) }\n  return h",
-        "`` has a loop that carries values of several positions",
+        "the model has a loop that carries values of several positions",
     ),
     "a product with positions": (
         "t = real(reshape([seq, 1])(arange(seq)) - arange(seq))\n  return matmul(t, linear(x, .w))",
-        "`` combines positions with a table of all of them (`matmul`)",
+        "the model combines positions with a table of all of them (`matmul`)",
     ),
     "positions beside them": (
         "t = expand([batch, seq, seq])(real(arange(seq)))\n  h = concat(axis = -1)(linear(x, .w), t)\n"
         "  return x + sum(axis = -1, keep = true)(h)",
-        "`` combines positions with a table of all of them (`concat`)",
+        "the model combines positions with a table of all of them (`concat`)",
     ),
     "a mask that is no window": (
         "i = reshape([seq, 1])(arange(seq))\n  seen = i >= arange(seq) and (i - arange(seq)) % 2 == 0\n"
         "  s = where(seen, matmul(linear(x, .w), transpose(-1, -2)(x)), -inf)\n"
         "  return matmul(softmax(s), x)",
-        "`` attends to earlier positions by a mask that is not a window",
+        "the model attends to earlier positions by a mask that is not a window",
     ),
     "no earlier positions": (
         "return linear(x, .w) + real(reshape([seq, 1])(arange(seq)))",
