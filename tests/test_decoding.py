@@ -248,31 +248,36 @@ def test_rows_that_are_found_by_what_was_computed() -> None:
         step(archspec.loads(ATTENTION.format(result=result)))
 
 
+AT_T = "pick(axis = 1, index = t)(y)"
+NOT_ONCE = "the model has a loop that does not run once for each position"
+
+
 @pytest.mark.parametrize(
-    ("first", "times", "index", "reason"),
+    ("first", "rounds", "added", "kept", "reason"),
     [
-        (".start", "seq", "t", ""),
-        (".start", "4", "t", "the model has a loop that does not run once for each position"),
-        (".start", "seq - 1", "t", "the model has a loop that does not run once for each position"),
-        (".start", "seq", "0", COMBINES.format("pick")),
-        ("pick(axis = 1, index = 0)(y)", "seq", "t", COMBINES.format("pick")),
+        (".start", "0..seq", AT_T, [("state", 1, 1, 8)], ""),
+        (".start", "0..seq", ".start", [], ""),  # a table that depends on no input
+        (".start", "0..4", ".start", [], ""),
+        (".start", "0..4", AT_T, [], NOT_ONCE),
+        (".start", "0..seq - 1", AT_T, [], NOT_ONCE),
+        (".start", "1..seq + 1", "pick(axis = 1, index = t - 1)(y)", [], NOT_ONCE),
+        (".start", "0..seq", "pick(axis = 1, index = 0)(y)", [], COMBINES.format("pick")),
+        ("pick(axis = 1, index = 0)(y)", "0..seq", AT_T, [], COMBINES.format("pick")),
     ],
 )
-def test_loops_over_positions(first: str, times: str, index: str, reason: str) -> None:
-    loop = (
-        f"g = expand([batch, hidden])({first})\n  for t in 0..{times} {{ g = g + pick(axis = 1, index = {index})(y)\n"
-    )
-    spec = archspec.loads(
-        ATTENTION.format(result="h" if times == "seq" else "y + reshape([batch, 1, hidden])(g)").replace(
-            "  return", f"  {loop}    h = collect(axis = 1)(g) }}\n  return"
-        )
-    )
+def test_loops_over_positions(
+    first: str, rounds: str, added: str, kept: list[tuple[str, int, int, int]], reason: str
+) -> None:
+    loop = f"g = expand([batch, hidden])({first})\n  for t in {rounds} {{\n    g = g + {added}\n"
+    result = "h + y" if rounds == "0..seq" else "y + reshape([batch, 1, hidden])(g)"
+    text = ATTENTION.format(result=result).replace("  return", f"  {loop}    h = collect(axis = 1)(g)\n  }}\n  return")
+    model = archspec.loads(text)
     if reason:
         with pytest.raises(archspec.ArchError) as caught:
-            step(spec)
+            step(model)
         assert caught.value.diagnostics[0].message == f"the model has no decoding step: {reason}"
     else:
-        assert kinds(step(spec)) == [("attention", 1, 100, 16), ("state", 1, 1, 8)]
+        assert kinds(step(model)) == [("attention", 1, 100, 16), *kept]
 
 
 def test_options(capsys: pytest.CaptureFixture[str]) -> None:
