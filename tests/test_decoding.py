@@ -256,6 +256,7 @@ NOT_ONCE = "the model has a loop that does not run once for each position"
     ("first", "rounds", "added", "kept", "reason"),
     [
         (".start", "0..seq", AT_T, [("state", 1, 1, 8)], ""),
+        (".start", "0..seq", f"linear(g, pick(axis = 2, index = 0)(.kernel), none) + {AT_T}", [("state", 1, 1, 8)], ""),
         (".start", "0..seq", ".start", [], ""),  # a table that depends on no input
         (".start", "0..4", ".start", [], ""),
         (".start", "0..4", AT_T, [], NOT_ONCE),
@@ -277,7 +278,9 @@ def test_loops_over_positions(
             step(model)
         assert caught.value.diagnostics[0].message == f"the model has no decoding step: {reason}"
     else:
-        assert kinds(step(model)) == [("attention", 1, 100, 16), *kept]
+        found = step(model)
+        assert kinds(found) == [("attention", 1, 100, 16), *kept]
+        assert found.flops == 2 * (3 * 64 + 2 * 101 * 8 + (64 if "linear" in added else 0))
 
 
 def test_options(capsys: pytest.CaptureFixture[str]) -> None:

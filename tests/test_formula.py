@@ -254,6 +254,32 @@ def test_what_is_to_be_open(arguments: list[str], message: str | None, capsys: p
     assert (message or "error[") in said.err
 
 
+def test_a_formula_may_be_too_large() -> None:
+    text = """
+block Net(a = 1, b = 1, c = 1, d = 1, e = 1, f = 1)(x [a]) -> [a] {
+  s = (a + b + c + d + e + f) ** 2
+  w: unused param [s, s, s, s]
+  return x
+}
+"""
+    with pytest.raises(archspec.ArchError) as caught:
+        archspec.formula(load(text), ["a", "b", "c", "d", "e", "f"])
+    (found,) = caught.value.diagnostics
+    assert found.code == "no-formula"
+    assert found.message == "the formula is too large: this expression has more than 1,000 terms"
+    some = archspec.formula(load(text), ["a", "b", "c"])
+    assert (some.at(), some.at(a=2, b=3, c=4)) == (6**8, 12**8)
+
+
+def test_a_model_without_integers_has_no_formula() -> None:
+    model = load(
+        "block Net(on = true, rate = 0.5)(x [4]) -> [4] {\n  w: param [4]\n  return x * .w if on else x * rate\n}\n"
+    )
+    with pytest.raises(archspec.ArchError, match="no open hyperparameters specified") as caught:
+        archspec.formula(model)
+    assert "the model has no integer hyperparameters" in str(caught.value)
+
+
 def test_a_model_that_does_not_compile_has_no_formula(tmp_path: Path) -> None:
     spec = write(tmp_path, "block B(n = 4)(x [..., n]) -> [..., n] {\n  return x |> l: Dense(n + 1)\n}")
     with pytest.raises(archspec.ArchError) as caught:
