@@ -18,6 +18,7 @@ from archspec.algebra.polynomial import ratio as quotient
 from archspec.cli import main
 from archspec.searches import api, collecting, compilations, parquet, plot, quantities
 from archspec.searches.columns import Column, Inexact, binary, column, flags, negative, opposite, where
+from archspec.searches.conditions import expression
 from archspec.searches.designs import Designs
 from archspec.searches.front import front
 from archspec.searches.plot import Dot, Plot, draw, svg
@@ -182,6 +183,87 @@ def test_expressions_have_integers(spec: str) -> None:
     for goal in ("wide", "scale / 4"):
         with pytest.raises(archspec.ArchError, match=f"expected an integer: `{goal}`"):
             archspec.search(spec, {"width": [4, 6]}, best=goal)
+
+
+QUANTITIES = (
+    "params, role_params, trainable, frozen, active, flops, macs, elementwise, "
+    "weight_bytes, activation_bytes, cache_bytes"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "message", "help"),
+    [
+        ("min(3) < 4", "min(3)", "`min` expects two or more numbers", None),
+        ("2 < max()", "max()", "`max` expects two or more numbers", None),
+        ("max(1, a = 2) < 3", "max(1, a = 2)", "`max` expects two or more numbers", None),
+        ("params(3)", "3", '`params` expects one pattern in quotes: `params("...")`', None),
+        ('params("")', '""', '`params` expects one pattern in quotes: `params("...")`', None),
+        ('params("a", "b")', '"b"', '`params` expects one pattern in quotes: `params("...")`', None),
+        ("role_params", "role_params", '`role_params` expects one role in quotes: `role_params("...")`', None),
+        ("role_params() < 3", "role_params()", '`role_params` expects one role in quotes: `role_params("...")`', None),
+        ("trainable(3)", "3", "`trainable` expects named arguments", None),
+        ("trainable(a = 3)", "a = 3", "unknown argument `a` of `trainable`", None),
+        ('weight_bytes(dtyp = "fp8")', 'dtyp = "fp8"', "unknown argument `dtyp` of `weight_bytes`", None),
+        ("flops(batch = 0)", "batch = 0", "`batch` expects a positive integer", None),
+        ("flops(batch = true)", "batch = true", "`batch` expects a positive integer", None),
+        ("flops(batch = 1.5)", "batch = 1.5", "`batch` expects a positive integer", None),
+        ("flops(batch = hidden)", "batch = hidden", "`batch` expects a positive integer", None),
+        ("cache_bytes", "cache_bytes", "`cache_bytes` expects a number of positions: `cache_bytes(past = 1024)`", None),
+        ("cache_bytes(past = true)", "past = true", "`past` expects an integer of at least 0, found true", None),
+        ("cache_bytes(past = -1)", "past = -1", "`past` expects an integer of at least 0, found -1", None),
+        (
+            "weight_bytes(dtype = int8)",
+            "dtype = int8",
+            "`dtype` is one of float64, float32, float16, bfloat16, fp8, int8, int4; found int8",
+            None,
+        ),
+        (
+            'activation_bytes(attention = "fast")',
+            'attention = "fast"',
+            "`attention` is one of flash, math; found fast",
+            None,
+        ),
+        ("hiden < 3", "hiden", "unknown name `hiden`", "did you mean `hidden`?"),
+        ("1 if true else z", "z", "unknown name `z`", f"hyperparameters: layers, hidden; quantities: {QUANTITIES}"),
+        ("zz(3) < 1", "zz", "unknown quantity `zz`", f"quantities: {QUANTITIES}"),
+        ("mins(3, 4) < 1", "mins", "unknown quantity `mins`", "did you mean `min`?"),
+        ("layers[0] < 3", "layers[0]", "expected numbers, names, operators and quantities", None),
+        ("layers = 3", "=", "expected the end of the line after `layers`, found `=`", "use `==` for equality"),
+        ("1 < 30Q", "30Q", "expected a number or name, found `30Q`", "use K, M, G or B after a number, as in `30M`"),
+        ("1 < 30 M", "M", "expected the end of the line after `30`, found `M`", None),
+    ],
+)
+def test_what_is_wrong_with_an_expression(text: str, at: str, message: str, help: str | None) -> None:
+    with pytest.raises(archspec.ArchError) as caught:
+        expression(text, "--where", ["layers"], ["hidden"])
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.message, found.help) == ("usage", message, help)
+    assert found.span is not None and found.span.source.text[found.span.start : found.span.end] == at
+
+
+@pytest.mark.parametrize(
+    ("text", "read", "varied", "used"),
+    [
+        ("3K + 2M < 1G or 1B == 1.5K", "3000 + 2000000 < 1000000000 or 1000000000 == 1500", [], []),
+        ("0.0005K < 1", "0.5 < 1", [], []),
+        ("layers if 1 < 2 else -layers", "layers if 1 < 2 else -layers", ["layers"], []),
+        ("hidden in [layers, params, params]", "hidden in [layers, params, params]", ["layers"], ["hidden", "params"]),
+        ("min(layers, flops(batch = 2)) < 3", None, ["layers"], ["flops(batch = 2)"]),
+        ("cache_bytes(past = 0, batch = 1)", None, [], ["cache_bytes(batch = 1, past = 0)"]),
+        ('weight_bytes(dtype = "float32") < weight_bytes', None, [], ["weight_bytes"]),
+        (
+            'activation_bytes(batch = 2, attention = "math", dtype = "float16")',
+            None,
+            [],
+            ['activation_bytes(batch = 2, attention = "math", dtype = "float16")'],
+        ),
+    ],
+)
+def test_what_an_expression_uses(text: str, read: str | None, varied: list[str], used: list[str]) -> None:
+    found = expression(f" {text} ", "--where", ["layers"], ["hidden"])
+    assert (str(found), found.source.text) == (text, read or text)
+    assert (found.names, [str(quantity) for quantity in found.quantities]) == (varied, used)
 
 
 def test_as_many_designs_are_kept(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
