@@ -65,6 +65,27 @@ def test_ranks_of_conventions() -> None:
         assert [(match.text, match.rank) for match in answer.matches] == [(text, rank)]
 
 
+def test_estimates_from_active_parameters() -> None:
+    model = archspec.load("mixtral-8x7b", joined=True, layers=1, hidden=24, ffn=10, heads=2, groups=2, vocab=50)
+    layer = 24 * 24 * 4 + 8 * 24 + 2 * 24  # attention, the choice of experts, and norms
+    active = 2 * 50 * 24 + 24 + layer + 2 * 3 * 24 * 10  # two of eight experts
+    assert active < model.params.total
+    for factor, tokens in ((2, 5), (6, 15)):
+        (answer,) = archspec.explain_flops(model, factor * active * tokens, batch=tokens // 5, seq=5).answers
+        text = f"estimate: {factor} x active parameters x tokens"
+        assert (text, 2) in [(match.text, match.rank) for match in answer.matches]
+
+
+def test_several_sequences_have_no_estimates() -> None:
+    model = archspec.load("t5-small", layers=1)
+    assert len({type.shape for type in model.inputs.values()}) > 1
+    sizes = dict.fromkeys(archspec.cost(model).dims, 3)
+    for factor in (2, 6):
+        number = factor * model.params.total * 3
+        (answer,) = archspec.explain_flops(model, number, dims=sizes, batch=3).answers
+        assert not any(match.text.startswith("estimate") for match in answer.matches)
+
+
 def test_only_the_simplest_conventions_are_listed() -> None:
     (answer,) = archspec.explain_flops("bert-base-uncased", "22G", seq=128).answers
     assert [match.text for match in answer.matches] == ["matrix products, 2 per multiply-accumulate"]
