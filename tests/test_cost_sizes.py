@@ -126,8 +126,13 @@ block Net()(x [2, 3]) -> [2, 3] {
         ("Adam", 72, 60, 120, 252),
         ("Adam, mixed precision", 36, 30, 180, 246),
     ]
+    for found in memory.schemes:
+        assert {type(number) for number in (found.weights, found.gradients, found.optimizer, found.total)} == {int}
     half = archspec.cost(model, dtype="bfloat16").memory
     assert (half.weights, half.buffers) == (2 * 18, 8 * 5 + 2 * 3)
+    quarter = archspec.cost(model, dtype="int4").memory
+    assert (quarter.weights, quarter.buffers, quarter.schemes) == (18 // 2, 8 * 5 + 2, ())
+    assert {type(number) for number in (*quarter[1:3], *half[1:3])} == {int}
     assert [s.optimizer for s in half.schemes] == [0, 30, 60, 180]
 
 
