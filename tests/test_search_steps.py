@@ -13,20 +13,22 @@ import pytest
 from small import load
 
 import archspec
-from archspec.algebra import dim_max, dim_min, factored, symbol
+from archspec.algebra import dim_max, dim_min, evaluate, factored, symbol
 from archspec.algebra.polynomial import ratio as quotient
 from archspec.cli import main
+from archspec.formulas.restarts import Assumption
 from archspec.searches import api, collecting, compilations, parquet, plot, quantities
 from archspec.searches.columns import Column, Inexact, binary, column, flags, negative, opposite, where
 from archspec.searches.conditions import expression
 from archspec.searches.designs import Designs
 from archspec.searches.front import front
 from archspec.searches.plot import Dot, Plot, draw, svg
-from archspec.searches.polynomials import ratio, values
+from archspec.searches.polynomials import holds, ratio, values
 from archspec.searches.quantities import Quantity, measured
 from archspec.searches.report import page, rows
 from archspec.searches.search import _value
 from archspec.searches.space import plain_at
+from archspec.source import Source, Span
 
 numpy = pytest.importorskip("numpy")
 
@@ -137,6 +139,60 @@ def test_formulas_have_values_for_many_designs() -> None:
         values(quotient(a, b), names, 3)
     found = ratio(a // (b - 2) + a % (b - 2), names)
     assert found.unclear.tolist() == [False, True, False]
+
+
+A, B = symbol("a"), symbol("b")
+GRID = [(a, b) for a in range(1, 13) for b in range(1, 8)]
+COLUMNS = {"a": column([a for a, _ in GRID]), "b": column([b for _, b in GRID])}
+
+
+@pytest.mark.parametrize(
+    "expr",
+    [
+        A * B - 3,
+        A // B + A % B,
+        (A + 2 * B) // (B + 1) * 3,
+        (7 * A - 40) // B,
+        (7 * A - 40) % B,
+        dim_max(A, 2 * B) - dim_min(dim_min(A, 5), 3 * B - 7),
+        quotient(A * (A + 1) * B, 2),
+        factored([A + 1, A + B, 3]) * B**3,
+        A**5 - B**7,
+    ],
+    ids=str,
+)
+def test_values_for_many_designs_are_those_of_each(expr: Any) -> None:
+    found = values(expr, COLUMNS, len(GRID))
+    assert found.values.tolist() == [evaluate(expr, {"a": a, "b": b}) for a, b in GRID]
+    assert found.low <= min(found.values) and max(found.values) <= found.high
+
+
+@pytest.mark.parametrize("operator", ["==", "!=", "<", "<=", ">", ">=", "divisible"])
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (A, B),
+        (A, 3),
+        (12, B),
+        (A * B, A + B),
+        (quotient(A, B), 2),
+        (A, quotient(B, 2)),
+        (A - 3, B - 2),
+        (A // (B - 2), 1),
+        (A % B, 2),
+    ],
+    ids=str,
+)
+def test_assumptions_hold_for_many_designs_as_for_each(operator: str, left: Any, right: Any) -> None:
+    assumption = Assumption(operator, left, right, Span(Source("", ""), 0, 0), False)
+
+    def of_one(a: int, b: int) -> bool:
+        try:
+            return assumption.holds({"a": a, "b": b})
+        except ZeroDivisionError:
+            return False
+
+    assert holds(assumption, COLUMNS, len(GRID)).tolist() == [of_one(a, b) for a, b in GRID]
 
 
 # Searches -------------------------------------------------------------------------------------------------------------
