@@ -223,6 +223,37 @@ def test_indices_and_sizes_that_some_designs_have(
     assert (found.tally.reason or "").startswith(reason or "") and bool(found.tally.reason) is bool(reason)
 
 
+@pytest.mark.parametrize(
+    ("vary", "compiled", "reason"),
+    [
+        ({"n": [4, 6, 8], "d": [1, 2], "k": [3, 4, 5]}, 0, None),
+        ({"n": [4, 6, 8], "d": [2, 4], "k": [3, 4, 5]}, 3, "no formula for some designs because of `n // d` "),
+        ({"n": [4, 6], "d": [1, 2], "k": [1, 2, 3]}, 8, "no formula for some designs because of `for i in 0..k` "),
+        ({"n": [4, 6], "d": [1, 2], "extra": [0, 1, 2]}, 4, None),  # those without any
+    ],
+)
+def test_designs_for_which_a_formula_does_not_hold_are_compiled(
+    tmp_path: Path, vary: dict[str, Any], compiled: int, reason: str | None
+) -> None:
+    path = tmp_path / "net.arch"
+    path.write_text(
+        """
+import std { Linear }
+dim batch
+block Net(n = 8, d = 2, k = 4, extra = 1)(x [batch, n]) -> [batch, n] {
+  h = x |> a: Linear(n, n // d * d)
+  for i in 0..k { l[i]: unused Linear(n, 1 if i < 2 else n) }
+  for i in 0..extra { e[i]: unused Linear(n, i + 1) }
+  return h
+}
+model "net" = Net()
+"""
+    )
+    found = check_exactly(str(path), vary, {"batch": 1})
+    assert found.tally.compiled == compiled
+    assert reason is None or (found.tally.reason or "").startswith(reason)
+
+
 def test_lists_booleans_blocks_and_expressions_vary(folder: Path) -> None:
     spec = in_folder(folder, "variants")
     found = archspec.search(

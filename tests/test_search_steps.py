@@ -226,6 +226,15 @@ def test_booleans_are_values_of_expressions(spec: str) -> None:
     assert found.designs[0].equal == 3
 
 
+def test_a_boolean_that_one_design_has(spec: str) -> None:
+    found = archspec.search(spec, {"width": [4, 6, 8], "wide": "width > 6"})
+    shown = [(row["width"], row["wide"], row["params"]) for row in rows(found).rows]
+    expected = [
+        (width, width > 6, archspec.load(spec, width=width, wide=width > 6).params.total) for width in (4, 6, 8)
+    ]
+    assert shown == expected
+
+
 def test_other_hyperparameters_are_compared(spec: str) -> None:
     vary = {"width": range(2, 12), "layers": [1, 2]}
     found = archspec.search(spec, vary, where=["scale < 2.5 and not wide", "scale * 2 == 4"])
