@@ -22,6 +22,7 @@ from archspec.algebra import (
     dim_max,
     dim_min,
     evaluate,
+    factored,
     index,
     number,
     ratio,
@@ -29,6 +30,7 @@ from archspec.algebra import (
     summed,
     symbol,
     symbols,
+    to_latex,
     to_text,
 )
 from archspec.cli import main
@@ -374,6 +376,43 @@ def test_floors_and_remainders_of_sizes(shift: int, by: int, other: int, at: dic
     dim = (a * b + shift) // by + (b * other + a) % by
     expected = (at["a"] * at["b"] + shift) // by + (at["b"] * other + at["a"]) % by
     assert value(dim, at) == expected
+
+
+SEQ = symbol("seq")
+LATEX_FLOOR = r"\left\lfloor \frac{%s}{%s} \right\rfloor"
+
+
+@pytest.mark.parametrize(
+    ("expr", "text", "latex"),
+    [
+        (1 - a, "1 - a", "1 - a"),
+        (-a - b, "-a - b", "-a - b"),
+        (-ratio(a, b), "-a/b", r"-\frac{a}{b}"),
+        (ratio(a**2, 2 * b), "a**2/(2*b)", r"\frac{a^{2}}{2 \, b}"),
+        (ratio(3 * a, 2) + ratio(b, 2), "3*a/2 + b/2", r"\frac{3 \, a}{2} + \frac{b}{2}"),
+        (-(a // b), "-(a//b)", "-" + LATEX_FLOOR % ("a", "b")),
+        (2 * (a // b) ** 2, "2*(a//b)**2", r"2 \, " + LATEX_FLOOR % ("a", "b") + "^{2}"),
+        ((a - 1) // (b + 1), "(a - 1)//(b + 1)", LATEX_FLOOR % ("a - 1", "b + 1")),
+        (-a // b, "(-a)//b", LATEX_FLOOR % ("-a", "b")),
+        (-3 // a, "(-3)//a", LATEX_FLOOR % ("-3", "a")),
+        (3 // a, "3//a", LATEX_FLOOR % ("3", "a")),
+        (a // 2 // b, "(a//2)//b", LATEX_FLOOR % (LATEX_FLOOR % ("a", "2"), "b")),
+        (a * b // 3, "a*b//3", LATEX_FLOOR % (r"a \, b", "3")),
+        (ratio(a // b, 2), "(a//b)/2", r"\frac{%s}{2}" % (LATEX_FLOOR % ("a", "b"))),
+        (-(a % 3), "-(a%3)", r"-\left( a \bmod 3 \right)"),
+        (2 * a % SEQ, "2*a%seq", r"\left( 2 \, a \bmod \mathrm{seq} \right)"),
+        ((a + 1) % b, "(a + 1)%b", r"\left( \left( a + 1 \right) \bmod b \right)"),
+        (-a % b, "(-a)%b", r"\left( \left( -a \right) \bmod b \right)"),
+        (a % (b + 1), "a%(b + 1)", r"\left( a \bmod \left( b + 1 \right) \right)"),
+        (a % (3 * b), "a%(3*b)", r"\left( a \bmod \left( 3 \, b \right) \right)"),
+        (dim_max(a // 2, b % 3), "max(a//2, b%3)", rf"\max({LATEX_FLOOR % ('a', '2')}, \left( b \bmod 3 \right))"),
+        (-(dim_min(a, b + 1) ** 2), "-min(a, b + 1)**2", r"-\min(a, b + 1)^{2}"),
+        (SEQ**10 * symbol("n_1"), "n_1*seq**10", r"\mathrm{n\_1} \, \mathrm{seq}^{10}"),
+        (factored([a + 1, b]), "(a + 1)*b", r"\left( a + 1 \right) \, b"),
+    ],
+)
+def test_how_expressions_are_written(expr: Expression, text: str, latex: str) -> None:
+    assert (to_text(expr), to_latex(expr)) == (text, latex)
 
 
 def test_ratios() -> None:
