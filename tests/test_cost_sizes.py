@@ -66,6 +66,31 @@ def test_sizes_at_which_a_model_cannot_run_are_refused(step: str, fits: int, not
 
 
 @pytest.mark.parametrize(
+    ("statement", "fits", "message"),
+    [
+        ("y = e: Embedding(9, 4)(arange(n) + 1)", 8, "at n = 9, `e` is indexed with 9, but its largest index is 8"),
+        ("y = e: Embedding(9, 4)(5 - arange(n))", 6, "at n = 7, `e` is indexed with -1, but its largest index is 8"),
+        ("y = embedding(arange(n), .table)", 9, "at n = 10, `embedding` is indexed with 9, but its largest index is 8"),
+        (
+            "y = x\n  for t in 2..9 { y = y * real(pick(axis = 0, index = t)(arange(n))) }",
+            None,
+            "at n = 8, `pick` cannot select element 8 on an axis of size 8",
+        ),
+    ],
+)
+def test_messages_about_sizes(statement: str, fits: int | None, message: str) -> None:
+    used = "import std { Embedding }\n" if "Embedding" in statement else ""
+    table = "embedding(arange(1), .table)" if ".table" not in statement else "0.0"
+    model = load(
+        f"{used}dim batch, n\nblock Net()(x [batch, n, 4]) -> [batch, n, 4] {{\n  table: param [9, 4]\n  {statement}\n"
+        f"  return x + y + {table}\n}}\n"
+    )
+    size = int(message.split()[3].rstrip(","))
+    assert archspec.cost(model, dims={"n": size + 1 if fits is None else fits})
+    assert refusal(model, dims={"n": size}) == ("bad-size", message)
+
+
+@pytest.mark.parametrize(
     ("given", "said"),
     [
         ({"dims": {"sequence": 3}}, "unknown dimension `sequence`"),
