@@ -164,6 +164,10 @@ MOVES = "the model moves positions in a way that is not known (`{}`)"
         ("y + reshape([batch, seq, hidden])(reshape([batch * seq * hidden])(y))", MOVES.format("reshape")),
         ("y + reshape([batch, seq, hidden])(reshape([batch, seq * hidden])(y))", MOVES.format("reshape")),
         ("reshape([batch, seq, hidden])(permute([1, 0, 2])(y))", MOVES.format("reshape")),
+        (
+            "y + sum(axis = 2)(reshape([batch, seq, 1, hidden])(y) + reshape([seq, 1])(real(arange(seq))))",
+            "the model combines positions with a table of all of them (`add`)",
+        ),
         ("softmax(axis = 1)(y)", COMBINES.format("softmax")),
         ("y + cumsum(axis = 1)(y)", COMBINES.format("cumsum")),
         ("sum(axis = 1, keep = true)(argmax(axis = -1, keep = true)(y)) |> real |> + y", COMBINES.format("sum")),
