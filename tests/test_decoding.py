@@ -226,6 +226,8 @@ def test_operations_on_several_positions_are_refused(result: str, reason: str) -
         ("y + reshape([seq, 1])(real(arange(seq)))", 0, []),
         ("y + sum(axis = 0, keep = true)(softmax(axis = 2)(y))", 0, []),
         ("layer_norm(eps = 0.1)(y, none, none)", 0, []),
+        ("sum(axis = 1)(stack(axis = 1)(y))", 0, []),
+        ("sum(axis = 2)(stack(axis = 2)(y, y))", 0, []),
         ("linear(y, pick(axis = 2, index = 0)(.kernel), none)", 64, []),
         (
             "transpose(y) |> conv(1, 2)(_, .kernel, none) |> slice(axis = 2, stop = seq) |> transpose",

@@ -571,6 +571,42 @@ def test_plots_have_round_numbers_on_their_axes(numbers: list[int], ticks: list[
     assert 'width="720" height="460"' in drawn
 
 
+@pytest.mark.parametrize(
+    ("given", "axes", "chosen", "others"),
+    [
+        ({"best": ["-params", "width"]}, ("params", "width"), [(60, 4), (126, 6)], True),
+        ({"best": "width"}, ("width", "params"), [(6, 126)], True),
+        ({"best": ["layers", "-width * 2"]}, ("layers", "width * 2"), [(3, 8)], True),
+        ({"best": ["layers", "- width"]}, ("layers", "width"), [(3, 4)], True),
+        ({"best": ["layers", "-width + 100"]}, ("layers", "-width + 100"), [(3, 96)], True),
+        (
+            {"near": "params = 99"},
+            ("params", "width"),
+            [(100, 4), (80, 4), (126, 6), (60, 4), (168, 6), (210, 6)],
+            False,
+        ),
+        ({}, ("params", "width"), [(60, 4), (80, 4), (100, 4), (126, 6), (168, 6), (210, 6)], False),
+    ],
+)
+def test_plots_show_two_figures(
+    spec: str, given: dict[str, Any], axes: tuple[str, str], chosen: list[tuple[int, int]], others: bool
+) -> None:
+    found = archspec.search(spec, {"width": [4, 6], "layers": [1, 2, 3]}, **given)
+    plotted = found.plotted
+    assert plotted is not None and (plotted.title, plotted.x, plotted.y) == ("designs of net", *axes)
+    assert [(dot.x, dot.y) for dot in plotted.chosen] == chosen
+    designs = archspec.search(spec, {"width": [4, 6], "layers": [1, 2, 3]}).designs
+    for place, axis in enumerate(axes):
+        known = [{**design.values, **design.figures} for design in designs]
+        numbers = [eval(axis, {name: value for name, value in each.items() if type(value) is int}) for each in known]
+        assert [(dot.x, dot.y)[place] for dot in plotted.others] == (numbers if others else [])
+    first = found.designs[0]
+    texts = [f"{name} = {value}" for name, value in {**first.values, "params": first.figures["params"]}.items()]
+    if axes[1] == "-width + 100":
+        texts.append("-width + 100 = 96")
+    assert plotted.chosen[0].text == ", ".join(texts)
+
+
 def test_plots_are_drawn_with_matplotlib(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[tuple[Any, ...]] = []
 
