@@ -289,6 +289,15 @@ def test_loops_over_positions(
         assert found.flops == 2 * (3 * 64 + 2 * 101 * 8 + (64 if "linear" in added else 0))
 
 
+@pytest.mark.parametrize("axis", [1, -2])
+def test_positions_are_collected_along_an_axis_from_either_end(axis: int) -> None:
+    lines = f"for t in 0..seq {{\n    h = collect(axis = {axis})(tanh({AT_T}))\n  }}\n  return"
+    text = ATTENTION.format(result="linear(h + y, pick(axis = 2, index = 0)(.kernel), none)").replace("return", lines)
+    found = step(archspec.loads(text))
+    assert kinds(found) == [("attention", 1, 100, 16)]
+    assert found.flops == 2 * (3 * 64 + 2 * 101 * 8 + 64)
+
+
 def test_options(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cost", "gpt2", "--past", "1024"]) == 2  # its positions end there
     assert "largest index is 1023" in capsys.readouterr().err
