@@ -205,6 +205,8 @@ REASONS: list[tuple[str, str, list[str]]] = [
         "wrong",
         ["`ffn * 1000` is 3,072,000", "it is 1,000,000 times too small"],
     ),
+    ("claimed: 3.072, arithmetic: ffn", "wrong", ["`ffn` is 3,072", "it is 1,000 times too small"]),
+    ("claimed: 3.072 M, arithmetic: ffn", "wrong", ["`ffn` is 3,072", "it is 1,000 times too large"]),
     ("claimed: 3.146 M, arithmetic: ffn", "wrong", ["`ffn` is 3,072", "it is 1,024 times too large"]),
     ("claimed: 3.00, arithmetic: ffn", "wrong", ["`ffn` is 3,072", "it is 1,024 times too small"]),
     ("claimed: 3.1 K, arithmetic: ffn", "right", ["3,072, right at 2 significant digits"]),
