@@ -231,6 +231,7 @@ REASONS: list[tuple[str, str, list[str]]] = [
     ("claimed: 109482250, select: '*'", "wrong", ["10 too much, one digit is wrong: 5 for 4"]),
     ("claimed: 22 %, select: embeddings.*, of: '*'", "right", ["21.77 %, right at 2 significant digits"]),
     ("claimed: 25 %, select: embeddings.*, of: '*'", "wrong", ["at its digits that is 22 %"]),
+    ("claimed: 23835648, select: embeddings.*, of: '*'", "wrong", ["23,835,647.78 too much"]),
     ("claimed: 0.218, select: embeddings.*, of: '*'", "right", ["0.21773, right at 3 significant digits"]),
     ("claimed: 589824, arithmetic: hidden ** 2, select: pooler.*", "convention", ["without the biases"]),
     (
