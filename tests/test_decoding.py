@@ -298,6 +298,32 @@ def test_positions_are_collected_along_an_axis_from_either_end(axis: int) -> Non
     assert found.flops == 2 * (3 * 64 + 2 * 101 * 8 + 64)
 
 
+def test_a_step_without_products() -> None:
+    model = archspec.loads(
+        """
+dim batch, seq
+block Net(n = 4)(x [batch, seq, n]) -> [batch, seq, n] {
+  start: param [n]
+  g = expand([batch, n])(.start)
+  for t in 0..seq {
+    g = tanh(g * 0.5 + pick(axis = 1, index = t)(x))
+    h = collect(axis = 1)(g)
+  }
+  return h
+}
+model "net" = Net()
+"""
+    )
+    cost = archspec.cost(model, past=5)
+    found = cost.decoding
+    assert found is not None
+    assert (found.flops, found.bytes_per_flop, kinds(found)) == (0, None, [("state", 1, 1, 4)])
+    assert cost.to_dict()["decoding"]["bytes_per_flop"] is None
+    assert str(cost).endswith(f"\n{found.weights + 16} bytes read in total")
+    full = archspec.cost("gpt2", past=5).decoding
+    assert full is not None and full.bytes_per_flop == (full.weights + full.cache_bytes) / full.flops
+
+
 def test_options(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cost", "gpt2", "--past", "1024"]) == 2  # its positions end there
     assert "largest index is 1023" in capsys.readouterr().err

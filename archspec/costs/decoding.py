@@ -56,9 +56,9 @@ class Decoding(NamedTuple):
         return sum(part.bytes for part in self.cache)
 
     @property
-    def bytes_per_flop(self) -> float:
-        """The bytes read per floating-point operation."""
-        return (self.weights + self.cache_bytes) / self.flops
+    def bytes_per_flop(self) -> float | None:
+        """The bytes read per floating-point operation; None for a step without matrix products."""
+        return (self.weights + self.cache_bytes) / self.flops if self.flops else None
 
 
 def decoding_of(body: Body, values: Mapping[str, int], past: int, dtype: str, cache_dtype: str) -> Decoding:
