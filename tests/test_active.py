@@ -175,6 +175,21 @@ PLAIN = "return expert_linear(y, chosen, .weight, .bias)"
             ONCE,
             None,
         ),
+        # experts in two halves, both of which are used in the same way
+        (
+            "a, b = split([2, 2], axis = 1)(.weight)\n c, d = split([2, 2], axis = 1)(.bias)\n"
+            "return concat(axis = -1)(expert_linear(y, chosen, a, c), expert_linear(y, chosen, b, d))",
+            ONCE,
+            24 + 2 * 16 + 2 * 4,
+        ),
+        # one row for the largest score; experts that are added up for all tokens; all experts of a token
+        (
+            "return expert_linear(y, chosen, .weight) + embedding(argmax(axis = -1)(linear(y, .gate)), .bias)",
+            ONCE,
+            24 + 2 * 16 + 4,
+        ),
+        ("return expert_linear(y, chosen, .weight) + sum(axis = 0)(.bias)", ONCE, 24 + 2 * 16 + 6 * 4),
+        (PLAIN, "return slice(axis = 2, stop = 2)(mixture: Mixture(best = 6)(x))", None),
         # some of the choices
         (
             "one = slice(axis = 2, stop = 1)(chosen)\n"
@@ -194,6 +209,25 @@ PLAIN = "return expert_linear(y, chosen, .weight, .bias)"
 def test_what_is_unknown_has_no_figure(statements: str, around: str, total: int | None) -> None:
     found = active(archspec.loads(MIXTURE.format(statements=statements, around=around)))
     assert (found and found.total) == total
+
+
+@pytest.mark.parametrize(
+    ("choice", "choices"),
+    [
+        ("linear(x, .gate) |> topk(best)", ((2, 6),)),
+        ("linear(x, .gate) |> topk(best, axis = 2)", ((2, 6),)),
+        ("transpose(linear(x, .gate)) |> topk(best, axis = 1)", ((2, 6),)),
+        # of each of two groups of experts
+        ("reshape([batch, seq, 2, 3])(linear(x, .gate)) |> topk(1)", None),
+    ],
+)
+def test_choices_are_made_for_each_token(choice: str, choices: tuple[tuple[int, int], ...] | None) -> None:
+    moved = {"transpose": "transpose(chosen)", "reshape": "reshape([batch, seq, 2])(chosen)"}
+    used = moved.get(choice.partition("(")[0], "chosen")
+    spec = MIXTURE.replace("linear(x, .gate) |> topk(best)", choice)
+    statements = f"return expert_linear(y, {used}, .weight, .bias)"
+    found = active(archspec.loads(spec.format(statements=statements, around=ONCE)))
+    assert (found and found.choices) == choices
 
 
 # Records of operations ------------------------------------------------------------------------------------------------

@@ -196,6 +196,106 @@ def test_a_line_is_judged(number: int, judged_lines: list[JudgedLine]) -> None:
     assert (judged_lines[number].verdict, judged_lines[number].off) == (verdict, off)
 
 
+REASONS: list[tuple[str, str, list[str]]] = [
+    ("claimed: 3 G, arithmetic: ffn * 1000", "wrong", ["`ffn * 1000` is 3,072,000", "it is 1,000 times too large"]),
+    ("claimed: 3.07, arithmetic: ffn", "wrong", ["`ffn` is 3,072", "it is 1,000 times too small"]),
+    ("claimed: 3.072 G, arithmetic: ffn", "wrong", ["`ffn` is 3,072", "it is 1,000,000 times too large"]),
+    (
+        "claimed: 3.07, arithmetic: ffn * 1000",
+        "wrong",
+        ["`ffn * 1000` is 3,072,000", "it is 1,000,000 times too small"],
+    ),
+    ("claimed: 3.072, arithmetic: ffn", "wrong", ["`ffn` is 3,072", "it is 1,000 times too small"]),
+    ("claimed: 3.072 M, arithmetic: ffn", "wrong", ["`ffn` is 3,072", "it is 1,000 times too large"]),
+    ("claimed: 3.146 M, arithmetic: ffn", "wrong", ["`ffn` is 3,072", "it is 1,024 times too large"]),
+    ("claimed: 3.00, arithmetic: ffn", "wrong", ["`ffn` is 3,072", "it is 1,024 times too small"]),
+    ("claimed: 3.1 K, arithmetic: ffn", "right", ["3,072, right at 2 significant digits"]),
+    ("claimed: 3 K, arithmetic: ffn", "right", ["3,072, right at 1 significant digit"]),
+    ("claimed: 3.2 K, arithmetic: ffn", "wrong", ["`ffn` is 3,072", "at its digits that is 3.1 K"]),
+    ("claimed: 0.333, arithmetic: 1 / 3", "right", ["0.33333, right at 3 significant digits"]),
+    ("claimed: 999.5, arithmetic: 2998 / 3", "wrong", ["`2998 / 3` is 999.33", "at its digits that is 999.3"]),
+    ("claimed: 1000.5, arithmetic: 3001 / 3", "wrong", ["`3001 / 3` is 1,000.33", "at its digits that is 1,000.3"]),
+    (
+        "claimed: 10000.5, arithmetic: 30001 / 3",
+        "wrong",
+        ["`30001 / 3` is 10,000.33", "at its digits that is 10,000.3"],
+    ),
+    ("claimed: [3072, 3.1 K, 3.2 K], arithmetic: ffn", "wrong", ["3072 is not 3.2 K: it is 3.1 K"]),
+    ("claimed: [3072, 3073], arithmetic: ffn", "wrong", ["3072 is not 3073: it is 3,072"]),
+    (
+        "claimed: [3073, 3074], arithmetic: ffn",
+        "wrong",
+        ["`ffn` is 3,072", "1 too much, one digit is wrong: 3 for 2", "3073 is not 3074: it is 3,073"],
+    ),
+    ("claimed: 109482240, select: '*'", "right", []),
+    ("claimed: 109482250, select: '*'", "wrong", ["10 too much, one digit is wrong: 5 for 4"]),
+    ("claimed: 22 %, select: embeddings.*, of: '*'", "right", ["21.77 %, right at 2 significant digits"]),
+    ("claimed: 25 %, select: embeddings.*, of: '*'", "wrong", ["at its digits that is 22 %"]),
+    ("claimed: 23835648, select: embeddings.*, of: '*'", "wrong", ["23,835,647.78 too much"]),
+    ("claimed: 0.218, select: embeddings.*, of: '*'", "right", ["0.21773, right at 3 significant digits"]),
+    ("claimed: 589824, arithmetic: hidden ** 2, select: pooler.*", "convention", ["without the biases"]),
+    (
+        "claimed: 590592, arithmetic: hidden ** 2, select: pooler.*",
+        "wrong",
+        [
+            "`hidden ** 2` is 589,824",
+            "768 too much",
+            "a guess: as the plain count",
+            "589,824 would be right without the biases",
+        ],
+    ),
+    (
+        "claimed: 589824, arithmetic: hidden ** 2 + hidden, select: pooler.*",
+        "wrong",
+        ["`hidden ** 2 + hidden` is 590,592", "768 too little", "a guess: without the biases", "the model has 590,592"],
+    ),
+    (
+        "claimed: 12, arithmetic: hidden ** 2, select: pooler.*",
+        "wrong",
+        ["`hidden ** 2` is 589,824", "589,812 too little", "589,824 would be right without the biases"],
+    ),
+    ("claimed: 589K, select: pooler.*", "wrong", ["at its digits that is 591K"]),
+    ("claimed: 59.1M, select: pooler.*", "wrong", ["at its digits that is 0.591M"]),
+    (
+        "claimed: 591K, arithmetic: hidden * 2, select: pooler.*",
+        "wrong",
+        [
+            "`hidden * 2` is 1,536",
+            "at its digits that is 1.54K",
+            "the model has 590,592, which is 591K at 3 significant digits",
+        ],
+    ),
+]
+
+
+def test_reasons_of_verdicts(tmp_path: Path) -> None:
+    """No line refers to another, so all are in one audit."""
+    for (text, verdict, why), found in zip(
+        REASONS, judged(tmp_path, *[text for text, _, _ in REASONS]).lines, strict=True
+    ):
+        assert (text, found.verdict, list(found.why)) == (text, verdict, why)
+
+
+def test_what_uses_a_line_that_cannot_be_judged_is_not_reported_again(tmp_path: Path) -> None:
+    texts = (
+        "claimed: 1, select: nothing.*",
+        "claimed: 2, arithmetic: '2 * \"l0\"'",
+        "claimed: 2, arithmetic: '2 * \"l1\"'",
+    )
+    with pytest.raises(archspec.ArchError) as caught:
+        judged(tmp_path, *texts, "claimed: 3, arithmetic: 1 / 0", "claimed: 4, arithmetic: 1 / 0 + 1")
+    assert [found.message for found in caught.value.diagnostics] == [
+        "`nothing.*` matches no tensor",
+        "division by zero",
+        "division by zero",
+    ]
+
+
+def test_a_share_of_what_is_left_out_again_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(archspec.ArchError, match="cannot compute a share: this selects no parameters"):
+        judged(tmp_path, "claimed: 50 %, select: '*', of: ['*.bias', '!*']")
+
+
 def test_errors_that_cancel_carry_nothing_on(tmp_path: Path) -> None:
     texts = ("claimed: 769, arithmetic: hidden", "claimed: 767, arithmetic: hidden")
     audit = judged(tmp_path, *texts, 'claimed: 1536, arithmetic: \'"l0" + "l1"\'')

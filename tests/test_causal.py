@@ -67,6 +67,11 @@ def parts(model: archspec.Model) -> list[Part]:
             "  |> softmax |> matmul(_, v) |> merge_heads",
             Seen(causal=True),
         ),
+        (
+            "return where(keys and causal_mask(seq), matmul(q, transpose(k)), -inf)\n"
+            "  |> softmax(axis = 3) |> matmul(_, v) |> merge_heads",
+            Seen(causal=True),
+        ),
         # later keys alone; one later key, too; every second key; the mask of what is not -inf; another softmax
         ("return attention(q, k, v, keys and not causal_mask(seq)) |> merge_heads", Seen(window=0, exact=False)),
         (
@@ -89,12 +94,19 @@ def test_masks_tell_which_keys_are_seen(statements: str, seen: Seen) -> None:
     assert parts(archspec.loads(SPEC.format(statements=statements))) == [Part("score", seen), Part("mix", seen)]
 
 
-def test_weights_along_another_axis_are_not_causal() -> None:
+@pytest.mark.parametrize("axis", [-2, 2, 1])
+def test_weights_along_another_axis_are_not_causal(axis: int) -> None:
     statements = (
-        "return where(keys and causal_mask(seq), matmul(q, transpose(k)), -inf) |> softmax(axis = -2) |> matmul(_, v)\n"
-        "  |> merge_heads"
+        f"return where(keys and causal_mask(seq), matmul(q, transpose(k)), -inf) |> softmax(axis = {axis})\n"
+        "  |> matmul(_, v) |> merge_heads"
     )
     assert not any(part.seen.causal for part in parts(archspec.loads(SPEC.format(statements=statements))))
+
+
+def test_a_single_position_hides_nothing() -> None:
+    statements = "return attention(causal = true)(q, k, v, keys) |> merge_heads"
+    spec = SPEC.replace("dim batch, seq", "dim batch").replace("seq", "1").format(statements=statements)
+    assert parts(archspec.loads(spec)) == [Part("score", Seen()), Part("mix", Seen())]
 
 
 @pytest.mark.parametrize(

@@ -339,6 +339,31 @@ def test_parts_that_only_one_model_has() -> None:
     ]
 
 
+def test_layers_line_up_by_what_their_matrices_do() -> None:
+    conv = (
+        "layer Conv(n, m, k)(x [1, n, 8, 8]) -> [1, m, 8, 8] {\n  w: param [m, n, k, k]\n"
+        "  return conv([1, 1], [k // 2, k // 2])(x, .w, none)\n}\n"
+    )
+
+    def rows(one: str, other: str) -> list[tuple[str, str, str]]:
+        def net(steps: str) -> archspec.Model:
+            shape = "[1, 4, 8, 8]" if "Conv" in steps else "[4]"
+            return load(f"{DENSE}{conv}block Net()(x {shape}) -> {shape} {{\n  return x |> {steps}\n}}\n")
+
+        parts = archspec.compare(net(one), net(other)).parts
+        return [
+            ("".join(c.address for c in g), "".join(c.address for c in h), p.row.by[1])
+            for p in parts
+            for g, h in [p.row.groups]
+        ]
+
+    dense = "a: Dense(4, 2) |> b: Dense(2, 2) |> c: Dense(2, 4)", "p: Dense(4, 4) |> q: Dense(4, 2) |> r: Dense(2, 4)"
+    assert rows(*dense) == [("a", "q", "structure"), ("b", "p", "structure"), ("c", "r", "structure")]
+    assert rows(*reversed(dense)) == [("p", "b", "structure"), ("q", "a", "structure"), ("r", "c", "structure")]
+    kernels = "a: Conv(4, 4, 1) |> b: Conv(4, 4, 3)", "p: Conv(4, 4, 5) |> q: Conv(4, 4, 1)"
+    assert rows(*kernels) == [("a", "q", "structure"), ("b", "p", "structure")]
+
+
 def test_models_that_are_one_layer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "spec.arch"
     path.write_text(f'{DENSE}model "one" = Dense(4)\nmodel "two" = Dense(5)\n')

@@ -126,6 +126,51 @@ def test_modules_and_trees_sum_to_the_total(name: str) -> None:
             assert sum(work.macs for work in products) == cost.work.score_macs + cost.work.mix_macs
 
 
+def test_what_is_applied_more_often_has_a_row_of_its_own() -> None:
+    text = """
+dim batch
+layer Turn(n)(x [batch, n, n]) -> [batch, n, n] {
+  return transpose(x)
+}
+block Part(n)(x [batch, n, n]) -> [batch, n, n] {
+  return x |> up: Dense(n) |> turn: Turn(n) |> .up
+}
+block Net(n = 3)(x [batch, n, n]) -> [batch, n, n] {
+  h = x |> part[i]: Part(n) for i in 0..3 |> turn[i]: Turn(n) for i in 0..4 |> .turn[1] |> .part[2]
+  return matmul(softmax(matmul(h, h)), h) |> out: frozen Dense(n, bias = false)
+}
+"""
+    cost = archspec.cost(load(DENSE + text), batch=1)
+    rows = [(0, "", "Net", 1, 1, 1, 297, 45, 36)]
+    inside = [
+        (1, "part.0-1", "Part", 2, 1, 1, 108, 24, 24),
+        (2, "part.0-1.up", "Dense", 1, 2, 1, 108, 24, 24),
+        (2, "part.0-1.turn", "Turn", 1, 1, 1, 0, 0, 0),
+        (1, "part.2", "Part", 1, 2, 1, 108, 12, 12),
+        (2, "part.2.up", "Dense", 1, 4, 2, 108, 12, 12),
+        (2, "part.2.turn", "Turn", 1, 2, 2, 0, 0, 0),
+    ]
+    turns = [(1, "turn.0,2-3", "Turn", 3, 1, 1, 0, 0, 0), (1, "turn.1", "Turn", 1, 2, 1, 0, 0, 0)]
+    products = [(0, "(scores)", "matmul", 1, 1, 1, 27, 0, 0), (0, "(mix)", "matmul", 1, 1, 1, 27, 0, 0)]
+    part, turn = (0, "part", "", 1, 1, 1, 216, 36, 36), (0, "turn", "", 1, 1, 1, 0, 0, 0)
+    after = [(0, "out", "Dense", 1, 1, 1, 27, 9, 0), *products]
+
+    def shown(depth: int | None, fold: bool = True) -> list[tuple[Any, ...]]:
+        found = tree(cost, depth, fold=fold)
+        return [(r.level, *r[2:7], r.work.macs, r.parameters, r.trainable) for r in found]
+
+    assert shown(None) == [*rows, part, *inside, turn, *turns, *after]
+    assert shown(0) == rows
+    assert shown(1) == shown(1, fold=False) == [*rows, part, turn, *after]
+    assert shown(2) == [*rows, part, inside[0], inside[3], turn, *turns, *after]
+    each = [row for row in shown(None, fold=False) if row[1].startswith("part.1")]
+    assert each == [
+        (1, "part.1", "Part", 1, 1, 1, 54, 12, 12),
+        (2, "part.1.up", "Dense", 1, 2, 1, 54, 12, 12),
+        (2, "part.1.turn", "Turn", 1, 1, 1, 0, 0, 0),
+    ]
+
+
 @pytest.mark.parametrize("name", each())
 def test_a_formula_with_values_put_in_is_the_number(name: str) -> None:
     model = archspec.load(name)

@@ -23,22 +23,22 @@ block Net(n = 4)(x [batch, seq, n]) -> [batch, seq, n] {{
 REFUSED = {
     "a loop that carries positions": (
         "h = linear(x, .w)\n  for t in 0..seq { h = linear(h, .w) }\n  return h",
-        "`` has a loop that carries values of several positions",
+        "the model has a loop that carries values of several positions",
     ),
     "a product with positions": (
         "t = real(reshape([seq, 1])(arange(seq)) - arange(seq))\n  return matmul(t, linear(x, .w))",
-        "`` combines positions with a table of all of them (`matmul`)",
+        "the model combines positions with a table of all of them (`matmul`)",
     ),
     "positions beside them": (
         "t = expand([batch, seq, seq])(real(arange(seq)))\n  h = concat(axis = -1)(linear(x, .w), t)\n"
         "  return x + sum(axis = -1, keep = true)(h)",
-        "`` combines positions with a table of all of them (`concat`)",
+        "the model combines positions with a table of all of them (`concat`)",
     ),
     "a mask that is no window": (
         "i = reshape([seq, 1])(arange(seq))\n  seen = i >= arange(seq) and (i - arange(seq)) % 2 == 0\n"
         "  s = where(seen, matmul(linear(x, .w), transpose(-1, -2)(x)), -inf)\n"
         "  return matmul(softmax(s), x)",
-        "`` attends to earlier positions by a mask that is not a window",
+        "the model attends to earlier positions by a mask that is not a window",
     ),
     "no earlier positions": (
         "return linear(x, .w) + real(reshape([seq, 1])(arange(seq)))",
@@ -117,3 +117,39 @@ def test_activations_have_formulas() -> None:
     batch, seq = archspec.algebra.symbol("batch"), archspec.algebra.symbol("seq")
     assert str(found.bytes) == str(96 * batch * seq) and found.least.keys() == {"batch", "seq"}
     assert torch.get_default_dtype() == torch.float32
+
+
+def test_activations_of_sizes_that_are_no_multiples() -> None:
+    pytest.importorskip("torch")
+    model = load(
+        """
+dim batch, seq
+block Net(n = 4)(x [batch, seq, n], z [batch, seq + 1, n]) -> [batch, seq + 1, n] {
+  w: param [n, n]
+  return tanh(linear(exp(z), .w)) + sum(axis = 1, keep = true)(x)
+}
+"""
+    )
+    for given in ({}, {"batch": 2}):
+        with pytest.raises(ArchError) as caught:
+            activations.activation_bytes(model, given, "float32", "flash")
+        (found,) = caught.value.diagnostics
+        assert found.message == "no formula in seq was found for the memory of activations of it"
+        assert (found.code, found.help) == ("no-formula", "add --dim seq=N")
+    batch = archspec.algebra.symbol("batch")
+    found = activations.activation_bytes(model, {"seq": 3}, "float32", "flash")
+    assert str(found.bytes) == str(4 * 2 * 16 * batch) and found.least.keys() == {"batch"}
+    fixed = activations.activation_bytes(model, {"seq": 3, "batch": 5}, "float16", "math")
+    assert fixed == (2 * 2 * 16 * 5, {}) and type(fixed.bytes) is int
+
+
+def test_attention_that_the_fused_kernel_does_not_take() -> None:
+    pytest.importorskip("torch")
+    model = archspec.load("t5-small", layers=1, vocab=10)
+    sizes = {"batch": 1, "seq": 3, "target": 2}
+    with pytest.raises(ArchError) as caught:
+        activations.activation_bytes(model, sizes, "float32", "flash")
+    (found,) = caught.value.diagnostics
+    assert found.code == "bad-size" and found.message.startswith("t5-small cannot run with flash attention: ")
+    assert found.help is not None and "`--attention math` takes all" in found.help
+    assert activations.activation_bytes(model, sizes, "float32", "math").least == {}

@@ -66,6 +66,31 @@ def test_sizes_at_which_a_model_cannot_run_are_refused(step: str, fits: int, not
 
 
 @pytest.mark.parametrize(
+    ("statement", "fits", "message"),
+    [
+        ("y = e: Embedding(9, 4)(arange(n) + 1)", 8, "at n = 9, `e` is indexed with 9, but its largest index is 8"),
+        ("y = e: Embedding(9, 4)(5 - arange(n))", 6, "at n = 7, `e` is indexed with -1, but its largest index is 8"),
+        ("y = embedding(arange(n), .table)", 9, "at n = 10, `embedding` is indexed with 9, but its largest index is 8"),
+        (
+            "y = x\n  for t in 2..9 { y = y * real(pick(axis = 0, index = t)(arange(n))) }",
+            None,
+            "at n = 8, `pick` cannot select element 8 on an axis of size 8",
+        ),
+    ],
+)
+def test_messages_about_sizes(statement: str, fits: int | None, message: str) -> None:
+    used = "import std { Embedding }\n" if "Embedding" in statement else ""
+    table = "embedding(arange(1), .table)" if ".table" not in statement else "0.0"
+    model = load(
+        f"{used}dim batch, n\nblock Net()(x [batch, n, 4]) -> [batch, n, 4] {{\n  table: param [9, 4]\n  {statement}\n"
+        f"  return x + y + {table}\n}}\n"
+    )
+    size = int(message.split()[3].rstrip(","))
+    assert archspec.cost(model, dims={"n": size + 1 if fits is None else fits})
+    assert refusal(model, dims={"n": size}) == ("bad-size", message)
+
+
+@pytest.mark.parametrize(
     ("given", "said"),
     [
         ({"dims": {"sequence": 3}}, "unknown dimension `sequence`"),
@@ -126,8 +151,13 @@ block Net()(x [2, 3]) -> [2, 3] {
         ("Adam", 72, 60, 120, 252),
         ("Adam, mixed precision", 36, 30, 180, 246),
     ]
+    for found in memory.schemes:
+        assert {type(number) for number in (found.weights, found.gradients, found.optimizer, found.total)} == {int}
     half = archspec.cost(model, dtype="bfloat16").memory
     assert (half.weights, half.buffers) == (2 * 18, 8 * 5 + 2 * 3)
+    quarter = archspec.cost(model, dtype="int4").memory
+    assert (quarter.weights, quarter.buffers, quarter.schemes) == (18 // 2, 8 * 5 + 2, ())
+    assert {type(number) for number in (*quarter[1:3], *half[1:3])} == {int}
     assert [s.optimizer for s in half.schemes] == [0, 30, 60, 180]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from small import DENSE, load
 
 from archspec.cli import main
 from archspec.counts.groups import RoleComponent, by_block, by_layer, by_role, components_of_role
@@ -288,6 +289,44 @@ def test_totals_name_heads_ties_and_frozen_parameters(capsys: pytest.CaptureFixt
     assert "head included: cls.predictions" in mlm and "pooler included" not in mlm
     assert "tied: cls.predictions.decoder.weight = bert.embeddings.word_embeddings.weight" in mlm
     assert "10,118,656 trainable, 33,792 frozen" in run(capsys, "transformer-seq2seq")
+
+
+@pytest.mark.parametrize(("k", "more"), [(8, []), (9, ["1 more name"]), (1010, ["1,002 more names"])])
+def test_a_report_has_few_ties_and_shapes(k: int, more: list[str]) -> None:
+    text = """
+layer Five(n, five = true)(x [..., n]) -> [..., n] {
+  a: param [n]
+  b: param [n, n]
+  c: frozen param [n]
+  d: param [n]
+  e: param [1] if five
+  kept: buffer [n]
+  return linear(x, .b) * .a * .c * .d + (.e if five else 0.0) + .kept
+}
+block Net(n = 2, k = 8)(x [..., n]) -> [..., n] {
+  tie again[i].weight = first.weight for i in 0..k
+  return x |> first: Dense(n) |> again[i]: Dense(n) for i in 0..k |> five: Five(n) |> four: Five(n, false)
+}
+"""
+    lines = str(load(DENSE + text, k=k).count()).splitlines()
+    total, tensors = 27 + 2 * k, 11 + k
+    rows = [" ".join(line.split()) for line in lines[2:7]]
+    ties = [f"tied: again.{i}.weight = first.weight (4 counted once)" for i in range(8)]
+    assert rows == [
+        "address type tensors each parameters share",
+        f"first Dense 2 x 2 + 2 6 {600 / total:.1f} %",
+        f"again.* {k} x Dense 2 2 {2 * k:,} {200 * k / total:.1f} % tied",
+        f"five Five 5 tensors 11 {1100 / total:.1f} % frozen",
+        f"four Five 2 + 2 x 2 + 2 + 2 10 {1000 / total:.1f} % frozen",
+    ]
+    size = " (2.05K)" if total > 1000 else ""
+    assert lines[8:] == [
+        f"{total:,} parameters{size} in {tensors:,} tensors ({tensors + k:,} names), each counted once",
+        f"{total - 4:,} trainable, 4 frozen",
+        *ties,
+        *[f"tied: {text}; use --by tensor to show all" for text in more],
+        "not counted: 2 buffers (stored, not parameters)",
+    ]
 
 
 def test_an_override_is_shown(capsys: pytest.CaptureFixture[str]) -> None:

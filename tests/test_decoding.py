@@ -136,6 +136,10 @@ block Attend(hidden = 8, heads = 2)(x [batch, seq, hidden]) -> [batch, seq, hidd
   q = query: Linear(hidden, hidden)(x) |> split_heads(heads)
   k = key:   Linear(hidden, hidden)(x) |> split_heads(heads)
   v = value: Linear(hidden, hidden)(x) |> split_heads(heads)
+  kernel: unused param [8, 8, 3]
+  narrow: unused param [8, 1, 3]
+  plane:  unused param [1, 1, 1, 3]
+  start:  unused param [8]
   y = attention(causal = true)(q, k, v) |> merge_heads
   return {result}
 }}
@@ -143,23 +147,181 @@ model "attend" = Attend()
 """
 
 
+COMBINES = "the model combines several positions (`{}`)"
+MOVES = "the model moves positions in a way that is not known (`{}`)"
+
+
 @pytest.mark.parametrize(
-    "result",
+    ("result", "reason"),
     [
-        "y + sum(axis = 1, keep = true)(y)",
-        "y + roll(1, axis = 1)(y)",
-        "y + slice(axis = 1, start = seq - 1)(y)",
-        "matmul(matmul(y, transpose(x)), x)",
-        "reshape([batch, seq, hidden])(transpose(reshape([batch, hidden, seq])(y)))",
-        "softmax(axis = 1)(y)",
-        "matmul(y, transpose(y)) |> where(not causal_mask(seq), _, -inf) |> softmax(axis = -1) |> matmul(_, y)",
-        "reshape([batch, seq, hidden])(permute([1, 0, 2])(y))",
+        ("y + sum(axis = 1, keep = true)(y)", COMBINES.format("sum")),
+        ("y + roll(1, axis = 1)(y)", COMBINES.format("roll")),
+        ("y + slice(axis = 1, start = seq - 1)(y)", COMBINES.format("slice")),
+        ("y + slice(axis = 1, start = 0)(y)", COMBINES.format("slice")),
+        ("y + reshape([batch, 1, hidden])(pick(axis = 1, index = 0)(y))", COMBINES.format("pick")),
+        ("matmul(matmul(y, transpose(x)), x)", COMBINES.format("matmul")),
+        ("reshape([batch, seq, hidden])(transpose(reshape([batch, hidden, seq])(y)))", MOVES.format("reshape")),
+        ("y + reshape([batch, seq, hidden])(reshape([batch * seq * hidden])(y))", MOVES.format("reshape")),
+        ("y + reshape([batch, seq, hidden])(reshape([batch, seq * hidden])(y))", MOVES.format("reshape")),
+        ("reshape([batch, seq, hidden])(permute([1, 0, 2])(y))", MOVES.format("reshape")),
+        (
+            "y + sum(axis = 2)(reshape([batch, seq, 1, hidden])(y) + reshape([seq, 1])(real(arange(seq))))",
+            "the model combines positions with a table of all of them (`add`)",
+        ),
+        ("softmax(axis = 1)(y)", COMBINES.format("softmax")),
+        ("y + cumsum(axis = 1)(y)", COMBINES.format("cumsum")),
+        ("sum(axis = 1, keep = true)(argmax(axis = -1, keep = true)(y)) |> real |> + y", COMBINES.format("sum")),
+        (
+            "matmul(y, transpose(y)) |> where(not causal_mask(seq), _, -inf) |> softmax(axis = -1) |> matmul(_, y)",
+            "the model attends to later positions",
+        ),
+        (
+            "matmul(y, transpose(concat(axis = 1)(y, y))) \n"
+            "    |> where(concat(axis = 1)(causal_mask(seq), causal_mask(seq)), _, -inf)\n"
+            "    |> softmax |> matmul(_, concat(axis = 1)(y, y))",
+            "the model has attention whose keys are not along one axis",
+        ),
+        (
+            "transpose(y) |> group_norm(groups = 2, eps = 0.1)(_, none, none) |> transpose",
+            COMBINES.format("group_norm"),
+        ),
+        ("transpose(y) |> layer_norm(eps = 0.1)(_, none, none) |> transpose", COMBINES.format("layer_norm")),
+        ("transpose(y) |> max_pool(3, stride = 1, padding = 1) |> transpose", COMBINES.format("max_pool")),
+        # kernels that look ahead, have gaps, skip positions, or go over other axes as well
+        ("transpose(y) |> conv(1, 1)(_, .kernel, none) |> transpose", COMBINES.format("conv")),
+        (
+            "transpose(y) |> conv(1, 2)(_, .kernel, none) |> slice(axis = 2, start = 2) |> transpose",
+            COMBINES.format("slice"),
+        ),
+        (
+            "transpose(y) |> conv(1, 4, dilation = 2)(_, .kernel, none) |> slice(axis = 2, stop = seq) |> transpose",
+            COMBINES.format("conv"),
+        ),
+        (
+            "transpose(y) |> conv(2, seq)(_, .kernel, none) |> slice(axis = 2, stop = seq) |> transpose",
+            COMBINES.format("conv"),
+        ),
+        (
+            "reshape([batch, 1, hidden, seq])(transpose(y)) |> conv(1, [0, 2])(_, .plane, none)\n"
+            "    |> slice(axis = 3, stop = seq) |> reshape([batch, hidden, seq]) |> transpose",
+            COMBINES.format("conv"),
+        ),
     ],
 )
-def test_operations_on_several_positions_are_refused(result: str) -> None:
-    assert kinds(step(archspec.loads(ATTENTION.format(result="y")))) == [("attention", 1, 100, 16)]
-    with pytest.raises(archspec.ArchError, match="no decoding step"):
+def test_operations_on_several_positions_are_refused(result: str, reason: str) -> None:
+    with pytest.raises(archspec.ArchError) as caught:
         step(archspec.loads(ATTENTION.format(result=result)))
+    assert caught.value.diagnostics[0].message == f"the model has no decoding step: {reason}"
+
+
+@pytest.mark.parametrize(
+    ("result", "macs", "cache"),
+    [
+        ("y", 0, []),
+        ("y + slice(axis = 1, stop = seq)(y)", 0, []),
+        ("slice(axis = 1, stop = seq)(concat(axis = 1)(y, y))", 0, []),
+        ("slice(axis = -1, stop = 8)(concat(axis = -1)(y, y))", 0, []),
+        ("y + reshape([batch, seq, hidden])(reshape([batch, seq, 2, 4])(y))", 0, []),
+        ("y + reshape([batch, seq, hidden])(reshape([batch * seq, hidden])(y))", 0, []),
+        ("y + reshape([seq, 1])(real(arange(seq)))", 0, []),
+        ("y + sum(axis = 0, keep = true)(softmax(axis = 2)(y))", 0, []),
+        ("layer_norm(eps = 0.1)(y, none, none)", 0, []),
+        ("sum(axis = 1)(stack(axis = 1)(y))", 0, []),
+        ("sum(axis = 2)(stack(axis = 2)(y, y))", 0, []),
+        ("linear(y, pick(axis = 2, index = 0)(.kernel), none)", 64, []),
+        (
+            "transpose(y) |> conv(1, 2)(_, .kernel, none) |> slice(axis = 2, stop = seq) |> transpose",
+            3 * 64,
+            [("convolution", 1, 3, 8)],
+        ),
+        (
+            "transpose(y) |> conv(1, 2, groups = 8)(_, .narrow, none) |> slice(axis = 2, stop = seq) |> transpose",
+            3 * 8,
+            [("convolution", 1, 3, 8)],
+        ),
+    ],
+)
+def test_operations_on_each_position(result: str, macs: int, cache: list[tuple[str, int, int, int]]) -> None:
+    """The attention keeps a key and a value of 8 numbers for each of 100 positions, and reads 101."""
+    found = step(archspec.loads(ATTENTION.format(result=result)))
+    assert found.flops == 2 * (3 * 64 + 2 * 101 * 8 + macs)
+    assert kinds(found) == [("attention", 1, 100, 16), *cache]
+
+
+def test_rows_that_are_found_by_what_was_computed() -> None:
+    result = "y + embedding(argmax(axis = -1)(y), pick(axis = 2, index = 0)(.kernel))"
+    with pytest.raises(archspec.ArchError, match="the part of `kernel` that a decoding step reads is unknown"):
+        step(archspec.loads(ATTENTION.format(result=result)))
+
+
+AT_T = "pick(axis = 1, index = t)(y)"
+NOT_ONCE = "the model has a loop that does not run once for each position"
+
+
+@pytest.mark.parametrize(
+    ("first", "rounds", "added", "kept", "reason"),
+    [
+        (".start", "0..seq", AT_T, [("state", 1, 1, 8)], ""),
+        (".start", "0..seq", f"linear(g, pick(axis = 2, index = 0)(.kernel), none) + {AT_T}", [("state", 1, 1, 8)], ""),
+        (".start", "0..seq", ".start", [], ""),  # a table that depends on no input
+        (".start", "0..4", ".start", [], ""),
+        (".start", "0..4", AT_T, [], NOT_ONCE),
+        (".start", "0..seq - 1", AT_T, [], NOT_ONCE),
+        (".start", "1..seq + 1", "pick(axis = 1, index = t - 1)(y)", [], NOT_ONCE),
+        (".start", "0..seq", "pick(axis = 1, index = 0)(y)", [], COMBINES.format("pick")),
+        ("pick(axis = 1, index = 0)(y)", "0..seq", AT_T, [], COMBINES.format("pick")),
+    ],
+)
+def test_loops_over_positions(
+    first: str, rounds: str, added: str, kept: list[tuple[str, int, int, int]], reason: str
+) -> None:
+    loop = f"g = expand([batch, hidden])({first})\n  for t in {rounds} {{\n    g = g + {added}\n"
+    result = "h + y" if rounds == "0..seq" else "y + reshape([batch, 1, hidden])(g)"
+    text = ATTENTION.format(result=result).replace("  return", f"  {loop}    h = collect(axis = 1)(g)\n  }}\n  return")
+    model = archspec.loads(text)
+    if reason:
+        with pytest.raises(archspec.ArchError) as caught:
+            step(model)
+        assert caught.value.diagnostics[0].message == f"the model has no decoding step: {reason}"
+    else:
+        found = step(model)
+        assert kinds(found) == [("attention", 1, 100, 16), *kept]
+        assert found.flops == 2 * (3 * 64 + 2 * 101 * 8 + (64 if "linear" in added else 0))
+
+
+@pytest.mark.parametrize("axis", [1, -2])
+def test_positions_are_collected_along_an_axis_from_either_end(axis: int) -> None:
+    lines = f"for t in 0..seq {{\n    h = collect(axis = {axis})(tanh({AT_T}))\n  }}\n  return"
+    text = ATTENTION.format(result="linear(h + y, pick(axis = 2, index = 0)(.kernel), none)").replace("return", lines)
+    found = step(archspec.loads(text))
+    assert kinds(found) == [("attention", 1, 100, 16)]
+    assert found.flops == 2 * (3 * 64 + 2 * 101 * 8 + 64)
+
+
+def test_a_step_without_products() -> None:
+    model = archspec.loads(
+        """
+dim batch, seq
+block Net(n = 4)(x [batch, seq, n]) -> [batch, seq, n] {
+  start: param [n]
+  g = expand([batch, n])(.start)
+  for t in 0..seq {
+    g = tanh(g * 0.5 + pick(axis = 1, index = t)(x))
+    h = collect(axis = 1)(g)
+  }
+  return h
+}
+model "net" = Net()
+"""
+    )
+    cost = archspec.cost(model, past=5)
+    found = cost.decoding
+    assert found is not None
+    assert (found.flops, found.bytes_per_flop, kinds(found)) == (0, None, [("state", 1, 1, 4)])
+    assert cost.to_dict()["decoding"]["bytes_per_flop"] is None
+    assert str(cost).endswith(f"\n{found.weights + 16} bytes read in total")
+    full = archspec.cost("gpt2", past=5).decoding
+    assert full is not None and full.bytes_per_flop == (full.weights + full.cache_bytes) / full.flops
 
 
 def test_options(capsys: pytest.CaptureFixture[str]) -> None:

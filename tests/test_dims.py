@@ -201,6 +201,11 @@ def test_plain_integers_stay_plain() -> None:
         ((8 - a % 8) % 8, "7*a%8"),
         ((a - 1) // a, "0"),
         ((a - 1) % a, "a - 1"),
+        (-1 // a, "-1"),
+        (-1 % a, "a - 1"),
+        (-2 // (a + 1), "-1"),
+        ((1 - a) // a, "1//a - 1"),
+        (-a % (a * b), "a*b - a"),
         ((a // 2 + 1) // 3, "(a + 2)//6"),
         ((a * a - b * b) // (a - b), "a + b"),
         ((a * b + 3) // a, "3//a + b"),
@@ -288,7 +293,9 @@ def test_growth_is_bounded() -> None:
         product([a + b + c + 1] * 5)
     with pytest.raises(OverflowError):
         checked(substitute(a**16, {"a": LARGEST}))
-    for too_large in (a**17, a * (LARGEST + 1), (a + b + c + 1) ** 5):
+    assert (checked(2**63 - 1), checked(a * (2**63 - 1))) == (2**63 - 1, a * (2**63 - 1))
+    assert checked(a**16) == a**16
+    for too_large in (2**63, a * 2**63, a**17, a * (LARGEST + 1), (a + b + c + 1) ** 5):
         with pytest.raises(OverflowError):
             checked(too_large)
 

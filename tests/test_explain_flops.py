@@ -1,6 +1,7 @@
 """`archspec explain --flops`: the counting conventions behind a number of operations."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -63,6 +64,47 @@ def test_ranks_of_conventions() -> None:
     ):
         (answer,) = archspec.explain_flops(model, flops, batch=1, seq=8).answers
         assert [(match.text, match.rank) for match in answer.matches] == [(text, rank)]
+
+
+def test_the_size_of_a_batch_is_1_unless_it_is_given(capsys: pytest.CaptureFixture[str]) -> None:
+    model = archspec.load("gpt2", layers=1, hidden=24, heads=2, vocab=50)
+
+    def sizes(**given: Any) -> dict[str, int | None]:
+        return archspec.explain_flops(model, "1K", **given).cost.dims
+
+    assert sizes(seq=8) == {"batch": 1, "seq": 8}
+    assert sizes(batch=2, seq=8) == sizes(dims={"batch": 2, "seq": 8}) == {"batch": 2, "seq": 8}
+    arguments = ["explain", "gpt2", "1K", "--flops", "--set", "layers=1", "--seq", "8"]
+    for given, shown in (["--dim", "batch=3"], 3), (["--batch", "4"], 4), ([], 1):
+        main([*arguments, *given])
+        assert f"at batch = {shown}, seq = 8" in capsys.readouterr().out
+    other = archspec.loads(
+        "dim minibatch\nblock Net(n = 4)(x [minibatch, n]) -> [minibatch, n] {\n"
+        '  w: param [n, n]\n  return linear(x, .w)\n}\nmodel "net" = Net()\n'
+    )
+    (answer,) = archspec.explain_flops(other, 2 * 16 * 3, dims={"minibatch": 3}).answers
+    assert answer.matches[0].text == "matrix products, 2 per multiply-accumulate"
+
+
+def test_estimates_from_active_parameters() -> None:
+    model = archspec.load("mixtral-8x7b", joined=True, layers=1, hidden=24, ffn=10, heads=2, groups=2, vocab=50)
+    layer = 24 * 24 * 4 + 8 * 24 + 2 * 24  # attention, the choice of experts, and norms
+    active = 2 * 50 * 24 + 24 + layer + 2 * 3 * 24 * 10  # two of eight experts
+    assert active < model.params.total
+    for factor, tokens in ((2, 5), (6, 15)):
+        (answer,) = archspec.explain_flops(model, factor * active * tokens, batch=tokens // 5, seq=5).answers
+        text = f"estimate: {factor} x active parameters x tokens"
+        assert (text, 2) in [(match.text, match.rank) for match in answer.matches]
+
+
+def test_several_sequences_have_no_estimates() -> None:
+    model = archspec.load("t5-small", layers=1)
+    assert len({type.shape for type in model.inputs.values()}) > 1
+    sizes = dict.fromkeys(archspec.cost(model).dims, 3)
+    for factor in (2, 6):
+        number = factor * model.params.total * 3
+        (answer,) = archspec.explain_flops(model, number, dims=sizes, batch=3).answers
+        assert not any(match.text.startswith("estimate") for match in answer.matches)
 
 
 def test_only_the_simplest_conventions_are_listed() -> None:

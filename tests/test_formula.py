@@ -22,6 +22,7 @@ from archspec.algebra import (
     dim_max,
     dim_min,
     evaluate,
+    factored,
     index,
     number,
     ratio,
@@ -29,6 +30,7 @@ from archspec.algebra import (
     summed,
     symbol,
     symbols,
+    to_latex,
     to_text,
 )
 from archspec.cli import main
@@ -254,6 +256,32 @@ def test_what_is_to_be_open(arguments: list[str], message: str | None, capsys: p
     assert (message or "error[") in said.err
 
 
+def test_a_formula_may_be_too_large() -> None:
+    text = """
+block Net(a = 1, b = 1, c = 1, d = 1, e = 1, f = 1)(x [a]) -> [a] {
+  s = (a + b + c + d + e + f) ** 2
+  w: unused param [s, s, s, s]
+  return x
+}
+"""
+    with pytest.raises(archspec.ArchError) as caught:
+        archspec.formula(load(text), ["a", "b", "c", "d", "e", "f"])
+    (found,) = caught.value.diagnostics
+    assert found.code == "no-formula"
+    assert found.message == "the formula is too large: this expression has more than 1,000 terms"
+    some = archspec.formula(load(text), ["a", "b", "c"])
+    assert (some.at(), some.at(a=2, b=3, c=4)) == (6**8, 12**8)
+
+
+def test_a_model_without_integers_has_no_formula() -> None:
+    model = load(
+        "block Net(on = true, rate = 0.5)(x [4]) -> [4] {\n  w: param [4]\n  return x * .w if on else x * rate\n}\n"
+    )
+    with pytest.raises(archspec.ArchError, match="no open hyperparameters specified") as caught:
+        archspec.formula(model)
+    assert "the model has no integer hyperparameters" in str(caught.value)
+
+
 def test_a_model_that_does_not_compile_has_no_formula(tmp_path: Path) -> None:
     spec = write(tmp_path, "block B(n = 4)(x [..., n]) -> [..., n] {\n  return x |> l: Dense(n + 1)\n}")
     with pytest.raises(archspec.ArchError) as caught:
@@ -348,6 +376,43 @@ def test_floors_and_remainders_of_sizes(shift: int, by: int, other: int, at: dic
     dim = (a * b + shift) // by + (b * other + a) % by
     expected = (at["a"] * at["b"] + shift) // by + (at["b"] * other + at["a"]) % by
     assert value(dim, at) == expected
+
+
+SEQ = symbol("seq")
+LATEX_FLOOR = r"\left\lfloor \frac{%s}{%s} \right\rfloor"
+
+
+@pytest.mark.parametrize(
+    ("expr", "text", "latex"),
+    [
+        (1 - a, "1 - a", "1 - a"),
+        (-a - b, "-a - b", "-a - b"),
+        (-ratio(a, b), "-a/b", r"-\frac{a}{b}"),
+        (ratio(a**2, 2 * b), "a**2/(2*b)", r"\frac{a^{2}}{2 \, b}"),
+        (ratio(3 * a, 2) + ratio(b, 2), "3*a/2 + b/2", r"\frac{3 \, a}{2} + \frac{b}{2}"),
+        (-(a // b), "-(a//b)", "-" + LATEX_FLOOR % ("a", "b")),
+        (2 * (a // b) ** 2, "2*(a//b)**2", r"2 \, " + LATEX_FLOOR % ("a", "b") + "^{2}"),
+        ((a - 1) // (b + 1), "(a - 1)//(b + 1)", LATEX_FLOOR % ("a - 1", "b + 1")),
+        (-a // b, "(-a)//b", LATEX_FLOOR % ("-a", "b")),
+        (-3 // a, "(-3)//a", LATEX_FLOOR % ("-3", "a")),
+        (3 // a, "3//a", LATEX_FLOOR % ("3", "a")),
+        (a // 2 // b, "(a//2)//b", LATEX_FLOOR % (LATEX_FLOOR % ("a", "2"), "b")),
+        (a * b // 3, "a*b//3", LATEX_FLOOR % (r"a \, b", "3")),
+        (ratio(a // b, 2), "(a//b)/2", r"\frac{%s}{2}" % (LATEX_FLOOR % ("a", "b"))),
+        (-(a % 3), "-(a%3)", r"-\left( a \bmod 3 \right)"),
+        (2 * a % SEQ, "2*a%seq", r"\left( 2 \, a \bmod \mathrm{seq} \right)"),
+        ((a + 1) % b, "(a + 1)%b", r"\left( \left( a + 1 \right) \bmod b \right)"),
+        (-a % b, "(-a)%b", r"\left( \left( -a \right) \bmod b \right)"),
+        (a % (b + 1), "a%(b + 1)", r"\left( a \bmod \left( b + 1 \right) \right)"),
+        (a % (3 * b), "a%(3*b)", r"\left( a \bmod \left( 3 \, b \right) \right)"),
+        (dim_max(a // 2, b % 3), "max(a//2, b%3)", rf"\max({LATEX_FLOOR % ('a', '2')}, \left( b \bmod 3 \right))"),
+        (-(dim_min(a, b + 1) ** 2), "-min(a, b + 1)**2", r"-\min(a, b + 1)^{2}"),
+        (SEQ**10 * symbol("n_1"), "n_1*seq**10", r"\mathrm{n\_1} \, \mathrm{seq}^{10}"),
+        (factored([a + 1, b]), "(a + 1)*b", r"\left( a + 1 \right) \, b"),
+    ],
+)
+def test_how_expressions_are_written(expr: Expression, text: str, latex: str) -> None:
+    assert (to_text(expr), to_latex(expr)) == (text, latex)
 
 
 def test_ratios() -> None:
@@ -450,6 +515,18 @@ block It(n = 4, layer_count = 3)(x [n]) -> [n] {
     assert rf"\text{{l\_x.*}} &= \sum_{{i=0}}^{{{count} - 1}} \left( i + 1 \right) = {half}" in formula.latex()
 
 
+def test_sums_over_uneven_rounds_in_reports(
+    tmp_path: Path, golden: Callable[[str, str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every second round from the third on, and an index that has the name of what is open, by another name."""
+    rounds = "for i in 2..k + 2 { u[i]: unused Dense(n, i + i % 2, bias = false) }"
+    stages = "return x |> s: Stage(n, n, j) |> t[layer]: Stage(n, layer + 1, 1) for layer in 0..j"
+    spec = write(tmp_path, f"block B(n = 4, j = 3, k = 4)(x [..., n]) -> [..., n] {{\n  {rounds}\n  {stages}\n}}")
+    for format in ("text", "latex", "json"):
+        assert main(["formula", spec, "--open", "n,j,k", "--format", format]) == 0
+        golden(f"formula/uneven.{format}", capsys.readouterr().out)
+
+
 def test_what_only_values_depend_on_is_left_out() -> None:
     """Also where it is no polynomial, and at the smallest value."""
     for value in ("n ** (0 - 1)", "1.5 * n", "1 / n", "sqrt(n)"):
@@ -457,6 +534,13 @@ def test_what_only_values_depend_on_is_left_out() -> None:
         formula = archspec.formula(load(text), "n")
         n = symbol("n")
         assert (formula.total, formula.at(), formula.at(n=3)) == (n * n + n, 2, 12)
+
+
+def test_a_number_that_nothing_uses_takes_no_formula_away() -> None:
+    model = load(DENSE.replace("bias = true", "bias = true, spare = 2").replace("n, m = n", "n = 3, m = n"))
+    assert str(archspec.formula(model, "n").total) == "n**2 + n"
+    with pytest.raises(archspec.ArchError, match='hyperparameter `spare` of "it" is never used'):
+        archspec.formula(model, "n", "spare")
 
 
 def test_a_formula_at_one_layer_holds_for_more() -> None:

@@ -125,6 +125,7 @@ def test_bytes_are_those_of_the_stored_tensors(fields: dict[str, Any], layouts: 
     assert stored.weights + stored.scales == total(layouts)
     assert stored.weights == total([dict([*layout.items()][:1]) for layout in layouts])
     assert stored.total == stored.weights + stored.scales + stored.others
+    assert {type(number) for number in (stored.converted, stored.weights, stored.scales, stored.others)} == {int}
     assert found.table.params == archspec.load(SMALL).params
     assert found.table.notes[0].startswith("quantized (")
 
@@ -292,6 +293,7 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cost", str(path), "--depth", "0", "--wide"]) == 0
     out = capsys.readouterr().out
     assert "weights as stored, gptq, 4 bits" in out
+    assert "1,026,560 bytes of other parameters in float16" in out
     assert "bytes of scales and zero points" in out
 
 

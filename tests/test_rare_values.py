@@ -149,7 +149,7 @@ def test_many_ties_are_counted() -> None:
         patch.setattr("archspec.counts.report._MOST_TIES", 1)
         text = render_plain(page(model.count()))
     assert "tied: b.weight = a.weight (4 counted once)" in text
-    assert "tied: 1 more names; use --by tensor to show all" in text
+    assert "tied: 1 more name; use --by tensor to show all" in text
 
 
 def test_graphs_have_a_largest_size(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -168,6 +168,92 @@ def test_what_formulas_give_at_several_regions_is_what_compiling_gives(folder: P
     assert found.tally.refused
 
 
+TABLE = """
+import std {{ Linear }}
+
+dim batch, seq
+
+block Net(n = 16, d = 8)(x [batch, seq, n]) -> [batch, seq, n] {{
+  table: param [d, n]
+  state: unused param [n]
+  {lines}
+}}
+model "net" = Net()
+"""
+
+
+OPEN_INDEX = "no formula: an index depends on an open hyperparameter"
+
+
+@pytest.mark.parametrize(
+    ("lines", "refused", "compiled", "reason"),
+    [
+        ("return x + embedding(arange(seq), .table)", 4, 0, None),
+        ("return x + embedding(arange(seq) + 1, .table)", 6, 0, None),
+        ("return x + embedding(arange(seq) * 2, .table)", 8, 0, None),
+        ("return x + embedding(min(arange(seq), d - 1), .table)", 0, 12, OPEN_INDEX),
+        ("return x + embedding(arange(seq) + (seq - d), .table)", 10, 12, OPEN_INDEX),
+        (
+            "g = .state\n  for t in 0..d * seq { g = tanh(g) }\n  return x + g * pick(axis = 0, index = 0)(.table)",
+            0,
+            12,
+            OPEN_INDEX,
+        ),
+        (
+            "g = .state\n  for t in 0..seq { g = g + pick(axis = 0, index = t)(.table) }\n  return x + g",
+            4,
+            4,
+            "no formula for some designs because of `pick(axis = 0, index = t)(.table)` ",
+        ),
+        (
+            "return x |> a: Linear(n, n // d * d) |> + embedding(arange(1), .table)",
+            8,
+            8,
+            "no formula for some designs because of `n // d` ",
+        ),
+    ],
+)
+def test_indices_and_sizes_that_some_designs_have(
+    tmp_path: Path, lines: str, refused: int, compiled: int, reason: str | None
+) -> None:
+    path = tmp_path / "net.arch"
+    path.write_text(TABLE.format(lines=lines))
+    found = check_exactly(str(path), {"n": [2, 3], "d": [1, 2, 3, 4, 7, 8]}, {"batch": 1, "seq": 3})
+    assert (found.tally.refused, found.tally.compiled) == (refused, compiled)
+    assert (found.tally.reason or "").startswith(reason or "") and bool(found.tally.reason) is bool(reason)
+
+
+@pytest.mark.parametrize(
+    ("vary", "compiled", "reason"),
+    [
+        ({"n": [4, 6, 8], "d": [1, 2], "k": [3, 4, 5]}, 0, None),
+        ({"n": [4, 6, 8], "d": [2, 4], "k": [3, 4, 5]}, 3, "no formula for some designs because of `n // d` "),
+        ({"n": [4, 6], "d": [1, 2], "k": [1, 2, 3]}, 8, "no formula for some designs because of `for i in 0..k` "),
+        ({"n": [4, 6], "d": [1, 2], "extra": [0, 1, 2]}, 4, None),  # those without any
+    ],
+)
+def test_designs_for_which_a_formula_does_not_hold_are_compiled(
+    tmp_path: Path, vary: dict[str, Any], compiled: int, reason: str | None
+) -> None:
+    path = tmp_path / "net.arch"
+    path.write_text(
+        """
+import std { Linear }
+dim batch
+block Net(n = 8, d = 2, k = 4, extra = 1)(x [batch, n]) -> [batch, n] {
+  h = x |> a: Linear(n, n // d * d)
+  for i in 0..k { l[i]: unused Linear(n, 1 if i < 2 else n) }
+  for i in 0..extra { e[i]: unused Linear(n, i + 1) }
+  return h
+}
+model "net" = Net()
+"""
+    )
+    found = check_exactly(str(path), vary, {"batch": 1})
+    assert found.tally.compiled == compiled
+    assert reason is None or (found.tally.reason or "").startswith(reason)
+
+
 def test_lists_booleans_blocks_and_expressions_vary(folder: Path) -> None:
     spec = in_folder(folder, "variants")
     found = archspec.search(
@@ -233,6 +319,75 @@ def test_active_parameters_of_a_mixture_of_experts() -> None:
     (design,) = found.designs
     model = archspec.load("mixtral-8x7b", **design.values)
     assert design.figures["active"] == model.params.total and design.values["experts"] == 2
+
+
+SCANNED = """
+import std { Linear }
+
+dim batch, seq
+
+block Stack(n, k)(x [batch, seq, n]) -> [batch, seq, n] {
+  return x |> l[i]: Linear(n, n) for i in 0..k
+}
+block Net(n = 4, k = 2, half = n / 2, rate = 0.5)(x [batch, seq, n]) -> [batch, seq, n] {
+  tie head.weight = table
+  table: param [n, n]
+  state: param [n]
+  h = x |> stack[i]: Stack(n, i + 1) for i in 0..k |> head: frozen Linear(n, n)
+  g = .state * rate
+  for t in 0..seq { g = tanh(g * 0.5 + linear(g, .table)) }
+  return h * half + g
+}
+model "net" = Net()
+"""
+
+
+def macs(n: int, k: int) -> int:
+    """The multiplications for two sequences of three positions: of 1 + ... + k layers and a head, and of a loop."""
+    return 2 * 3 * (k * (k + 1) // 2 + 1) * n * n + 3 * n * n
+
+
+@pytest.mark.parametrize(
+    ("quantity", "value", "reason"),
+    [
+        ("params", lambda n, k: k * (k + 1) // 2 * (n * n + n) + n * n + 2 * n, None),
+        ("frozen", lambda n, k: n, None),
+        ("trainable", lambda n, k: k * (k + 1) // 2 * (n * n + n) + n * n + n, None),
+        ("macs(batch = 2, seq = 3)", macs, None),
+        ('params("stack.*")', lambda n, k: k * (k + 1) // 2 * (n * n + n), None),
+        ('params("head.[bc]*")', lambda n, k: n, None),
+        ('params("[a-s]*.weight")', None, "may select single iterations of a loop with an open iteration count"),
+        ('params("stack.?.l.0.*")', None, "may select single iterations of a loop with an open iteration count"),
+        ('params("stack.[1-9]*")', None, "may select single iterations of a loop with an open iteration count"),
+        ('params("head*")', None, "selects a tied tensor without the one that is counted"),
+        ("active", lambda n, k: k * (k + 1) // 2 * (n * n + n) + n * n + 2 * n, None),
+    ],
+)
+def test_sums_over_loops_are_those_of_compiling(
+    tmp_path: Path, quantity: str, value: Callable[[int, int], int] | None, reason: str | None
+) -> None:
+    path = tmp_path / "net.arch"
+    path.write_text(SCANNED)
+    found = archspec.search(path, {"n": [3, 4, 6], "k": [1, 3]}, where=f"{quantity} >= 0")
+    assert found.tally.answers == 6
+    assert found.tally.compiled == (6 if reason else 0)
+    assert (reason or "") in (found.tally.reason or "")
+    for row in rows(found).rows:
+        model = archspec.load(path, n=row["n"], k=row["k"])
+        if value is not None:
+            assert row[quantity] == value(row["n"], row["k"])
+        if quantity.startswith("params("):
+            selected = model.count(rules=[archspec.Rule(True, quantity[8:-2])]).selection.total
+            assert row[quantity] == selected
+
+
+@pytest.mark.parametrize(("condition", "reason"), [("half < 3", "`half` depends on an open"), ("rate < 1", None)])
+def test_hyperparameters_that_are_not_integers(tmp_path: Path, condition: str, reason: str | None) -> None:
+    path = tmp_path / "net.arch"
+    path.write_text(SCANNED)
+    found = archspec.search(path, {"n": [3, 4, 6], "k": [1, 3]}, where=condition)
+    assert (found.tally.answers, found.tally.compiled) == ((4, 6) if reason else (6, 0))
+    assert (reason or "") in (found.tally.reason or "")
 
 
 # Arithmetic -----------------------------------------------------------------------------------------------------------

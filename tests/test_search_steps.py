@@ -1,5 +1,6 @@
 """Steps of searches: operands of columns, formulas for many designs, processes, plots, and what is refused."""
 
+import re
 import signal
 from concurrent.futures import Future
 from fractions import Fraction
@@ -12,19 +13,22 @@ import pytest
 from small import load
 
 import archspec
-from archspec.algebra import dim_max, dim_min, factored, symbol
+from archspec.algebra import dim_max, dim_min, evaluate, factored, symbol
 from archspec.algebra.polynomial import ratio as quotient
 from archspec.cli import main
+from archspec.formulas.restarts import Assumption
 from archspec.searches import api, collecting, compilations, parquet, plot, quantities
 from archspec.searches.columns import Column, Inexact, binary, column, flags, negative, opposite, where
+from archspec.searches.conditions import expression
 from archspec.searches.designs import Designs
 from archspec.searches.front import front
-from archspec.searches.plot import Dot, Plot, draw
-from archspec.searches.polynomials import ratio, values
+from archspec.searches.plot import Dot, Plot, draw, svg
+from archspec.searches.polynomials import holds, ratio, values
 from archspec.searches.quantities import Quantity, measured
 from archspec.searches.report import page, rows
 from archspec.searches.search import _value
 from archspec.searches.space import plain_at
+from archspec.source import Source, Span
 
 numpy = pytest.importorskip("numpy")
 
@@ -137,6 +141,60 @@ def test_formulas_have_values_for_many_designs() -> None:
     assert found.unclear.tolist() == [False, True, False]
 
 
+A, B = symbol("a"), symbol("b")
+GRID = [(a, b) for a in range(1, 13) for b in range(1, 8)]
+COLUMNS = {"a": column([a for a, _ in GRID]), "b": column([b for _, b in GRID])}
+
+
+@pytest.mark.parametrize(
+    "expr",
+    [
+        A * B - 3,
+        A // B + A % B,
+        (A + 2 * B) // (B + 1) * 3,
+        (7 * A - 40) // B,
+        (7 * A - 40) % B,
+        dim_max(A, 2 * B) - dim_min(dim_min(A, 5), 3 * B - 7),
+        quotient(A * (A + 1) * B, 2),
+        factored([A + 1, A + B, 3]) * B**3,
+        A**5 - B**7,
+    ],
+    ids=str,
+)
+def test_values_for_many_designs_are_those_of_each(expr: Any) -> None:
+    found = values(expr, COLUMNS, len(GRID))
+    assert found.values.tolist() == [evaluate(expr, {"a": a, "b": b}) for a, b in GRID]
+    assert found.low <= min(found.values) and max(found.values) <= found.high
+
+
+@pytest.mark.parametrize("operator", ["==", "!=", "<", "<=", ">", ">=", "divisible"])
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (A, B),
+        (A, 3),
+        (12, B),
+        (A * B, A + B),
+        (quotient(A, B), 2),
+        (A, quotient(B, 2)),
+        (A - 3, B - 2),
+        (A // (B - 2), 1),
+        (A % B, 2),
+    ],
+    ids=str,
+)
+def test_assumptions_hold_for_many_designs_as_for_each(operator: str, left: Any, right: Any) -> None:
+    assumption = Assumption(operator, left, right, Span(Source("", ""), 0, 0), False)
+
+    def of_one(a: int, b: int) -> bool:
+        try:
+            return assumption.holds({"a": a, "b": b})
+        except ZeroDivisionError:
+            return False
+
+    assert holds(assumption, COLUMNS, len(GRID)).tolist() == [of_one(a, b) for a, b in GRID]
+
+
 # Searches -------------------------------------------------------------------------------------------------------------
 
 NET = """
@@ -168,6 +226,15 @@ def test_booleans_are_values_of_expressions(spec: str) -> None:
     assert found.designs[0].equal == 3
 
 
+def test_a_boolean_that_one_design_has(spec: str) -> None:
+    found = archspec.search(spec, {"width": [4, 6, 8], "wide": "width > 6"})
+    shown = [(row["width"], row["wide"], row["params"]) for row in rows(found).rows]
+    expected = [
+        (width, width > 6, archspec.load(spec, width=width, wide=width > 6).params.total) for width in (4, 6, 8)
+    ]
+    assert shown == expected
+
+
 def test_other_hyperparameters_are_compared(spec: str) -> None:
     vary = {"width": range(2, 12), "layers": [1, 2]}
     found = archspec.search(spec, vary, where=["scale < 2.5 and not wide", "scale * 2 == 4"])
@@ -181,6 +248,87 @@ def test_expressions_have_integers(spec: str) -> None:
     for goal in ("wide", "scale / 4"):
         with pytest.raises(archspec.ArchError, match=f"expected an integer: `{goal}`"):
             archspec.search(spec, {"width": [4, 6]}, best=goal)
+
+
+QUANTITIES = (
+    "params, role_params, trainable, frozen, active, flops, macs, elementwise, "
+    "weight_bytes, activation_bytes, cache_bytes"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "message", "help"),
+    [
+        ("min(3) < 4", "min(3)", "`min` expects two or more numbers", None),
+        ("2 < max()", "max()", "`max` expects two or more numbers", None),
+        ("max(1, a = 2) < 3", "max(1, a = 2)", "`max` expects two or more numbers", None),
+        ("params(3)", "3", '`params` expects one pattern in quotes: `params("...")`', None),
+        ('params("")', '""', '`params` expects one pattern in quotes: `params("...")`', None),
+        ('params("a", "b")', '"b"', '`params` expects one pattern in quotes: `params("...")`', None),
+        ("role_params", "role_params", '`role_params` expects one role in quotes: `role_params("...")`', None),
+        ("role_params() < 3", "role_params()", '`role_params` expects one role in quotes: `role_params("...")`', None),
+        ("trainable(3)", "3", "`trainable` expects named arguments", None),
+        ("trainable(a = 3)", "a = 3", "unknown argument `a` of `trainable`", None),
+        ('weight_bytes(dtyp = "fp8")', 'dtyp = "fp8"', "unknown argument `dtyp` of `weight_bytes`", None),
+        ("flops(batch = 0)", "batch = 0", "`batch` expects a positive integer", None),
+        ("flops(batch = true)", "batch = true", "`batch` expects a positive integer", None),
+        ("flops(batch = 1.5)", "batch = 1.5", "`batch` expects a positive integer", None),
+        ("flops(batch = hidden)", "batch = hidden", "`batch` expects a positive integer", None),
+        ("cache_bytes", "cache_bytes", "`cache_bytes` expects a number of positions: `cache_bytes(past = 1024)`", None),
+        ("cache_bytes(past = true)", "past = true", "`past` expects an integer of at least 0, found true", None),
+        ("cache_bytes(past = -1)", "past = -1", "`past` expects an integer of at least 0, found -1", None),
+        (
+            "weight_bytes(dtype = int8)",
+            "dtype = int8",
+            "`dtype` is one of float64, float32, float16, bfloat16, fp8, int8, int4; found int8",
+            None,
+        ),
+        (
+            'activation_bytes(attention = "fast")',
+            'attention = "fast"',
+            "`attention` is one of flash, math; found fast",
+            None,
+        ),
+        ("hiden < 3", "hiden", "unknown name `hiden`", "did you mean `hidden`?"),
+        ("1 if true else z", "z", "unknown name `z`", f"hyperparameters: layers, hidden; quantities: {QUANTITIES}"),
+        ("zz(3) < 1", "zz", "unknown quantity `zz`", f"quantities: {QUANTITIES}"),
+        ("mins(3, 4) < 1", "mins", "unknown quantity `mins`", "did you mean `min`?"),
+        ("layers[0] < 3", "layers[0]", "expected numbers, names, operators and quantities", None),
+        ("layers = 3", "=", "expected the end of the line after `layers`, found `=`", "use `==` for equality"),
+        ("1 < 30Q", "30Q", "expected a number or name, found `30Q`", "use K, M, G or B after a number, as in `30M`"),
+        ("1 < 30 M", "M", "expected the end of the line after `30`, found `M`", None),
+    ],
+)
+def test_what_is_wrong_with_an_expression(text: str, at: str, message: str, help: str | None) -> None:
+    with pytest.raises(archspec.ArchError) as caught:
+        expression(text, "--where", ["layers"], ["hidden"])
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.message, found.help) == ("usage", message, help)
+    assert found.span is not None and found.span.source.text[found.span.start : found.span.end] == at
+
+
+@pytest.mark.parametrize(
+    ("text", "read", "varied", "used"),
+    [
+        ("3K + 2M < 1G or 1B == 1.5K", "3000 + 2000000 < 1000000000 or 1000000000 == 1500", [], []),
+        ("0.0005K < 1", "0.5 < 1", [], []),
+        ("layers if 1 < 2 else -layers", "layers if 1 < 2 else -layers", ["layers"], []),
+        ("hidden in [layers, params, params]", "hidden in [layers, params, params]", ["layers"], ["hidden", "params"]),
+        ("min(layers, flops(batch = 2)) < 3", None, ["layers"], ["flops(batch = 2)"]),
+        ("cache_bytes(past = 0, batch = 1)", None, [], ["cache_bytes(batch = 1, past = 0)"]),
+        ('weight_bytes(dtype = "float32") < weight_bytes', None, [], ["weight_bytes"]),
+        (
+            'activation_bytes(batch = 2, attention = "math", dtype = "float16")',
+            None,
+            [],
+            ['activation_bytes(batch = 2, attention = "math", dtype = "float16")'],
+        ),
+    ],
+)
+def test_what_an_expression_uses(text: str, read: str | None, varied: list[str], used: list[str]) -> None:
+    found = expression(f" {text} ", "--where", ["layers"], ["hidden"])
+    assert (str(found), found.source.text) == (text, read or text)
+    assert (found.names, [str(quantity) for quantity in found.quantities]) == (varied, used)
 
 
 def test_as_many_designs_are_kept(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -395,6 +543,68 @@ def test_parquet_files_have_the_rows(
     assert main([*arguments, "--force"]) == 2
     error = capsys.readouterr().err
     assert "Parquet output requires pyarrow, which is not installed" in error and "archspec-dsl[parquet]" in error
+
+
+@pytest.mark.parametrize(
+    ("numbers", "ticks", "places"),
+    [
+        ([5], ["5", "6"], [84]),
+        ([0, 1], ["0", "1"], [84, 694]),
+        ([0, 5], ["0", "1", "2", "3", "4", "5"], [84, 694]),
+        ([0, 6], ["0", "2", "4", "6"], [84, 694]),
+        ([-7, 12], ["-10", "-5", "0", "5", "10", "15"], [157.2, 620.8]),
+        ([3, 54], ["0", "20", "40", "60"], [114.5, 633]),
+        ([1_000_000, 2_500_000], ["1M", "1.5M", "2M", "2.5M"], [84, 694]),
+        ([999, 1000], ["999", "1K"], [84, 694]),
+        ([-3_000_000_000, 0], ["-3G", "-2G", "-1G", "0"], [84, 694]),
+        ([0, 10**13], ["0", "2T", "4T", "6T", "8T", "10T"], [84, 694]),
+        ([10**18, 10**18 + 10**15], ["1,000P", "1,000.2P", "1,000.4P", "1,000.6P", "1,000.8P", "1,001P"], [84, 694]),
+    ],
+)
+def test_plots_have_round_numbers_on_their_axes(numbers: list[int], ticks: list[str], places: list[float]) -> None:
+    drawn = svg(Plot("", "x", "y", (Dot(numbers[0], 3),), tuple([Dot(number, 4, "") for number in numbers])))
+    assert re.findall(r'<text x="[^"]*" y="420"[^>]*>([^<]*)<', drawn) == ticks
+    assert re.findall(r'<text x="76" y="([^"]*)"[^>]*>([^<]*)<', drawn) == [("406", "3"), ("62", "4")]
+    dots = [(float(x), float(y)) for x, y in re.findall(r'cx="([^"]*)" cy="([^"]*)"', drawn)]
+    assert dots == [(place, 58) for place in places]
+    assert re.findall(r'd="M([^ ]*) ([^ ]*)h0"', drawn) == [(f"{places[0]:g}", "402")]
+    assert 'width="720" height="460"' in drawn
+
+
+@pytest.mark.parametrize(
+    ("given", "axes", "chosen", "others"),
+    [
+        ({"best": ["-params", "width"]}, ("params", "width"), [(60, 4), (126, 6)], True),
+        ({"best": "width"}, ("width", "params"), [(6, 126)], True),
+        ({"best": ["layers", "-width * 2"]}, ("layers", "width * 2"), [(3, 8)], True),
+        ({"best": ["layers", "- width"]}, ("layers", "width"), [(3, 4)], True),
+        ({"best": ["layers", "-width + 100"]}, ("layers", "-width + 100"), [(3, 96)], True),
+        (
+            {"near": "params = 99"},
+            ("params", "width"),
+            [(100, 4), (80, 4), (126, 6), (60, 4), (168, 6), (210, 6)],
+            False,
+        ),
+        ({}, ("params", "width"), [(60, 4), (80, 4), (100, 4), (126, 6), (168, 6), (210, 6)], False),
+    ],
+)
+def test_plots_show_two_figures(
+    spec: str, given: dict[str, Any], axes: tuple[str, str], chosen: list[tuple[int, int]], others: bool
+) -> None:
+    found = archspec.search(spec, {"width": [4, 6], "layers": [1, 2, 3]}, **given)
+    plotted = found.plotted
+    assert plotted is not None and (plotted.title, plotted.x, plotted.y) == ("designs of net", *axes)
+    assert [(dot.x, dot.y) for dot in plotted.chosen] == chosen
+    designs = archspec.search(spec, {"width": [4, 6], "layers": [1, 2, 3]}).designs
+    for place, axis in enumerate(axes):
+        known = [{**design.values, **design.figures} for design in designs]
+        numbers = [eval(axis, {name: value for name, value in each.items() if type(value) is int}) for each in known]
+        assert [(dot.x, dot.y)[place] for dot in plotted.others] == (numbers if others else [])
+    first = found.designs[0]
+    texts = [f"{name} = {value}" for name, value in {**first.values, "params": first.figures["params"]}.items()]
+    if axes[1] == "-width + 100":
+        texts.append("-width + 100 = 96")
+    assert plotted.chosen[0].text == ", ".join(texts)
 
 
 def test_plots_are_drawn_with_matplotlib(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -171,7 +171,10 @@ class _Latex(_Text):
     def division(self, kind: str, above: Terms, below: Terms) -> str:
         if kind == "//":
             return rf"\left\lfloor \frac{{{self.sum(above)}}}{{{self.sum(below)}}} \right\rfloor"
-        return rf"\left( {self.sum(above)} \bmod {self.sum(below)} \right)"
+        dividend = self.sum(above) if len(above) == 1 and above[0][1] > 0 else self.bracketed(self.sum(above))
+        is_simple = constant_of(below) is not None or only_atom(below) is not None
+        divisor = self.sum(below) if is_simple else self.bracketed(self.sum(below))
+        return rf"\left( {dividend} \bmod {divisor} \right)"
 
     def factor(self, division: str) -> str:
         return division  # it has its own delimiters

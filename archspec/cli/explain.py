@@ -18,7 +18,7 @@ def run(options: Namespace) -> int:
     if options.flops:
         model = model_of(options.spec, parse_overrides(options.settings))
         sizes = parse_sizes(options.dims)
-        counted = explain_flops(model, options.number, options.batch or 1, options.seq, dims=sizes)
+        counted = explain_flops(model, options.number, options.batch, options.seq, dims=sizes)
         show(counted, options)
         return 0 if counted.fits else 1
     if options.dims or options.batch or options.seq:

@@ -12,7 +12,7 @@ from archspec.costs.index_ranges import check_sizes
 from archspec.costs.kept import Kept, kept_values
 from archspec.costs.memory import in_bytes
 from archspec.costs.step_values import Node, Value
-from archspec.costs.steps import NEW, Steps, Undecodable
+from archspec.costs.steps import NEW, Steps, Undecodable, named
 from archspec.ir import Body, Leaf, Type, find
 from archspec.ops import OPS
 from archspec.source import fail
@@ -56,9 +56,9 @@ class Decoding(NamedTuple):
         return sum(part.bytes for part in self.cache)
 
     @property
-    def bytes_per_flop(self) -> float:
-        """The bytes read per floating-point operation."""
-        return (self.weights + self.cache_bytes) / self.flops
+    def bytes_per_flop(self) -> float | None:
+        """The bytes read per floating-point operation; None for a step without matrix products."""
+        return (self.weights + self.cache_bytes) / self.flops if self.flops else None
 
 
 def decoding_of(body: Body, values: Mapping[str, int], past: int, dtype: str, cache_dtype: str) -> Decoding:
@@ -207,9 +207,8 @@ class _Step:
             kind = "other sequence" if seen is None else "attention" if seen.window is None else "window"
             positions = self._positions(kept, 0)
             if seen is not None and any(NEW not in symbols(product(value.shape)) for value in kept.values):
-                raise fail(
-                    "usage", f"the model has no decoding step: `{kept.reading.address}` keeps tables of positions"
-                )
+                where = named(kept.reading.address)
+                raise fail("usage", f"the model has no decoding step: {where} keeps tables of positions")
             values = sum(self._elements(value) for value in kept.values)
             add(kind, positions, values)
         for window in self.steps.windows:

@@ -33,6 +33,7 @@ def summary(decoding: Decoding, dtype: str) -> list[str]:
     """Describe the totals, one fact per line."""
     at_most = "at most " if decoding.weights_are_bound else ""
     read = decoding.weights + decoding.cache_bytes
+    rate = decoding.bytes_per_flop
     batch = f"of each of {decoding.batch:,} sequences " if decoding.batch > 1 else ""
     lines = [
         f"one position {batch}after {number(decoding.past, 'position')} of `{decoding.dimension}`, whose keys, values "
@@ -40,7 +41,9 @@ def summary(decoding: Decoding, dtype: str) -> list[str]:
         f"{decoding.flops:,} FLOPs{beside(flops(decoding.flops))} in matrix products, 2 per multiply-accumulate (MAC)",
         f"{at_most}{decoding.weights:,} bytes{beside(size(decoding.weights))} of weights read, {dtype}",
         f"{decoding.cache_bytes:,} bytes{beside(size(decoding.cache_bytes))} of cache read, {decoding.cache_dtype}",
-        f"{at_most}{decoding.bytes_per_flop:.4g} bytes read per FLOP: {read:,} bytes in total",
+        f"{at_most}{read:,} bytes read in total"
+        if rate is None
+        else f"{at_most}{rate:.4g} bytes read per FLOP: {read:,} bytes in total",
     ]
     if decoding.weights_are_bound:
         lines.append("the sequences of a batch may choose different experts; the bound is for as many as possible")

@@ -12,7 +12,7 @@ from archspec.adapters.patterns import compiled
 from archspec.adapters.targets import BaseModule, all_linear, modules_of
 from archspec.addresses import is_index, segments
 from archspec.configs.family import read_layers
-from archspec.costs.memory import BITS, Stored
+from archspec.costs.memory import BITS, Stored, in_bytes
 from archspec.quantization import Quantization
 from archspec.resources import specs_root
 from archspec.source import ArchError, fail
@@ -49,7 +49,7 @@ def _stored(table: Table, quantization: Quantization) -> Stored:
         table.params.total - rest,
         sum(size.weights for size in sizes.values()),
         sum(size.scales for size in sizes.values()),
-        rest * BITS[quantization.dtype] // 8,
+        in_bytes(rest, quantization.dtype),
         quantization.dtype,
     )
 

@@ -94,11 +94,11 @@ class Steps:
         if not any(value is not None and value.in_step for value in given):
             return self._results(None, call, [value for value in given if value is not None])
         if self._index or loop.first != 0 or loop.iterations != symbol(self.dimension):
-            raise Undecodable(f"`{address}` has a loop that does not run once for each position")
+            raise Undecodable(f"{named(address)} has a loop that does not run once for each position")
         carried: list[Value | None] = []
         for (_, type), value in zip(body.inputs[: loop.carried], given, strict=False):
             if value is None or _has(value.shape, NEW):
-                raise Undecodable(f"`{address}` has a loop that carries values of several positions")
+                raise Undecodable(f"{named(address)} has a loop that carries values of several positions")
             carried.append(Value(type.shape, type.dtype, step=True))
             if type.dtype == "real":
                 self.windows.append(Window(address, "state", type.shape, 1))
@@ -167,7 +167,7 @@ class Steps:
             return self._aligned(call, given, address)
         for value, shape in zip(given, shapes, strict=True):
             if value is not None and shape is not None and not value.in_step and _has(shape, self.dimension):
-                raise Undecodable(f"`{address}` combines positions with a table of all of them (`{call.type}`)")
+                raise Undecodable(f"{named(address)} combines positions with a table of all of them (`{call.type}`)")
         settings = op.settings(call.attributes)
         for i, (value, shape) in enumerate(zip(given, shapes, strict=True)):
             if value is not None and shape is not None and _has(shape, NEW):
@@ -185,14 +185,14 @@ class Steps:
             or (other.in_step and not _has(other.shape, NEW))
             or number < 0
         ):
-            raise Undecodable(f"`{address}` has attention of a form that is not known")
+            raise Undecodable(f"{named(address)} has attention of a form that is not known")
         along = _has(other.shape, NEW)
         if along and other.shape[axis] != symbol(NEW):
-            raise Undecodable(f"`{address}` has attention whose keys are not along one axis")
+            raise Undecodable(f"{named(address)} has attention whose keys are not along one axis")
         if along and not part.seen.causal:
-            raise Undecodable(f"`{address}` attends to later positions")
+            raise Undecodable(f"{named(address)} attends to later positions")
         if along and not part.seen.exact:
-            raise Undecodable(f"`{address}` attends to earlier positions by a mask that is not a window")
+            raise Undecodable(f"{named(address)} attends to earlier positions by a mask that is not a window")
         reading = self.readings.setdefault(number, Reading(address, part.seen if along else None))
         reading.values.append(other)
         return [query.shape, self._with_keys(other.shape, number) if along else other.shape]
@@ -233,7 +233,7 @@ class Steps:
             value is not None and value.is_static and _has(value.shape[axis:][:1], self.dimension) for value in given
         )
         if joined or any(shape is not None and _has(shape, self.dimension) for shape in found):
-            raise Undecodable(f"`{address}` combines positions with a table of all of them (`{call.type}`)")
+            raise Undecodable(f"{named(address)} combines positions with a table of all of them (`{call.type}`)")
         return found
 
     def _check_alone(
@@ -243,7 +243,7 @@ class Steps:
         operand = given[index]
         assert operand is not None
         type = Type(operand.shape, operand.dtype)
-        wrong = Undecodable(f"`{address}` combines several positions (`{call.type}`)".replace("``", "the model"))
+        wrong = Undecodable(f"{named(address)} combines several positions (`{call.type}`)")
         along = {i for i, size in enumerate(type.shape) if _has((size,), NEW)}
         inserts = (
             len(call.outputs) == 1 and call.outputs[0] is not None and len(call.outputs[0].shape) > len(type.shape)
@@ -304,7 +304,7 @@ class Steps:
 
     def _result_types(self, call: Call, op: Op, node: Node) -> list[Type]:
         """Return the labelled types of the results, from the rule of the operation. Raises Undecodable."""
-        wrong = Undecodable(f"`{node.address}` moves positions in a way that is not known (`{call.type}`)")
+        wrong = Undecodable(f"{named(node.address)} moves positions in a way that is not known (`{call.type}`)")
         types = [
             None if shape is None or value is None else Type(shape, value.dtype)
             for shape, value in zip(node.shapes, node.operands, strict=True)
@@ -334,6 +334,11 @@ class Steps:
             tuple([_unlabelled(size, self.dimension) for size in labelled.shape]) == type.shape
             for labelled, type in zip(found, given, strict=True)
         )
+
+
+def named(address: str) -> str:
+    """Return how a message names what is at an address."""
+    return f"`{address}`" if address else "the model"
 
 
 def _has(shape: Sequence[Dim], name: str) -> bool:

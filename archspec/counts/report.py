@@ -75,7 +75,7 @@ def summary(counted: Count) -> list[str]:
         lines += [f"{role} included: {found}"] if found else []
     lines += [f"tied: {tensor.name} = {tensor.tied_to} ({tensor.size:,} counted once)" for tensor in ties[:_MOST_TIES]]
     if len(ties) > _MOST_TIES:
-        lines.append(f"tied: {len(ties) - _MOST_TIES:,} more names; use --by tensor to show all")
+        lines.append(f"tied: {number(len(ties) - _MOST_TIES, 'more name')}; use --by tensor to show all")
     if model.buffers:
         lines.append(f"not counted: {number(len(model.buffers), 'buffer')} (stored, not parameters)")
     lines += model.notes

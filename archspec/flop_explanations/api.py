@@ -7,6 +7,7 @@ from fractions import Fraction
 from itertools import product
 from typing import NamedTuple
 
+from archspec.algebra import symbols
 from archspec.costs.api import cost
 from archspec.costs.cost import Cost
 from archspec.explanations.numbers import PublishedNumber, Reading, read_number
@@ -53,7 +54,7 @@ def explain_flops(
     model: ModelLike,
     number: str | int,
     /,
-    batch: int = 1,
+    batch: int | None = None,
     seq: int | None = None,
     *,
     dims: Mapping[str, int] | None = None,
@@ -61,7 +62,7 @@ def explain_flops(
     """Find the counting conventions under which a model takes a published number of operations.
 
     `model` is a Model, or what `archspec.load` takes. `number` is exact or rounded ("22.5G"). `batch`, `seq`, `dims`
-    are the sizes of the dimensions, as for `archspec.cost`; all need a size.
+    are the sizes of the dimensions, as for `archspec.cost`; all need a size, which is 1 for a batch without one.
 
     Raises ArchError if `number` is not a number, if a dimension has no size, and as `archspec.cost` does.
     """
@@ -70,7 +71,9 @@ def explain_flops(
     except ValueError as problem:
         raise fail("usage", str(problem), help="write it as 22348431360 or 22.3G") from None
     compiled = model_of(model)
-    has_batch = any("batch" in str(size) for type in compiled.inputs.values() for size in type.shape)
+    has_batch = any("batch" in symbols(size) for type in compiled.inputs.values() for size in type.shape)
+    if batch is None and "batch" not in (dims or {}):
+        batch = 1
     full = cost(compiled, batch if has_batch else None, seq, dims=dims)
     missing = [name for name, size in full.dims.items() if size is None]
     if missing:

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import cast
 
-from archspec.algebra import Expression, cleared, evaluate, expression, number, symbols, terms_of, to_latex, to_text
+from archspec.algebra import (
+    Expression,
+    cleared,
+    evaluate,
+    expression,
+    index,
+    number,
+    symbols,
+    terms_of,
+    to_latex,
+    to_text,
+)
 from archspec.formulas.derivation import derive
 from archspec.formulas.restarts import Assumption
 from archspec.formulas.totals import Outcome, Term
@@ -68,7 +79,8 @@ class Formula(Shown):
         for term in self.terms:
             if term.variable and term.stride == 1:
                 first, last = to_latex(term.first, order), to_latex(term.first + term.rounds - 1, order)
-                sums = rf"\sum_{{{term.variable}={first}}}^{{{last}}} \left( {to_latex(term.each, order)} \right)"
+                variable = to_latex(index(term.variable))
+                sums = rf"\sum_{{{variable}={first}}}^{{{last}}} \left( {to_latex(term.each, order)} \right)"
                 address = term.address.replace("_", r"\_")
                 lines.append(rf"\text{{{address}}} &= {sums} = {to_latex(term.total, order)}")
         for assumption in self.assumptions:

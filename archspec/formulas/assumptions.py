@@ -47,6 +47,7 @@ from archspec.formulas.restarts import (
     Widened,
     divided,
     divided_by,
+    is_of_loop,
     slope_of,
     threshold,
 )
@@ -360,7 +361,8 @@ class Solver:
         return to_text(substitute(dim, self._meanings()), tuple(self.state.hyperparameters))
 
     def translate(self, message: str) -> str:
-        """Replace the symbols in a message by their meanings."""
+        """Replace the symbols in a message by their meanings, and indices in addresses as in the terms of a formula."""
+        message = re.sub(r"(?<![^.`])\{([^{}]*)\}", lambda m: "*" if is_of_loop(m[1]) else f"({m[1]})", message)
         for segment in self.segments.values():
             message = message.replace(str(segment.position), segment.variable)
         meanings = {n: to_text(m) for n, m in self._meanings().items()}

@@ -20,6 +20,7 @@ from archspec.formulas.restarts import MARK, Cases, Probed, Refusal, Rescheduled
 from archspec.formulas.symbolic_numbers import SymbolicNumbers
 from archspec.formulas.totals import Outcome, Totals
 from archspec.ir import uncollected
+from archspec.resolve.definition import reads
 from archspec.resolve.model import resolve_model
 from archspec.resolve.unit import Unit
 from archspec.source import ArchError, Diagnostic, Enough, Report, Span, fail
@@ -75,7 +76,7 @@ def _state(open: Mapping[str, int], closed: Mapping[str, int]) -> State:
 
 
 def _fixed(unit: Unit, model: tree.Model, overrides: Mapping[str, Plain], state: State) -> dict[str, int]:
-    """Return the closed integers that do not depend on an open one; none if that cannot be determined."""
+    """Return the closed integers that are used and depend on no open one; none if that cannot be determined."""
     solver = Solver(state)
     program = solver.program = Program(SymbolicNumbers(solver))
     program.begin(Report(), unit.source)
@@ -83,7 +84,8 @@ def _fixed(unit: Unit, model: tree.Model, overrides: Mapping[str, Plain], state:
     assert form is not None
     with suppress(Restart, Refusal, ArchError, Enough, OverflowError):
         values = hyperparameters(program, unit, form, {**overrides, **state.hyperparameters}) or {}
-        return {n: value for n, value in state.closed.items() if values.get(n) == value}
+        fixed = {n: value for n, value in state.closed.items() if values.get(n) == value}
+        return {n: value for n, value in fixed.items() if reads(form.definition, n, program.report)}
     return {}
 
 

@@ -89,6 +89,11 @@ class Segment(NamedTuple):
     stride: int
 
 
+def is_of_loop(text: str) -> bool:
+    """Whether the text of an index stands for those of a segment."""
+    return "~" in text
+
+
 class Iterations(NamedTuple):
     """The iterations of a loop: single ones by index, the segments from `start` up to but excluding `stop`, and single
     ones again.

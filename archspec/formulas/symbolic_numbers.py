@@ -15,7 +15,7 @@ from archspec.elaborate.application import Applications
 from archspec.elaborate.numbers import Numbers, Walker, wrong_size
 from archspec.elaborate.values import COMPARISONS, OPEN, Several, Tensor, Value, is_integer, key_of
 from archspec.formulas.assumptions import Solver
-from archspec.formulas.restarts import Iterations, Segment, slope_of
+from archspec.formulas.restarts import Iterations, Segment, is_of_loop, slope_of
 from archspec.ir import Module, Type, Weight, find, member_around
 from archspec.ops import Op
 from archspec.ops.check import undecided
@@ -277,9 +277,11 @@ class SymbolicNumbers(Numbers):
         part, word = next(((p, w) for p, w in zip(parts, words, strict=False) if p != w), ("", ""))
         for segment in around:
             if segment.text == part:
-                interval = self.solver.intervals.get(word)
-                begin = interval[0] if interval is not None else int(word) + 1 if word.isdigit() else None
-                singles = begin - segment.first if begin is not None else None
+                interval = self._interval(word)
+                if interval is None:
+                    continue
+                begin = interval[0] if is_of_loop(word) else interval[1]
+                singles = begin - segment.first
                 if isinstance(singles, int):
                     self.solver.divide_loop(segment, prefix=singles)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable
 from typing import NamedTuple
 
@@ -178,7 +177,7 @@ class Totals:
         target = module.members[address].target
         type = target.type if isinstance(target, Module) else ""
         over = self._over_iterations(module, address, numbers)
-        shown = re.sub(r"\{[^}]*\}", lambda m: self._shown(m[0]), prefix + address)
+        shown = self.solver.translate(prefix + address)
         if not any(segment.symbol in symbols(numbers.total) for segment in around):
             rounds = self._over_iterations(module, address, Numbers(1, 0)).total
             return Term(shown, type, rounds, numbers.total, over.total, over.frozen)
@@ -190,9 +189,6 @@ class Totals:
             variable += "_"
         each = substitute(numbers.total, {segment.symbol: ratio(index(variable) - first, stride) + 1})
         return Term(shown, type, segment.number, each, over.total, over.frozen, variable, first, stride)
-
-    def _shown(self, text: str) -> str:
-        return "*" if "~" in text else f"({self.solver.translate(text[1:-1])})"
 
 
 def _merged(terms: list[tuple[Hashable, Term]]) -> list[Term]:

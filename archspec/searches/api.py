@@ -115,7 +115,7 @@ def search(
         len(listed) if listed is not None else 0,
         tuple(designs),
         tuple(checked.imports),
-        _plot(model.name, found_space, designs, collector, list(goals)),
+        _plot(model.name, found_space, designs, collector, goals),
         _columns(found_space, every, figures) if every is not None else None,
     )
 
@@ -273,7 +273,7 @@ class _Checked:
 
 
 def _plot(
-    model: str, space: Space, designs: Sequence[Design], collector: Collector, goals: Sequence[str]
+    model: str, space: Space, designs: Sequence[Design], collector: Collector, goals: Mapping[str, Expression]
 ) -> Plot | None:
     """Return the plot of the first two figures that the search is about; None if nothing was found."""
     if not designs:
@@ -283,25 +283,30 @@ def _plot(
     names = [name for name in dict.fromkeys([*goals, *first.figures, *known]) if name in known]
     x, y = (names + names[:1])[:2]
 
-    def dot(values: Mapping[str, Plain], text: str) -> Dot:
-        return Dot(_plain(x, values[x]), _plain(y, values[y]), text)
+    small = {name for name, expr in goals.items() if _is_negative(expr.node)}  # what is plotted without its sign
 
-    chosen = [dot({**design.values, **design.figures}, _described(design)) for design in designs]
+    def figure(name: str, value: Plain) -> int:
+        assert isinstance(value, int)
+        return -value if name in small else value
+
+    def dot(values: Mapping[str, Plain], text: str) -> Dot:
+        return Dot(figure(x, values[x]), figure(y, values[y]), text)
+
+    def described(values: Mapping[str, Plain]) -> str:
+        named = {name: value for name, value in values.items() if name not in small}
+        return ", ".join(f"{n} = {v:,}" if type(v) is int else f"{n} = {v}" for n, v in named.items())
+
+    chosen = [dot(known, described(known)) for known in ({**design.values, **design.figures} for design in designs)]
     others = collector.dots()
     columns = {**space.columns(others.numbers), **others.columns()} if others is not None else {}
     places = zip(columns[x].tolist(), columns[y].tolist(), strict=True) if columns else ()
     shown = [dot({x: one, y: other}, "") for one, other in places]
-    return Plot(f"designs of {model}", x.removeprefix("-"), y.removeprefix("-"), tuple(shown), tuple(chosen))
+    title_x, title_y = (name.removeprefix("-").lstrip() if name in small else name for name in (x, y))
+    return Plot(f"designs of {model}", title_x, title_y, tuple(shown), tuple(chosen))
 
 
-def _plain(name: str, value: Plain) -> int:
-    """Return a figure to be plotted: of an expression that should be small, itself."""
-    assert isinstance(value, int)
-    return -value if name.startswith("-") else value
-
-
-def _described(design: Design) -> str:
-    named = {n: v for n, v in {**design.values, **design.figures}.items() if not n.startswith("-")}
-    return ", ".join(
-        f"{name} = {value:,}" if type(value) is int else f"{name} = {value}" for name, value in named.items()
-    )
+def _is_negative(node: tree.Expr) -> bool:
+    """Whether an expression has the sign before it: all of it, or its first factor."""
+    if isinstance(node, tree.Binary) and node.operator == "*":
+        return _is_negative(node.left)
+    return isinstance(node, tree.Unary) and node.operator == "-"

@@ -152,6 +152,7 @@ class _Reader:
         form, subject, sizes = FORMS[kind], "", dict[str, int]()
         named = dict(form.named)
         for item in [item for arguments in lists for item in arguments.items]:
+            assert item.value is not None
             value = item.value.value if isinstance(item.value, tree.Literal) else None
             if not item.name:
                 if not form.subject or subject or not isinstance(value, str) or not value:
@@ -159,7 +160,8 @@ class _Reader:
                     raise _wrong(self.source, item, f"`{kind}` expects {expected}")
                 subject = value
             elif item.name in named:
-                problem = check_argument(item.name, value)
+                written = self.source.text[item.value.start : item.value.end]
+                problem = check_argument(item.name, value, value if isinstance(value, str) else written)
                 if problem is not None:
                     raise _wrong(self.source, item, problem)
                 named[item.name] = value

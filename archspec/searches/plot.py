@@ -77,7 +77,7 @@ class _Scale:
 
     def __init__(self, values: Sequence[int], start: float, end: float) -> None:
         low, high = min(values), max(values)
-        self.step = _step(max(high - low, 1))
+        self.step = _step(high - low)
         self.low = low // self.step * self.step
         self.high = max(-(-high // self.step) * self.step, self.low + self.step)
         self.start, self.end = start, end

@@ -10,7 +10,6 @@ from archspec.counts.count import count
 from archspec.counts.select import Rule
 from archspec.model import Model, internals
 from archspec.record import Node
-from archspec.reporting.text import literal
 from archspec.source import fail
 from archspec.table import Plain
 from archspec.work import Quantity as Amount
@@ -77,13 +76,13 @@ class Quantity(Node):
 PARAMS = Quantity("params")
 
 
-def check_argument(name: str, value: object) -> str | None:
-    """Return what is wrong with a named argument of a quantity; None if nothing is."""
+def check_argument(name: str, value: object, written: str) -> str | None:
+    """Return what is wrong with a named argument of a quantity, `written` like this; None if nothing is."""
     if name == "past":
         is_right = isinstance(value, int) and not isinstance(value, bool) and value >= 0
-        return None if is_right else f"`past` expects an integer of at least 0, found {literal(value)}"
+        return None if is_right else f"`past` expects an integer of at least 0, found {written}"
     known = _CHOICES.get(name, tuple(BITS))
-    return None if value in known else f"`{name}` is one of {', '.join(known)}; found {literal(value)}"
+    return None if value in known else f"`{name}` is one of {', '.join(known)}; found {written}"
 
 
 def measured(model: Model, quantity: Quantity) -> Plain:
