@@ -30,6 +30,17 @@ def without(table: Any, *rows: int) -> Any:
     return table
 
 
+def regions(windows: int, *labels: int) -> Any:
+    """0 for two places of a window in the same region, and -1 for other pairs, in so many windows that are alike."""
+    places = torch.tensor(labels)
+    return torch.where(places[:, None] == places, 0.0, -1.0).repeat(windows, 1, 1)
+
+
+def mixed(labels: Any) -> Any:
+    """The same of windows that differ, row by row."""
+    return torch.where(labels[:, :, None] == labels[:, None], 0.0, -1.0)
+
+
 BAND = (torch.arange(5) - torch.arange(5)[:, None]).abs()
 ROWS, COLUMNS = distances((3, 3), (3, 3))
 FAR_ROWS, FAR_COLUMNS = distances((2, 3), (4, 6))
@@ -83,6 +94,27 @@ CONSTANTS: dict[str, tuple[Any, str]] = {
         f"reshape[shape=(12, 16)](stack[axis=2](sin({ANGLES}), cos({ANGLES})))",
     ),
     "cosines and sines": (torch.cat([COSINES, SINES], 1), f"concat[axis=1](cos({ANGLES}), sin({ANGLES}))"),
+    "two rows": (torch.arange(80.0).reshape(2, 40) ** 2 % 7, "stack[axis=0]([<table real [40]>, <table real [40]>])"),
+    "columns, one of which counts": (
+        torch.stack([torch.arange(40), torch.arange(40) ** 2 % 7], 1),
+        "stack[axis=-1]([<arange int [40]>, <table int [40]>])",
+    ),
+    "vectors with a single 1": (
+        torch.eye(13)[torch.arange(7) - torch.arange(7)[:, None] + 6],
+        "real(eq(reshape[shape=(7, 7, 1)](add(add(mul(reshape[shape=(7, 1)](arange[stop=7]), -1), "
+        "arange[stop=7]), 6)), arange[stop=13]))",
+    ),
+    "integers with a single 1": (
+        torch.eye(70).long().flip(0),
+        "int(eq(add(reshape[shape=(70, 1)](arange[stop=70]), arange[stop=70]), 69))",
+    ),
+    "regions of a line": (
+        regions(5, 0, 0, 0, 0, 1, 1, 2, 3, 3),
+        "where(eq(reshape[shape=(5, 9, 1)](add(reshape[shape=(5, 1)](full[shape=(5,), value=0]), "
+        "add(add(mul(int(ge(arange[stop=9], 4)), 4), mul(int(ge(arange[stop=9], 6)), 2)), int(ge(arange[stop=9], 7))))), "
+        "add(add(mul(int(ge(arange[stop=9], 4)), 4), mul(int(ge(arange[stop=9], 6)), 2)), int(ge(arange[stop=9], 7)))), "
+        "0.0, -1.0)",
+    ),
     "an empty row": (
         without(torch.cat([SINES, COSINES], 1), 1),
         f"where(ne(reshape[shape=(12, 1)](arange[stop=12]), 1), concat[axis=1](sin({ANGLES}), cos({ANGLES})), 0.0)",
@@ -126,6 +158,21 @@ def test_a_constant_is_a_formula(name: str) -> None:
         (None, "the constant `it` has no values"),
         (torch.ones(3, device="meta"), "the constant `it` has no values"),
         (torch.stack([*waves(70, 1)], -1).flatten(1), r"the constant `it` of the shape \[70, 2\] has no known formula"),
+        (torch.ones(0, 3), r"the constant `it` has no elements: its shape is \[0, 3\]"),
+        (torch.arange(9)[:, None] * torch.arange(8), r"the constant `it` of the shape \[9, 8\] has no known formula"),
+        (
+            torch.eye(70)[torch.arange(70) ** 3 % 71 - 1],
+            r"the constant `it` of the shape \[70, 70\] has no known formula",
+        ),
+        (regions(5, 0, 0, 1, 1, 2, 3, 3, 4, 4), r"the constant `it` of the shape \[5, 9, 9\] has no known formula"),
+        (
+            without(regions(5, 0, 0, 1, 1, 2, 2, 2, 3, 3), 3),
+            r"the constant `it` of the shape \[5, 9, 9\] has no known formula",
+        ),
+        (
+            mixed(torch.arange(45).reshape(5, 9) ** 2 % 7),
+            r"the constant `it` of the shape \[5, 9, 9\] has no known formula",
+        ),
         (torch.arange(65.0) ** 2 % 7, r"the constant `it` of the shape \[65\] has no known formula"),
         (
             without(torch.cat([SINES, COSINES], 1), 3, 5),

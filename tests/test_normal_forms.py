@@ -18,12 +18,14 @@ from small import load
 import archspec
 from archspec import ArchError
 from archspec.algebra import index, substitute, symbol
+from archspec.algebra.polynomial import terms_of
 from archspec.ir import Body, leaves
 from archspec.model import internals
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.nodes import index_name
 from archspec.normal.numbers import Numbers
 from archspec.ops import OPS
+from archspec.ops.forms.elementwise import to_integer
 
 torch = pytest.importorskip("torch")
 
@@ -369,6 +371,24 @@ def test_sums_over_pieces_need_the_memory_of_each(most: int, monkeypatch: pytest
     (expected,) = reference_outputs(body, inputs, weights).values()
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
     assert most // 4 < sum(evaluation._values.storages().values()) <= most
+
+
+def test_elements_are_made_again_in_the_same_order() -> None:
+    """Which is that of the terms in a spec that is lifted, so it has to be the same in each process."""
+    arrays = Arrays()
+    e = arrays.elements
+    first, second = arrays.own((12, 12))
+    parts = [e.polynomial(to_integer(e, e.at_least_zero(e.integer(first - place)))) for place in range(1, 12)]
+    total = e.integer(sum([part * (turn + 1) for turn, part in enumerate(parts)], 0))
+    moved = arrays.replace(total, {index_name(first): second})
+    terms = [
+        [(atom.text, coefficient) for ((atom, _),), coefficient in terms_of(e.polynomial(element))]
+        for element in (total, moved)
+    ]
+    before, after = [
+        [coefficient for _, coefficient in sorted([(int(name[2:]), by) for name, by in each])] for each in terms
+    ]
+    assert before == after == [*range(1, 12)]
 
 
 @pytest.mark.parametrize("seed", range(20))
