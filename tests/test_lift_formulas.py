@@ -50,6 +50,7 @@ OFFSETS = "sub(arange[stop=5], reshape[shape=(5, 1)](arange[stop=5]))"
 NUMBER = "add(mul(floordiv(arange[stop=9], 3), 5), mod(arange[stop=9], 3))"
 TURNED = "add(mod(arange[stop=9], 3), mul(floordiv(arange[stop=9], 3), 5))"
 ANGLES = "mul(reshape[shape=(12, 1)](arange[stop=12]), rotary_frequencies[size=16, theta=10000.0])"
+STEPS = "add(add(mul(int(ge(arange[stop=9], 4)), 4), mul(int(ge(arange[stop=9], 6)), 2)), int(ge(arange[stop=9], 7)))"
 
 CONSTANTS: dict[str, tuple[Any, str]] = {
     "count": (torch.arange(7), "arange[stop=7]"),
@@ -110,9 +111,7 @@ CONSTANTS: dict[str, tuple[Any, str]] = {
     ),
     "regions of a line": (
         regions(5, 0, 0, 0, 0, 1, 1, 2, 3, 3),
-        "where(eq(reshape[shape=(5, 9, 1)](add(reshape[shape=(5, 1)](full[shape=(5,), value=0]), "
-        "add(add(mul(int(ge(arange[stop=9], 4)), 4), mul(int(ge(arange[stop=9], 6)), 2)), int(ge(arange[stop=9], 7))))), "
-        "add(add(mul(int(ge(arange[stop=9], 4)), 4), mul(int(ge(arange[stop=9], 6)), 2)), int(ge(arange[stop=9], 7)))), "
+        f"where(eq(reshape[shape=(5, 9, 1)](add(reshape[shape=(5, 1)](full[shape=(5,), value=0]), {STEPS})), {STEPS}), "
         "0.0, -1.0)",
     ),
     "an empty row": (
@@ -167,6 +166,10 @@ def test_a_constant_is_a_formula(name: str) -> None:
         (regions(5, 0, 0, 1, 1, 2, 3, 3, 4, 4), r"the constant `it` of the shape \[5, 9, 9\] has no known formula"),
         (
             without(regions(5, 0, 0, 1, 1, 2, 2, 2, 3, 3), 3),
+            r"the constant `it` of the shape \[5, 9, 9\] has no known formula",
+        ),
+        (
+            regions(5, 0, 0, 0, 1, 1, 1, 2, 2, 2).index_fill(2, torch.tensor([8]), -1.0),
             r"the constant `it` of the shape \[5, 9, 9\] has no known formula",
         ),
         (

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 
-from archspec.algebra import Atom, Dim, Expression, Polynomial, expression, terms_of
+from archspec.algebra import Atom, Dim, Expression, expression, terms_of
 from archspec.lifting.values import Argument, Frame, Operand, Setting, Value
 from archspec.normal.nodes import OPAQUE, Element, index_name
 
