@@ -259,6 +259,21 @@ def test_an_axis_is_only_divided_by_a_divisor_of_its_size(text: str) -> None:
     assert compare(0, [("R", text)])
 
 
+CONDITIONS = """
+2 * arange(6) >= seq|2 * arange(6) + 1 < seq|arange(6) >= seq|arange(6) < 7 - seq|arange(6) + seq >= 6|arange(6) >= 5
+arange(6) >= 1|arange(6) // 4 >= 1|arange(6) % 4 >= 1|arange(6) // 2 >= 1|arange(6) % 3 >= 1|arange(6) ** 2 >= 5
+arange(6) * reshape([seq, 1])(arange(seq)) >= 2|reshape([seq, 1])(arange(seq)) >= 1|seq - 2 > arange(6)
+reshape([seq, 1])(arange(seq)) + 1 >= seq|reshape([seq, 1])(arange(seq)) * 3 < 2 * seq|arange(6) + n >= 3
+"""
+
+
+@pytest.mark.parametrize("axis", [1, 2])
+def test_sums_over_the_parts_of_an_axis(axis: int) -> None:
+    """Which a condition has divided in two, if it does for all sizes."""
+    texts = CONDITIONS.strip().replace("\n", "|").split("|")
+    assert compare(0, [("R", f"sum(axis = {axis}, keep = true)(where({text}, x, 2.0 * y)) + 0.0 * x") for text in texts])
+
+
 def test_a_choice_by_the_sign_of_an_integer_is_kept() -> None:
     assert compare(0, [("I", "where(n >= 1, n + arange(6), arange(6) + 0 * n)")])
 
