@@ -271,7 +271,9 @@ reshape([seq, 1])(arange(seq)) + 1 >= seq|reshape([seq, 1])(arange(seq)) * 3 < 2
 def test_sums_over_the_parts_of_an_axis(axis: int) -> None:
     """Which a condition has divided in two, if it does for all sizes."""
     texts = CONDITIONS.strip().replace("\n", "|").split("|")
-    assert compare(0, [("R", f"sum(axis = {axis}, keep = true)(where({text}, x, 2.0 * y)) + 0.0 * x") for text in texts])
+    assert compare(
+        0, [("R", f"sum(axis = {axis}, keep = true)(where({text}, x, 2.0 * y)) + 0.0 * x") for text in texts]
+    )
 
 
 def test_a_choice_by_the_sign_of_an_integer_is_kept() -> None:
