@@ -181,6 +181,29 @@ def test_norms_and_rotations_that_are_written_out() -> None:
     assert "return rotate(x, cos(angles), sin(angles))" in text
 
 
+class Own(nn.Module):
+    """A layer of a function of its input."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(torch.ones(6, 8)), nn.Parameter(torch.ones(6))
+
+    def forward(self, x: Any) -> Any:
+        return F.linear(x.exp(), self.weight, self.bias)
+
+
+class Wave(nn.Module):
+    """No function of the library."""
+
+    def forward(self, x: Any) -> Any:
+        return x.sin() * x.cos()
+
+
+def test_modules_that_are_a_layer_and_a_function() -> None:
+    text = lifted(nn.Sequential(Own(), Wave(), nn.Mish()), X)
+    assert 'h = exp(input) |> "0": Linear(8, 6)' in text and "return mish(sin(h) * cos(h))" in text
+
+
 # Layers one after the other -------------------------------------------------------------------------------------------
 
 

@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 from archspec.equivalence.calls.values import Untranslatable  # noqa: E402
 from archspec.equivalence.evaluate import Evaluation  # noqa: E402
 from archspec.lifting.constants import constant  # noqa: E402
+from archspec.lifting.frequencies import Parameters  # noqa: E402
 from archspec.lifting.sinusoids import complex_sinusoids  # noqa: E402
 
 
@@ -186,6 +187,93 @@ def test_a_constant_is_a_formula(name: str) -> None:
 def test_other_constants_are_refused(value: Any, reason: str) -> None:
     with pytest.raises(Untranslatable, match=f"^{reason}$"):
         constant(builder(), value, "it")
+
+
+# Frequencies ----------------------------------------------------------------------------------------------------------
+
+
+def turning(theta: float, count: int) -> Any:
+    return theta ** -(torch.arange(count) / count)
+
+
+def in_turns(values: Any, half: int) -> Any:
+    """Those with even numbers among the first ones, then those with odd numbers, then the others."""
+    return torch.cat([values[: 2 * half : 2], values[1 : 2 * half : 2], values[2 * half :]])
+
+
+def of_library(name: str, count: int, **settings: Any) -> Any:
+    b = builder()
+    found = b.function(name, [], (count,), "real", **settings)
+    assert found is not None
+    return Evaluation(b.arrays, {}, {}).array(found.array).float()
+
+
+ENDING = torch.cat([turning(123456.7, 80)[:60], torch.zeros(20)])
+LONGER = {"factor": 8.0, "original_max_position_embeddings": 64}
+LLAMA = {"rope_type": "llama3", "low_freq_factor": 1.0, "high_freq_factor": 4.0, **LONGER}
+YARN = {"rope_type": "yarn", "beta_fast": 16.0, "beta_slow": 2.0, **LONGER}
+LLAMA_SETTINGS = {"size": 160, "theta": 500.0, "factor": 8.0, "low": 1.0, "high": 4.0, "context": 64}
+YARN_SETTINGS = {"size": 160, "theta": 500.0, "factor": 8.0, "context": 64}
+FOR_LLAMA = of_library("llama3_frequencies", 80, **LLAMA_SETTINGS)
+LLAMA_OF_160 = "llama3_frequencies[size=160, theta=500.0, factor=8.0, low=1.0, high=4.0, context=64]"
+YARN_OF_160 = "yarn_frequencies[size=160, theta=500.0, factor=8.0, context=64"
+OF_160 = "rotary_frequencies[size=160, theta=123456.7]"
+
+
+def halves(found: str, end: int, rest: bool = False) -> str:
+    parts = [f"slice[axis=0, start={start}, stop={end}, step=2]({found})" for start in (0, 1)]
+    return f"concat[axis=0]({', '.join([*parts, *[f'slice[axis=0, start={end}]({found})'] * rest])})"
+
+
+@pytest.mark.parametrize(
+    ("value", "parameters", "expected"),
+    [
+        (turning(123456.7, 80), [(500.0, {}), (123456.7, {})], OF_160),
+        (turning(123456.7, 80), [], None),
+        (turning(123456.7, 80), [(123500.0, {})], None),
+        (turning(123456.7, 80) * 2.0, [(123456.7, {})], None),
+        (ENDING, [(123456.7, {})], f"where(lt(arange[stop=80], 60), {OF_160}, 0.0)"),
+        (ENDING.flip(0), [(123456.7, {})], None),
+        (in_turns(turning(123456.7, 80), 40), [(123456.7, {})], halves(OF_160, 80)),
+        (in_turns(turning(123456.7, 80), 30), [(123456.7, {})], halves(OF_160, 60, True)),
+        (in_turns(turning(10.0, 4), 2), [], halves("rotary_frequencies[size=8, theta=10.0]", 4)),
+        (FOR_LLAMA, [(500.0, LLAMA)], LLAMA_OF_160),
+        (FOR_LLAMA, [(600.0, LLAMA), (500.0, LLAMA)], LLAMA_OF_160),
+        (in_turns(FOR_LLAMA, 40), [(500.0, LLAMA)], halves(LLAMA_OF_160, 80)),
+        (FOR_LLAMA, [(500.0, {**LLAMA, "factor": 4.0})], None),
+        (FOR_LLAMA, [(500.0, {**LLAMA, "factor": None})], None),
+        (FOR_LLAMA, [(500.0, {**LLAMA, "original_max_position_embeddings": None})], None),
+        (FOR_LLAMA, [(500.0, {**LLAMA, "rope_type": "linear"})], None),
+        (FOR_LLAMA * 1.0001, [(500.0, LLAMA)], None),
+        (
+            of_library("yarn_frequencies", 80, **YARN_SETTINGS, fast=16.0, slow=2.0),
+            [(500.0, YARN)],
+            f"{YARN_OF_160}, fast=16.0, slow=2.0]",
+        ),
+        (
+            of_library("yarn_frequencies", 80, **YARN_SETTINGS),
+            [(500.0, {**LONGER, "rope_type": "yarn"})],
+            f"{YARN_OF_160}]",
+        ),
+        (of_library("alibi_slopes", 80, heads=80), [], "alibi_slopes[heads=80]"),
+        (of_library("alibi_slopes", 80, heads=80)[:, None], [], "reshape[shape=(80, 1)](alibi_slopes[heads=80])"),
+        (of_library("alibi_slopes", 80, heads=80) * 1.0001, [], None),
+        (of_library("alibi_slopes", 80, heads=80).reshape(8, 10), [], None),
+        (of_library("alibi_slopes", 3, heads=3), [], "alibi_slopes[heads=3]"),
+        (of_library("alibi_slopes", 2, heads=2), [], "table[values=(0.0625, 0.00390625)]"),
+    ],
+)
+def test_frequencies_by_the_parameters_of_a_configuration(value: Any, parameters: Any, expected: str | None) -> None:
+    b = builder()
+    given = [Parameters(*item) for item in parameters]
+    if expected is None:
+        with pytest.raises(Untranslatable, match="no known formula"):
+            constant(b, value, "it", given)
+        return
+    found = constant(b, value, "it", given)
+    assert text(found) == expected
+    numbers = Evaluation(b.arrays, {}, {}).array(found.array)
+    assert numbers.shape == value.shape and torch.allclose(numbers.double(), value.double(), rtol=1e-5, atol=0.0)
 
 
 def test_complex_numbers_that_turn() -> None:
