@@ -26,6 +26,12 @@ def waves(rows: int = 12, half: int = 8) -> tuple[Any, Any]:
     return angles.sin(), angles.cos()
 
 
+def waves_to_the_last(rows: int, half: int, theta: float) -> tuple[Any, Any]:
+    """Of frequencies from 1 to 1 / theta."""
+    angles = torch.arange(rows)[:, None] * theta ** -(torch.arange(half) / (half - 1))
+    return angles.sin(), angles.cos()
+
+
 def without(table: Any, *rows: int) -> Any:
     table[[*rows]] = 0.0
     return table
@@ -51,6 +57,10 @@ OFFSETS = "sub(arange[stop=5], reshape[shape=(5, 1)](arange[stop=5]))"
 NUMBER = "add(mul(floordiv(arange[stop=9], 3), 5), mod(arange[stop=9], 3))"
 TURNED = "add(mod(arange[stop=9], 3), mul(floordiv(arange[stop=9], 3), 5))"
 ANGLES = "mul(reshape[shape=(12, 1)](arange[stop=12]), rotary_frequencies[size=16, theta=10000.0])"
+TO_THE_LAST = "mul(reshape[shape=(12, 1)](arange[stop=12]), exp(mul(div(arange[stop=8], 7), -9.210340371976184)))"
+THREE_ROWS = "reshape[shape=(3, 1)](arange[stop=3])", "rotary_frequencies[size=60, theta=10000.0]"
+SMALL_ROWS, SMALL_COLUMNS = distances((2, 2), (2, 2))
+SMALL_NUMBER = "add(mul(floordiv(arange[stop=4], 2), 3), mod(arange[stop=4], 2))"
 STEPS = "add(add(mul(int(ge(arange[stop=9], 4)), 4), mul(int(ge(arange[stop=9], 6)), 2)), int(ge(arange[stop=9], 7)))"
 
 CONSTANTS: dict[str, tuple[Any, str]] = {
@@ -96,6 +106,89 @@ CONSTANTS: dict[str, tuple[Any, str]] = {
         f"reshape[shape=(12, 16)](stack[axis=2](sin({ANGLES}), cos({ANGLES})))",
     ),
     "cosines and sines": (torch.cat([COSINES, SINES], 1), f"concat[axis=1](cos({ANGLES}), sin({ANGLES}))"),
+    "an empty first row": (
+        without(torch.cat([SINES, COSINES], 1), 0),
+        f"where(ne(reshape[shape=(12, 1)](arange[stop=12]), 0), concat[axis=1](sin({ANGLES}), cos({ANGLES})), 0.0)",
+    ),
+    "a batch of sines and cosines": (
+        torch.cat([SINES, COSINES], 1)[None],
+        f"reshape[shape=(1, 12, 16)](concat[axis=1](sin({ANGLES}), cos({ANGLES})))",
+    ),
+    "sines alone": (SINES, f"sin({ANGLES})"),
+    "cosines alone": (COSINES, f"cos({ANGLES})"),
+    "an odd number of cosines": (
+        waves(12, 7)[1],
+        "cos(mul(reshape[shape=(12, 1)](arange[stop=12]), rotary_frequencies[size=14, theta=10000.0]))",
+    ),
+    "sines twice": (torch.cat([SINES, SINES], 1), f"concat[axis=1](sin({ANGLES}), sin({ANGLES}))"),
+    "each cosine twice": (
+        COSINES.repeat_interleave(2, 1),
+        f"reshape[shape=(12, 16)](stack[axis=2](cos({ANGLES}), cos({ANGLES})))",
+    ),
+    "waves to the last one": (
+        torch.cat(waves_to_the_last(12, 8, 10000), 1),
+        f"concat[axis=1](sin({TO_THE_LAST}), cos({TO_THE_LAST}))",
+    ),
+    "sines to the last one": (
+        waves_to_the_last(12, 7, 500)[0],
+        "sin(mul(reshape[shape=(12, 1)](arange[stop=12]), exp(mul(div(arange[stop=7], 6), -6.214608098422191))))",
+    ),
+    "three rows": (
+        torch.cat(waves(3, 30), 1),
+        "concat[axis=1]({}(mul({}, {})), {}(mul({}, {})))".format("sin", *THREE_ROWS, "cos", *THREE_ROWS),
+    ),
+    "a place and those after it": (
+        torch.cat([torch.tensor([50]), torch.arange(70) * 3 + 2]),
+        "concat[axis=0](full[shape=(1,), value=50], add(mul(arange[stop=70], 3), 2))",
+    ),
+    "numbers that grow along two axes": (
+        torch.arange(9)[:, None] * 10 + torch.arange(9) * 2 + 5,
+        "add(add(mul(reshape[shape=(9, 1)](arange[stop=9]), 10), mul(arange[stop=9], 2)), 5)",
+    ),
+    "counting down": (80 - torch.arange(80), "add(mul(arange[stop=80], -1), 80)"),
+    "a grid of ninths": (
+        torch.cartesian_prod(torch.arange(9), torch.arange(9)) / 9.0,
+        "mul(stack[axis=1](floordiv(arange[stop=81], 9), mod(arange[stop=81], 9)), 0.1111111111111111)",
+    ),
+    "a grid of three axes": (
+        torch.cartesian_prod(torch.arange(4), torch.arange(4), torch.arange(5)),
+        "stack[axis=1](floordiv(arange[stop=80], 20), mod(floordiv(arange[stop=80], 5), 4), mod(arange[stop=80], 5))",
+    ),
+    "distances in the smallest window": (
+        (3 * (SMALL_ROWS + 1) + SMALL_COLUMNS + 1).flatten(),
+        f"reshape[shape=(16,)](add(sub(reshape[shape=(4, 1)]({SMALL_NUMBER}), "
+        "add(mod(arange[stop=4], 2), mul(floordiv(arange[stop=4], 2), 3))), 4))",
+    ),
+    "distances times other numbers": (
+        5 * SMALL_ROWS - 2 * SMALL_COLUMNS + 1,
+        "add(add(reshape[shape=(4, 1)](add(mul(floordiv(arange[stop=4], 2), 5), mul(mod(arange[stop=4], 2), -2))), "
+        "sub(mul(mod(arange[stop=4], 2), 2), mul(floordiv(arange[stop=4], 2), 5))), 1)",
+    ),
+    "distances by rows": (
+        3 * SMALL_ROWS,
+        "add(reshape[shape=(4, 1)](mul(floordiv(arange[stop=4], 2), 3)), mul(floordiv(arange[stop=4], 2), -3))",
+    ),
+    "distances by columns": (
+        -SMALL_COLUMNS,
+        "add(reshape[shape=(4, 1)](mul(mod(arange[stop=4], 2), -1)), mod(arange[stop=4], 2))",
+    ),
+    "a causal mask": (
+        torch.ones(3, 3).tril(),
+        "where(gt(arange[stop=3], reshape[shape=(3, 1)](arange[stop=3])), 0.0, 1.0)",
+    ),
+    "a mask that is too small for a comparison": (torch.ones(2, 2).tril(), "table[values=((1.0, 0.0), (1.0, 1.0))]"),
+    "what is far ahead": (
+        torch.ones(9, 12).bool().triu(3),
+        "ge(sub(arange[stop=12], reshape[shape=(9, 1)](arange[stop=9])), 3)",
+    ),
+    "what is far behind": (
+        torch.ones(9, 9).bool().tril(-2),
+        "lt(sub(arange[stop=9], reshape[shape=(9, 1)](arange[stop=9])), -1)",
+    ),
+    "a root": (torch.full((3,), 8**-0.5), "full[shape=(3,), value=0.3535533905932738]"),
+    "a root in float64": (torch.full((3,), 8**-0.5, dtype=torch.float64), f"full[shape=(3,), value={8**-0.5}]"),
+    "a quotient": (torch.full((2,), 1 / 3), "full[shape=(2,), value=0.3333333333333333]"),
+    "a number alone": (torch.tensor(3.14159), "full[shape=(), value=3.141590118408203]"),
     "two rows": (torch.arange(80.0).reshape(2, 40) ** 2 % 7, "stack[axis=0]([<table real [40]>, <table real [40]>])"),
     "columns, one of which counts": (
         torch.stack([torch.arange(40), torch.arange(40) ** 2 % 7], 1),
@@ -159,6 +252,26 @@ def test_a_constant_is_a_formula(name: str) -> None:
         (torch.ones(3, device="meta"), "the constant `it` has no values"),
         (torch.stack([*waves(70, 1)], -1).flatten(1), r"the constant `it` of the shape \[70, 2\] has no known formula"),
         (torch.ones(0, 3), r"the constant `it` has no elements: its shape is \[0, 3\]"),
+        (torch.cat([SINES, COSINES], 1) * 1.0001, r"the constant `it` of the shape \[12, 16\] has no known formula"),
+        (
+            torch.cat([SINES, waves_to_the_last(12, 8, 10000)[1]], 1),
+            r"the constant `it` of the shape \[12, 16\] has no known formula",
+        ),
+        (
+            torch.stack([COSINES, SINES], -1).flatten(1),
+            r"the constant `it` of the shape \[12, 16\] has no known formula",
+        ),
+        (waves(80, 1)[0], r"the constant `it` of the shape \[80, 1\] has no known formula"),
+        (torch.cat(waves(2, 40), 1), r"the constant `it` of the shape \[2, 80\] has no known formula"),
+        (
+            torch.cartesian_prod(torch.arange(9), torch.arange(9)) / 9.0 + 0.01,
+            r"the constant `it` of the shape \[81, 2\] has no known formula",
+        ),
+        (
+            torch.cartesian_prod(*[torch.arange(3)] * 4),
+            r"the constant `it` of the shape \[81, 4\] has no known formula",
+        ),
+        (torch.arange(80) % 3 == 0, r"the constant `it` of the shape \[80\] has no known formula"),
         (torch.arange(9)[:, None] * torch.arange(8), r"the constant `it` of the shape \[9, 8\] has no known formula"),
         (
             torch.eye(70)[torch.arange(70) ** 3 % 71 - 1],
