@@ -350,9 +350,15 @@ def test_rows_that_a_mask_selects_are_put_back(function: Callable[..., Any]) -> 
     torch.testing.assert_close(run(program, x, mask, row)[0], function(x, mask, row))
 
 
+def also_returned(x: Any, mask: Any, row: Any) -> Any:
+    rows = ATEN.index.Tensor(x, [mask])
+    return put_back(x, mask, rows.relu()), rows
+
+
 @pytest.mark.parametrize(
     "function",
     [
+        also_returned,
         lambda x, mask, row: put_back(x, ~mask, ATEN.index.Tensor(x, [mask]).repeat(1, 1)),
         lambda x, mask, row: put_back(x, mask, ATEN.index.Tensor(x, [mask]) * ATEN.index.Tensor(x, [mask]).shape[0]),
         lambda x, mask, row: put_back(x, mask.to(torch.int64) > 0, ATEN.index.Tensor(x, [mask])),

@@ -172,6 +172,10 @@ CONSTANTS: dict[str, tuple[Any, str]] = {
         -SMALL_COLUMNS,
         "add(reshape[shape=(4, 1)](mul(mod(arange[stop=4], 2), -1)), mod(arange[stop=4], 2))",
     ),
+    "distances along an axis": (
+        (torch.arange(9) - torch.arange(9)[:, None]).abs(),
+        "abs(sub(reshape[shape=(9, 1)](arange[stop=9]), arange[stop=9]))",
+    ),
     "a causal mask": (
         torch.ones(3, 3).tril(),
         "where(gt(arange[stop=3], reshape[shape=(3, 1)](arange[stop=3])), 0.0, 1.0)",
