@@ -196,12 +196,19 @@ class Wave(nn.Module):
     """No function of the library."""
 
     def forward(self, x: Any) -> Any:
-        return x.sin() * x.cos()
+        wave = (
+            x.sin()  # the name is that of a statement of several lines
+            * x.cos()
+        )
+        return wave + wave.tanh()
 
 
 def test_modules_that_are_a_layer_and_a_function() -> None:
     text = lifted(nn.Sequential(Own(), Wave(), nn.Mish()), X)
-    assert 'h = exp(input) |> "0": Linear(8, 6)' in text and "return mish(sin(h) * cos(h))" in text
+    assert (
+        'h = exp(input) |> "0": Linear(8, 6)' in text
+        and "wave = sin(h) * cos(h) return mish(wave + tanh(wave))" in text
+    )
 
 
 # Layers one after the other -------------------------------------------------------------------------------------------

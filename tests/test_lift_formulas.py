@@ -180,6 +180,7 @@ CONSTANTS: dict[str, tuple[Any, str]] = {
         torch.ones(3, 3).tril(),
         "where(gt(arange[stop=3], reshape[shape=(3, 1)](arange[stop=3])), 0.0, 1.0)",
     ),
+    "a mask of two rows": (torch.ones(2, 40).tril(), "stack[axis=0]([<table real [40]>, <table real [40]>])"),
     "a mask that is too small for a comparison": (torch.ones(2, 2).tril(), "table[values=((1.0, 0.0), (1.0, 1.0))]"),
     "what is far ahead": (
         torch.ones(9, 12).bool().triu(3),
