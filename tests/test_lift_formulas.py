@@ -176,6 +176,14 @@ CONSTANTS: dict[str, tuple[Any, str]] = {
         (torch.arange(9) - torch.arange(9)[:, None]).abs(),
         "abs(sub(reshape[shape=(9, 1)](arange[stop=9]), arange[stop=9]))",
     ),
+    "distances to more places": (
+        (torch.arange(9)[:, None] - torch.arange(18)).abs(),
+        "abs(sub(reshape[shape=(9, 1)](arange[stop=9]), arange[stop=18]))",
+    ),
+    "distances to places in shorter steps": (
+        (2 * torch.arange(9)[:, None] - torch.arange(18)).abs(),
+        "abs(sub(reshape[shape=(9, 1)](mul(arange[stop=9], 2)), arange[stop=18]))",
+    ),
     "a causal mask": (
         torch.ones(3, 3).tril(),
         "where(gt(arange[stop=3], reshape[shape=(3, 1)](arange[stop=3])), 0.0, 1.0)",
