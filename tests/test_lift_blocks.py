@@ -304,6 +304,7 @@ def test_layers_that_alternate_are_a_run(
         array = inputs["x"].array
         values.append(Value(name, args, array=array, dtype="real", frame=b.frame, kind="block", address=address))
     found = runs_of(values[1:], values[-1:], lambda value: value.op, "")
+    assert [*found] == [run.values[-1] for run in found.values()]
     assert runs == [
         (
             f"{values.index(run.values[0]) - 1}-{values.index(run.values[-1]) - 1}",
