@@ -176,6 +176,36 @@ def test_programs_for_some_sizes_are_refused(monkeypatch: pytest.MonkeyPatch) ->
     assert refusal(sides.LONGEST + 1, UpTo()) == f"it can only be exported where `seq` is at most {sides.LONGEST + 1}"
 
 
+def test_programs_are_for_the_least_sizes_that_modules_have() -> None:
+    class From(torch.nn.Module):
+        def __init__(self, least: int) -> None:
+            super().__init__()
+            self.least = least
+
+        def forward(self, x: Any) -> Any:
+            assert x.shape[1] >= self.least
+            return x
+
+    shorter = load(
+        "dim batch, seq\nblock Net()(x [batch, seq]) -> [batch, seq - 7] {\n  return slice(axis = 1, start = 7)(x)\n}"
+    )
+
+    def refusal(least: int, module: Any, model: Any = None) -> str:
+        capture: Any = SimpleNamespace(least={"batch": sides.SPECIAL, "seq": least}, excluded=set(), most={})
+        body = internals(model or load(DOUBLED)).body
+        try:
+            sides.require_all_sizes(capture, module, dict(body.inputs), body, {"batch": 3, "seq": 99})
+        except Untranslatable as problem:
+            return str(problem)
+        return ""
+
+    reason = "it can only be exported where `seq` is at least"
+    assert refusal(sides.SPECIAL, From(1)) == refusal(4, From(4)) == refusal(64, From(64)) == ""
+    assert refusal(sides.SPECIAL + 1, From(1)) == f"{reason} {sides.SPECIAL + 1}"
+    assert refusal(4, From(3)) == refusal(4, From(5)) == f"{reason} 4" and refusal(65, From(65)) == f"{reason} 65"
+    assert refusal(9, From(1), shorter) == "" and refusal(10, From(1), shorter) == f"{reason} 10"
+
+
 def test_example_sizes_are_large_enough_and_different() -> None:
     body = internals(
         load("""

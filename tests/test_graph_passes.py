@@ -77,6 +77,86 @@ def test_places_where_a_condition_is_true_once_select_by_a_mask() -> None:
         assert run(program, given)[0].tolist() == given[(given > 0.0).nonzero(as_tuple=True)[:axes]].tolist()
 
 
+def changed(program: Program, target: Any, x: Any, *args: Any, **named: Any) -> Any:
+    """A change of `x`, of the same shape."""
+    node = program.graph.call_function(target, (x, *args), named)
+    node.meta["val"] = x.meta["val"]
+    return node
+
+
+PUT, ADD = ATEN.index_put.default, ATEN.index_add.default
+Change = Callable[[Program, Any, list[Any], Any], Any]
+
+
+@pytest.mark.parametrize(
+    ("change", "is_sum"),
+    [
+        (lambda p, x, at, rows: changed(p, PUT, x, at[:1], rows), False),
+        (lambda p, x, at, rows: changed(p, PUT, x, at[:1], rows, False), False),
+        (lambda p, x, at, rows: changed(p, PUT, x, at[:1], rows, True), True),
+        (lambda p, x, at, rows: changed(p, PUT, x, at[:1], rows, accumulate=True), True),
+        (lambda p, x, at, rows: changed(p, ADD, x, 0, at[0], rows), True),
+    ],
+)
+def test_rows_are_put_where_a_mask_is_true(change: Change, is_sum: bool) -> None:
+    program = Program()
+    condition = chosen(program, 2)
+    x, y = (program.input(name, torch.empty(4, 6)) for name in "xy")
+    places = places_of(program, condition)
+    program.output(change(program, x, places, selected(program, y, places[:1])))
+    with_masks(program)  # type: ignore[arg-type]
+    assert "aten.nonzero_numpy.default" not in targets_of(program)
+    given = torch.tensor([[1.0, 0.5, 2.0], [3.0, 2.0, 1.0], [0.0, 2.0, 1.0], [5.0, 4.0, 6.0]])
+    before, rows = torch.arange(24.0).reshape(4, 6), torch.full((4, 6), 0.5)
+    is_chosen = torch.tensor([[True], [False], [True], [True]])
+    expected = torch.where(is_chosen, before + rows if is_sum else rows, before)
+    assert run(program, given, before, rows)[0].equal(expected)
+
+
+def counted(program: Program, x: Any, places: list[Any]) -> Any:
+    """A sum of what is selected, times the number of places."""
+    count = program.graph.call_function(ATEN.sym_size.int, (places[0], 0))
+    count.meta["val"] = places[0].meta["val"].shape[0]
+    return program.graph.call_function(operator.mul, (count, 2))
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda p, x, at, rows: changed(p, ADD, x, 1, at[0], rows),
+        lambda p, x, at, rows: changed(p, ADD, x, 0, at[1], rows),
+        lambda p, x, at, rows: changed(p, ADD, x, 0, at[0], rows, alpha=2),
+        lambda p, x, at, rows: changed(p, PUT, x, at, rows),
+        lambda p, x, at, rows: changed(p, PUT, x, at[1:], rows),
+        lambda p, x, at, rows: changed(p, PUT, p.input("table", torch.empty(5, 6)), at[:1], rows),
+        lambda p, x, at, rows: changed(p, ATEN.add.Scalar, at[0], 1),
+        lambda p, x, at, rows: selected(p, p.input("table", torch.empty(5, 6)), at[:1]),
+        lambda p, x, at, rows: selected(p, x, at[1:]),
+        lambda p, x, at, rows: counted(p, x, at),
+        lambda p, x, at, rows: p.graph.call_function(ATEN.stack.default, (at[0].args[0],)),
+    ],
+)
+def test_other_uses_of_places_are_refused(use: Change) -> None:
+    program = Program()
+    condition = chosen(program, 2)
+    x = program.input("x", torch.empty(4, 6))
+    places = places_of(program, condition)
+    use(program, x, places, selected(program, x, places[:1]))
+    with pytest.raises(Untranslatable, match=r"^it computes something of the places where a condition is true$"):
+        with_masks(program)  # type: ignore[arg-type]
+
+
+def test_places_in_a_vector_are_those_of_a_mask() -> None:
+    program = Program()
+    mask = program.input("mask", torch.empty(4, dtype=torch.bool))
+    x = program.input("x", torch.empty(4, 6))
+    places = places_of(program, mask)
+    program.output(selected(program, x, places))
+    with_masks(program)  # type: ignore[arg-type]
+    given, values = torch.tensor([True, False, False, True]), torch.arange(24.0).reshape(4, 6)
+    assert run(program, given, values)[0].equal(values[given])
+
+
 def test_several_matches_for_a_row_are_refused() -> None:
     for target, other in ((ATEN.gt.Scalar, 0.0), (ATEN.eq.Scalar, 1)):
         program = Program()
@@ -270,9 +350,15 @@ def test_rows_that_a_mask_selects_are_put_back(function: Callable[..., Any]) -> 
     torch.testing.assert_close(run(program, x, mask, row)[0], function(x, mask, row))
 
 
+def also_returned(x: Any, mask: Any, row: Any) -> Any:
+    rows = ATEN.index.Tensor(x, [mask])
+    return put_back(x, mask, rows.relu()), rows
+
+
 @pytest.mark.parametrize(
     "function",
     [
+        also_returned,
         lambda x, mask, row: put_back(x, ~mask, ATEN.index.Tensor(x, [mask]).repeat(1, 1)),
         lambda x, mask, row: put_back(x, mask, ATEN.index.Tensor(x, [mask]) * ATEN.index.Tensor(x, [mask]).shape[0]),
         lambda x, mask, row: put_back(x, mask.to(torch.int64) > 0, ATEN.index.Tensor(x, [mask])),

@@ -102,7 +102,54 @@ def a_flat_view(x: Any) -> Any:
     return y
 
 
-@pytest.mark.parametrize("function", [an_input, a_view_of_an_input, another_type, a_comparison, a_flat_view])
+def an_output_that_is_given(x: Any) -> Any:
+    y = x.clone()
+    torch.sin(x, out=y)
+    return y
+
+
+def a_view_of_a_size(x: Any) -> Any:
+    """The size is that of a view of the same tensor."""
+    y = x.clone()
+    first = y[:1]
+    whole = first.expand_as(y)
+    y.mul_(2.0)
+    return whole + 1.0
+
+
+def turned_axes(x: Any) -> Any:
+    return x.exp().transpose_(0, 1)
+
+
+def several_at_once(x: Any) -> Any:
+    y, z = x.exp(), x.sin()
+    torch._foreach_add_([y, z], 1.0)
+    return y * z
+
+
+def a_graph_of_its_own(x: Any) -> Any:
+    with torch.enable_grad():
+        y = x.exp()
+    y = y * 2
+    y[0] = 1.0
+    return y
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        an_input,
+        a_view_of_an_input,
+        another_type,
+        a_comparison,
+        a_flat_view,
+        an_output_that_is_given,
+        a_view_of_a_size,
+        a_graph_of_its_own,
+        turned_axes,
+        several_at_once,
+    ],
+)
 def test_other_changes_are_left_to_pytorch(function: Callable[[Any], Any]) -> None:
     program = program_of(function, torch.randn(4, 6, dtype=torch.float64))
     before = str(program.graph)

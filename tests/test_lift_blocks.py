@@ -181,6 +181,36 @@ def test_norms_and_rotations_that_are_written_out() -> None:
     assert "return rotate(x, cos(angles), sin(angles))" in text
 
 
+class Own(nn.Module):
+    """A layer of a function of its input."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(torch.ones(6, 8)), nn.Parameter(torch.ones(6))
+
+    def forward(self, x: Any) -> Any:
+        return F.linear(x.exp(), self.weight, self.bias)
+
+
+class Wave(nn.Module):
+    """No function of the library."""
+
+    def forward(self, x: Any) -> Any:
+        wave = (
+            x.sin()  # the name is that of a statement of several lines
+            * x.cos()
+        )
+        return wave + wave.tanh()
+
+
+def test_modules_that_are_a_layer_and_a_function() -> None:
+    text = lifted(nn.Sequential(Own(), Wave(), nn.Mish()), X)
+    assert (
+        'h = exp(input) |> "0": Linear(8, 6)' in text
+        and "wave = sin(h) * cos(h) return mish(wave + tanh(wave))" in text
+    )
+
+
 # Layers one after the other -------------------------------------------------------------------------------------------
 
 
@@ -226,6 +256,64 @@ def test_layers_in_a_run_have_as_many_inputs(arguments: list[tuple[str, ...]], r
         )
     found = runs_of(values[1:], values[-1:], lambda value: value.kind, "")
     assert [tuple(values.index(value) - 1 for value in run.values) for run in found.values()] == runs
+
+
+ALL, TURNS, OTHER = "layers[i]", "layers.{}", "xs.{}"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "given_to", "addresses", "runs"),
+    [
+        ("AAA", "", TURNS, [("0-2", ALL, 0, "")]),
+        ("AB", "", TURNS, []),
+        ("AAB", "", TURNS, [("0-1", ALL, 0, "")]),
+        ("ABB", "", TURNS, [("1-2", ALL, 1, "")]),
+        ("AABB", "", TURNS, [("0-1", ALL, 0, ""), ("2-3", ALL, 2, "")]),
+        ("ABA", "", TURNS, [("0-2", ALL, 0, "010")]),
+        ("ABABAB", "", TURNS, [("0-5", ALL, 0, "010101")]),
+        ("ABAAB", "", TURNS, [("0-4", ALL, 0, "01001")]),
+        ("ABBABB", "", TURNS, [("0-5", ALL, 0, "011011")]),
+        ("AAABAAAB", "", TURNS, [("0-7", ALL, 0, "00010001")]),
+        ("CABAB", "", TURNS, [("1-4", ALL, 1, "0101")]),
+        ("ABCABC", "", TURNS, []),
+        ("AABBA", "", TURNS, [("0-1", ALL, 0, ""), ("2-3", ALL, 2, "")]),
+        ("AAAA", "mnmn", TURNS, [("0-3", ALL, 0, "0101")]),
+        ("AAAAAA", "mnpmnp", TURNS, [("0-5", ALL, 0, "012012")]),
+        ("AAAAAAAA", "mnpqmnpq", TURNS, [("0-7", ALL, 0, "01230123")]),
+        ("AAAAAAAAAA", "mnpqrmnpqr", TURNS, []),
+        ("ABAB", "mnmn", TURNS, [("0-3", ALL, 0, "0101")]),
+        ("ABABAB", "mnpmnp", TURNS, []),
+        ("ABAB", "mnmm", TURNS, []),
+        ("AAAA", "", "layers.{}.norm", [("0-3", "layers[i].norm", 0, "")]),
+        ("AAAA", "", "layers.1", [("0-3", "layers.1", 0, "")]),
+        ("ABAB", "", "layers.1", []),
+        ("AAAA", "", "{}", []),
+        ("AAAA", "", [TURNS, TURNS, OTHER, OTHER], [("0-1", ALL, 0, ""), ("2-3", "xs[i]", 2, "")]),
+        ("ABAB", "", [TURNS, TURNS, OTHER, OTHER], []),
+    ],
+)
+def test_layers_that_alternate_are_a_run(
+    kinds: str, given_to: str, addresses: str | list[str], runs: list[tuple[str, str, int, str]]
+) -> None:
+    b = builder()
+    inputs = {name: given(b, name, (2, 3)) for name in "xmnpqr"}
+    values = [inputs["x"]]
+    for turn, name in enumerate(kinds):
+        args = [values[-1], *([inputs[given_to[turn]]] if given_to else [])]
+        address = (addresses if isinstance(addresses, str) else addresses[turn]).format(turn)
+        array = inputs["x"].array
+        values.append(Value(name, args, array=array, dtype="real", frame=b.frame, kind="block", address=address))
+    found = runs_of(values[1:], values[-1:], lambda value: value.op, "")
+    assert [*found] == [run.values[-1] for run in found.values()]
+    assert runs == [
+        (
+            f"{values.index(run.values[0]) - 1}-{values.index(run.values[-1]) - 1}",
+            run.address,
+            run.start,
+            "".join(map(str, run.kinds)),
+        )
+        for run in found.values()
+    ]
 
 
 # Loops over a length --------------------------------------------------------------------------------------------------

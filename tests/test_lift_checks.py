@@ -214,6 +214,21 @@ def test_multiples_of_a_number_are_also_compared_for_one() -> None:
     check._check_single(pair(1.0, body(SPEC)))
 
 
+def test_single_sizes_that_a_program_is_not_for_are_compared() -> None:
+    def checked(error: Result, size: int = 4) -> list[dict[str, int]]:
+        pair: Any = Pair(body=body(SPEC), errors=error)
+        check._check_excluded(pair, {("seq", size)})
+        return vars(pair).get("sizes", [])
+
+    for error in (0.0, ROUNDED):
+        assert checked(error) == [{"seq": 4}] and checked(error, check.LONGEST) == [{"seq": check.LONGEST}]
+    for error in (2 * ROUNDED, None, NOTHING):
+        with pytest.raises(Untranslatable, match=r"^it can only be exported where `seq != 4`$"):
+            checked(error)
+    with pytest.raises(Untranslatable, match=f"^it can only be exported where `seq != {check.LONGEST + 1}`$"):
+        checked(0.0, check.LONGEST + 1)
+
+
 def test_modules_are_also_run_where_each_size_is_1(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[dict[str, int]] = []
 

@@ -169,6 +169,31 @@ class SideBySide(Layers):
         return torch.stack(heads, dim=-2).mean(-2) + x
 
 
+class Joining(Layers):
+    """A part of what each layer computes, beside a part of its input."""
+
+    def forward(self, x: Any) -> Any:
+        for layer in self.layers:
+            x = torch.cat([layer(x)[..., :8], torch.tanh(x)[..., 8:]], dim=-1)
+        return x
+
+
+class Apart(Layers):
+    """Layers in a loop, before others in stacks: one with another function, one scaled otherwise, one that is used."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heads = nn.ModuleList([nn.Linear(16, 16) for _ in range(9)])
+
+    def forward(self, x: Any) -> Any:
+        for layer in self.layers:
+            x = x + layer(x)
+        heads = [head(x) for head in self.heads]
+        functions = [torch.sin(heads[0]), torch.tanh(heads[1]), torch.tanh(heads[2])]
+        scales = [heads[3] * 3.0, heads[4] * torch.cos(x), heads[5] * torch.cos(x)]
+        return torch.stack(functions).sum(0), torch.stack(scales).sum(0), torch.stack(heads[6:]).sum(0), heads[7]
+
+
 class Skipping(Layers):
     """Layers whose results are used after all others."""
 
@@ -214,6 +239,7 @@ class Unequal(Layers):
         (Shared, ["h = layers[i]: Mlp()(h) |> + h", "g = .layers[i](g) |> + g"]),
         (Scaled, ["for i in 0..3 {", "h = int(argmax(axis = -1, keep = true)(first) == i)", "|> * .scales[i]"]),
         (SideBySide, ["layers[i]: Mlp for i in 0..3", "heads = .layers[i](x) |> tanh |> * int(x > i)"]),
+        (Joining, ["for i in 1..3 {", "g = concat(axis = -1)(y, slice(axis = -1, start = 8)(tanh(g)))"]),
         (OneInAStack, ["for i in 1..3 {", "h = layers[i]: Mlp()(x) |> + h"]),
         (Pairs, ["for i in 0..3 {", "g, z = layers[i]: Pair()(h, y)"]),
         (TwoStreams, ["y = layers[i]: Mlp()(h) |> + y", "h = tanh(y)"]),
@@ -227,6 +253,12 @@ def test_layers_become_a_loop(made: Any, loop: list[str]) -> None:
 @pytest.mark.parametrize("made", [Skipping, Unequal])
 def test_other_layers_do_not(made: Any) -> None:
     assert "for i in" not in lifted(made())
+
+
+def test_layers_that_differ_stay_apart() -> None:
+    text = lifted(Apart())
+    assert text.count("for i in 0..3 {") == text.count("for i in") == 1 and "layers[i]: Mlp()(" in text
+    assert [f"heads.{turn}: Linear(16, 16)(" in text for turn in range(9)] == [True] * 9
 
 
 @pytest.mark.slow

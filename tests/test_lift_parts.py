@@ -100,6 +100,16 @@ def test_a_table_with_some_more_rows_than_the_vocabulary() -> None:
     assert Expressions({"vocab_size": (97, 113), "other_vocab_size": (103, 119)}).find((110, 126)) is None
 
 
+def test_sums_of_positions_may_have_some_more() -> None:
+    fields = {"max_positions": (40, 57), "target_positions": (11, 23), "width": (64, 151)}
+    expressions = Expressions(fields)
+    for number, more in ((0, ""), (1, " + 1"), (2, " + 2"), (-1, " - 1"), (-2, " - 2")):
+        found = expressions.find((51 + number, 80 + number))
+        assert found is not None and found.text == f"max_positions + target_positions{more}"
+        for other in ((104 + number, 208 + number), (75 + number, 174 + number)):
+            assert (expressions.find(other) is None) == (number != 0)
+
+
 def test_embeddings_of_the_places_in_all_tiles() -> None:
     fields = {"hidden_size": (96, 384), "image_size": (20, 24), "patch_size": (5, 4), "max_num_tiles": (4, 4)}
     found = Expressions(fields).find((4 * 17 * 96, 4 * 37 * 384))

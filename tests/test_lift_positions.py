@@ -73,6 +73,11 @@ MASKS: dict[str, tuple[Callable[[Builder], Value], str | None, dict[str, object]
         "reshape[shape=(batch, 1, 1, seq)](ids)",
         {"causal": True},
     ),
+    "padding, and other conditions": (
+        lambda b: b.op("and", b.op("and", given(b, "seen", (SEQ, SEQ), "bool"), padding(b)), causal(b)),
+        "and(key_mask(ids), seen)",
+        {"causal": True},
+    ),
     "padding of queries": (
         lambda b: padding(b, (BATCH, 1, SEQ, 1)),
         "ne(reshape[shape=(batch, 1, seq, 1)](ids), 0)",
@@ -135,6 +140,48 @@ POSITIONS: dict[str, tuple[Callable[[Builder], Value], str | None]] = {
     "other axes": (
         lambda b: b.expand(b.reshape(given(b, "it", (SEQ, BATCH), "bool"), (SEQ, 1, BATCH)), (SEQ, 3, BATCH)),
         "reshape[shape=(seq, 1, batch)](it)",
+    ),
+    "integers of other signs": (
+        lambda b: b.op("sub", b.op("mul", row(b), -2), b.op("mul", column(b), 3)),
+        f"sub(neg(mul({AT_SEQ}, 3)), mul(arange[stop=seq], 2))",
+    ),
+    "powers": (
+        lambda b: b.op("mul", b.op("mul", row(b), row(b)), row(b)),
+        "mul(mul(arange[stop=seq], arange[stop=seq]), arange[stop=seq])",
+    ),
+    "a quotient": (
+        lambda b: b.op("add", b.op("floordiv", b.op("add", row(b), column(b)), 4), 1),
+        f"add(floordiv(add({AT_SEQ}, arange[stop=seq]), 4), 1)",
+    ),
+    "more than another position": (
+        lambda b: b.op("gt", b.op("sub", row(b), column(b)), 4),
+        f"ge(arange[stop=seq], add({AT_SEQ}, 5))",
+    ),
+    "more than a number": (
+        lambda b: b.op("gt", b.op("add", row(b), column(b)), 4),
+        f"ge(add({AT_SEQ}, arange[stop=seq]), 5)",
+    ),
+    "a sum that is a number": (
+        lambda b: b.op("eq", row(b), b.op("sub", 3, column(b))),
+        f"eq(add({AT_SEQ}, arange[stop=seq]), 3)",
+    ),
+    "booleans that are counted": (
+        lambda b: b.op("ge", b.op("add", row(b), b.op("int", given(b, "it", (SEQ,), "bool"))), 3),
+        "ge(add(int(it), arange[stop=seq]), 3)",
+    ),
+    "the largest of three": (lambda b: b.op("max", b.op("max", row(b), column(b)), b.op("sub", 5, row(b))), None),
+    "equal dimensions": (lambda b: b.op("and", b.op("eq", SEQ, BATCH), b.op("ge", row(b), 2)), None),
+    "no padding, as it is of some elements": (
+        lambda b: b.op(
+            "ne",
+            b.reshape(b.op("pick", given(b, "it", (BATCH, SEQ, 4), "int"), axis=2, index=0), (BATCH, 1, 1, SEQ)),
+            0,
+        ),
+        None,
+    ),
+    "no padding, as it is computed": (
+        lambda b: b.op("ne", b.reshape(b.op("int", given(b, "it", (BATCH, SEQ))), (BATCH, 1, 1, SEQ)), 0),
+        None,
     ),
     "turned axes": (lambda b: b.permute(given(b, "it", (SEQ, BATCH), "bool"), (1, 0)), None),
     "some elements": (lambda b: b.op("pick", given(b, "it", (SEQ, 4), "int"), axis=1, index=2), None),

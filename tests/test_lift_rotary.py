@@ -4,11 +4,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from builders import builder
 
 torch = pytest.importorskip("torch")
 
 import archspec  # noqa: E402
 from archspec.equivalence.api import equivalent  # noqa: E402
+from archspec.equivalence.evaluate import Evaluation  # noqa: E402
 
 nn = torch.nn
 HIDDEN, HEADS, ROTATED = 24, 3, 4
@@ -111,6 +113,25 @@ class Scaled(OfParts):
         (a, b), angles = x.transpose(1, 2).chunk(2, -1), torch.arange(x.shape[1])[:, None] * self.frequencies
         cosines, sines = angles.cos() * self.strength, angles.sin() * self.strength
         return torch.cat((a * cosines - b * sines, b * cosines + a * sines), -1)
+
+
+class Yarn(Scaled):
+    """The same with the frequencies of YaRN."""
+
+    def __init__(self, strength: float) -> None:
+        super().__init__(strength)
+        own = {"rope_theta": 10000.0, "rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 64}
+        self.config = SimpleNamespace(rope_parameters=own)
+        b = builder()
+        found = b.function("yarn_frequencies", [], (4,), size=8, theta=10000.0, factor=8.0, context=64)
+        assert found is not None
+        self.frequencies = Evaluation(b.arrays, {}, {}).array(found.array).float()
+
+
+def test_tables_with_a_strength() -> None:
+    text = " ".join(archspec.lift(Yarn(1.5).eval(), (torch.zeros(2, 7, HIDDEN),)).split())
+    settings = "size = 8, theta = 10000.0, factor = 8.0, context = 64, strength = 1.5"
+    assert f"cosines, sines = yarn_scaling({settings})(arange(seq))" in text.replace(") (", ")("), text
 
 
 def test_tables_of_scaled_positions() -> None:

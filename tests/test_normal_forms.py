@@ -18,12 +18,14 @@ from small import load
 import archspec
 from archspec import ArchError
 from archspec.algebra import index, substitute, symbol
+from archspec.algebra.polynomial import terms_of
 from archspec.ir import Body, leaves
 from archspec.model import internals
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.nodes import index_name
 from archspec.normal.numbers import Numbers
 from archspec.ops import OPS
+from archspec.ops.forms.elementwise import to_integer
 
 torch = pytest.importorskip("torch")
 
@@ -257,6 +259,23 @@ def test_an_axis_is_only_divided_by_a_divisor_of_its_size(text: str) -> None:
     assert compare(0, [("R", text)])
 
 
+CONDITIONS = """
+2 * arange(6) >= seq|2 * arange(6) + 1 < seq|arange(6) >= seq|arange(6) < 7 - seq|arange(6) + seq >= 6|arange(6) >= 5
+arange(6) >= 1|arange(6) // 4 >= 1|arange(6) % 4 >= 1|arange(6) // 2 >= 1|arange(6) % 3 >= 1|arange(6) ** 2 >= 5
+arange(6) * reshape([seq, 1])(arange(seq)) >= 2|reshape([seq, 1])(arange(seq)) >= 1|seq - 2 > arange(6)
+reshape([seq, 1])(arange(seq)) + 1 >= seq|reshape([seq, 1])(arange(seq)) * 3 < 2 * seq|arange(6) + n >= 3
+"""
+
+
+@pytest.mark.parametrize("axis", [1, 2])
+def test_sums_over_the_parts_of_an_axis(axis: int) -> None:
+    """Which a condition has divided in two, if it does for all sizes."""
+    texts = CONDITIONS.strip().replace("\n", "|").split("|")
+    assert compare(
+        0, [("R", f"sum(axis = {axis}, keep = true)(where({text}, x, 2.0 * y)) + 0.0 * x") for text in texts]
+    )
+
+
 def test_a_choice_by_the_sign_of_an_integer_is_kept() -> None:
     assert compare(0, [("I", "where(n >= 1, n + arange(6), arange(6) + 0 * n)")])
 
@@ -369,6 +388,24 @@ def test_sums_over_pieces_need_the_memory_of_each(most: int, monkeypatch: pytest
     (expected,) = reference_outputs(body, inputs, weights).values()
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
     assert most // 4 < sum(evaluation._values.storages().values()) <= most
+
+
+def test_elements_are_made_again_in_the_same_order() -> None:
+    """Which is that of the terms in a spec that is lifted, so it has to be the same in each process."""
+    arrays = Arrays()
+    e = arrays.elements
+    first, second = arrays.own((12, 12))
+    parts = [e.polynomial(to_integer(e, e.at_least_zero(e.integer(first - place)))) for place in range(1, 12)]
+    total = e.integer(sum([part * (turn + 1) for turn, part in enumerate(parts)], 0))
+    moved = arrays.replace(total, {index_name(first): second})
+    terms = [
+        [(atom.text, coefficient) for ((atom, _),), coefficient in terms_of(e.polynomial(element))]
+        for element in (total, moved)
+    ]
+    before, after = [
+        [coefficient for _, coefficient in sorted([(int(name[2:]), by) for name, by in each])] for each in terms
+    ]
+    assert before == after == [*range(1, 12)]
 
 
 @pytest.mark.parametrize("seed", range(20))

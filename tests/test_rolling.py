@@ -87,6 +87,31 @@ def naming(x: Any) -> Any:
     return state
 
 
+def shortening(x: Any) -> Any:
+    state = x[:, 0]
+    for t in range(x.shape[1]):
+        state = x.select(1, t) * (state.sin() if SEEN else state.sin().cos())
+        SEEN.append(state)
+    return state
+
+
+def keeping(x: Any) -> Any:
+    """What the first iteration computes is used after the loop."""
+    state = x[:, 0]
+    for t in range(x.shape[1]):
+        state = x.select(1, t) * state
+        SEEN.append(state)
+    return state + SEEN[0]
+
+
+def scaling(x: Any) -> Any:
+    state = x[:, 0]
+    for t in range(x.shape[1]):
+        state = state * x.select(1, t) + 2.0 ** len(SEEN)
+        SEEN.append(state)
+    return state
+
+
 SEEN: list[Any] = []
 
 
@@ -124,6 +149,9 @@ def test_lists_of_an_iteration_are_computed_in_each() -> None:
         (nested, "it has a loop over a length in another one"),
         (growing, "in which values change their shape or type"),
         (alternating, "a loop over a length in it does something else in each iteration"),
+        (shortening, "a loop over a length in it does something else in each iteration"),
+        (keeping, "a loop over a length in it does something else in each iteration"),
+        (scaling, "a loop over a length in it does something else in each iteration"),
         (naming, "a loop over a length in it does something else in each iteration"),
     ],
 )

@@ -168,6 +168,7 @@ GROUPS: dict[str, list[Case]] = {
         *[call(name, r(3, 4), [1]) for name in ("var", "std", "var_mean", "std_mean")],
         *[call(name, r(3, 4), [0], correction=0, keepdim=True) for name in ("var", "std", "var_mean", "std_mean")],
         call("var", r(3, 4)),
+        *[call(name, r(3, 4), is_unbiased) for name in ("var", "std_mean") for is_unbiased in (False, True)],
         call("norm", r(3, 4), 2, [1], True),
         call("norm", r(3, 4), 1, [0]),
         call("linalg_vector_norm", r(3, 4)),

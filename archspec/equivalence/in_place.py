@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from archspec.equivalence.iterations import without_unused
-from archspec.equivalence.programs import node_in, nodes_of, schema_of, storage_of, tensor_of
+from archspec.equivalence.programs import is_node, node_in, nodes_of, schema_of, storage_of, tensor_of
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -109,7 +109,9 @@ class _Rewriting:
 
     def _change(self, node: Node) -> None:
         """Make the values that a node changes."""
-        changed = node_in(node.args[0])
+        changed = node.args[0]
+        if not is_node(changed):  # several tensors at once
+            raise _Unknown
         while changed in self._changed:
             changed = self._changed[changed]
         storage = storage_of(changed)

@@ -6,7 +6,7 @@ by tracing the whole program once more, which takes as long as exporting it. Her
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
 
 from archspec.equivalence.programs import nodes_of
@@ -24,7 +24,7 @@ def without_maps(program: ExportedProgram) -> bool:
     it was.
     """
     graph = program.graph
-    while (part := next(_parts(graph), None)) is not None:
+    while (part := _first_part(graph)) is not None:
         traced = _traced(program.graph_module, part)
         if traced is None:
             return False
@@ -46,8 +46,8 @@ class _Part:
         self.outputs = [node for node in nodes if any(user not in inside for user in node.users)]
 
 
-def _parts(graph: Graph) -> Iterator[_Part]:
-    """Yield the outermost maps."""
+def _first_part(graph: Graph) -> _Part | None:
+    """Return the first map that is in no other one; None if there is none."""
     depth = 0
     nodes: list[Node] = []
     for node in nodes_of(graph):
@@ -56,8 +56,8 @@ def _parts(graph: Graph) -> Iterator[_Part]:
             nodes.append(node)
         depth -= _name(node) == _END
         if nodes and not depth:
-            yield _Part(nodes)
-            nodes = []
+            return _Part(nodes)
+    return None
 
 
 def _name(node: Node) -> str:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from archspec.equivalence.calls.values import Untranslatable, listed, operation_of
-from archspec.equivalence.programs import UNCHANGED, VIEWS, added, is_node, nodes_of, tensor_of
+from archspec.equivalence.programs import UNCHANGED, VIEWS, added, is_node, node_in, nodes_of, tensor_of
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -192,9 +192,7 @@ class _Selecting:
             x, indices, value, is_sum = *args[:3], args[3:] == (True,)
         else:
             raise _refused()
-        if not is_node(x) or not is_node(value):
-            raise _refused()
-        axes = self._axes(indices)
+        x, value, axes = node_in(x), node_in(value), self._axes(indices)
         if len(axes) > len(self.rows):
             raise _refused()
         self._check_sizes(x, axes)
@@ -203,7 +201,7 @@ class _Selecting:
             if is_sum:
                 rows = added(self.graph, aten.index.Tensor, x, [mask], like=node, found=tensor_of(value))
                 value = added(self.graph, aten.add.Tensor, rows, value, like=node, found=tensor_of(value))
-            node.target, node.args = aten.index_put.default, (x, [mask], value)
+            node.target, node.args, node.kwargs = aten.index_put.default, (x, [mask], value), {}
 
     def mask(self) -> Node:
         """Return the mask of the rows."""

@@ -139,8 +139,6 @@ def _is_rowwise(node: Node, rows: Rows) -> bool:
     """Whether a node computes each row of its results of the same row of its arguments, and of nothing else."""
     import torch
 
-    if node.op != "call_function":
-        return False
     if node.target is operator.getitem:
         return True
     name, first = operation_of(node), listed(node.args[0])[0]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 
-from archspec.algebra import Atom, Dim, Expression, Polynomial, expression, terms_of
+from archspec.algebra import Atom, Dim, Expression, expression, terms_of
 from archspec.lifting.values import Argument, Frame, Operand, Setting, Value
 from archspec.normal.nodes import OPAQUE, Element, index_name
 
@@ -179,7 +179,7 @@ class Indexed:
             return None
         source = self.sources.get(cast("int", node.arguments[0]))
         own = self.arrays.own(self._shape)
-        if source is None or source.dtype != "int" or node.arguments[1:] != (own[0], own[3]):
+        if source is None or node.arguments[1:] != (own[0], own[3]):
             return None
         batch, keys = source.shape
         found = self.builder.function("key_mask", [source], (batch, 1, 1, keys), "bool")
@@ -264,10 +264,7 @@ class Indexed:
 
     def _op(self, name: str, *args: Operand) -> Operand:
         if not any(isinstance(arg, Value) for arg in args):
-            integers = [arg for arg in args if isinstance(arg, int | Polynomial) and not isinstance(arg, bool)]
-            if len(integers) < len(args):
-                raise Unwritten
-            return self._folded(name, *integers)
+            return self._folded(name, *cast("tuple[Expression, ...]", args))
         return self._made(name, *args)
 
     def _made(self, name: str, *args: Operand, **settings: Setting) -> Value:

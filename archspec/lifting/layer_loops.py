@@ -175,8 +175,6 @@ class _Loop:
             return [item for item in self._arguments(lists) if item is None or isinstance(item, Value)]
         if values and len(values) == len(column):
             return self.value(values)
-        if lists or values:
-            raise _Differs
         if all(item == column[0] and type(item) is type(column[0]) for item in column):
             return column[0]
         if [*column] != [self.index + turn for turn in range(len(column))]:

@@ -113,7 +113,8 @@ def _chains(
         previous = next((arg for arg in operands if follows(arg, value)), None)
         if previous is not None:
             before[value] = previous
-    for value in set(before) - set(before.values()):
+    followed = {*before.values()}
+    for value in [value for value in before if value not in followed]:
         chain = [value]
         while chain[0] in before:
             chain.insert(0, before[chain[0]])

@@ -36,7 +36,7 @@ class Replacing:
     def integer(self, value: Expression, values: Values) -> Expression:
         """Return an integer with other integers in the place of indices."""
         replaced: dict[str, Expression] = {}
-        for name in symbols(value):
+        for name in sorted(symbols(value), key=_by_number):
             if name in values:
                 replaced[name] = values[name]
             elif name.startswith(OPAQUE):
@@ -53,3 +53,8 @@ class Replacing:
             lambda part: self.element(part, values),
             lambda value: self.integer(value, values),
         )
+
+
+def _by_number(name: str) -> tuple[int, str]:
+    """Return a key by which elements are in the order of their numbers: as they are made, as terms are sorted."""
+    return len(name), name

@@ -62,7 +62,7 @@ class Selecting:
             return None
         values: dict[str, Expression] = {}
         over: list[tuple[Expression, Expression]] = []
-        for name in body.names:
+        for name in sorted(body.names):
             kind = name.partition(".")[0]
             if kind.startswith("#i"):
                 values[name] = node.indices[int(kind[2:])]

@@ -150,14 +150,16 @@ def resampled(old: int, new: int, aligned: bool, scale: float | None, degree: in
 
 
 def _linear(distance: float) -> float:
-    return max(0.0, 1 - distance)
+    """Return the weight of an element at a distance of at most 1."""
+    return 1 - distance
 
 
 def _cubic(distance: float) -> float:
+    """Return the weight of an element at a distance of at most 2."""
     a, d = -0.75, distance
     if d <= 1:
         return ((a + 2) * d - (a + 3)) * d * d + 1
-    return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a if d < 2 else 0.0
+    return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
 
 
 def _nearest(rank: int, shift: float = 0.0) -> Handler:

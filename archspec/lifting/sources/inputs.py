@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice, product
+from itertools import count, islice, product
 from typing import TYPE_CHECKING
 
 from archspec.record import Record
@@ -105,7 +105,7 @@ def examples(
 def _sizes(module: nn.Module, declared: Sequence[Declared], turn: int, start: int) -> dict[str, int]:
     taken = {size for tensor in module.state_dict().values() for size in tensor.shape} if start > SHORT else set[int]()
     names = dict.fromkeys(size for item in declared for size in item.sizes if isinstance(size, str))
-    free = (size for size in range(start, 10_000) if size not in taken)
+    free = (size for size in count(start) if size not in taken)
     found = [next(free) for _ in range(2 * len(names))]
     return dict(zip(names, found[turn::2], strict=True))
 
