@@ -185,6 +185,26 @@ layer Net(a = 7, b = -2)(x [...]) -> [...] {
     assert shapes(load(text)) == {"w": (3, 3, 8, 4, 10, 9, 3)}
 
 
+def test_operations_on_numbers_take_their_operands_by_name() -> None:
+    text = """
+fn f(k, op = max) { return op(b = k, a = 2) + mod(b = 3, a = k) }
+layer Net(n = 4, m = f(n), half = floordiv(b = 2, a = n), root = sqrt(x = n))(x [n]) -> [n] {
+  h = min(b = n, a = 3)
+  w: param [h, n]
+  if max(a = 2, b = h) > 2 { v: param [m + half, n] }
+  for i in 0..mod(n, b = 3) { u[i]: param [n] }
+  return x * (sum(axis = 0)(.w) + sum(axis = 0)(.v)) * .u[0] * root
+}
+model "it" = Net(mod(b = 5, a = 9))
+"""
+    model = load(text)
+    assert model.hyperparameters == {"n": 4, "m": 5, "half": 2, "root": 2.0}
+    assert shapes(model) == {"w": (3, 4), "v": (7, 4), "u.0": (4,)}
+    assert codes(text.replace("sqrt(x = n)", "sqrt(y = n)")) == ["unknown-argument"]
+    assert codes(text.replace("op(b = k, a = 2)", "op(c = k, a = 2)")) == ["unknown-argument"]
+    assert codes(text.replace("op(b = k, a = 2)", "op(k)")) == ["missing-argument"]
+
+
 # Roles, require, expect ----------------------------------------------------------------------------------------------
 
 

@@ -336,6 +336,22 @@ block Net()(x [8]) -> [8] { return x |> a: Scaled(3) |> b: Scaled(6) }
     assert [found["capped"](n) for n in (-1, 3, 4, 6)] == [0, 3, 4, 4]
 
 
+def test_operands_of_numbers_are_where_their_names_say() -> None:
+    text = """
+fn f(k) { return max(b = k, a = 2) + mod(b = 3, a = k) + exp(x = k) }
+layer It(n = 4, m = f(n), j = floordiv(b = 2, a = n))(x [n]) -> [n] {
+  h = floordiv(b = 2, a = 3 * n)
+  w: param [h]
+  return x * m * j * pow(b = 2, a = n) + sum(axis = 0)(.w) * mod(n, b = 3)
+}
+"""
+    source = torch_source(load(text))
+    assert "return max(2, k) + k % 3 + math.exp(k)" in source
+    assert "j = n // 2" in source
+    assert "h = 3 * n // 2" in source
+    assert "return x * self.m * self.j * self.n**2 + self.w.sum(0) * (self.n % 3)" in source
+
+
 def test_every_class_says_what_it_is() -> None:
     tree = ast.parse(torch_source(archspec.load("bert-base-uncased")))
     nodes = [node for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)]
