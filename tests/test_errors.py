@@ -24,7 +24,7 @@ from archspec import resources
 from archspec.cli import USAGE, main
 from archspec.cli.error import split
 from archspec.pipeline.compile import check
-from archspec.source import Diagnostic
+from archspec.source import Diagnostic, Source, Span
 
 ROOT = Path(__file__).parent.parent
 DOCUMENT = ROOT / "docs" / "errors.md"
@@ -367,6 +367,36 @@ def test_a_line_that_is_too_long_is_cut_around_the_caret(tmp_path: Path) -> None
     assert max(map(len, excerpt)) < 180
     assert excerpt[0][excerpt[1].index("^") :].startswith("nought)")
     assert excerpt[1].count("^") == len("nought")
+
+
+@pytest.mark.parametrize(
+    ("length", "start", "end", "shown", "caret"),
+    [
+        (160, 0, 2, (0, 160), (0, 2)),
+        (160, 155, 170, (0, 160), (155, 5)),
+        (161, 0, 161, (0, 160), (0, 160)),
+        (161, 41, 43, (1, 161), (40, 2)),
+        (161, 160, 161, (1, 161), (159, 1)),
+        (161, 161, 165, (1, 161), (160, 1)),
+        (500, 40, 41, (0, 160), (40, 1)),
+        (500, 41, 500, (1, 161), (40, 120)),
+        (500, 400, 450, (340, 500), (60, 50)),
+    ],
+)
+def test_160_characters_of_a_line_are_shown(
+    length: int, start: int, end: int, shown: tuple[int, int], caret: tuple[int, int]
+) -> None:
+    text = "".join(chr(97 + i % 26) for i in range(length))
+    said = Diagnostic("syntax", "wrong", Span(Source("a.arch", f"{text}\nmore"), start, end)).render()
+    assert said == "\n".join(
+        [
+            "error[syntax]: wrong",
+            f" --> a.arch:1:{start + 1}",
+            "  |",
+            f"1 | {text[slice(*shown)]}",
+            f"  | {' ' * caret[0]}{'^' * caret[1]}",
+        ]
+    )
 
 
 def test_what_could_act_on_a_terminal_is_shown_as_escapes(tmp_path: Path) -> None:

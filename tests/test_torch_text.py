@@ -194,15 +194,25 @@ block Net(k = 2)(x [batch, n], y [batch, n] = none) -> (double [batch, n], produ
     assert "    double: Tensor\n    product: Tensor | None\n" in torch_source(load(text))
 
 
-def test_integers_are_converted_where_pytorch_does_not() -> None:
-    """`matmul` needs one element type; `*` promotes."""
-    text = """
-layer It(n = 4)(x [n, n], ids int [n, n]) -> [n, n] {
+@pytest.mark.parametrize(
+    ("expression", "code"),
+    [
+        ("matmul(x * .w, ids) + x * ids", "torch.matmul(x * self.w, ids.to(x.dtype)) + x * ids"),
+        ("linear(ids, x * .w)", "F.linear(ids.to(x.dtype), x * self.w)"),
+        ("layer_norm(0.0)(ids, .w)", "F.layer_norm(ids.to(self.w.dtype), self.w.shape, self.w, None, 0.0)"),
+        ("group_norm(2, 0.0)(ids, sum(axis = 0)(x * .w))", "F.group_norm(ids.to(x.dtype), 2, (x * self.w).sum(0)"),
+        ("where(ids > 2, x * .w, ids)", "torch.where(ids > 2, x * self.w, ids)"),
+    ],
+)
+def test_integers_are_converted_where_pytorch_does_not(expression: str, code: str) -> None:
+    """`matmul` needs one element type, for example; `*` promotes."""
+    text = f"""
+layer It(n = 4)(x [n, n], ids int [n, n]) -> [n, n] {{
   w: param [n, n]
-  return matmul(x * .w, ids) + x * ids
-}
+  return {expression} + x
+}}
 """
-    assert "torch.matmul(x * self.w, ids.to(x.dtype)) + x * ids" in torch_source(load(text))
+    assert code in torch_source(load(text))
 
 
 def test_several_outputs_have_a_type_with_their_names() -> None:
