@@ -464,6 +464,55 @@ block Net(n = 4)(x [n]) -> [n] {
   return x * .w[0]
 }
 """,
+    "a size that a step of a chain made": """
+layer Net(n = 4)(x [3, n]) -> [3, n] {
+  w: param [n]
+  return x |> concat(0)(_, _) |> * .w |> + x
+}
+""",
+    "a size of an inner axis that a step made": """
+layer Net(n = 4)(x [3, n]) -> [2, 3, n] {
+  w: param [n]
+  return x |> stack(0)(_, _) |> slice(1, 0, 2) |> * .w |> + x
+}
+""",
+    "sizes that two steps made": """
+layer Net(n = 4)(x [3, n]) -> [3, n] {
+  w: param [n]
+  y = slice(0, 0, 2)(x)
+  return x |> concat(0)(_, _) |> * .w |> + y
+}
+""",
+    "a size beside one that is broadcast": """
+layer Net(n = 4)(x [3, n]) -> [3, n] {
+  w: param [n]
+  return x * .w |> slice(0, 0, 1) |> slice(1, 0, 2) |> + x
+}
+""",
+    "a size that the operand of a step made": """
+layer Net(n = 4)(x [3, n]) -> [3, n] {
+  w: param [n]
+  return x |> + concat(0)(x, x) |> * .w
+}
+""",
+    "a size of a step with three operands": """
+layer Net(n = 4)(x [3, n]) -> [3, n] {
+  w: param [n]
+  return x > 0.0 |> concat(0)(_, _) |> where(_, x, x) |> * .w
+}
+""",
+    "a size that a loop widens": """
+layer Net(n = 4)(x [3, n]) -> [3, n] {
+  w: param [n]
+  return x |> * .w |> concat(0)(_, x) for i in 0..2 |> exp |> + x
+}
+""",
+    "a size of an axis that moves": """
+layer Net(n = 4)(x [3, n]) -> [3, n] {
+  w: param [n]
+  return x * .w |> slice(0, 0, 2) |> transpose |> exp |> transpose |> + x
+}
+""",
 }
 
 
