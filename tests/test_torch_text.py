@@ -156,6 +156,39 @@ block Net({hyperparameters})(x [n]) -> [n] {{
     assert f"def __init__(self, {arguments}) -> None:" in torch_source(load(text))
 
 
+@pytest.mark.parametrize(
+    ("condition", "arguments"),
+    [
+        ("seq == seq", "self, n: int = 4, k: int = 4"),
+        ("seq * n == seq * k", "self"),
+        ("seq * n != n * seq", "self"),
+        ("n - n == 0", "self, n: int = 4, k: int = 4"),
+        ("n >= k - k", "self, n: int = 4, k: int = 4"),
+        ("n > k - k", "self, n: int = 4, k: int = 4"),
+        ("n > k - 1", "self"),
+        ("1 < n", "self, k: int = 4"),
+        ("1 <= n", "self, n: int = 4, k: int = 4"),
+        ("0 != n", "self, n: int = 4, k: int = 4"),
+        ("2 ** k > 0", "self, n: int = 4"),
+        ("k // 3 == 1", "self, n: int = 4"),
+        ("n * k == k * n", "self, n: int = 4, k: int = 4"),
+        ("min(n, 9) == 4", "self, k: int = 4"),
+        ("k in [3, 4]", "self, n: int = 4"),
+        ("k not in [n]", "self"),
+        ("none == none or n > 7", "self, n: int = 4, k: int = 4"),
+    ],
+)
+def test_conditions_keep_the_sizes_that_decide_them(condition: str, arguments: str) -> None:
+    text = f"""
+dim seq
+block Net(n = 4, k = 4)(x [seq, n]) -> [seq, n] {{
+  w: param [n]
+  return x * k if {condition} else x + .w
+}}
+"""
+    assert f"def __init__({arguments}) -> None:" in torch_source(load(text.replace("* k if", "* .w * k if")))
+
+
 LONGER = {
     "the bound": "h = x + .w\n for t in 0..(seq + k - 2) { h = h * 0.5 + x }",
     "a name of the bound": "h = x + .w\n m = seq + k - 2\n for t in 0..m { h = h * 0.5 + x }",
