@@ -513,6 +513,91 @@ layer Net(n = 4)(x [3, n]) -> [3, n] {
   return x * .w |> slice(0, 0, 2) |> transpose |> exp |> transpose |> + x
 }
 """,
+    "operands and values of other kinds": """
+layer L(k)(x [..., 4]) -> [..., 4] {
+  w: param [k]
+  return x * .w
+}
+layer Net(n = 4)(x [n]) -> [n] {
+  y = L
+  z = [L, 2]
+  _ = L[0]
+  _ = len(L)
+  _ = not L
+  _ = -L
+  _ = L and true
+  _ = L in [1]
+  _ = L + 1
+  _ = x + L
+  _ = softmax(L)(x)
+  _ = sum(axis = L)(x)
+  _ = L == x
+  _ = L == 2
+  _ = "a" + 1
+  _ = "a" + x
+  _ = none + x
+  _ = none + 1
+  _ = [1] + [2]
+  _ = [1] == [1, 2]
+  _ = x[1]
+  _ = x(1)
+  _ = 3(x)
+  return x
+}
+""",
+    "a list with a dimension": """
+dim seq
+fn f(k) { return k[0] + k[1] }
+layer Net(n = 4)(x [seq, n]) -> [seq, n] {
+  w: param [f([n, seq])]
+  return x * .w
+}
+""",
+    "positions that depend on an input": """
+dim seq
+layer Net(n = 4, k = [1, 2])(x [seq, n]) -> [seq, n] {
+  w: param [k[seq]]
+  v: param [len(seq)]
+  u[seq]: param [n]
+  return x * .w
+}
+""",
+    "conditions that depend on an input": """
+dim seq
+layer Net(n = 4, k = [1, 2])(x [seq, n]) -> [seq, n] {
+  w: param [n] if seq > 2
+  y = x * 2.0 if seq > 2 else x
+  tie a = b if seq > 1
+  for i in 0..seq { w[i]: param [n] }
+  return x * .w
+}
+""",
+    "a loop of numbers over a dimension": """
+dim seq
+fn f(k) {
+  s = 0
+  for i in 0..k { s = s + 1 }
+  return s
+}
+layer Net(n = 4)(x [seq, n]) -> [seq, n] {
+  w: param [n]
+  return x * .w * f(seq)
+}
+""",
+    "expectations of other kinds": """
+dim seq
+layer Net(n = 4)(x [seq, n]) -> [seq, n] {
+  w: param [n]
+  return x * .w
+}
+model "m" = Net() {
+  expect params == seq
+  expect params
+  expect tensors == none
+  expect "a" == 3
+  expect params in [3]
+}
+""",
 }
 
 
