@@ -345,6 +345,19 @@ def test_a_spec_from_standard_input_imports_bundled_files_only(
     assert capsys.readouterr().err.startswith("error[import-outside]: ")
 
 
+def test_what_another_file_has_in_error_is_said_of_it_only(tmp_path: Path) -> None:
+    broken = "layer Part(n)(x [n]) -> [n] {\n  return x +\n}\nlayer Lost(n)(x [n] -> [n] { return x }\n"
+    (tmp_path / "part.arch").write_text(broken)
+    text = 'import "part.arch" { Part, Lost, None }\nblock Net(n = 4)(x [n]) -> [n] {\n'
+    text += '  return x |> a: Part(n) |> b: Lost(n)\n}\nmodel "m" = Net()\n'
+    found = findings(tmp_path, text)
+    assert sorted((str(d.span), d.code) for d in found) == [
+        ("part.arch:2:13", "syntax"),
+        ("part.arch:4:14", "syntax"),
+        ("spec.arch:1:34", "unknown-import"),
+    ]
+
+
 def test_a_circle_of_files_and_many_of_them(tmp_path: Path) -> None:
     for i in range(100):
         (tmp_path / f"f{i}.arch").write_text(f'export "f{i + 1}.arch" {{ Head }}\n')
