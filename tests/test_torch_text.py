@@ -170,6 +170,8 @@ block Net({hyperparameters})(x [n]) -> [n] {{
         ("1 <= n", "self, n: int = 4, k: int = 4"),
         ("0 != n", "self, n: int = 4, k: int = 4"),
         ("2 ** k > 0", "self, n: int = 4"),
+        ("-n < 0", "self, n: int = 4, k: int = 4"),
+        ("-n == k - 8", "self"),
         ("k // 3 == 1", "self, n: int = 4"),
         ("n * k == k * n", "self, n: int = 4, k: int = 4"),
         ("min(n, 9) == 4", "self, k: int = 4"),

@@ -23,6 +23,7 @@ def test_values_are_written_in_the_language() -> None:
 
 def test_expressions_are_put_on_one_line() -> None:
     assert _on_one_line('[1, # one\n  2,\n\n  "a # b", # c\n  "d \\" # e"] # f') == '[1, 2, "a # b", "d \\" # e"]'
+    assert _on_one_line('["\\\\", # "one"\n "b\\\\\\"", "\u2028#"]') == '["\\\\", "b\\\\\\"", "\u2028#"]'
     assert _on_one_line("# all\n4") == "4" and _on_one_line("  4  ") == "4"
 
 

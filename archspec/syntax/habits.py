@@ -56,7 +56,7 @@ def _attribute(context: Context) -> Advice | None:
     if first < at and tokens[first].kind != "NAME":
         return None
     owner = tokens[first].text if first < at else ""
-    after = tokens[at + 2] if at + 2 < len(tokens) else None
+    called = written(tokens[at + 2 : at + 3]) == "("
     span = (tokens[first].start if owner else name.start, name.end)
     if owner in _LIBRARIES:
         return Advice(f"unknown module `{written(tokens[first:at])}`", _imported(name.text), span)
@@ -64,14 +64,14 @@ def _attribute(context: Context) -> Advice | None:
         return _of_self(tokens, first + 2, at + 2, span)
     if context.found.text == "=" or context.first.kind in ("import", "export"):
         return None
-    if first == 0 and not (after is not None and after.text == "("):
+    if first == 0 and not called:
         return None  # an address at the start of a statement
     if name.text in _SIZES:
         help = "name the sizes in the shape of an input, as in `x [batch, seq]`, and use these names"
         return Advice(f"a tensor has no attribute `{name.text}`", help, span)
     receiver = written(tokens[first:at]) if owner else "x"
     if name.text in _WITH_TENSOR or name.text in _METHODS.split():
-        arguments = _inside(tokens, at + 2) if after is not None and after.text == "(" else ()
+        arguments = _inside(tokens, at + 2) if called else ()
         return Advice(f"a tensor has no method `{name.text}`", _function(name.text, receiver, arguments), span)
     if not owner:
         return None
