@@ -138,9 +138,18 @@ OTHERS = {
 }
 
 
-def advice(expression: str) -> tuple[str, str | None, str]:
+STATEMENTS = {
+    "x.y.view(2)": ("a tensor has no method `view`", "write `reshape([2])(x.y)`", "x.y.view"),
+    "view(2).abs()": ("a tensor has no method `abs`", "write `abs(x)`", "abs"),
+    "self.w = x": ("unknown name `self`", "declare it with a colon: `w: ...`", "self.w"),
+    "self.a[0].w = x": ("unknown name `self`", "declare it with a colon: `a[0].w: ...`", "self.a[0].w"),
+    "self.w == x": ("unknown name `self`", "write `.w` for what is declared there", "self.w"),
+}
+
+
+def advice(expression: str, before: str = "y = ") -> tuple[str, str | None, str]:
     """What is said of an expression in a layer, the help, and the text that it is about."""
-    text = f"layer Net(n = 4)(x [n]) -> [n] {{\n  w: param [n]\n  y = {expression}\n  return x * .w\n}}\n"
+    text = f"layer Net(n = 4)(x [n]) -> [n] {{\n  w: param [n]\n  {before}{expression}\n  return x * .w\n}}\n"
     (error,) = findings(text)
     assert error.code == "syntax" and error.span is not None
     return error.message, error.help, text[error.span.start : error.span.end]
@@ -171,6 +180,11 @@ def test_addresses_and_modules_have_a_suggested_name(expression: str) -> None:
     assert found[0] == message
     assert (found[1] or "").startswith(help)
     assert found[2].startswith(f"{first}.")
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_a_statement_has_a_suggested_fix(statement: str) -> None:
+    assert advice(statement, "") == STATEMENTS[statement]
 
 
 @pytest.mark.parametrize("sign", ["+", "-", "*", "/"])

@@ -127,6 +127,8 @@ ARGUMENTS = {
     "nor one behind an operation": ("n = 4, k = 2", "x * n if min(k, 3) > 1 else x", "n: int = 4"),
     "nor one that picks": ("n = 4, k = 2", "x * n if [true, false, true][k] else x", "n: int = 4"),
     "where sizes cancel out": ("n = 4, k = 2", "x * k if k // k == 1 else x", "n: int = 4, k: int = 2"),
+    "nor items of a list": ("n = 4, k = [2, 2]", "x * n * k[0] if k[0] == k[1] else x", "n: int = 4"),
+    "nor one that is 0": ("n = 4, k = 0", "x * n + k if k == 0 else x", "n: int = 4"),
     "where it holds for all": ("n = 4, k = 2", "x * k if k > 0 else x", "n: int = 4, k: int = 2"),
 }
 
@@ -167,6 +169,11 @@ block Net({hyperparameters})(x [n]) -> [n] {{
         ("n > k - k", "self, n: int = 4, k: int = 4"),
         ("n > k - 1", "self"),
         ("1 < n", "self, k: int = 4"),
+        ("n >= 1", "self, n: int = 4, k: int = 4"),
+        ("n < 1", "self, n: int = 4"),
+        ("1 > n", "self, n: int = 4"),
+        ("n >= 2", "self, k: int = 4"),
+        ("n + k >= 2", "self, n: int = 4, k: int = 4"),
         ("1 <= n", "self, n: int = 4, k: int = 4"),
         ("0 != n", "self, n: int = 4, k: int = 4"),
         ("2 ** k > 0", "self, n: int = 4"),
