@@ -202,6 +202,20 @@ def test_a_link_that_leads_elsewhere_is_a_change(home: Home) -> None:
     assert archspec.load(str(home.spec)).params.total == 4
 
 
+def test_an_entry_has_a_largest_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    cache.write("some", "one", "text")
+    (entry,) = (tmp_path / "archspec-dsl").iterdir()
+    size = entry.stat().st_size
+    monkeypatch.setattr(cache, "LARGEST_ENTRY", size)
+    cache.write("some", "two", "text")
+    assert [cache.read("some", key) for key in ("one", "two", "three")] == ["text", "text", None]
+    cache.write("some", "two", "texts")
+    assert cache.read("some", "two") == "text"
+    monkeypatch.setattr(cache, "LARGEST_ENTRY", size - 1)
+    assert cache.read("some", "one") is None
+
+
 def test_files_that_are_gone_are_missed(home: Home) -> None:
     home.part.unlink()
     with pytest.raises(archspec.ArchError) as caught:

@@ -309,6 +309,48 @@ def test_the_index_is_written_beside_the_specs(monkeypatch: pytest.MonkeyPatch, 
     assert written["models"] == [["bert", "bert-base-uncased", *archspec.load("bert-base-uncased").params]]
 
 
+@pytest.mark.parametrize(
+    ("text", "models"),
+    [
+        ('{"specs": [0, 0], "models": [["a", "b", 3, 2, 1]]}', [("a", "b", (3, 2, 1))]),
+        ('{"specs": [0, 0], "models": []}', []),
+        ('{"specs": [0, 1], "models": []}', None),
+        ('{"specs": [0, 0], "models": [["a"]]}', None),
+        ('{"specs": [0, 0], "models": [["a", "b", 3]]}', None),
+        ('{"specs": [0, 0], "models": 3}', None),
+        ('{"specs": [0, 0]}', None),
+        ("[]", None),
+        ("{", None),
+        ("\udcff", None),
+        (None, None),
+    ],
+)
+def test_a_damaged_index_is_no_index(
+    text: str | None, models: list[object] | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(resources, "specs_root", lambda: str(tmp_path))
+    if text is not None:
+        (tmp_path / index.NAME).write_bytes(text.encode("utf-8", "surrogateescape"))
+    found = index.shipped()
+    assert models == (None if found is None else [(each.file, each.name, tuple(each.params)) for each in found])
+
+
+def test_an_index_is_of_the_names_and_texts_of_specs(tmp_path: Path) -> None:
+    def of(**texts: str) -> list[int]:
+        shutil.rmtree(tmp_path)
+        for name, text in texts.items():
+            path = tmp_path / f"{name.replace('_', '/')}.arch"
+            path.parent.mkdir(exist_ok=True, parents=True)
+            path.write_text(text)
+        (tmp_path / "other.txt").write_text("left out")
+        return index.fingerprint(str(tmp_path))
+
+    found = [of(a="12", b="3"), of(a="1", b="23"), of(a="3", b="12"), of(c="12", b="3"), of(a_a="12", b="3")]
+    assert len({checksum for checksum, _ in found}) == 5
+    assert {size for _, size in found} == {3} and of(a="1234")[1] == 4
+    assert of(b="3", a="12") == found[0] == of(a="12", b="3")
+
+
 def test_list_compiles_specs_that_are_not_those_of_the_index(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

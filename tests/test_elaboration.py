@@ -198,6 +198,406 @@ block Net(n = 4)(x [n]) -> [2, n] {
   return y
 }
 """,
+    "an index that is unknown": """
+layer L(n)(x [n]) -> [n] {
+ w: param [n]
+ return x * .w
+}
+block Net(n = 4)(x [n]) -> [n] {
+  a[0]: L(n)
+  return x |> .a[missing]
+}
+""",
+    "a boolean tensor and a number": """
+block Net(n = 4)(x [n]) -> [n] {
+  w: param [n]
+  y = x * .w > 0.0
+  return y |> + 1
+}
+""",
+    "a boolean tensor and a real one": """
+block Net(n = 4)(x [n]) -> [n] {
+  w: param [n]
+  y = x * .w > 0.0
+  return x |> + y
+}
+""",
+    "a list as an input": """
+layer L(n)(x [n]) -> [n] {
+ w: param [n]
+ return x * .w
+}
+block Net(n = 4)(x [n]) -> [n] {
+  return a: L(n)([1, 2])
+}
+""",
+    "a loop that collects and ends before it begins": """
+block Net(n = 4)(x [n]) -> [n] {
+  w: param [n]
+  for i in 3..2 { y = collect(axis = 0)(x * .w) }
+  return x * .w
+}
+""",
+    "a tensor with too many axes": """
+block Net(n = 4)(x [n]) -> [n] {
+  w: param [n]
+  z = reshape([
+    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, n
+  ])(x * .w)
+  for i in 0..2 { y = collect(axis = 0)(z) }
+  return y
+}
+""",
+    "an axis in some iterations": """
+block Net(n = 4, flags = [true, false, true, true])(x [n]) -> [3, n] {
+  for i in 0..4 { w[i]: param [n] }
+  z = x
+  for i in 0..4 {
+    z = z * .w[i]
+    if flags[i] { y = collect(axis = 9)(z) }
+  }
+  return y
+}
+""",
+    "a loop of numbers that ends before it begins": """
+fn f(n) {
+  s = 0
+  for i in 0..0 - n { s = s + 1 }
+  return s
+}
+block Net(n = 4, m = f(n))(x [n]) -> [n] {
+  w: param [n]
+  return x * .w * m
+}
+""",
+    "a loop of numbers with an unknown end": """
+fn f(n) {
+  s = 0
+  for i in 0..n + missing { s = s + 1 }
+  return s
+}
+block Net(n = 4, m = f(n))(x [n]) -> [n] {
+  w: param [n]
+  return x * .w * m
+}
+""",
+    "a loop over an unknown number": """
+block Net(n = 4)(x [n]) -> [n] {
+  for i in 0..missing { w[i]: param [n] }
+  return x * .w[0]
+}
+""",
+    "a loop over booleans": """
+block Net(n = 4)(x [n]) -> [n] {
+  w: param [n]
+  y = x
+  for i in false..true { y = y * .w }
+  return y
+}
+""",
+    "a hyperparameter bound twice in a value": """
+layer L(n, m)(x [n]) -> [n] {
+ w: param [n]
+ return x * .w * m
+}
+block Net(n = 4, P = L)(x [n]) -> [n] {
+  Q = P(4, n = 3)
+  return x |> a: Q(n)
+}
+""",
+    "an unknown hyperparameter bound in a value": """
+layer L(n, m)(x [n]) -> [n] {
+ w: param [n]
+ return x * .w * m
+}
+block Net(n = 4, P = L)(x [n]) -> [n] {
+  Q = P(k = 3)
+  return x |> a: Q(n)
+}
+""",
+    "an input twice": """
+block Net(n = 4)(x [n], x [n]) -> [n] {
+  w: param [n]
+  return x * .w
+}
+""",
+    "an unknown size of an arrangement": """
+block Net(n = 4)(x [n]) -> [n] {
+  w: param [n]
+  return x * .w |> rearrange("(a b) -> a b", a = missing)
+}
+""",
+    "sizes of an arrangement that are too large": """
+dim seq
+block Net(n = 4)(x [seq, n]) -> [n] {
+  w: param [n]
+  return x * .w |> rearrange("(a b c) n -> a b c n", a = 999999999999999999, b = 100 * seq)
+}
+""",
+    "a layer as a hyperparameter": """
+layer L(n)(x [n]) -> [n] {
+ w: param [n]
+ return x * .w
+}
+block Net(n = 4)(x [n]) -> [n] {
+  a: L(n)
+  b: L(n)
+  return x |> .a |> f(.b)
+}
+fn f(k)(x [...]) -> [...] { return x * k }
+""",
+    "tensors of a loop that is not there": """
+block Net(n = 4)(x [n]) -> [n] {
+  w: param [n]
+  if n > 9 { for i in 0..3 { v[i]: param [n] } }
+  return x * .w
+}
+""",
+    "modules with tensors of different shapes": """
+layer L(n, m)(x [n]) -> [n] {
+ w: param [m, n]
+ return x * sum(axis = 0)(.w)
+}
+block Net(n = 4)(x [n]) -> [n] {
+  y = x |> a: L(n, 4) |> b: L(n, 6)
+  tie b = a
+  return y
+}
+""",
+    "a function without inputs in a chain": """
+fn f() { return 3 }
+block Net(n = 4)(x [n]) -> [n] {
+  w: param [n]
+  return x * .w |> f()
+}
+""",
+    "a hyperparameter with the name of a function": """
+fn n(a) { return a }
+block Net(n = 4)(x [n]) -> [n] {
+  w: param [n]
+  return x * .w
+}
+""",
+    "a model of a function": """
+fn f(x [4]) -> [4] { return x }
+model "m" = f()
+""",
+    "inputs passed on to a value": """
+layer L(n)(x [n]) -> [n] {
+ w: param [n]
+ return x * .w
+}
+block Net(n = 4, P = L)(x [n]) -> [n] {
+  return a: P(n)(..)
+}
+""",
+    "a tensor that all uses leave unused": """
+layer L(n)(x [n]) -> [n] {
+ w: param [n]
+ v: param [n]
+ return x * .w
+}
+block Net(n = 4)(x [n]) -> [n] {
+  a: L(n)
+  return x |> .a |> .a
+}
+""",
+    "a factor of 0": """
+dim seq, m, k
+fn f(k)(x [(k - 3) * seq, m]) -> [seq, m] { return slice(0, 0, seq)(x) }
+block Net(n = 4)(x [seq, n]) -> [3, n] {
+  w: param [n]
+  return f(3)(concat(0)(x, x, x) * .w)
+}
+""",
+    "a dimension as a default": """
+dim seq
+block Net(n = 4, m = seq * 2)(x [seq, n]) -> [seq, n] {
+  w: param [n]
+  return x * .w * m
+}
+""",
+    "a chain as a default": """
+block Net(n = 4, m = 4 |> exp)(x [n]) -> [n] {
+  w: param [n]
+  return x * .w * m
+}
+""",
+    "a tensor as a default": """
+block Net(n = 4, m = arange(n))(x [n]) -> [n] {
+  w: param [n]
+  return x * .w * m
+}
+""",
+    "a default with an unknown name": """
+block Net(n = missing |> * 3)(x [2]) -> [2] {
+  w: param [2]
+  return x * .w
+}
+""",
+    "a default that depends on an input": """
+layer L(n, m = n + 1)(x [2]) -> [2] {
+ w: param [m]
+ return x * sum(axis = 0)(.w)
+}
+block Net(n = 4)(x [2]) -> [2] {
+  return x |> a: L(x)
+}
+""",
+    "tensors in a branch with an unknown condition": """
+block Net(n = 4)(x [n]) -> [n] {
+  if missing > 2 { w: param [n] }
+  return x * .w
+}
+""",
+    "a tensor with an unknown condition": """
+block Net(n = 4)(x [n]) -> [n] {
+  w: param [n] if missing > 2
+  return x * .w
+}
+""",
+    "tensors of a loop over a real number": """
+block Net(n = 4)(x [n]) -> [n] {
+  w[i]: param [n] for i in 0..2.5
+  return x * .w[0]
+}
+""",
+    "a size that a step of a chain made": """
+layer Net(n = 4)(x [3, n]) -> [3, n] {
+  w: param [n]
+  return x |> concat(0)(_, _) |> * .w |> + x
+}
+""",
+    "a size of an inner axis that a step made": """
+layer Net(n = 4)(x [3, n]) -> [2, 3, n] {
+  w: param [n]
+  return x |> stack(0)(_, _) |> slice(1, 0, 2) |> * .w |> + x
+}
+""",
+    "sizes that two steps made": """
+layer Net(n = 4)(x [3, n]) -> [3, n] {
+  w: param [n]
+  y = slice(0, 0, 2)(x)
+  return x |> concat(0)(_, _) |> * .w |> + y
+}
+""",
+    "a size beside one that is broadcast": """
+layer Net(n = 4)(x [3, n]) -> [3, n] {
+  w: param [n]
+  return x * .w |> slice(0, 0, 1) |> slice(1, 0, 2) |> + x
+}
+""",
+    "a size that the operand of a step made": """
+layer Net(n = 4)(x [3, n]) -> [3, n] {
+  w: param [n]
+  return x |> + concat(0)(x, x) |> * .w
+}
+""",
+    "a size of a step with three operands": """
+layer Net(n = 4)(x [3, n]) -> [3, n] {
+  w: param [n]
+  return x > 0.0 |> concat(0)(_, _) |> where(_, x, x) |> * .w
+}
+""",
+    "a size that a loop widens": """
+layer Net(n = 4)(x [3, n]) -> [3, n] {
+  w: param [n]
+  return x |> * .w |> concat(0)(_, x) for i in 0..2 |> exp |> + x
+}
+""",
+    "a size of an axis that moves": """
+layer Net(n = 4)(x [3, n]) -> [3, n] {
+  w: param [n]
+  return x * .w |> slice(0, 0, 2) |> transpose |> exp |> transpose |> + x
+}
+""",
+    "operands and values of other kinds": """
+layer L(k)(x [..., 4]) -> [..., 4] {
+  w: param [k]
+  return x * .w
+}
+layer Net(n = 4)(x [n]) -> [n] {
+  y = L
+  z = [L, 2]
+  _ = L[0]
+  _ = len(L)
+  _ = not L
+  _ = -L
+  _ = L and true
+  _ = L in [1]
+  _ = L + 1
+  _ = x + L
+  _ = softmax(L)(x)
+  _ = sum(axis = L)(x)
+  _ = L == x
+  _ = L == 2
+  _ = "a" + 1
+  _ = "a" + x
+  _ = none + x
+  _ = none + 1
+  _ = [1] + [2]
+  _ = [1] == [1, 2]
+  _ = x[1]
+  _ = x(1)
+  _ = 3(x)
+  return x
+}
+""",
+    "a list with a dimension": """
+dim seq
+fn f(k) { return k[0] + k[1] }
+layer Net(n = 4)(x [seq, n]) -> [seq, n] {
+  w: param [f([n, seq])]
+  return x * .w
+}
+""",
+    "positions that depend on an input": """
+dim seq
+layer Net(n = 4, k = [1, 2])(x [seq, n]) -> [seq, n] {
+  w: param [k[seq]]
+  v: param [len(seq)]
+  u[seq]: param [n]
+  return x * .w
+}
+""",
+    "conditions that depend on an input": """
+dim seq
+layer Net(n = 4, k = [1, 2])(x [seq, n]) -> [seq, n] {
+  w: param [n] if seq > 2
+  y = x * 2.0 if seq > 2 else x
+  tie a = b if seq > 1
+  for i in 0..seq { w[i]: param [n] }
+  return x * .w
+}
+""",
+    "a loop of numbers over a dimension": """
+dim seq
+fn f(k) {
+  s = 0
+  for i in 0..k { s = s + 1 }
+  return s
+}
+layer Net(n = 4)(x [seq, n]) -> [seq, n] {
+  w: param [n]
+  return x * .w * f(seq)
+}
+""",
+    "expectations of other kinds": """
+dim seq
+layer Net(n = 4)(x [seq, n]) -> [seq, n] {
+  w: param [n]
+  return x * .w
+}
+model "m" = Net() {
+  expect params == seq
+  expect params
+  expect tensors == none
+  expect "a" == 3
+  expect params in [3]
+}
+""",
 }
 
 

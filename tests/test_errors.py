@@ -24,7 +24,7 @@ from archspec import resources
 from archspec.cli import USAGE, main
 from archspec.cli.error import split
 from archspec.pipeline.compile import check
-from archspec.source import Diagnostic
+from archspec.source import Diagnostic, Source, Span
 
 ROOT = Path(__file__).parent.parent
 DOCUMENT = ROOT / "docs" / "errors.md"
@@ -345,6 +345,19 @@ def test_a_spec_from_standard_input_imports_bundled_files_only(
     assert capsys.readouterr().err.startswith("error[import-outside]: ")
 
 
+def test_what_another_file_has_in_error_is_said_of_it_only(tmp_path: Path) -> None:
+    broken = "layer Part(n)(x [n]) -> [n] {\n  return x +\n}\nlayer Lost(n)(x [n] -> [n] { return x }\n"
+    (tmp_path / "part.arch").write_text(broken)
+    text = 'import "part.arch" { Part, Lost, None }\nblock Net(n = 4)(x [n]) -> [n] {\n'
+    text += '  return x |> a: Part(n) |> b: Lost(n)\n}\nmodel "m" = Net()\n'
+    found = findings(tmp_path, text)
+    assert sorted((str(d.span), d.code) for d in found) == [
+        ("part.arch:2:13", "syntax"),
+        ("part.arch:4:14", "syntax"),
+        ("spec.arch:1:34", "unknown-import"),
+    ]
+
+
 def test_a_circle_of_files_and_many_of_them(tmp_path: Path) -> None:
     for i in range(100):
         (tmp_path / f"f{i}.arch").write_text(f'export "f{i + 1}.arch" {{ Head }}\n')
@@ -367,6 +380,36 @@ def test_a_line_that_is_too_long_is_cut_around_the_caret(tmp_path: Path) -> None
     assert max(map(len, excerpt)) < 180
     assert excerpt[0][excerpt[1].index("^") :].startswith("nought)")
     assert excerpt[1].count("^") == len("nought")
+
+
+@pytest.mark.parametrize(
+    ("length", "start", "end", "shown", "caret"),
+    [
+        (160, 0, 2, (0, 160), (0, 2)),
+        (160, 155, 170, (0, 160), (155, 5)),
+        (161, 0, 161, (0, 160), (0, 160)),
+        (161, 41, 43, (1, 161), (40, 2)),
+        (161, 160, 161, (1, 161), (159, 1)),
+        (161, 161, 165, (1, 161), (160, 1)),
+        (500, 40, 41, (0, 160), (40, 1)),
+        (500, 41, 500, (1, 161), (40, 120)),
+        (500, 400, 450, (340, 500), (60, 50)),
+    ],
+)
+def test_160_characters_of_a_line_are_shown(
+    length: int, start: int, end: int, shown: tuple[int, int], caret: tuple[int, int]
+) -> None:
+    text = "".join(chr(97 + i % 26) for i in range(length))
+    said = Diagnostic("syntax", "wrong", Span(Source("a.arch", f"{text}\nmore"), start, end)).render()
+    assert said == "\n".join(
+        [
+            "error[syntax]: wrong",
+            f" --> a.arch:1:{start + 1}",
+            "  |",
+            f"1 | {text[slice(*shown)]}",
+            f"  | {' ' * caret[0]}{'^' * caret[1]}",
+        ]
+    )
 
 
 def test_what_could_act_on_a_terminal_is_shown_as_escapes(tmp_path: Path) -> None:

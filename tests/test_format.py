@@ -146,6 +146,14 @@ def test_line_starts_that_would_end_a_list() -> None:
     assert parsed(formatted) == parsed(text)
 
 
+def test_an_item_that_would_begin_a_statement_stays_beside_the_one_before() -> None:
+    long = "a" * 45
+    text = f"fn f(dim, n) {{\n  return g({long}, {long}, dim if {long} else 3, n)\n}}\n"
+    lines = [f"  return g({long},", f"           {long}, dim if {long} else 3,", "           n)"]
+    assert archspec.format(text).split("\n")[1:4] == lines
+    assert archspec.format(archspec.format(text)) == archspec.format(text)
+
+
 def test_the_condition_of_a_long_step_stays_in_its_line() -> None:
     names = [f"some_long_name_{i}" for i in range(9)]
     text = f"fn f(x) {{\n  return x\n    |> drop({', '.join(names)}) if some_condition\n}}\n"

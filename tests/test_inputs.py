@@ -140,6 +140,12 @@ def test_a_pipe_with_a_name(tmp_path: Path) -> None:
 
 
 @with_pipes
+def test_a_file_that_is_open(tmp_path: Path) -> None:
+    with open(write(tmp_path, SMALL)) as file:
+        assert archspec.load(f"/dev/fd/{file.fileno()}").params.total == TOTAL
+
+
+@with_pipes
 def test_a_pipe_without_a_writer_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "WAIT", 0.05)
     os.mkfifo(tmp_path / "config.json")

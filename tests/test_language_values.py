@@ -185,6 +185,26 @@ layer Net(a = 7, b = -2)(x [...]) -> [...] {
     assert shapes(load(text)) == {"w": (3, 3, 8, 4, 10, 9, 3)}
 
 
+def test_operations_on_numbers_take_their_operands_by_name() -> None:
+    text = """
+fn f(k, op = max) { return op(b = k, a = 2) + mod(b = 3, a = k) }
+layer Net(n = 4, m = f(n), half = floordiv(b = 2, a = n), root = sqrt(x = n))(x [n]) -> [n] {
+  h = min(b = n, a = 3)
+  w: param [h, n]
+  if max(a = 2, b = h) > 2 { v: param [m + half, n] }
+  for i in 0..mod(n, b = 3) { u[i]: param [n] }
+  return x * (sum(axis = 0)(.w) + sum(axis = 0)(.v)) * .u[0] * root
+}
+model "it" = Net(mod(b = 5, a = 9))
+"""
+    model = load(text)
+    assert model.hyperparameters == {"n": 4, "m": 5, "half": 2, "root": 2.0}
+    assert shapes(model) == {"w": (3, 4), "v": (7, 4), "u.0": (4,)}
+    assert codes(text.replace("sqrt(x = n)", "sqrt(y = n)")) == ["unknown-argument"]
+    assert codes(text.replace("op(b = k, a = 2)", "op(c = k, a = 2)")) == ["unknown-argument"]
+    assert codes(text.replace("op(b = k, a = 2)", "op(k)")) == ["missing-argument"]
+
+
 # Roles, require, expect ----------------------------------------------------------------------------------------------
 
 
@@ -225,6 +245,70 @@ block Net()(x [..., 4]) -> [..., 4] {
         "out.att.norm.weight": "norm",
         "last.weight": None,
     }
+
+
+def test_roles_reach_addresses_inside_other_definitions() -> None:
+    text = (
+        DENSE
+        + SCALE
+        + """
+block Inner(n)(x [..., n]) -> [..., n] {
+  role gate for up
+  scale: param [n]
+  return x * .scale |> up: Dense(n, bias = false) |> down: Dense(n) |> last: Dense(n, bias = false)
+}
+block Middle(n)(x [..., n]) -> [..., n] {
+  role output for inner.down.bias
+  role expert for inner.down
+  return x |> inner: Inner(n) |> a.norm: Scale(n) |> a.other: Scale(n)
+}
+block Net()(x [..., 4]) -> [..., 4] {
+  role head for middle.inner.up, middle.inner.down, middle.a.norm
+  role pooler for middle.inner
+  role embedding for middle.a
+  return x |> middle: Middle(4) |> end: Scale(4)
+}
+"""
+    )
+    assert {t.name: t.role for t in load(text).tensors} == {
+        "middle.inner.scale": "pooler",
+        "middle.inner.up.weight": "gate",
+        "middle.inner.down.weight": "expert",
+        "middle.inner.down.bias": "output",
+        "middle.inner.last.weight": "pooler",
+        "middle.a.norm.weight": "head",
+        "middle.a.other.weight": "embedding",
+        "end.weight": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("addresses", "wrong"),
+    [
+        ("part.a, part.a.b, part.a.b.bias, part.a.b.weight", []),
+        ("part.c, part.c.d, part, part.a.b.bias", []),
+        ("part.e, part.a.bias", ["part.e", "part.a.bias"]),
+        ("part.a.b.weight.x, par, part.a.b.c", ["part.a.b.weight.x", "par", "part.a.b.c"]),
+    ],
+)
+def test_roles_are_for_what_may_be_declared_inside(addresses: str, wrong: list[str]) -> None:
+    text = (
+        DENSE
+        + f"""
+block Part(n, more)(x [..., n]) -> [..., n] {{
+  h = x |> a.b: Dense(n, bias = false)
+  return h |> c.d: Dense(n) if more
+}}
+block Net()(x [..., 4]) -> [..., 4] {{
+  role head for {addresses}
+  return x |> part: Part(4, more = false)
+}}
+"""
+    )
+    if wrong:
+        assert [found.message for found in findings(text)] == [f"nothing is declared at `{word}`" for word in wrong]
+    else:
+        assert shapes(load(text)) == {"part.a.b.weight": (4, 4)}
 
 
 def test_require_stops_with_its_message_and_the_values() -> None:

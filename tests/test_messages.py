@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from archspec import resources
 from archspec.cli import main
 from archspec.pipeline.compile import check
 
@@ -54,10 +55,13 @@ def test_show_takes_files_and_definitions(capsys: pytest.CaptureFixture[str]) ->
     assert "\nblock SelfAttention(" in source and source.endswith("}\n")
 
 
-def test_show_has_every_definition_of_a_name(capsys: pytest.CaptureFixture[str]) -> None:
-    headers = re.findall(r"^# (specs/.+)$", output(capsys, "show", "FeedForward"), re.MULTILINE)
-    assert headers[0] == "specs/std/ffn.arch"
-    assert len(headers) == len(set(headers))
+@pytest.mark.parametrize("name", ["FeedForward", "Decoder", "SinusoidalEmbedding"])
+def test_show_has_every_definition_of_a_name(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    headers = re.findall(r"^# (specs/.+)$", output(capsys, "show", name), re.MULTILINE)
+    specs = Path(resources.specs_root())
+    defining = [p for p in specs.rglob("*.arch") if re.search(rf"^(layer|block) {name}\(", p.read_text(), re.M)]
+    paths = sorted(path.relative_to(specs.parent).as_posix() for path in defining)
+    assert headers == sorted(paths, key=lambda path: not path.startswith("specs/std/"))
 
 
 def test_check_takes_a_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

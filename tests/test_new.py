@@ -1,5 +1,6 @@
 """`archspec new`: first files of variants, which are the models that they are variants of."""
 
+import io
 from collections.abc import Callable
 from pathlib import Path
 
@@ -95,6 +96,29 @@ def test_a_file_outside_the_directory_of_the_new_one(tmp_path: Path, capsys: pyt
     (tmp_path / "below").mkdir()
     assert main(["new", str(tmp_path / "below" / "a.arch"), "--from", str(first)]) == 2
     assert "which is outside its directory" in capsys.readouterr().err
+
+
+def test_a_definition_that_only_the_imported_file_names(tmp_path: Path) -> None:
+    first = made(tmp_path, "bert-base-uncased", "--set", "layers=2")
+    assert "SelfAttention" not in first.read_text()
+    second = tmp_path / "second.arch"
+    assert main(["new", str(second), "--from", str(first), "--block", "SelfAttention"]) == 0
+    assert "\nblock SelfAttention(" in second.read_text()
+    assert archspec.load(second).params == archspec.load(first).params
+
+
+def test_what_is_read_from_standard_input_cannot_be_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "import std { Linear }\nblock Net(n = 4)(x [n]) -> [n] {\n  return x |> up: Linear(n, n)\n}\n"
+    text += 'model "m" = Net()\n'
+    file = tmp_path / "a.arch"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    assert main(["new", str(file), "--from", "-"]) == 2
+    assert "`Net` of <stdin> cannot be imported" in capsys.readouterr().err and not file.exists()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    assert main(["new", str(file), "--from", "-", "--block", "Net"]) == 0
+    assert archspec.load(file).params.total == 20
 
 
 def test_operations_with_other_names_are_imported(tmp_path: Path) -> None:

@@ -205,6 +205,7 @@ def test_columns_of_data_frames_have_the_type_of_their_values(monkeypatch: pytes
         object: [1, 0.5, "a"],
     }
     large, absent = [1, 2**63], [None, None]
-    for expected, cells in [*columns.items(), (object, large), (object, absent)]:
+    mixed = [(object, [True, "a"]), (object, [1, "a"]), (object, [0.5, "a"]), (object, []), ("int64", [1 - 2**63])]
+    for expected, cells in [*columns.items(), (object, large), (object, absent), *mixed, ("int64", [2**63 - 1])]:
         rows = [{"cell": cell} for cell in cells]
         assert frame(View([Column("cell", "Cell")], rows)) == {"cell": expected}

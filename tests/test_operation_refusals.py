@@ -32,6 +32,36 @@ def test_integers_in_tables_have_bounds() -> None:
     assert bounds((1.5, 2)) is None and bounds((True, 2)) is None
 
 
+@pytest.mark.parametrize(
+    ("name", "given", "settings", "expected"),
+    [
+        ("pad", [(2, 5)], {"before": 0, "after": 0, "value": 9}, (2, 5)),
+        ("pad", [(2, 5)], {"before": 1, "after": 0, "value": 9}, (2, 9)),
+        ("pad", [(2, 5)], {"before": 0, "after": 1, "value": 0}, (0, 5)),
+        ("pad", [(2, 5)], {"before": 1, "after": 1, "value": 3}, (2, 5)),
+        ("pad", [(2, 5)], {"before": 1, "after": 1, "value": True}, None),
+        ("pad", [(2, 5)], {"before": 1, "after": 1, "value": 1.0}, None),
+        ("cumsum", [(2, 5)], {"axis": -1}, (2, 20)),
+        ("cumsum", [(-2, 5)], {"axis": 0}, (-6, 15)),
+        ("cumsum", [(-3, -2)], {"axis": 0}, (-9, -2)),
+        ("add", [(2, 5), (-1, 1)], {}, (1, 6)),
+        ("sub", [(2, 5), (-1, 1)], {}, (1, 6)),
+        ("sub", [(2, 5), (2, 7)], {}, (-5, 3)),
+        ("mul", [(-2, 5), (-3, 4)], {}, (-15, 20)),
+        ("min", [(2, 5), (3, 4)], {}, (2, 4)),
+        ("max", [(2, 5), (3, 7)], {}, (3, 7)),
+        ("roll", [(2, 5)], {"shift": 1, "axis": 0}, (2, 5)),
+        ("full", [], {"shape": (3, 4), "value": 7}, (7, 7)),
+        ("full", [], {"shape": (3, 4), "value": 7.5}, None),
+        ("full", [], {"shape": (3, 4), "value": True}, None),
+    ],
+)
+def test_bounds_of_integers(name: str, given: Any, settings: Any, expected: Any) -> None:
+    interval = OPS[name].interval
+    assert interval is not None
+    assert interval(given, t(3, 4, dtype="int"), settings) == expected
+
+
 def test_numbers_that_are_too_large() -> None:
     scalar = OPS["exp"].scalar
     assert scalar is not None and scalar(0.0) == 1.0 and scalar(float("inf")) == float("inf")

@@ -55,6 +55,13 @@ def computed(model: archspec.Model, x: Array) -> Array:
         ('repeat("b s d -> b t s d", t = seq)(y)', "batch, seq, seq, n", ["reshape", "expand"]),
         ('y |> repeat("b s d -> b s (t d)", t = 2)', "batch, seq, n * 2", ["reshape", "expand", "reshape"]),
         ('y |> rearrange("b s d -> s b d")(_)', "seq, batch, n", ["transpose"]),
+        ('repeat("b s d -> t (d b) s", t = 3)(y)', "3, n * batch, seq", ["permute", "reshape", "expand"]),
+        ('repeat("b s d -> (d b) t s", t = 3)(y)', "n * batch, 3, seq", ["permute", "reshape", "expand"]),
+        (
+            'repeat("b s d -> (d t) (s b)", t = 3)(y)',
+            "n * 3, seq * batch",
+            ["transpose", "reshape", "expand", "reshape"],
+        ),
     ],
 )
 def test_no_primitive_is_emitted_without_need(call: str, out: str, expected: list[str]) -> None:

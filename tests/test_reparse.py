@@ -109,6 +109,7 @@ model "b" = Double(n = 2)
         ('}\nmodel "a"', '} model "a"', False),
         ("# a file\n", "\ufeff# a file\n", True),
         ("## It doubles.\n", "\ufeff## It doubles.\n", False),
+        ("dim batch", "\ufeffdim batch", False),
     ],
 )
 def test_what_is_parsed_in_parts(old: str, new: str, in_parts: bool) -> None:

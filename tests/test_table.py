@@ -8,7 +8,7 @@ import pytest
 import archspec
 from archspec import Repeat, Table, Tensors
 from archspec.model import internals
-from archspec.table import Tensor
+from archspec.table import Tensor, used_parameters
 
 SPEC = """
 import std { Linear }
@@ -37,6 +37,7 @@ def test_tensors_of_repeats_are_those_of_the_module_that_they_repeat() -> None:
     assert tensors.names() == names, "also when all tensors have been made"
     assert tensors == Tensors([*map(tensor, names)]) and tensors != Tensors(tensors[1:])
     assert tensors[-1].name == "last.w" and tensors[3:4] == (tensor("b.0.w"),)
+    assert repr(Tensors([tensor("a.0.w")], [first])) == f"Tensors({(tensor('a.0.w'), tensor('a.1.w'))!r})"
 
 
 def test_a_nested_stack_has_the_tensors_of_its_module() -> None:
@@ -70,6 +71,24 @@ def test_a_wrong_repeat_is_no_table(change: dict[str, Any]) -> None:
     fields = dict(zip(Repeat._fields, data[-1][0], strict=True))
     data[-1][0] = list({**fields, **change}.values())
     assert Table.from_data(data) is None
+
+
+@pytest.mark.parametrize(
+    ("total", "parts", "used"),
+    [
+        (100, {}, 100),
+        (100, {(1, 4): 40}, 70),
+        (100, {(4, 4): 40}, 100),
+        (100, {(0, 4): 40}, 60),
+        (100, {(1, 4): 40, (2, 3): 30}, 60),
+        (100, {(2, 3): 30, (1, 4): 42}, None),
+        (100, {(2, 4): 42}, 79),
+    ],
+)
+def test_parameters_of_a_choice_are_used_in_part(
+    total: int, parts: dict[tuple[int, int], int], used: int | None
+) -> None:
+    assert used_parameters(total, parts) == used
 
 
 @pytest.mark.parametrize("run", [(1, 4), (-2, 4), (False, 4), (0.0, 4), (None, 4), (0, 5), (0, 3), (0, 4.0), (0, 0)])

@@ -127,6 +127,8 @@ ARGUMENTS = {
     "nor one behind an operation": ("n = 4, k = 2", "x * n if min(k, 3) > 1 else x", "n: int = 4"),
     "nor one that picks": ("n = 4, k = 2", "x * n if [true, false, true][k] else x", "n: int = 4"),
     "where sizes cancel out": ("n = 4, k = 2", "x * k if k // k == 1 else x", "n: int = 4, k: int = 2"),
+    "nor items of a list": ("n = 4, k = [2, 2]", "x * n * k[0] if k[0] == k[1] else x", "n: int = 4"),
+    "nor one that is 0": ("n = 4, k = 0", "x * n + k if k == 0 else x", "n: int = 4"),
     "where it holds for all": ("n = 4, k = 2", "x * k if k > 0 else x", "n: int = 4, k: int = 2"),
 }
 
@@ -154,6 +156,46 @@ block Net({hyperparameters})(x [n]) -> [n] {{
 }}
 """
     assert f"def __init__(self, {arguments}) -> None:" in torch_source(load(text))
+
+
+@pytest.mark.parametrize(
+    ("condition", "arguments"),
+    [
+        ("seq == seq", "self, n: int = 4, k: int = 4"),
+        ("seq * n == seq * k", "self"),
+        ("seq * n != n * seq", "self"),
+        ("n - n == 0", "self, n: int = 4, k: int = 4"),
+        ("n >= k - k", "self, n: int = 4, k: int = 4"),
+        ("n > k - k", "self, n: int = 4, k: int = 4"),
+        ("n > k - 1", "self"),
+        ("1 < n", "self, k: int = 4"),
+        ("n >= 1", "self, n: int = 4, k: int = 4"),
+        ("n < 1", "self, n: int = 4"),
+        ("1 > n", "self, n: int = 4"),
+        ("n >= 2", "self, k: int = 4"),
+        ("n + k >= 2", "self, n: int = 4, k: int = 4"),
+        ("1 <= n", "self, n: int = 4, k: int = 4"),
+        ("0 != n", "self, n: int = 4, k: int = 4"),
+        ("2 ** k > 0", "self, n: int = 4"),
+        ("-n < 0", "self, n: int = 4, k: int = 4"),
+        ("-n == k - 8", "self"),
+        ("k // 3 == 1", "self, n: int = 4"),
+        ("n * k == k * n", "self, n: int = 4, k: int = 4"),
+        ("min(n, 9) == 4", "self, k: int = 4"),
+        ("k in [3, 4]", "self, n: int = 4"),
+        ("k not in [n]", "self"),
+        ("none == none or n > 7", "self, n: int = 4, k: int = 4"),
+    ],
+)
+def test_conditions_keep_the_sizes_that_decide_them(condition: str, arguments: str) -> None:
+    text = f"""
+dim seq
+block Net(n = 4, k = 4)(x [seq, n]) -> [seq, n] {{
+  w: param [n]
+  return x * k if {condition} else x + .w
+}}
+"""
+    assert f"def __init__({arguments}) -> None:" in torch_source(load(text.replace("* k if", "* .w * k if")))
 
 
 LONGER = {
@@ -194,15 +236,25 @@ block Net(k = 2)(x [batch, n], y [batch, n] = none) -> (double [batch, n], produ
     assert "    double: Tensor\n    product: Tensor | None\n" in torch_source(load(text))
 
 
-def test_integers_are_converted_where_pytorch_does_not() -> None:
-    """`matmul` needs one element type; `*` promotes."""
-    text = """
-layer It(n = 4)(x [n, n], ids int [n, n]) -> [n, n] {
+@pytest.mark.parametrize(
+    ("expression", "code"),
+    [
+        ("matmul(x * .w, ids) + x * ids", "torch.matmul(x * self.w, ids.to(x.dtype)) + x * ids"),
+        ("linear(ids, x * .w)", "F.linear(ids.to(x.dtype), x * self.w)"),
+        ("layer_norm(0.0)(ids, .w)", "F.layer_norm(ids.to(self.w.dtype), self.w.shape, self.w, None, 0.0)"),
+        ("group_norm(2, 0.0)(ids, sum(axis = 0)(x * .w))", "F.group_norm(ids.to(x.dtype), 2, (x * self.w).sum(0)"),
+        ("where(ids > 2, x * .w, ids)", "torch.where(ids > 2, x * self.w, ids)"),
+    ],
+)
+def test_integers_are_converted_where_pytorch_does_not(expression: str, code: str) -> None:
+    """`matmul` needs one element type, for example; `*` promotes."""
+    text = f"""
+layer It(n = 4)(x [n, n], ids int [n, n]) -> [n, n] {{
   w: param [n, n]
-  return matmul(x * .w, ids) + x * ids
-}
+  return {expression} + x
+}}
 """
-    assert "torch.matmul(x * self.w, ids.to(x.dtype)) + x * ids" in torch_source(load(text))
+    assert code in torch_source(load(text))
 
 
 def test_several_outputs_have_a_type_with_their_names() -> None:
@@ -334,6 +386,22 @@ block Net()(x [8]) -> [8] { return x |> a: Scaled(3) |> b: Scaled(6) }
     found: dict[str, Any] = {"Any": Any}
     exec(ast.unparse(function), found)
     assert [found["capped"](n) for n in (-1, 3, 4, 6)] == [0, 3, 4, 4]
+
+
+def test_operands_of_numbers_are_where_their_names_say() -> None:
+    text = """
+fn f(k) { return max(b = k, a = 2) + mod(b = 3, a = k) + exp(x = k) }
+layer It(n = 4, m = f(n), j = floordiv(b = 2, a = n))(x [n]) -> [n] {
+  h = floordiv(b = 2, a = 3 * n)
+  w: param [h]
+  return x * m * j * pow(b = 2, a = n) + sum(axis = 0)(.w) * mod(n, b = 3)
+}
+"""
+    source = torch_source(load(text))
+    assert "return max(2, k) + k % 3 + math.exp(k)" in source
+    assert "j = n // 2" in source
+    assert "h = 3 * n // 2" in source
+    assert "return x * self.m * self.j * self.n**2 + self.w.sum(0) * (self.n % 3)" in source
 
 
 def test_every_class_says_what_it_is() -> None:

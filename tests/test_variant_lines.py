@@ -8,11 +8,12 @@ from small import load
 
 import archspec
 from archspec.adapters import base
+from archspec.model import internals
 from archspec.pipeline.spec import Spec
 from archspec.source import ArchError, Report, Source
 from archspec.syntax.parse import parse
 from archspec.variants import new
-from archspec.variants.lines import _on_one_line, _words, written
+from archspec.variants.lines import _on_one_line, _words, imports_for, written
 
 
 def test_values_are_written_in_the_language() -> None:
@@ -23,11 +24,42 @@ def test_values_are_written_in_the_language() -> None:
 
 def test_expressions_are_put_on_one_line() -> None:
     assert _on_one_line('[1, # one\n  2,\n\n  "a # b", # c\n  "d \\" # e"] # f') == '[1, 2, "a # b", "d \\" # e"]'
+    assert _on_one_line('["\\\\", # "one"\n "b\\\\\\"", "\u2028#"]') == '["\\\\", "b\\\\\\"", "\u2028#"]'
     assert _on_one_line("# all\n4") == "4" and _on_one_line("  4  ") == "4"
 
 
 def test_names_in_values() -> None:
     assert list(_words(["gelu", 3, ["relu", ("tanh", [4])], None])) == ["gelu", "relu", "tanh"]
+
+
+def test_names_that_a_file_lacks_are_imported() -> None:
+    text = """
+import std { Linear, relu }
+block Net(n = 4, f = relu, Part = Linear)(x [n]) -> [n] { return x |> f |> a: Part(n, n) }
+model "net" = Net()
+"""
+    values: Any = {"f": "gelu"}
+    unit = internals(load(text, **values)).unit
+    assert imports_for(unit, values) == ["gelu"]
+    several: Any = {"f": ["silu", "tanh"], "Part": "Linear", "g": "gelu", "h": "gelu", "text": "of nothing"}
+    assert imports_for(unit, several) == ["silu", "gelu"]
+    assert imports_for(internals(load(text)).unit, several) == []
+
+
+def test_lines_of_long_imports_and_statements_are_filled() -> None:
+    def rows(*lengths: int) -> list[int]:
+        text = new._import("std", [*["n" * length for length in lengths], "m" * 99])
+        return [line.count("n") for line in text.splitlines()[1:-2]]
+
+    assert (
+        rows(46, 46) == [92] and rows(46, 47) == [46, 47] and rows(20, 20, 50) == [90] and rows(20, 20, 51) == [40, 51]
+    )
+
+    def parts(*lengths: int) -> list[int]:
+        text = new._wrapped(f"a({', '.join(['n = ' + '1' * length for length in lengths])}, m = {'2' * 99})")
+        return [line.count("1") for line in text.splitlines()[1:-2]]
+
+    assert parts(43, 43) == [86] and parts(43, 44) == [43, 44]
 
 
 def test_long_imports_are_broken() -> None:
@@ -40,6 +72,7 @@ def test_long_imports_are_broken() -> None:
     assert [name for line in lines[1:-1] for name in line.strip().rstrip(",").split(", ")] == names
     assert all(line.startswith("  Name") for line in lines[1:-1]) and lines[-2].endswith("8")
     assert all(line.endswith(",") for line in lines[1:-2])
+    assert new.WIDEST == 100
     fitting = new.WIDEST - len("import s {  }")
     assert (
         new._import("s", ["n" * fitting]).count("\n") == 1 and new._import("s", ["n" * (fitting + 1)]).count("\n") == 3

@@ -101,11 +101,9 @@ def is_size(value: Value) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def deciding(comparison: str, left: Value, right: Value) -> frozenset[str] | None:
-    """The sizes on which it depends whether a comparison holds; None if it may be any."""
+def deciding(comparison: str, left: Value, right: Value) -> frozenset[str]:
+    """The sizes on which it depends whether a comparison holds; dimensions are equal, or it would be in error."""
     if isinstance(left, Polynomial) or isinstance(right, Polynomial):
-        if left != right:
-            return None
         return NO_SIZES if left is right else sizes_in((left, right))
     if left is None or right is None:
         return NO_SIZES
@@ -117,7 +115,7 @@ def deciding(comparison: str, left: Value, right: Value) -> frozenset[str] | Non
     if low is not None and low == high:
         return NO_SIZES
     is_apart = (low is not None and low > 0) or (high is not None and high < 0)
-    if is_apart or (low == 0 and comparison in (">=", "<")):
+    if is_apart or (low == 0 and comparison in (">=", "<")) or (high == 0 and comparison in ("<=", ">")):
         return NO_SIZES
     return symbols(one - other)
 
@@ -173,7 +171,7 @@ class DerivedNumbers(Numbers):
         return self._depending(found, sizes_in(tuple(values)))
 
     def agree(self, left: Dim, right: Dim, span: Span) -> bool:
-        self.decisive |= deciding("==", left, right) or NO_SIZES
+        self.decisive |= deciding("==", left, right)
         return left == right
 
     def divides(self, divisor: Dim, size: Dim, span: Span) -> bool:

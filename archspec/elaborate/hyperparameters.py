@@ -18,6 +18,7 @@ from archspec.resolve.expressions import Expressions
 from archspec.resolve.nodes import Argument
 from archspec.resolve.scope import Scope
 from archspec.resolve.unit import Binding, Definition, Unit, is_numeric
+from archspec.resolve.walk import every_expression
 from archspec.source import Source, Span, suggest
 from archspec.syntax import tree
 from archspec.syntax.tree import Located
@@ -66,8 +67,9 @@ def hyperparameter_values(
             continue
         else:
             value = default
-        failed = not _fits(interpreter, callee, name, default, value, place) or failed
-        values[name] = value
+        fits = _fits(interpreter, callee, name, default, value, place)
+        failed = failed or not fits
+        values[name] = value if fits else POISON
     return None if failed else values
 
 
@@ -101,6 +103,12 @@ def _default(interpreter: Interpreter, callee: Definition, name: str, values: di
     program.defaults.add(key)
     value = Evaluator(program, parameter.unit, callee, values).value(expr)
     program.defaults.discard(key)
+    is_open = any(known is DYNAMIC for known in values.values())
+    if value is DYNAMIC and not is_open and not any(isinstance(e, nodes.Invalid) for e in every_expression(expr)):
+        message = f"the default of `{name}` of `{callee.name}` is not a compile-time constant"
+        help = "use numbers, names, functions of numbers, and the hyperparameters before it"
+        program.error("wrong-kind", message, parameter.span, help=help)
+        return POISON
     return value
 
 

@@ -325,12 +325,13 @@ class Interpreter(Visitor):
         target = self.value(expr.callee)
         if not isinstance(target, Op) or target.scalar is None:
             return POISON if target is POISON else DYNAMIC
-        if any(argument.name for argument in arguments.inputs):
-            return DYNAMIC
-        values = [self.value(argument.value) for argument in arguments.inputs]
+        bound = self._matched(expr, target, None)
+        if bound is None:
+            return POISON
+        values = [self.value(argument.value) if argument is not None else None for argument in bound.inputs]
         if POISON in values:
             return POISON
-        if not all(map(is_number, values)) or len(values) != len(target.inputs):
+        if not all(map(is_number, values)):
             return DYNAMIC
         return self.scalar(target, values, expr.at)
 
@@ -359,16 +360,19 @@ class Interpreter(Visitor):
 
         `partial` has the hyperparameters of the callee that are bound.
         """
-        bound = expr.arguments.bound
-        if bound is None:
-            key = (id(expr), id(callee), key_of(partial))
-            known = self.program.bound.get(key)
-            if known is None:
-                known = self.program.bound[key] = (expr, callee, matched(self, expr, callee, partial))
-            bound = known[2]
+        bound = self._matched(expr, callee, partial)
         if self.observer is not None and bound is not None:
             self.observer.applied(self.definition, expr, callee, bound)
         return bound
+
+    def _matched(self, expr: nodes.Apply | nodes.Own, callee: Definition | Op, partial: Partial | None) -> Bound | None:
+        if expr.arguments.bound is not None:
+            return expr.arguments.bound
+        key = (id(expr), id(callee), key_of(partial))
+        known = self.program.bound.get(key)
+        if known is None:
+            known = self.program.bound[key] = (expr, callee, matched(self, expr, callee, partial))
+        return known[2]
 
 
 Interpreter.handlers = {

@@ -37,8 +37,7 @@ class Iteration:
     def take(self, env: dict[str, Value], carried: Collection[str]) -> None:
         """Give the tensors of `env` slots in the body; equal ones share a slot unless they are carried."""
         known: dict[int, Tensor] = {}
-        for name in sorted(env, key=lambda name: name not in carried):
-            value = env[name]
+        for name, value in [*env.items()]:
             if not isinstance(value, Tensor):
                 continue
             inner = known.get(value.slot) if name not in carried else None
@@ -154,7 +153,7 @@ def _is_stable(
             stable = False
         elif isinstance(old, Tensor) and isinstance(new, Tensor):
             stable = _has_type(interpreter, loop, name, old, new) and stable
-        elif isinstance(old, Tensor) or isinstance(new, Tensor | Several) or key_of(old) != key_of(new):
+        elif key_of(old) != key_of(new):
             help = "start with a tensor, such as `full([batch, n], 0.0)`: only tensors are carried"
             _report_change(interpreter, loop, name, old, new, "wrong-kind", help)
             stable = False

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from archspec.addresses import prefixes
+from archspec.addresses import is_inside, prefixes, relative
 from archspec.elaborate.program import Program
-from archspec.ir import Leaf, Module, find
+from archspec.ir import Leaf, Module, find, member_around
 from archspec.resolve import nodes
 from archspec.resolve.unit import Unit
 from archspec.source import Note, Span
@@ -91,8 +91,20 @@ def check_roles(program: Program, unit: Unit, module: Module, roles: Sequence[tu
     """Check that the addresses of roles are declared, or excluded by the hyperparameters."""
     if not roles or unit.broken or module in program.incomplete:
         return
-    around = {prefix for own in (*module.members, *module.absent) for prefix in prefixes(own)}
     for address, node in roles:
-        left_out = not module.absent.isdisjoint(("", *prefixes(address)))
-        if address not in around and not left_out and find(module, address) is None:
+        if not (_may_have(module, address) or program.is_incomplete(module, address)):
             program.error("unknown-address", f"nothing is declared at `{address}`", unit.span(node.at))
+
+
+def _may_have(module: Module, address: str) -> bool:
+    """Whether something is declared at or below an address, or would be with other hyperparameters."""
+    outer = [*prefixes(address)]
+    if not module.absent.isdisjoint(("", *outer)) or any(
+        is_inside(own, address) for own in (*module.members, *module.absent)
+    ):
+        return True
+    around = member_around(module, address)
+    if around is None or around == address:
+        return around is not None
+    inner = module.members[around].target
+    return isinstance(inner, Module) and _may_have(inner, relative(address, around))

@@ -120,8 +120,8 @@ class Ownership(Evaluator):
         if condition.__class__ is bool:
             self.visit(body if condition else otherwise)
             self._skipped.visit(otherwise if condition else body)
-        elif condition is DYNAMIC and any(map(_declares, (*body, *otherwise))):
-            self._refuse_dynamic(statement.condition)
+        elif any(map(_declares, (*body, *otherwise))):
+            self._refuse_condition(condition, statement.condition)
         for name in statement.binds:
             if condition.__class__ is bool:
                 self.env.setdefault(name, None)
@@ -140,6 +140,7 @@ class Ownership(Evaluator):
             self, statement.loop, statement.binds, lambda: self.visit(statement.body), length
         )
         if not done:
+            self.program.incomplete.add(self.module)
             self.env[statement.loop.variable] = POISON
             self.env.update(dict.fromkeys(statement.binds, POISON))
 
@@ -158,6 +159,7 @@ class Ownership(Evaluator):
         indices = self.program.numbers.indices(self, loop, length)
         if indices is None:
             self.env[loop.variable] = POISON
+            self.program.incomplete.add(self.module)
         for self.env[loop.variable] in indices or ():
             yield self.env[loop.variable]
 
@@ -172,7 +174,7 @@ class Ownership(Evaluator):
             if statement.condition is not None:
                 holds = self.condition(statement.condition)
                 if holds is DYNAMIC:
-                    self._refuse_dynamic(statement.condition)
+                    self._refuse_condition(holds, statement.condition)
                 if holds is not True:
                     continue
             alias, counted = self.address_text(statement.alias), self.address_text(statement.counted)
@@ -188,13 +190,12 @@ class Ownership(Evaluator):
                 self.module.roles.append((text, statement.name))
                 self._roles.append((text, address))
 
-    def _refuse_dynamic(self, condition: nodes.Expr) -> None:
-        self.fault(
-            "ownership",
-            "a declaration cannot depend on an input",
-            condition.at,
-            help="make the condition depend on hyperparameters only",
-        )
+    def _refuse_condition(self, value: Value, condition: nodes.Expr) -> None:
+        """Report that it depends on an input what is declared, if no other error is why it is not known."""
+        self.program.incomplete.add(self.module)
+        if value is DYNAMIC:
+            help = "make the condition depend on hyperparameters only"
+            self.fault("ownership", "a declaration cannot depend on an input", condition.at, help=help)
 
     # Declarations
 
@@ -206,8 +207,9 @@ class Ownership(Evaluator):
     def _declare_once(self, declaration: nodes.Declaration) -> None:
         for condition, wanted in declaration.guards:
             holds = self.condition(condition)
-            if holds is DYNAMIC:
-                self._refuse_dynamic(condition)
+            if holds.__class__ is not bool:
+                self._refuse_condition(holds, condition)
+                return
             if holds is not wanted:
                 self.leave_out(declaration)
                 return

@@ -110,8 +110,7 @@ class Trace:
             case nodes.Binary() if id(node.left) not in last:
                 return frozenset()  # whether a tensor is declared, which is not read
             case nodes.Binary(operator=operator) if operator in COMPARISONS:
-                sizes = deciding(operator, last[id(node.left)], last[id(node.right)])
-                return self.sizes if sizes is None else sizes
+                return deciding(operator, last[id(node.left)], last[id(node.right)])
             case nodes.Binary(operator="in" | "not in"):
                 return sizes_in((last[id(node.left)], last[id(node.right)]))
             case nodes.Apply(arguments=arguments) if arguments.forward is None:

@@ -45,8 +45,8 @@ def _binary(operator: str, left: ast.expr, right: ast.expr) -> ast.expr:
 
 def operation(op: Op, expr: nodes.Apply, code: Callable[[nodes.Expr], ast.expr]) -> ast.expr:
     """An operation of Python on numbers, such as `min(a, b)`."""
-    values = [code(argument.value) for argument in expr.arguments.inputs or ()]
-    return py(op.python, **dict(zip([i.name for i in op.inputs], values, strict=True)))
+    names = iter([i.name for i in op.inputs])  # of the operands without one
+    return py(op.python, **{a.name or next(names): code(a.value) for a in expr.arguments.inputs or ()})
 
 
 def range_of(first: ast.expr, last: ast.expr) -> ast.expr:

@@ -17,10 +17,14 @@ _METHODS = (
     "permute relu repeat reshape rsqrt sigmoid silu sin softmax split sqrt squeeze sum t tanh topk transpose tril triu "
     "unsqueeze view"
 )
-_LISTS = {"view": "reshape", "reshape": "reshape", "permute": "permute", "expand": "expand"}
+_LISTS = ("reshape", "permute", "expand")
 _ACTIVATIONS = ("ReLU", "GELU", "SiLU", "Mish", "Tanh", "Sigmoid", "Softmax")
-_CASTS = {"float": "real", "int": "int", "long": "int"}
+_SPELT = {"float": "real", "long": "int", "view": "reshape", "t": "transpose", "mm": "matmul", "bmm": "matmul"}
 _OTHERWISE = {
+    "ceil": "write `-floor(-x)`",
+    "rsqrt": "write `1.0 / sqrt(x)`",
+    "repeat": 'use `repeat` with a pattern of axes, as in `repeat("n d -> (r n) d", r = 2)(x)`',
+    **dict.fromkeys(("unsqueeze", "squeeze", "flatten"), "write `reshape([...])(x)`"),
     "contiguous": "remove it: tensors have no memory layout",
     "mean": "use `sum(axis)(x)` and divide, or `mean(x)` for a sequence, with `import std { mean }`",
     "masked_fill": "write `where(mask, value, x)`",
@@ -52,22 +56,22 @@ def _attribute(context: Context) -> Advice | None:
     if first < at and tokens[first].kind != "NAME":
         return None
     owner = tokens[first].text if first < at else ""
-    after = tokens[at + 2] if at + 2 < len(tokens) else None
+    called = written(tokens[at + 2 : at + 3]) == "("
     span = (tokens[first].start if owner else name.start, name.end)
     if owner in _LIBRARIES:
         return Advice(f"unknown module `{written(tokens[first:at])}`", _imported(name.text), span)
     if owner == "self":
-        return _of_self(written(tokens[first + 2 : at + 2]), tokens, at + 2, span)
+        return _of_self(tokens, first + 2, at + 2, span)
     if context.found.text == "=" or context.first.kind in ("import", "export"):
         return None
-    if first == 0 and not (after is not None and after.text == "("):
+    if first == 0 and not called:
         return None  # an address at the start of a statement
     if name.text in _SIZES:
         help = "name the sizes in the shape of an input, as in `x [batch, seq]`, and use these names"
         return Advice(f"a tensor has no attribute `{name.text}`", help, span)
     receiver = written(tokens[first:at]) if owner else "x"
     if name.text in _WITH_TENSOR or name.text in _METHODS.split():
-        arguments = _inside(tokens, at + 2) if after is not None and after.text == "(" else ()
+        arguments = _inside(tokens, at + 2) if called else ()
         return Advice(f"a tensor has no method `{name.text}`", _function(name.text, receiver, arguments), span)
     if not owner:
         return None
@@ -99,8 +103,17 @@ def _imported(name: str) -> str:
     return f"write `{name.lower()}` without the name of a module"
 
 
-def _of_self(address: str, tokens: Sequence[Token], after: int, span: tuple[int, int]) -> Advice:
-    declares = after < len(tokens) and tokens[after].text == "="
+def _of_self(tokens: Sequence[Token], first: int, end: int, span: tuple[int, int]) -> Advice:
+    """Advice on an address after `self`, whose words and indices go on after `end`."""
+    while end + 1 < len(tokens):
+        if tokens[end].text == "." and tokens[end + 1].kind in _WORDS:
+            end += 2
+        elif tokens[end].text == "[":
+            end += len(_inside(tokens, end)) + 2
+        else:
+            break
+    address = written(tokens[first:end])
+    declares = end < len(tokens) and tokens[end].text == "="
     help = f"declare it with a colon: `{address}: ...`" if declares else _referred(address)
     return Advice("unknown name `self`", help, span)
 
@@ -113,18 +126,18 @@ def _function(name: str, receiver: str, arguments: Sequence[Token]) -> str:
     """Return the call of a function that a method call stands for."""
     if name in _OTHERWISE:
         return _OTHERWISE[name]
-    if name in ("unsqueeze", "squeeze", "flatten"):
-        return f"write `reshape([...])({receiver})`"
-    if name in _CASTS:
-        return f"write `{_CASTS[name]}({receiver})`"
+    name = _SPELT.get(name, name)
+    if name in ("max", "min") and (not arguments or arguments[0].kind == "INT" or arguments[0].text in ("-", "dim")):
+        return f"write `amax(axis)({receiver})`" if name == "max" else f"write `-amax(axis)(-{receiver})`"
     values = written([t._replace(text="axis", kind="NAME") if t.text == "dim" else t for t in arguments])
-    if not values:
-        return f"write `{'transpose' if name == 't' else name}({receiver})`"
+    if name == "split" and not values.startswith("["):
+        values = "[size, size]"
+    if name in _LISTS and not values.startswith("["):
+        values = f"[{values or '...'}]"
+    if not values or name in ("real", "int"):
+        return f"write `{name}({receiver})`"
     if name in _WITH_TENSOR:
         return f"write `{name}({receiver}, {values})`"
-    if name in _LISTS:
-        values = values if values.startswith("[") else f"[{values}]"
-        return f"write `{_LISTS[name]}({values})({receiver})`"
     return f"write `{name}({values})({receiver})`"
 
 
@@ -152,12 +165,15 @@ def sliced(items: Sequence[Sequence[Token]]) -> str:
     """Return the help for an index of a tensor: the `slice` that takes the same part, if it is a single one."""
     leading = bool(items) and [t.text for t in items[0]] == ["..."]
     taken = [(k, item) for k, item in enumerate(items) if [t.text for t in item] not in ([":"], ["..."])]
-    if len(taken) != 1:
+    if len(taken) != 1 or not taken[0][1]:
         return "use `slice(axis, start, stop)(x)` to take part of an axis, and `reshape` to add or drop one"
     axis, item = taken[0]
     axis -= len(items) if leading else 0
-    colon = next((k for k, token in enumerate(item) if token.text == ":"), None)
-    if colon is not None:
+    colons = [k for k, token in enumerate(item) if token.text == ":"]
+    if len(colons) > 1 or written(item).startswith("["):
+        return "use `slice(axis, start, stop)(x)` for adjacent elements, and `gather` for others"
+    if colons:
+        colon = colons[0]
         start, stop = written(item[:colon]) or "0", written(item[colon + 1 :])
         return f"write `slice({axis}, {start}{', ' if stop else ''}{stop})(x)`"
     index = written(item)

@@ -328,7 +328,8 @@ def _missing(context: Context) -> Advice | None:
     listed = "," in accepted and ("=" not in accepted or ")" in accepted)
     if listed and found.kind in ("NAME", "INT", "REAL", "STRING"):
         return Advice(help="did you forget a comma?")
-    if found.text == "|>" and context.has_value:
+    in_value = not context.wants_value and first not in ("model", "tie")
+    if found.text == "|>" and in_value and {"if", "=", "for"}.intersection(words):
         return Advice(help="put the chain in parentheses")
     if "|>" in words and found.text in _OPERATORS and ("|>" in accepted or context.start == "step"):
         return Advice(help="put the operand in parentheses, or split it into two steps")

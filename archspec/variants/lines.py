@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import cast
 
@@ -12,6 +13,8 @@ from archspec.ops import OPS
 from archspec.reporting.text import literal
 from archspec.resolve.unit import Definition, Unit
 from archspec.table import Plain
+
+_STRING_OR_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|#.*')
 
 
 def model_line(compilation: Compilation, name: str, values: Mapping[str, Plain]) -> str:
@@ -59,16 +62,7 @@ def _arguments(compilation: Compilation) -> dict[str, str]:
 
 def _on_one_line(text: str) -> str:
     """Return an expression without its comments and line breaks; strings of the language have none."""
-    lines: list[str] = []
-    for line in text.splitlines():
-        is_inside, end = False, len(line)
-        for place, sign in enumerate(line):
-            if sign == '"' and (place == 0 or line[place - 1] != "\\"):
-                is_inside = not is_inside
-            elif sign == "#" and not is_inside:
-                end = place
-                break
-        lines.append(line[:end].strip())
+    lines = [line.strip() for line in _STRING_OR_COMMENT.sub(lambda found: found[1] or "", text).split("\n")]
     return " ".join(line for line in lines if line)
 
 
