@@ -155,6 +155,25 @@ def test_a_sharded_checkpoint(tmp_path: Path) -> None:
         assert (found.files, found.total_size) == (2, 100)
 
 
+def test_the_only_index_of_a_directory(tmp_path: Path) -> None:
+    names = {"net-1.safetensors": {"a": (2,)}, "net-2.safetensors": {"b": (3,)}}
+    path = write_shards(tmp_path, names)
+    path.rename(tmp_path / "net.safetensors.index.json")
+    found = read(str(tmp_path))
+    assert (shapes(found), found.files) == ({"a": (2,), "b": (3,)}, 2)
+    (tmp_path / "other.bin.index.json").write_text("{}")
+    with pytest.raises(ArchError) as caught:
+        read(str(tmp_path))
+    (only,) = caught.value.diagnostics
+    assert only.message == f"4 checkpoints in {tmp_path}"
+    assert only.help == (
+        "name one: net-1.safetensors, net-2.safetensors, net.safetensors.index.json, other.bin.index.json"
+    )
+    (tmp_path / "more.pt").write_bytes(b"")
+    with pytest.raises(ArchError, match=r"5 checkpoints in .*\nhelp: name one: more\.pt, .*\.index\.json, \.\.\.$"):
+        read(str(tmp_path))
+
+
 def test_shards_may_be_links_as_in_the_cache_of_hugging_face(tmp_path: Path) -> None:
     blobs, snapshot = tmp_path / "blobs", tmp_path / "snapshots"
     blobs.mkdir(), snapshot.mkdir()

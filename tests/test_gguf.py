@@ -59,6 +59,21 @@ def test_texts_as_long_as_they_may_be(tmp_path: Path) -> None:
     assert data.endswith(b"llama") and headers.read(io.BytesIO(data), len(data), "m.gguf").entries == []
 
 
+def test_which_values_of_the_metadata_are_kept() -> None:
+    template = "x" * 1_000
+    values = {"a": 3, "b": True, "c": 0.5, "d": template, "e": template + "x", "f": [1, 2], "g": ["a", "b"], "h": "end"}
+    data = gguf({"w": (2,)}, values)
+    found = headers.read(io.BytesIO(data), len(data), "m.gguf")
+    assert found.metadata == {**values, **dict.fromkeys("efg")}
+    assert [(entry.name, entry.shape) for entry in found.entries] == [("w", (2,))]
+
+
+def test_a_file_that_becomes_shorter_while_it_is_read() -> None:
+    data = small()
+    with pytest.raises(ArchError, match=r"file is truncated: the header does not end within its [0-9,]+ bytes"):
+        headers.read(io.BytesIO(data[:100]), len(data), "m.gguf")
+
+
 def test_an_alignment_of_its_own_and_any_file_name(tmp_path: Path) -> None:
     found = read_bytes(tmp_path, gguf(SHAPES, {"general.alignment": 4096}), "model.bin")
     assert shapes(found) == SHAPES

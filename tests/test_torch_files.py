@@ -139,7 +139,9 @@ def test_a_tensor_that_repeats_itself_takes_up_its_elements_once(tmp_path: Path)
 
 @pytest.mark.parametrize("wrapper", ["state_dict", "model_state_dict", "model"])
 def test_tensors_among_other_things(tmp_path: Path, wrapper: str) -> None:
-    value = {"epoch": 3, "loss": 0.5, wrapper: {**state(SHAPES), "version": "1"}, "optimizer": {0: {"step": 1}}}
+    cpu = Call(Name("torch", "device"), ("cpu",))
+    kept = {**state(SHAPES), "version": "1"}
+    value = {"epoch": 3, "loss": 0.5, "device": cpu, wrapper: kept, "optimizer": {0: {"step": 1}}}
     found = read_bytes(tmp_path, torch_zip(value, sizes(SHAPES)), "m.ckpt")
     assert shapes(found) == SHAPES
     assert found.notes == (
@@ -393,6 +395,41 @@ def test_an_entry_of_the_directory_with_another_signature(tmp_path: Path) -> Non
     with pytest.raises(PickleError, match=r"^the end of the archive is damaged$"):
         _check_end(io.BytesIO(GOOD + b"x"), count, start, len(GOOD) + 1)
     assert start + size == end
+
+
+END = struct.Struct("<4sHHHHIIH")
+
+
+@pytest.mark.parametrize("field", range(1, 7))
+def test_every_number_at_the_end_of_an_archive_is_checked(tmp_path: Path, field: int) -> None:
+    """It is the right one, or the largest, which stands for one in the records of large archives."""
+    place = GOOD.rindex(b"PK\x05\x06")
+    start = struct.unpack_from("<I", GOOD, place + 16)[0]
+
+    def check(value: int) -> None:
+        values = [*END.unpack_from(GOOD, place)]
+        values[field] = value
+        _check_end(io.BytesIO(GOOD[:place] + END.pack(*values)), values_of[3], start, len(GOOD))
+
+    values_of = END.unpack_from(GOOD, place)
+    largest = 0xFFFFFFFF if field in (5, 6) else 0xFFFF
+    for value in (values_of[field], largest):
+        check(value)
+    for value in (values_of[field] + 1, largest - 1):
+        with pytest.raises(PickleError, match=r"^the end of the archive is damaged$"):
+            check(value)
+
+
+def test_an_archive_with_a_comment(tmp_path: Path) -> None:
+    def commented(said: int) -> bytes:
+        return GOOD[:-2] + struct.pack("<H", said) + b"hello"
+
+    assert shapes(read_bytes(tmp_path, commented(5), "m.bin")) == SHAPES
+    place = GOOD.rindex(b"PK\x05\x06")
+    count, start = struct.unpack_from("<H4xI", GOOD, place + 10)
+    for length in (4, 6):
+        with pytest.raises(PickleError, match=r"^the end of the archive is damaged$"):
+            _check_end(io.BytesIO(commented(length)), count, start, len(GOOD) + 5)
 
 
 def test_reads_of_archives_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
