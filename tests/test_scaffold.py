@@ -16,7 +16,8 @@ from archspec.checkpoints.entries import Checkpoint, Entry
 from archspec.cli import main
 from archspec.pipeline.compile import check
 from archspec.scaffolds import api, fitting
-from archspec.scaffolds.structure import progressions
+from archspec.scaffolds.addresses import definition_name, loop_clause, written
+from archspec.scaffolds.structure import Index, progressions
 from archspec.scaffolds.tensors import Tensor as Sketch
 
 Tensors = dict[str, tuple[int, ...]]
@@ -302,6 +303,63 @@ def test_any_names_and_shapes(tmp_path: Path, found: Tensors) -> None:
     assert archspec.scaffold(tmp_path / "model.safetensors") == text
 
 
+EACH, LATER = Index(1, 0), Index(2, 3)
+LETTERS = [f"B{letter}" for letter in "BCDEFGHIJKLMNOPQRSTUVWXYZ"]
+
+
+@pytest.mark.parametrize(
+    ("paths", "taken", "name"),
+    [
+        ([["self_attn"]], [], "SelfAttn"),
+        ([["layers"]], [], "Layers"),
+        ([["model", "layers", EACH]], [], "Layer"),
+        ([["encoder", "layers", EACH], ["decoder", "layers", EACH]], [], "EncoderLayer"),
+        ([["decoder", "2", "block", EACH]], [], "DecoderBlock"),
+        ([["text_encoder", "m", "block", EACH]], [], "Block"),
+        ([["decoder", "my_decoder"]], [], "MyDecoder"),
+        ([["encoder", "encoder_layer"]], [], "EncoderLayer"),
+        ([["layers", "3"], ["other", "3"]], [], "Layer3"),
+        ([["layers", "3"], ["layers", "4"]], [], "Layer"),
+        ([["h", "0"]], [], "Layer0"),
+        ([["glass", EACH]], [], "Glass"),
+        ([["gas", EACH]], [], "Gas"),
+        ([["bass", EACH], ["x"]], [], "Bass"),
+        ([["bases", EACH]], [], "Base"),
+        ([["0"]], [], "Part0"),
+        ([[EACH]], [], "Part"),
+        ([["2d-conv"]], [], "dConv"),
+        ([["-"]], [], "SizedStatements"),
+        ([["y" + "x" * 40]], [], "x" * 40),
+        ([["vision_tower", "self_attn", "out"]], ["Out"], "SelfAttnOut"),
+        ([["vision_tower", "self_attn", "out"]], ["Out", "SelfAttnOut"], "VisionTowerSelfAttnOut"),
+        ([["a", "b"]], ["B", "AB"], "ABB"),
+        ([["b"]], ["B"], "BB"),
+        ([["b"]], ["B", *LETTERS], "BB2"),
+        ([["b"]], ["B", *LETTERS, "BB2"], "BC2"),
+    ],
+)
+def test_names_of_definitions(paths: list[list[str | Index]], taken: list[str], name: str) -> None:
+    assert definition_name(paths, {*taken}) == name
+
+
+def test_addresses_with_indices() -> None:
+    addresses: dict[str, list[str | Index]] = {
+        "a[i].b": ["a", EACH, "b"],
+        "a[i]": ["a", Index(1, 4)],
+        "a[2 * i + 3].for": ["a", LATER, "for"],
+        "a[2 * i]": ["a", Index(2, 0)],
+        '"for".for."x-y"': ["for", "for", "x-y"],
+        '"0".1': ["0", "1"],
+        "frozen": ["frozen"],
+    }
+    assert {text: written(address) for text, address in addresses.items()} == {text: text for text in addresses}
+    assert [loop_clause(index, 5) for index in (EACH, Index(1, 4), LATER)] == [
+        "for i in 0..5",
+        "for i in 4..9",
+        "for i in 0..5",
+    ]
+
+
 # Ties -----------------------------------------------------------------------------------------------------------------
 
 
@@ -425,15 +483,18 @@ def of(*shapes: tuple[int, ...]) -> Checkpoint:
     return Checkpoint("a", tuple(entries))
 
 
-def test_sizes_have_a_limit() -> None:
+def test_sizes_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitting, "MOST_TENSORS", 11)
+    fitting.check(of(*[(1,)] * 11))
     fitting.check(of((10**18 - 1,)))
     fitting.check(of((10**17, 5), (10**18 // 2 - 1,)))
     for shapes, message in (
         ([(10**9, 10**9)], "a: too many elements: the limit is 18 digits: `t0.weight`"),
         ([(10**17, 5), (10**18 // 2,)], "too many elements in a: the limit is 18 digits"),
-        ([(1,)] * 7 + [(0,)] * 6, "`t7.weight`, `t8.weight`, `t9.weight`, `t10.weight`, `t11.weight` (and 1 more)"),
+        ([(1,)] * 5 + [(0,)] * 6, "`t5.weight`, `t6.weight`, `t7.weight`, `t8.weight`, `t9.weight` (and 1 more)"),
         ([(0,)] * 5, "positive: `t0.weight`, `t1.weight`, `t2.weight`, `t3.weight`, `t4.weight`"),
         ([], "no tensors in a"),
+        ([(1,)] * 12, "too many tensors in a: the limit is 11"),
     ):
         with pytest.raises(archspec.ArchError) as caught:
             fitting.check(of(*shapes))
