@@ -238,6 +238,60 @@ def test_multiples_of_the_hidden_size(times: int, size: str, tmp_path: Path) -> 
     assert owned(scaffold(tmp_path, shapes))[2] == f"fc: unused Linear(hidden, {size})"
 
 
+def linears(**sizes: tuple[int, int]) -> Tensors:
+    """Linear maps by name, with the sizes of their input and output."""
+    return {key: value for name, (into, out) in sizes.items() for key, value in linear(name, out, into).items()}
+
+
+def norms(*sizes: int) -> Tensors:
+    return {key: value for i, size in enumerate(sizes) for key, value in norm(f"norm{i}", size).items()}
+
+
+@pytest.mark.parametrize(
+    ("shapes", "head", "arguments"),
+    [
+        (
+            norms(8, 8)
+            | linears(q=(8, 8), k_proj=(8, 6), v_proj=(8, 6), a=(8, 16), b=(8, 24), c=(8, 32), d=(8, 40), e=(8, 20)),
+            "hidden = 8, kv = 6",
+            "q: hidden, hidden; k_proj: hidden, kv; v_proj: hidden, kv; "
+            "a: hidden, 2 * hidden; b: hidden, 3 * hidden; c: hidden, 4 * hidden; d: hidden, 40; e: hidden, 20",
+        ),
+        (norms(8, 8) | linears(k_proj=(8, 6), other=(8, 6)), "hidden = 8", "k_proj: hidden, 6; other: hidden, 6"),
+        (
+            norms(8, 8) | linears(my_expert=(8, 20), expert_out=(20, 8), up=(8, 12), down=(12, 8)),
+            "hidden = 8, inner = 12, expert = 20",
+            "my_expert: hidden, expert; expert_out: expert, hidden; up: hidden, inner; down: inner, hidden",
+        ),
+        (
+            norms(8, 8) | linears(expert_in=(8, 20), expert_out=(20, 8), up=(8, 20)),
+            "hidden = 8, inner = 20",
+            "expert_in: hidden, inner; expert_out: inner, hidden; up: hidden, inner",
+        ),
+        (
+            norms(8, 8, 6) | linears(a=(6, 8), b=(8, 6), c=(6, 18)),
+            "hidden = 8, inner = 6",
+            "a: inner, hidden; b: hidden, inner; c: inner, 3 * inner",
+        ),
+        (norms(8, 8, 8, 6, 6) | linears(a=(6, 8), b=(8, 6)), "", "a: 6, 8; b: 8, 6"),
+        (norms(8, 6) | linears(a=(6, 8)), "", "a: 6, 8"),
+        (norms(1) | linears(a=(6, 8)), "hidden = 6", "a: hidden, 8"),
+        (
+            linears(a=(6, 8), b=(8, 6), c=(6, 8)),
+            "hidden = 6, inner = 8",
+            "a: hidden, inner; b: inner, hidden; c: hidden, inner",
+        ),
+        (linears(a=(8, 8), b=(8, 6)), "hidden = 8", "a: hidden, hidden; b: hidden, 6"),
+        (linears(a=(1, 8), b=(8, 1)), "", "a: 1, 8; b: 8, 1"),
+    ],
+)
+def test_names_of_widths(shapes: Tensors, head: str, arguments: str, tmp_path: Path) -> None:
+    text = scaffold(tmp_path, shapes)
+    assert f"block Model({head})" in text or (not head and "block Model(x" in text)
+    found = [re.fullmatch(r"(\w+): unused Linear\((.*)\)", line) for line in owned(text)]
+    assert "; ".join(f"{line[1]}: {line[2]}" for line in found if line) == arguments
+
+
 def test_sizes_without_a_name_of_their_own_are_widths(tmp_path: Path) -> None:
     shapes: Tensors = {}
     for i in range(3):
