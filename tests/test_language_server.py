@@ -6,6 +6,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
+from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,16 @@ import pytest
 from archspec.elaborate.program import Program
 from archspec.pipeline.compile import check
 from archspec.resolve.unit import Definition
-from archspec.source import Span
+from archspec.source import Report, Source, Span
+from archspec.syntax.parse import parse
 
 types = pytest.importorskip("lsprotocol.types")
 client_module = pytest.importorskip("pygls.lsp.client")
 workspace_module = pytest.importorskip("archspec.language_server.workspace")
 descriptions = pytest.importorskip("archspec.language_server.descriptions")
+edits = pytest.importorskip("archspec.language_server.edits")
+completion = pytest.importorskip("archspec.language_server.completion")
+positions = pytest.importorskip("archspec.language_server.positions")
 
 ROOT = Path(__file__).parent.parent
 
@@ -390,6 +395,183 @@ def test_quick_fixes_leave_nothing_to_fix(
     assert (result is None and mended == ENCODER) or (result or "") in mended
     again = editor.open(folder / "fixed.arch", mended)
     assert list(editor.diagnostics(again)) == []
+
+
+NET = """\
+import std { Linear }
+
+dim batch
+
+block Net(n = 4)(x [batch, n]) -> [batch, n] {
+  y = x |> up: Linear(n, n)
+  return y * 2.0
+}
+
+model "net" = Net() {
+  expect params == 20
+}
+"""
+
+
+def fixed(text: str, folder: Path) -> dict[str, list[str]]:
+    """The fixes of each diagnostic of a text: their titles, each followed by the lines that it changes."""
+    path = str(folder / "fixes.arch")
+    workspace = workspace_module.Workspace()
+    workspace.open(path, text)
+    analysis = workspace.analysis(path)
+    found: dict[str, list[str]] = {str(each.message): [] for each in analysis.report.diagnostics}
+    for fix in edits.fixes(workspace, analysis, 0, len(text)):
+        after = edits.applied(text, fix.edits)
+        lines = [line.strip() for line in unified_diff(text.splitlines(), after.splitlines(), n=0, lineterm="")]
+        found[fix.diagnostic.message] += [fix.title, *[line for line in lines[2:] if not line.startswith("@@")]]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fixes"),
+    [
+        ("  y =", "  z = x * 3.0\n  y =", {"unused value `z`": ["Remove it", "-  z = x * 3.0"]}),
+        (
+            "  y =",
+            "  w: param [n]\n  v: param [n] if n > 2\n  y =",
+            {
+                "unused tensor `w`": [
+                    "Remove it",
+                    "-  w: param [n]",
+                    "Mark it `unused`",
+                    "-  w: param [n]",
+                    "+  w: unused param [n]",
+                ],
+                "unused tensor `v`": [
+                    *("Remove it", "-  v: param [n] if n > 2"),
+                    *("Mark it `unused`", "-  v: param [n] if n > 2", "+  v: unused param [n] if n > 2"),
+                ],
+            },
+        ),
+        ("dim batch\n\n", "dim batch\ndim other\n\n", {"unused dimension `other`": ["Remove it", "-dim other"]}),
+        (
+            "dim batch",
+            "dim batch, a, b",
+            {
+                "unused dimension `a`": ["Remove it", "-dim batch, a, b", "+dim batch, b"],
+                "unused dimension `b`": ["Remove it", "-dim batch, a, b", "+dim batch, a"],
+            },
+        ),
+        (
+            "import std { Linear }\n",
+            "import std { Linear }\nimport ops { exp }\n",
+            {"unused import `exp`": ["Remove it", "-import ops { exp }"]},
+        ),
+        (
+            "import std { Linear }",
+            "import std {\n  Linear,\n  gelu\n}",
+            {"unused import `gelu`": ["Remove it", "-  Linear,", "-  gelu", "+  Linear"]},
+        ),
+        (
+            "(n = 4)(x [batch, n])",
+            "(n = 4, m = 5)(x [batch, n], z [batch])",
+            {
+                "unused hyperparameter `m`": [
+                    "Remove it",
+                    "-block Net(n = 4, m = 5)(x [batch, n], z [batch]) -> [batch, n] {",
+                    "+block Net(n = 4)(x [batch, n], z [batch]) -> [batch, n] {",
+                ],
+                "unused input `z`": [
+                    "Remove it",
+                    "-block Net(n = 4, m = 5)(x [batch, n], z [batch]) -> [batch, n] {",
+                    "+block Net(n = 4, m = 5)(x [batch, n]) -> [batch, n] {",
+                ],
+            },
+        ),
+        (
+            "params == 20",
+            "params == 1_000",
+            {
+                '"net": expected params == 1,000, found 20 (980 fewer)': [
+                    *("Expect 20", "-  expect params == 1_000", "+  expect params == 20")
+                ]
+            },
+        ),
+        (
+            "return y * 2.0",
+            "return gelu(y) * 2.0",
+            {
+                "unknown name `gelu`": [
+                    "Import `gelu` from std",
+                    "-import std { Linear }",
+                    "+import std { Linear, gelu }",
+                ]
+            },
+        ),
+        (
+            "Net() {",
+            "Net(nn = 4) {",
+            {
+                "unknown hyperparameter `nn` in call to `Net`": [
+                    "Change to `n`",
+                    '-model "net" = Net(nn = 4) {',
+                    '+model "net" = Net(n = 4) {',
+                ]
+            },
+        ),
+        (
+            "up: Linear",
+            "for.up: Linear",
+            {
+                "expected an address, found the keyword `for`": [
+                    'Change to `"for"`',
+                    "-  y = x |> for.up: Linear(n, n)",
+                    '+  y = x |> "for".up: Linear(n, n)',
+                ]
+            },
+        ),
+    ],
+)
+def test_what_fixes_change(old: str, new: str, fixes: dict[str, list[str]], folder: Path) -> None:
+    assert old in NET
+    assert fixed(NET.replace(old, new), folder) == fixes
+
+
+def test_fixes_of_a_place(folder: Path) -> None:
+    text = NET.replace("dim batch", "dim batch, one, two")
+    workspace = workspace_module.Workspace()
+    workspace.open(str(folder / "places.arch"), text)
+    analysis = workspace.analysis(str(folder / "places.arch"))
+    first, second = text.index("one"), text.index("two")
+
+    def found(start: int, end: int) -> list[str]:
+        return [fix.diagnostic.message[-5:] for fix in edits.fixes(workspace, analysis, start, end)]
+
+    assert found(first, first) == found(first - 5, first) == found(first + 3, first + 3) == ["`one`"]
+    assert found(first + 4, first + 4) == found(0, first - 1) == found(second + 4, len(text)) == []
+    assert found(first + 3, second) == ["`one`", "`two`"] and found(second + 3, len(text)) == ["`two`"]
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "expected"),
+    [
+        ("import std { A }\n", "std", "import std { A, New }\n"),
+        ("import std { A, B as C }\nimport ops { x }\n", "std", "import std { A, B as C, New }\nimport ops { x }\n"),
+        ("import ops { x }\ndim n\n", "std", "import ops { x }\nimport std { New }\ndim n\n"),
+        ("import std { A }\nimport bert { B }\n", "bert", "import std { A }\nimport bert { B, New }\n"),
+        ('import "std" { A }\n', "std", 'import "std" { A }\nimport std { New }\n'),
+        ("export std { A }\n\ndim n\n", "std", "export std { A }\nimport std { New }\n\ndim n\n"),
+        ("dim n\nimport std { A }\n", "std", "dim n\nimport std { A, New }\n"),
+        ("dim n\n", "std", "import std { New }\n\ndim n\n"),
+        (
+            "## Doc\n## more\nfn f(x [1]) -> [1] { return x }\n",
+            "std",
+            "import std { New }\n\n## Doc\n## more\nfn f(x [1]) -> [1] { return x }\n",
+        ),
+        ("# c\n\n## Doc\ndim n\n", "std", "# c\n\nimport std { New }\n\n## Doc\ndim n\n"),
+        ("# c\ndim n\n", "std", "# c\nimport std { New }\n\ndim n\n"),
+        ("", "std", "import std { New }\n\n"),
+        ("# c\n", "std", "# c\nimport std { New }\n\n"),
+    ],
+)
+def test_where_imports_are_added(text: str, source: str, expected: str) -> None:
+    edit = edits.import_edit(parse(Source("a.arch", text), Report()), text, "New", source)
+    assert edits.applied(text, [edit]) == expected
 
 
 def labels(editor: Editor, uri: str, text: str, place: str, inside: int = 0) -> list[str]:
