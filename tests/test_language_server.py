@@ -600,6 +600,99 @@ def test_completion(editor: Editor, folder: Path) -> None:
     assert {"hidden", "ffn", "x"} <= set(labels(editor, uri, text, "    |> + ", 9))
 
 
+def test_what_can_be_written_in_a_definition_with_an_error(folder: Path) -> None:
+    def found(rest: str) -> list[str]:
+        path = str(folder / "unfinished.arch")
+        text = ENCODER[: ENCODER.index("    |> tanh")] + rest
+        workspace = workspace_module.Workspace()
+        workspace.open(path, text)
+        return [each.text for each in completion.complete(workspace.analysis(path), text, len(text))]
+
+    assert found("    |> + ")[:3] == ["hidden", "ffn", "x"]
+    assert found("    |> nothing(")[:3] == ["hidden", "ffn", "x"]
+    assert found("    |> tanh(")[:4] == ["x = ", "hidden", "ffn", "x"]
+    assert found("    |> Linear(bias = true, in_features = 3, ")[:2] == ["out_features = ", "std = "]
+    assert found("    |> softmax(axis = -1)(")[:2] == ["x = ", "hidden"]
+    outside = ["block", "dim", "export", "fn", "frozen", "import", "layer", "model"]
+    for rest in ("    |> +\n}\n", "    |> +\n}\n\nm", "    |> +\n}\nblock Ot", '    |> +\n}\nmodel "a" '):
+        assert found(rest) == outside
+    assert found("    |> + # ") == found('    |> + "') == []
+    assert found('    |> +\n}\nmodel "a" = ') == ["FeedForward", "Linear", "LayerNorm"]
+
+
+@pytest.mark.parametrize(
+    ("before", "callee", "position", "arguments"),
+    [
+        ("f(", "f", 0, ""),
+        ("f(a, b", "f", 0, "a, b"),
+        ("f(g(x), ", "f", 0, "g(x), "),
+        ("f(a, [b, c], d", "f", 0, "a, [b, c], d"),
+        ("x |> f (a = 1, ", "f", 0, "a = 1, "),
+        ("{ f { g(", "g", 0, ""),
+        ("f(a)(", "f", 1, ""),
+        ("f(a) (b, ", "f", 1, "b, "),
+        ("f(g(a)(b))(c", "f", 1, "c"),
+    ],
+)
+def test_the_call_around_a_place(before: str, callee: str, position: int, arguments: str) -> None:
+    call = completion.call_around(before)
+    assert (call.callee, call.list, call.arguments) == (callee, position, arguments)
+
+
+@pytest.mark.parametrize("before", ["", "f", "f(a)", "f(a)(x)(", "f((", "f([1, ", "a + (", "f(x) + (y", "f { g"])
+def test_places_that_are_in_no_call(before: str) -> None:
+    assert completion.call_around(before) is None
+
+
+def test_the_argument_at_a_place() -> None:
+    places = {"": 0, "1": 0, "1,": 1, "1, 2, ": 2, "1, 2, 3, ": None, "[1, 2], ": 1, "f(1, 2": 0, "f(1, 2), {3}, ": 2}
+    names = {"c = ": 2, "c = 1, ": 1, " b = [1, 2": 1, "a == ": 0, "1, b == 2": 1, "d = 1": None, "1, c=": 2}
+    found = {
+        text: completion.active_argument(completion.Call("f", 0, text), [("a", ""), ("b", ""), ("c", "")])
+        for text in places | names
+    }
+    assert found == places | names
+
+
+def test_positions_and_offsets() -> None:
+    codecs = pytest.importorskip("pygls.workspace")
+    text = "aé😀b\n\n😀😀\nlast"
+    source = Source("a.arch", text)
+    for encoding, units in (("utf-8", "utf-8"), ("utf-16", "utf-16-le"), ("utf-32", "utf-32-le")):
+        of = positions.Positions(source, codecs.PositionCodec(encoding))
+        width = len("a".encode(units))
+        for offset in range(len(text) + 1):
+            before = text[text.rfind("\n", 0, offset) + 1 : offset]
+            place = types.Position(text.count("\n", 0, offset), len(before.encode(units)) // width)
+            assert of.position(offset) == place and of.offset(place) == offset
+        assert [of.offset(types.Position(line, 99)) for line in range(5)] == [4, 5, 8, 13, 13]
+        assert of.offset(types.Position(3, 2)) == 11
+        assert (of.position(-1), of.position(99)) == (types.Position(0, 0), types.Position(3, 4))
+        assert of.of(Span(source, 5, 9)) == types.Range(types.Position(1, 0), types.Position(3, 0))
+        assert of.whole() == types.Range(types.Position(0, 0), types.Position(3, 4))
+
+
+def test_files_of_a_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = folder / "tree"
+    for name in ("b.arch", "a.arch", "c.txt", "in/d.arch", ".git/e.arch", "node_modules/f.arch", "z/g.arch"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("")
+    workspace = workspace_module.Workspace()
+    workspace.folders = [str(root)]
+    workspace.open(str(root / "new.arch"), "")
+
+    def found() -> set[str]:
+        return {str(Path(path).relative_to(root)) for path in workspace.files()}
+
+    assert found() == {"new.arch", "a.arch", "b.arch", "in/d.arch", "z/g.arch"}
+    assert next(workspace.files()) == str(root / "new.arch")
+    monkeypatch.setattr(workspace_module, "MOST_FILES", 3)
+    assert found() == {"new.arch", "a.arch", "b.arch"}
+    workspace.close(str(root / "new.arch"))
+    monkeypatch.setattr(workspace_module, "MOST_FILES", 4)
+    assert found() == {"a.arch", "b.arch", "in/d.arch", "z/g.arch"}
+
+
 def test_completion_of_bundled_files(editor: Editor, folder: Path) -> None:
     text = f"import b\n{ENCODER}"
     uri = editor.open(folder / "imports.arch", text)
