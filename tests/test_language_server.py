@@ -982,6 +982,188 @@ def test_what_names_refer_to(tmp_path: Path, golden: Callable[[str, str], None])
     golden("language_server/names.txt", "".join(lines))
 
 
+WRONG = """\
+import std { Nope, Linear, gelu as smooth }
+import std { Linear as Dense, Nothing }
+
+dim batch
+
+layer Table(n, kind = Missing)(x [batch, n], y [batch, n] = none) -> [batch, n] {
+  w[i].part: param [n] for i in 0..2
+  return x * .w.0.part + .q + .w.part
+}
+
+block Net(n = 4, make = Dense(n, n))(x [batch, n]) -> [batch, n] {
+  h = table: Table(n)(x = x, y = x)
+  g = h |> inner: make |> .inner.weight
+  act = Linear(in_features = n, out_features = 2)
+  return .table.w.0.part + Table(n, q = 3)(z = h) + .lost.w
+}
+
+model "a" = Lost(n = 3)
+model "b" = Net(n = 3) {
+  expect n == 3
+}
+"""
+
+
+def test_what_names_refer_to_in_a_file_with_errors(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    path = str(tmp_path / "wrong.arch")
+    workspace = workspace_module.Workspace()
+    workspace.open(path, WRONG)
+    analysis = workspace.analysis(path)
+    lines = [f"{each.code}: {each.message}\n" for each in analysis.report.diagnostics]
+    for found in analysis.occurrences:
+        line = WRONG.count("\n", 0, found.start) + 1
+        sign = "=" if found.defines else " "
+        name = f"{found.symbol.owner}.{found.symbol.name}" if found.symbol.owner else found.symbol.name
+        shown = descriptions.hover(analysis, found.start)
+        assert shown is not None
+        text = " | ".join(filter(None, shown[0].split("\n")))
+        lines.append(f"{line:2} {WRONG[found.start : found.end]:12} {sign} {found.symbol.kind} {name}: {text}\n")
+    golden("language_server/wrong.txt", "".join(lines))
+    assert descriptions.hover(analysis, WRONG.index("model")) is None
+
+
+def test_values_of_defaults_are_those_of_a_model(tmp_path: Path) -> None:
+    text = """\
+block Net(n = 4, m = 2 * n)(x [m]) -> [m] { return x * 2.0 }
+block Other(k = 5, l = 3 * k)(x [l]) -> [l] { return x * 2.0 }
+model "a" = Net(n = 8)
+model "b" = Net(n = 16)
+model "c" = Other(l = 6)
+"""
+    path = str(tmp_path / "defaults.arch")
+    workspace = workspace_module.Workspace()
+    workspace.open(path, text)
+    analysis = workspace.analysis(path)
+    for place, shown in (("n)(x", '`8` (in "a", with others elsewhere)'), ("k)(x", '`5` (in "c")')):
+        hover = descriptions.hover(analysis, text.index(place))
+        assert hover is not None and hover[0].endswith(f"\n\n{shown}")
+
+
+FORWARDED = """\
+dim batch
+
+layer Inner(n, rate = 0.5, kind = 1)(x [batch, n], mask [batch, n], other [batch, n] = none) -> [batch, n] {
+  w: param [n]
+  return x * .w * rate + mask * kind + (other if other != none else x)
+}
+
+block Outer(n = 4, rate = 0.25)(x [batch, n], mask [batch, n]) -> [batch, n] {
+  kind = 3.0
+  other = x * kind
+  y = inner: Inner(..)(..)
+  return second: Inner(n, ..)(x = y, ..) + other
+}
+
+block Same(..Outer)(..Outer) -> [batch, n] {
+  return outer: Outer(..)(..)
+}
+
+model "m" = Same(rate = 0.75)
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "lines"),
+    [
+        ("mask [batch, n], other", "hide", [3, 5, 8]),
+        ("mask [batch, n]) ->", "hide", [3, 5, 8]),
+        ("rate = 0.5", "share", [3, 5, 8, 19]),
+        ("rate = 0.75", "share", [3, 5, 8, 19]),
+        ("kind = 1", "sort", [3, 5]),
+        ("kind = 3.0", "sort", [9, 10]),
+        ("other [batch", "more", [3, 5]),
+        ("other = x", "more", [10, 12]),
+        ("x [batch, n], mask [batch, n]) ->", "z", [3, 5, 8, 10, 12]),
+        ("n = 4", "size", [3, 4, 8, 12, 15]),
+        ("y = inner", "found", [11, 12]),
+    ],
+)
+def test_names_that_are_forwarded_are_renamed_together(place: str, name: str, lines: list[int], folder: Path) -> None:
+    path = str(folder / "forwarding.arch")
+    workspace = workspace_module.Workspace()
+    workspace.open(path, FORWARDED)
+    analysis = workspace.analysis(path)
+    assert analysis.report.diagnostics == []
+    found = analysis.occurrence_at(FORWARDED.index(place))
+    after = edits.applied(FORWARDED, edits.rename(workspace, analysis, found, name)[path])
+    pairs = zip(FORWARDED.splitlines(), after.splitlines(), strict=True)
+    assert [number for number, (one, other) in enumerate(pairs, 1) if one != other] == lines
+    old = FORWARDED[found.start : found.end]
+    assert not re.search(
+        rf"\b{old}\b", "\n".join(after.splitlines()[number - 1] for number in lines).replace(f".{old}", "")
+    )
+
+
+def test_definitions_that_bundled_files_use_are_not_renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = {
+        "std.arch": 'export "own.arch" { Affine }\n',
+        "own.arch": "layer Affine(n)(x [..., n]) -> [..., n] {\n  w: param [n]\n  return x * .w\n}\n",
+        "use.arch": 'import "own.arch" { Affine }\n\nblock Net(n = 2)(x [n]) -> [n] { return x |> a: Affine(n) }\n',
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(workspace_module.resources, "specs_root", lambda: str(tmp_path))
+    workspace = workspace_module.Workspace()
+    own, use = str(tmp_path / "own.arch"), str(tmp_path / "use.arch")
+    workspace.open(own, texts["own.arch"])
+
+    def renamed(path: str, place: str) -> object:
+        analysis = workspace.analysis(path)
+        found = analysis.occurrence_at(texts[Path(path).name].index(place))
+        try:
+            return {Path(p).name for p in edits.rename(workspace, analysis, found, "Other")}
+        except edits.Unsafe as reason:
+            return str(reason)
+
+    assert renamed(own, "w:") == {"own.arch"}
+    assert renamed(own, "Affine") == {"own.arch"}
+    workspace.folders = [str(tmp_path)]
+    assert renamed(own, "Affine") == f"`Affine` is also used in the bundled file {use}"
+    workspace.open(use, texts["use.arch"])
+    assert renamed(own, "Affine") == {"own.arch", "use.arch"}
+    workspace.close(own)
+    workspace.folders = []
+    assert renamed(use, "Affine(") == f"`Affine` is also defined in {own}, which is not open"
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "reason"),
+    [
+        ("h = x", "1h", "`1h` is not a name"),
+        ("h = x", "", "`` is not a name"),
+        ("h = x", "_", "`_` is not a name"),
+        ("h = x", "é", "`é` is not a name"),
+        ("h = x", "for", "`for` is a keyword"),
+        ("h = x", "model", None),
+        ("h = x", "h_1", None),
+        ("up:", "a.b", "`a.b` is not a name"),
+        ("up:", "a-b", "`a-b` is not a name"),
+        ("up:", "for", "the name has another meaning there: expected an address, found the keyword `for`"),
+        ("up:", "1", "the name has another meaning there: expected an address, found the number `1`"),
+        ("up:", "_1", None),
+        ("tiny", 'a"', '`a"` is not a name'),
+        ("tiny", "a\\", "`a\\` is not a name"),
+        ("tiny", "a\n", "`a\n` is not a name"),
+        ("tiny", "for é", None),
+        ("batch,", "in", "`in` is a keyword"),
+    ],
+)
+def test_new_names(place: str, name: str, reason: str | None, folder: Path) -> None:
+    path = str(folder / "new_names.arch")
+    workspace = workspace_module.Workspace()
+    workspace.open(path, ENCODER)
+    analysis = workspace.analysis(path)
+    found = analysis.occurrence_at(ENCODER.index(place))
+    if reason is None:
+        assert edits.rename(workspace, analysis, found, name)
+    else:
+        with pytest.raises(edits.Unsafe, match=f"^{re.escape(reason)}$"):
+            edits.rename(workspace, analysis, found, name)
+
+
 @pytest.mark.parametrize(
     ("place", "name", "before", "after"),
     [
