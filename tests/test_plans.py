@@ -4,8 +4,11 @@ import json
 import re
 from collections.abc import Callable
 
+import picture_lint
+
 import archspec
-from archspec.pictures.api import picture, plan_of
+from archspec.pictures.api import opened, picture, plan_of
+from archspec.pictures.layout import layout
 
 MODEL = """
 import std { Linear, Embedding, LayerNorm, relu }
@@ -133,3 +136,59 @@ def test_pictures_of_shares_and_of_the_whole_stay_as_they_are(golden: Callable[[
     golden("pictures/streams-whole.svg", picture(streams, "op", 0))
     model, sizes = archspec.loads(MODEL), sizes | {"keys": 3}
     golden("pictures/plan-whole.svg", picture(model, "op", 0, coloring="bytes", sizes=sizes))
+
+
+MARKS = """
+import std { Linear }
+
+dim batch, seq, keys
+
+## A tensor of its own, and both streams beside the main one.
+block Crossing(n)
+              (x [batch, seq, n], first [batch, keys, n], second [batch, keys, n],
+               near bool [seq, keys], far bool [seq, keys])
+              -> [batch, seq, n] {
+  position: param [n]
+  scores = matmul(q: Linear(n, n)(x + .position), first |> transpose)
+  a = where(near, scores, -1.0) |> softmax
+  b = where(far, scores, -2.0) |> softmax
+  return x + matmul(a, first) + matmul(b, second)
+}
+
+layer Kept(n)(x [batch, seq, n]) -> [batch, seq, n] {
+  w: unused param [n]
+  return x
+}
+
+block Net(n = 8)(x [batch, seq, n], memory [batch, keys, n]) -> [batch, seq, n] {
+  spare: unused param [n, n]
+  one = first: Linear(n, n)(memory)
+  two = second: Linear(n, n)(memory)
+  near = reshape([seq, 1])(arange(seq)) < arange(keys)
+  far = reshape([seq, 1])(arange(seq)) > arange(keys)
+  cross: Crossing(n)
+  h = x
+  for i in 0..3 {
+    h = h |> layer[i]: Linear(n, n) |> dropout(0.1) |> tanh
+  }
+  g = .cross(h, one, two, near, far) + beside: Crossing(n)(h, two, one, far, near) |> kept: Kept(n)
+  f = .cross(g, two, one, far, near)
+  c = f
+  for i in 0..seq * keys {
+    c = c * 0.5 + f
+  }
+  return c
+}
+
+model "marks" = Net()
+"""
+
+
+def test_pictures_of_ports_and_tensors_stay_as_they_are(golden: Callable[[str, str], None]) -> None:
+    """Two streams and two masks of one block, that is applied twice and has a tensor; unread tensors."""
+    model = archspec.loads(MARKS)
+    for level, depth in (("op", None), ("block", 1)):
+        plan = plan_of(model)
+        root = layout(plan, opened(plan, level, depth))
+        assert [*picture_lint.faults(plan, root), *picture_lint.text_faults(root)] == []
+        golden(f"pictures/marks-{level}.svg", picture(model, level, depth))
