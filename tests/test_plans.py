@@ -2,13 +2,17 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import picture_lint
+import pytest
 
 import archspec
 from archspec.pictures.api import opened, picture, plan_of
 from archspec.pictures.layout import layout
+from archspec.pictures.plan import Node, Plan
+from archspec.pictures.ties import Placed, TieLine, tie_lines
 
 MODEL = """
 import std { Linear, Embedding, LayerNorm, relu }
@@ -192,3 +196,92 @@ def test_pictures_of_ports_and_tensors_stay_as_they_are(golden: Callable[[str, s
         root = layout(plan, opened(plan, level, depth))
         assert [*picture_lint.faults(plan, root), *picture_lint.text_faults(root)] == []
         golden(f"pictures/marks-{level}.svg", picture(model, level, depth))
+
+
+Boxes = dict[int, tuple[float, float, float, float]]
+PAIR: Boxes = {1: (20.0, 0.0, 100.0, 40.0), 2: (20.0, 100.0, 100.0, 80.0)}
+
+
+def tied(
+    boxes: Boxes,
+    lines: Sequence[Sequence[tuple[float, float]]] = (),
+    ties: Sequence[tuple[int, int]] = ((1, 2),),
+    around: Mapping[int, int] = {},
+    again: Mapping[int, int] = {},
+    frames: Mapping[int, tuple[float, float, float, float]] = {},
+) -> list[TieLine]:
+    """The lines between five layers, of which some are drawn as closed boxes and some as frames."""
+    plan, placed = Plan("net", "", 0, 0), Placed()
+    plan.nodes = [Node(0, None, "root", ""), *(Node(id, around.get(id, 0), "layer", "Linear") for id in range(1, 6))]
+    for id, first in again.items():
+        plan.nodes[id].again = first
+    plan.ties = [*ties]
+    placed.boxes, placed.frames, placed.lines = {**boxes}, {**frames}, [[*line] for line in lines]
+    return tie_lines(plan, placed)
+
+
+def test_a_tie_goes_around_on_the_left() -> None:
+    (line,) = tied(PAIR, [[(0.0, 20.0), (10.0, 20.0)]])
+    assert line.ends == ((20.0, 20.0), (20.0, 124.0))
+    out, back = [(20.0, 20.0), (14.0, 20.0), (14.0, 15.0)], [(14.0, 124.0), (14.0, 124.0), (20.0, 124.0)]
+    assert line.points == (*out, (-12.0, 15.0), (-12.0, 124.0), *back)
+
+
+@pytest.mark.parametrize(
+    ("boxes", "lines", "heights"),
+    [
+        ({}, [], (20, 124)),
+        ({3: (0.0, 10.0, 5.0, 20.0)}, [], (5, 124)),  # in the way
+        ({3: (0.0, 60.0, 5.0, 20.0)}, [], (20, 124)),
+        ({3: (0.0, 23.5, 5.0, 20.0)}, [], (20, 124)),
+        ({3: (0.0, 22.5, 5.0, 20.0)}, [], (17.5, 124)),
+        ({3: (-50.0, 0.0, 5.0, 16.5)}, [], (20, 124)),
+        ({3: (-50.0, 0.0, 5.0, 17.5)}, [], (22.5, 124)),
+        ({3: (17.5, 10.0, 2.0, 20.0)}, [], (20, 124)),
+        ({3: (16.5, 10.0, 2.0, 20.0)}, [], (-5, 124)),
+        ({3: (10.0, -50.0, 5.0, 300.0)}, [], (-5, 95)),  # nothing is free
+        ({}, [[(0.0, 20.0), (10.0, 20.0)]], (15, 124)),
+        ({}, [[(0.0, 17.5), (10.0, 17.5)]], (25, 124)),
+        ({}, [[(0.0, 16.5), (10.0, 16.5)]], (20, 124)),
+        ({}, [[(10.0, 20.0), (0.0, 20.0)], [(-9.0, 14.0), (9.0, 14.0)]], (25, 124)),
+        ({}, [[(15.0, 20.0), (30.0, 20.0)]], (20, 124)),
+        ({}, [[(0.0, 20.0), (10.0, 21.0)]], (20, 124)),
+        ({}, [[(0.0, 5.0), (0.0, 90.0)]], (20, 124)),  # crossed
+        ({}, [[(14.0, 0.0), (14.0, 19.0)]], (20, 124)),
+        ({}, [[(0.0, 20.0), (10.0, 20.0)], [(14.0, 10.0), (14.0, 19.0)]], (25, 124)),
+        ({}, [[(0.0, 20.0), (10.0, 20.0)], [(16.5, 19.0), (16.5, 10.0)]], (25, 124)),
+        ({}, [[(0.0, 20.0), (10.0, 20.0)], [(17.5, 10.0), (17.5, 19.0)]], (15, 124)),
+        ({}, [[(0.0, 20.0), (10.0, 20.0)], [(14.0, 0.0), (14.0, 14.0)]], (15, 124)),
+    ],
+)
+def test_a_tie_leaves_at_the_nearest_height_that_is_free(
+    boxes: Boxes, lines: Sequence[Sequence[tuple[float, float]]], heights: tuple[float, float]
+) -> None:
+    (line,) = tied(PAIR | boxes, lines)
+    assert (line.points[2], line.points[-3]) == ((14.0, heights[0]), (14.0, heights[1]))
+    assert (line.points[3], line.points[-4]) == ((-12.0, heights[0]), (-12.0, heights[1]))
+
+
+def test_ties_of_one_tensor_share_a_lane() -> None:
+    third: Boxes = {3: (20.0, 200.0, 100.0, 40.0)}
+    found = tied(PAIR | third, ties=[(1, 2), (1, 3), (2, 3), (1, 2)])
+    assert [(line.points[3], line.points[-4]) for line in found] == [
+        ((-12.0, 20.0), (-12.0, 124.0)),
+        ((-12.0, 20.0), (-12.0, 220.0)),
+        ((-20.0, 124.0), (-20.0, 220.0)),
+    ]
+    (beside,) = tied({1: PAIR[1], 2: (140.0, 0.0, 100.0, 40.0)})  # the way of the first is taken
+    assert beside.points[-4:] == ((-12.0, -5.0), (134.0, -5.0), (134.0, 20.0), (140.0, 20.0))
+
+
+def test_ties_end_at_what_is_drawn() -> None:
+    def ends(*arguments: Any, **more: Any) -> list[tuple[Any, Any]]:
+        return [line.ends for line in tied(*arguments, **more)]
+
+    whole: Boxes = {3: (0.0, 0.0, 50.0, 50.0)}
+    plain = [((20.0, 20.0), (20.0, 124.0))]
+    assert ends(PAIR) == ends(PAIR, ties=[], again={2: 1}) == ends(PAIR, again={2: 1}) == plain
+    assert ends({2: PAIR[2]}, frames={1: PAIR[1]}) == plain  # an open layer
+    assert ends({2: PAIR[2]} | whole, around={1: 3}) == [((0.0, 24.0), (20.0, 124.0))]  # one in a closed block
+    assert ends(whole, around={1: 3, 2: 3}) == []
+    assert ends({2: PAIR[2]}) == ends({2: PAIR[2]}, frames=whole, around={1: 3}) == []
