@@ -182,6 +182,23 @@ def test_variants_are_counted(model: str, fields: dict[str, Any], total: int, tm
     assert archspec.load(write(tmp_path, config)).params.total == total
 
 
+@pytest.mark.parametrize(
+    ("type", "field", "projections"),
+    [
+        ("opt", "word_embed_proj_dim", ["decoder.project_in.weight", "decoder.project_out.weight"]),
+        ("electra", "embedding_size", ["embeddings_project.weight", "embeddings_project.bias"]),
+    ],
+)
+def test_a_width_of_embeddings_that_is_that_of_the_layers_needs_no_projection(
+    type: str, field: str, projections: list[str], tmp_path: Path
+) -> None:
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 64}
+    sizes |= {"ffn_dim": 48} if type == "opt" else {"intermediate_size": 48}
+    for width, expected in ((16, projections), (32, [])):
+        model = archspec.load(write(tmp_path, {"model_type": type, **sizes, field: width}))
+        assert [tensor.name for tensor in model.tensors if "project" in tensor.name] == expected
+
+
 def test_an_activation_is_a_function_of_the_library(tmp_path: Path) -> None:
     config = {"model_type": "llama", "hidden_act": "relu2", "rope_scaling": {"type": "linear", "factor": 4}}
     text = archspec.import_config(write(tmp_path, config))
