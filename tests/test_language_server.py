@@ -23,6 +23,8 @@ client_module = pytest.importorskip("pygls.lsp.client")
 workspace_module = pytest.importorskip("archspec.language_server.workspace")
 descriptions = pytest.importorskip("archspec.language_server.descriptions")
 edits = pytest.importorskip("archspec.language_server.edits")
+hints = pytest.importorskip("archspec.language_server.hints")
+outline = pytest.importorskip("archspec.language_server.outline")
 completion = pytest.importorskip("archspec.language_server.completion")
 positions = pytest.importorskip("archspec.language_server.positions")
 
@@ -980,6 +982,38 @@ def test_what_names_refer_to(tmp_path: Path, golden: Callable[[str, str], None])
         name = f"{symbol.owner}.{symbol.name}" if symbol.owner else symbol.name
         lines.append(f"{line:2} {NAMES[found.start : found.end]:12} {sign} {symbol.kind} {name}: {text}\n")
     golden("language_server/names.txt", "".join(lines))
+
+
+def test_outline_folds_colours_and_hints(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    """Of a file with comments: entries with what is inside them, lines to fold, words with their colours, and hints."""
+    text = NAMES.replace("dim batch", "# One,\n# two\n# and three.\n\n# Alone.\ndim batch").replace(
+        "  for i in 0..3 {\n", "  for i in 0..3 {\n    if i > 1 {\n      s = s * 2.0\n    }\n"
+    )
+    path = str(tmp_path / "names.arch")
+    workspace = workspace_module.Workspace()
+    workspace.open(path, text)
+    analysis = workspace.analysis(path)
+
+    def place(offset: int) -> str:
+        line, column = analysis.source.position(offset)
+        return f"{line}:{column}"
+
+    def listed(entry: Any, indent: str = "") -> Iterator[str]:
+        yield f"{indent}{entry.kind} {entry.name} {place(entry.start)} {text[entry.name_start : entry.name_end]!r}"
+        for inner in entry.inside:
+            yield from listed(inner, indent + "  ")
+
+    lines = [f"{each.severity}: {each.message}" for each in analysis.report.diagnostics]
+    lines += [line for entry in outline.outline(analysis.unit.tree) for line in listed(entry)]
+    lines += [f"fold {found}" for found in outline.folds(analysis.unit.tree, analysis.source)]
+    for start, length, kind in outline.tokens(analysis):
+        lines.append(f"colour {place(start)} {text[start : start + length]} {outline.TOKEN_TYPES[kind]}")
+    found = list(hints.hints(analysis, 0, len(text)))
+    lines += [f"hint {place(hint.offset)} {hint.text} ({hint.model or 'with the defaults'})" for hint in found]
+    golden("language_server/structure.txt", "\n".join(lines) + "\n")
+    start = text.index("a, _ =")
+    (near,) = hints.hints(analysis, start + 2, start + 3)
+    assert near in found and text[: near.offset].endswith("half(share = 0.25)(up)")
 
 
 WRONG = """\
