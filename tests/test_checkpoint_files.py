@@ -216,6 +216,21 @@ def test_an_index_that_lies(tmp_path: Path, case: str) -> None:
     assert {d.code for d in caught.value.diagnostics} == {"bad-checkpoint"}
 
 
+def test_as_many_shards_as_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_shards(tmp_path, SHARDS)
+    size = path.stat().st_size
+    for module, name, limit, message in (
+        ("shards", "MOST_SHARDS", 2, "too many shards: the limit is 1"),
+        ("checkpoint", "LARGEST_INDEX", size, f"index of {size:,} bytes exceeds the limit of {size - 1:,}"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"archspec.checkpoints.{module}.{name}", limit)
+            assert read(str(path)).files == 2
+            patch.setattr(f"archspec.checkpoints.{module}.{name}", limit - 1)
+            with pytest.raises(ArchError, match=f"{message}$"):
+                read(str(path))
+
+
 def test_a_tensor_in_two_shards(tmp_path: Path) -> None:
     path = write_shards(tmp_path, {ONE: {"a": (2,)}, TWO: {"a": (2,), "b": (1,)}}, weight_map={"a": ONE, "b": TWO})
     with pytest.raises(ArchError, match=f"`a` is in two shards, {ONE} and {TWO}"):

@@ -262,6 +262,54 @@ def test_a_file_that_lies(tmp_path: Path, case: str) -> None:
     assert said(tmp_path, data, "m.gguf").endswith(message)
 
 
+def refused(data: bytes, size: int | None = None) -> str:
+    """What is wrong with a file; "" if nothing is."""
+    try:
+        headers.read(io.BytesIO(data), len(data) if size is None else size, "m.gguf")
+    except ArchError as error:
+        return error.diagnostics[0].message.removeprefix("m.gguf: ")
+    return ""
+
+
+def test_as_much_as_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    strings = {"a": ["x", "y"], "b": ["z"]}
+    data = gguf({"u": (2,), "v": (1, 2, 1, 3)}, strings)
+    limits = {
+        "MOST_TENSORS": (2, "too many tensors: 2, the limit is 1"),
+        "MOST_VALUES": (2, "too many values of metadata: 2, the limit is 1"),
+        "MOST_STRINGS": (3, "too many strings in the metadata: the limit is 2"),
+        "MOST_DIMENSIONS": (4, "too many axes in the shape of `v`: the limit is 3"),
+        "LARGEST": (32, "`v` is too large: 1 x 2 x 1 x 3, from byte 32"),
+    }
+    for name, (limit, message) in limits.items():
+        monkeypatch.setattr(headers, name, limit)
+        assert refused(data) == ""
+        with monkeypatch.context() as patch:
+            patch.setattr(headers, name, limit - 1)
+            assert refused(data) == message
+    monkeypatch.setattr(headers, "LARGEST", 35)
+    assert refused(gguf({"u": (5, 7)})) == "" and refused(gguf({"u": (6, 6)})).startswith("`u` is too large: 6 x 6")
+
+
+@pytest.mark.parametrize("alignment", [1, 2, 8, 64])
+def test_alignments(alignment: int) -> None:
+    data = gguf({"u": (2,), "v": (3,)}, {"general.alignment": alignment})
+    assert refused(data) == ""
+    found = headers.read(io.BytesIO(data), len(data), "m.gguf").entries
+    assert [entry.start % alignment for entry in found] == [0, 0]
+    assert [entry.stop for entry in found][-1] <= len(data)
+
+
+def test_files_are_as_long_as_their_tensors() -> None:
+    head_only = padded(head(2, 0, info(shape=(8,)) + info("v", (2,), start=32)), 0)
+    assert refused(head_only + bytes(40)) == refused(head_only + bytes(41)) == ""
+    assert refused(head_only + bytes(39)) == "file is truncated: expected 40 bytes of tensors, found 39"
+    inside = padded(head(2, 0, info(shape=(9,)) + info("v", (2,), start=32)), 40)
+    assert refused(inside) == "`v` starts at byte 32, inside `w`"
+    empty = padded(head(2, 0, info(shape=(9,)) + info("v", (0,), start=32)), 40)
+    assert refused(empty) == ""
+
+
 def test_headers_that_are_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     data = small()
 

@@ -451,6 +451,44 @@ def test_a_pickle_of_many_operations(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert read_bytes(tmp_path, within, "m.bin").entries == ()
 
 
+def loaded(pickle: bytes, names: Any = ()) -> Any:
+    return Reader(io.BytesIO(pickle), names, lambda _: None, lambda name, arguments: (name, arguments)).load()
+
+
+def test_pickles_as_large_as_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "c" + "a" * 30 + "\nb\n"
+    data = b"\x80\x02(" + b"K\x07" * 3 + encode("text") + name.encode() + b"t."
+    whole = f"{'a' * 30}.b"
+    for limit, value, message in (
+        ("LARGEST", len(data), f"pickle exceeds the limit of {len(data) - 1:,} bytes"),
+        ("MOST_PENDING", 6, "too many values on the stack of a pickle: the limit is 5"),
+        ("_LONGEST_LINE", 31, "invalid pickle: unterminated name"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"archspec.checkpoints.pickled.{limit}", value)
+            *numbers, text, found = loaded(data, {whole})
+            assert (numbers, text, found.name) == ([7, 7, 7], "text", whole)
+            patch.setattr(f"archspec.checkpoints.pickled.{limit}", value - 1)
+            with pytest.raises(PickleError, match=f"^{message}$"):
+                loaded(data, {whole})
+
+
+def test_values_before_a_mark_stay(tmp_path: Path) -> None:
+    assert loaded(b"\x80\x02K\x01(K\x02K\x030t\x86.") == (1, (2,))
+    assert loaded(b"\x80\x02K\x01(K\x02K\x031.") == 1
+    assert loaded(b"\x80\x02](K\x01K\x02eK\x03a.") == [1, 2, 3]
+    assert loaded(b"\x80\x02}K\x05K\x06s(" + encode("a") + b"K\x01" + encode("b") + b"K\x02u.") == {
+        None: 6,
+        "a": 1,
+        "b": 2,
+    }
+    assert loaded(b"\x80\x02K\x09q\x05K\x08r\x00\x01\x00\x000h\x05j\x00\x01\x00\x00\x87.") == (9, 9, 8)
+    assert loaded(b"\x80\x04K\x09\x94K\x08\x94h\x01h\x00\x87\x85.") == ((8, 8, 9),)
+    for data in (b"K\x01(\x85.", b"K\x01K\x02(K\x03\x86.", b"(K\x01R.", b"K\x01(s.", b"0.", b"(0.", b"](a."):
+        with pytest.raises(PickleError, match=r"^invalid pickle: "):
+            loaded(b"\x80\x02" + data)
+
+
 PLAIN: list[Any] = [
     *(None, True, False, 0, 255, 256, 65535, 65536, -1, -256, 2**31 - 1, -(2**31), 2**31, -(2**63), 2**500),
     *(0.5, -1e300, float("inf"), "", "text", "ü", "x" * 300, b"", b"bytes", b"\xff" * 300),
