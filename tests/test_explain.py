@@ -18,7 +18,7 @@ from small import load
 import archspec
 from archspec.cli import main
 from archspec.explanations.arithmetic_errors import arithmetic_error
-from archspec.explanations.explain import MOST_MATCHES, Explainer, Match
+from archspec.explanations.explain import MOST_MATCHES, Explainer, Match, explainer_of
 from archspec.explanations.family import relatives_of
 from archspec.explanations.numbers import read_number, rounded
 from archspec.explanations.tensor_groups import TensorGroups
@@ -625,3 +625,55 @@ def test_the_limit_on_matches_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
         (2, "at least 5 others with one more adjustment"),
         (2, "5 others with one more adjustment"),
     ]
+
+
+FAMILY = """
+import std { Linear, Embedding, LayerNorm }
+dim batch, seq
+layer Scale(n)(x [batch, seq, n]) -> [batch, seq, n] {
+  weight: frozen param [n]
+  steps:  buffer [n]
+  return x * .weight + .steps
+}
+block Body(n = 3, layers = 3)(ids int [batch, seq]) -> [batch, seq, n] {
+  role embedding for words
+  x = words: Embedding(7, n)(ids)
+  shared: Linear(n, n)
+  return x |> layer[i]: Linear(n, n) for i in 0..layers |> .shared |> .shared |> norm: LayerNorm(n) |> scale: Scale(n)
+}
+block Scores(..Body)(..Body) -> [batch, seq, 7] {
+  role head for head
+  tie head.weight = body.words.weight
+  return ids |> body: Body(..) |> head: Linear(n, 7)
+}
+model "body" = Body()
+model "scores" = Scores()
+"""
+
+
+def listed(match: Match) -> str:
+    """The steps of a match after the first one, and its addends."""
+    addends = " + ".join(f"{part.times} x {part.each} {part.address}" for part in match.parts)
+    return f"{match.kind} of rank {match.rank}: {'; '.join(texts(match)) or 'plain'} = {addends}"
+
+
+def test_every_small_number(golden: Callable[[str, str], None], tmp_path: Path) -> None:
+    """How many matches a number has, of this and of the next rank, the first two of them, and the nearest counts."""
+    (tmp_path / "family.arch").write_text(FAMILY)
+    lines: list[str] = []
+    for name, numbers in (("body", range(60, 100)), ("scores", range(84, 110))):
+        model = archspec.load(f"{tmp_path / 'family.arch'}:{name}")
+        explainer = explainer_of(model)
+        lines.append(f"{name}, {model.params.total}")
+        for number in [*map(str, numbers), *[f"~{round}" for round in range(10, 400, 30)], "0.1K", "0.08K"]:
+            for answer in explainer.explain(read_number(number)).answers:
+                first = f"{number} at {answer.reading.digits}: {len(answer.matches)} and {answer.more}"
+                nearest = ", ".join(f"{match.params:,}" for match in answer.nearest)
+                lines += [f"{first}, near {nearest or 'none'}{', cut off' * answer.cut_off}"]
+                lines += [f"  {listed(match)}" for match in answer.matches[:2]]
+                for match in answer.matches:
+                    counted = sum(part.times * part.each for part in match.parts)
+                    assert match.params == sum(step.params for step in match.steps)
+                    assert answer.reading.fits(match.params)
+                    assert counted == match.params or match.kind == "arithmetic error"
+    golden("explain-small.txt", "\n".join(lines) + "\n")
