@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import archspec
 from archspec.cli import main
 from archspec.configs.family import known_types, read_family
+from archspec.configs.names import families_of
 from archspec.configs.read import read_json
 from archspec.pipeline.tables import table_of
 from archspec.pytorch.build import torch_source
@@ -520,6 +521,22 @@ def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 # The data -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("definition", "types"),
+    [
+        ("Bert", ["bert", "camembert", "electra", "roberta", "xlm-roberta"]),
+        ("BertForMaskedLM", ["bert"]),
+        ("LlamaForCausalLM", ["llama"]),
+        ("ClipText", ["clip_text_model"]),
+        ("Llama", ["llama"]),
+        ("LlamaModel", []),
+        ("num_hidden_layers", []),
+    ],
+)
+def test_families_of_a_definition(definition: str, types: list[str]) -> None:
+    assert [family.type for family in families_of(definition, specs_root())] == types
 
 
 @pytest.mark.parametrize("type", sorted(FAMILIES))

@@ -13,6 +13,7 @@ from archspec.pictures.api import opened, picture, plan_of
 from archspec.pictures.layout import layout
 from archspec.pictures.plan import Node, Plan
 from archspec.pictures.ties import Placed, TieLine, tie_lines
+from archspec.pictures.tracks import Net, assign_tracks
 
 MODEL = """
 import std { Linear, Embedding, LayerNorm, relu }
@@ -285,3 +286,63 @@ def test_ties_end_at_what_is_drawn() -> None:
     assert ends({2: PAIR[2]} | whole, around={1: 3}) == [((0.0, 24.0), (20.0, 124.0))]  # one in a closed block
     assert ends(whole, around={1: 3, 2: 3}) == []
     assert ends({2: PAIR[2]}) == ends({2: PAIR[2]}, frames=whole, around={1: 3}) == []
+
+
+def test_ties_of_which_one_passes_near_another_part_are_apart() -> None:
+    for top, height in ((23.2, 28.25), (23.8, 28.85), (24.2, 24.25)):
+        (line,) = tied({1: (140.0, 0.0, 100.0, 40.0), 2: (20.0, top, 100.0, 0.1)})
+        assert line.points[2] == (134.0, 20.0) and line.points[-3] == (14.0, pytest.approx(height))
+    (line,) = tied({1: (5.0, 0.0, 100.0, 40.0), 2: (20.0, 53.2, 100.0, 0.1)})
+    assert (line.points[2], line.points[-3]) == ((-1.0, 20.0), (14.0, pytest.approx(53.25)))
+
+
+@pytest.mark.parametrize(
+    ("addresses", "titles"),
+    [
+        (["a.b.one", "a.b.two", "a.b.three"], ["one", "two", "three"]),
+        (["a.b.one", "a.b.two"], ["a.b.one", "a.b.two"]),
+        (["a.b.one", "a.c.two", "a.d.four"], ["b.one", "c.two", "d.four"]),
+        (["c.one", "c.two", "c.three", "d.one"], ["c.one", "two", "three", "d.one"]),  # `one` is not unique
+        (["c.x", "c.two", "c.three"], ["c.x", "two", "three"]),  # `x` is an input
+        (["c.0.one", "c.1.two", "c.2.three"], ["c.0.one", "c.1.two", "c.2.three"]),  # no name begins with a number
+        (["c.12.one", "c.12.two", "c.12.three", "d"], ["one", "two", "three", "d"]),
+    ],
+)
+def test_titles_leave_out_what_siblings_share(addresses: list[str], titles: list[str]) -> None:
+    steps = "".join(f"  |> {address}: Linear(n, n)\n" for address in addresses)
+    plan = plan_of(
+        archspec.loads(
+            f"import std {{ Linear }}\ndim batch\nblock Net(n = 4)(x [batch, n]) -> [batch, n] {{\n  return x\n{steps}}}\n"
+            'model "net" = Net()\n'
+        )
+    )
+    assert [node.title for node in plan.nodes if node.kind == "layer"] == titles
+
+
+def net(uppers: Sequence[float], lowers: Sequence[float], ends: Sequence[float] = ()) -> Net:
+    made = Net()
+    made.uppers, made.lowers, made.ends = [*uppers], [*lowers], [*ends]
+    return made
+
+
+@pytest.mark.parametrize(
+    ("nets", "tracks"),
+    [
+        ([net([0], [0.25]), net([0], [0.5])], [-1, 0]),  # one that is straight needs none
+        ([net([0], [10]), net([18.5], [30])], [0, 0]),
+        ([net([0], [10]), net([18], [30])], [0, 1]),
+        ([net([18.5], [30]), net([0], [10])], [0, 0]),
+        ([net([0], [10]), net([5], [30])], [0, 1]),
+        ([net([0], [10]), net([10], [20])], [1, 0]),  # the second comes from above where the first goes down
+        ([net([0], [10]), net([13.5], [20])], [1, 0]),
+        ([net([0], [10]), net([14], [20])], [0, 1]),
+        ([net([10], [20]), net([0], [10])], [0, 1]),
+        ([net([0], [10]), net([10], [0])], [0, 1]),  # each would have to be above the other
+        ([net([0], [10], [40]), net([20], [30])], [0, 1]),
+        ([net([0], [10]), net([20], [30]), net([5], [25])], [0, 0, 1]),
+        ([net([0, 3], [10, 90]), net([20], [30]), net([50], [45])], [0, 1, 1]),
+    ],
+)
+def test_tracks(nets: list[Net], tracks: list[int]) -> None:
+    assert assign_tracks(nets) == max(tracks) + 1
+    assert [net.track for net in nets] == tracks
