@@ -310,12 +310,8 @@ def test_ties_of_which_one_passes_near_another_part_are_apart() -> None:
 )
 def test_titles_leave_out_what_siblings_share(addresses: list[str], titles: list[str]) -> None:
     steps = "".join(f"  |> {address}: Linear(n, n)\n" for address in addresses)
-    plan = plan_of(
-        archspec.loads(
-            f"import std {{ Linear }}\ndim batch\nblock Net(n = 4)(x [batch, n]) -> [batch, n] {{\n  return x\n{steps}}}\n"
-            'model "net" = Net()\n'
-        )
-    )
+    head = "import std { Linear }\ndim batch\nblock Net(n = 4)(x [batch, n]) -> [batch, n] {\n  return x\n"
+    plan = plan_of(archspec.loads(f'{head}{steps}}}\nmodel "net" = Net()\n'))
     assert [node.title for node in plan.nodes if node.kind == "layer"] == titles
 
 
