@@ -105,6 +105,19 @@ def test_the_text_is_a_spec_of_the_same_model(tmp_path: Path) -> None:
     assert archspec.load(str(tmp_path / "small.arch")).tensors == archspec.load(config).tensors
 
 
+def test_long_calls_take_several_lines(tmp_path: Path) -> None:
+    fields = {"vocab_size": 1234, "hidden_size": 96, "num_hidden_layers": 3, "num_attention_heads": 6}
+    fields |= {"intermediate_size": 123, "max_position_embeddings": 77, "type_vocab_size": 3, "layer_norm_eps": 1e-7}
+    fields |= {"hidden_dropout_prob": 0.3, "attention_probs_dropout_prob": 0.2}
+    text = archspec.import_config(write(tmp_path, {"model_type": "bert", **fields}))
+    assert text.partition("\n\n")[2].splitlines()[2:] == [
+        'model "small" = Bert(',
+        "  vocab = 1234, hidden = 96, layers = 3, heads = 6, ffn = 123, positions = 77, types = 3,",
+        "  eps = 1e-07, hidden_dropout = 0.3, attention_dropout = 0.2",
+        ")",
+    ]
+
+
 def test_parts_are_definitions_with_hyperparameters(tmp_path: Path) -> None:
     parts = {"text_config": {"num_hidden_layers": 2, "eos_token_id": 2}, "vision_config": {"hidden_act": "relu"}}
     path = write(tmp_path, {"model_type": "clip", **parts})

@@ -12,6 +12,7 @@ import archspec
 from archspec.pictures.api import opened, picture, plan_of
 from archspec.pictures.layout import layout
 from archspec.pictures.plan import Node, Plan
+from archspec.pictures.sizes import sizes_of
 from archspec.pictures.ties import Placed, TieLine, tie_lines
 from archspec.pictures.tracks import Net, assign_tracks
 
@@ -342,3 +343,9 @@ def net(uppers: Sequence[float], lowers: Sequence[float], ends: Sequence[float] 
 def test_tracks(nets: list[Net], tracks: list[int]) -> None:
     assert assign_tracks(nets) == max(tracks) + 1
     assert [net.track for net in nets] == tracks
+
+
+@pytest.mark.parametrize(("positions", "first"), [(1, 1), (2, 2), (77, 77), (600, 512)])
+def test_sizes_that_a_page_begins_with(positions: int, first: int) -> None:
+    model = archspec.load("bert-base-uncased", layers=1, hidden=12, positions=positions)
+    assert sizes_of(model) == {"batch": (1, None), "seq": (first, positions)}

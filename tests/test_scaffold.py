@@ -19,6 +19,7 @@ from archspec.scaffolds import api, fitting
 from archspec.scaffolds.addresses import definition_name, loop_clause, written
 from archspec.scaffolds.structure import Index, progressions
 from archspec.scaffolds.tensors import Tensor as Sketch
+from archspec.scaffolds.ties import statements
 
 Tensors = dict[str, tuple[int, ...]]
 
@@ -441,6 +442,19 @@ def test_names_of_one_storage_are_tied(tmp_path: Path) -> None:
         "layers.2.norm.bias": "layers.0.norm.bias",
         **{f"other.{i}.table": f"layers.{i}.table" for i in range(3)},
     }
+
+
+@pytest.mark.parametrize(
+    ("names", "lines"),
+    [
+        ("x.0.0 x.1.0 x.2.0 x.0.1", ["x[i].0 = w for i in 0..3", "x.0.1 = w"]),  # the longest loop comes first
+        ("x.0 y x.1 x.4", ["x[i] = w for i in 0..2", "y = w", "x.4 = w"]),
+        ("x.2 x.4 x.6", ["x[2 * i + 2] = w for i in 0..3"]),
+        ("x.3", ["x.3 = w"]),
+    ],
+)
+def test_names_of_one_tensor_are_tied_in_loops(names: str, lines: list[str]) -> None:
+    assert [*statements(dict.fromkeys(names.split(), "w"))] == [f"tie {line}" for line in lines]
 
 
 # What cannot be said --------------------------------------------------------------------------------------------------

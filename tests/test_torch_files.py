@@ -55,7 +55,10 @@ def test_two_names_of_a_tensor_are_one_place_and_others_are_not(tmp_path: Path, 
         "turned": tensor(run, (3, 2), 0, (1, 3)),
         "row": tensor(run, (1, 3), 0, (12, 1)),
     }
-    places = {e.name: e.place for e in read_bytes(tmp_path, make(value, {"0": 48}), "m.bin").entries}
+    entries = read_bytes(tmp_path, make(value, {"0": 48}), "m.bin").entries
+    strides = {"a": None, "again": None, "rest": None, "turned": (1, 3), "row": None}
+    assert {e.name: e.strides for e in entries} == strides
+    places = {e.name: e.place for e in entries}
     assert places["a"] == places["again"]
     assert len(set(places.values())) == 4
 
