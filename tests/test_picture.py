@@ -284,3 +284,19 @@ layer Net(n = 4)(x [batch, n]) -> [batch, n] {
     )
     made = next(node for node in plan.nodes if node.type == "full")
     assert [node.type for node in plan.nodes if made.id in (node.beside or ())] == ["mul"]
+
+
+def test_an_input_that_nothing_reads_is_beside_the_others() -> None:
+    plan = plan_of(
+        load("""
+dim batch, seq
+block Net(types = 0)(x [batch, seq, 4], kinds int [batch, seq]) -> [batch, seq, 4] {
+  table: param [types, 4] if types > 0
+  return x * 2.0 + embedding(kinds, .table) if types > 0 else x * 2.0
+}
+""")
+    )
+    contents = plan.nodes[0].contents
+    assert contents is not None
+    rows = [[plan.nodes[id].title for id in row if isinstance(id, int)] for row in contents.rows]
+    assert rows == [["x", "kinds"], ["\N{MULTIPLICATION SIGN}"], ["output"]] and contents.columns == []
