@@ -10,6 +10,7 @@ import pytest
 
 import archspec
 from archspec.pictures.api import opened, picture, plan_of
+from archspec.pictures.labels import measure
 from archspec.pictures.layout import layout
 from archspec.pictures.plan import Node, Plan
 from archspec.pictures.sizes import sizes_of
@@ -349,3 +350,23 @@ def test_tracks(nets: list[Net], tracks: list[int]) -> None:
 def test_sizes_that_a_page_begins_with(positions: int, first: int) -> None:
     model = archspec.load("bert-base-uncased", layers=1, hidden=12, positions=positions)
     assert sizes_of(model) == {"batch": (1, None), "seq": (first, positions)}
+
+
+@pytest.mark.parametrize(
+    ("form", "kind", "shape", "height"),
+    [
+        ("terminal", "output", (), 22.0),
+        ("terminal", "output", (2, 3), 34.0),
+        ("pill", "op", (2, 3), 22.0),
+        ("circle", "op", (2, 3), 18.0),
+        ("box", "block", (2, 3), 32.0),
+    ],
+)
+def test_heights_of_closed_boxes(form: str, kind: str, shape: tuple[int, ...], height: float) -> None:
+    node = Node(1, 0, kind, "")
+    node.form, node.title, node.shape = form, "sum", shape
+    measure(node)
+    assert node.size[1] == height
+    node.type = "Sum"
+    measure(node)
+    assert node.size[1] == height + (14.0 if form == "box" else 0.0)
