@@ -57,7 +57,8 @@ def _check_unused(definition: Definition, resolved: Resolved, report: Report) ->
     inherited = [p.default for p in definition.hyperparameters.values() if p.origin is not definition and p.default]
     used = scope.used.union(*map(names_in, inherited))
     for name, local in scope.locals.items():
-        if name not in used and not any(name in callee.hyperparameters for callee in scope.forwards):
+        is_forwarded = name in definition.hyperparameters and any(name in f.hyperparameters for f in scope.forwards)
+        if name not in used and not is_forwarded:
             _report_name(name, local, report)
     referred = by_first_word([*scope.referred, *scope.meant])
     for declared in scope.declared:

@@ -155,6 +155,25 @@ def test_a_sharded_checkpoint(tmp_path: Path) -> None:
         assert (found.files, found.total_size) == (2, 100)
 
 
+def test_the_only_index_of_a_directory(tmp_path: Path) -> None:
+    names = {"net-1.safetensors": {"a": (2,)}, "net-2.safetensors": {"b": (3,)}}
+    path = write_shards(tmp_path, names)
+    path.rename(tmp_path / "net.safetensors.index.json")
+    found = read(str(tmp_path))
+    assert (shapes(found), found.files) == ({"a": (2,), "b": (3,)}, 2)
+    (tmp_path / "other.bin.index.json").write_text("{}")
+    with pytest.raises(ArchError) as caught:
+        read(str(tmp_path))
+    (only,) = caught.value.diagnostics
+    assert only.message == f"4 checkpoints in {tmp_path}"
+    assert only.help == (
+        "name one: net-1.safetensors, net-2.safetensors, net.safetensors.index.json, other.bin.index.json"
+    )
+    (tmp_path / "more.pt").write_bytes(b"")
+    with pytest.raises(ArchError, match=r"5 checkpoints in .*\nhelp: name one: more\.pt, .*\.index\.json, \.\.\.$"):
+        read(str(tmp_path))
+
+
 def test_shards_may_be_links_as_in_the_cache_of_hugging_face(tmp_path: Path) -> None:
     blobs, snapshot = tmp_path / "blobs", tmp_path / "snapshots"
     blobs.mkdir(), snapshot.mkdir()
@@ -195,6 +214,21 @@ def test_an_index_that_lies(tmp_path: Path, case: str) -> None:
         read(str(path))
     assert caught.value.diagnostics[0].message.endswith(message)
     assert {d.code for d in caught.value.diagnostics} == {"bad-checkpoint"}
+
+
+def test_as_many_shards_as_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_shards(tmp_path, SHARDS)
+    size = path.stat().st_size
+    for module, name, limit, message in (
+        ("shards", "MOST_SHARDS", 2, "too many shards: the limit is 1"),
+        ("checkpoint", "LARGEST_INDEX", size, f"index of {size:,} bytes exceeds the limit of {size - 1:,}"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"archspec.checkpoints.{module}.{name}", limit)
+            assert read(str(path)).files == 2
+            patch.setattr(f"archspec.checkpoints.{module}.{name}", limit - 1)
+            with pytest.raises(ArchError, match=f"{message}$"):
+                read(str(path))
 
 
 def test_a_tensor_in_two_shards(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import archspec
 from archspec.cli import main
 from archspec.configs.family import known_types, read_family
+from archspec.configs.names import families_of
 from archspec.configs.read import read_json
 from archspec.pipeline.tables import table_of
 from archspec.pytorch.build import torch_source
@@ -104,6 +105,19 @@ def test_the_text_is_a_spec_of_the_same_model(tmp_path: Path) -> None:
     assert archspec.load(str(tmp_path / "small.arch")).tensors == archspec.load(config).tensors
 
 
+def test_long_calls_take_several_lines(tmp_path: Path) -> None:
+    fields = {"vocab_size": 1234, "hidden_size": 96, "num_hidden_layers": 3, "num_attention_heads": 6}
+    fields |= {"intermediate_size": 123, "max_position_embeddings": 77, "type_vocab_size": 3, "layer_norm_eps": 1e-7}
+    fields |= {"hidden_dropout_prob": 0.3, "attention_probs_dropout_prob": 0.2}
+    text = archspec.import_config(write(tmp_path, {"model_type": "bert", **fields}))
+    assert text.partition("\n\n")[2].splitlines()[2:] == [
+        'model "small" = Bert(',
+        "  vocab = 1234, hidden = 96, layers = 3, heads = 6, ffn = 123, positions = 77, types = 3,",
+        "  eps = 1e-07, hidden_dropout = 0.3, attention_dropout = 0.2",
+        ")",
+    ]
+
+
 def test_parts_are_definitions_with_hyperparameters(tmp_path: Path) -> None:
     parts = {"text_config": {"num_hidden_layers": 2, "eos_token_id": 2}, "vision_config": {"hidden_act": "relu"}}
     path = write(tmp_path, {"model_type": "clip", **parts})
@@ -180,6 +194,23 @@ def test_variants_are_counted(model: str, fields: dict[str, Any], total: int, tm
     type, architecture = model.split(".")
     config = {"model_type": type, "architectures": [architecture], **fields}
     assert archspec.load(write(tmp_path, config)).params.total == total
+
+
+@pytest.mark.parametrize(
+    ("type", "field", "projections"),
+    [
+        ("opt", "word_embed_proj_dim", ["decoder.project_in.weight", "decoder.project_out.weight"]),
+        ("electra", "embedding_size", ["embeddings_project.weight", "embeddings_project.bias"]),
+    ],
+)
+def test_a_width_of_embeddings_that_is_that_of_the_layers_needs_no_projection(
+    type: str, field: str, projections: list[str], tmp_path: Path
+) -> None:
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 64}
+    sizes |= {"ffn_dim": 48} if type == "opt" else {"intermediate_size": 48}
+    for width, expected in ((16, projections), (32, [])):
+        model = archspec.load(write(tmp_path, {"model_type": type, **sizes, field: width}))
+        assert [tensor.name for tensor in model.tensors if "project" in tensor.name] == expected
 
 
 def test_an_activation_is_a_function_of_the_library(tmp_path: Path) -> None:
@@ -503,6 +534,22 @@ def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 # The data -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("definition", "types"),
+    [
+        ("Bert", ["bert", "camembert", "electra", "roberta", "xlm-roberta"]),
+        ("BertForMaskedLM", ["bert"]),
+        ("LlamaForCausalLM", ["llama"]),
+        ("ClipText", ["clip_text_model"]),
+        ("Llama", ["llama"]),
+        ("LlamaModel", []),
+        ("num_hidden_layers", []),
+    ],
+)
+def test_families_of_a_definition(definition: str, types: list[str]) -> None:
+    assert [family.type for family in families_of(definition, specs_root())] == types
 
 
 @pytest.mark.parametrize("type", sorted(FAMILIES))

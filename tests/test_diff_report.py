@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from small import load
@@ -75,3 +76,40 @@ def test_prefixes_of_all_names_are_reported() -> None:
     assert str(archspec.diff(long, short)) == (
         f"deep -> net: {same}\n\nnames have the prefix `inner.` in deep only; the rows ignore it"
     )
+
+
+AGAIN = """
+import std { Linear, LayerNorm }
+dim batch
+block Body(n = 4)(x [batch, n]) -> [batch, n] {
+  return x |> up: Linear(n, n) |> norm: LayerNorm(n)
+}
+block Around(n = 4, again = false, scale = 2.0)(x [batch, n]) -> [batch, n] {
+  h = x |> body: Body(n)
+  return (.body(h) if again else h) * scale
+}
+block Turns(n = 4, blocked = false)(x [batch, n]) -> [batch, n] {
+  a: Linear(n, n)
+  b: Linear(n, n)
+  h = x
+  for i in 0..4 {
+    is_first = i < 2 if blocked else i % 2 == 0
+    h = .a(h) if is_first else .b(h)
+  }
+  return h
+}
+model "body" = Body()
+model "once" = Around()
+model "twice" = Around(again = true)
+model "scaled" = Around(again = true, scale = 3.0)
+model "in turn" = Turns()
+model "in blocks" = Turns(blocked = true)
+"""
+
+
+def test_bodies_and_layers_that_are_applied_again(golden: Callable[[str, str], None], tmp_path: Path) -> None:
+    (tmp_path / "again.arch").write_text(AGAIN)
+    models = {name: archspec.load(f"{tmp_path / 'again.arch'}:{name}") for name in re.findall('model "(.*?)"', AGAIN)}
+    pairs = [("body", "once"), ("body", "twice"), ("once", "twice"), ("twice", "scaled"), ("in turn", "in blocks")]
+    found = [archspec.diff(models[a], models[b]) for one, other in pairs for a, b in ((one, other), (other, one))]
+    golden("compare/diff-again.txt", "\n\n".join(map(str, found)) + "\n")

@@ -18,11 +18,11 @@ from small import load
 import archspec
 from archspec.cli import main
 from archspec.explanations.arithmetic_errors import arithmetic_error
-from archspec.explanations.explain import MOST_MATCHES, Explainer, Match
+from archspec.explanations.explain import MOST_MATCHES, Explainer, Match, explainer_of
 from archspec.explanations.family import relatives_of
 from archspec.explanations.numbers import read_number, rounded
 from archspec.explanations.tensor_groups import TensorGroups
-from archspec.explanations.uses import uses
+from archspec.explanations.uses import table_types, uses
 from archspec.model import internals
 
 pytestmark = pytest.mark.usefixtures("explainers_made_once")
@@ -492,3 +492,188 @@ def test_the_embedding_tables_are_tables(model: str) -> None:
         if role != tables:
             assert f"without {text}" in [step.text for step in found]
         assert role == params or "without the tensors with role `embedding`" not in [step.text for step in found]
+
+
+LOOKED_UP = """
+dim batch, seq
+layer Own(n = 7)(ids int [batch, seq], x [batch, seq, 4]) -> [batch, seq, 4] {
+  table: param [n, 4]
+  other: param [n, 4]
+  for i in 0..seq {
+    x = x + embedding(ids, .table)
+  }
+  return x + sum(axis = 0)(.other)
+}
+layer Given()(ids int [batch, seq], x [batch, seq, 4], y [7, 4]) -> [batch, seq, 4] {
+  w: param [4]
+  for i in 0..seq {
+    x = x + embedding(ids, y) * .w
+  }
+  return x
+}
+layer Computed(n = 7)(ids int [batch, seq], x [batch, seq, 4], y [n, 4]) -> [batch, seq, 4] {
+  w: param [n, 4]
+  for i in 0..seq {
+    y = y * 0.5 + .w
+  }
+  return x + embedding(ids, y)
+}
+block Net()(ids int [batch, seq], x [batch, seq, 4], y [7, 4]) -> [batch, seq, 4] {
+  return x |> own: Own()(ids, _) |> given: Given()(ids, _, y) |> computed: Computed()(ids, _, y)
+}
+"""
+
+
+def test_rows_that_are_looked_up_in_a_loop_are_those_of_a_table() -> None:
+    assert table_types(internals(load(LOOKED_UP)).body) == {"Own"}
+
+
+RELATIVES = """
+import std { Linear, LayerNorm }
+dim batch, seq
+block Body(n = 8, layers = 2, deep = true)(x [batch, seq, n]) -> [batch, seq, n] {
+  return x |> layer[i]: Linear(n, n) for i in 0..layers |> norm: LayerNorm(n)
+}
+block Labels(..Body, labels)(..Body) -> [batch, seq, labels] {
+  return x |> body: Body(..) |> labels: Linear(n, labels)
+}
+block Pairs(..Body)(..Body) -> [batch, seq, 2] {
+  return x |> body: Body(..) |> pairs: Linear(n, 2)
+}
+block Deep(..Body, layers = 5)(..Body) -> [batch, seq, 3] {
+  return x |> body: Body(..) |> deep: Linear(n, 3)
+}
+model "body" = Body()
+"""
+
+
+def test_relatives_have_the_sizes_of_the_model() -> None:
+    """A definition without a default for one of its hyperparameters is none; one with more layers gives no head."""
+    model = load(RELATIVES)
+    assert model.params.total == 2 * 72 + 16
+    relatives = relatives_of(model)
+    assert [(r.definition, r.table.params.total) for r in relatives] == [("Pairs", 178), ("Deep", 187), ("Deep", 403)]
+    universe = TensorGroups(internals(model).table, relatives, {})
+    assert [(base.name, base.parts, universe.total(base.counted)) for base in universe.bases] == [
+        ("body", (), 160),
+        ("Pairs", ("pairs",), 178),
+        ("Deep", ("deep",), 187),
+        ("", ("pairs",), 178),
+        ("", ("deep",), 187),
+    ]
+    for number, steps in ((187, ["with `deep` (`Deep`)"]), (403, None)):
+        (answer,) = archspec.explain(model, number).answers
+        assert [texts(match) for match in answer.matches] == ([steps] if steps else [])
+
+
+def test_one_of_two_layers_alone_is_one_left_out() -> None:
+    for layers, found in ((2, ["one of 2 `layer.*` left out"]), (3, ["one of 3 `layer.*` alone"])):
+        (answer,) = archspec.explain(load(RELATIVES, layers=layers), 72 + 16).answers
+        assert [texts(match) for match in answer.matches] == [found]
+
+
+MIXTURE = {"vocab": 64, "hidden": 32, "layers": 2, "heads": 4, "ffn": 48, "groups": 2, "size": 8, "experts": 3}
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [
+        (38_240, "convention"),
+        (38_240 - 64, "convention"),
+        (38_240 + 64, "omission"),
+        (38_240 + 1_000, "arithmetic error"),
+    ],
+)
+def test_active_parameters_do_not_include_idle_experts(number: int, kind: str) -> None:
+    model = archspec.load("mixtral-8x7b", **MIXTURE)
+    assert model.params.total == 38_240
+    for text in (f"{number}", f"{number} active"):
+        found = archspec.explain(model, text)
+        assert found.active == 29_024
+        (answer,) = found.answers
+        idle = "without the experts that a token does not use"
+        if text.endswith("active"):
+            assert all(idle in texts(match) or "alone" in str(match.steps) for match in answer.matches)
+        else:
+            assert kind in {match.kind for match in answer.matches if idle not in texts(match)}
+    (answer,) = archspec.explain(model, "29024 active").answers
+    assert [texts(match) for match in answer.matches] == [[idle]]
+
+
+def test_a_rank_with_too_many_conventions_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = internals(load(RELATIVES.partition("block Labels")[0])).table
+    assert Explainer(table).explain(read_number("31")).depth == 4
+    for limit, depth, conventions in ((6, 4, 1 + 6 + 1), (5, 0, 1)):
+        monkeypatch.setattr("archspec.explanations.conventions.MOST_STATES", limit)
+        found = Explainer(table).explain(read_number("31"))
+        assert (found.depth, found.conventions) == (depth, conventions)
+
+
+def test_the_limit_on_matches_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = load(RELATIVES.partition("block Labels")[0])
+
+    def remarks(limit: int) -> tuple[int, str]:
+        for module in ("explain", "report"):
+            monkeypatch.setattr(f"archspec.explanations.{module}.MOST_MATCHES", limit)
+        found = archspec.explain(model, 160 - 8)
+        return len(found.answers[0].matches), str(found).splitlines()[-1]
+
+    assert [remarks(limit) for limit in (1, 2, 3, 5, 6)] == [
+        (1, "there may be more: at most 1 are shown"),
+        (2, "there may be more: at most 2 are shown"),
+        (2, "at least 3 others with one more adjustment"),
+        (2, "at least 5 others with one more adjustment"),
+        (2, "5 others with one more adjustment"),
+    ]
+
+
+FAMILY = """
+import std { Linear, Embedding, LayerNorm }
+dim batch, seq
+layer Scale(n)(x [batch, seq, n]) -> [batch, seq, n] {
+  weight: frozen param [n]
+  steps:  buffer [n]
+  return x * .weight + .steps
+}
+block Body(n = 3, layers = 3)(ids int [batch, seq]) -> [batch, seq, n] {
+  role embedding for words
+  x = words: Embedding(7, n)(ids)
+  shared: Linear(n, n)
+  return x |> layer[i]: Linear(n, n) for i in 0..layers |> .shared |> .shared |> norm: LayerNorm(n) |> scale: Scale(n)
+}
+block Scores(..Body)(..Body) -> [batch, seq, 7] {
+  role head for head
+  tie head.weight = body.words.weight
+  return ids |> body: Body(..) |> head: Linear(n, 7)
+}
+model "body" = Body()
+model "scores" = Scores()
+"""
+
+
+def listed(match: Match) -> str:
+    """The steps of a match after the first one, and its addends."""
+    addends = " + ".join(f"{part.times} x {part.each} {part.address}" for part in match.parts)
+    return f"{match.kind} of rank {match.rank}: {'; '.join(texts(match)) or 'plain'} = {addends}"
+
+
+def test_every_small_number(golden: Callable[[str, str], None], tmp_path: Path) -> None:
+    """How many matches a number has, of this and of the next rank, the first two of them, and the nearest counts."""
+    (tmp_path / "family.arch").write_text(FAMILY)
+    lines: list[str] = []
+    for name, numbers in (("body", range(60, 100)), ("scores", range(84, 110))):
+        model = archspec.load(f"{tmp_path / 'family.arch'}:{name}")
+        explainer = explainer_of(model)
+        lines.append(f"{name}, {model.params.total}")
+        for number in [*map(str, numbers), *[f"~{round}" for round in range(10, 400, 30)], "0.1K", "0.08K"]:
+            for answer in explainer.explain(read_number(number)).answers:
+                first = f"{number} at {answer.reading.digits}: {len(answer.matches)} and {answer.more}"
+                nearest = ", ".join(f"{match.params:,}" for match in answer.nearest)
+                lines += [f"{first}, near {nearest or 'none'}{', cut off' * answer.cut_off}"]
+                lines += [f"  {listed(match)}" for match in answer.matches[:2]]
+                for match in answer.matches:
+                    counted = sum(part.times * part.each for part in match.parts)
+                    assert match.params == sum(step.params for step in match.steps)
+                    assert answer.reading.fits(match.params)
+                    assert counted == match.params or match.kind == "arithmetic error"
+    golden("explain-small.txt", "\n".join(lines) + "\n")

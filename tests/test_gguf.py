@@ -59,6 +59,21 @@ def test_texts_as_long_as_they_may_be(tmp_path: Path) -> None:
     assert data.endswith(b"llama") and headers.read(io.BytesIO(data), len(data), "m.gguf").entries == []
 
 
+def test_which_values_of_the_metadata_are_kept() -> None:
+    template = "x" * 1_000
+    values = {"a": 3, "b": True, "c": 0.5, "d": template, "e": template + "x", "f": [1, 2], "g": ["a", "b"], "h": "end"}
+    data = gguf({"w": (2,)}, values)
+    found = headers.read(io.BytesIO(data), len(data), "m.gguf")
+    assert found.metadata == {**values, **dict.fromkeys("efg")}
+    assert [(entry.name, entry.shape) for entry in found.entries] == [("w", (2,))]
+
+
+def test_a_file_that_becomes_shorter_while_it_is_read() -> None:
+    data = small()
+    with pytest.raises(ArchError, match=r"file is truncated: the header does not end within its [0-9,]+ bytes"):
+        headers.read(io.BytesIO(data[:100]), len(data), "m.gguf")
+
+
 def test_an_alignment_of_its_own_and_any_file_name(tmp_path: Path) -> None:
     found = read_bytes(tmp_path, gguf(SHAPES, {"general.alignment": 4096}), "model.bin")
     assert shapes(found) == SHAPES
@@ -245,6 +260,54 @@ BAD: dict[str, tuple[bytes, str]] = {
 def test_a_file_that_lies(tmp_path: Path, case: str) -> None:
     data, message = BAD[case]
     assert said(tmp_path, data, "m.gguf").endswith(message)
+
+
+def refused(data: bytes, size: int | None = None) -> str:
+    """What is wrong with a file; "" if nothing is."""
+    try:
+        headers.read(io.BytesIO(data), len(data) if size is None else size, "m.gguf")
+    except ArchError as error:
+        return error.diagnostics[0].message.removeprefix("m.gguf: ")
+    return ""
+
+
+def test_as_much_as_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    strings = {"a": ["x", "y"], "b": ["z"]}
+    data = gguf({"u": (2,), "v": (1, 2, 1, 3)}, strings)
+    limits = {
+        "MOST_TENSORS": (2, "too many tensors: 2, the limit is 1"),
+        "MOST_VALUES": (2, "too many values of metadata: 2, the limit is 1"),
+        "MOST_STRINGS": (3, "too many strings in the metadata: the limit is 2"),
+        "MOST_DIMENSIONS": (4, "too many axes in the shape of `v`: the limit is 3"),
+        "LARGEST": (32, "`v` is too large: 1 x 2 x 1 x 3, from byte 32"),
+    }
+    for name, (limit, message) in limits.items():
+        monkeypatch.setattr(headers, name, limit)
+        assert refused(data) == ""
+        with monkeypatch.context() as patch:
+            patch.setattr(headers, name, limit - 1)
+            assert refused(data) == message
+    monkeypatch.setattr(headers, "LARGEST", 35)
+    assert refused(gguf({"u": (5, 7)})) == "" and refused(gguf({"u": (6, 6)})).startswith("`u` is too large: 6 x 6")
+
+
+@pytest.mark.parametrize("alignment", [1, 2, 8, 64])
+def test_alignments(alignment: int) -> None:
+    data = gguf({"u": (2,), "v": (3,)}, {"general.alignment": alignment})
+    assert refused(data) == ""
+    found = headers.read(io.BytesIO(data), len(data), "m.gguf").entries
+    assert [entry.start % alignment for entry in found] == [0, 0]
+    assert [entry.stop for entry in found][-1] <= len(data)
+
+
+def test_files_are_as_long_as_their_tensors() -> None:
+    head_only = padded(head(2, 0, info(shape=(8,)) + info("v", (2,), start=32)), 0)
+    assert refused(head_only + bytes(40)) == refused(head_only + bytes(41)) == ""
+    assert refused(head_only + bytes(39)) == "file is truncated: expected 40 bytes of tensors, found 39"
+    inside = padded(head(2, 0, info(shape=(9,)) + info("v", (2,), start=32)), 40)
+    assert refused(inside) == "`v` starts at byte 32, inside `w`"
+    empty = padded(head(2, 0, info(shape=(9,)) + info("v", (0,), start=32)), 40)
+    assert refused(empty) == ""
 
 
 def test_headers_that_are_too_long(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from archspec import ArchError
 from archspec.checkpoints import hub
+from archspec.checkpoints import safetensors as safetensors_headers
 from archspec.hub import find, local, remote
 from archspec.hub.remote import NoSuchFile, Start, Unavailable
 
@@ -54,6 +55,39 @@ def test_one_file_is_read_first(files: dict[str, bytes]) -> None:
     assert names() == ["a", "b"]
     found = hub.read_remote("owner/net")
     assert found.label == "owner/net" and found.entries[1].file == "owner/net/model.safetensors"
+
+
+def test_how_much_of_a_file_is_requested(files: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    requests: list[int | None] = []
+    start_of: Any = remote.start_of
+
+    def recorded(id: str, file: str, *length: int) -> Start:
+        requests.append(length[0] if length else None)
+        return start_of(id, file, *length)
+
+    def said(largest: int = 1000) -> str:
+        requests.clear()
+        monkeypatch.setattr(safetensors_headers, "LARGEST_HEADER", largest)
+        with pytest.raises(ArchError) as found:
+            hub.read_remote("owner/net")
+        return found.value.diagnostics[0].message.partition(": ")[2]
+
+    monkeypatch.setattr(remote, "start_of", recorded)
+    files[hub.FILE] = whole = safetensors("a", padding=500)
+    length = int.from_bytes(whole[:8], "little")
+    monkeypatch.setattr(safetensors_headers, "LARGEST_HEADER", length)
+    assert names() == ["a"] and requests == [None, 8 + length]
+    files[hub.FILE] = whole[:-8]  # without the values of the tensor
+    assert said() == "file is truncated: expected 8 bytes of tensors, found 0" and requests == [None, 8 + length]
+    files[hub.FILE] = whole[:-9]
+    assert said() == f"file is truncated: expected a header of {length:,} bytes, but the file has {8 + length - 1:,}"
+    assert requests == [None]
+    files[hub.FILE] = whole
+    assert said(length - 1).endswith(f"header of {length:,} bytes exceeds the limit of {length - 1:,}")
+    assert requests == [None]
+    files[hub.FILE] = (56).to_bytes(8, "little") + safetensors()[8:].ljust(56)
+    requests.clear()
+    assert names() == [] and requests == [None]  # the first request has all of the header
 
 
 def test_shards_are_those_of_an_index(files: dict[str, bytes]) -> None:

@@ -118,6 +118,27 @@ def test_what_is_only_unused_is_a_warning() -> None:
     assert {w.severity for w in model.warnings} == {"warning"}
 
 
+def test_only_hyperparameters_are_forwarded_to_hyperparameters() -> None:
+    text = """
+layer Inner(n, kind = 1, mask = 2)(x [2, n]) -> [2, n] {
+  w: param [n]
+  return x * .w * (kind + mask)
+}
+block Net(n = 4, kind = 1)(x [2, n]) -> [2, n] {
+  return inner: Inner(..)(..)
+}
+"""
+    assert load(text).warnings == ()
+    (warning,) = load(
+        text.replace("n = 4, kind = 1", "n = 4").replace("  return inner", "  kind = 3\n  return inner")
+    ).warnings
+    assert warning.message == "unused value `kind`"
+    (error,) = findings(
+        text.replace("(x [2, n]) -> [2, n] {\n  return inner", "(x [2, n], mask [2]) -> [2, n] {\n  return inner")
+    )
+    assert error.message == "unused input `mask`"
+
+
 def test_a_layer_whose_result_affects_no_output_is_an_error() -> None:
     with pytest.raises(archspec.ArchError, match="`first` does not affect any output"):
         load(UNTIDY, used=False)

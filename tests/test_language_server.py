@@ -6,6 +6,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
+from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,18 @@ import pytest
 from archspec.elaborate.program import Program
 from archspec.pipeline.compile import check
 from archspec.resolve.unit import Definition
-from archspec.source import Span
+from archspec.source import Report, Source, Span
+from archspec.syntax.parse import parse
 
 types = pytest.importorskip("lsprotocol.types")
 client_module = pytest.importorskip("pygls.lsp.client")
 workspace_module = pytest.importorskip("archspec.language_server.workspace")
 descriptions = pytest.importorskip("archspec.language_server.descriptions")
+edits = pytest.importorskip("archspec.language_server.edits")
+hints = pytest.importorskip("archspec.language_server.hints")
+outline = pytest.importorskip("archspec.language_server.outline")
+completion = pytest.importorskip("archspec.language_server.completion")
+positions = pytest.importorskip("archspec.language_server.positions")
 
 ROOT = Path(__file__).parent.parent
 
@@ -392,6 +399,183 @@ def test_quick_fixes_leave_nothing_to_fix(
     assert list(editor.diagnostics(again)) == []
 
 
+NET = """\
+import std { Linear }
+
+dim batch
+
+block Net(n = 4)(x [batch, n]) -> [batch, n] {
+  y = x |> up: Linear(n, n)
+  return y * 2.0
+}
+
+model "net" = Net() {
+  expect params == 20
+}
+"""
+
+
+def fixed(text: str, folder: Path) -> dict[str, list[str]]:
+    """The fixes of each diagnostic of a text: their titles, each followed by the lines that it changes."""
+    path = str(folder / "fixes.arch")
+    workspace = workspace_module.Workspace()
+    workspace.open(path, text)
+    analysis = workspace.analysis(path)
+    found: dict[str, list[str]] = {str(each.message): [] for each in analysis.report.diagnostics}
+    for fix in edits.fixes(workspace, analysis, 0, len(text)):
+        after = edits.applied(text, fix.edits)
+        lines = [line.strip() for line in unified_diff(text.splitlines(), after.splitlines(), n=0, lineterm="")]
+        found[fix.diagnostic.message] += [fix.title, *[line for line in lines[2:] if not line.startswith("@@")]]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fixes"),
+    [
+        ("  y =", "  z = x * 3.0\n  y =", {"unused value `z`": ["Remove it", "-  z = x * 3.0"]}),
+        (
+            "  y =",
+            "  w: param [n]\n  v: param [n] if n > 2\n  y =",
+            {
+                "unused tensor `w`": [
+                    "Remove it",
+                    "-  w: param [n]",
+                    "Mark it `unused`",
+                    "-  w: param [n]",
+                    "+  w: unused param [n]",
+                ],
+                "unused tensor `v`": [
+                    *("Remove it", "-  v: param [n] if n > 2"),
+                    *("Mark it `unused`", "-  v: param [n] if n > 2", "+  v: unused param [n] if n > 2"),
+                ],
+            },
+        ),
+        ("dim batch\n\n", "dim batch\ndim other\n\n", {"unused dimension `other`": ["Remove it", "-dim other"]}),
+        (
+            "dim batch",
+            "dim batch, a, b",
+            {
+                "unused dimension `a`": ["Remove it", "-dim batch, a, b", "+dim batch, b"],
+                "unused dimension `b`": ["Remove it", "-dim batch, a, b", "+dim batch, a"],
+            },
+        ),
+        (
+            "import std { Linear }\n",
+            "import std { Linear }\nimport ops { exp }\n",
+            {"unused import `exp`": ["Remove it", "-import ops { exp }"]},
+        ),
+        (
+            "import std { Linear }",
+            "import std {\n  Linear,\n  gelu\n}",
+            {"unused import `gelu`": ["Remove it", "-  Linear,", "-  gelu", "+  Linear"]},
+        ),
+        (
+            "(n = 4)(x [batch, n])",
+            "(n = 4, m = 5)(x [batch, n], z [batch])",
+            {
+                "unused hyperparameter `m`": [
+                    "Remove it",
+                    "-block Net(n = 4, m = 5)(x [batch, n], z [batch]) -> [batch, n] {",
+                    "+block Net(n = 4)(x [batch, n], z [batch]) -> [batch, n] {",
+                ],
+                "unused input `z`": [
+                    "Remove it",
+                    "-block Net(n = 4, m = 5)(x [batch, n], z [batch]) -> [batch, n] {",
+                    "+block Net(n = 4, m = 5)(x [batch, n]) -> [batch, n] {",
+                ],
+            },
+        ),
+        (
+            "params == 20",
+            "params == 1_000",
+            {
+                '"net": expected params == 1,000, found 20 (980 fewer)': [
+                    *("Expect 20", "-  expect params == 1_000", "+  expect params == 20")
+                ]
+            },
+        ),
+        (
+            "return y * 2.0",
+            "return gelu(y) * 2.0",
+            {
+                "unknown name `gelu`": [
+                    "Import `gelu` from std",
+                    "-import std { Linear }",
+                    "+import std { Linear, gelu }",
+                ]
+            },
+        ),
+        (
+            "Net() {",
+            "Net(nn = 4) {",
+            {
+                "unknown hyperparameter `nn` in call to `Net`": [
+                    "Change to `n`",
+                    '-model "net" = Net(nn = 4) {',
+                    '+model "net" = Net(n = 4) {',
+                ]
+            },
+        ),
+        (
+            "up: Linear",
+            "for.up: Linear",
+            {
+                "expected an address, found the keyword `for`": [
+                    'Change to `"for"`',
+                    "-  y = x |> for.up: Linear(n, n)",
+                    '+  y = x |> "for".up: Linear(n, n)',
+                ]
+            },
+        ),
+    ],
+)
+def test_what_fixes_change(old: str, new: str, fixes: dict[str, list[str]], folder: Path) -> None:
+    assert old in NET
+    assert fixed(NET.replace(old, new), folder) == fixes
+
+
+def test_fixes_of_a_place(folder: Path) -> None:
+    text = NET.replace("dim batch", "dim batch, one, two")
+    workspace = workspace_module.Workspace()
+    workspace.open(str(folder / "places.arch"), text)
+    analysis = workspace.analysis(str(folder / "places.arch"))
+    first, second = text.index("one"), text.index("two")
+
+    def found(start: int, end: int) -> list[str]:
+        return [fix.diagnostic.message[-5:] for fix in edits.fixes(workspace, analysis, start, end)]
+
+    assert found(first, first) == found(first - 5, first) == found(first + 3, first + 3) == ["`one`"]
+    assert found(first + 4, first + 4) == found(0, first - 1) == found(second + 4, len(text)) == []
+    assert found(first + 3, second) == ["`one`", "`two`"] and found(second + 3, len(text)) == ["`two`"]
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "expected"),
+    [
+        ("import std { A }\n", "std", "import std { A, New }\n"),
+        ("import std { A, B as C }\nimport ops { x }\n", "std", "import std { A, B as C, New }\nimport ops { x }\n"),
+        ("import ops { x }\ndim n\n", "std", "import ops { x }\nimport std { New }\ndim n\n"),
+        ("import std { A }\nimport bert { B }\n", "bert", "import std { A }\nimport bert { B, New }\n"),
+        ('import "std" { A }\n', "std", 'import "std" { A }\nimport std { New }\n'),
+        ("export std { A }\n\ndim n\n", "std", "export std { A }\nimport std { New }\n\ndim n\n"),
+        ("dim n\nimport std { A }\n", "std", "dim n\nimport std { A, New }\n"),
+        ("dim n\n", "std", "import std { New }\n\ndim n\n"),
+        (
+            "## Doc\n## more\nfn f(x [1]) -> [1] { return x }\n",
+            "std",
+            "import std { New }\n\n## Doc\n## more\nfn f(x [1]) -> [1] { return x }\n",
+        ),
+        ("# c\n\n## Doc\ndim n\n", "std", "# c\n\nimport std { New }\n\n## Doc\ndim n\n"),
+        ("# c\ndim n\n", "std", "# c\nimport std { New }\n\ndim n\n"),
+        ("", "std", "import std { New }\n\n"),
+        ("# c\n", "std", "# c\nimport std { New }\n\n"),
+    ],
+)
+def test_where_imports_are_added(text: str, source: str, expected: str) -> None:
+    edit = edits.import_edit(parse(Source("a.arch", text), Report()), text, "New", source)
+    assert edits.applied(text, [edit]) == expected
+
+
 def labels(editor: Editor, uri: str, text: str, place: str, inside: int = 0) -> list[str]:
     return [item.label for item in editor.ask("completion", uri, text, place, inside)]
 
@@ -416,6 +600,99 @@ def test_completion(editor: Editor, folder: Path) -> None:
     text = f"{ENCODER[: ENCODER.index('    |> tanh')]}    |> + "  # its brace is missing
     uri = editor.open(folder / "broken.arch", text)
     assert {"hidden", "ffn", "x"} <= set(labels(editor, uri, text, "    |> + ", 9))
+
+
+def test_what_can_be_written_in_a_definition_with_an_error(folder: Path) -> None:
+    def found(rest: str) -> list[str]:
+        path = str(folder / "unfinished.arch")
+        text = ENCODER[: ENCODER.index("    |> tanh")] + rest
+        workspace = workspace_module.Workspace()
+        workspace.open(path, text)
+        return [each.text for each in completion.complete(workspace.analysis(path), text, len(text))]
+
+    assert found("    |> + ")[:3] == ["hidden", "ffn", "x"]
+    assert found("    |> nothing(")[:3] == ["hidden", "ffn", "x"]
+    assert found("    |> tanh(")[:4] == ["x = ", "hidden", "ffn", "x"]
+    assert found("    |> Linear(bias = true, in_features = 3, ")[:2] == ["out_features = ", "std = "]
+    assert found("    |> softmax(axis = -1)(")[:2] == ["x = ", "hidden"]
+    outside = ["block", "dim", "export", "fn", "frozen", "import", "layer", "model"]
+    for rest in ("    |> +\n}\n", "    |> +\n}\n\nm", "    |> +\n}\nblock Ot", '    |> +\n}\nmodel "a" '):
+        assert found(rest) == outside
+    assert found("    |> + # ") == found('    |> + "') == []
+    assert found('    |> +\n}\nmodel "a" = ') == ["FeedForward", "Linear", "LayerNorm"]
+
+
+@pytest.mark.parametrize(
+    ("before", "callee", "position", "arguments"),
+    [
+        ("f(", "f", 0, ""),
+        ("f(a, b", "f", 0, "a, b"),
+        ("f(g(x), ", "f", 0, "g(x), "),
+        ("f(a, [b, c], d", "f", 0, "a, [b, c], d"),
+        ("x |> f (a = 1, ", "f", 0, "a = 1, "),
+        ("{ f { g(", "g", 0, ""),
+        ("f(a)(", "f", 1, ""),
+        ("f(a) (b, ", "f", 1, "b, "),
+        ("f(g(a)(b))(c", "f", 1, "c"),
+    ],
+)
+def test_the_call_around_a_place(before: str, callee: str, position: int, arguments: str) -> None:
+    call = completion.call_around(before)
+    assert (call.callee, call.list, call.arguments) == (callee, position, arguments)
+
+
+@pytest.mark.parametrize("before", ["", "f", "f(a)", "f(a)(x)(", "f((", "f([1, ", "a + (", "f(x) + (y", "f { g"])
+def test_places_that_are_in_no_call(before: str) -> None:
+    assert completion.call_around(before) is None
+
+
+def test_the_argument_at_a_place() -> None:
+    places = {"": 0, "1": 0, "1,": 1, "1, 2, ": 2, "1, 2, 3, ": None, "[1, 2], ": 1, "f(1, 2": 0, "f(1, 2), {3}, ": 2}
+    names = {"c = ": 2, "c = 1, ": 1, " b = [1, 2": 1, "a == ": 0, "1, b == 2": 1, "d = 1": None, "1, c=": 2}
+    found = {
+        text: completion.active_argument(completion.Call("f", 0, text), [("a", ""), ("b", ""), ("c", "")])
+        for text in places | names
+    }
+    assert found == places | names
+
+
+def test_positions_and_offsets() -> None:
+    codecs = pytest.importorskip("pygls.workspace")
+    text = "aé😀b\n\n😀😀\nlast"
+    source = Source("a.arch", text)
+    for encoding, units in (("utf-8", "utf-8"), ("utf-16", "utf-16-le"), ("utf-32", "utf-32-le")):
+        of = positions.Positions(source, codecs.PositionCodec(encoding))
+        width = len("a".encode(units))
+        for offset in range(len(text) + 1):
+            before = text[text.rfind("\n", 0, offset) + 1 : offset]
+            place = types.Position(text.count("\n", 0, offset), len(before.encode(units)) // width)
+            assert of.position(offset) == place and of.offset(place) == offset
+        assert [of.offset(types.Position(line, 99)) for line in range(5)] == [4, 5, 8, 13, 13]
+        assert of.offset(types.Position(3, 2)) == 11
+        assert (of.position(-1), of.position(99)) == (types.Position(0, 0), types.Position(3, 4))
+        assert of.of(Span(source, 5, 9)) == types.Range(types.Position(1, 0), types.Position(3, 0))
+        assert of.whole() == types.Range(types.Position(0, 0), types.Position(3, 4))
+
+
+def test_files_of_a_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = folder / "tree"
+    for name in ("b.arch", "a.arch", "c.txt", "in/d.arch", ".git/e.arch", "node_modules/f.arch", "z/g.arch"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("")
+    workspace = workspace_module.Workspace()
+    workspace.folders = [str(root)]
+    workspace.open(str(root / "new.arch"), "")
+
+    def found() -> set[str]:
+        return {str(Path(path).relative_to(root)) for path in workspace.files()}
+
+    assert found() == {"new.arch", "a.arch", "b.arch", "in/d.arch", "z/g.arch"}
+    assert next(workspace.files()) == str(root / "new.arch")
+    monkeypatch.setattr(workspace_module, "MOST_FILES", 3)
+    assert found() == {"new.arch", "a.arch", "b.arch"}
+    workspace.close(str(root / "new.arch"))
+    monkeypatch.setattr(workspace_module, "MOST_FILES", 4)
+    assert found() == {"a.arch", "b.arch", "in/d.arch", "z/g.arch"}
 
 
 def test_completion_of_bundled_files(editor: Editor, folder: Path) -> None:
@@ -705,6 +982,220 @@ def test_what_names_refer_to(tmp_path: Path, golden: Callable[[str, str], None])
         name = f"{symbol.owner}.{symbol.name}" if symbol.owner else symbol.name
         lines.append(f"{line:2} {NAMES[found.start : found.end]:12} {sign} {symbol.kind} {name}: {text}\n")
     golden("language_server/names.txt", "".join(lines))
+
+
+def test_outline_folds_colours_and_hints(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    """Of a file with comments: entries with what is inside them, lines to fold, words with their colours, and hints."""
+    text = NAMES.replace("dim batch", "# One,\n# two\n# and three.\n\n# Alone.\ndim batch").replace(
+        "  for i in 0..3 {\n", "  for i in 0..3 {\n    if i > 1 {\n      s = s * 2.0\n    }\n"
+    )
+    path = str(tmp_path / "names.arch")
+    workspace = workspace_module.Workspace()
+    workspace.open(path, text)
+    analysis = workspace.analysis(path)
+
+    def place(offset: int) -> str:
+        line, column = analysis.source.position(offset)
+        return f"{line}:{column}"
+
+    def listed(entry: Any, indent: str = "") -> Iterator[str]:
+        yield f"{indent}{entry.kind} {entry.name} {place(entry.start)} {text[entry.name_start : entry.name_end]!r}"
+        for inner in entry.inside:
+            yield from listed(inner, indent + "  ")
+
+    lines = [f"{each.severity}: {each.message}" for each in analysis.report.diagnostics]
+    lines += [line for entry in outline.outline(analysis.unit.tree) for line in listed(entry)]
+    lines += [f"fold {found}" for found in outline.folds(analysis.unit.tree, analysis.source)]
+    for start, length, kind in outline.tokens(analysis):
+        lines.append(f"colour {place(start)} {text[start : start + length]} {outline.TOKEN_TYPES[kind]}")
+    found = list(hints.hints(analysis, 0, len(text)))
+    lines += [f"hint {place(hint.offset)} {hint.text} ({hint.model or 'with the defaults'})" for hint in found]
+    golden("language_server/structure.txt", "\n".join(lines) + "\n")
+    start = text.index("a, _ =")
+    (near,) = hints.hints(analysis, start + 2, start + 3)
+    assert near in found and text[: near.offset].endswith("half(share = 0.25)(up)")
+
+
+WRONG = """\
+import std { Nope, Linear, gelu as smooth }
+import std { Linear as Dense, Nothing }
+
+dim batch
+
+layer Table(n, kind = Missing)(x [batch, n], y [batch, n] = none) -> [batch, n] {
+  w[i].part: param [n] for i in 0..2
+  return x * .w.0.part + .q + .w.part
+}
+
+block Net(n = 4, make = Dense(n, n))(x [batch, n]) -> [batch, n] {
+  h = table: Table(n)(x = x, y = x)
+  g = h |> inner: make |> .inner.weight
+  act = Linear(in_features = n, out_features = 2)
+  return .table.w.0.part + Table(n, q = 3)(z = h) + .lost.w
+}
+
+model "a" = Lost(n = 3)
+model "b" = Net(n = 3) {
+  expect n == 3
+}
+"""
+
+
+def test_what_names_refer_to_in_a_file_with_errors(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    path = str(tmp_path / "wrong.arch")
+    workspace = workspace_module.Workspace()
+    workspace.open(path, WRONG)
+    analysis = workspace.analysis(path)
+    lines = [f"{each.code}: {each.message}\n" for each in analysis.report.diagnostics]
+    for found in analysis.occurrences:
+        line = WRONG.count("\n", 0, found.start) + 1
+        sign = "=" if found.defines else " "
+        name = f"{found.symbol.owner}.{found.symbol.name}" if found.symbol.owner else found.symbol.name
+        shown = descriptions.hover(analysis, found.start)
+        assert shown is not None
+        text = " | ".join(filter(None, shown[0].split("\n")))
+        lines.append(f"{line:2} {WRONG[found.start : found.end]:12} {sign} {found.symbol.kind} {name}: {text}\n")
+    golden("language_server/wrong.txt", "".join(lines))
+    assert descriptions.hover(analysis, WRONG.index("model")) is None
+
+
+def test_values_of_defaults_are_those_of_a_model(tmp_path: Path) -> None:
+    text = """\
+block Net(n = 4, m = 2 * n)(x [m]) -> [m] { return x * 2.0 }
+block Other(k = 5, l = 3 * k)(x [l]) -> [l] { return x * 2.0 }
+model "a" = Net(n = 8)
+model "b" = Net(n = 16)
+model "c" = Other(l = 6)
+"""
+    path = str(tmp_path / "defaults.arch")
+    workspace = workspace_module.Workspace()
+    workspace.open(path, text)
+    analysis = workspace.analysis(path)
+    for place, shown in (("n)(x", '`8` (in "a", with others elsewhere)'), ("k)(x", '`5` (in "c")')):
+        hover = descriptions.hover(analysis, text.index(place))
+        assert hover is not None and hover[0].endswith(f"\n\n{shown}")
+
+
+FORWARDED = """\
+dim batch
+
+layer Inner(n, rate = 0.5, kind = 1)(x [batch, n], mask [batch, n], other [batch, n] = none) -> [batch, n] {
+  w: param [n]
+  return x * .w * rate + mask * kind + (other if other != none else x)
+}
+
+block Outer(n = 4, rate = 0.25)(x [batch, n], mask [batch, n]) -> [batch, n] {
+  kind = 3.0
+  other = x * kind
+  y = inner: Inner(..)(..)
+  return second: Inner(n, ..)(x = y, ..) + other
+}
+
+block Same(..Outer)(..Outer) -> [batch, n] {
+  return outer: Outer(..)(..)
+}
+
+model "m" = Same(rate = 0.75)
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "lines"),
+    [
+        ("mask [batch, n], other", "hide", [3, 5, 8]),
+        ("mask [batch, n]) ->", "hide", [3, 5, 8]),
+        ("rate = 0.5", "share", [3, 5, 8, 19]),
+        ("rate = 0.75", "share", [3, 5, 8, 19]),
+        ("kind = 1", "sort", [3, 5]),
+        ("kind = 3.0", "sort", [9, 10]),
+        ("other [batch", "more", [3, 5]),
+        ("other = x", "more", [10, 12]),
+        ("x [batch, n], mask [batch, n]) ->", "z", [3, 5, 8, 10, 12]),
+        ("n = 4", "size", [3, 4, 8, 12, 15]),
+        ("y = inner", "found", [11, 12]),
+    ],
+)
+def test_names_that_are_forwarded_are_renamed_together(place: str, name: str, lines: list[int], folder: Path) -> None:
+    path = str(folder / "forwarding.arch")
+    workspace = workspace_module.Workspace()
+    workspace.open(path, FORWARDED)
+    analysis = workspace.analysis(path)
+    assert analysis.report.diagnostics == []
+    found = analysis.occurrence_at(FORWARDED.index(place))
+    after = edits.applied(FORWARDED, edits.rename(workspace, analysis, found, name)[path])
+    pairs = zip(FORWARDED.splitlines(), after.splitlines(), strict=True)
+    assert [number for number, (one, other) in enumerate(pairs, 1) if one != other] == lines
+    old = FORWARDED[found.start : found.end]
+    assert not re.search(
+        rf"\b{old}\b", "\n".join(after.splitlines()[number - 1] for number in lines).replace(f".{old}", "")
+    )
+
+
+def test_definitions_that_bundled_files_use_are_not_renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = {
+        "std.arch": 'export "own.arch" { Affine }\n',
+        "own.arch": "layer Affine(n)(x [..., n]) -> [..., n] {\n  w: param [n]\n  return x * .w\n}\n",
+        "use.arch": 'import "own.arch" { Affine }\n\nblock Net(n = 2)(x [n]) -> [n] { return x |> a: Affine(n) }\n',
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(workspace_module.resources, "specs_root", lambda: str(tmp_path))
+    workspace = workspace_module.Workspace()
+    own, use = str(tmp_path / "own.arch"), str(tmp_path / "use.arch")
+    workspace.open(own, texts["own.arch"])
+
+    def renamed(path: str, place: str) -> object:
+        analysis = workspace.analysis(path)
+        found = analysis.occurrence_at(texts[Path(path).name].index(place))
+        try:
+            return {Path(p).name for p in edits.rename(workspace, analysis, found, "Other")}
+        except edits.Unsafe as reason:
+            return str(reason)
+
+    assert renamed(own, "w:") == {"own.arch"}
+    assert renamed(own, "Affine") == {"own.arch"}
+    workspace.folders = [str(tmp_path)]
+    assert renamed(own, "Affine") == f"`Affine` is also used in the bundled file {use}"
+    workspace.open(use, texts["use.arch"])
+    assert renamed(own, "Affine") == {"own.arch", "use.arch"}
+    workspace.close(own)
+    workspace.folders = []
+    assert renamed(use, "Affine(") == f"`Affine` is also defined in {own}, which is not open"
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "reason"),
+    [
+        ("h = x", "1h", "`1h` is not a name"),
+        ("h = x", "", "`` is not a name"),
+        ("h = x", "_", "`_` is not a name"),
+        ("h = x", "é", "`é` is not a name"),
+        ("h = x", "for", "`for` is a keyword"),
+        ("h = x", "model", None),
+        ("h = x", "h_1", None),
+        ("up:", "a.b", "`a.b` is not a name"),
+        ("up:", "a-b", "`a-b` is not a name"),
+        ("up:", "for", "the name has another meaning there: expected an address, found the keyword `for`"),
+        ("up:", "1", "the name has another meaning there: expected an address, found the number `1`"),
+        ("up:", "_1", None),
+        ("tiny", 'a"', '`a"` is not a name'),
+        ("tiny", "a\\", "`a\\` is not a name"),
+        ("tiny", "a\n", "`a\n` is not a name"),
+        ("tiny", "for é", None),
+        ("batch,", "in", "`in` is a keyword"),
+    ],
+)
+def test_new_names(place: str, name: str, reason: str | None, folder: Path) -> None:
+    path = str(folder / "new_names.arch")
+    workspace = workspace_module.Workspace()
+    workspace.open(path, ENCODER)
+    analysis = workspace.analysis(path)
+    found = analysis.occurrence_at(ENCODER.index(place))
+    if reason is None:
+        assert edits.rename(workspace, analysis, found, name)
+    else:
+        with pytest.raises(edits.Unsafe, match=f"^{re.escape(reason)}$"):
+            edits.rename(workspace, analysis, found, name)
 
 
 @pytest.mark.parametrize(

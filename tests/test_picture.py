@@ -210,6 +210,29 @@ def test_tensors_that_differ_in_indices_are_one_node() -> None:
     check(plan, 0 if not plan.dimensions else 2 * 8 * 24 * 16, {"batch": 24})
 
 
+def test_only_operations_on_tensors_that_differ_in_indices_are_one_node() -> None:
+    plan = plan_of(
+        load("""
+dim batch
+block Mix(n = 4)(x [batch, n]) -> [batch, n] {
+  parts[i].w: param [n, n] for i in 0..8
+  parts[i].v: param [n] for i in 0..8
+  h = tanh(x) + tanh(x)
+  for i in 0..8 {
+    h = h + linear(x, .parts[i].w) * .parts[i].v + exp(linear(x, .parts[i].w) * 2.0)
+  }
+  return h
+}
+""")
+    )
+    found = [(node.type, node.times) for node in plan.nodes if node.kind == "op" and node.type != "add"]
+    assert found == [("tanh", 1), ("tanh", 1), ("linear", 16), ("mul", 8), ("mul", 8), ("exp", 8)]
+    assert [(node.title, node.copies) for node in plan.nodes if node.kind == "param"] == [
+        ("parts.*.w", 8),
+        ("parts.*.v", 8),
+    ]
+
+
 def test_the_whole_model_is_one_box() -> None:
     shown = picture(archspec.load("bert-base-uncased"), "block", 0)
     texts = [element.text for element in ElementTree.fromstring(shown).iter() if element.tag.endswith("text")]
@@ -261,3 +284,19 @@ layer Net(n = 4)(x [batch, n]) -> [batch, n] {
     )
     made = next(node for node in plan.nodes if node.type == "full")
     assert [node.type for node in plan.nodes if made.id in (node.beside or ())] == ["mul"]
+
+
+def test_an_input_that_nothing_reads_is_beside_the_others() -> None:
+    plan = plan_of(
+        load("""
+dim batch, seq
+block Net(types = 0)(x [batch, seq, 4], kinds int [batch, seq]) -> [batch, seq, 4] {
+  table: param [types, 4] if types > 0
+  return x * 2.0 + embedding(kinds, .table) if types > 0 else x * 2.0
+}
+""")
+    )
+    contents = plan.nodes[0].contents
+    assert contents is not None
+    rows = [[plan.nodes[id].title for id in row if isinstance(id, int)] for row in contents.rows]
+    assert rows == [["x", "kinds"], ["\N{MULTIPLICATION SIGN}"], ["output"]] and contents.columns == []

@@ -185,6 +185,13 @@ def test_closed_blocks_keep_the_parameters(model: str, depth: int) -> None:
             assert set(small) == set(archspec.load(model).graph("block", depth + 1))
 
 
+def test_the_shape_of_a_closed_block_is_that_of_what_leaves_it() -> None:
+    made = graph(("b.x", {"path": ("b",)}), ("output:y", {"kind": "output"}), blocks={"b": "Block"})
+    made.add_node("b.z", **{**made.nodes["b.x"], "shape": ("batch", 9)})
+    made.add_edge("b.x", "b.z", shape=("batch", 9), uses=[(0, "x")])
+    assert closed(made, 0).nodes["b"]["shape"] == ("batch", 4)
+
+
 def test_nodes_have_the_tensors_and_the_role_that_they_count() -> None:
     model = archspec.load("bert-base-uncased-mlm")
     sizes = {tensor.name: tensor.params for tensor in model.tensors}

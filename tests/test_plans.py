@@ -2,10 +2,20 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import picture_lint
+import pytest
 
 import archspec
-from archspec.pictures.api import picture, plan_of
+from archspec.pictures.api import opened, picture, plan_of
+from archspec.pictures.labels import measure
+from archspec.pictures.layout import layout
+from archspec.pictures.plan import Node, Plan
+from archspec.pictures.sizes import sizes_of
+from archspec.pictures.ties import Placed, TieLine, tie_lines
+from archspec.pictures.tracks import Net, assign_tracks
 
 MODEL = """
 import std { Linear, Embedding, LayerNorm, relu }
@@ -133,3 +143,230 @@ def test_pictures_of_shares_and_of_the_whole_stay_as_they_are(golden: Callable[[
     golden("pictures/streams-whole.svg", picture(streams, "op", 0))
     model, sizes = archspec.loads(MODEL), sizes | {"keys": 3}
     golden("pictures/plan-whole.svg", picture(model, "op", 0, coloring="bytes", sizes=sizes))
+
+
+MARKS = """
+import std { Linear }
+
+dim batch, seq, keys
+
+## A tensor of its own, and both streams beside the main one.
+block Crossing(n)
+              (x [batch, seq, n], first [batch, keys, n], second [batch, keys, n],
+               near bool [seq, keys], far bool [seq, keys])
+              -> [batch, seq, n] {
+  position: param [n]
+  scores = matmul(q: Linear(n, n)(x + .position), first |> transpose)
+  a = where(near, scores, -1.0) |> softmax
+  b = where(far, scores, -2.0) |> softmax
+  return x + matmul(a, first) + matmul(b, second)
+}
+
+layer Kept(n)(x [batch, seq, n]) -> [batch, seq, n] {
+  w: unused param [n]
+  return x
+}
+
+block Net(n = 8)(x [batch, seq, n], memory [batch, keys, n]) -> [batch, seq, n] {
+  spare: unused param [n, n]
+  one = first: Linear(n, n)(memory)
+  two = second: Linear(n, n)(memory)
+  near = reshape([seq, 1])(arange(seq)) < arange(keys)
+  far = reshape([seq, 1])(arange(seq)) > arange(keys)
+  cross: Crossing(n)
+  h = x
+  for i in 0..3 {
+    h = h |> layer[i]: Linear(n, n) |> dropout(0.1) |> tanh
+  }
+  g = .cross(h, one, two, near, far) + beside: Crossing(n)(h, two, one, far, near) |> kept: Kept(n)
+  f = .cross(g, two, one, far, near)
+  c = f
+  for i in 0..seq * keys {
+    c = c * 0.5 + f
+  }
+  return c
+}
+
+model "marks" = Net()
+"""
+
+
+def test_pictures_of_ports_and_tensors_stay_as_they_are(golden: Callable[[str, str], None]) -> None:
+    """Two streams and two masks of one block, that is applied twice and has a tensor; unread tensors."""
+    model = archspec.loads(MARKS)
+    for level, depth in (("op", None), ("block", 1)):
+        plan = plan_of(model)
+        root = layout(plan, opened(plan, level, depth))
+        assert [*picture_lint.faults(plan, root), *picture_lint.text_faults(root)] == []
+        golden(f"pictures/marks-{level}.svg", picture(model, level, depth))
+
+
+Boxes = dict[int, tuple[float, float, float, float]]
+PAIR: Boxes = {1: (20.0, 0.0, 100.0, 40.0), 2: (20.0, 100.0, 100.0, 80.0)}
+
+
+def tied(
+    boxes: Boxes,
+    lines: Sequence[Sequence[tuple[float, float]]] = (),
+    ties: Sequence[tuple[int, int]] = ((1, 2),),
+    around: Mapping[int, int] = {},
+    again: Mapping[int, int] = {},
+    frames: Mapping[int, tuple[float, float, float, float]] = {},
+) -> list[TieLine]:
+    """The lines between five layers, of which some are drawn as closed boxes and some as frames."""
+    plan, placed = Plan("net", "", 0, 0), Placed()
+    plan.nodes = [Node(0, None, "root", ""), *(Node(id, around.get(id, 0), "layer", "Linear") for id in range(1, 6))]
+    for id, first in again.items():
+        plan.nodes[id].again = first
+    plan.ties = [*ties]
+    placed.boxes, placed.frames, placed.lines = {**boxes}, {**frames}, [[*line] for line in lines]
+    return tie_lines(plan, placed)
+
+
+def test_a_tie_goes_around_on_the_left() -> None:
+    (line,) = tied(PAIR, [[(0.0, 20.0), (10.0, 20.0)]])
+    assert line.ends == ((20.0, 20.0), (20.0, 124.0))
+    out, back = [(20.0, 20.0), (14.0, 20.0), (14.0, 15.0)], [(14.0, 124.0), (14.0, 124.0), (20.0, 124.0)]
+    assert line.points == (*out, (-12.0, 15.0), (-12.0, 124.0), *back)
+
+
+@pytest.mark.parametrize(
+    ("boxes", "lines", "heights"),
+    [
+        ({}, [], (20, 124)),
+        ({3: (0.0, 10.0, 5.0, 20.0)}, [], (5, 124)),  # in the way
+        ({3: (0.0, 60.0, 5.0, 20.0)}, [], (20, 124)),
+        ({3: (0.0, 23.5, 5.0, 20.0)}, [], (20, 124)),
+        ({3: (0.0, 22.5, 5.0, 20.0)}, [], (17.5, 124)),
+        ({3: (-50.0, 0.0, 5.0, 16.5)}, [], (20, 124)),
+        ({3: (-50.0, 0.0, 5.0, 17.5)}, [], (22.5, 124)),
+        ({3: (17.5, 10.0, 2.0, 20.0)}, [], (20, 124)),
+        ({3: (16.5, 10.0, 2.0, 20.0)}, [], (-5, 124)),
+        ({3: (10.0, -50.0, 5.0, 300.0)}, [], (-5, 95)),  # nothing is free
+        ({}, [[(0.0, 20.0), (10.0, 20.0)]], (15, 124)),
+        ({}, [[(0.0, 17.5), (10.0, 17.5)]], (25, 124)),
+        ({}, [[(0.0, 16.5), (10.0, 16.5)]], (20, 124)),
+        ({}, [[(10.0, 20.0), (0.0, 20.0)], [(-9.0, 14.0), (9.0, 14.0)]], (25, 124)),
+        ({}, [[(15.0, 20.0), (30.0, 20.0)]], (20, 124)),
+        ({}, [[(0.0, 20.0), (10.0, 21.0)]], (20, 124)),
+        ({}, [[(0.0, 5.0), (0.0, 90.0)]], (20, 124)),  # crossed
+        ({}, [[(14.0, 0.0), (14.0, 19.0)]], (20, 124)),
+        ({}, [[(0.0, 20.0), (10.0, 20.0)], [(14.0, 10.0), (14.0, 19.0)]], (25, 124)),
+        ({}, [[(0.0, 20.0), (10.0, 20.0)], [(16.5, 19.0), (16.5, 10.0)]], (25, 124)),
+        ({}, [[(0.0, 20.0), (10.0, 20.0)], [(17.5, 10.0), (17.5, 19.0)]], (15, 124)),
+        ({}, [[(0.0, 20.0), (10.0, 20.0)], [(14.0, 0.0), (14.0, 14.0)]], (15, 124)),
+    ],
+)
+def test_a_tie_leaves_at_the_nearest_height_that_is_free(
+    boxes: Boxes, lines: Sequence[Sequence[tuple[float, float]]], heights: tuple[float, float]
+) -> None:
+    (line,) = tied(PAIR | boxes, lines)
+    assert (line.points[2], line.points[-3]) == ((14.0, heights[0]), (14.0, heights[1]))
+    assert (line.points[3], line.points[-4]) == ((-12.0, heights[0]), (-12.0, heights[1]))
+
+
+def test_ties_of_one_tensor_share_a_lane() -> None:
+    third: Boxes = {3: (20.0, 200.0, 100.0, 40.0)}
+    found = tied(PAIR | third, ties=[(1, 2), (1, 3), (2, 3), (1, 2)])
+    assert [(line.points[3], line.points[-4]) for line in found] == [
+        ((-12.0, 20.0), (-12.0, 124.0)),
+        ((-12.0, 20.0), (-12.0, 220.0)),
+        ((-20.0, 124.0), (-20.0, 220.0)),
+    ]
+    (beside,) = tied({1: PAIR[1], 2: (140.0, 0.0, 100.0, 40.0)})  # the way of the first is taken
+    assert beside.points[-4:] == ((-12.0, -5.0), (134.0, -5.0), (134.0, 20.0), (140.0, 20.0))
+
+
+def test_ties_end_at_what_is_drawn() -> None:
+    def ends(*arguments: Any, **more: Any) -> list[tuple[Any, Any]]:
+        return [line.ends for line in tied(*arguments, **more)]
+
+    whole: Boxes = {3: (0.0, 0.0, 50.0, 50.0)}
+    plain = [((20.0, 20.0), (20.0, 124.0))]
+    assert ends(PAIR) == ends(PAIR, ties=[], again={2: 1}) == ends(PAIR, again={2: 1}) == plain
+    assert ends({2: PAIR[2]}, frames={1: PAIR[1]}) == plain  # an open layer
+    assert ends({2: PAIR[2]} | whole, around={1: 3}) == [((0.0, 24.0), (20.0, 124.0))]  # one in a closed block
+    assert ends(whole, around={1: 3, 2: 3}) == []
+    assert ends({2: PAIR[2]}) == ends({2: PAIR[2]}, frames=whole, around={1: 3}) == []
+
+
+def test_ties_of_which_one_passes_near_another_part_are_apart() -> None:
+    for top, height in ((23.2, 28.25), (23.8, 28.85), (24.2, 24.25)):
+        (line,) = tied({1: (140.0, 0.0, 100.0, 40.0), 2: (20.0, top, 100.0, 0.1)})
+        assert line.points[2] == (134.0, 20.0) and line.points[-3] == (14.0, pytest.approx(height))
+    (line,) = tied({1: (5.0, 0.0, 100.0, 40.0), 2: (20.0, 53.2, 100.0, 0.1)})
+    assert (line.points[2], line.points[-3]) == ((-1.0, 20.0), (14.0, pytest.approx(53.25)))
+
+
+@pytest.mark.parametrize(
+    ("addresses", "titles"),
+    [
+        (["a.b.one", "a.b.two", "a.b.three"], ["one", "two", "three"]),
+        (["a.b.one", "a.b.two"], ["a.b.one", "a.b.two"]),
+        (["a.b.one", "a.c.two", "a.d.four"], ["b.one", "c.two", "d.four"]),
+        (["c.one", "c.two", "c.three", "d.one"], ["c.one", "two", "three", "d.one"]),  # `one` is not unique
+        (["c.x", "c.two", "c.three"], ["c.x", "two", "three"]),  # `x` is an input
+        (["c.0.one", "c.1.two", "c.2.three"], ["c.0.one", "c.1.two", "c.2.three"]),  # no name begins with a number
+        (["c.12.one", "c.12.two", "c.12.three", "d"], ["one", "two", "three", "d"]),
+    ],
+)
+def test_titles_leave_out_what_siblings_share(addresses: list[str], titles: list[str]) -> None:
+    steps = "".join(f"  |> {address}: Linear(n, n)\n" for address in addresses)
+    head = "import std { Linear }\ndim batch\nblock Net(n = 4)(x [batch, n]) -> [batch, n] {\n  return x\n"
+    plan = plan_of(archspec.loads(f'{head}{steps}}}\nmodel "net" = Net()\n'))
+    assert [node.title for node in plan.nodes if node.kind == "layer"] == titles
+
+
+def net(uppers: Sequence[float], lowers: Sequence[float], ends: Sequence[float] = ()) -> Net:
+    made = Net()
+    made.uppers, made.lowers, made.ends = [*uppers], [*lowers], [*ends]
+    return made
+
+
+@pytest.mark.parametrize(
+    ("nets", "tracks"),
+    [
+        ([net([0], [0.25]), net([0], [0.5])], [-1, 0]),  # one that is straight needs none
+        ([net([0], [10]), net([18.5], [30])], [0, 0]),
+        ([net([0], [10]), net([18], [30])], [0, 1]),
+        ([net([18.5], [30]), net([0], [10])], [0, 0]),
+        ([net([0], [10]), net([5], [30])], [0, 1]),
+        ([net([0], [10]), net([10], [20])], [1, 0]),  # the second comes from above where the first goes down
+        ([net([0], [10]), net([13.5], [20])], [1, 0]),
+        ([net([0], [10]), net([14], [20])], [0, 1]),
+        ([net([10], [20]), net([0], [10])], [0, 1]),
+        ([net([0], [10]), net([10], [0])], [0, 1]),  # each would have to be above the other
+        ([net([0], [10], [40]), net([20], [30])], [0, 1]),
+        ([net([0], [10]), net([20], [30]), net([5], [25])], [0, 0, 1]),
+        ([net([0, 3], [10, 90]), net([20], [30]), net([50], [45])], [0, 1, 1]),
+    ],
+)
+def test_tracks(nets: list[Net], tracks: list[int]) -> None:
+    assert assign_tracks(nets) == max(tracks) + 1
+    assert [net.track for net in nets] == tracks
+
+
+@pytest.mark.parametrize(("positions", "first"), [(1, 1), (2, 2), (77, 77), (600, 512)])
+def test_sizes_that_a_page_begins_with(positions: int, first: int) -> None:
+    model = archspec.load("bert-base-uncased", layers=1, hidden=12, positions=positions)
+    assert sizes_of(model) == {"batch": (1, None), "seq": (first, positions)}
+
+
+@pytest.mark.parametrize(
+    ("form", "kind", "shape", "height"),
+    [
+        ("terminal", "output", (), 22.0),
+        ("terminal", "output", (2, 3), 34.0),
+        ("pill", "op", (2, 3), 22.0),
+        ("circle", "op", (2, 3), 18.0),
+        ("box", "block", (2, 3), 32.0),
+    ],
+)
+def test_heights_of_closed_boxes(form: str, kind: str, shape: tuple[int, ...], height: float) -> None:
+    node = Node(1, 0, kind, "")
+    node.form, node.title, node.shape = form, "sum", shape
+    measure(node)
+    assert node.size[1] == height
+    node.type = "Sum"
+    measure(node)
+    assert node.size[1] == height + (14.0 if form == "box" else 0.0)

@@ -4,6 +4,7 @@ import json
 import re
 import struct
 import tracemalloc
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from checkpoints import SHAPES, header, read_bytes, safetensors, said, shapes
 from archspec import ArchError
 from archspec.checkpoints.checkpoint import read
 from archspec.checkpoints.safetensors import DTYPES
+from archspec.checkpoints.safetensors import read as read_header
 
 
 def test_a_safetensors_file(tmp_path: Path) -> None:
@@ -173,6 +175,49 @@ def test_a_header_that_lies(tmp_path: Path, case: str) -> None:
     assert shown.endswith(message) or (message.endswith(": ") and message in shown)  # the rest is from Python
     assert re.match(r"error\[bad-checkpoint\]: [^:]*\.safetensors: ", rendered[0]), rendered
     assert len(rendered[0]) < 600 and rendered[0].replace("\n", "").isprintable()
+
+
+def test_as_much_as_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = with_info(shape=[2] + [1] * 63)
+    assert shapes(read_bytes(tmp_path, data)) == {"w": (2, *[1] * 63)}
+    largest = {"dtype": "F32", "shape": [2**63 - 1, 0], "data_offsets": [8, 8]}
+    assert shapes(read_bytes(tmp_path, safetensors({**header({"v": (2,)}), "w": largest})))["w"] == (2**63 - 1, 0)
+    assert (
+        said(tmp_path, with_info(shape=[2**63, 0], data_offsets=[0, 0]))
+        == "invalid shape of `w`: [9223372036854775808, 0]"
+    )
+    length = int.from_bytes(data[:8], "little")
+    items = data.count(b",") + data.count(b"[") + data.count(b"{")
+    for name, limit, message in (
+        ("safetensors.LARGEST_HEADER", length, f"header of {length:,} bytes exceeds the limit of {length - 1:,}"),
+        ("strictjson.MOST_ITEMS", items, f"too many items in the header: the limit is {items - 1:,}"),
+        ("safetensors.MOST_DIMENSIONS", 64, "too many axes in the shape of `w`: the limit is 63"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"archspec.checkpoints.{name}", limit)
+            assert len(read_bytes(tmp_path, data).entries) == 1
+            patch.setattr(f"archspec.checkpoints.{name}", limit - 1)
+            assert said(tmp_path, data).endswith(message)
+
+
+def test_shortened_values() -> None:
+    """As many characters of a value as fit."""
+    ones, more = [1] * 20, [1] * 21
+    assert (len(str(ones)), len(str(more))) == (60, 63)
+
+    def shown(shape: object) -> str:
+        data = with_info(shape=shape, data_offsets=[0, 4])
+        with pytest.raises(ArchError) as caught:
+            read_header(BytesIO(data), len(data), "m")
+        return caught.value.diagnostics[0].message
+
+    assert shown([-1, *ones[:18]]) == f"m: invalid shape of `w`: {[-1, *ones[:18]]}"
+    assert shown([*ones[:-1], 2]) == f"m: `w`: expected 8 bytes for F32 of shape {[*ones[:-1], 2]}, found 4"
+    assert (
+        shown([*more[:-1], 2]) == f"m: `w`: expected 8 bytes for F32 of shape {str([*more[:-1], 2])[:57]}..., found 4"
+    )
+    assert shown("é" * 9) == "m: invalid shape of `w`: '" + "\\xe9" * 9 + "'"
+    assert shown("x" * 99) == "m: invalid shape of `w`: '" + "x" * 59
 
 
 def test_overlaps_and_gaps_are_named(tmp_path: Path) -> None:

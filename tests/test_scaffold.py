@@ -16,8 +16,10 @@ from archspec.checkpoints.entries import Checkpoint, Entry
 from archspec.cli import main
 from archspec.pipeline.compile import check
 from archspec.scaffolds import api, fitting
-from archspec.scaffolds.structure import progressions
+from archspec.scaffolds.addresses import definition_name, loop_clause, written
+from archspec.scaffolds.structure import Index, progressions
 from archspec.scaffolds.tensors import Tensor as Sketch
+from archspec.scaffolds.ties import statements
 
 Tensors = dict[str, tuple[int, ...]]
 
@@ -237,6 +239,60 @@ def test_multiples_of_the_hidden_size(times: int, size: str, tmp_path: Path) -> 
     assert owned(scaffold(tmp_path, shapes))[2] == f"fc: unused Linear(hidden, {size})"
 
 
+def linears(**sizes: tuple[int, int]) -> Tensors:
+    """Linear maps by name, with the sizes of their input and output."""
+    return {key: value for name, (into, out) in sizes.items() for key, value in linear(name, out, into).items()}
+
+
+def norms(*sizes: int) -> Tensors:
+    return {key: value for i, size in enumerate(sizes) for key, value in norm(f"norm{i}", size).items()}
+
+
+@pytest.mark.parametrize(
+    ("shapes", "head", "arguments"),
+    [
+        (
+            norms(8, 8)
+            | linears(q=(8, 8), k_proj=(8, 6), v_proj=(8, 6), a=(8, 16), b=(8, 24), c=(8, 32), d=(8, 40), e=(8, 20)),
+            "hidden = 8, kv = 6",
+            "q: hidden, hidden; k_proj: hidden, kv; v_proj: hidden, kv; "
+            "a: hidden, 2 * hidden; b: hidden, 3 * hidden; c: hidden, 4 * hidden; d: hidden, 40; e: hidden, 20",
+        ),
+        (norms(8, 8) | linears(k_proj=(8, 6), other=(8, 6)), "hidden = 8", "k_proj: hidden, 6; other: hidden, 6"),
+        (
+            norms(8, 8) | linears(my_expert=(8, 20), expert_out=(20, 8), up=(8, 12), down=(12, 8)),
+            "hidden = 8, inner = 12, expert = 20",
+            "my_expert: hidden, expert; expert_out: expert, hidden; up: hidden, inner; down: inner, hidden",
+        ),
+        (
+            norms(8, 8) | linears(expert_in=(8, 20), expert_out=(20, 8), up=(8, 20)),
+            "hidden = 8, inner = 20",
+            "expert_in: hidden, inner; expert_out: inner, hidden; up: hidden, inner",
+        ),
+        (
+            norms(8, 8, 6) | linears(a=(6, 8), b=(8, 6), c=(6, 18)),
+            "hidden = 8, inner = 6",
+            "a: inner, hidden; b: hidden, inner; c: inner, 3 * inner",
+        ),
+        (norms(8, 8, 8, 6, 6) | linears(a=(6, 8), b=(8, 6)), "", "a: 6, 8; b: 8, 6"),
+        (norms(8, 6) | linears(a=(6, 8)), "", "a: 6, 8"),
+        (norms(1) | linears(a=(6, 8)), "hidden = 6", "a: hidden, 8"),
+        (
+            linears(a=(6, 8), b=(8, 6), c=(6, 8)),
+            "hidden = 6, inner = 8",
+            "a: hidden, inner; b: inner, hidden; c: hidden, inner",
+        ),
+        (linears(a=(8, 8), b=(8, 6)), "hidden = 8", "a: hidden, hidden; b: hidden, 6"),
+        (linears(a=(1, 8), b=(8, 1)), "", "a: 1, 8; b: 8, 1"),
+    ],
+)
+def test_names_of_widths(shapes: Tensors, head: str, arguments: str, tmp_path: Path) -> None:
+    text = scaffold(tmp_path, shapes)
+    assert f"block Model({head})" in text or (not head and "block Model(x" in text)
+    found = [re.fullmatch(r"(\w+): unused Linear\((.*)\)", line) for line in owned(text)]
+    assert "; ".join(f"{line[1]}: {line[2]}" for line in found if line) == arguments
+
+
 def test_sizes_without_a_name_of_their_own_are_widths(tmp_path: Path) -> None:
     shapes: Tensors = {}
     for i in range(3):
@@ -302,6 +358,63 @@ def test_any_names_and_shapes(tmp_path: Path, found: Tensors) -> None:
     assert archspec.scaffold(tmp_path / "model.safetensors") == text
 
 
+EACH, LATER = Index(1, 0), Index(2, 3)
+LETTERS = [f"B{letter}" for letter in "BCDEFGHIJKLMNOPQRSTUVWXYZ"]
+
+
+@pytest.mark.parametrize(
+    ("paths", "taken", "name"),
+    [
+        ([["self_attn"]], [], "SelfAttn"),
+        ([["layers"]], [], "Layers"),
+        ([["model", "layers", EACH]], [], "Layer"),
+        ([["encoder", "layers", EACH], ["decoder", "layers", EACH]], [], "EncoderLayer"),
+        ([["decoder", "2", "block", EACH]], [], "DecoderBlock"),
+        ([["text_encoder", "m", "block", EACH]], [], "Block"),
+        ([["decoder", "my_decoder"]], [], "MyDecoder"),
+        ([["encoder", "encoder_layer"]], [], "EncoderLayer"),
+        ([["layers", "3"], ["other", "3"]], [], "Layer3"),
+        ([["layers", "3"], ["layers", "4"]], [], "Layer"),
+        ([["h", "0"]], [], "Layer0"),
+        ([["glass", EACH]], [], "Glass"),
+        ([["gas", EACH]], [], "Gas"),
+        ([["bass", EACH], ["x"]], [], "Bass"),
+        ([["bases", EACH]], [], "Base"),
+        ([["0"]], [], "Part0"),
+        ([[EACH]], [], "Part"),
+        ([["2d-conv"]], [], "dConv"),
+        ([["-"]], [], "SizedStatements"),
+        ([["y" + "x" * 40]], [], "x" * 40),
+        ([["vision_tower", "self_attn", "out"]], ["Out"], "SelfAttnOut"),
+        ([["vision_tower", "self_attn", "out"]], ["Out", "SelfAttnOut"], "VisionTowerSelfAttnOut"),
+        ([["a", "b"]], ["B", "AB"], "ABB"),
+        ([["b"]], ["B"], "BB"),
+        ([["b"]], ["B", *LETTERS], "BB2"),
+        ([["b"]], ["B", *LETTERS, "BB2"], "BC2"),
+    ],
+)
+def test_names_of_definitions(paths: list[list[str | Index]], taken: list[str], name: str) -> None:
+    assert definition_name(paths, {*taken}) == name
+
+
+def test_addresses_with_indices() -> None:
+    addresses: dict[str, list[str | Index]] = {
+        "a[i].b": ["a", EACH, "b"],
+        "a[i]": ["a", Index(1, 4)],
+        "a[2 * i + 3].for": ["a", LATER, "for"],
+        "a[2 * i]": ["a", Index(2, 0)],
+        '"for".for."x-y"': ["for", "for", "x-y"],
+        '"0".1': ["0", "1"],
+        "frozen": ["frozen"],
+    }
+    assert {text: written(address) for text, address in addresses.items()} == {text: text for text in addresses}
+    assert [loop_clause(index, 5) for index in (EACH, Index(1, 4), LATER)] == [
+        "for i in 0..5",
+        "for i in 4..9",
+        "for i in 0..5",
+    ]
+
+
 # Ties -----------------------------------------------------------------------------------------------------------------
 
 
@@ -329,6 +442,19 @@ def test_names_of_one_storage_are_tied(tmp_path: Path) -> None:
         "layers.2.norm.bias": "layers.0.norm.bias",
         **{f"other.{i}.table": f"layers.{i}.table" for i in range(3)},
     }
+
+
+@pytest.mark.parametrize(
+    ("names", "lines"),
+    [
+        ("x.0.0 x.1.0 x.2.0 x.0.1", ["x[i].0 = w for i in 0..3", "x.0.1 = w"]),  # the longest loop comes first
+        ("x.0 y x.1 x.4", ["x[i] = w for i in 0..2", "y = w", "x.4 = w"]),
+        ("x.2 x.4 x.6", ["x[2 * i + 2] = w for i in 0..3"]),
+        ("x.3", ["x.3 = w"]),
+    ],
+)
+def test_names_of_one_tensor_are_tied_in_loops(names: str, lines: list[str]) -> None:
+    assert [*statements(dict.fromkeys(names.split(), "w"))] == [f"tie {line}" for line in lines]
 
 
 # What cannot be said --------------------------------------------------------------------------------------------------
@@ -425,15 +551,18 @@ def of(*shapes: tuple[int, ...]) -> Checkpoint:
     return Checkpoint("a", tuple(entries))
 
 
-def test_sizes_have_a_limit() -> None:
+def test_sizes_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitting, "MOST_TENSORS", 11)
+    fitting.check(of(*[(1,)] * 11))
     fitting.check(of((10**18 - 1,)))
     fitting.check(of((10**17, 5), (10**18 // 2 - 1,)))
     for shapes, message in (
         ([(10**9, 10**9)], "a: too many elements: the limit is 18 digits: `t0.weight`"),
         ([(10**17, 5), (10**18 // 2,)], "too many elements in a: the limit is 18 digits"),
-        ([(1,)] * 7 + [(0,)] * 6, "`t7.weight`, `t8.weight`, `t9.weight`, `t10.weight`, `t11.weight` (and 1 more)"),
+        ([(1,)] * 5 + [(0,)] * 6, "`t5.weight`, `t6.weight`, `t7.weight`, `t8.weight`, `t9.weight` (and 1 more)"),
         ([(0,)] * 5, "positive: `t0.weight`, `t1.weight`, `t2.weight`, `t3.weight`, `t4.weight`"),
         ([], "no tensors in a"),
+        ([(1,)] * 12, "too many tensors in a: the limit is 11"),
     ):
         with pytest.raises(archspec.ArchError) as caught:
             fitting.check(of(*shapes))

@@ -131,6 +131,14 @@ def test_digits_are_equally_wide(bold: bool) -> None:
     assert {width(digit, 1000, bold) for digit in "0123456789"} == {556}
 
 
+@pytest.mark.parametrize(
+    ("bold", "total", "letters"), [(False, 50_058, [1015, 222, 944]), (True, 52_367, [975, 278, 944])]
+)
+def test_widths_are_those_of_helvetica(bold: bool, total: int, letters: list[int]) -> None:
+    assert [width(letter, 1000, bold) for letter in "@iW"] == letters
+    assert sum(width(chr(code), 1000, bold) for code in range(32, 127)) == total
+
+
 def test_contrast_is_that_of_wcag() -> None:
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
     assert contrast("#777777", "#ffffff") == pytest.approx(4.478, abs=5e-4)

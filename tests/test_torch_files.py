@@ -55,7 +55,10 @@ def test_two_names_of_a_tensor_are_one_place_and_others_are_not(tmp_path: Path, 
         "turned": tensor(run, (3, 2), 0, (1, 3)),
         "row": tensor(run, (1, 3), 0, (12, 1)),
     }
-    places = {e.name: e.place for e in read_bytes(tmp_path, make(value, {"0": 48}), "m.bin").entries}
+    entries = read_bytes(tmp_path, make(value, {"0": 48}), "m.bin").entries
+    strides = {"a": None, "again": None, "rest": None, "turned": (1, 3), "row": None}
+    assert {e.name: e.strides for e in entries} == strides
+    places = {e.name: e.place for e in entries}
     assert places["a"] == places["again"]
     assert len(set(places.values())) == 4
 
@@ -139,7 +142,9 @@ def test_a_tensor_that_repeats_itself_takes_up_its_elements_once(tmp_path: Path)
 
 @pytest.mark.parametrize("wrapper", ["state_dict", "model_state_dict", "model"])
 def test_tensors_among_other_things(tmp_path: Path, wrapper: str) -> None:
-    value = {"epoch": 3, "loss": 0.5, wrapper: {**state(SHAPES), "version": "1"}, "optimizer": {0: {"step": 1}}}
+    cpu = Call(Name("torch", "device"), ("cpu",))
+    kept = {**state(SHAPES), "version": "1"}
+    value = {"epoch": 3, "loss": 0.5, "device": cpu, wrapper: kept, "optimizer": {0: {"step": 1}}}
     found = read_bytes(tmp_path, torch_zip(value, sizes(SHAPES)), "m.ckpt")
     assert shapes(found) == SHAPES
     assert found.notes == (
@@ -395,6 +400,41 @@ def test_an_entry_of_the_directory_with_another_signature(tmp_path: Path) -> Non
     assert start + size == end
 
 
+END = struct.Struct("<4sHHHHIIH")
+
+
+@pytest.mark.parametrize("field", range(1, 7))
+def test_every_number_at_the_end_of_an_archive_is_checked(tmp_path: Path, field: int) -> None:
+    """It is the right one, or the largest, which stands for one in the records of large archives."""
+    place = GOOD.rindex(b"PK\x05\x06")
+    start = struct.unpack_from("<I", GOOD, place + 16)[0]
+
+    def check(value: int) -> None:
+        values = [*END.unpack_from(GOOD, place)]
+        values[field] = value
+        _check_end(io.BytesIO(GOOD[:place] + END.pack(*values)), values_of[3], start, len(GOOD))
+
+    values_of = END.unpack_from(GOOD, place)
+    largest = 0xFFFFFFFF if field in (5, 6) else 0xFFFF
+    for value in (values_of[field], largest):
+        check(value)
+    for value in (values_of[field] + 1, largest - 1):
+        with pytest.raises(PickleError, match=r"^the end of the archive is damaged$"):
+            check(value)
+
+
+def test_an_archive_with_a_comment(tmp_path: Path) -> None:
+    def commented(said: int) -> bytes:
+        return GOOD[:-2] + struct.pack("<H", said) + b"hello"
+
+    assert shapes(read_bytes(tmp_path, commented(5), "m.bin")) == SHAPES
+    place = GOOD.rindex(b"PK\x05\x06")
+    count, start = struct.unpack_from("<H4xI", GOOD, place + 10)
+    for length in (4, 6):
+        with pytest.raises(PickleError, match=r"^the end of the archive is damaged$"):
+            _check_end(io.BytesIO(commented(length)), count, start, len(GOOD) + 5)
+
+
 def test_reads_of_archives_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("archspec.checkpoints.torchzip.LARGEST_DIRECTORY", 6)
     file = _LimitedFile(io.BytesIO(b"0123456789"), 8)
@@ -412,6 +452,44 @@ def test_a_pickle_of_many_operations(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert said(tmp_path, within, "m.bin") == "too many pickle operations: the limit is 6"
     monkeypatch.setattr("archspec.checkpoints.pickled.MOST_OPERATIONS", 7)
     assert read_bytes(tmp_path, within, "m.bin").entries == ()
+
+
+def loaded(pickle: bytes, names: Any = ()) -> Any:
+    return Reader(io.BytesIO(pickle), names, lambda _: None, lambda name, arguments: (name, arguments)).load()
+
+
+def test_pickles_as_large_as_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "c" + "a" * 30 + "\nb\n"
+    data = b"\x80\x02(" + b"K\x07" * 3 + encode("text") + name.encode() + b"t."
+    whole = f"{'a' * 30}.b"
+    for limit, value, message in (
+        ("LARGEST", len(data), f"pickle exceeds the limit of {len(data) - 1:,} bytes"),
+        ("MOST_PENDING", 6, "too many values on the stack of a pickle: the limit is 5"),
+        ("_LONGEST_LINE", 31, "invalid pickle: unterminated name"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"archspec.checkpoints.pickled.{limit}", value)
+            *numbers, text, found = loaded(data, {whole})
+            assert (numbers, text, found.name) == ([7, 7, 7], "text", whole)
+            patch.setattr(f"archspec.checkpoints.pickled.{limit}", value - 1)
+            with pytest.raises(PickleError, match=f"^{message}$"):
+                loaded(data, {whole})
+
+
+def test_values_before_a_mark_stay(tmp_path: Path) -> None:
+    assert loaded(b"\x80\x02K\x01(K\x02K\x030t\x86.") == (1, (2,))
+    assert loaded(b"\x80\x02K\x01(K\x02K\x031.") == 1
+    assert loaded(b"\x80\x02](K\x01K\x02eK\x03a.") == [1, 2, 3]
+    assert loaded(b"\x80\x02}K\x05K\x06s(" + encode("a") + b"K\x01" + encode("b") + b"K\x02u.") == {
+        None: 6,
+        "a": 1,
+        "b": 2,
+    }
+    assert loaded(b"\x80\x02K\x09q\x05K\x08r\x00\x01\x00\x000h\x05j\x00\x01\x00\x00\x87.") == (9, 9, 8)
+    assert loaded(b"\x80\x04K\x09\x94K\x08\x94h\x01h\x00\x87\x85.") == ((8, 8, 9),)
+    for data in (b"K\x01(\x85.", b"K\x01K\x02(K\x03\x86.", b"(K\x01R.", b"K\x01(s.", b"0.", b"(0.", b"](a."):
+        with pytest.raises(PickleError, match=r"^invalid pickle: "):
+            loaded(b"\x80\x02" + data)
 
 
 PLAIN: list[Any] = [

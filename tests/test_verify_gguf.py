@@ -221,6 +221,30 @@ def test_keys_and_values_that_do_not_fit_together(heads: Shapes, tmp_path: Path)
     }
 
 
+@pytest.mark.parametrize(
+    ("case", "name", "shape", "lost"),
+    [
+        ("gpt2", "blk.0.attn_qkv.weight", (96,), {"transformer.h.0.attn.c_attn.weight"}),
+        ("gpt-oss", "blk.0.ffn_up_exps.weight", (48,), {"model.layers.0.mlp.experts.gate_up_proj"}),
+        ("mamba", "blk.0.ssm_conv1d.weight", (256,), {"backbone.layers.0.mixer.conv1d.weight"}),
+        (
+            "mixtral",
+            "blk.0.ffn_up_exps.weight",
+            (),
+            {f"model.layers.0.block_sparse_moe.experts.{i}.w3.weight" for i in range(3)},
+        ),
+    ],
+)
+def test_tensors_without_the_axes_that_are_rearranged(
+    case: str, name: str, shape: tuple[int, ...], lost: set[str], tmp_path: Path
+) -> None:
+    found = archspec.verify(model_of(case), write(tmp_path, MODELS[case][2] | {name: shape}))
+    missing = {one for f in found.findings if f.kind == "missing" for one in f.fold.names}
+    extra = {one for f in found.findings if f.kind == "unexpected" for one in f.fold.names}
+    assert missing == lost and name in extra
+    assert {f.kind for f in found.findings} == {"missing", "unexpected"}
+
+
 def test_a_spec_of_ones_own_and_renames(tmp_path: Path) -> None:
     spec = tmp_path / "own.arch"
     sizes = ", ".join(f"{name} = {size}" for name, size in GROUPS.items())

@@ -75,6 +75,28 @@ def test_netron_has_layers_with_their_tensors() -> None:
     assert {"name": "shares tensors with", "value": "words"} in nodes["decoder"]["attributes"]
 
 
+def test_results_that_nothing_reads_are_outputs_of_their_nodes() -> None:
+    model = load("""
+layer Two(n = 4)(x [2, n]) -> ([2, n], bool [2, n], [n]) {
+  w: param [n]
+  return x * .w, x < .w, .w
+}
+block Net()(x [2, 4]) -> [2, 4] {
+  a, b, c = two: Two()(x)
+  return where(b, x, 1.0)
+}
+model "net" = Net()
+""")
+    (two, where) = for_netron(model)["nodes"]
+    found = {name: (value["name"], value["type"]) for name, (value,) in two["outputs"].items()}
+    assert found == {
+        "output": ("two", {"dataType": "", "shape": {"dimensions": [2, 4]}}),
+        "1": ("two:1", {"dataType": "bool", "shape": {"dimensions": [2, 4]}}),
+        "2": ("two:2", {"dataType": "", "shape": {"dimensions": [4]}}),
+    }
+    assert where["inputs"]["condition"] == two["outputs"]["1"]
+
+
 def test_netron_has_each_tensor_once_and_equal_layers_together_if_folded() -> None:
     model = load(TINY)
     named = [value["name"] for value in for_netron(model)["values"] if "initializer" in value]

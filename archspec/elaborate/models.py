@@ -88,11 +88,13 @@ def compile_model(
     form = resolve_model(unit, model, program.report)
     if form is None:
         return None
+    definition = form.definition
+    use = Frame(definition, unit, model.arguments or model)
+    program.frames[:] = [use]
     values = hyperparameters(program, unit, form, overrides)
     if values is None:
         return None
-    definition = form.definition
-    compiled = compile_definition(program, definition, values, Frame(definition, unit, model.arguments or model))
+    compiled = compile_definition(program, definition, values, use)
     if compiled is None or program.report.errors > before:
         return None
     if not overrides and _is_right(program):

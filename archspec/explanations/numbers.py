@@ -114,9 +114,7 @@ def rounded(value: Fraction | int, number: PublishedNumber, digits: int) -> str:
 
 def _magnitude(value: Fraction) -> int:
     """Return the number of digits before the decimal point; 0 or less for values below one."""
-    magnitude = 0
-    while value >= Fraction(10) ** magnitude:
-        magnitude += 1
+    magnitude = len(str(floor(value)))
     while value < Fraction(10) ** (magnitude - 1):
         magnitude -= 1
     return magnitude

@@ -135,11 +135,11 @@ def _definition(analysis: Analysis, before: str, offset: int) -> Definition | No
     found = analysis.definition_at(offset)
     if found is not None or analysis.unit is None:
         return found
-    heads = re.findall(r"^(?:fn|layer|block)\s+(\w+)|^(model|dim|import|export)\b", before, re.MULTILINE)
-    name = heads[-1][0] if heads else ""
-    binding = analysis.unit.names.get(name)
-    closed = before.rstrip().endswith("}") and before.endswith("\n")
-    target = binding.target if binding is not None and not closed else None
+    heads = [*re.finditer(r"^(?:(?:fn|layer|block)\s+(\w+)|model|dim|import|export)\b", before, re.MULTILINE)]
+    since = before[heads[-1].start() :] if heads else ""
+    is_closed = "}" in since and since.count("{") <= since.count("}")
+    binding = analysis.unit.names.get(heads[-1][1]) if heads and not is_closed else None
+    target = binding.target if binding is not None else None
     return target if isinstance(target, Definition) else None
 
 

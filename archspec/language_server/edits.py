@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from archspec.language_server.occurrences import Occurrence, Symbol
@@ -11,6 +12,7 @@ from archspec.record import Record
 from archspec.source import Diagnostic
 from archspec.syntax import tree
 from archspec.syntax.parse import CONTEXTUAL, parser
+from archspec.syntax.walk import every_statement
 
 
 class Edit(Record):
@@ -95,12 +97,12 @@ def _candidates(analysis: Analysis, diagnostic: Diagnostic) -> Iterator[tuple[st
         yield f"Import `{imported[2]}` from {imported[1]}", [add]
         yield f"Import `{imported[2]}` from {imported[1]} instead", [_removal(text, span.start, span.end), add]
     if re.match(r"remove (it|`)", help) or diagnostic.code.startswith("unused-"):
-        yield "Remove it", [_removal(text, span.start, span.end)]
+        yield "Remove it", [_removal(text, *_whole(file, span.start, span.end))]
     if "mark it `unused`" in help:
         colon = text.find(":", span.end)
         if colon >= 0:
             yield "Mark it `unused`", [Edit(colon + 1, colon + 1, " unused")]
-    instead = re.match(r"(?:write|quote it in an address:|convert it:|import it:) ?`([^`]+)`", help)
+    instead = re.match(r"(?:write|quote it in an address:|convert it:) ?`([^`]+)`", help)
     if instead is not None and "..." not in instead[1]:
         yield f"Change to `{instead[1]}`", [Edit(span.start, span.end, instead[1])]
     found = re.search(r"expected .* == ([\d,]+), found ([\d,]+)", diagnostic.message)
@@ -110,6 +112,17 @@ def _candidates(analysis: Analysis, diagnostic: Diagnostic) -> Iterator[tuple[st
             new = found[2].replace(",", "_")
             edit = Edit(span.start + number.start(), span.start + number.end(), new)
             yield f"Expect {found[2]}", [edit]
+
+
+def _whole(file: tree.File, start: int, end: int) -> tuple[int, int]:
+    """The statement that begins with a part, or the import or dimensions that are nothing else; or else the part."""
+    for item in file.items:
+        if isinstance(item, tree.Import | tree.Dims) and len(item.names) == 1 and item.names[0].start == start:
+            return item.start, item.end
+        for statement in every_statement(item.body) if isinstance(item, tree.Definition) else ():
+            if statement.start == start:
+                return statement.start, statement.end
+    return start, end
 
 
 def _removal(text: str, start: int, end: int) -> Edit:
@@ -128,19 +141,17 @@ def _removal(text: str, start: int, end: int) -> Edit:
 
 
 def _mends(workspace: Workspace, analysis: Analysis, diagnostic: Diagnostic, edits: list[Edit]) -> bool:
-    """Whether a text with the edits has one diagnostic less, and no new errors."""
+    """Whether the edits remove a diagnostic and add none; the messages of others may change, as that of `expect`."""
     text = applied(analysis.source.text, edits)
     changed = workspace.analyse(analysis.path, {**workspace.texts, analysis.path: text.encode()})
-    before, after = _messages(analysis), _messages(changed)
-    return len(after) < len(before) and after.count(_key(diagnostic)) < before.count(_key(diagnostic))
+    before, after = analysis.report.diagnostics, changed.report.diagnostics
+    codes, others = [Counter(each.code for each in found) for found in (before, after)]
+    times, left = [sum(_is_like(each, diagnostic) for each in found) for found in (before, after)]
+    return others < codes and left < times
 
 
-def _messages(analysis: Analysis) -> list[tuple[str, str]]:
-    return [_key(diagnostic) for diagnostic in analysis.report.diagnostics]
-
-
-def _key(diagnostic: Diagnostic) -> tuple[str, str]:
-    return diagnostic.code, diagnostic.message
+def _is_like(one: Diagnostic, other: Diagnostic) -> bool:
+    return (one.code, one.message) == (other.code, other.message)
 
 
 # Renaming ------------------------------------------------------------------------------------------------------------

@@ -248,10 +248,11 @@ class _Body:
 
     def _shared(self, other: Definition) -> Iterator[frozenset[Symbol]]:
         for name in other.hyperparameters:
-            if name in self.definition.hyperparameters or name in self.form.scope.locals:
+            if name in self.definition.hyperparameters:
                 yield frozenset({self.local(name), self.file.hyperparameter(other, name)})
+        own = {entry.name for entry in self.definition.inputs}
         for entry in other.inputs:
-            if entry.name in self.form.scope.locals:
+            if entry.name in own:
                 yield frozenset({self.local(entry.name), self.file.input(other, entry.name)})
 
     def _statement(self, statement: nodes.Statement) -> Iterator[Occurrence]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from archspec.algebra import Polynomial
 from archspec.pictures.metrics import fitted, width
 from archspec.pictures.plan import Line, Node, Plan
 
@@ -88,12 +87,7 @@ def subtitle(node: Node) -> str:
 
 def _badge(node: Node) -> str:
     """Return how often a node is applied."""
-    times = node.times if isinstance(node.times, int) else _plain(node.times)
-    return f"same weights, {times} times" if node.same else f"{TIMES} {times}"
-
-
-def _plain(amount: Polynomial) -> str:
-    return str(amount).replace("*", TIMES)
+    return f"same weights, {node.times} times" if node.same else f"{TIMES} {node.times}"
 
 
 def _line(text: str, size: float, bold: bool = False) -> Line:

@@ -66,7 +66,7 @@ def totals_of(plan: Plan, what: Coloring, sizes: Mapping[str, int]) -> dict[int,
     found: dict[int, int] = {}
 
     def visit(node: Node, times: int) -> None:
-        times *= evaluate(node.times, sizes)
+        times *= node.times
         if what == "params":
             found[node.id] = node.params
         else:

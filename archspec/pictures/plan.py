@@ -43,7 +43,7 @@ Node
                         all closed nodes on display and the closed children of open ones sum to `total`
     frozen              how many of `params` are frozen
     copies              number of copies of its tensors in the model (1): each has params / copies
-    times               number of applications in the enclosing node (1): a number or a polynomial
+    times               number of applications in the enclosing node (1)
     rounds              number of times that its contents run in one application (1): the iterations of a loop
     same                `times` > 1 with the same weights
     again               the id of the node whose weights this application uses again
@@ -188,7 +188,7 @@ class Node:
     size: tuple[float, float] = (0, 0)
     source: str = ""
     tensors: list[PlanTensor] | None = None
-    times: Quantity = 1
+    times: int = 1
 
     def __init__(self, id: int, parent: int | None, kind: str, type: str) -> None:
         self.id = id
@@ -231,7 +231,7 @@ class Plan:
         return _object({name: getattr(self, name) for name in _names(self)})
 
 
-_QUANTITIES = {"macs", "elementwise", "bytes", "times", "rounds"}
+_QUANTITIES = {"macs", "elementwise", "bytes", "rounds"}
 _DEFAULTS: dict[str, object] = {"times": 1, "rounds": 1, "copies": 1, "outputs": 1, "out": 0}
 _KEPT = {"id", "parent", "main", "again", "from", "to", "total", "params", "output", "port", "value", "size"}
 """Keys that are written even if the value is 0."""

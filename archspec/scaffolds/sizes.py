@@ -150,11 +150,11 @@ class _Namer:
     def _name_width(self, column: Column, maps: Sequence[tuple[Column, Column]], used: Sequence[Occurrence]) -> None:
         """Name a width other than the hidden size: of keys and values, inside a feed-forward network, or a multiple."""
         for name, base in self._columns.items():
-            factors = {size / part for size, part in zip(column, base, strict=True)}
             of = self._widths.get(base) == name and (base, column) in maps and (column, base) not in maps
-            if of and len(factors) == 1 and factors < {2, 3, 4}:
-                self._widths[column] = f"{int(factors.pop())} * {name}"
-                return
+            for factor in (2, 3, 4) if of else ():
+                if column == tuple([factor * part for part in base]):
+                    self._widths[column] = f"{factor} * {name}"
+                    return
         stream = self._columns.get("hidden")
         if stream is None:
             return
