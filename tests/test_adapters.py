@@ -257,6 +257,15 @@ def test_experts_are_adapted_one_by_one(tmp_path: Path) -> None:
             "`transformer.h.0.attn` is inside `transformer.h.0`, of which a copy is trained",
         ),
         ({"target_modules": ["q_proj"]}, "unknown-name", "no module of gpt2 is a target of the adapter: q_proj"),
+        (
+            {
+                "base_model_name_or_path": "bert-base-uncased",
+                "task_type": "QUESTION_ANS",
+                "target_modules": ["query", "qa_outputs"],
+            },
+            "unsupported",
+            "`qa_outputs` is both a target and a module to save",
+        ),
     ],
 )
 def test_what_is_not_understood(fields: dict[str, Any], code: str, message: str, tmp_path: Path) -> None:
@@ -286,6 +295,21 @@ def test_what_is_not_understood(fields: dict[str, Any], code: str, message: str,
 )
 def test_what_helps(fields: dict[str, Any], help: str, tmp_path: Path) -> None:
     assert error(write(tmp_path, **fields)).help == help
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message"),
+    [
+        ("[1, 2]", "wrong-kind", "expected a JSON object, found [1, 2]"),
+        ("null", "wrong-kind", "expected a JSON object, found null"),
+        ('{"r": 8}', "missing-argument", "FILE: missing field `peft_type`"),
+        ('{"peft_type": null}', "unsupported", "adapters of the type null are not supported"),
+    ],
+)
+def test_what_is_no_configuration_of_an_adapter(text: str, code: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "adapter_config.json").write_text(text)
+    found = error(tmp_path)
+    assert (found.code, found.message) == (code, message.replace("FILE", str(tmp_path / "adapter_config.json")))
 
 
 def test_names_in_the_checkpoint(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Python code as it is laid out, simplified and pruned, statement by statement."""
 
 import ast
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -44,6 +45,81 @@ def test_long_calls_keep_what_belongs_together() -> None:
     long = f"x = {word} + {word} * {word} if not {word} or {word} == {word} else -{word}"
     assert ast.dump(ast.parse(lines(long))) == ast.dump(ast.parse(long))
     assert max(map(len, lines(long).split("\n"))) <= layout.WIDTH
+
+
+STATEMENTS = """\
+x = alpha if beta else gamma if delta else (one if two else three)
+x = (alpha if beta else gamma) if (delta if one else two) else three
+x = alpha and beta and (gamma or delta) and not one
+x = (alpha and beta or gamma and delta) or (one if two else three)
+x = alpha - (beta - gamma) - delta
+x = alpha * (beta / gamma) * (delta + one) + two
+x = (alpha + beta) * (gamma - delta) % one // two
+x = alpha ** (beta ** gamma) ** delta
+x = (-alpha) ** beta ** -gamma
+x = -alpha * ~beta + (not gamma)
+x = alpha | beta & (gamma | delta) & one
+x = (alpha | beta) == (gamma == delta)
+x = (alpha < beta) == (gamma | delta)
+x = (alpha or beta) is not (gamma if delta else one)
+x = alpha.beta in gamma(delta) and one not in (two, three)
+x = alpha < beta < gamma
+x = alpha @ beta(gamma).delta @ (one @ two)
+x = alpha + beta * gamma(delta, one, two=three)
+x = alpha + beta(gamma, delta(one, two), *three, **four)
+x = alpha * (beta + gamma(delta, one))
+x = alpha + (beta + gamma)
+x = alpha(beta).gamma(delta).one(two)[0].three
+x = alpha(beta)[gamma, delta:one].two(three)
+x = (alpha + beta).gamma(delta).one()
+x = (alpha if beta else gamma)(delta)(one)
+x = alpha.beta.gamma.delta.one.two.three
+x = alpha[beta](gamma).delta.one(two)
+x = alpha(beta).gamma
+x = alpha(*beta(gamma, delta), **one(two, three))
+x = nn.ModuleList((alpha(beta, gamma) for delta in range(one)))
+x = alpha(beta(gamma) for delta in range(one(two, three)))
+x = [alpha(beta), [gamma, delta], (one, two), ()]
+x = (alpha,)
+x = {alpha: beta}
+x, self.y = alpha(beta), gamma(delta)
+(x,) = alpha(beta, gamma)
+self.x = alpha.beta(gamma).delta(one, two)
+x[alpha] = beta(gamma, delta)
+return alpha(beta, gamma), delta(one), two
+return (alpha,)
+return alpha + beta(gamma)
+return alpha
+raise ValueError(f"{alpha} is not {beta + gamma}, 'as' it must be {delta}")
+alpha.beta.append(gamma(delta, one))
+x = alpha(-(10 ** -5), 2 ** (-alpha.beta), (alpha + 1) ** 2, alpha[0] ** 2, alpha(1) ** 2, 2 ** alpha(1), 2 ** alpha[0])
+x = alpha(1e-05, 1e+20, 1.5e-10, 1e-100, 'it', "it's")
+for i, x in enumerate(alpha(beta, gamma), delta):
+    if alpha(beta) and gamma(delta):
+        x = alpha(beta, gamma)
+    elif alpha < beta + gamma(delta):
+        return alpha
+    else:
+        if alpha(beta) < gamma:
+            x = beta
+        y = gamma
+"""
+"""A statement of each kind, with operands that need parentheses and others that do not."""
+
+
+def test_the_text_of_statements(golden: Callable[[str, str], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """In lines of any width, statements are the same program."""
+    body = ast.parse(STATEMENTS).body
+    pages: list[str] = []
+    for width in (120, 44, 36, 30, 24, 18, 8):
+        monkeypatch.setattr(layout, "WIDTH", width)
+        pages.append(f"# {width}\n")
+        for statement in body:
+            code = "\n".join(layout.lines_of([statement], 0)) + "\n"
+            assert ast.dump(ast.parse(code)) == ast.dump(ast.Module([statement], []))
+            if code not in pages:
+                pages.append(code)
+    golden("torch/layout.txt", "".join(pages))
 
 
 def test_operators_hold_together_as_in_python() -> None:

@@ -30,13 +30,13 @@ GOLDEN = {
 }
 TRANSLATED = {
     "attention": ("gqa", "free only", "free stack"),
-    "loops": ("tab",),
-    "outputs": ("kinds",),
+    "loops": ("tab", "numbered"),
+    "outputs": ("kinds", "absent", "six", "best"),
     "partials": ("further-narrow",),
     "shapes": ("dots", "forward"),
     "statements": ("early", "numbers"),
     "twice": ("twice",),
-    "uses": ("ties", "multiples", "shared", "convolved", "arranged", "made", "norms", "choices"),
+    "uses": ("ties", "multiples", "shared", "convolved", "arranged", "made", "norms", "choices", "meetings", "computed"),
 }
 """By file, models of which each has a text that the others have not."""
 
@@ -573,6 +573,13 @@ block Net(n = 4, scaled = false)(x [batch, n]) -> [batch, n] {
 """
     assert "        return x * self.inner.weight\n" in torch_source(load(f"dim batch\n{text}"))
     assert "        return h * scale\n" in torch_source(load(f"dim batch\n{text}", scaled=True))
+
+
+def test_a_model_whose_only_output_is_left_out_gives_none() -> None:
+    text = "block Net(k = 0)(x [4]) -> [4]? { return x * 3.0 if k > 0 }"
+    assert "def forward(self, x: Tensor) -> None:\n        if" in torch_source(load(text))
+    assert torch_source(load(text)).count("return None\n") == 1
+    assert "-> Tensor:" in torch_source(load(text, k=1))
 
 
 def test_inputs_after_an_absent_one_are_passed_by_name() -> None:

@@ -118,7 +118,8 @@ def _broken(node: ast.expr, inside: bool) -> Sequence[Doc]:
     match node:
         case ast.Tuple(elements) | ast.List(elements) if elements:
             first, last = "()" if isinstance(node, ast.Tuple) else "[]"
-            return _brackets(first, [(written(e), _doc(e, inside=True)) for e in elements], last).broken()
+            end = "," if isinstance(node, ast.Tuple) and len(elements) == 1 else ""  # without it, it is no tuple
+            return _brackets(first, [(written(e) + end, _doc(e, inside=True)) for e in elements], last).broken()
         case ast.Call() | ast.Attribute() | ast.Subscript():
             links = _links(node)
             if len(links) < 3:
