@@ -36,7 +36,18 @@ TRANSLATED = {
     "shapes": ("dots", "forward"),
     "statements": ("early", "numbers"),
     "twice": ("twice",),
-    "uses": ("ties", "multiples", "shared", "convolved", "arranged", "made", "norms", "choices", "meetings", "computed"),
+    "uses": (
+        "ties",
+        "multiples",
+        "shared",
+        "convolved",
+        "arranged",
+        "made",
+        "norms",
+        "choices",
+        "meetings",
+        "computed",
+    ),
 }
 """By file, models of which each has a text that the others have not."""
 
