@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -325,6 +326,96 @@ block Net()(x [batch, 4]) -> [batch, 4] {{
 }}
 """
     assert ("nn.RMSNorm" in torch_source(load(text))) == is_known
+
+
+TABLES = [
+    "[n] = min(line, 3.0)",
+    "[n] = max(line, 3.0)",
+    "int [n] = min(arange(n), 3)",
+    "[n] = max(min(line, 3.0), 1.0)",
+    "[n] = min(3.0, line)",
+    "[n] = min(line, real(n))",
+    "bool [n] = arange(n) == 2",
+    "bool [n] = arange(n) != 2",
+    "bool [n] = 2 != arange(n)",
+    "bool [n, n] = arange(n) != reshape([n,1])(arange(n))",
+    "bool [n, n] = arange(n) == reshape([n,1])(arange(n))",
+    "bool [n] = flags != true",
+    "bool [n] = flags == false",
+    "bool [n] = flags != flags",
+    "bool [n] = n < arange(n)",
+    "bool [n] = k <= arange(n)",
+    "bool [n] = not flags",
+    "bool [n] = flags and flags",
+    "bool [n] = flags or arange(n) >= k",
+    "int [n] = arange(n) % 3",
+    "int [n] = arange(n) // 3",
+    "int [n] = 7 % (arange(n) + 1)",
+    "int [n] = 7 // (arange(n) + 1)",
+    "[n] = 2.0 ** line",
+    "[n] = line ** 2",
+    "[n] = 3 / (line + 1.0)",
+    "[n] = 3 - line",
+    "int [n] = -arange(n)",
+    "[n] = arange(n) / 2",
+    "int [n] = floor(line)",
+    "int [n] = int(line)",
+    "[n] = abs(line)",
+    "[n] = tanh(line) + sigmoid(line) + erf(line) + log(line + 1.0) + sqrt(line)",
+    "[n] = where(flags, line, 0.0)",
+    "[n] = where(flags, 1.0, line)",
+    "[n] = where(flags, 1.0, 2.0)",
+    "int [n] = where(flags, 1, 0)",
+    "[n] = where(flags, -inf, 0.0)",
+    "[] = sum(axis = 0)(line)",
+    "[n] = sum(axis = 1)(column * line)",
+    "[n, 1] = sum(axis = -1, keep = true)(column * line)",
+    "[n] = amax(axis = 0)(column * line)",
+    "int [n] = argmax(axis = 0)(column * line)",
+    "[1, n] = amax(axis = 0, keep = true)(column * line)",
+    "[n] = softmax(line)",
+    "[n] = cumsum(axis = 0)(line)",
+    "int [n] = cumsum(axis = 0)(arange(n))",
+    "[n, n] = matmul(column, reshape([1, n])(line))",
+    "[n, 2] = stack(axis = 1)(line, line)",
+    "[2 * n] = concat(axis = 0)(line, line)",
+    "[2] = slice(axis = 0, start = 1, stop = 3)(line)",
+    "[2] = slice(axis = 0, start = 0, stop = 4, step = 2)(line)",
+    "[] = pick(axis = 0, index = 1)(line)",
+    "[n] = pick(axis = 1, index = -1)(column * line)",
+    "[n + 3] = pad(axis = 0, before = 1, after = 2)(line)",
+    "[n + 3] = pad(axis = 0, before = 1, after = 2, value = 7.0)(line)",
+    "[n + 1, n] = pad(axis = 0, before = 0, after = 1)(column * line)",
+    "int [n + 1] = pad(axis = 0, before = 0, after = 1)(arange(n))",
+    "[n] = roll(axis = 0, shift = 1)(line)",
+    "[n, n] = expand([n, n])(line)",
+    "[n, n] = transpose(column * line)",
+    "[n, n] = permute([1, 0])(column * line)",
+    "[n] = full([n], 2.5)",
+    "int [n] = full([n], k)",
+    "bool [n] = full([n], true)",
+    "[2] = [0.5, 1.5]",
+    "int [2] = [1, k]",
+    "[2, 2] = [[1.0, 2.0], [3.0, 4.0]]",
+    "[n] = gather(axis = 0)(line, arange(n))",
+    "[n, n] = real(one_hot(n)(arange(n)))",
+    "[n, n] = embedding(arange(n), column * line)",
+    "[n] = max(line, lowest)",
+    "[n] = float32(line)",
+    "[n] = relu(line)",
+    "[n] = gelu(line)",
+    "[n] = layer_norm(1e-5)(line)",
+]
+PARTS = {"line": "(arange(n) * 1.0)", "column": "reshape([n, 1])(arange(n) * 1.0)", "flags": "(arange(n) > 1)"}
+
+
+def test_tables_made_by_each_operation(golden: Callable[[str, str], None]) -> None:
+    """Each is made as the spec says where PyTorch is not installed, too, or it would be refused."""
+    texts = [re.sub("|".join(PARTS), lambda found: PARTS[found[0]], table) for table in TABLES]
+    declared = "\n".join([f"  t{i}: unused buffer {text}" for i, text in enumerate(texts)])
+    text = f"import std {{ relu, gelu }}\nlayer Net(n = 4, k = 3)(x [n]) -> [n] {{\n{declared}\n  return x * k\n}}\n"
+    source = torch_source(load(text))
+    golden("torch/tables.txt", source[source.index('            "t0"') : source.index("    def forward")])
 
 
 def test_functions_of_numbers_are_functions_of_python() -> None:
