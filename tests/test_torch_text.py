@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -800,3 +800,135 @@ block Net(n = 4, k = 3)(x [n]) -> [n] {
 """
     assert "return x * (self.w + 1.0)\n" in torch_source(load(text))
     assert "return x * self.w\n" in torch_source(load(text, k=5))
+
+
+# Element types -------------------------------------------------------------------------------------------------------
+
+APPLIED = """
+fn halved(x [n]) -> [n] { return x * 0.5 }
+fn added(x [n], y [n]) -> [n] { return x + y }
+fn made(m)() -> [m] { return arange(m) * 0.5 }
+fn counted(i int [n]) -> int [n] { return i * 2 }
+fn drop(x [n]) -> [n] { return dropout(0.1)(x) }
+"""
+OF_INTEGERS = [
+    ("int [n]", "i * 2"),
+    ("int [n]", "i + k"),
+    ("[n]", "i * 0.5"),
+    ("[n]", "i / 2"),
+    ("int [n]", "i // 2"),
+    ("int [n]", "i % k"),
+    ("int [n]", "-i"),
+    ("[n]", "i ** 0.5"),
+    ("int [n]", "i ** 2"),
+    ("[n]", "real(i)"),
+    ("[n]", "real(b)"),
+    ("int [n]", "int(b)"),
+    ("int [n]", "int(i * 0.5)"),
+    ("[n]", "float32(i)"),
+    ("[n]", "float32(b)"),
+    ("[n]", "real(i) * real(b)"),
+    ("[n]", "exp(real(i))"),
+    ("[n]", "sin(i * 0.5)"),
+    ("[n]", "sqrt(real(b))"),
+    ("int [n]", "floor(i / 2)"),
+    ("int [n]", "abs(i)"),
+    ("[n]", "abs(i * 0.5)"),
+    ("bool [n]", "i > 1"),
+    ("bool [n]", "i > 0.5"),
+    ("bool [n]", "i == 2"),
+    ("bool [n]", "b != (i > 1)"),
+    ("bool [n]", "not b"),
+    ("bool [n]", "b and i >= k"),
+    ("[n]", "where(b, 1.0, 0.0)"),
+    ("int [n]", "where(b, i, 1)"),
+    ("[n]", "where(b, real(i), 0.0)"),
+    ("[n]", "where(b, 0.5, real(i))"),
+    ("[n]", "where(b, -inf, real(i))"),
+    ("int [n]", "max(i, 2)"),
+    ("[n]", "max(i * 0.5, 2)"),
+    ("[n]", "min(real(i), 0.5)"),
+    ("int [n]", "min(i, arange(n))"),
+    ("int [n]", "arange(n)"),
+    ("[n]", "real(arange(n))"),
+    ("[n]", "arange(n) * 0.5"),
+    ("[n]", "sin(arange(n) * 0.5)"),
+    ("[n]", "arange(n) * real(b)"),
+    ("int [n]", "full([n], 2)"),
+    ("[n]", "full([n], 0.5)"),
+    ("bool [n]", "full([n], true)"),
+    ("[n]", "full([n], k * 0.5)"),
+    ("int [n]", "full([n], k)"),
+    ("[n]", "full([n], 1.0) * i"),
+    ("[2 * n]", "concat(axis = 0)(real(i), i * 0.5)"),
+    ("int [2 * n]", "concat(axis = 0)(i, arange(n))"),
+    ("[2, n]", "stack(axis = 0)(real(i), real(b))"),
+    ("[1, 1]", "matmul(reshape([1, n])(real(i)), reshape([n, 1])(real(b)))"),
+    ("[n]", "softmax(i * 0.5)"),
+    ("[]", "sum(axis = 0)(i * 0.5)"),
+    ("int []", "sum(axis = 0)(i)"),
+    ("[n]", "cumsum(axis = 0)(real(b))"),
+    ("[n]", "halved(real(i))"),
+    ("[n]", "halved(i * 0.5)"),
+    ("[n]", "made(n)()"),
+    ("[n]", "made(n)() * i"),
+    ("int [n]", "counted(i)"),
+    ("[n]", "drop(real(i))"),
+]
+OF_REALS = [
+    ("[n]", "x * i"),
+    ("[n]", "x + real(b)"),
+    ("[n]", "x + arange(n)"),
+    ("[n]", "x * arange(n) * 0.5"),
+    ("[n]", "x * sin(arange(n) * 0.5)"),
+    ("[n]", "x + k"),
+    ("[n]", "x * 0.5"),
+    ("[n]", "x ** i"),
+    ("[n]", "where(b, x, 0.0)"),
+    ("[n]", "where(b, x, real(i))"),
+    ("[n]", "where(b, real(i), x)"),
+    ("[n]", "where(b, i * 0.5, x * 2.0)"),
+    ("[n]", "max(x, real(i))"),
+    ("[n]", "max(x, 0)"),
+    ("[n]", "min(x, i * 0.5)"),
+    ("bool [n]", "x > i"),
+    ("bool [n]", "x == 0.5"),
+    ("int [n]", "int(x)"),
+    ("[n]", "float32(x)"),
+    ("[n]", "float32(x) * x"),
+    ("[n]", "float32(x) * i"),
+    ("[n]", "float32(x) + 1.0"),
+    ("[n]", "x * full([n], 0.5)"),
+    ("[2 * n]", "concat(axis = 0)(x, real(i))"),
+    ("[2, n]", "stack(axis = 0)(i * 0.5, x)"),
+    ("[1, 1]", "matmul(reshape([1, n])(x), reshape([n, 1])(real(i)))"),
+    ("[1, 1]", "matmul(reshape([1, n])(i * 0.5), reshape([n, 1])(x))"),
+    ("[n]", "halved(x)"),
+    ("[n]", "halved(x) * i"),
+    ("[n]", "added(x, real(i))"),
+    ("[n]", "added(i * 0.5, x)"),
+    ("[n]", "drop(x)"),
+]
+"""Expressions, with the types of their values."""
+
+
+def statements_of(inputs: str, expressions: Sequence[tuple[str, str]], declared: str = "") -> str:
+    """The code of expressions of inputs, each of which is an output of one layer, and the types that these get."""
+    lines = [f"  y{i} = {value}" for i, (_, value) in enumerate(expressions)]
+    used = "\n".join(lines)
+    functions = [line for line in APPLIED.splitlines() if line and re.search(rf"\b{line.split()[1][:4]}", used)]
+    outputs = ", ".join([f"y{i} {type}" for i, (type, _) in enumerate(expressions)])
+    head = "\n".join(["dim n", *functions, f"layer Net(k = 3)({inputs}) -> ({outputs}) {{"])
+    names = ", ".join([f"y{i}" for i in range(len(lines))])
+    source = torch_source(load(f"{head}\n{declared}{used}\n  return {names}\n}}\n"))
+    return source[source.index("        y0 = ") : source.index("\n\n\ndef build")]
+
+
+def test_the_types_of_values(golden: Callable[[str, str], None]) -> None:
+    """What is made of integers alone takes the type of an input, else that of a weight, else the default."""
+    cases = {
+        "beside a real input": statements_of("x [n], i int [n], b bool [n]", [*OF_INTEGERS, *OF_REALS]),
+        "beside a weight": statements_of("i int [n], b bool [n]", OF_INTEGERS, "  w: unused param [2]\n"),
+        "alone": statements_of("i int [n], b bool [n]", OF_INTEGERS),
+    }
+    golden("torch/types.txt", "".join([f"# {case}\n{text}\n" for case, text in cases.items()]))
