@@ -802,6 +802,182 @@ block Net(n = 4, k = 3)(x [n]) -> [n] {
     assert "return x * self.w\n" in torch_source(load(text, k=5))
 
 
+# Modules of PyTorch --------------------------------------------------------------------------------------------------
+
+W, B = "weight: param [n, n]", "bias: param [n]"
+RMS = "x / sqrt(sum(axis = -1, keep = true)(x * x) / n + {eps}) * .weight"
+CHANNELS, LAST = "[batch, n, 5]", "[batch, 5, n]"
+V, M, U = "weight: param [n]", "running_mean: buffer [n]", "running_var: buffer [n]"
+COUNT = "num_batches_tracked: unused buffer int []"
+STATISTICS = (
+    "transpose(1, -1)(x) |> - .running_mean |> / sqrt(.running_var + 1e-3) |> * .weight |> + .bias |> transpose(1, -1)"
+)
+LAYERS = {
+    "a product": ("n", [W, B], "linear(x, .weight, .bias)", ["4"], LAST),
+    "without a bias": ("n", [W], "linear(x, .weight)", ["4"], LAST),
+    "a bias in some uses": ("n, b", [W, B + " if b"], "linear(x, .weight, .bias)", ["4, true", "4, false"], LAST),
+    "a bias that is settled": ("n, b", [W, B + " if b"], "linear(x, .weight, .bias)", ["4, false"], LAST),
+    "initialized weights": (
+        "n",
+        [W + " ~ normal(0.02)", B + " ~ constant(0.0)"],
+        "linear(x, .weight, .bias)",
+        ["4"],
+        LAST,
+    ),
+    "frozen weights": ("n", ["weight: frozen param [n, n]", B], "linear(x, .weight, .bias)", ["4"], LAST),
+    "a bias that is added": ("n", [W, B], "linear(x, .weight) + .bias", ["4"], LAST),
+    "a bias of another name": ("n", [W, "shift: param [n]"], "linear(x, .weight, .shift)", ["4"], LAST),
+    "a third tensor": ("n", [W, B, "more: unused param [n]"], "linear(x, .weight, .bias)", ["4"], LAST),
+    "another product in one use": (
+        "n, k",
+        [W],
+        "linear(x, .weight) if k > 0 else linear(linear(x, .weight), .weight)",
+        ["4, 1", "4, 0"],
+        LAST,
+    ),
+    "twice the product": ("n", [W], "linear(x, .weight) * 2.0", ["4"], LAST),
+    "a name for the product": ("n", [W, B], "y = linear(x, .weight, .bias)", ["4"], LAST),
+    "a norm": ("n, eps = 1e-5", [V, B], "layer_norm(eps)(x, .weight, .bias)", ["4"], LAST),
+    "a norm without a bias": ("n", [V], "layer_norm(1e-6)(x, .weight)", ["4"], LAST),
+    "a norm with other weights": (
+        "n",
+        ["weight: param [n] ~ constant(1.0)", B + " ~ constant(0.5)"],
+        "layer_norm(1e-6)(x, .weight, .bias)",
+        ["4"],
+        LAST,
+    ),
+    "a norm with a name": ("n", [V], "y = layer_norm(1e-6)(x, .weight)", ["4"], LAST),
+    "eps in other uses": ("n, eps", [V], "layer_norm(eps)(x, .weight)", ["4, 1e-5", "4, 1e-6"], LAST),
+    "root mean squares": ("n", ["weight: param [n] ~ constant(1.0)"], RMS.format(eps="1e-6"), ["4"], LAST),
+    "root mean squares, eps in other uses": ("n, eps", [V], RMS.format(eps="eps"), ["4, 1e-5", "4, 1e-6"], LAST),
+    "root mean squares, eps of others": ("n, e", [V], RMS.format(eps="e * 0.1"), ["4, 1e-5", "4, 1e-6"], LAST),
+    "root mean squares of two names": (
+        "n, a, b",
+        [V],
+        RMS.format(eps="(a if b == a else b)"),
+        ["4, 1e-5, 1e-5", "4, 1e-6, 1e-6"],
+        LAST,
+    ),
+    "root mean squares in float32": (
+        "n",
+        [V],
+        "(float32(x) / sqrt(sum(axis = -1, keep = true)(float32(x) * float32(x)) / n + 1e-6)) * .weight",
+        ["4"],
+        LAST,
+    ),
+    "root mean squares of another axis": (
+        "n",
+        [V],
+        "x / sqrt(sum(axis = -2, keep = true)(x * x) / n + 1e-6) * .weight",
+        ["4"],
+        LAST,
+    ),
+    "squares of another size": (
+        "n",
+        [V],
+        "x / sqrt(sum(axis = -1, keep = true)(x * x) / 5 + 1e-6) * .weight",
+        ["4"],
+        LAST,
+    ),
+    "sums": ("n", [V], "x / sqrt(sum(axis = -1, keep = true)(x * x) + 1e-6) * .weight", ["4"], LAST),
+    "a convolution": ("n", ["weight: param [n, n, 3]", B], "conv(padding = 1)(x, .weight, .bias)", ["4"], CHANNELS),
+    "a convolution with strides": (
+        "n, s = 1",
+        ["weight: param [n, n, 1]"],
+        "conv(stride = s)(x, .weight)",
+        ["4"],
+        CHANNELS,
+    ),
+    "groups": (
+        "n, g",
+        ["weight: param [n, n // g, 1]", B],
+        "conv(groups = g)(x, .weight, .bias)",
+        ["4, 2", "4, 1"],
+        CHANNELS,
+    ),
+    "groups of one": (
+        "n",
+        ["weight: param [n, 1, 3]", B],
+        "conv(padding = 1, groups = n)(x, .weight, .bias)",
+        ["4"],
+        CHANNELS,
+    ),
+    "a transposed convolution": (
+        "n",
+        ["weight: param [n, n, 1]", B],
+        "conv(transposed = true)(x, .weight, .bias)",
+        ["4"],
+        CHANNELS,
+    ),
+    "groups of a transposed convolution": (
+        "n",
+        ["weight: param [n, n // 2, 1]", B],
+        "conv(transposed = true, groups = 2)(x, .weight, .bias)",
+        ["4"],
+        CHANNELS,
+    ),
+    "a convolution over two axes": (
+        "n",
+        ["weight: param [n, n, 1, 3]", B],
+        "conv(padding = [0, 1])(x, .weight, .bias)",
+        ["4"],
+        "[batch, n, 5, 6]",
+    ),
+    "a square kernel": (
+        "n",
+        ["weight: param [n, n, 3, 3]", B],
+        "conv(padding = 1, stride = [1, 1])(x, .weight, .bias)",
+        ["4"],
+        "[batch, n, 5, 6]",
+    ),
+    "a convolution over three axes": (
+        "n",
+        ["weight: param [n, n, 1, 1, 1]"],
+        "conv(x, .weight)",
+        ["4"],
+        "[batch, n, 5, 6, 7]",
+    ),
+    "norms of groups": ("n, g", [V, B], "group_norm(g, 1e-5)(x, .weight, .bias)", ["4, 2"], CHANNELS),
+    "norms of groups without a bias": ("n", [V], "group_norm(2, 1e-5)(x, .weight)", ["4"], CHANNELS),
+    "statistics": ("n", [V, B, M, "running_var: buffer [n] ~ constant(1.0)", COUNT], STATISTICS, ["4"], CHANNELS),
+    "statistics of the first axes": ("n", [V, B, M, U, COUNT], STATISTICS, ["4"], "[batch, n]"),
+    "statistics of four axes": ("n", [V, B, M, U, COUNT], STATISTICS, ["4"], "[batch, n, 1, 1, 1, 1]"),
+    "statistics without a count": (
+        "n",
+        [V, B, M, U, "num_batches_tracked: unused buffer []"],
+        STATISTICS,
+        ["4"],
+        CHANNELS,
+    ),
+    "statistics that are trained": ("n", [V, B, "running_mean: param [n]", U, COUNT], STATISTICS, ["4"], CHANNELS),
+    "statistics that are subtracted last": (
+        "n",
+        [V, B, M, U, COUNT],
+        STATISTICS.replace(" - .running_mean |>", "").replace("|> *", "|> - .running_mean |> *"),
+        ["4"],
+        CHANNELS,
+    ),
+}
+
+
+def test_layers_that_are_modules_of_pytorch(golden: Callable[[str, str], None]) -> None:
+    """A layer with the tensors of one, which computes the same in every use, is derived from it."""
+    texts: list[str] = []
+    for case, (words, tensors, value, uses, shape) in LAYERS.items():
+        name, _, named = value.partition(" = ")
+        value = f"{value}\n  return {name}" if named and name.isidentifier() else f"return {value}"
+        lines = [*tensors, value]
+        head = f"dim batch\nlayer Part({words})(x {shape}) -> {shape} {{\n" + "".join([f"  {line}\n" for line in lines])
+        applied = " |> ".join([f"{place}: Part({given})" for place, given in zip("ab", uses, strict=False)])
+        net = shape.replace("n", "4")
+        source = torch_source(load(f"{head}}}\nblock Net()(x {net}) -> {net} {{\n  return x |> {applied}\n}}\n"))
+        found = source[source.index("class Part(") : source.index("\n\n\nclass Net")].partition("\n\n    def forward")[
+            0
+        ]
+        texts.append(f"# {case}\n{found}\n")
+    golden("torch/layers.txt", "".join(texts))
+
+
 # Element types -------------------------------------------------------------------------------------------------------
 
 APPLIED = """
