@@ -47,6 +47,10 @@ CONTAINERS = {
     "the number of the inner loop": f"for j in 0..2 {{ {LOOP} {{ h = h |> l[i].m: {D} if j == 1 }} }}",
     "every other number": f"{LOOP} {{ h = h |> l[2 * i]: {D} |> m[i + 1]: {D} |> r[layers - 1 - i]: {D} }}",
     "the same loop twice": f"a[i].x: {D} {LOOP}\n  a[i].y: {D} {LOOP}\n  {LOOP} {{ h = h |> .a[i].x |> .a[i].y }}",
+    "odd names": (
+        '"a-b": param [n] ~ constant(1.0)\n  "c-d": buffer [n]\n  "e-f".w: param [n] ~ constant(1.0)'
+        f'\n  last = h |> g."h-i": {D} |> * ."a-b" |> + ."c-d" |> + ."e-f".w'
+    ),
     "tensors": f"l[i]: param [n] {LOOP}\n  m[i].w: buffer [n] {LOOP}\n  {LOOP} {{ h = h * .l[i] + .m[i].w }}",
 }
 

@@ -35,7 +35,7 @@ TRANSLATED = {
     "outputs": ("kinds", "absent", "six", "best"),
     "partials": ("further-narrow",),
     "shapes": ("dots", "forward"),
-    "statements": ("early", "numbers"),
+    "statements": ("early", "numbers", "begun"),
     "twice": ("twice",),
     "uses": (
         "ties",
