@@ -342,17 +342,17 @@ def test_a_file_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_a_file_that_exists_is_replaced_on_request_only(tmp_path: Path) -> None:
-    def refused(file: Path, force: bool) -> str:
+    def refused(file: Path, **force: bool) -> str:
         with pytest.raises(archspec.ArchError) as caught:
-            archspec.to_onnx(load(TINY), file, force=force)
+            archspec.to_onnx(load(TINY), file, **force)
         return caught.value.diagnostics[0].message
 
     (tmp_path / "folder.onnx").mkdir()
     (tmp_path / "it.onnx.data").write_bytes(b"weights")
     (tmp_path / "link.onnx").symlink_to(tmp_path / "nothing")
     for file, found in (("folder.onnx", "folder.onnx"), ("it.onnx", "it.onnx.data"), ("link.onnx", "link.onnx")):
-        assert refused(tmp_path / file, False) == f"`{tmp_path / found}` already exists"
-    assert refused(tmp_path / "folder.onnx", True) == f"`{tmp_path / 'folder.onnx'}` is not a file"
+        assert refused(tmp_path / file) == f"`{tmp_path / found}` already exists"
+    assert refused(tmp_path / "folder.onnx", force=True) == f"`{tmp_path / 'folder.onnx'}` is not a file"
 
 
 @pytest.mark.slow

@@ -258,6 +258,28 @@ def test_what_transformers_cannot_save(more: str, tie: str, last: str, message: 
     assert found.code == "untranslatable" and found.message.startswith(message)
 
 
+def test_a_folder_is_not_written_to_unasked(tmp_path: Path) -> None:
+    def refused(folder: Path, **force: bool) -> tuple[str, str, str | None]:
+        with pytest.raises(archspec.ArchError) as caught:
+            archspec.to_transformers(model, folder, **force)
+        (found,) = caught.value.diagnostics
+        return found.code, found.message, found.help
+
+    model = load(TINY)
+    folder, file = tmp_path / "folder", tmp_path / "file"
+    folder.mkdir()
+    file.write_text("it")
+    (tmp_path / "link").symlink_to(tmp_path / "nothing")
+    for path in (folder, file, tmp_path / "link"):
+        help = "use --force to replace the files that are written; its other files are kept"
+        assert refused(path) == ("usage", f"`{path}` already exists", help)
+    assert refused(file, force=True) == ("usage", f"`{file}` is not a folder", None)
+    assert [*folder.iterdir()] == [] and file.read_text() == "it"
+    archspec.to_transformers(model, folder, force=True)
+    archspec.to_transformers(model, tmp_path / "new", force=True)
+    assert {path.name for path in folder.iterdir()} == {path.name for path in (tmp_path / "new").iterdir()} != set()
+
+
 def test_the_command_writes_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "it.arch").write_text(TINY, encoding="utf-8")
     folder = tmp_path / "folder"
