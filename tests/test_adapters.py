@@ -242,6 +242,11 @@ def test_experts_are_adapted_one_by_one(tmp_path: Path) -> None:
             "cannot adapt `transformer.h.0`: it is a `GPT2Layer`",
         ),
         (
+            {"target_modules": ["mlp"]},
+            "unsupported",
+            "cannot adapt `transformer.h.0.mlp`: it only encloses others",
+        ),
+        (
             {"target_modules": ["wte"], "lora_bias": True},
             "unsupported",
             "`lora_bias` is not supported for the embedding `transformer.wte`",
@@ -257,6 +262,15 @@ def test_experts_are_adapted_one_by_one(tmp_path: Path) -> None:
             "`transformer.h.0.attn` is inside `transformer.h.0`, of which a copy is trained",
         ),
         ({"target_modules": ["q_proj"]}, "unknown-name", "no module of gpt2 is a target of the adapter: q_proj"),
+        (
+            {
+                "base_model_name_or_path": "bert-base-uncased",
+                "task_type": "QUESTION_ANS",
+                "target_modules": ["query", "qa_outputs"],
+            },
+            "unsupported",
+            "`qa_outputs` is both a target and a module to save",
+        ),
     ],
 )
 def test_what_is_not_understood(fields: dict[str, Any], code: str, message: str, tmp_path: Path) -> None:
@@ -288,6 +302,21 @@ def test_what_helps(fields: dict[str, Any], help: str, tmp_path: Path) -> None:
     assert error(write(tmp_path, **fields)).help == help
 
 
+@pytest.mark.parametrize(
+    ("text", "code", "message"),
+    [
+        ("[1, 2]", "wrong-kind", "expected a JSON object, found [1, 2]"),
+        ("null", "wrong-kind", "expected a JSON object, found null"),
+        ('{"r": 8}', "missing-argument", "FILE: missing field `peft_type`"),
+        ('{"peft_type": null}', "unsupported", "adapters of the type null are not supported"),
+    ],
+)
+def test_what_is_no_configuration_of_an_adapter(text: str, code: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "adapter_config.json").write_text(text)
+    found = error(tmp_path)
+    assert (found.code, found.message) == (code, message.replace("FILE", str(tmp_path / "adapter_config.json")))
+
+
 def test_names_in_the_checkpoint(tmp_path: Path) -> None:
     def names(**fields: Any) -> dict[str, tuple[int, ...]]:
         found = archspec.adapter(write(tmp_path, **fields), layers=1)
@@ -313,6 +342,92 @@ def test_names_in_the_checkpoint(tmp_path: Path) -> None:
         "base_model.model.transformer.wpe.original_module.weight",
         "base_model.model.transformer.wpe.modules_to_save.weight",
     ]
+
+
+ATTENTION = "attn.c_attn"
+
+
+@pytest.mark.parametrize(
+    ("fields", "ranks"),
+    [
+        ({"layers_to_transform": 1}, {f"1.{ATTENTION}": 8}),
+        ({"layers_to_transform": [0, 2]}, {f"0.{ATTENTION}": 8, f"2.{ATTENTION}": 8}),
+        ({"layers_to_transform": [2], "layers_pattern": "h"}, {f"2.{ATTENTION}": 8}),
+        ({"layers_to_transform": [2], "layers_pattern": ["x", "h"]}, {f"2.{ATTENTION}": 8}),
+        (
+            {"layers_to_transform": 1, "target_modules": [f"transformer.h.0.{ATTENTION}", "c_fc"]},
+            {f"0.{ATTENTION}": 8, "1.mlp.c_fc": 8},
+        ),
+        ({"exclude_modules": [f"h.1.{ATTENTION}"]}, {f"0.{ATTENTION}": 8, f"2.{ATTENTION}": 8}),
+        ({"exclude_modules": [f"transformer.h.0.{ATTENTION}", f"2.{ATTENTION}"]}, {f"1.{ATTENTION}": 8}),
+        ({"exclude_modules": r".*h\.[01]\..*"}, {f"2.{ATTENTION}": 8}),
+        ({"exclude_modules": r"h\.\d", "layers_to_transform": 0}, {f"0.{ATTENTION}": 8}),
+        ({"target_modules": r".*\.0\..*c_fc"}, {"0.mlp.c_fc": 8}),
+        ({"target_modules": ["mlp.c_proj"], "layers_to_transform": 0}, {"0.mlp.c_proj": 8}),
+        (
+            {"rank_pattern": {"c_attn": 4, rf"h\.1\.{ATTENTION}": 2}},
+            {f"0.{ATTENTION}": 4, f"1.{ATTENTION}": 4, f"2.{ATTENTION}": 4},
+        ),
+        (
+            {"rank_pattern": {rf"h\.1\.{ATTENTION}": 2, "attn": 3, "_attn": 3, "c_attn": 4}},
+            {f"0.{ATTENTION}": 4, f"1.{ATTENTION}": 2, f"2.{ATTENTION}": 4},
+        ),
+    ],
+)
+def test_the_modules_that_are_adapted(fields: dict[str, Any], ranks: dict[str, int], tmp_path: Path) -> None:
+    found = archspec.adapter(write(tmp_path, **fields), layers=3)
+    shapes = {tensor.name: tensor.shape for tensor in found.stored.tensors}
+    start, end = "base_model.model.transformer.h.", ".lora_A.weight"
+    assert {n.removeprefix(start).removesuffix(end): shapes[n][0] for n in shapes if n.endswith(end)} == ranks
+    assert len(shapes) == 2 * len(ranks)
+
+
+def test_what_encloses_layers_is_saved_whole(tmp_path: Path) -> None:
+    """Also where the spec has no module there; nothing in it is adapted."""
+    write(tmp_path, target_modules=["c_attn", "c_fc"], modules_to_save=["mlp"], bias="all")
+    found = archspec.adapter(tmp_path, layers=1)
+    copies = [(row.target, row.type, row.modules, row.each) for row in found.targets if row.what == "copy"]
+    assert copies == [("transformer.h.0.mlp", "", 1, 2 * 768 * 3072 + 3072 + 768)]
+    names = [tensor.name.removeprefix("base_model.model.transformer.h.0.") for tensor in found.table.tensors]
+    assert [name for name in names if name.startswith("mlp.")] == [
+        *(f"mlp.original_module.{layer}.{leaf}" for layer in ("c_fc", "c_proj") for leaf in ("weight", "bias")),
+        *(f"mlp.modules_to_save.{layer}.{leaf}" for layer in ("c_fc", "c_proj") for leaf in ("weight", "bias")),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "is_read"),
+    [
+        (".*(a{1,64})+", True),
+        (".*(a{1,65})+", False),
+        ("(a{0,9}b*){3}|.*", True),
+        ("(?:a+|b)*", False),
+        ("(a*)?.*", True),
+        ("(?P<x>a+?)*?", False),
+        ("(a++)+", False),
+        ("x" * 3998 + "|.*", False),
+        ("x" * 3997 + "|.*", True),
+    ],
+)
+def test_patterns_that_can_take_long_are_refused(pattern: str, is_read: bool, tmp_path: Path) -> None:
+    """A repetition in a repetition, neither of which has a low limit; and more than 4,000 characters."""
+    write(tmp_path, target_modules=["c_attn"], rank_pattern={pattern: 2})
+    if is_read:
+        assert archspec.adapter(tmp_path, layers=1).params.trainable > 0
+        return
+    found = error(tmp_path)
+    assert found.code == "budget"
+    shown = pattern if len(pattern) <= 60 else f"{pattern[:57]}..."
+    assert found.message in (
+        f"regular expression `{shown}` repeats a repetition, which can take exponential time",
+        "pattern is too long: the limit is 4,000 characters",
+    )
+
+
+@pytest.mark.parametrize(("length", "shown"), [(60, "(" + "x" * 59), (61, "(" + "x" * 56 + "...")])
+def test_long_patterns_are_shown_in_part(length: int, shown: str, tmp_path: Path) -> None:
+    found = error(write(tmp_path, rank_pattern={"(" + "x" * (length - 1): 2}))
+    assert found.message.startswith(f"invalid regular expression `{shown}`: missing )")
 
 
 def test_shared_embeddings(tmp_path: Path) -> None:

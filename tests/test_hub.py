@@ -254,15 +254,23 @@ def test_no_more_is_read_than_is_needed(monkeypatch: pytest.MonkeyPatch) -> None
             sent.append(b"x" * 10)
             yield sent[-1]
 
+    def stream(*given: str, **settings: Any) -> Any:
+        asked.append((*given, settings))
+        return nullcontext(answer)
+
+    asked: list[Any] = []
     answer = SimpleNamespace(headers={"content-length": "100"}, iter_bytes=parts)
     library = SimpleNamespace(
         utils=SimpleNamespace(build_hf_headers=dict, hf_raise_for_status=lambda answer: None),
         hf_hub_url=lambda id, file: f"{id}/{file}",
-        get_session=lambda: SimpleNamespace(stream=lambda *given, **named: nullcontext(answer)),
+        get_session=lambda: SimpleNamespace(stream=stream),
     )
     monkeypatch.setattr(remote, "_library", lambda: library)
     assert remote.start_of("me/tiny", "model.safetensors", 25) == (b"x" * 25, 100)
     assert len(sent) == 3
+    headers = {"Range": "bytes=0-24", "Accept-Encoding": "identity"}
+    settings = {"headers": headers, "timeout": remote.SECONDS, "follow_redirects": True}  # files are stored elsewhere
+    assert asked == [("GET", "me/tiny/model.safetensors", settings)]
 
 
 @pytest.fixture

@@ -320,11 +320,39 @@ def test_large_weights_are_in_a_file_of_their_own(tmp_path: Path, monkeypatch: p
         archspec.to_onnx(model, tmp_path / "it.onnx")
 
 
-@pytest.mark.slow
 def test_weights_larger_than_the_memory_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.import_module("archspec.onnx_export.api"), "_memory", lambda: 1000)
-    with pytest.raises(archspec.ArchError, match="its weights take 1,656 bytes"):
+    monkeypatch.setattr(importlib.import_module("archspec.onnx_export.api"), "_memory", lambda: 1655)
+    message = "cannot export tiny to ONNX: its weights take 1,656 bytes, and this machine has 1,655 bytes of memory"
+    with pytest.raises(archspec.ArchError) as caught:
         archspec.to_onnx(load(TINY), tmp_path / "it.onnx")
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.message) == ("untranslatable", message)
+
+
+def test_a_file_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    api = importlib.import_module("archspec.onnx_export.api")
+    for name in ("export", "named", "check_tensors"):  # what is written is not reached
+        monkeypatch.setattr(api, name, lambda *_: None)
+    monkeypatch.setattr(api, "_memory", lambda: 1656)
+    file = tmp_path / "none" / "it.onnx"
+    with pytest.raises(archspec.ArchError) as caught:
+        archspec.to_onnx(load(TINY), file)
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.message) == ("usage", f"cannot write {file}: No such file or directory")
+
+
+def test_a_file_that_exists_is_replaced_on_request_only(tmp_path: Path) -> None:
+    def refused(file: Path, **force: bool) -> str:
+        with pytest.raises(archspec.ArchError) as caught:
+            archspec.to_onnx(load(TINY), file, **force)
+        return caught.value.diagnostics[0].message
+
+    (tmp_path / "folder.onnx").mkdir()
+    (tmp_path / "it.onnx.data").write_bytes(b"weights")
+    (tmp_path / "link.onnx").symlink_to(tmp_path / "nothing")
+    for file, found in (("folder.onnx", "folder.onnx"), ("it.onnx", "it.onnx.data"), ("link.onnx", "link.onnx")):
+        assert refused(tmp_path / file) == f"`{tmp_path / found}` already exists"
+    assert refused(tmp_path / "folder.onnx", force=True) == f"`{tmp_path / 'folder.onnx'}` is not a file"
 
 
 @pytest.mark.slow

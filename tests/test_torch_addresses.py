@@ -1,10 +1,82 @@
 """How generated code reads what is at addresses that are no attributes, and what it passes to parts."""
 
 import re
+from collections.abc import Callable
+from pathlib import Path
 
+import pytest
 from small import DENSE, load
 
+import archspec
+from archspec import Model
 from archspec.pytorch.build import torch_source
+
+FAULTS = Path(__file__).parent / "faults"
+D = "Dense(n, n)"
+LOOP = "for i in 0..layers"
+CONTAINERS = {
+    "both branches": f"{LOOP} {{ if i % 2 == 0 {{ y = h |> l[i]: {D} }} else {{ y = h |> l[i]: {D} }} ; h = y }}",
+    "one branch": f"{LOOP} {{ if i % 2 == 0 {{ y = h |> l[i]: {D} }} else {{ y = h }} ; h = y }}",
+    "branches in one": f"""{LOOP} {{
+    if i % 2 == 0 {{
+      if i > 1 {{ y = h |> l[i]: {D} }} else {{ y = h |> l[i]: {D} }}
+    }} else {{ y = h |> l[i]: {D} }}
+    h = y
+  }}""",
+    "one of three": f"""{LOOP} {{
+    if i % 2 == 0 {{
+      if i > 1 {{ y = h |> l[i]: {D} }} else {{ y = h * 2.0 }}
+    }} else {{ y = h |> l[i]: {D} }}
+    h = y
+  }}""",
+    "two conditions": f"{LOOP} {{ h = h |> l[i]: {D} if i > 0 |> l[i]: {D} if i < 1 }}",
+    "one condition": f"{LOOP} {{ h = h |> l[i]: {D} if i > 0 }}",
+    "a condition and its opposite": f"{LOOP} {{ h = h |> l[i]: {D} if i > 0 |> l[i]: {D} if not (i > 0) }}",
+    "two loops": f"last = h |> l[i]: {D} {LOOP} |> l[i]: {D} for i in layers..2 * layers",
+    "two loops with a gap": f"last = h |> l[i]: {D} {LOOP} |> l[i]: {D} for i in layers + 1..2 * layers",
+    "two loops the other way round": f"l[i]: unused {D} for i in layers..2 * layers\n  last = h |> l[i]: {D} {LOOP}",
+    "a number before a loop": f"last = h |> l.0: {D} |> l[i]: {D} for i in 1..layers",
+    "a number in a condition": f"last = h |> l.0: {D} if k > 1 |> l[i]: {D} for i in 1..layers",
+    "a number after a loop": f"last = h |> l[i]: {D} {LOOP} |> l.3: {D}",
+    "two numbers": f"last = h |> l.0: {D} |> l.1: {D}",
+    "two numbers the other way round": f"last = h |> l.1: {D} |> l.0: {D}",
+    "numbers and names": f"last = h |> l.0: {D} |> l.a: {D} |> l.b.c: {D}",
+    "parts of numbers": f"last = h |> l.0.a: {D} |> l.1.b: {D} |> m.a.0: {D} |> m.b.0: {D}",
+    "a loop in a loop": f"{LOOP} {{ for j in 0..2 {{ h = h |> l[i].m[j]: {D} }} }}",
+    "a loop at the end of a loop": f"{LOOP} {{ h = h |> l[i].m[j]: {D} for j in 0..2 }}",
+    "the number of the inner loop": f"for j in 0..2 {{ {LOOP} {{ h = h |> l[i].m: {D} if j == 1 }} }}",
+    "every other number": f"{LOOP} {{ h = h |> l[2 * i]: {D} |> m[i + 1]: {D} |> r[layers - 1 - i]: {D} }}",
+    "the same loop twice": f"a[i].x: {D} {LOOP}\n  a[i].y: {D} {LOOP}\n  {LOOP} {{ h = h |> .a[i].x |> .a[i].y }}",
+    "odd names": (
+        '"a-b": param [n] ~ constant(1.0)\n  "c-d": buffer [n]\n  "e-f".w: param [n] ~ constant(1.0)'
+        f'\n  last = h |> g."h-i": {D} |> * ."a-b" |> + ."c-d" |> + ."e-f".w'
+    ),
+    "tensors": f"l[i]: param [n] {LOOP}\n  m[i].w: buffer [n] {LOOP}\n  {LOOP} {{ h = h * .l[i] + .m[i].w }}",
+}
+
+
+@pytest.mark.parametrize("faults", [False, True])
+def test_the_containers_of_parts(faults: bool, golden: Callable[[str, str], None]) -> None:
+    """Lists where numbers follow each other in any model, else dictionaries, else parts by their address."""
+    models: dict[str, Model] = {}
+    if faults:
+        for model in ("three", "parts", "around", "halved", "shifted", "sides"):
+            models[model] = archspec.load(f"{FAULTS / 'containers.arch'}:{model}")
+        models["two loops"] = archspec.load(f"{FAULTS / 'two_loops_one_container.arch'}:a")
+    else:
+        for case, body in CONTAINERS.items():
+            head = f"{DENSE}dim batch\nblock Net(n = 4, layers = 3, k = 1)(x [batch, n]) -> [batch, n] {{\n"
+            models[case] = load(
+                f"{head}  h = x\n  {body.replace(' ; ', chr(10))}\n  return {'last' if 'last' in body else 'h'}\n}}\n"
+            )
+    texts: list[str] = []
+    for case, model in models.items():
+        source = torch_source(model)
+        made = source[source.rindex("super().__init__()") : source.rindex("    def forward")].partition("\n")[2]
+        used = source[source.rindex("expected [batch, {self.n}]") :].partition("\n")[2].partition("\n\n\n")[0]
+        texts.append(f"# {case}\n{made.rstrip()}\n        # forward\n{used}\n")
+    golden(f"torch/containers{'_of_faults' if faults else ''}.txt", "\n".join(texts))
+
 
 ODD = """
 import std { Linear }

@@ -1,5 +1,7 @@
 """Products with the matrices of experts in generated modules: sorted once where several follow each other."""
 
+import ast
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,6 +10,7 @@ from small import load
 
 import archspec
 from archspec.pytorch.build import torch_source
+from archspec.pytorch.experts import sorted_once
 
 
 @pytest.fixture(scope="session")
@@ -88,6 +91,23 @@ layer Experts()(x [tokens, 4], chosen int [tokens]) -> [tokens, 4] {
     assert "expert_linear( by_expert.restored( by_expert.linear(" in source and "other, self.last" in source, source
 
 
+def test_vectors_are_in_order_where_the_experts_are_others_in_between() -> None:
+    text = """
+dim tokens
+layer Experts()(x [tokens, 4], chosen int [tokens]) -> [tokens, 4] {
+  up: param [2, 4, 4]
+  down: param [2, 4, 4]
+  h = expert_linear(x, chosen, .up)
+  for i in 0..1 { chosen = 1 - chosen }
+  return expert_linear(h, chosen, .down)
+}
+"""
+    source = torch_source(load(text))
+    assert (
+        "h = expert_linear(x, chosen, self.up)\n" in source and "return expert_linear(h, chosen, self.down)\n" in source
+    )
+
+
 def test_vectors_are_in_order_where_they_are_split_by_token() -> None:
     text = """
 dim tokens
@@ -125,6 +145,58 @@ layer Experts()(x [tokens, 4], chosen int [tokens]) -> [tokens, {size}] {{
     if "roll" not in body:
         text = "\n".join(line for line in text.splitlines() if not line.startswith("fn roll"))
     assert "expert_linear(" in torch_source(load(text))
+
+
+STATEMENTS = """\
+y = expert_linear(F.silu(h) * 2.0, chosen, self.down)
+y = expert_linear(self.scale * h, chosen, self.down)
+y = expert_linear(self.other * h, chosen, self.down)
+y = expert_linear(h ** -self.scale, chosen, self.down)
+y = expert_linear(h ** (2 * self.scale + 1), chosen, self.down)
+y = expert_linear(h ** (2 * self.other + 1), chosen, self.down)
+y = expert_linear(-h, chosen, self.down)
+y = expert_linear(h @ other, chosen, self.down)
+y = expert_linear(h * other, chosen, self.down)
+y = expert_linear(h.clamp(min=0.5, max=self.scale), chosen, self.down)
+y = expert_linear(h.clamp(min=other), chosen, self.down)
+y = expert_linear(torch.maximum(h, h), chosen, self.down)
+y = expert_linear(torch.maximum(h, other), chosen, self.down)
+y = expert_linear(F.gelu(h, approximate='tanh'), chosen, self.down)
+y = expert_linear(F.softmax(h, dim=-1), chosen, self.down)
+y = expert_linear(h, chosen, self.down, self.bias)
+y = expert_linear(h, chosen, h)
+y = expert_linear(h, others, self.down)
+a, b = torch.split(h, (2, 2), dim=-1);y = expert_linear(a * b, chosen, self.down)
+a, b = torch.split(h, (2, 2), dim=1);y = expert_linear(a * b, chosen, self.down)
+a, b = torch.split(h, (2, 2), -1);y = expert_linear(a * b, chosen, self.down)
+a = h;y = expert_linear(a, chosen, self.down)
+h = x;y = expert_linear(h, chosen, self.down)
+self.kept = h;y = expert_linear(h, chosen, self.down)
+h[0] = x;y = expert_linear(h, chosen, self.down)
+chosen = x;y = expert_linear(h, chosen, self.down)
+x = h;y = expert_linear(expert_linear(x, chosen, self.down), chosen, self.down)
+y = expert_linear(h, chosen, self.down) + expert_linear(z, chosen, self.up)
+y = expert_linear(h, chosen, self.down) + h.sum(-1)
+y = expert_linear(h, chosen, self.down);z = h + y
+y = h if self.scale > 2 else x;y = expert_linear(y, chosen, self.down)
+f(h);y = expert_linear(h, chosen, self.down)
+"""
+"""Statements after a first product, each case in a line."""
+
+
+def test_where_the_order_of_vectors_is_restored(golden: Callable[[str, str], None]) -> None:
+    """Only values are kept in the order of experts of which each element is computed by itself."""
+    functions, texts = {"F.silu", "F.gelu", "torch.maximum"}, list[str]()
+    for line in STATEMENTS.splitlines():
+        code = "\n".join(["h = expert_linear(x, chosen, self.up)", *line.split(";"), "return y"])
+        body = sorted_once(ast.parse(code).body, "order", functions, {"scale"})
+        found = "\n".join([ast.unparse(ast.fix_missing_locations(statement)) for statement in body])
+        texts.append(f"# {line}\n{found if found != code else '(as it is)'}\n\n")
+    branch = (
+        "h = expert_linear(x, chosen, self.up)\ny = expert_linear(h, chosen, self.down)\nif a:\n    y = y + h\nreturn y"
+    )
+    body = sorted_once(ast.parse(branch).body, "order", functions, set())
+    golden("torch/experts.txt", "".join([*texts, *[f"{ast.unparse(statement)}\n" for statement in body]]))
 
 
 @pytest.mark.slow

@@ -2,9 +2,10 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -30,13 +31,24 @@ GOLDEN = {
 }
 TRANSLATED = {
     "attention": ("gqa", "free only", "free stack"),
-    "loops": ("tab",),
-    "outputs": ("kinds",),
+    "loops": ("tab", "numbered"),
+    "outputs": ("kinds", "absent", "six", "best"),
     "partials": ("further-narrow",),
     "shapes": ("dots", "forward"),
-    "statements": ("early", "numbers"),
+    "statements": ("early", "numbers", "begun"),
     "twice": ("twice",),
-    "uses": ("ties", "multiples", "shared", "convolved", "arranged", "made", "norms", "choices"),
+    "uses": (
+        "ties",
+        "multiples",
+        "shared",
+        "convolved",
+        "arranged",
+        "made",
+        "norms",
+        "choices",
+        "meetings",
+        "computed",
+    ),
 }
 """By file, models of which each has a text that the others have not."""
 
@@ -368,6 +380,96 @@ block Net()(x [batch, 4]) -> [batch, 4] {{
     assert ("nn.RMSNorm" in torch_source(load(text))) == is_known
 
 
+TABLES = [
+    "[n] = min(line, 3.0)",
+    "[n] = max(line, 3.0)",
+    "int [n] = min(arange(n), 3)",
+    "[n] = max(min(line, 3.0), 1.0)",
+    "[n] = min(3.0, line)",
+    "[n] = min(line, real(n))",
+    "bool [n] = arange(n) == 2",
+    "bool [n] = arange(n) != 2",
+    "bool [n] = 2 != arange(n)",
+    "bool [n, n] = arange(n) != reshape([n,1])(arange(n))",
+    "bool [n, n] = arange(n) == reshape([n,1])(arange(n))",
+    "bool [n] = flags != true",
+    "bool [n] = flags == false",
+    "bool [n] = flags != flags",
+    "bool [n] = n < arange(n)",
+    "bool [n] = k <= arange(n)",
+    "bool [n] = not flags",
+    "bool [n] = flags and flags",
+    "bool [n] = flags or arange(n) >= k",
+    "int [n] = arange(n) % 3",
+    "int [n] = arange(n) // 3",
+    "int [n] = 7 % (arange(n) + 1)",
+    "int [n] = 7 // (arange(n) + 1)",
+    "[n] = 2.0 ** line",
+    "[n] = line ** 2",
+    "[n] = 3 / (line + 1.0)",
+    "[n] = 3 - line",
+    "int [n] = -arange(n)",
+    "[n] = arange(n) / 2",
+    "int [n] = floor(line)",
+    "int [n] = int(line)",
+    "[n] = abs(line)",
+    "[n] = tanh(line) + sigmoid(line) + erf(line) + log(line + 1.0) + sqrt(line)",
+    "[n] = where(flags, line, 0.0)",
+    "[n] = where(flags, 1.0, line)",
+    "[n] = where(flags, 1.0, 2.0)",
+    "int [n] = where(flags, 1, 0)",
+    "[n] = where(flags, -inf, 0.0)",
+    "[] = sum(axis = 0)(line)",
+    "[n] = sum(axis = 1)(column * line)",
+    "[n, 1] = sum(axis = -1, keep = true)(column * line)",
+    "[n] = amax(axis = 0)(column * line)",
+    "int [n] = argmax(axis = 0)(column * line)",
+    "[1, n] = amax(axis = 0, keep = true)(column * line)",
+    "[n] = softmax(line)",
+    "[n] = cumsum(axis = 0)(line)",
+    "int [n] = cumsum(axis = 0)(arange(n))",
+    "[n, n] = matmul(column, reshape([1, n])(line))",
+    "[n, 2] = stack(axis = 1)(line, line)",
+    "[2 * n] = concat(axis = 0)(line, line)",
+    "[2] = slice(axis = 0, start = 1, stop = 3)(line)",
+    "[2] = slice(axis = 0, start = 0, stop = 4, step = 2)(line)",
+    "[] = pick(axis = 0, index = 1)(line)",
+    "[n] = pick(axis = 1, index = -1)(column * line)",
+    "[n + 3] = pad(axis = 0, before = 1, after = 2)(line)",
+    "[n + 3] = pad(axis = 0, before = 1, after = 2, value = 7.0)(line)",
+    "[n + 1, n] = pad(axis = 0, before = 0, after = 1)(column * line)",
+    "int [n + 1] = pad(axis = 0, before = 0, after = 1)(arange(n))",
+    "[n] = roll(axis = 0, shift = 1)(line)",
+    "[n, n] = expand([n, n])(line)",
+    "[n, n] = transpose(column * line)",
+    "[n, n] = permute([1, 0])(column * line)",
+    "[n] = full([n], 2.5)",
+    "int [n] = full([n], k)",
+    "bool [n] = full([n], true)",
+    "[2] = [0.5, 1.5]",
+    "int [2] = [1, k]",
+    "[2, 2] = [[1.0, 2.0], [3.0, 4.0]]",
+    "[n] = gather(axis = 0)(line, arange(n))",
+    "[n, n] = real(one_hot(n)(arange(n)))",
+    "[n, n] = embedding(arange(n), column * line)",
+    "[n] = max(line, lowest)",
+    "[n] = float32(line)",
+    "[n] = relu(line)",
+    "[n] = gelu(line)",
+    "[n] = layer_norm(1e-5)(line)",
+]
+PARTS = {"line": "(arange(n) * 1.0)", "column": "reshape([n, 1])(arange(n) * 1.0)", "flags": "(arange(n) > 1)"}
+
+
+def test_tables_made_by_each_operation(golden: Callable[[str, str], None]) -> None:
+    """Each is made as the spec says where PyTorch is not installed, too, or it would be refused."""
+    texts = [re.sub("|".join(PARTS), lambda found: PARTS[found[0]], table) for table in TABLES]
+    declared = "\n".join([f"  t{i}: unused buffer {text}" for i, text in enumerate(texts)])
+    text = f"import std {{ relu, gelu }}\nlayer Net(n = 4, k = 3)(x [n]) -> [n] {{\n{declared}\n  return x * k\n}}\n"
+    source = torch_source(load(text))
+    golden("torch/tables.txt", source[source.index('            "t0"') : source.index("    def forward")])
+
+
 def test_functions_of_numbers_are_functions_of_python() -> None:
     text = """
 fn capped(n, most = 4) {
@@ -643,6 +745,13 @@ block Net(n = 4, scaled = false)(x [batch, n]) -> [batch, n] {
     assert "        return h * scale\n" in torch_source(load(f"dim batch\n{text}", scaled=True))
 
 
+def test_a_model_whose_only_output_is_left_out_gives_none() -> None:
+    text = "block Net(k = 0)(x [4]) -> [4]? { return x * 3.0 if k > 0 }"
+    assert "def forward(self, x: Tensor) -> None:\n        if" in torch_source(load(text))
+    assert torch_source(load(text)).count("return None\n") == 1
+    assert "-> Tensor:" in torch_source(load(text, k=1))
+
+
 def test_inputs_after_an_absent_one_are_passed_by_name() -> None:
     spec = f"""{DENSE}
 dim batch
@@ -759,3 +868,311 @@ block Net(n = 4, k = 3)(x [n]) -> [n] {
 """
     assert "return x * (self.w + 1.0)\n" in torch_source(load(text))
     assert "return x * self.w\n" in torch_source(load(text, k=5))
+
+
+# Modules of PyTorch --------------------------------------------------------------------------------------------------
+
+W, B = "weight: param [n, n]", "bias: param [n]"
+RMS = "x / sqrt(sum(axis = -1, keep = true)(x * x) / n + {eps}) * .weight"
+CHANNELS, LAST = "[batch, n, 5]", "[batch, 5, n]"
+V, M, U = "weight: param [n]", "running_mean: buffer [n]", "running_var: buffer [n]"
+COUNT = "num_batches_tracked: unused buffer int []"
+STATISTICS = (
+    "transpose(1, -1)(x) |> - .running_mean |> / sqrt(.running_var + 1e-3) |> * .weight |> + .bias |> transpose(1, -1)"
+)
+LAYERS = {
+    "a product": ("n", [W, B], "linear(x, .weight, .bias)", ["4"], LAST),
+    "without a bias": ("n", [W], "linear(x, .weight)", ["4"], LAST),
+    "a bias in some uses": ("n, b", [W, B + " if b"], "linear(x, .weight, .bias)", ["4, true", "4, false"], LAST),
+    "a bias that is settled": ("n, b", [W, B + " if b"], "linear(x, .weight, .bias)", ["4, false"], LAST),
+    "initialized weights": (
+        "n",
+        [W + " ~ normal(0.02)", B + " ~ constant(0.0)"],
+        "linear(x, .weight, .bias)",
+        ["4"],
+        LAST,
+    ),
+    "frozen weights": ("n", ["weight: frozen param [n, n]", B], "linear(x, .weight, .bias)", ["4"], LAST),
+    "a bias that is added": ("n", [W, B], "linear(x, .weight) + .bias", ["4"], LAST),
+    "a bias of another name": ("n", [W, "shift: param [n]"], "linear(x, .weight, .shift)", ["4"], LAST),
+    "a third tensor": ("n", [W, B, "more: unused param [n]"], "linear(x, .weight, .bias)", ["4"], LAST),
+    "another product in one use": (
+        "n, k",
+        [W],
+        "linear(x, .weight) if k > 0 else linear(linear(x, .weight), .weight)",
+        ["4, 1", "4, 0"],
+        LAST,
+    ),
+    "twice the product": ("n", [W], "linear(x, .weight) * 2.0", ["4"], LAST),
+    "a name for the product": ("n", [W, B], "y = linear(x, .weight, .bias)", ["4"], LAST),
+    "a norm": ("n, eps = 1e-5", [V, B], "layer_norm(eps)(x, .weight, .bias)", ["4"], LAST),
+    "a norm without a bias": ("n", [V], "layer_norm(1e-6)(x, .weight)", ["4"], LAST),
+    "a norm with other weights": (
+        "n",
+        ["weight: param [n] ~ constant(1.0)", B + " ~ constant(0.5)"],
+        "layer_norm(1e-6)(x, .weight, .bias)",
+        ["4"],
+        LAST,
+    ),
+    "a norm with a name": ("n", [V], "y = layer_norm(1e-6)(x, .weight)", ["4"], LAST),
+    "eps in other uses": ("n, eps", [V], "layer_norm(eps)(x, .weight)", ["4, 1e-5", "4, 1e-6"], LAST),
+    "root mean squares": ("n", ["weight: param [n] ~ constant(1.0)"], RMS.format(eps="1e-6"), ["4"], LAST),
+    "root mean squares, eps in other uses": ("n, eps", [V], RMS.format(eps="eps"), ["4, 1e-5", "4, 1e-6"], LAST),
+    "root mean squares, eps of others": ("n, e", [V], RMS.format(eps="e * 0.1"), ["4, 1e-5", "4, 1e-6"], LAST),
+    "root mean squares of two names": (
+        "n, a, b",
+        [V],
+        RMS.format(eps="(a if b == a else b)"),
+        ["4, 1e-5, 1e-5", "4, 1e-6, 1e-6"],
+        LAST,
+    ),
+    "root mean squares in float32": (
+        "n",
+        [V],
+        "(float32(x) / sqrt(sum(axis = -1, keep = true)(float32(x) * float32(x)) / n + 1e-6)) * .weight",
+        ["4"],
+        LAST,
+    ),
+    "root mean squares of another axis": (
+        "n",
+        [V],
+        "x / sqrt(sum(axis = -2, keep = true)(x * x) / n + 1e-6) * .weight",
+        ["4"],
+        LAST,
+    ),
+    "squares of another size": (
+        "n",
+        [V],
+        "x / sqrt(sum(axis = -1, keep = true)(x * x) / 5 + 1e-6) * .weight",
+        ["4"],
+        LAST,
+    ),
+    "sums": ("n", [V], "x / sqrt(sum(axis = -1, keep = true)(x * x) + 1e-6) * .weight", ["4"], LAST),
+    "a convolution": ("n", ["weight: param [n, n, 3]", B], "conv(padding = 1)(x, .weight, .bias)", ["4"], CHANNELS),
+    "a convolution with strides": (
+        "n, s = 1",
+        ["weight: param [n, n, 1]"],
+        "conv(stride = s)(x, .weight)",
+        ["4"],
+        CHANNELS,
+    ),
+    "groups": (
+        "n, g",
+        ["weight: param [n, n // g, 1]", B],
+        "conv(groups = g)(x, .weight, .bias)",
+        ["4, 2", "4, 1"],
+        CHANNELS,
+    ),
+    "groups of one": (
+        "n",
+        ["weight: param [n, 1, 3]", B],
+        "conv(padding = 1, groups = n)(x, .weight, .bias)",
+        ["4"],
+        CHANNELS,
+    ),
+    "a transposed convolution": (
+        "n",
+        ["weight: param [n, n, 1]", B],
+        "conv(transposed = true)(x, .weight, .bias)",
+        ["4"],
+        CHANNELS,
+    ),
+    "groups of a transposed convolution": (
+        "n",
+        ["weight: param [n, n // 2, 1]", B],
+        "conv(transposed = true, groups = 2)(x, .weight, .bias)",
+        ["4"],
+        CHANNELS,
+    ),
+    "a convolution over two axes": (
+        "n",
+        ["weight: param [n, n, 1, 3]", B],
+        "conv(padding = [0, 1])(x, .weight, .bias)",
+        ["4"],
+        "[batch, n, 5, 6]",
+    ),
+    "a square kernel": (
+        "n",
+        ["weight: param [n, n, 3, 3]", B],
+        "conv(padding = 1, stride = [1, 1])(x, .weight, .bias)",
+        ["4"],
+        "[batch, n, 5, 6]",
+    ),
+    "a convolution over three axes": (
+        "n",
+        ["weight: param [n, n, 1, 1, 1]"],
+        "conv(x, .weight)",
+        ["4"],
+        "[batch, n, 5, 6, 7]",
+    ),
+    "norms of groups": ("n, g", [V, B], "group_norm(g, 1e-5)(x, .weight, .bias)", ["4, 2"], CHANNELS),
+    "norms of groups without a bias": ("n", [V], "group_norm(2, 1e-5)(x, .weight)", ["4"], CHANNELS),
+    "statistics": ("n", [V, B, M, "running_var: buffer [n] ~ constant(1.0)", COUNT], STATISTICS, ["4"], CHANNELS),
+    "statistics of the first axes": ("n", [V, B, M, U, COUNT], STATISTICS, ["4"], "[batch, n]"),
+    "statistics of four axes": ("n", [V, B, M, U, COUNT], STATISTICS, ["4"], "[batch, n, 1, 1, 1, 1]"),
+    "statistics without a count": (
+        "n",
+        [V, B, M, U, "num_batches_tracked: unused buffer []"],
+        STATISTICS,
+        ["4"],
+        CHANNELS,
+    ),
+    "statistics that are trained": ("n", [V, B, "running_mean: param [n]", U, COUNT], STATISTICS, ["4"], CHANNELS),
+    "statistics that are subtracted last": (
+        "n",
+        [V, B, M, U, COUNT],
+        STATISTICS.replace(" - .running_mean |>", "").replace("|> *", "|> - .running_mean |> *"),
+        ["4"],
+        CHANNELS,
+    ),
+}
+
+
+def test_layers_that_are_modules_of_pytorch(golden: Callable[[str, str], None]) -> None:
+    """A layer with the tensors of one, which computes the same in every use, is derived from it."""
+    texts: list[str] = []
+    for case, (words, tensors, value, uses, shape) in LAYERS.items():
+        name, _, named = value.partition(" = ")
+        value = f"{value}\n  return {name}" if named and name.isidentifier() else f"return {value}"
+        lines = [*tensors, value]
+        head = f"dim batch\nlayer Part({words})(x {shape}) -> {shape} {{\n" + "".join([f"  {line}\n" for line in lines])
+        applied = " |> ".join([f"{place}: Part({given})" for place, given in zip("ab", uses, strict=False)])
+        net = shape.replace("n", "4")
+        source = torch_source(load(f"{head}}}\nblock Net()(x {net}) -> {net} {{\n  return x |> {applied}\n}}\n"))
+        found = source[source.index("class Part(") : source.index("\n\n\nclass Net")].partition("\n\n    def forward")[
+            0
+        ]
+        texts.append(f"# {case}\n{found}\n")
+    golden("torch/layers.txt", "".join(texts))
+
+
+# Element types -------------------------------------------------------------------------------------------------------
+
+APPLIED = """
+fn halved(x [n]) -> [n] { return x * 0.5 }
+fn added(x [n], y [n]) -> [n] { return x + y }
+fn made(m)() -> [m] { return arange(m) * 0.5 }
+fn counted(i int [n]) -> int [n] { return i * 2 }
+fn drop(x [n]) -> [n] { return dropout(0.1)(x) }
+"""
+OF_INTEGERS = [
+    ("int [n]", "i * 2"),
+    ("int [n]", "i + k"),
+    ("[n]", "i * 0.5"),
+    ("[n]", "i / 2"),
+    ("int [n]", "i // 2"),
+    ("int [n]", "i % k"),
+    ("int [n]", "-i"),
+    ("[n]", "i ** 0.5"),
+    ("int [n]", "i ** 2"),
+    ("[n]", "real(i)"),
+    ("[n]", "real(b)"),
+    ("int [n]", "int(b)"),
+    ("int [n]", "int(i * 0.5)"),
+    ("[n]", "float32(i)"),
+    ("[n]", "float32(b)"),
+    ("[n]", "real(i) * real(b)"),
+    ("[n]", "exp(real(i))"),
+    ("[n]", "sin(i * 0.5)"),
+    ("[n]", "sqrt(real(b))"),
+    ("int [n]", "floor(i / 2)"),
+    ("int [n]", "abs(i)"),
+    ("[n]", "abs(i * 0.5)"),
+    ("bool [n]", "i > 1"),
+    ("bool [n]", "i > 0.5"),
+    ("bool [n]", "i == 2"),
+    ("bool [n]", "b != (i > 1)"),
+    ("bool [n]", "not b"),
+    ("bool [n]", "b and i >= k"),
+    ("[n]", "where(b, 1.0, 0.0)"),
+    ("int [n]", "where(b, i, 1)"),
+    ("[n]", "where(b, real(i), 0.0)"),
+    ("[n]", "where(b, 0.5, real(i))"),
+    ("[n]", "where(b, -inf, real(i))"),
+    ("int [n]", "max(i, 2)"),
+    ("[n]", "max(i * 0.5, 2)"),
+    ("[n]", "min(real(i), 0.5)"),
+    ("int [n]", "min(i, arange(n))"),
+    ("int [n]", "arange(n)"),
+    ("[n]", "real(arange(n))"),
+    ("[n]", "arange(n) * 0.5"),
+    ("[n]", "sin(arange(n) * 0.5)"),
+    ("[n]", "arange(n) * real(b)"),
+    ("int [n]", "full([n], 2)"),
+    ("[n]", "full([n], 0.5)"),
+    ("bool [n]", "full([n], true)"),
+    ("[n]", "full([n], k * 0.5)"),
+    ("int [n]", "full([n], k)"),
+    ("[n]", "full([n], 1.0) * i"),
+    ("[2 * n]", "concat(axis = 0)(real(i), i * 0.5)"),
+    ("int [2 * n]", "concat(axis = 0)(i, arange(n))"),
+    ("[2, n]", "stack(axis = 0)(real(i), real(b))"),
+    ("[1, 1]", "matmul(reshape([1, n])(real(i)), reshape([n, 1])(real(b)))"),
+    ("[n]", "softmax(i * 0.5)"),
+    ("[]", "sum(axis = 0)(i * 0.5)"),
+    ("int []", "sum(axis = 0)(i)"),
+    ("[n]", "cumsum(axis = 0)(real(b))"),
+    ("[n]", "halved(real(i))"),
+    ("[n]", "halved(i * 0.5)"),
+    ("[n]", "made(n)()"),
+    ("[n]", "made(n)() * i"),
+    ("int [n]", "counted(i)"),
+    ("[n]", "drop(real(i))"),
+]
+OF_REALS = [
+    ("[n]", "x * i"),
+    ("[n]", "x + real(b)"),
+    ("[n]", "x + arange(n)"),
+    ("[n]", "x * arange(n) * 0.5"),
+    ("[n]", "x * sin(arange(n) * 0.5)"),
+    ("[n]", "x + k"),
+    ("[n]", "x * 0.5"),
+    ("[n]", "x ** i"),
+    ("[n]", "where(b, x, 0.0)"),
+    ("[n]", "where(b, x, real(i))"),
+    ("[n]", "where(b, real(i), x)"),
+    ("[n]", "where(b, i * 0.5, x * 2.0)"),
+    ("[n]", "max(x, real(i))"),
+    ("[n]", "max(x, 0)"),
+    ("[n]", "min(x, i * 0.5)"),
+    ("bool [n]", "x > i"),
+    ("bool [n]", "x == 0.5"),
+    ("int [n]", "int(x)"),
+    ("[n]", "float32(x)"),
+    ("[n]", "float32(x) * x"),
+    ("[n]", "float32(x) * i"),
+    ("[n]", "float32(x) + 1.0"),
+    ("[n]", "x * full([n], 0.5)"),
+    ("[2 * n]", "concat(axis = 0)(x, real(i))"),
+    ("[2, n]", "stack(axis = 0)(i * 0.5, x)"),
+    ("[1, 1]", "matmul(reshape([1, n])(x), reshape([n, 1])(real(i)))"),
+    ("[1, 1]", "matmul(reshape([1, n])(i * 0.5), reshape([n, 1])(x))"),
+    ("[n]", "halved(x)"),
+    ("[n]", "halved(x) * i"),
+    ("[n]", "added(x, real(i))"),
+    ("[n]", "added(i * 0.5, x)"),
+    ("[n]", "drop(x)"),
+]
+"""Expressions, with the types of their values."""
+
+
+def statements_of(inputs: str, expressions: Sequence[tuple[str, str]], declared: str = "") -> str:
+    """The code of expressions of inputs, each of which is an output of one layer, and the types that these get."""
+    lines = [f"  y{i} = {value}" for i, (_, value) in enumerate(expressions)]
+    used = "\n".join(lines)
+    functions = [line for line in APPLIED.splitlines() if line and re.search(rf"\b{line.split()[1][:4]}", used)]
+    outputs = ", ".join([f"y{i} {type}" for i, (type, _) in enumerate(expressions)])
+    head = "\n".join(["dim n", *functions, f"layer Net(k = 3)({inputs}) -> ({outputs}) {{"])
+    names = ", ".join([f"y{i}" for i in range(len(lines))])
+    source = torch_source(load(f"{head}\n{declared}{used}\n  return {names}\n}}\n"))
+    return source[source.index("        y0 = ") : source.index("\n\n\ndef build")]
+
+
+def test_the_types_of_values(golden: Callable[[str, str], None]) -> None:
+    """What is made of integers alone takes the type of an input, else that of a weight, else the default."""
+    cases = {
+        "beside a real input": statements_of("x [n], i int [n], b bool [n]", [*OF_INTEGERS, *OF_REALS]),
+        "beside a weight": statements_of("i int [n], b bool [n]", OF_INTEGERS, "  w: unused param [2]\n"),
+        "alone": statements_of("i int [n], b bool [n]", OF_INTEGERS),
+    }
+    golden("torch/types.txt", "".join([f"# {case}\n{text}\n" for case, text in cases.items()]))

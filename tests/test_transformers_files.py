@@ -59,13 +59,23 @@ layer Scale(n)(x [batch, n]) -> [batch, n] {
   factor: param [n]
   return x * .factor
 }
-block Mixer(n = 4)(pixels [batch, n], mask [batch, n] = none, more [batch, n]) -> [batch, n] {
+block Mixer(n = 4)(pixels [batch, n], mask [batch, n] = none, more [batch, n], last [batch, n] = none,
+            rest [batch, n]) -> [batch, n] {
   tie after.factor = before.factor
   h = pixels |> before: Scale(n) |> after: Scale(n)
-  if mask == none { return h + more }
-  return h * mask
+  if mask == none { return h + more + rest }
+  return h * mask if last == none else h * mask + last
 }
 model "mixer" = Mixer()
+""",
+    "outputs without names, a text": """
+import std { Linear }
+dim batch
+block Parts(n = 4, kind = "sum")(x [batch, n], y [batch, n] = none) -> ([batch, n], [batch, 2], [batch, n]?) {
+  a = x |> fc: Linear(n, n)
+  return (a + x if kind == "sum" else a * x), a |> last: Linear(n, 2), y
+}
+model "parts" = Parts()
 """,
     "texts that are continued, names that transformers uses": """
 import std { Embedding, Linear, SelfAttention }
@@ -131,6 +141,59 @@ def test_heads_are_recognized_by_their_outputs(block: str, auto: str | None) -> 
     assert (head.auto_class if head is not None else None) == auto
 
 
+HEADED = """
+import std {{ Embedding, Linear, mean }}
+dim batch, seq
+block Net(n = 4, vocab = 5, kinds = 3)(input_ids {ids}{more}) -> ({outputs}) {{
+  role head for last
+  h = words: Embedding(vocab, n)({looked_up}) |> last: Linear(n, kinds)
+  return {value}
+}}
+model "net" = Net()
+"""
+EACH, PAIR = "logits [batch, seq, kinds]", "start_logits [batch, seq], end_logits [batch, seq]"
+FIRST, SECOND = (f"pick(axis = -1, index = {i})(h)" for i in range(2))
+TWO = f"{FIRST}, {SECOND}"
+
+
+@pytest.mark.parametrize(
+    ("case", "auto"),
+    [
+        ({}, "AutoModelForTokenClassification"),
+        ({"outputs": "scores [batch, seq, kinds]"}, None),
+        ({"more": ", labels [kinds]", "value": "h + labels"}, None),
+        ({"more": ", start_positions [kinds]", "value": "h + start_positions"}, "AutoModelForTokenClassification"),
+        ({"outputs": f"{EACH}, loss [batch, kinds]", "value": "h, mean()(h)"}, None),
+        ({"outputs": "logits [batch, kinds]", "value": "mean()(h)"}, "AutoModelForSequenceClassification"),
+        ({"outputs": "logits [kinds, batch]", "value": "transpose(mean()(h))"}, None),
+        ({"outputs": "logits [batch, seq, 1, kinds]", "value": "reshape([batch, seq, 1, kinds])(h)"}, None),
+        ({"outputs": "logits [batch, kinds, seq]", "value": "transpose(h)"}, None),
+        ({"outputs": PAIR, "value": TWO}, "AutoModelForQuestionAnswering"),
+        ({"outputs": f"{PAIR}, logits [batch, kinds]", "value": f"{TWO}, mean()(h)"}, "AutoModelForQuestionAnswering"),
+        ({"outputs": "start_logits [batch, seq]", "value": FIRST}, None),
+        (
+            {"outputs": "start_logits [batch, seq], end_logits [seq, batch]", "value": f"{FIRST}, transpose({SECOND})"},
+            None,
+        ),
+        (
+            {
+                "outputs": "start_logits [seq, batch], end_logits [seq, batch]",
+                "value": f"transpose({FIRST}), transpose({SECOND})",
+            },
+            None,
+        ),
+        ({"ids": "[batch, seq]", "looked_up": "int(input_ids)"}, None),
+        ({"ids": "int [batch, seq, 1]", "looked_up": "reshape([batch, seq])(input_ids)"}, None),
+    ],
+)
+def test_heads_have_the_shapes_that_their_class_takes(case: dict[str, str], auto: str | None) -> None:
+    usual = {"ids": "int [batch, seq]", "more": "", "outputs": EACH, "looked_up": "input_ids", "value": "h"}
+    head = head_of(load(HEADED.format(**(usual | case))))
+    assert (head.auto_class if head is not None else None) == auto
+    if not case:
+        assert head_of(load(HEADED.format(**usual).replace("  role head for last\n", ""))) is None
+
+
 def test_words_are_predicted_by_attention_to_all_tokens_or_to_earlier_ones() -> None:
     found = {name: head_of(archspec.load(name, layers=1)) for name in ("roberta-base-mlm", "gpt2", "t5-small")}
     assert {name: head.auto_class for name, head in found.items() if head is not None} == {
@@ -193,6 +256,28 @@ def test_what_transformers_cannot_save(more: str, tie: str, last: str, message: 
         )
     (found,) = caught.value.diagnostics
     assert found.code == "untranslatable" and found.message.startswith(message)
+
+
+def test_a_folder_is_not_written_to_unasked(tmp_path: Path) -> None:
+    def refused(folder: Path, **force: bool) -> tuple[str, str, str | None]:
+        with pytest.raises(archspec.ArchError) as caught:
+            archspec.to_transformers(model, folder, **force)
+        (found,) = caught.value.diagnostics
+        return found.code, found.message, found.help
+
+    model = load(TINY)
+    folder, file = tmp_path / "folder", tmp_path / "file"
+    folder.mkdir()
+    file.write_text("it")
+    (tmp_path / "link").symlink_to(tmp_path / "nothing")
+    for path in (folder, file, tmp_path / "link"):
+        help = "use --force to replace the files that are written; its other files are kept"
+        assert refused(path) == ("usage", f"`{path}` already exists", help)
+    assert refused(file, force=True) == ("usage", f"`{file}` is not a folder", None)
+    assert [*folder.iterdir()] == [] and file.read_text() == "it"
+    archspec.to_transformers(model, folder, force=True)
+    archspec.to_transformers(model, tmp_path / "new", force=True)
+    assert {path.name for path in folder.iterdir()} == {path.name for path in (tmp_path / "new").iterdir()} != set()
 
 
 def test_the_command_writes_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

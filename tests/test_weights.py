@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from checkpoints import gguf
+from small import load
 
 import archspec
 from archspec.checkpoints.checkpoint import read
@@ -201,6 +203,30 @@ def test_types(tmp_path: Path) -> None:
         assert same(filled, {name: tensor.float() for name, tensor in given.items()})
     given = state | {"pooler.dense.bias": torch.ones(24, dtype=torch.int64)}
     assert "is int64 in the checkpoint" in refused(filled, save(tmp_path / "model.safetensors", given))
+
+
+def test_a_table_of_the_module_that_a_file_names(tmp_path: Path) -> None:
+    """Tables that a checkpoint may hold are loaded; one under two names is loaded from either of them."""
+    lines = "  a: buffer [n]\n  b: buffer [n]\n  w: frozen param [n]\n  tie b = a\n  return x * .w + .a + .b\n"
+    filled = archspec.to_torch(load(f"block It(n = 4)(x [n]) -> [n] {{\n{lines}}}\n"))
+    w, one, other = torch.arange(4.0), torch.ones(4), torch.tensor([1.0, float("nan"), 3.0, 4.0])
+    for given in ({"a": one}, {"b": other}, {"a": other, "b": other}, {"a": one, "b": one}):
+        archspec.load_weights(filled, save(tmp_path / "model.safetensors", {"w": w, **given}))
+        (value,) = {id(tensor): tensor for tensor in given.values()}.values()
+        assert filled.a is filled.b and torch.allclose(filled.a, value, equal_nan=True)
+        assert filled.w.equal(w) and not filled.w.requires_grad
+    said = refused(filled, save(tmp_path / "model.safetensors", {"w": w, "a": one, "b": other}))
+    assert "error[bad-checkpoint]: `b` and `a` are one tensor in the module, but differ in the checkpoint" in said
+    assert "help: use a model that does not tie them" in said
+    assert "missing" in refused(filled, save(tmp_path / "model.safetensors", {"w": w}))
+
+
+def test_a_gguf_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "model.gguf").write_bytes(gguf({"token_embd.weight": (11, 24)}, {"general.architecture": "bert"}))
+    said = refused(module(), tmp_path / "model.gguf")
+    assert said.startswith("error[unsupported]: ")
+    assert "is a GGUF file, whose conversion changes weights (the order of rows, norms)" in said
+    assert said.endswith("help: load the checkpoint from which it was converted")
 
 
 def test_damage_leaves_the_module_as_it_was(tmp_path: Path) -> None:

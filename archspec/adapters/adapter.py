@@ -108,7 +108,8 @@ class _Adapting:
             raise fail("unknown-name", message, help=f"name its base model with --base; modules of this one: {names}")
         for module in self.adapted:
             if not module.kind:
-                message = f"cannot adapt `{module.name}`: it is a `{module.type}`"
+                what = f"is a `{module.type}`" if module.type else "only encloses others"
+                message = f"cannot adapt `{module.name}`: it {what}"
                 raise fail("unsupported", message, help="only linear layers and embeddings are supported")
             if module.kind == "embedding" and self._is_shared(module):
                 message = f"cannot adapt `{module.name}`: several embeddings share its table"

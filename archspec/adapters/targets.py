@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from archspec.adapters.config import Lora
-from archspec.addresses import parent
+from archspec.addresses import parent, prefixes
 from archspec.record import Record
 from archspec.table import Table, Tensor
 
@@ -16,10 +16,10 @@ LINEAR = ("dense", "transposed")
 
 
 class BaseModule(Record):
-    """A module of the base model that owns tensors, or encloses some: its name, type, and all tensors in it.
+    """A module of the base model that owns tensors, or encloses some.
 
-    `own` are those that it owns directly. `kind` is "dense", "transposed" (as in GPT-2), "embedding", or "" if peft
-    cannot adapt it.
+    Its `type` is "" where the spec has no module. `own` are the tensors that it owns directly. `kind` is "dense",
+    "transposed" (as in GPT-2), "embedding", or "" if peft cannot adapt it.
     """
 
     name: str
@@ -37,7 +37,8 @@ class BaseModule(Record):
 def modules_of(table: Table, names: dict[str, str], kinds: dict[str, str]) -> list[BaseModule]:
     """Return the modules of a table, in program order; `names` are the names of its tensors and modules for peft.
 
-    Where a layer owns the tensors of several experts (`experts.0.w1.weight`), each of these is a module.
+    Where a layer owns the tensors of several experts (`experts.0.w1.weight`), each of these is a module; so is each
+    part of an address that encloses modules, though the spec has none there.
     """
     own: dict[str, dict[str, list[Tensor]]] = {}
     for tensor in table.tensors:
@@ -50,7 +51,18 @@ def modules_of(table: Table, names: dict[str, str], kinds: dict[str, str]) -> li
                 name = names[address] if address in names else parent(names[tensors[0].name])
                 kind = kinds.get(module.type, "") if is_matrix else ""
                 found.append(BaseModule(name, module.type, kind, tuple(tensors)))
-    return found
+    return [*_with_enclosing(found)]
+
+
+def _with_enclosing(modules: Sequence[BaseModule]) -> Iterator[BaseModule]:
+    """Yield modules, each after those around it that the spec does not have."""
+    known = {module.name for module in modules}
+    for module in modules:
+        for outer in prefixes(module.name):
+            if outer not in known:
+                known.add(outer)
+                yield BaseModule(outer, "", "", ())
+        yield module
 
 
 def is_target(lora: Lora, name: str, targets: str | Iterable[str]) -> bool:

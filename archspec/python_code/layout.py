@@ -118,7 +118,8 @@ def _broken(node: ast.expr, inside: bool) -> Sequence[Doc]:
     match node:
         case ast.Tuple(elements) | ast.List(elements) if elements:
             first, last = "()" if isinstance(node, ast.Tuple) else "[]"
-            return _brackets(first, [(written(e), _doc(e, inside=True)) for e in elements], last).broken()
+            end = "," if isinstance(node, ast.Tuple) and len(elements) == 1 else ""  # without it, it is no tuple
+            return _brackets(first, [(written(e) + end, _doc(e, inside=True)) for e in elements], last).broken()
         case ast.Call() | ast.Attribute() | ast.Subscript():
             links = _links(node)
             if len(links) < 3:
@@ -195,11 +196,10 @@ def _hugged(node: ast.expr) -> Doc | None:
     if not isinstance(node, ast.BinOp | ast.Compare) or len(_operands(node)) > 2:
         return None
     word, right, loose = _operands(node)[-1]
-    text = written(node)
-    end = text.rfind(f" {word} " + ("(" if loose else "") + written(right))
-    head = f"{text[:end]} {word} "
-    if end < 0:
+    left, found, _ = written(node).rpartition(f" {word} " + ("(" if loose else "") + written(right))
+    if not found:
         return None
+    head = f"{left} {word} "
     if loose:
         return [head, _enclosed("(", _doc(right, inside=True), ")")]
     inner = _hugged(right) if isinstance(right, ast.BinOp) else None

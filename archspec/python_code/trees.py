@@ -61,7 +61,7 @@ def literal(value: bool | int | float | str | None) -> ast.expr:
     """A constant; infinities and negative numbers as Python writes them."""
     if isinstance(value, float) and value in (float("inf"), float("-inf")):
         return py("math.inf") if value > 0 else py("-math.inf")
-    if isinstance(value, int | float) and not isinstance(value, bool) and value < 0:
+    if isinstance(value, int | float) and value < 0:
         return ast.UnaryOp(ast.USub(), ast.Constant(-value))
     return ast.Constant(value)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from functools import reduce
 from typing import NamedTuple
 
 from archspec.algebra import Dim
@@ -233,9 +234,7 @@ def _combined(scope: Scope, parts: Sequence[Part], word: str, joined: str) -> as
     sometimes = [p for p in parts if p.test is not None]
     if not always and len(sometimes) == 1 and _is_given(sometimes[0]):
         return sometimes[0].value.code
-    whole = always[0] if always else None
-    for more in always[1:]:
-        whole = py(joined, a=whole, b=more) if whole is not None else more
+    whole = reduce(lambda a, b: py(joined, a=a, b=b), always) if always else None
     if not sometimes:
         return whole
     variable = scope.fresh(word)

@@ -30,9 +30,9 @@ def sorted_once(
 
     `elementwise` are the functions that compute each element by itself, `numbers` the attributes that are numbers.
     """
-    stored = Counter(word for statement in body for word in assigned(statement))
     for word in dict.fromkeys(products_in(body)):
-        if word.isidentifier() and stored[word] < 2:
+        first = next(i for i, statement in enumerate(body) if word in products_in([statement]))
+        if word.isidentifier() and not any(word in assigned(statement) for statement in body[first:]):
             found = _Sorted(word, variable, elementwise, numbers).run(copy.deepcopy(body))
             if found is not None:
                 return found

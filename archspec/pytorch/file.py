@@ -216,7 +216,7 @@ def _result(emitted: Emitted) -> str:
     present = [_annotation(o) for o in emitted.outputs if o.kind is not None]
     if len(present) > MOST_LISTED:
         return f"tuple[{max(present)}, ...]"
-    return present[0] if len(present) == 1 else f"tuple[{', '.join(present)}]"
+    return ", ".join(present) or "None" if len(present) < 2 else f"tuple[{', '.join(present)}]"
 
 
 def _annotation(output: Output) -> str:
@@ -248,7 +248,11 @@ def _signature(emitted: Emitted) -> list[str]:
         origin, entry = definition.taken.get(own.name, (definition, own))
         if slot is not None and entry.shape is not None:
             inputs.append(f"{entry.name} {_shape(origin, entry.type, entry.shape)}")
-    outputs = [f"{o.name} {_shape(definition, o.type, o.shape)}".strip() for o in definition.node.outputs]
+    outputs = [
+        f"{o.name} {_shape(definition, o.type, o.shape)}".strip() + "?" * (o.optional and found.optional)
+        for o, found in zip(definition.node.outputs, emitted.outputs, strict=False)
+        if found.kind is not None
+    ]
     if not inputs or not outputs:
         return []
     return docstring([f"{', '.join(inputs)} -> {', '.join(outputs)}."], 2)

@@ -340,7 +340,7 @@ class ForwardMethod(Visitor):
         if self.record is not None:
             result: ast.expr = apply(name(self.record), codes)
         else:
-            result = codes[0] if len(codes) == 1 else sequence(codes)
+            result = codes[0] if len(codes) == 1 else sequence(codes) if codes else literal(None)
         self.scope.statements.body.append(ast.Return(result))
 
     def _give_all(self, several: Several) -> None:

@@ -87,7 +87,7 @@ def _checks(
 ) -> list[ast.If]:
     """One check of all sizes, or one of each if it would be too long to read."""
     whole = _check(forward, input, sizes, others, optional)
-    if len(sizes) == 1 or len(text(whole.test)) <= LONGEST:
+    if len(text(whole.test)) <= LONGEST:
         return [whole]
     return [_check(forward, input, {place: size}, others, optional) for place, size in sorted(sizes.items())]
 

@@ -86,6 +86,10 @@ class Tensor:
             raise RuntimeError(f"{self.shape[axis]} is no product of {sizes}")
         return Tensor((*self.shape[:axis], *parts, *self.shape[axis + 1 :]), self.dtype)
 
+    def clamp(self, min: object = None, max: object = None) -> Tensor:
+        op, bound = ("max", min) if min is not None else ("min", max)
+        return cast("Tensor", applied(OPS[op], [self, bound], {}))
+
     def new_full(self, size: Iterable[int], fill_value: float) -> Tensor:
         return Tensor(size, self.dtype)
 
@@ -137,8 +141,6 @@ _OTHER_FORMS = (
     ("ne", "a != b"),
     ("eq", "a.eq(b)"),
     ("ne", "a.ne(b)"),
-    ("min", "a.clamp(max=b)"),
-    ("max", "a.clamp(min=b)"),
     ("min", "torch.minimum(a, b)"),
     ("max", "torch.maximum(a, b)"),
     ("where", "torch.where(condition, a, b)"),
@@ -194,7 +196,16 @@ def _function(op: Op, order: Sequence[str], words: Mapping[str, str]) -> Functio
     return function
 
 
-_METHODS = {"Mult": "mul", "Div": "truediv", "BitAnd": "and", "BitOr": "or", "LtE": "le", "GtE": "ge", "USub": "neg"}
+_METHODS = {
+    "Mult": "mul",
+    "Div": "truediv",
+    "BitAnd": "and",
+    "BitOr": "or",
+    "NotEq": "ne",
+    "LtE": "le",
+    "GtE": "ge",
+    "USub": "neg",
+}
 """Operators in `ast` that Python's methods have other names for."""
 
 
