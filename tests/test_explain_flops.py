@@ -84,6 +84,8 @@ def test_the_size_of_a_batch_is_1_unless_it_is_given(capsys: pytest.CaptureFixtu
     )
     (answer,) = archspec.explain_flops(other, 2 * 16 * 3, dims={"minibatch": 3}).answers
     assert answer.matches[0].text == "matrix products, 2 per multiply-accumulate"
+    with pytest.raises(archspec.ArchError, match="unknown dimension `batch` of net"):
+        archspec.explain_flops(other, "96", batch=2, dims={"minibatch": 3})
 
 
 def test_estimates_from_active_parameters() -> None:

@@ -131,7 +131,7 @@ MAY_IMPORT = {
         "syntax",
         "table",
     },
-    "flop_explanations": {"costs", "explanations", "model", "pipeline", "reporting", "source"},
+    "flop_explanations": {"algebra", "costs", "explanations", "model", "pipeline", "reporting", "source"},
     "pictures": {
         "addresses",
         "algebra",

@@ -72,13 +72,13 @@ def explain_flops(
         raise fail("usage", str(problem), help="write it as 22348431360 or 22.3G") from None
     compiled = model_of(model)
     has_batch = any("batch" in symbols(size) for type in compiled.inputs.values() for size in type.shape)
-    if batch is None and "batch" not in (dims or {}):
+    if batch is None and has_batch and "batch" not in (dims or {}):
         batch = 1
-    full = cost(compiled, batch if has_batch else None, seq, dims=dims)
+    full = cost(compiled, batch, seq, dims=dims)
     missing = [name for name, size in full.dims.items() if size is None]
     if missing:
         raise fail("usage", f"FLOPs depend on the dimension `{missing[0]}`", help="use --seq N or --dim NAME=N")
-    half = cost(compiled, batch if has_batch else None, seq, dims=dims, causal_half=True)
+    half = cost(compiled, batch, seq, dims=dims, causal_half=True)
     known = list(_distinct([*_forward(full, half), *_estimates(compiled, full)]))
     return FlopExplanation(full, read, tuple([_answer(reading, known) for reading in read.readings]))
 
