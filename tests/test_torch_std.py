@@ -51,6 +51,30 @@ layer Net(n = 3)(x [n]) -> [n] {
     assert archspec.to_torch(load(text)).state_dict()["scale"].tolist() == [2.5] * 3
 
 
+HIDDEN = """
+import std { attention }
+dim batch, seq
+block Net(heads = 2, size = 4)(x [batch, heads, seq, size], bias [batch, heads, seq, seq],
+                               mask bool [seq, seq] = none) -> [batch, heads, seq, size] {
+  weight: param [size, size]
+  return attention(finite = true)(x, x, linear(x, .weight), mask, bias)
+}
+"""
+
+
+@pytest.mark.parametrize("mask", [None, [[True, True, False]] * 3])
+def test_queries_with_no_key_left_by_biases_attend_to_all_alike(mask: list[list[bool]] | None) -> None:
+    module = archspec.to_torch(load(HIDDEN))
+    x, bias = torch.randn(1, 2, 3, 4), torch.zeros(1, 2, 3, 3)
+    bias[:, :, 1] = -torch.inf
+    found = module(x, bias, None if mask is None else torch.tensor(mask))
+    values = x @ module.weight.T
+    assert torch.allclose(found[:, :, 1], values.mean(dim=2), atol=1e-6)
+    seen = 3 if mask is None else 2
+    weights = torch.softmax(x @ x[:, :, :seen].transpose(-1, -2) / 2, dim=-1)
+    assert torch.allclose(found[:, :, ::2], (weights @ values[:, :, :seen])[:, :, ::2], atol=1e-6)
+
+
 # In half precision ----------------------------------------------------------------------------------------------------
 
 HALF = """

@@ -186,7 +186,7 @@ def _masked(scope: Scope, scores: Scores) -> dict[str, ast.expr]:
     if not biases and len(causal) == len(others) == 1 and others[0].test is not None:
         return _causal_unless(scope, causal[0].value, others[0].value, others[0].test)
     visible = _combined(scope, masks, "visible", "a & b")
-    bias = _combined(scope, biases, "bias", "a + b")
+    bias = _bias(scope, scores)
     if bias is None or visible is None:
         found = bias if visible is None else visible
         return {"attn_mask": found} if found is not None else {}
@@ -201,16 +201,33 @@ def _masked(scope: Scope, scores: Scores) -> dict[str, ast.expr]:
 def _masked_by_numbers(scope: Scope, scores: Scores) -> dict[str, ast.expr]:
     """The keywords for masks that hide keys by the least finite number, and for biases."""
     visible = _combined(scope, scores.masks, "visible", "a & b")
-    bias = _combined(scope, scores.biases, "bias", "a + b")
+    bias = _bias(scope, scores)
     assert visible is not None
     shown = literal(0.0) if bias is None else bias
     if bias is not None and all(p.test is not None for p in scores.biases):
         shown = py("0.0 if bias is None else bias", bias=bias)
-    lowest = py("q.new_full((), torch.finfo(q.dtype).min)", q=scores.query.code)
+    lowest = py("q.new_full((), lowest)", q=scores.query.code, lowest=_lowest(scores))
     both = py("torch.where(visible, shown, lowest)", visible=visible, shown=shown, lowest=lowest)
     if all(p.test is not None for p in scores.masks):
         both = py("bias if visible is None else both", visible=visible, bias=bias or literal(None), both=both)
     return {"attn_mask": both}
+
+
+def _bias(scope: Scope, scores: Scores) -> ast.expr | None:
+    """The biases as one, None where there is none. It hides keys by the least finite number if masks do."""
+    bias = _combined(scope, scores.biases, "bias", "a + b")
+    if bias is None or not scores.finite:
+        return bias
+    limited = py("bias.clamp(min=lowest)", bias=bias, lowest=_lowest(scores))
+    if all(p.test is not None for p in scores.biases):
+        limited = py("bias if bias is None else limited", bias=bias, limited=limited)
+    variable = scope.fresh("bias")
+    scope.statements.bind(variable, limited)
+    return name(variable)
+
+
+def _lowest(scores: Scores) -> ast.expr:
+    return py("torch.finfo(q.dtype).min", q=scores.query.code)
 
 
 def _causal_unless(scope: Scope, causal: Val, other: Val, test: ast.expr) -> dict[str, ast.expr]:
