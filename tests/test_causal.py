@@ -72,6 +72,16 @@ def parts(model: archspec.Model) -> list[Part]:
             "  |> softmax(axis = 3) |> matmul(_, v) |> merge_heads",
             Seen(causal=True),
         ),
+        # masks of which only a part is known, as views; the last has other axes of queries and keys
+        (
+            "m = keys and causal_mask(seq)\nreturn attention(q, k, v, reshape([batch, 1, seq, seq])(m)) |> merge_heads",
+            Seen(causal=True),
+        ),
+        (
+            "m = reshape([batch, seq, seq, 1])(keys and causal_mask(seq))\n"
+            "return attention(q, k, v, reshape([batch, 1, seq, seq])(m)) |> merge_heads",
+            Seen(),
+        ),
         # later keys alone; one later key, too; every second key; the mask of what is not -inf; another softmax
         ("return attention(q, k, v, keys and not causal_mask(seq)) |> merge_heads", Seen(window=0, exact=False)),
         (

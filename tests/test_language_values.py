@@ -739,6 +739,13 @@ def test_the_rule_that_is_broken_is_said(text: str, code: str, message: str) -> 
     assert (found.code, found.message) == (code, message)
 
 
+def test_a_power_of_0_is_1() -> None:
+    found = load(
+        "dim seq\nblock Net(n = 0 ** 0, m = 0.0 ** 0)(x [seq]) -> [seq] {\n  return x * (n + m) * seq ** 0\n}\n"
+    )
+    assert {**found.hyperparameters} == {"n": 1, "m": 1.0}
+
+
 def test_leading_axes_have_a_name_of_their_own() -> None:
     model = load("dim leading\nblock Net()(x [..., leading]) -> [..., leading] {\n  return x\n}\n")
     assert [str(size) for size in model.inputs["x"].shape] == ["leading_", "leading"]

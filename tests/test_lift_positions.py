@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from builders import builder, given, text
 
+import archspec
 from archspec.algebra import symbol
 from archspec.lifting.builder import Builder
 from archspec.lifting.indices import Indexed
@@ -274,3 +275,15 @@ def test_a_value_has_the_axes_of_another_one() -> None:
     found = b.laid_out(other, view, root)
     assert found.shape == (BATCH, 3, SEQ, 4) and text(b.written(found)) == "split_heads[count=3](y)"
     assert b.laid_out(other, root, root) is other
+
+
+def test_rows_at_numbers_are_a_slice_and_those_at_ids_an_embedding() -> None:
+    torch: Any = pytest.importorskip("torch")
+
+    class Rows(torch.nn.Module):
+        def forward(self, x: Any, ids: Any, table: Any) -> Any:
+            return x[torch.arange(1, 4)], table[ids]
+
+    examples = torch.randn(7, 3), torch.randint(0, 11, (2, 5)), torch.randint(0, 9, (11,))
+    found = archspec.lift(Rows().eval(), examples)
+    assert "return slice(axis = 0, start = 1, stop = 4)(x), embedding(ids, table)" in found

@@ -110,7 +110,7 @@ layer Net(x [batch, rows, columns]) -> ([rows, batch, columns], [batch, rows], [
     ends = collect(axis = 1)(total)
   }
   for k in 3..5 {
-    few = collect(axis = 0)(total * k)
+    few = collect(axis = -2)(total * k)
   }
   return all, ends, few
 }

@@ -84,6 +84,7 @@ SCORES = (
     "max(where(seen, masked, -inf) if seen != none else masked, lowest)",
     "max(masked + far if far != none else masked, lowest)",
     "max(masked + near, lowest)",
+    "max(matmul(q * 3.0, transpose(k)), lowest)",
 )
 PRODUCTS = (
     "matmul(softmax(axis = -2)(s), v)",
