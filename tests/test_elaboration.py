@@ -22,6 +22,12 @@ block Net(n = 4)(x [n]) -> [n] {
   return x * .w + .u + .u
 }
 """,
+    "several unknown arguments": """
+layer Net(n = 4)(x [n]) -> [n] {
+  w: param [n]
+  return linear(x, .w, size = 3, bias = none, width = 2, bias = none)
+}
+""",
     "another input of a module": """
 layer L(n)(x [n]) -> [n] {
  w: param [n]
