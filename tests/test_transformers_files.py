@@ -206,6 +206,17 @@ def test_words_are_predicted_by_attention_to_all_tokens_or_to_earlier_ones() -> 
     )
 
 
+@pytest.mark.parametrize(("inputs", "generates"), [("", True), ("more [8] = none", True), ("more [8]", False)])
+def test_models_that_need_more_than_tokens_do_not_generate(inputs: str, generates: bool) -> None:
+    text = TINY.replace("heads)(x)", "heads, causal = true)(x)")
+    if inputs:
+        text = text.replace("[batch, seq]) ->", f"[batch, seq], {inputs}, last [8] = none) ->")
+        more = "+ more if more != none" if "none" in inputs else "+ more"
+        text = text.replace("(top_k, width)\n", f"(top_k, width)\n |> {more} |> + last if last != none\n")
+    files = folder_files(load(text))
+    assert ("GenerationMixin" in files["modeling_a_tiny_one.py"]) == generates
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

@@ -83,7 +83,7 @@ def components_of_role(table: Table, role: str) -> list[RoleComponent]:
 def _part(address: str, names: list[str], params: int) -> RoleComponent:
     """Move the segments that all names share into the address."""
     heads = list(dict.fromkeys(map(first, names)))
-    while len(heads) == 1 and all("." in name for name in names):
+    while len(heads) == 1 and "." in names[0]:
         address = join(address, heads[0])
         names = [relative(name, heads[0]) for name in names]
         heads = list(dict.fromkeys(map(first, names)))
