@@ -113,6 +113,40 @@ def test_weights_along_another_axis_are_not_causal(axis: int) -> None:
     assert not any(part.seen.causal for part in parts(archspec.loads(SPEC.format(statements=statements))))
 
 
+MASKED = "where(keys and causal_mask(seq), matmul(q, transpose(k)), -inf)"
+
+
+@pytest.mark.parametrize(
+    ("scores", "weights"),
+    [
+        # keys that are hidden get another score, or a weight
+        ("max(_, 0.0)", ""),
+        ("tanh", ""),
+        ("where(keys, _, 0.0)", ""),
+        ("", "+ 1.0"),
+        ("", "cos"),
+        ("", "where(keys, _, 1.0)"),
+        # keys are moved
+        ("transpose", ""),
+        ("roll(1)", ""),
+        ("", "roll(1)"),
+    ],
+)
+def test_masks_tell_nothing_if_hidden_keys_are_seen_again(scores: str, weights: str) -> None:
+    steps = [step for step in (scores, "softmax", weights, "matmul(_, v)", "merge_heads") if step]
+    found = parts(archspec.loads(SPEC.format(statements=f"return {' |> '.join([MASKED, *steps])}")))
+    assert found[-1].name == "mix" and not found[-1].seen.causal
+    assert found[0].seen.causal == (not scores)
+
+
+@pytest.mark.parametrize(
+    ("scores", "weights"), [("max(_, lowest)", "* 2.0"), ("+ 1.0", "abs"), ("roll(1, axis = 1)", "where(keys, _, 0.0)")]
+)
+def test_masks_tell_which_keys_are_seen_if_those_stay_hidden(scores: str, weights: str) -> None:
+    statements = f"return {MASKED} |> {scores} |> softmax |> {weights} |> matmul(_, v) |> merge_heads"
+    assert all(part.seen.causal for part in parts(archspec.loads(SPEC.format(statements=statements))))
+
+
 def test_a_single_position_hides_nothing() -> None:
     statements = "return attention(causal = true)(q, k, v, keys) |> merge_heads"
     spec = SPEC.replace("dim batch, seq", "dim batch").replace("seq", "1").format(statements=statements)

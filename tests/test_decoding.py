@@ -160,6 +160,13 @@ MOVES = "the model moves positions in a way that is not known (`{}`)"
         ("y + slice(axis = 1, start = 0)(y)", COMBINES.format("slice")),
         ("y + reshape([batch, 1, hidden])(pick(axis = 1, index = 0)(y))", COMBINES.format("pick")),
         ("matmul(matmul(y, transpose(x)), x)", COMBINES.format("matmul")),
+        # sums over all positions, without an axis of pairs; and positions that are moved behind another vector
+        ("matmul(y, matmul(transpose(x), x))", COMBINES.format("matmul")),
+        ("transpose(matmul(matmul(transpose(x), x), transpose(y)))", COMBINES.format("matmul")),
+        (
+            "y + slice(axis = 1, stop = seq)(concat(axis = 1)(expand([batch, 1, hidden])(.start), x))",
+            COMBINES.format("concat"),
+        ),
         ("reshape([batch, seq, hidden])(transpose(reshape([batch, hidden, seq])(y)))", MOVES.format("reshape")),
         ("y + reshape([batch, seq, hidden])(reshape([batch * seq * hidden])(y))", MOVES.format("reshape")),
         ("y + reshape([batch, seq, hidden])(reshape([batch, seq * hidden])(y))", MOVES.format("reshape")),

@@ -6,7 +6,8 @@ them. A matmul is a score only if a mix follows its softmax, so a final softmax 
 (`Op.attention` in the record of an operation states its part.) What a loop over a dimension carries is not followed: it
 may be different in the first and in the last iteration.
 
-Masks in between that depend on positions tell which keys a query sees (`masks`): those with `-inf` have no weight.
+Masks in between that depend on positions tell which keys a query sees (`masks`): those with `-inf` have no weight. They
+tell nothing if what is between a mask and the second product can move keys, or give hidden ones a weight (`hiding`).
 
 Bodies are shared, and attention may extend over several of them, so each is analysed once per `Context`.
 """
@@ -19,6 +20,7 @@ from math import inf
 from typing import TypeVar
 
 from archspec.bodies.fold import Folded, StepBudget, arguments, fold_back, fold_body, yielded
+from archspec.costs.hiding import keeps_hidden
 from archspec.costs.masks import ALL, UNKNOWN, Masks, Positions, Seen, both, either
 from archspec.ir import Body, Call, Constant, Operand, Type
 from archspec.ops import OPS
@@ -39,12 +41,14 @@ class Held(Record):
 class Use(Record):
     """The uses of a value: by a product (`mixed`), and by a softmax whose result a product uses (`scored`).
 
-    `seen` are the keys that the masks before that softmax show.
+    `seen` are the keys that the masks before that softmax show. If the value was `changed` since, masks before tell
+    nothing.
     """
 
     mixed: bool = False
     scored: bool = False
     seen: Seen = ALL
+    changed: bool = False
 
 
 PLAIN, PRODUCT, UNUSED = Held(), Held(product=True), Use()
@@ -134,8 +138,13 @@ class Tracer:
             passed = [entry for entry, passes in followed if passes and (entry.softmaxed or entry.product)]
             if not passed:
                 return [PLAIN] * len(call.outputs)
-            seen = both(reduce(either, [entry.seen for entry in passed]), self._shown(call, positions))
             softmaxed, product = any(e.softmaxed for e in passed), any(e.product for e in passed)
+            before = reduce(either, [entry.seen for entry in passed])
+            if before != ALL and not keeps_hidden(
+                call, body, [entry in passed for entry in given], softmaxed=softmaxed
+            ):
+                before = UNKNOWN
+            seen = both(before, self._shown(call, positions))
             return [Held(softmaxed, product, seen)] * len(call.outputs)
 
         def visit_call(call: Call, given: list[Held]) -> list[Held]:
@@ -161,8 +170,11 @@ class Tracer:
                 return [Use(scored=results[0].mixed, seen=seen)] * len(call.inputs)
             use = reduce(_joined, results)
             if use.scored:
-                use = use._replace(seen=both(use.seen, self._shown(call, positions)))
-            return [use if passes else UNUSED for passes in _passes(call, body.types)]
+                shown = self._shown(call, positions)
+                seen = UNKNOWN if use.changed and shown != ALL else both(use.seen, shown)
+                use = use._replace(seen=seen)
+            passed = _passes(call, body.types)
+            return [_use_of(i, call, body, use) if passes else UNUSED for i, passes in enumerate(passed)]
 
         def visit_call(call: Call, results: list[Use]) -> list[Use]:
             assert call.body is not None
@@ -188,9 +200,17 @@ class Tracer:
         return self._masks.seen(positions[condition])
 
 
+def _use_of(index: int, call: Call, body: Body, use: Use) -> Use:
+    """Return the use of an operand of an operation, from that of its result."""
+    if not use.scored or use.changed:
+        return use
+    followed = [i == index for i in range(len(call.inputs))]
+    return use if keeps_hidden(call, body, followed) else use._replace(changed=True)
+
+
 def _joined(a: Use, b: Use) -> Use:
     seen = either(a.seen, b.seen) if a.scored and b.scored else a.seen if a.scored else b.seen
-    return Use(a.mixed or b.mixed, a.scored or b.scored, seen)
+    return Use(a.mixed or b.mixed, a.scored or b.scored, seen, a.changed or b.changed)
 
 
 def _positions_inside(call: Call, positions: Sequence[Positions]) -> tuple[Positions, ...]:

@@ -206,6 +206,8 @@ class Steps:
         What is only combined with what is known, as masks with each other, gets its labels later.
         """
         axis = OPS[call.type].settings(call.attributes).get("axis")
+        if isinstance(axis, int) and _moves(call, given, axis):
+            raise Undecodable(f"{named(address)} combines several positions (`{call.type}`)")
         rank = max([len(value.shape) for value in given if value is not None])
         labels: list[Dim | None] = [None] * rank
         for value in given:
@@ -248,7 +250,7 @@ class Steps:
         inserts = (
             len(call.outputs) == 1 and call.outputs[0] is not None and len(call.outputs[0].shape) > len(type.shape)
         )
-        if len(along) > 1 or op.over == "window":
+        if len(along) > 1 or op.over == "window" or _joins(op, index, along, given):
             raise wrong
         if "stride" in settings:
             self._convolve(given, index, along, settings, address, wrong)
@@ -353,6 +355,28 @@ def _unlabelled(size: Dim, dimension: str) -> Dim:
 def _is_of_each(op: Op) -> bool:
     """Whether each element of a result is made of one element of each operand."""
     return op.group in ("Elementwise", "Shape")
+
+
+def _moves(call: Call, given: Sequence[Value | None], axis: int) -> bool:
+    """Whether values at positions are put behind others along the axis of positions."""
+    first, result = given[0], call.outputs[0]
+    assert first is not None and result is not None
+    if len(result.shape) > len(first.shape) or first.shape[axis] == symbol(NEW):
+        return False
+    return any(value is not None and not value.is_known and _has((value.shape[axis],), NEW) for value in given[1:])
+
+
+def _joins(op: Op, index: int, along: set[int], given: Sequence[Value | None]) -> bool:
+    """Whether a product sums over positions, along an axis of an operand, or pairs them with those of the other."""
+    operand, first = given[index], given[0]
+    assert operand is not None and first is not None
+    last = len(operand.shape) - 1
+    if op.attention == "product":
+        return (last if index == 0 else last - 1) in along or (index == 1 and last in along and _has(first.shape, NEW))
+    if op.input(index).name in ("weight", "bias"):
+        return bool(along)
+    is_vector = op.macs is not None and not any(attribute.name == "stride" for attribute in op.attributes)
+    return is_vector and op.input(index).name == "x" and last in along
 
 
 def _is_reshape(op: Op) -> bool:
