@@ -125,3 +125,20 @@ def test_what_is_attention(golden: Callable[[str, str], None]) -> None:
         each: body(each) for each in PRODUCTS
     }
     golden("torch/scores.txt", "".join([f"{case}\n{text.rstrip()}\n\n" for case, text in cases.items()]))
+
+
+def test_masks_with_fewer_than_two_axes_are_not_given_to_the_attention_of_pytorch() -> None:
+    text = """
+import std {{ attention }}
+dim batch, n
+block Net()(q [batch, 2, n, 4], mask bool [{shape}]) -> [batch, 2, n, 4] {{ return attention{how}(q, q, q, mask) }}
+"""
+    for shape, how, is_fused in [
+        ("n", "", False),
+        ("", "", False),
+        ("n", "(finite = true)", False),
+        ("n", "(causal = true)", True),
+        ("1, n", "", True),
+    ]:
+        source = torch_source(load(text.format(shape=shape, how=how)))
+        assert ("scaled_dot_product_attention" in source) == is_fused

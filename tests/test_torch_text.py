@@ -1176,3 +1176,21 @@ def test_the_types_of_values(golden: Callable[[str, str], None]) -> None:
         "alone": statements_of("i int [n], b bool [n]", OF_INTEGERS),
     }
     golden("torch/types.txt", "".join([f"# {case}\n{text}\n" for case, text in cases.items()]))
+
+
+def test_numbers_are_tensors_where_pytorch_takes_no_others() -> None:
+    text = """
+dim batch
+layer It(n = 4, half = 0.5, flag = true)(x [batch, n]) -> [batch, n] {
+  pair: const [2] = stack(axis = 0)(n, half)
+  return where(flag, x, 2.0) + expand([n])(half) + reshape([1])(n) + sum(axis = 0)(.pair) * dropout(0.5)(half)
+}
+"""
+    source = torch_source(load(text))
+    full = "torch.full((), {}, dtype={}, device=x.device)"
+    wide = "torch.promote_types(x.dtype, torch.float32)"
+    flat = " ".join(source.split()).replace("( ", "(").replace(", )", ")").replace(" )", ")")
+    assert f"torch.where({full.format('True', 'torch.bool')}, x, 2.0)" in flat
+    assert f"{full.format('self.n', 'torch.int64')}.reshape(1)" in flat
+    assert f"{full.format('0.5', wide)}" in flat
+    assert "torch.full((), n, dtype=torch.int64)" in flat and "torch.full((), 0.5, dtype=torch.float64)" in flat

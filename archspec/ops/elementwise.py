@@ -357,7 +357,7 @@ OPS = (
         ("a b",),
         attention="mask",
         work=1,
-        torch=Torch(_choice),
+        torch=Torch(_choice, fills=("condition",)),
         normal="elementwise.choose",
     ),
     Op(
@@ -370,7 +370,7 @@ OPS = (
         _dropped,
         ("real",),
         trains=True,
-        torch=Torch(_training, memory="whole"),
+        torch=Torch(_training, fills=("x",), memory="whole"),
     ),
     Op(
         "lowest",

@@ -109,13 +109,15 @@ class Torch(Record):
     raise OpError. In its calls, `*shape` stands for the items of a list, and `**new` for the `dtype` and `device` of a
     new tensor, and `training` for whether the module is being trained. `helper` is the source of a function with the
     name of the operation, which the form needs in the generated file. Unless it `promotes`, its tensors must have the
-    same element type. The result has separate `memory` ("new"), or shares that of the input: all of it ("whole"), a
-    part of it or repeated ("view"), or in another order ("turned").
+    same element type. A number among the inputs that it `fills` becomes a tensor. The result has separate `memory`
+    ("new"), or shares that of the input: all of it ("whole"), a part of it or repeated ("view"), or in another order
+    ("turned").
     """
 
     form: str | Callable[[Operands], str]
     helper: str = ""
     promotes: bool = True
+    fills: tuple[str, ...] = ()
     memory: Literal["new", "whole", "view", "turned"] = "new"
 
 

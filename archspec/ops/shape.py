@@ -217,7 +217,7 @@ OPS = (
         ("x",),
         rearranges=True,
         interval=kept,
-        torch=Torch("x.reshape(*shape)", memory="whole"),
+        torch=Torch("x.reshape(*shape)", fills=("x",), memory="whole"),
         normal="shape.reshape",
     ),
     Op(
@@ -258,7 +258,7 @@ OPS = (
         _expand,
         ("x",),
         interval=kept,
-        torch=Torch("x.expand(*shape)", memory="view"),
+        torch=Torch("x.expand(*shape)", fills=("x",), memory="view"),
         normal="shape.expand",
     ),
     Op(
@@ -284,7 +284,7 @@ OPS = (
         _stack,
         ("tensors",),
         rearranges=True,
-        torch=Torch("torch.stack(tensors, dim=axis)"),
+        torch=Torch("torch.stack(tensors, dim=axis)", fills=("tensors",)),
         normal="shape.stack",
     ),
     Op(

@@ -50,6 +50,8 @@ def as_attention(scope: Scope, types: TensorTypes, values: Sequence[Val | None])
         return None
     if not scores.shapes or weights.args[0].shapes != scores.shapes:
         return None  # a mask or bias makes them larger
+    if not _have_rows(scope, [*scores.masks, *scores.biases]):
+        return None  # PyTorch takes masks for queries and keys
     parts = [part.value for part in (*scores.masks, *scores.biases)]
     if not all(map(scope.statements.is_current, (scores.query, scores.key, value, *parts))):
         return None
@@ -65,6 +67,20 @@ def as_attention(scope: Scope, types: TensorTypes, values: Sequence[Val | None])
         keywords["dropout_p"] = py("rate if training else 0.0", rate=rate, training=types.training())
     call = apply(py("F.scaled_dot_product_attention"), [scores.query.code, scores.key.code, value.code], keywords)
     return Val(call, REAL, 4)
+
+
+def _have_rows(scope: Scope, parts: Sequence[Part]) -> bool:
+    """Whether masks and biases have two axes or more, whichever of them are applied."""
+    always = [part for part in parts if part.test is None]
+    return any(_least_rank(scope, p.value) > 1 for p in always) or all(_least_rank(scope, p.value) > 1 for p in parts)
+
+
+def _least_rank(scope: Scope, value: Val) -> int:
+    """The least number of axes that a mask or bias has in the uses."""
+    if value.rank is not None:
+        return value.rank
+    ranks = [len(t.shape) for input in scope.inputs if input.value.name == value.name for t in input.types]
+    return min(ranks, default=2)
 
 
 def _dropped(weights: Val) -> tuple[Val, ast.expr | None]:

@@ -12,7 +12,7 @@ from archspec.python_code.trees import literal, name
 from archspec.pytorch.attention import as_attention
 from archspec.pytorch.operations import Applied, emit
 from archspec.pytorch.scope import Scope
-from archspec.pytorch.tensor_types import TensorTypes, as_type, as_type_of, has_model_type
+from archspec.pytorch.tensor_types import TensorTypes, as_type, as_type_of, filled, has_model_type
 from archspec.pytorch.values import BOOL, FREE, INT, KIND, REAL, Several, Val, kind_of
 from archspec.resolve import nodes
 
@@ -32,6 +32,7 @@ class TensorCode:
         op = OPS[word]
         if any(map(_stands_alone, values)):
             values = self._applied_alone(values, node)
+        values = self._with_numbers_filled(op, values)
         has_typed_value = any(a.name == op.dtype() for a in op.attributes)
         kind = self._filled(node) if has_typed_value else kind_of(op, values)
         values = self._promoted(op, values, kind)
@@ -87,6 +88,13 @@ class TensorCode:
                 assert isinstance(made, Val)
                 found[i] = made._replace(rank=0, shapes=frozenset())
         return found
+
+    def _with_numbers_filled(self, op: Op, values: Sequence[Val | None]) -> Sequence[Val | None]:
+        """The operands; numbers are tensors where the function of PyTorch takes no others."""
+        fills = op.torch.fills if op.torch is not None else ()
+        places = [i for i in range(len(values)) if op.inputs[min(i, len(op.inputs) - 1)].name in fills]
+        numbers = {i: v for i in places if (v := values[i]) is not None and not v.is_tensor}
+        return [filled(numbers[i], self.types) if i in numbers else v for i, v in enumerate(values)]
 
     def _several(self, op: Op, code: ast.expr, kind: str, node: Evaluated) -> Several:
         """The results of an operation that has several."""

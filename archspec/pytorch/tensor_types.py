@@ -6,10 +6,11 @@ import ast
 from collections.abc import Sequence
 
 from archspec.ir import Module, Weight
-from archspec.python_code.trees import literal, method, name, py
+from archspec.python_code.trees import apply, literal, method, name, py, sequence
 from archspec.pytorch.attribute_paths import Places
+from archspec.pytorch.operations import placed
 from archspec.pytorch.scope import Scope
-from archspec.pytorch.values import REAL, Val
+from archspec.pytorch.values import FREE, INT, REAL, Val
 
 
 class ForwardTypes:
@@ -78,6 +79,14 @@ class InitTypes:
 
 
 TensorTypes = ForwardTypes | InitTypes
+
+
+def filled(number: Val, types: TensorTypes) -> Val:
+    """A number as a tensor without axes."""
+    kind = FREE if number.counts == REAL else number.counts
+    dtype = types.free_type() if kind == FREE else py("torch.int64" if kind == INT else "torch.bool")
+    made = apply(py("torch.full"), [sequence([]), number.code], {"dtype": dtype})
+    return number._replace(code=placed(made, types.device()), kind=kind, rank=0, name=None, op="", args=(), origin=None)
 
 
 def as_type(value: Val, dtype: ast.expr, kind: str) -> Val:
