@@ -254,6 +254,22 @@ model "net" = Net()
     assert reason is None or (found.tally.reason or "").startswith(reason)
 
 
+def test_a_warning_does_not_keep_a_design_from_being_refused(tmp_path: Path) -> None:
+    path = tmp_path / "net.arch"
+    path.write_text(
+        """
+dim batch
+block Net(n = 4, d = 2, spare = 1)(x [batch]) -> [batch] {
+  require n % d == 0
+  table: unused param [n, d]
+  return x
+}
+model "net" = Net()
+"""
+    )
+    assert check_exactly(str(path), {"n": [4, 6], "d": [1, 4]}, None).tally.refused == 1
+
+
 def test_lists_booleans_blocks_and_expressions_vary(folder: Path) -> None:
     spec = in_folder(folder, "variants")
     found = archspec.search(
