@@ -522,6 +522,13 @@ def test_the_nearest_designs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [abs(design.figures["params"] - 5_100_000) for design in found.designs] == expected
 
 
+def test_what_should_be_near_a_number_may_be_a_name_of_one_letter(tmp_path: Path) -> None:
+    path = tmp_path / "net.arch"
+    path.write_text('block Net(n = 4)(x [3]) -> [3] {\n  t: unused param [n]\n  return x\n}\nmodel "net" = Net()\n')
+    found = archspec.search(path, {"n": [1, 5, 9]}, near="n=8")
+    assert [design.values["n"] for design in found.designs] == [9, 5, 1]
+
+
 # Lines ----------------------------------------------------------------------------------------------------------------
 
 
