@@ -312,6 +312,13 @@ def test_a_wrong_formula_is_not_taken_for_what_was_meant(tmp_path: Path) -> None
     ]
 
 
+def test_a_hyperparameter_called_total_is_not_the_count(tmp_path: Path) -> None:
+    net = 'block Net(total = 4)(x [3]) -> [3] {\n  t: unused param [total, 5]\n  return x\n}\nmodel "net" = Net()\n'
+    (tmp_path / "net.arch").write_text(net)
+    audit = judged(tmp_path, "claimed: 24, arithmetic: total + params", head="title: t\nspec: net.arch\n")
+    assert audit.clean
+
+
 @pytest.mark.usefixtures("audited_once")
 def test_the_documents() -> None:
     document = contents(audited("bert-by-hand"))

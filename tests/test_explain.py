@@ -330,6 +330,8 @@ def test_readings() -> None:
     assert rounded(335_141_888, read_number("340 M"), 4) == "335.1 M"
     assert rounded(999_999, read_number("1M"), 2) == "1.0M"
     assert rounded(99_960_000, read_number("100M"), 3) == "100M"
+    assert rounded(10**16 + 1, read_number("about 10000000000000002"), 17) == "10,000,000,000,000,001"
+    assert rounded(10**16 + 1, read_number("1K"), 17) == "10,000,000,000,000.001K"
 
 
 @given(st.integers(1, 10**9), st.integers(0, 8), st.integers(0, 9))

@@ -254,6 +254,22 @@ model "net" = Net()
     assert reason is None or (found.tally.reason or "").startswith(reason)
 
 
+def test_a_warning_does_not_keep_a_design_from_being_refused(tmp_path: Path) -> None:
+    path = tmp_path / "net.arch"
+    path.write_text(
+        """
+dim batch
+block Net(n = 4, d = 2, spare = 1)(x [batch]) -> [batch] {
+  require n % d == 0
+  table: unused param [n, d]
+  return x
+}
+model "net" = Net()
+"""
+    )
+    assert check_exactly(str(path), {"n": [4, 6], "d": [1, 4]}, None).tally.refused == 1
+
+
 def test_lists_booleans_blocks_and_expressions_vary(folder: Path) -> None:
     spec = in_folder(folder, "variants")
     found = archspec.search(
@@ -504,6 +520,13 @@ def test_the_nearest_designs(monkeypatch: pytest.MonkeyPatch) -> None:
     every = rows(archspec.search("bert-base-uncased", vary)).rows
     expected = sorted(abs(row["params"] - 5_100_000) for row in every)[:10]
     assert [abs(design.figures["params"] - 5_100_000) for design in found.designs] == expected
+
+
+def test_what_should_be_near_a_number_may_be_a_name_of_one_letter(tmp_path: Path) -> None:
+    path = tmp_path / "net.arch"
+    path.write_text('block Net(n = 4)(x [3]) -> [3] {\n  t: unused param [n]\n  return x\n}\nmodel "net" = Net()\n')
+    found = archspec.search(path, {"n": [1, 5, 9]}, near="n=8")
+    assert [design.values["n"] for design in found.designs] == [9, 5, 1]
 
 
 # Lines ----------------------------------------------------------------------------------------------------------------

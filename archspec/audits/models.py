@@ -71,8 +71,9 @@ class Models:
         if arithmetic is None:
             return None
         table = self._model(line).table
-        totals = {**table.params._asdict(), "params": table.params.total, "tensors": len(table.tensors)}
-        facts: dict[str, object] = {**table.hyperparameters, **totals}
+        counts = table.params
+        totals = {"params": counts.total, "trainable": counts.trainable, "frozen": counts.frozen}
+        facts: dict[str, object] = {**table.hyperparameters, **totals, "tensors": len(table.tensors)}
 
         def named(node: tree.Name) -> Fraction:
             fact, at = facts.get(node.text), arithmetic.span(node)

@@ -107,7 +107,8 @@ def rounded(value: Fraction | int, number: PublishedNumber, digits: int) -> str:
         scaled = floor(scaled / step + Fraction(1, 2)) * step
         if place == digits - _magnitude(abs(scaled)):
             break  # rounding up may add a digit: 99.96 becomes 100.0
-    shown = f"{float(scaled):,.{max(place, 0)}f}"
+    whole, decimals = divmod(int(abs(scaled) * 10 ** max(place, 0)), 10 ** max(place, 0))
+    shown = ("-" if scaled < 0 else "") + (f"{whole:,}.{decimals:0{place}}" if place > 0 else f"{whole:,}")
     word = re.search(r"\s*(?:[A-Za-z]+|%)(?=\s*\??(?:\s+active)?$)", number.text)
     return shown + (word[0] if word else "")
 

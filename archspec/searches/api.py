@@ -34,7 +34,7 @@ MOST_COMPILED = 200
 MOST_SHOWN, MOST_BEST = 50, 1_000
 """The designs that are listed of all that satisfy the conditions, and of the best ones."""
 
-_TARGET = re.compile(r"(.+?[^=<>!])=([^=].*)", re.DOTALL)
+_TARGET = re.compile(r"(.*?[^=<>!])=([^=].*)", re.DOTALL)
 
 
 def search(

@@ -61,8 +61,9 @@ class Compiler:
 
 def is_refusal(problem: ArchError) -> bool:
     """Whether an error is about the values of a design, rather than about the names or types of hyperparameters."""
-    return all(found.code not in _USAGE for found in problem.diagnostics) and any(
-        found.span is not None or found.code == "bad-size" for found in problem.diagnostics
+    errors = [found for found in problem.diagnostics if found.severity == "error"]
+    return all(found.code not in _USAGE for found in errors) and any(
+        found.span is not None or found.code == "bad-size" for found in errors
     )
 
 
