@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from math import inf
 
 from archspec.ir import Body, Call, Constant, Operand
-from archspec.ops import OPS
+from archspec.ops import OPS, Op
 from archspec.ops.check import is_list
 
-_SCORES = {"add", "sub", "mul", "div", "min", "real", "float32", "dropout"}
-"""Elementwise operations of scores and finite numbers with results of -inf where a score is -inf."""
-
-_WEIGHTS = {"mul", "div", "real", "float32", "dropout", "neg", "abs", "sqrt", "sin", "tanh", "erf"}
-"""Elementwise operations of weights and finite numbers with results of 0 where a weight is 0."""
+_ANY = (2.0, -3.0)
+"""Numbers that stand for those of a tensor, whose signs are not known."""
 
 
 def keeps_hidden(call: Call, body: Body, followed: Sequence[bool], *, softmaxed: bool = False) -> bool:
@@ -21,23 +19,33 @@ def keeps_hidden(call: Call, body: Body, followed: Sequence[bool], *, softmaxed:
 
     `followed` are the operands that are scores, or weights if `softmaxed`.
     """
-    if OPS[call.type].group == "Shape":
+    op, hidden = OPS[call.type], 0.0 if softmaxed else -inf
+    if op.group == "Shape":
         return followed[0] and _keeps_places(call, body)
-    others = [operand for (_, operand), own in zip(call.inputs, followed, strict=True) if not own]
-    if call.type == "where":
-        return all(_is_hidden(operand, body, softmaxed) for operand in others[1:])
-    if call.type == "max" and not softmaxed:
-        return all(_is_hidden(operand, body, softmaxed) for operand in others)
-    if call.type in ("add", "sub") and softmaxed:
-        return not others
-    return call.type in (_WEIGHTS if softmaxed else _SCORES)
+    if op.trains:
+        return followed[0]
+    values = [
+        (hidden,) if own else _values(operand, body) for (_, operand), own in zip(call.inputs, followed, strict=True)
+    ]
+    if op.attention == "mask":
+        return all(value == hidden for side in values[1:] for value in side)
+    return all(_result(op, each) == hidden for each in product(*values))
 
 
-def _is_hidden(operand: Operand, body: Body, softmaxed: bool) -> bool:
-    """Whether an operand is the score or the weight of a hidden key."""
+def _values(operand: Operand, body: Body) -> tuple[float, ...]:
+    """Return numbers that stand for an operand; the least finite number hides keys as -inf does."""
     if isinstance(operand, Constant):
-        return operand.value in ((0,) if softmaxed else (-inf,))
-    return not softmaxed and any(call.type == "lowest" and call.first == operand for call in body.calls)
+        return (operand.value,) if isinstance(operand.value, int | float) else _ANY
+    is_lowest = any(OPS[call.type].alone and call.first == operand for call in body.calls if call.type in OPS)
+    return (-inf,) if is_lowest else _ANY
+
+
+def _result(op: Op, values: Sequence[float]) -> object:
+    """Return what an elementwise operation makes of numbers; None if that is undefined."""
+    try:
+        return op.scalar(*values) if op.scalar is not None else None
+    except (ArithmeticError, ValueError, TypeError):
+        return None
 
 
 def _keeps_places(call: Call, body: Body) -> bool:
@@ -54,9 +62,9 @@ def _keeps_places(call: Call, body: Body) -> bool:
     if "order" in settings:
         return [axis % rank for axis in moved[-2:]] == [rank - 2, rank - 1]
     axes = {axis % rank for axis in moved}
-    is_end = call.type == "concat" or (
-        call.type == "slice" and settings["start"] in (0, None) and settings["step"] == 1
-    )
+    is_joined = OPS[call.type].rearranges and len(call.inputs) > 1 and len(shape) == len(result.shape)
+    is_cut = settings.get("start", 1) in (0, None) and settings["step"] == 1
+    is_end = is_joined or is_cut
     return axes.isdisjoint({rank - 2, rank - 1}) or (is_end and axes == {rank - 1})
 
 
