@@ -233,6 +233,10 @@ def test_a_table_is_kept_while_the_configuration_stays(tmp_path: Path) -> None:
         ("bert", "BertForSequenceClassification", 2, 109_483_778),
         ("bert", "BertForNextSentencePrediction", None, 109_483_778),
         ("bert", "BertForTokenClassification", 9, 108_891_648 + 9 * (768 + 1)),
+        ("bloom", "BloomForQuestionAnswering", None, 16_156_674),
+        ("falcon", "FalconForQuestionAnswering", None, 6_921_729_794),
+        ("gpt_neox", "GPTNeoXForQuestionAnswering", None, 20_244_725_762),
+        ("opt", "OPTForQuestionAnswering", None, 125_240_834),
     ],
 )
 def test_heads_have_as_many_labels_as_are_listed(
