@@ -182,6 +182,7 @@ VARIANTS: list[tuple[str, dict[str, Any], int]] = [
     ("llama.LlamaModel", {"rope_interleaved": False, "transformers.js_config": {"dtype": "q4"}}, 6_607_343_616),
     ("t5.T5EncoderModel", {**T5_XXL, **GATED, "tie_word_embeddings": False}, 4_762_310_656),
     ("t5.T5WithLMHeadModel", {"feed_forward_proj": "gated-silu"}, 73_089_536),
+    ("siglip.SiglipForImageClassification", {"vision_config": {"hidden_size": 384}}, 38_795_138),
     ("modernbert.ModernBertForMaskedLM", {"classifier_bias": True, "hidden_activation": "silu"}, 149_656_000),
 ]
 """An architecture, fields as published configurations of old and new have them, and the total of the model that
@@ -353,6 +354,9 @@ WRONG = [
     ({"model_type": "clip", "text_config": {"is_decoder": True}}, "unsupported", "true"),
     ({"model_type": "clip", "text_config": {"layers": 3}}, "unknown-name", '"layers"'),
     ({"model_type": "clip", "text_config": 3}, "wrong-kind", "3"),
+    ({"model_type": "siglip", "text_config": {"hidden_size": 24}}, "unsupported", '"hidden_size"'),
+    ({"model_type": "siglip", "vision_config": {"hidden_size": 24}}, "unsupported", '"hidden_size"'),
+    ({"model_type": "siglip", "text_config": {"projection_size": 24}}, "unsupported", '"projection_size"'),
     ({**CLASSIFIER, "id2label": {"0": "no", "1": "yes"}, "num_labels": 3}, "unsupported", '"num_labels"'),
     ({**CLASSIFIER, "id2label": ["no", "yes"]}, "wrong-kind", '["no", "yes"]'),
     ({**CLASSIFIER, "id2label": {}}, "wrong-kind", "{}"),
