@@ -408,6 +408,12 @@ def test_an_answer_has_two_labels(tmp_path: Path) -> None:
     assert {d.code for d in caught.value.diagnostics} == {"dimension"}
 
 
+@pytest.mark.parametrize("field", [{"parallel_attn": False}, {"num_ln_in_parallel_attn": 3}])
+def test_grouped_heads_of_falcon_have_parallel_parts_with_one_or_two_norms(field: dict[str, Any]) -> None:
+    with pytest.raises(ArchError, match="parallel"):
+        archspec.load({"model_type": "falcon", "new_decoder_architecture": True, "num_kv_heads": 1, **field})
+
+
 def test_a_llama3_scale_needs_all_its_numbers(tmp_path: Path) -> None:
     path = write(tmp_path, {"model_type": "llama", "rope_scaling": {"rope_type": "llama3", "factor": 8.0}})
     with pytest.raises(ArchError, match=r"missing `rope_parameters\.low_freq_factor`"):
