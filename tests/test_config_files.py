@@ -182,6 +182,7 @@ VARIANTS: list[tuple[str, dict[str, Any], int]] = [
     ("llama.LlamaModel", {"rope_interleaved": False, "transformers.js_config": {"dtype": "q4"}}, 6_607_343_616),
     ("t5.T5EncoderModel", {**T5_XXL, **GATED, "tie_word_embeddings": False}, 4_762_310_656),
     ("t5.T5WithLMHeadModel", {"feed_forward_proj": "gated-silu"}, 73_089_536),
+    ("siglip.SiglipForImageClassification", {"vision_config": {"hidden_size": 384}}, 38_795_138),
     ("modernbert.ModernBertForMaskedLM", {"classifier_bias": True, "hidden_activation": "silu"}, 149_656_000),
 ]
 """An architecture, fields as published configurations of old and new have them, and the total of the model that
@@ -233,6 +234,10 @@ def test_a_table_is_kept_while_the_configuration_stays(tmp_path: Path) -> None:
         ("bert", "BertForSequenceClassification", 2, 109_483_778),
         ("bert", "BertForNextSentencePrediction", None, 109_483_778),
         ("bert", "BertForTokenClassification", 9, 108_891_648 + 9 * (768 + 1)),
+        ("bloom", "BloomForQuestionAnswering", None, 16_156_674),
+        ("falcon", "FalconForQuestionAnswering", None, 6_921_729_794),
+        ("gpt_neox", "GPTNeoXForQuestionAnswering", None, 20_244_725_762),
+        ("opt", "OPTForQuestionAnswering", None, 125_240_834),
     ],
 )
 def test_heads_have_as_many_labels_as_are_listed(
@@ -349,6 +354,9 @@ WRONG = [
     ({"model_type": "clip", "text_config": {"is_decoder": True}}, "unsupported", "true"),
     ({"model_type": "clip", "text_config": {"layers": 3}}, "unknown-name", '"layers"'),
     ({"model_type": "clip", "text_config": 3}, "wrong-kind", "3"),
+    ({"model_type": "siglip", "text_config": {"hidden_size": 24}}, "unsupported", '"hidden_size"'),
+    ({"model_type": "siglip", "vision_config": {"hidden_size": 24}}, "unsupported", '"hidden_size"'),
+    ({"model_type": "siglip", "text_config": {"projection_size": 24}}, "unsupported", '"projection_size"'),
     ({**CLASSIFIER, "id2label": {"0": "no", "1": "yes"}, "num_labels": 3}, "unsupported", '"num_labels"'),
     ({**CLASSIFIER, "id2label": ["no", "yes"]}, "wrong-kind", '["no", "yes"]'),
     ({**CLASSIFIER, "id2label": {}}, "wrong-kind", "{}"),
@@ -398,6 +406,12 @@ def test_an_answer_has_two_labels(tmp_path: Path) -> None:
     with pytest.raises(ArchError) as caught:
         archspec.load(write(tmp_path, config))
     assert {d.code for d in caught.value.diagnostics} == {"dimension"}
+
+
+@pytest.mark.parametrize("field", [{"parallel_attn": False}, {"num_ln_in_parallel_attn": 3}])
+def test_grouped_heads_of_falcon_have_parallel_parts_with_one_or_two_norms(field: dict[str, Any]) -> None:
+    with pytest.raises(ArchError, match="parallel"):
+        archspec.load({"model_type": "falcon", "new_decoder_architecture": True, "num_kv_heads": 1, **field})
 
 
 def test_a_llama3_scale_needs_all_its_numbers(tmp_path: Path) -> None:

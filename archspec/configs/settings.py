@@ -84,14 +84,21 @@ class Settings:
         if self.report.failed:
             return
         for field in fields:
-            if field.sets is not None and field.like is not None:
-                self.found.setdefault(field.sets, self.found[field.like])
+            if field.like is not None:
+                self._set_like(field)
             if field.sets is not None and field.unless is not None and self._are_equal(field.sets, field.unless):
                 del self.found[field.sets]
         for name, field, member in self._lists:
             items, length = member.value.plain, self.found[field.length or ""].value
             if isinstance(items, list) and len(items) != length:
                 self._wrong("wrong-kind", f"`{name}`: expected {length} items, found {len(items)}", member)
+
+    def _set_like(self, field: Field) -> None:
+        """Set the hyperparameter of a field that is absent or null to the one that it is then like."""
+        member = self._given.get(field.name)
+        value, other = member.value.plain if member is not None else field.default, self.found[field.like or ""]
+        if value is None:
+            self._set(field.name, field.sets or "", other.value, member, other.member)
 
     def _check_needs(self, field: Field) -> None:
         member = self._given.get(field.name)
@@ -105,12 +112,17 @@ class Settings:
     def _are_equal(self, one: str, other: str) -> bool:
         return one in self.found and self.found[one].value == self.found[other].value
 
-    def _set(self, name: str, hyperparameter: str, value: object, member: Member | None) -> None:
-        """Set a hyperparameter; report an error if it already has a different value."""
+    def _set(
+        self, name: str, hyperparameter: str, value: object, member: Member | None, source: Member | None = None
+    ) -> None:
+        """Set a hyperparameter; report an error if it already has a different value.
+
+        `source` is the member that a default depends on.
+        """
         other = self.found.setdefault(hyperparameter, Setting(value, member))
         if other.value == value:
             return
-        where = member or other.member
+        where = member or other.member or source
         assert where is not None, f"conflicting defaults of {hyperparameter} in the family"
         field = f"`{name}`" if member is not None else f"the default of `{name}`"
         message = f"{field} sets `{hyperparameter}` to {literal(value)}, but it is already {literal(other.value)}"
