@@ -587,3 +587,17 @@ def test_an_object_without_a_type_of_rotary_positions_has_no_scaling(tmp_path: P
     assert archspec.load(str(path)).hyperparameters["factor"] == 32.0
     path.write_text('{"model_type": "gpt_oss", "num_hidden_layers": 1, "rope_parameters": {"rope_theta": 1000.0}}')
     assert archspec.load(str(path)).hyperparameters["factor"] == 1.0
+
+
+def test_a_field_may_have_to_be_a_product_of_hyperparameters(tmp_path: Path) -> None:
+    """The module of Mamba takes its inner size from this field, and its defaults from the others."""
+    fields = {"model_type": "mamba", "architectures": ["MambaModel"], "num_hidden_layers": 1, "hidden_size": 16}
+    path = tmp_path / "config.json"
+    totals: list[int] = []
+    for more in {}, {"intermediate_size": 32}, {"expand": 3, "intermediate_size": 48}:
+        path.write_text(json.dumps(fields | more))
+        totals.append(archspec.load(str(path)).params.total)
+    assert totals[0] == totals[1] < totals[2]
+    path.write_text(json.dumps(fields | {"expand": 3, "intermediate_size": 32}))
+    with pytest.raises(ArchError, match=r"supported value: `48`, which is expand \* hidden"):
+        archspec.load(str(path))

@@ -30,9 +30,9 @@ class Field(NamedTuple):
     default where one of the `objects` is given that have the field as a member, but without it.
     `optional` permits null: the hyperparameter is then equal to `like`, if that is given, keeps the default of its
     definition, if null is the default of the field, or is none. If it is equal to `unless`, it keeps its default.
-    `needs` maps values to other fields that they require. A `cycle` is a list in which every n-th item is the first
-    string and all others are the second, from the first item on or, with `last`, from the n-th; the hyperparameter
-    `length` is the number of items of a list.
+    A field with a `product` may only be the product of these hyperparameters. `needs` maps values to other fields that
+    they require. A `cycle` is a list in which every n-th item is the first string and all others are the second, from
+    the first item on or, with `last`, from the n-th; the hyperparameter `length` is the number of items of a list.
     """
 
     name: str
@@ -51,6 +51,7 @@ class Field(NamedTuple):
     last: bool
     like: str | None
     unless: str | None
+    product: list[str]
     needs: dict[object, list[str]]
     length: str | None
     optional: bool
@@ -185,6 +186,7 @@ def _field(name: str, entry: _Mapping, shared: _Mapping) -> Field:
         entry.get("last", False),
         entry.get("like"),
         entry.get("unless"),
+        entry.get("product", []),
         entry.get("needs", {}),
         entry.get("length"),
         entry.get("optional", "default" in entry and default is None),

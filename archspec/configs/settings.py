@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from json import dumps
+from math import prod
 from typing import NamedTuple, cast
 
 from archspec.configs.family import Family, Field
@@ -88,6 +89,7 @@ class Settings:
                 self._set_like(field)
             if field.sets is not None and field.unless is not None and self._are_equal(field.sets, field.unless):
                 del self.found[field.sets]
+            self._check_product(field)
         for name, field, member in self._lists:
             items, length = member.value.plain, self.found[field.length or ""].value
             if isinstance(items, list) and len(items) != length:
@@ -99,6 +101,17 @@ class Settings:
         value, other = member.value.plain if member is not None else field.default, self.found[field.like or ""]
         if value is None:
             self._set(field.name, field.sets or "", other.value, member, other.member)
+
+    def _check_product(self, field: Field) -> None:
+        member = self._given.get(field.name)
+        factors = [self.found[name].value for name in field.product]
+        if member is None or not factors:
+            return
+        expected = prod([factor for factor in factors if isinstance(factor, int)])
+        if member.value.plain != expected:
+            self._unsupported(
+                field.name, member, f"supported value: `{expected}`, which is {' * '.join(field.product)}"
+            )
 
     def _check_needs(self, field: Field) -> None:
         member = self._given.get(field.name)
