@@ -289,6 +289,21 @@ def test_a_model_that_does_not_compile_has_no_formula(tmp_path: Path) -> None:
     assert [d.code for d in caught.value.diagnostics] == ["dimension"]
 
 
+def test_a_formula_that_does_not_hold_for_the_model_itself_is_refused() -> None:
+    text = """
+dim batch
+block Net(b = 4, c = 4)(x [batch, 1]) -> [batch, 1] {
+  p: unused param [7]
+  q: unused param [4 - c] if c != b
+  return x
+}
+model "net" = Net()
+"""
+    with pytest.raises(archspec.ArchError, match=r"assumes c <= 3, which is false for net \(c = 4\)") as caught:
+        archspec.formula(archspec.loads(text), "c")
+    assert caught.value.diagnostics[0].code == "no-formula"
+
+
 def test_a_spec_that_would_take_long_is_refused(tmp_path: Path) -> None:
     loops = "".join(
         f"  for i{k} in 0..k {{ a{k}[i{k}]: unused Dense(n + {k}, bias = i{k} == 12) }}\n" for k in range(40)

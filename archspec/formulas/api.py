@@ -147,6 +147,11 @@ def formula(model: ModelLike, /, *open: str | Sequence[str], **overrides: Plain)
         raise fail("usage", "no open hyperparameters specified", help=help)
     outcome = derive(compilation.unit, compilation.node, compiled.overrides, values, integers)
     derived = Formula(compiled, values, outcome)
+    for assumption in derived.assumptions:
+        if not assumption.holds(values):
+            message = f"the formula that was found assumes {derived.assumed(assumption)}"
+            own = ", ".join(f"{name} = {value}" for name, value in values.items())
+            raise fail("no-formula", f"{message}, which is false for {compiled.name} ({own})", assumption.span)
     if (derived.at(), evaluate(derived.frozen, values)) != (compiled.params.total, compiled.params.frozen):
         message = f"the formula for {compiled.name} does not evaluate to its total"
         raise fail("internal", f"{message}; this is a bug in archspec; please report it")
