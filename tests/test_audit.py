@@ -268,6 +268,24 @@ REASONS: list[tuple[str, str, list[str]]] = [
 ]
 
 
+def test_active_parameters_are_those_that_a_token_uses(tmp_path: Path) -> None:
+    lines = judged(
+        tmp_path,
+        "claimed: 46.7B active, select: '*'",
+        "claimed: 12.9B active, select: '*'",
+        "claimed: 1.34B active, select: '*.self_attn.*'",
+        "claimed: 46.7B, select: '*'",
+        "claimed: 11.3B active, select: '*.experts.*'",
+        "claimed: 45.1B active, select: '*.experts.*'",
+        "claimed: 1342177281, select: '*.self_attn.*'",
+        head="title: t\nspec: mixtral-8x7b\n",
+    ).lines
+    expected = ["wrong", "convention", "right", "right", "convention", "wrong", "wrong"]
+    assert [line.verdict for line in lines] == expected
+    assert lines[0].why == lines[5].why == ("this counts the experts that a token does not use",)
+    assert lines[6].why == ("1 too much, one digit is wrong: 1 for 0",)
+
+
 def test_reasons_of_verdicts(tmp_path: Path) -> None:
     """No line refers to another, so all are in one audit."""
     for (text, verdict, why), found in zip(

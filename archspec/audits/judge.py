@@ -98,11 +98,14 @@ class _Judge:
             return "carried", meant, why
         if self.counted is None:
             return "right", self.value, self._rounding(self.own)
-        if self.number.fitting(self.counted):
-            return "right", self.value, self._rounding(self.counted)
         ways = self._conventions(self.number)
+        fits = self.number.fitting(self.counted)
+        if fits and (not self.number.is_active or not self._is_count or any(not way.rank for way in ways)):
+            return "right", self.value, self._rounding(self.counted)
         if ways:
             return "convention", self.value, [_either(ways)]
+        if fits:
+            return "wrong", self.counted, ["this counts the experts that a token does not use"]
         return "wrong", self.counted, [*self._difference(self.counted), *self._guesses()]
 
     def _meant(self, chain: Fraction | None) -> Fraction:
