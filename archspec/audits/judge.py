@@ -98,9 +98,11 @@ class _Judge:
             return "carried", meant, why
         if self.counted is None:
             return "right", self.value, self._rounding(self.own)
-        ways = self._conventions(self.number)
         fits = self.number.fitting(self.counted)
-        if fits and (not self.number.is_active or not self._is_count or any(not way.rank for way in ways)):
+        if fits and not (self.number.is_active and self._is_count):
+            return "right", self.value, self._rounding(self.counted)
+        ways = self._conventions(self.number)
+        if fits and any(not way.rank for way in ways):
             return "right", self.value, self._rounding(self.counted)
         if ways:
             return "convention", self.value, [_either(ways)]

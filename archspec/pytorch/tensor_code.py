@@ -92,7 +92,7 @@ class TensorCode:
     def _with_numbers_filled(self, op: Op, values: Sequence[Val | None]) -> Sequence[Val | None]:
         """The operands; numbers are tensors where the function of PyTorch takes no others."""
         fills = op.torch.fills if op.torch is not None else ()
-        places = [i for i in range(len(values)) if op.inputs[min(i, len(op.inputs) - 1)].name in fills]
+        places = [i for i in range(len(values)) if op.input(i).name in fills]
         numbers = {i: v for i in places if (v := values[i]) is not None and not v.is_tensor}
         return [filled(numbers[i], self.types) if i in numbers else v for i, v in enumerate(values)]
 
