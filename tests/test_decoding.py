@@ -344,6 +344,43 @@ def test_options(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["cache_bytes"] == 12 * 5 * 1536
 
 
+# Attentions that share keys and values -------------------------------------------------------------------------------
+
+SHARED = """
+import std {{ Linear, split_heads, merge_heads, attention }}
+dim batch, seq
+block Net(hidden = 16, heads = 4, groups = 2, windows = {windows})(x [batch, seq, hidden]) -> [batch, seq, hidden] {{
+  k = key:   Linear(hidden, hidden // 2)(x) |> split_heads(groups)
+  v = value: Linear(hidden, hidden // 2)(x) |> split_heads(groups)
+  y = x
+  for i in 0..len(windows) {{
+    q = query[i]: Linear(hidden, hidden)(y) |> split_heads(heads)
+    y = attention(causal = true, window = windows[i])(q, {k}, {v}) |> merge_heads
+  }}
+  return y
+}}
+model "shared" = Net()
+"""
+PAIR = 2 * 8  # a key and a value, for both groups of heads
+
+
+@pytest.mark.parametrize(
+    ("windows", "k", "v", "cache"),
+    [
+        ("[none]", "k", "v", [("attention", 1, 100, PAIR)]),
+        ("[none, none, none]", "k", "v", [("attention", 1, 100, PAIR)]),
+        ("[4, 9]", "k", "v", [("window", 1, 9, PAIR)]),  # those that the wider window shows serve both
+        ("[9, none, 4]", "k", "v", [("attention", 1, 100, PAIR)]),
+        ("[none, none]", "k", "v * (i + 2)", [("attention", 1, 100, PAIR)]),  # computed again from kept ones
+        ("[none, none]", "k * (i + 2)", "v * (i + 2)", [("attention", 2, 100, PAIR)]),
+    ],
+)
+def test_keys_and_values_that_attentions_share_are_kept_once(
+    windows: str, k: str, v: str, cache: list[tuple[str, int, int, int]]
+) -> None:
+    assert kinds(step(archspec.loads(SHARED.format(windows=windows, k=k, v=v)))) == cache
+
+
 # What transformers keeps ----------------------------------------------------------------------------------------------
 
 SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 50, "intermediate_size": 48}

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from archspec.algebra import Expression, product, substitute, symbols, total
 from archspec.bodies.active import Part, Parts, Share
 from archspec.costs.index_ranges import check_sizes
-from archspec.costs.kept import Kept, kept_values
+from archspec.costs.kept import kept_values
 from archspec.costs.memory import in_bytes
-from archspec.costs.step_values import Node, Value
+from archspec.costs.step_values import Node, Reading, Value
 from archspec.costs.steps import NEW, Steps, Undecodable, named
 from archspec.ir import Body, Leaf, Type, find
 from archspec.ops import OPS
@@ -103,7 +103,7 @@ class _Step:
         self.values = values
         self.past = past
         self.kept = kept_values(steps)
-        self.keys = {number: self._positions(kept, 1) for number, kept in self.kept.items()}
+        self.keys = {number: self._positions(reading, 1) for number, reading in steps.readings.items()}
 
     def decoding(self, dtype: str, cache_dtype: str) -> Decoding:
         """Return the figures."""
@@ -122,9 +122,9 @@ class _Step:
             raise fail("usage", f"a decoding step needs sizes of the dimensions {names}", help="use `--dim NAME=N`")
         return found
 
-    def _positions(self, kept: Kept, new: int) -> int:
+    def _positions(self, reading: Reading, new: int) -> int:
         """Return the positions that an attention reads, `new` of them newest ones; 1 for another sequence."""
-        seen = kept.reading.seen
+        seen = reading.seen
         if seen is None:
             return 1
         return self.past + new if seen.window is None else min(self.past, seen.window) + new
@@ -135,10 +135,10 @@ class _Step:
         op = OPS[node.call.type]
         if op.macs is None or not any(operand is not None and operand.in_step for operand in node.operands):
             return 0
-        again = next((number for number, kept in self.kept.items() if node in kept.again), None)
         sizes = {self.steps.keys(number): count for number, count in self.keys.items()}
-        if again is not None:
-            sizes[NEW] = self.keys[again]
+        again = [kept for kept in self.kept if node in kept.again]
+        if again:
+            sizes[NEW] = max(self.keys[number] for kept in again for number in kept.attentions)
         inputs = [
             None if operand is None or shape is None else Type(self._sized(shape, sizes), operand.dtype)
             for operand, shape in zip(node.operands, node.shapes, strict=True)
@@ -202,12 +202,13 @@ class _Step:
         def add(kind: str, positions: int, values: int) -> None:
             found[kind, positions, values] = found.get((kind, positions, values), 0) + 1
 
-        for kept in self.kept.values():
-            seen = kept.reading.seen
+        for kept in self.kept:
+            reading = max(kept.attentions.values(), key=lambda reading: self._positions(reading, 0))
+            seen = reading.seen
             kind = "other sequence" if seen is None else "attention" if seen.window is None else "window"
-            positions = self._positions(kept, 0)
+            positions = self._positions(reading, 0)
             if seen is not None and any(NEW not in symbols(product(value.shape)) for value in kept.values):
-                where = named(kept.reading.address)
+                where = named(reading.address)
                 raise fail("usage", f"the model has no decoding step: {where} keeps tables of positions")
             values = sum(self._elements(value) for value in kept.values)
             add(kind, positions, values)

@@ -3,7 +3,7 @@
 An attention reads keys and values at all positions. Any set of values from which these can be computed could be kept.
 Those that are kept are, among the values that only serve the keys and values of this attention, the smallest set: the
 keys and values themselves, before they are repeated for groups of heads; or a narrower latent vector from which both
-are computed.
+are computed. Attentions that read the same keys or values, as layers that take those of an earlier layer, share them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TypeAlias
 from archspec.algebra import product, substitute, symbols
 from archspec.costs.step_values import Node, Reading, Value
 from archspec.costs.steps import Steps
+from archspec.ops import OPS
 
 End: TypeAlias = "tuple[Value | None, str]"
 """A node of a flow: where a value is computed ("in"), or where it is used ("out"); without a value, source or sink."""
@@ -27,18 +28,43 @@ SINK: End = (None, "sink")
 
 
 class Kept:
-    """The values kept for an attention, and the operations that compute keys and values from them at all positions."""
+    """The values kept for attentions, and the operations that compute keys and values from them at all positions."""
 
-    def __init__(self, reading: Reading, values: list[Value], again: set[Node]) -> None:
-        self.reading = reading
+    def __init__(self, attentions: Mapping[int, Reading], values: list[Value], again: set[Node]) -> None:
+        self.attentions = attentions
         self.values = values
         self.again = again
 
 
-def kept_values(steps: Steps) -> dict[int, Kept]:
-    """Return what is kept for each attention, by its number."""
+def kept_values(steps: Steps) -> list[Kept]:
+    """Return what is kept for each attention, or for several that share keys or values."""
     readers = _readers(steps)
-    return {number: _kept(number, reading, readers) for number, reading in steps.readings.items()}
+    return [_kept(attentions, readers) for attentions in _sharing(steps.readings)]
+
+
+def _sharing(readings: Mapping[int, Reading]) -> list[dict[int, Reading]]:
+    """Return the attentions with their numbers, those that share keys or values together."""
+    found: list[tuple[set[Value], dict[int, Reading]]] = []
+    for number, reading in readings.items():
+        values = {value for read in reading.values for value in _rearranged(read)}
+        attentions = {number: reading}
+        for others in [others for others in found if others[0] & values]:
+            found.remove(others)
+            values |= others[0]
+            attentions = {**others[1], **attentions}
+        found.append((values, attentions))
+    return [attentions for _, attentions in found]
+
+
+def _rearranged(value: Value) -> list[Value]:
+    """Return a value and those whose elements it has in another shape, as keys before they are repeated for heads."""
+    found = [value]
+    while (node := found[-1].node) is not None and OPS[node.call.type].group == "Shape":
+        before = _inputs(found[-1])
+        if len(before) != 1 or _size(before[0]) > _size(found[-1]):
+            break
+        found += before
+    return found
 
 
 def _readers(steps: Steps) -> Mapping[Value, frozenset[int]]:
@@ -60,16 +86,16 @@ def _readers(steps: Steps) -> Mapping[Value, frozenset[int]]:
     return readers
 
 
-def _kept(number: int, reading: Reading, readers: Mapping[Value, frozenset[int]]) -> Kept:
-    """Find the smallest cut between the values that serve this attention alone and its keys and values."""
+def _kept(attentions: Mapping[int, Reading], readers: Mapping[Value, frozenset[int]]) -> Kept:
+    """Find the smallest cut between the values that serve these attentions alone and their keys and values."""
     flow: Flow = {}
-    for value in reading.values:
+    pending = list(dict.fromkeys([value for reading in attentions.values() for value in reading.values]))
+    for value in pending:
         _connect(flow, (value, "out"), SINK, inf)
-    pending = list(dict.fromkeys(reading.values))
     for value in pending:
         _connect(flow, (value, "in"), (value, "out"), _size(value))
         before = _inputs(value)
-        serving = [operand for operand in before if readers.get(operand) == frozenset([number])]
+        serving = [operand for operand in before if readers.get(operand, frozenset([-1])) <= attentions.keys()]
         if len(serving) < len(before) or not before:
             _connect(flow, SOURCE, (value, "in"), inf)
         for operand in serving:
@@ -78,7 +104,8 @@ def _kept(number: int, reading: Reading, readers: Mapping[Value, frozenset[int]]
                 pending.append(operand)
     late = _after_cut(flow)
     values = [value for value in pending if (value, "in") not in late and (value, "out") in late]
-    return Kept(reading, values, {value.node for value in pending if (value, "in") in late and value.node is not None})
+    again = {value.node for value in pending if (value, "in") in late and value.node is not None}
+    return Kept(attentions, values, again)
 
 
 def _connect(flow: Flow, start: End, end: End, capacity: float) -> None:
