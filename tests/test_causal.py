@@ -29,6 +29,11 @@ model "attend" = Outer()
 """
 
 
+def added(mask: str) -> str:
+    """Statements of attention with a mask that is added to the scores."""
+    return f"p = arange(seq)\nm = {mask}\nreturn matmul(q, transpose(k)) + m |> softmax |> matmul(_, v) |> merge_heads"
+
+
 def parts(model: archspec.Model) -> list[Part]:
     """The parts of all products in attention."""
     found: list[Part] = []
@@ -98,6 +103,22 @@ def parts(model: archspec.Model) -> list[Part]:
             "  |> merge_heads",
             Seen(),
         ),
+        # numbers that are added to the scores: those of hidden keys must be -inf
+        (added("where(causal_mask(seq), 0.0, -inf)"), Seen(causal=True)),
+        (added("where(keys and causal_mask(seq), 0.0, -inf)"), Seen(causal=True)),
+        (added("where(causal_mask(seq), real(p), -inf) * 2.0 + real(keys)"), Seen(causal=True)),
+        (
+            added("where(causal_mask(seq), 0.0, -inf) + where(window_mask(seq, 3), 0.0, -inf)"),
+            Seen(causal=True, window=3),
+        ),
+        (added("reshape([1, 1, seq, seq])(where(causal_mask(seq), 0.0, -inf))"), Seen(causal=True)),
+        (added("where(causal_mask(seq), 0.0, -10000.0)"), Seen()),
+        (added("where(causal_mask(seq), 0.0, inf)"), Seen()),
+        (added("where(causal_mask(seq), 0.0, -inf) * -1.0"), Seen()),
+        (added("where(causal_mask(seq), 0.0, -inf) * real(p - 1)"), Seen()),
+        (added("transpose(where(causal_mask(seq), 0.0, -inf))"), Seen()),
+        (added("max(where(causal_mask(seq), 0.0, -inf), -5.0)"), Seen()),
+        (added("real(keys and causal_mask(seq))"), Seen()),
     ],
 )
 def test_masks_tell_which_keys_are_seen(statements: str, seen: Seen) -> None:
@@ -168,7 +189,7 @@ def test_a_single_position_hides_nothing() -> None:
 def test_bundled_models(name: str, causal: bool) -> None:
     model = archspec.load(name)
     full, half = archspec.cost(model), archspec.cost(model, causal_half=True)
-    assert (full.causal, half.causal) == (("whole", "half") if causal else ("", ""))
+    assert (full.causal, half.causal) == (("whole", "half") if causal else ("", "none"))
     attention = full.work.score_macs + full.work.mix_macs
     assert 2 * (full.work.macs - half.work.macs) == (attention if causal else 0)
     assert 2 * half.work.score_macs == full.work.score_macs * (1 if causal else 2)
@@ -187,6 +208,8 @@ def test_the_choice_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert "causal attention: products counted as half" in capsys.readouterr().out
     assert main(["cost", "bert-base-uncased", "--depth", "0"]) == 0
     assert "causal" not in capsys.readouterr().out
+    assert main(["cost", "bert-base-uncased", "--depth", "0", "--causal-half"]) == 0
+    assert "causal attention: none found, so that --causal-half changes nothing\n" in capsys.readouterr().out
     assert main(["cost", "gpt2", "--causal-half", "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["causal"] == "half"
 

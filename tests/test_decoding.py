@@ -236,6 +236,12 @@ def test_operations_on_several_positions_are_refused(result: str, reason: str) -
         ("sum(axis = 1)(stack(axis = 1)(y))", 0, []),
         ("sum(axis = 2)(stack(axis = 2)(y, y))", 0, []),
         ("linear(y, pick(axis = 2, index = 0)(.kernel), none)", 64, []),
+        # a mask that is added; the keys are the values
+        (
+            "matmul(y, transpose(y)) + where(causal_mask(seq), 0.0, -inf) |> softmax |> matmul(_, y)",
+            2 * 101 * 8,
+            [("attention", 1, 100, 8)],
+        ),
         (
             "transpose(y) |> conv(1, 2)(_, .kernel, none) |> slice(axis = 2, stop = seq) |> transpose",
             3 * 64,

@@ -16,13 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, reduce
-from math import inf
 from typing import TypeVar
 
 from archspec.bodies.fold import Folded, StepBudget, arguments, fold_back, fold_body, yielded
 from archspec.costs.hiding import keeps_hidden
 from archspec.costs.masks import ALL, UNKNOWN, Masks, Positions, Seen, both, either
-from archspec.ir import Body, Call, Constant, Operand, Type
+from archspec.ir import Body, Call, Operand, Type
 from archspec.ops import OPS
 from archspec.record import Record
 
@@ -144,7 +143,7 @@ class Tracer:
                 call, body, [entry in passed for entry in given], softmaxed=softmaxed
             ):
                 before = UNKNOWN
-            seen = both(before, self._shown(call, positions))
+            seen = both(before, self._shown(call, positions, body))
             return [Held(softmaxed, product, seen)] * len(call.outputs)
 
         def visit_call(call: Call, given: list[Held]) -> list[Held]:
@@ -170,7 +169,7 @@ class Tracer:
                 return [Use(scored=results[0].mixed, seen=seen)] * len(call.inputs)
             use = reduce(_joined, results)
             if use.scored:
-                shown = self._shown(call, positions)
+                shown = self._shown(call, positions, body)
                 seen = UNKNOWN if use.changed and shown != ALL else both(use.seen, shown)
                 use = use._replace(seen=seen)
             passed = _passes(call, body.types)
@@ -190,14 +189,9 @@ class Tracer:
         found[:carried] = [UNUSED] * carried
         return found
 
-    def _shown(self, call: Call, positions: Sequence[Positions]) -> Seen:
-        """Return the keys that an operation lets a query see: those of the mask if it gives all others -inf."""
-        if OPS[call.type].attention != "mask" or len(call.inputs) != 3:
-            return ALL
-        condition, shown, hidden = (operand for _, operand in call.inputs)
-        if not isinstance(condition, int) or not isinstance(shown, int) or hidden != Constant(-inf):
-            return ALL
-        return self._masks.seen(positions[condition])
+    def _shown(self, call: Call, positions: Sequence[Positions], body: Body) -> Seen:
+        given = [positions[operand] if isinstance(operand, int) else None for _, operand in call.inputs]
+        return self._masks.shown(call, given, body)
 
 
 def _use_of(index: int, call: Call, body: Body, use: Use) -> Use:

@@ -70,7 +70,8 @@ class Cost(Result):
     """The cost of a model for sizes of its dimensions (None for a symbolic one), with all optional inputs given.
 
     `work` is the total, and `modules` has the work of each module in program order; `memory` is in bytes.
-    `causal` is whether the products of causal attention are counted as "whole" or as "half"; "" if there are none.
+    `causal` is whether the products of causal attention are counted as "whole" or as "half"; if there are none, it is
+    "", or "none" if they were to be counted as half.
     `activations` is set if an attention implementation was specified, `decoding` if a number of past positions was.
     `stored` has the bytes of quantized weights as they are stored, if the model comes from a configuration that
     describes them. `table` is the model's, and `depth` limits the nesting of what is shown.
@@ -125,7 +126,7 @@ def cost_of(table: Table, body: Body, values: Mapping[str, int], dtype: str, cau
         added((module.own, 1) for module in modules),
         tuple(modules),
         memory_of(body.module, dtype),
-        ("half" if causal_half else "whole") if work.has_causal else "",
+        ("half" if work.has_causal else "none") if causal_half else "whole" if work.has_causal else "",
     )
 
 

@@ -26,6 +26,9 @@ Flow: TypeAlias = dict[End, dict[End, float]]
 SOURCE: End = (None, "source")
 SINK: End = (None, "sink")
 
+_OTHERS = frozenset([-1])
+"""The readers of what has a use that is not that of keys or values."""
+
 
 class Kept:
     """The values kept for attentions, and the operations that compute keys and values from them at all positions."""
@@ -72,13 +75,13 @@ def _readers(steps: Steps) -> Mapping[Value, frozenset[int]]:
     readers: dict[Value, frozenset[int]] = {}
 
     def of(value: Value) -> frozenset[int]:
-        found = set[int]()
+        found = frozenset[int]()
         for node, i in value.users:
             if node.attention >= 0 and i == 1:
-                found.add(node.attention)
+                found |= {node.attention}
             else:
-                found |= frozenset().union(*[readers.get(result, {-1}) for result in node.results]) or {-1}
-        return frozenset(found or {-1})
+                found |= frozenset[int]().union(*[readers.get(result, _OTHERS) for result in node.results]) or _OTHERS
+        return found or _OTHERS
 
     for node in reversed(steps.nodes):
         for value in node.results:
@@ -87,15 +90,21 @@ def _readers(steps: Steps) -> Mapping[Value, frozenset[int]]:
 
 
 def _kept(attentions: Mapping[int, Reading], readers: Mapping[Value, frozenset[int]]) -> Kept:
-    """Find the smallest cut between the values that serve these attentions alone and their keys and values."""
+    """Find the smallest cut between the values that serve these attentions alone and their keys and values.
+
+    What keys and values are rearranged from may serve others, too: it could be kept in their place.
+    """
     flow: Flow = {}
     pending = list(dict.fromkeys([value for reading in attentions.values() for value in reading.values]))
+    same = {value for read in pending for value in _rearranged(read)}
     for value in pending:
         _connect(flow, (value, "out"), SINK, inf)
     for value in pending:
         _connect(flow, (value, "in"), (value, "out"), _size(value))
         before = _inputs(value)
-        serving = [operand for operand in before if readers.get(operand, frozenset([-1])) <= attentions.keys()]
+        serving = [
+            operand for operand in before if operand in same or readers.get(operand, _OTHERS) <= attentions.keys()
+        ]
         if len(serving) < len(before) or not before:
             _connect(flow, SOURCE, (value, "in"), inf)
         for operand in serving:

@@ -2,20 +2,23 @@
 
 Integers and booleans that depend on sizes alone (positions, and masks made of them) have a normal form
 (`archspec.normal`): the element of a mask at a query and a key as a formula in their positions. A mask is causal if it
-is false for every later key, and has a window if it is false for every key that is further back.
+is false for every later key, and has a window if it is false for every key that is further back. A mask may also be
+made of numbers that are added to scores: -inf for each hidden key.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, reduce
+from math import inf
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from archspec.algebra import Expression
 from archspec.algebra.polynomial import terms_of
 from archspec.bodies.fold import Folded, StepBudget, arguments, fold_body
+from archspec.costs.hiding import keeps_hidden
 from archspec.equivalence.bodies import apply
-from archspec.ir import Body, Call
+from archspec.ir import Body, Call, Constant
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.nodes import index_name
 from archspec.ops import OPS
@@ -42,7 +45,8 @@ class Seen(Record):
 ALL, UNKNOWN = Seen(), Seen(exact=False, known=False)
 
 Positions: TypeAlias = "Array | Seen | None"
-"""What is known of integers or booleans: an array that depends on sizes alone; of a mask, what it lets a query see."""
+"""What is known of integers or booleans: an array that depends on sizes alone; of a mask, what it lets a query see; of
+numbers, the keys for which they are not -inf."""
 
 
 def both(a: Seen, b: Seen) -> Seen:
@@ -90,8 +94,12 @@ class Masks:
 
     def _results(self, call: Call, given: list[Positions], body: Body) -> list[Positions]:
         op, types = OPS[call.type], [type for type in call.outputs if type is not None]
+        moved = op.torch is not None and op.torch.memory in ("whole", "view")
+        if moved and len(types) == len(given) == 1 and isinstance(given[0], Seen):
+            return [given[0] if _keeps_positions(call, body) else None]
         if any(type.dtype == "real" for type in types):
-            return [None] * len(call.outputs)
+            seen = self.shown(call, given, body)
+            return [None if seen == ALL else seen] * len(call.outputs)
         arrays = [entry for entry in given if isinstance(entry, Array)]
         if len(arrays) == len(given):
             try:
@@ -101,10 +109,22 @@ class Masks:
         if op.normal == "elementwise.both":
             first, second = map(self.seen, given)
             return [both(first, second)]
-        moved = op.torch is not None and op.torch.memory in ("whole", "view")
-        if moved and len(types) == len(given) == 1 and isinstance(given[0], Seen):
-            return [given[0] if _keeps_positions(call, body) else None]
         return [None] * len(call.outputs)
+
+    def shown(self, call: Call, given: Sequence[Positions], body: Body) -> Seen:
+        """Return the keys that an operation on numbers lets a query see: all others become -inf."""
+        op = OPS[call.type]
+        if op.attention == "mask" and len(call.inputs) == 3 and call.inputs[2][1] == Constant(-inf):
+            return self.seen(given[0])
+        if op.group != "Elementwise":
+            return ALL
+        hiding = [
+            entry
+            for i, ((_, operand), entry) in enumerate(zip(call.inputs, given, strict=True))
+            if isinstance(operand, int) and body.types[operand].dtype == "real" and isinstance(entry, Seen)
+            if keeps_hidden(call, body, [i == j for j in range(len(given))])
+        ]
+        return reduce(both, hiding, ALL)
 
     def _seen(self, mask: Positions) -> Seen:
         """Return the keys that a mask lets a query see; its last two axes are queries and keys."""
