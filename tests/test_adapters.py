@@ -235,6 +235,21 @@ def test_experts_are_adapted_one_by_one(tmp_path: Path) -> None:
             "unsupported",
             "FILE: `layers_pattern` cannot be combined with a pattern of `target_modules`",
         ),
+        (
+            {"target_modules": "all-linear", "layers_to_transform": [0, 1]},
+            "unsupported",
+            "FILE: `layers_to_transform` cannot be combined with `all-linear`",
+        ),
+        (
+            {"layers_pattern": ["h"]},
+            "unsupported",
+            "FILE: `layers_pattern` has no effect without `layers_to_transform`",
+        ),
+        (
+            {"use_dora": True, "lora_bias": True},
+            "unsupported",
+            "FILE: `use_dora` cannot be combined with `lora_bias`",
+        ),
         ({"target_modules": ["ln_1"]}, "unsupported", "cannot adapt `transformer.h.0.ln_1`: it is a `LayerNorm`"),
         (
             {"target_modules": r"transformer\.h\.0"},

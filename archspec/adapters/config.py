@@ -122,10 +122,15 @@ def _lora(given: _Given, targets: Member | None, label: str) -> Lora:
     if task is not None and task not in TASKS:
         help = suggest(task, [*TASKS]) or f"supported: {', '.join(TASKS)}"
         raise fail("unsupported", f"{label}: unknown `task_type` `{task:.80}`", help=help)
-    if isinstance(adapted, str) and adapted.lower() != "all-linear":
+    if isinstance(adapted, str):
+        what = "`all-linear`" if adapted.lower() == "all-linear" else "a pattern of `target_modules`"
         for name, field in (("layers", "layers_to_transform"), ("stacks", "layers_pattern")):
             if given.get(name) is not None:
-                raise fail("unsupported", f"{label}: `{field}` cannot be combined with a pattern of `target_modules`")
+                raise fail("unsupported", f"{label}: `{field}` cannot be combined with {what}")
+    if given.get("stacks") and given.get("layers") is None:
+        raise fail("unsupported", f"{label}: `layers_pattern` has no effect without `layers_to_transform`")
+    if given["dora"] and given["lora_bias"]:
+        raise fail("unsupported", f"{label}: `use_dora` cannot be combined with `lora_bias`")
     layers = given.get("layers")
     saved, heads = tuple(given.get("saved") or ()), _HEADS.get(task or "", ())
     return Lora(
