@@ -10,6 +10,7 @@ from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 from archspec.equivalence.calls.values import Untranslatable
+from archspec.equivalence.programs import dtype_of
 from archspec.lifting.builder import Builder
 from archspec.lifting.frequencies import Parameters, frequencies, slopes
 from archspec.lifting.regions import between_regions, one_hot
@@ -42,6 +43,8 @@ def constant(builder: Builder, value: Tensor | None, name: str = "", parameters:
     what = f"the constant `{name}`" if name else "a constant in its code"
     if 0 in value.shape:
         raise Untranslatable(f"{what} has no elements: its shape is {list(value.shape)}")
+    if bool(value.isnan().any()):
+        raise Untranslatable(f"{what} has elements that are not numbers")
     found = _formula(builder, value, parameters)
     if found is None:
         raise Untranslatable(f"{what} of the shape {list(value.shape)} has no known formula")
@@ -53,19 +56,18 @@ def _formula(builder: Builder, value: Tensor, parameters: Sequence[Parameters] =
     if not value.shape or all(item == flat[0] for item in flat):
         return builder.op("full", shape=tuple(value.shape), value=_root(flat[0]) if _is_float32(value) else flat[0])
     size = len(flat)
-    if max(value.shape) == size and flat == list(range(size)) and not value.dtype.is_floating_point:
+    dtype = dtype_of(value)
+    if dtype == "int" and max(value.shape) == size and flat == list(range(size)):
         return builder.reshape(builder.op("arange", stop=size), tuple(value.shape))
-    banded = _banded(builder, value)
-    if banded is not None:
-        return banded
-    if value.dtype.is_floating_point:
+    found = _banded(builder, value)
+    if found is None and dtype == "real":
         found = (
             _sinusoidal(builder, value, parameters)
             or between_regions(builder, value)
             or slopes(builder, value)
             or _scaled_grid(builder, value)
         )
-    else:
+    elif found is None and dtype == "int":
         found = (
             _relative_positions(builder, flat, tuple(value.shape))
             or _affine(builder, value)
@@ -135,7 +137,7 @@ def _relative_positions(builder: Builder, values: list[float], shape: tuple[int,
     count, rows = width * width, 2 * width - 1
     steps = [rows * (place // width) + place % width for place in range(count)]
     middle = steps[-1]
-    if width < 2 or values != [first - second + middle for first in steps for second in steps]:
+    if values != [first - second + middle for first in steps for second in steps]:
         return None
     places = builder.op("arange", stop=count)
     number = builder.op(
@@ -217,11 +219,11 @@ def _scaled_grid(builder: Builder, value: Tensor) -> Value | None:
     import torch
 
     steps = value[value > 0]
-    if value.dim() != 2 or not len(steps):
+    if value.dim() != 2 or not len(steps) or bool(value.isinf().any()):
         return None
     step = float(Fraction(float(steps.min())).limit_denominator(MOST_PLACES))
-    places = (value.double() / step).round() if step else value
-    if not step or not torch.allclose(places * step, value.double(), rtol=1e-6, atol=0):
+    places = (value.double() / step).round()
+    if not torch.allclose(places * step, value.double(), rtol=1e-6, atol=0):
         return None
     found = _grid(builder, places.long())
     return None if found is None else builder.op("mul", builder.op("real", found), step)
@@ -242,11 +244,10 @@ def _distances(builder: Builder, value: Tensor) -> Value | None:
     """Return numbers of the distances between the places of two grids: sums of multiples of rows and columns, or of the
     absolute distances by rows and by columns.
     """
-    import torch
 
     count = math.isqrt(value.numel())
     shape = value.shape if value.dim() == 2 else (count, value.numel() // count)
-    if value.dtype == torch.bool or min(shape) < 2 or shape[0] * shape[1] != value.numel():
+    if min(shape) < 2 or shape[0] * shape[1] != value.numel():
         return None
     numbers = value.reshape(shape)
     for widths in product(*[_widths(size) for size in shape]):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from itertools import pairwise, product
 from typing import TYPE_CHECKING, TypeAlias
 
+from archspec.equivalence.programs import dtype_of
 from archspec.lifting.builder import Builder
 from archspec.lifting.tensors import distinct, elements
 from archspec.lifting.values import Value
@@ -24,11 +25,12 @@ def one_hot(builder: Builder, value: Tensor, formula: Formula) -> Value | None:
     size = value.shape[-1] if value.dim() > 1 else 0
     if size < 2 or not bool(((value == 0) | (value == 1)).all()) or not bool((value.sum(-1) == 1).all()):
         return None
-    places = formula(value.argmax(-1))
+    places = formula(value.int().argmax(-1))
     if places is None:
         return None
     found = builder.op("eq", builder.reshape(places, (*places.shape, 1)), builder.op("arange", stop=size))
-    return builder.op("real" if value.dtype.is_floating_point else "int", found)
+    dtype = dtype_of(value)
+    return found if dtype == "bool" else builder.op(dtype, found)
 
 
 def between_regions(builder: Builder, value: Tensor) -> Value | None:
