@@ -66,6 +66,10 @@ def _function(name: str) -> Handler:
     return call
 
 
+def _relu(b: Builder, types: Types, x: Value) -> Results:
+    return b.op("max", x, 0) if x.dtype == "int" else _function("relu")(b, types, x)
+
+
 def _same(b: Builder, types: Types, x: Value, *rest: object, **keywords: object) -> Value:
     return converted(b, x, types[0].dtype)
 
@@ -150,7 +154,8 @@ NAMES: dict[Handler, str] = {
     _logic("and"): "logical_and bitwise_and __and__",
     _logic("or"): "logical_or bitwise_or __or__",
     _logic("not"): "logical_not bitwise_not",
-    **{_function(name): name for name in ("relu", "silu", "mish")},
+    **{_function(name): name for name in ("silu", "mish")},
+    _relu: "relu",
     _gelu: "gelu",
     _ceil: "ceil",
     _sign: "sign sgn",

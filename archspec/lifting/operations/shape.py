@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial, reduce
+from sys import maxsize
 
 from archspec.algebra import Dim, Polynomial, product
 from archspec.equivalence.calls.placing import first_of
@@ -54,7 +55,7 @@ def _slice(
     stop = first + shape[axis] * step if step == 1 else end
     if isinstance(stop, int) and isinstance(size, int):
         stop = min(stop, size)  # as PyTorch does
-    if stop != size and not (isinstance(stop, int) and stop > 2**60):
+    if stop not in (size, maxsize):
         settings["stop"] = stop
     return b.op("slice", x, axis=_last(axis, x), **settings, **({"step": step} if step != 1 else {}))
 

@@ -75,8 +75,7 @@ def _all(b: Builder, types: Types, x: Value, dim: Axes = None, keepdim: bool = F
 
 def _mean(b: Builder, x: Value, axes: list[int], keep: bool, correction: float = 0) -> Value:
     count = product([x.shape[axis] for axis in axes])
-    is_whole = isinstance(correction, int) or not correction
-    by = count - int(correction) if is_whole else constant(count, "real") - correction
+    by = count - int(correction) if float(correction).is_integer() else constant(count, "real") - correction
     return b.op("div", b.op("sum", x, **_along(x, axes, keep)), by)
 
 
