@@ -99,6 +99,23 @@ def test_a_tower_that_attends_in_windows_is_given_them() -> None:
         alone(**inputs)
 
 
+def test_patches_have_the_sizes_and_places_of_a_configuration() -> None:
+    class Tower(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            sizes = {"patch_size": 3, "spatial_merge_size": 4, "temporal_patch_size": 2, "num_position_embeddings": 16}
+            self.config = SimpleNamespace(num_channels=5, **sizes)
+
+        def forward(self, pixels: Any, image_grid_thw: Any, **kwargs: Any) -> Any:
+            vision.get_vision_interpolation_indices_and_weights(image_grid_thw, 4, 2, kwargs=kwargs)
+
+    found = [*patches(with_one_image(Tower()), 7, torch.Generator())]
+    shapes = [{name: tuple(value.shape) for name, value in inputs.items()} for inputs in found]
+    places = {"interp_indices": (7, 16, 4), "interp_weights": (7, 16, 4)}
+    assert shapes == [{"pixels": (7, 16, 90), **places}, {"pixels": (7, 12, 12, 5), **places}]
+    assert {*found[0]["interp_indices"].flatten().tolist()} == {*range(16)}
+
+
 def test_a_tower_may_count_the_patches_of_the_image() -> None:
     class Tower(torch.nn.Module):
         def __init__(self) -> None:

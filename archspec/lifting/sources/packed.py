@@ -149,12 +149,12 @@ def _in_windows(
 
     if is_causal:
         raise ValueError("patches attend to earlier ones only")
-    groups, mask = query.shape[1] // key.shape[1], attention_mask
-    key, value = [part.repeat_interleave(groups, 1) if groups > 1 else part for part in (key, value)]
+    mask = attention_mask
     if isinstance(cu_seq_lens_q, torch.Tensor):
         window = (torch.arange(query.shape[2])[:, None] >= cu_seq_lens_q).sum(-1)
         mask = window[:, None] == window
-    found = torch.nn.functional.scaled_dot_product_attention(query, key, value, mask, scale=scaling)
+    attend = torch.nn.functional.scaled_dot_product_attention
+    found = attend(query, key, value, mask, scale=scaling, enable_gqa=True)
     return found.transpose(1, 2), None
 
 
