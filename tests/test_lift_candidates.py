@@ -328,6 +328,18 @@ def test_widths_times_a_number() -> None:
         assert texts(remainders.with_times(6 * size, 8 * size, heads)) == found
 
 
+def test_widths_that_are_joined() -> None:
+    fields = {"dim": (10, 20), "rank": (3, 7), "still": (5, 5), "unknown": (3, None), "num_heads": (3, 7),
+              "num_layers": (3, 7), "hidden": (30, 70)}  # fmt: skip
+    for times in (2, 4):
+        expected = [f"dim + {times} * rank"]
+        assert texts(remainders.with_multiples(10 + 3 * times, 20 + 7 * times, fields)) == expected
+    assert texts(remainders.with_multiples(23, 47, fields)) == ["rank + 2 * dim"]
+    assert texts(remainders.with_multiples(70, 160, fields)) == ["dim + 2 * hidden"]
+    for a, b in ((13, 27), (25, 55), (16, 35), (20, 34), (11, 19), (21, 41), (20, 30)):
+        assert texts(remainders.with_multiples(a, b, fields)) == []
+
+
 def test_numbers_times_squares() -> None:
     fields = {"side": (4, 6), "channels": (3, 5), "heads": (2, 3), "still": (5, 5), "unknown": (2, None)}
     assert texts(remainders.with_squares(16, 36, fields)) == ["side ** 2"]

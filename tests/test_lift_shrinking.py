@@ -9,10 +9,12 @@ import pytest
 
 from archspec.lifting.sources import fields as of
 from archspec.lifting.sources import patterns
+from archspec.lifting.sources.architecture import Architecture
 from archspec.lifting.sources.depths import Depths
 from archspec.lifting.sources.kinds import kind_of
 from archspec.lifting.sources.proposals import CHOICES, LIGHTER, PROPOSALS, SHALLOW, THIRD
 from archspec.lifting.sources.shrinking import hidden_changes, merged, small, without_shrunk_lists
+from archspec.lifting.sources.variations import apart, lighter, relayered, with_more_heads
 
 KINDS = ["local", "local", "full"] * 4
 
@@ -127,6 +129,12 @@ def test_small_configurations(name: str, golden: Callable[[str, str], None]) -> 
     for turn, choices in TURNS.items():
         for number, proposal in enumerate((*PROPOSALS, SHALLOW)):
             found["\n  ".join(changes(actual, small(actual, proposal, choices)))].append(f"{turn} {number}")
+    architecture = Architecture(name, actual, lambda fields: 1 / 0, lambda module, turn: iter(()))
+    for vary in (apart, relayered, with_more_heads, lighter):
+        varied = vary(architecture)
+        for turn, choices in zip(("first", "second"), varied.choices if varied is not None else (), strict=False):
+            few = small(actual, PROPOSALS[0], choices)
+            found["\n  ".join(changes(actual, few))].append(f"{vary.__name__} {turn}")
     lines = [f"{', '.join(numbers)}\n  {changed}\n" for changed, numbers in found.items()]
     golden(f"lift/small/{name}.txt", "".join(lines))
 
