@@ -43,14 +43,20 @@ State = Callable[[Node], bool]
 
 
 def states(plan: Plan) -> Iterator[tuple[str, State]]:
-    """Yield ways of opening a plan: the levels of the command, everything closed, and some at random."""
+    """Yield different ways of opening a plan: the levels of the command, everything closed, and some at random."""
+    ways: dict[str, State] = {"closed": lambda node: False}
     for level, depth in (("layer", None), ("op", None), ("block", 1), ("block", 2), ("block", 3)):
-        yield f"{level} {depth}", opened(plan, level, depth)
-    yield "closed", lambda node: False
+        ways[f"{level} {depth}"] = opened(plan, level, depth)
     for seed in range(3):
         chosen = random.Random(seed)
         flags = {node.id: chosen.random() < 0.6 for node in plan.nodes}
-        yield f"seed {seed}", lambda node, flags=flags: flags[node.id]
+        ways[f"seed {seed}"] = lambda node, flags=flags: flags[node.id]
+    seen: set[tuple[int, ...]] = set()
+    for name, is_open in ways.items():
+        open_ids = tuple(node.id for node in plan.nodes if node.contents is not None and is_open(node))
+        if open_ids not in seen:
+            seen.add(open_ids)
+            yield name, is_open
 
 
 def closed_boxes(frame: Frame) -> Iterator[Node]:
@@ -61,8 +67,26 @@ def closed_boxes(frame: Frame) -> Iterator[Node]:
             yield inner.node
 
 
-def check(plan: Plan, body_flops: object, sizes: dict[str, int]) -> None:
-    """Check the geometry and the sums of a plan in all states."""
+def summary(root: Frame) -> str:
+    """Return the size of a picture, and the numbers and the sums of the coordinates of its boxes, texts and lines."""
+    boxes, lines = [*picture_lint.boxes_of(root)], [*picture_lint.lines_of(root)]
+    corners = [corner for line in lines for corner in line.points]
+    dots = [line.path.dot for line in lines if line.path.dot is not None]
+    headings = [x for box in boxes for x in box.frame.heading]
+    parts = [
+        f"{root.w:.1f} x {root.h:.1f}",
+        f"{len(boxes)} boxes {sum(box.x for box in boxes):.1f} {sum(box.y for box in boxes):.1f}",
+        f"{len(headings)} headings {sum(headings):.1f}",
+        f"{len(lines)} lines {sum(x for x, _ in corners):.1f} {sum(y for _, y in corners):.1f}",
+        f"{len(dots)} dots {sum(x for x, _ in dots):.1f} {sum(y for _, y in dots):.1f}",
+        f"{sum(line.path.arrow for line in lines)} arrows",
+    ]
+    return ", ".join(parts)
+
+
+def check(plan: Plan, body_flops: object, sizes: dict[str, int]) -> str:
+    """Check the geometry and the sums of a plan in all states; return summaries of the pictures."""
+    found: list[str] = []
     totals = {what: totals_of(plan, what, sizes) for what in ("params", "flops", "bytes")}
     assert totals["flops"][0] == body_flops
     for name, is_open in states(plan):
@@ -75,23 +99,26 @@ def check(plan: Plan, body_flops: object, sizes: dict[str, int]) -> None:
         drawing.contents(root, 0.0, 0.0, 0)
         assert picture_lint.tie_faults(drawing.placed, tie_lines(plan, drawing.placed)) == [], name
         assert picture_lint.text_faults(root) == [], name
+        found.append(f"{name}: {summary(root)}\n")
+    return "".join(found)
 
 
-def check_model(name: str) -> None:
+def check_model(name: str) -> str:
     model = archspec.load(name)
     plan = plan_of(model)
     sizes = {name: 8_000 if name == "samples" else 24 for name in plan.dimensions}
-    check(plan, archspec.cost(model, dims=sizes).work.flops, sizes)
+    found = check(plan, archspec.cost(model, dims=sizes).work.flops, sizes)
     shares = {share.role: share.params for share in plan.roles}
     counted: dict[str | None, int] = {}
     for tensor in model.tensors:
         counted[tensor.role] = counted.get(tensor.role, 0) + tensor.params
     assert shares == counted
+    return found
 
 
 @pytest.mark.parametrize("name", EVERYDAY)
-def test_geometry_and_sums(name: str) -> None:
-    check_model(name)
+def test_geometry_and_sums(name: str, golden: Callable[[str, str], None]) -> None:
+    golden(f"pictures/layouts/{name}.txt", check_model(name))
 
 
 @pytest.mark.slow
@@ -101,11 +128,12 @@ def test_geometry_and_sums_of_all_models(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["attention", "nested", "looped"])
-def test_geometry_of_other_specs(name: str) -> None:
+def test_geometry_of_other_specs(name: str, golden: Callable[[str, str], None]) -> None:
     model = archspec.load(f"{HERE / 'values.arch'}:{name}")
     plan = plan_of(model)
     sizes = {name: 8_000 if name == "samples" else 24 for name in plan.dimensions}
-    check(plan, evaluate(work_of(internals(model).body).flops, sizes), sizes)
+    found = check(plan, evaluate(work_of(internals(model).body).flops, sizes), sizes)
+    golden(f"pictures/layouts/{name}.txt", found)
 
 
 # What is drawn
