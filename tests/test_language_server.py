@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator
 from difflib import unified_diff
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ hints = pytest.importorskip("archspec.language_server.hints")
 outline = pytest.importorskip("archspec.language_server.outline")
 completion = pytest.importorskip("archspec.language_server.completion")
 positions = pytest.importorskip("archspec.language_server.positions")
+garbage = pytest.importorskip("archspec.language_server.garbage")
 
 ROOT = Path(__file__).parent.parent
 
@@ -207,6 +209,44 @@ def test_diagnostics_have_code_place_notes_and_help(editor: Editor, folder: Path
     assert [(d.code, at(text, d.range)) for d in found] == [("unknown-name", "tahn"), ("duplicate-name", '"é𝒳"')]
     assert found[0].message == "unknown name `tahn`\nhelp: did you mean `tanh`?"
     assert [at(text, r.location.range) for r in found[1].related_information] == ['"é𝒳"']
+
+
+def test_diagnostics_of_imported_files_and_of_whole_files(editor: Editor, folder: Path) -> None:
+    def found(name: str, text: str) -> list[tuple[str, str, str, list[str]]]:
+        diagnostics = editor.diagnostics(editor.open(folder / name, text))
+        related = [[f"{r.location}: {r.message}" for r in d.related_information or ()] for d in diagnostics]
+        return [(d.code, f"{d.range}", d.message, r) for d, r in zip(diagnostics, related, strict=True)]
+
+    part = "dim batch\n\nblock Part(n)(x [batch, n]) -> [batch, n] {\n  return x + full([n + 1], 2.0)\n}\n"
+    whole = """import "part.arch" { Part }
+
+dim batch
+
+block Whole(n = 4)(x [batch, n], y [batch, n] = none) -> [batch, n] {
+  h = x if y == none else x + y
+  part: Part(n)
+  return .part(h) if y == none else h
+}
+
+model "whole" = Whole()
+"""
+    (folder / "part.arch").write_text(part)
+    assert found("whole.arch", whole) == [
+        (
+            "dimension",
+            "7:9-7:17",
+            "`+` cannot broadcast [batch, 4] with [5]: 4 != 5\nnote: without `y`\n"
+            "help: make each pair of sizes equal, or one of them 1, starting from the last axis",
+            [f"{(folder / 'part.arch').as_uri()}:3:13-3:31: in `Part`, used above"],
+        )
+    ]
+    (folder / "part.arch").write_text(part.replace("full", "ful"))
+    place = f"{folder / 'part.arch'}:4:14"
+    assert found("whole.arch", whole) == [
+        ("unknown-name", "0:0-0:0", f"{place}: unknown name `ful`\nhelp: did you mean `full`?", [])
+    ]
+    large = f"{folder / 'large.arch'} exceeds the size limit of 256 KiB"
+    assert found("large.arch", "#" * 262_145) == [("budget", "0:0-0:0", large, [])]
 
 
 def test_hover(editor: Editor, uri: str) -> None:
@@ -903,6 +943,28 @@ def test_an_edit_compiles_nothing_of_the_library_again(tmp_path: Path, monkeypat
     workspace.open(path, f"{text}# edited\n")
     assert workspace.analysis(path).report.diagnostics == []
     assert set(compiled) == {path}
+
+
+def test_garbage_is_collected_when_checks_pause_or_after_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Plan:
+        def __init__(self, seconds: float, function: Callable[[], None]) -> None:
+            self.seconds, self.run = seconds, function
+
+        def cancel(self) -> None:
+            plans.remove(self)
+
+    plans: list[Plan] = []
+    loop = SimpleNamespace(call_later=lambda *arguments: plans.append(Plan(*arguments)) or plans[-1])
+    monkeypatch.setattr(garbage.asyncio, "get_running_loop", lambda: loop)
+    collector = garbage.Collector()
+    for _ in range(2):
+        waits: list[float] = []
+        for _ in range(garbage.MOST_CHECKS):
+            collector.after_check()
+            (plan,) = plans  # no more than one
+            waits.append(plan.seconds)
+        assert waits == [garbage.IDLE] * (garbage.MOST_CHECKS - 1) + [0]
+        plan.run()  # and then from the start
 
 
 def test_what_is_kept_of_the_library_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

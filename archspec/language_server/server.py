@@ -86,10 +86,12 @@ class Server(LanguageServer):
 
     def diagnostic(self, analysis: Analysis, found: Diagnostic) -> types.Diagnostic:
         """A finding in the protocol's form."""
-        here = found.span is not None and found.span.source is analysis.source
         positions = self.positions(analysis)
-        place = positions.of(found.span) if here and found.span is not None else positions.range(0, 0)
-        message = found.message if here or found.span is None else f"{found.span}: {found.message}"
+        place, message = positions.range(0, 0), found.message
+        if found.span is not None and found.span.source is analysis.source:
+            place = positions.of(found.span)
+        elif found.span is not None:
+            message = f"{found.span}: {found.message}"
         notes = [note.text for note in found.notes if note.span is None]
         more = [*[f"note: {note}" for note in notes], *([f"help: {found.help}"] if found.help else [])]
         related = [self._related(analysis, note.text, note.span) for note in found.notes if note.span is not None]

@@ -6,12 +6,12 @@ from typing import TypeAlias
 
 from archspec.pictures.columns import Slot
 from archspec.pictures.frames import Frame, spread_tops
-from archspec.pictures.plan import Node, Passing, Use
+from archspec.pictures.plan import Entry, Node, Passing, Use
 from archspec.pictures.taps import LANE, Edge, Rail, Tap, rails_of
 from archspec.pictures.tracks import Net
 
-Place: TypeAlias = tuple[int, int]
-"""An entry of a row: the row, and the id of a child or -1 - v for the value v that passes."""
+Place: TypeAlias = tuple[int, Entry]
+"""A row and an entry of it."""
 
 BESIDE = 16.0
 """Distance of what stands beside an operation."""
@@ -40,16 +40,17 @@ class Block:
         self.values = node.contents.values
         self.is_bare = node.kind in ("root", "group")
         self.rows: list[list[Place]] = [
-            [(row, -1 - entry.value if isinstance(entry, Passing) else entry) for entry in entries]
-            for row, entries in enumerate(node.contents.rows)
+            [(row, entry) for entry in entries] for row, entries in enumerate(node.contents.rows)
         ]
         self.height = len(self.rows)
-        self.row_of = {key: row for row, entries in enumerate(self.rows) for _, key in entries if key >= 0}
-        self.passing: dict[int, set[int]] = {}
-        for row, entries in enumerate(self.rows):
-            for _, key in entries:
-                if key < 0:
-                    self.passing.setdefault(-1 - key, set()).add(row)
+        self.row_of: dict[int, int] = {}
+        self.passing: dict[int, list[int]] = {}
+        for row, entries in enumerate(node.contents.rows):
+            for entry in entries:
+                if isinstance(entry, Passing):
+                    self.passing.setdefault(entry.value, []).append(row)
+                else:
+                    self.row_of[entry] = row
         self.x: dict[Place, float] = {}
         self.y: dict[int, float] = {}
         self.tops: dict[int, float] = {}
@@ -74,7 +75,7 @@ class Block:
             for tap in rail.taps:
                 lanes = gaps.setdefault(tap.child, {})
                 lanes[rail.edge] = max(lanes.get(rail.edge, 0.0), LANE * tap.gap)
-        self.slots = {place: self._slot(place[1], gaps.get(place[1], {})) for row in self.rows for place in row}
+        self.slots = {place: self._slot(place[1], gaps) for row in self.rows for place in row}
 
     def _bordered(self) -> set[int]:
         """Return the values that enter at a side of the node and continue in channel 0."""
@@ -89,7 +90,7 @@ class Block:
     def _make_equally_wide(self) -> None:
         """Give closed layers of one type that stand side by side the same width."""
         for entries in self.rows:
-            row = [self.frames[key] for _, key in entries if key >= 0]
+            row = [self.frames[entry] for _, entry in entries if isinstance(entry, int)]
             kinds = {(frame.node.kind, frame.node.type, frame.is_open) for frame in row}
             if len(row) > 1 and len(kinds) == 1 and row[0].node.kind == "layer" and not row[0].is_open:
                 widest = max(frame.w for frame in row)
@@ -98,11 +99,11 @@ class Block:
                     frame.w, frame.axis = widest, widest / 2
                     spread_tops(frame, [*frame.tops])
 
-    def _slot(self, key: int, lanes: dict[str, float]) -> Slot:
+    def _slot(self, entry: Entry, gaps: dict[int, dict[str, float]]) -> Slot:
         """Return the room of an entry: with what stands beside it, and lanes in the gaps around it."""
-        if key < 0:
+        if isinstance(entry, Passing):
             return Slot(4.0, 4.0)
-        frame = self.frames[key]
+        frame, lanes = self.frames[entry], gaps.get(entry, {})
         around = [self.frames[id].w + BESIDE for id in frame.node.beside or ()]
         right, left = (*around, 0.0, 0.0)[:2]
         return Slot(frame.axis + left + lanes.get("left", 0.0), frame.w - frame.axis + right + lanes.get("right", 0.0))
@@ -118,7 +119,7 @@ class Block:
 
     def chain(self, value: int) -> dict[int, Place]:
         """Return the entries from which a value goes on downwards, by their rows: its source, and where it passes."""
-        found = {row: (row, -1 - value) for row in self.passing.get(value, ())}
+        found: dict[int, Place] = {row: (row, Passing(value)) for row in self.passing.get(value, ())}
         source = self.values[value].source
         if source in self.row_of:
             found[self.row_of[source]] = (self.row_of[source], source)
@@ -126,7 +127,12 @@ class Block:
 
     def exit_x(self, value: int, place: Place) -> float:
         """Return the x at which a value leaves an entry at the bottom."""
-        return self.x[place] + (self.out_offset(place[1], self.values[value].output) if place[1] >= 0 else 0.0)
+        return self.x[place] + self.exit_offset(value, place)
+
+    def exit_offset(self, value: int, place: Place) -> float:
+        """Return the x at which a value leaves an entry, from the entry's axis."""
+        entry = place[1]
+        return self.out_offset(entry, self.values[value].output) if isinstance(entry, int) else 0.0
 
     def entry_x(self, use: Use) -> float:
         """Return the x at which a value enters a child at the top, or from which it turns to it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from archspec.pictures.block import FAR, Block, Place
 from archspec.pictures.columns import FIXED, GAP, Slot, fitted
 from archspec.pictures.frames import spread_tops
+from archspec.pictures.plan import Passing
 from archspec.pictures.taps import LANE, Edge
 
 
@@ -20,25 +21,23 @@ def place_rows(block: Block) -> None:
     for index, value in enumerate(block.values):
         chain = block.chain(index)
         for row, place in chain.items():
-            if place[1] < 0 and row - 1 in chain:
+            if row - 1 in chain:
                 upper = chain[row - 1]
-                link(upper, place, block.out_offset(upper[1], value.output) if upper[1] >= 0 else 0.0)
+                link(upper, place, block.exit_offset(index, upper))
         for use in value.uses:
             if use.way == "down" and use.to in block.row_of:
                 lower = (block.row_of[use.to], use.to)
-                upper = chain.get(lower[0] - 1)
+                upper = chain.get(block.row_of[use.to] - 1)
                 if upper is not None:
-                    leaving = block.out_offset(upper[1], value.output) if upper[1] >= 0 else 0.0
-                    entering = block.port_offset(*lower[1:], use.port) if block.frames[use.to].is_open else 0.0
-                    link(upper, lower, leaving - entering)
+                    entering = block.port_offset(use.to, use.port) if block.frames[use.to].is_open else 0.0
+                    link(upper, lower, block.exit_offset(index, upper) - entering)
                 if value.source is None and _is_main(block, value.output):
                     entered.add(lower)
     for entries in block.rows:
         entered.update(place for place in entries if any(up in entered for up, _ in above.get(place, ())))
-        passing = [place for place in entries if place[1] < 0]
-        own = [(place, block.values[-1 - place[1]]) for place in passing]
-        entered.update(place for place, value in own if value.source is None and _is_main(block, value.output))
-        main = [place for place in entries if place in entered and place[1] >= 0]
+        passing = [(place, block.values[place[1].value]) for place in entries if isinstance(place[1], Passing)]
+        entered.update(place for place, value in passing if value.source is None and _is_main(block, value.output))
+        main = [place for place in entries if place in entered and isinstance(place[1], int)]
         only = main[0] if len(main) == 1 and not block.is_bare else None
         _fit(block, entries, [0.0] * len(entries), [FIXED if place == only else 1.0 for place in entries])
     wide = max(range(block.height), key=lambda row: _width(block, block.rows[row]), default=0)
@@ -54,7 +53,7 @@ def _is_main(block: Block, own: int) -> bool:
 
 
 def _width(block: Block, entries: list[Place]) -> float:
-    several = sum(1 for _, key in entries if key >= 0) > 1
+    several = sum(isinstance(entry, int) for _, entry in entries) > 1
     return several * FAR + sum([sum(block.slots[place]) + GAP for place in entries])
 
 
@@ -72,14 +71,15 @@ def _pull(
         return sum(found) / len(found) if found else block.x[place]
 
     is_root = block.is_bare
-    if len(entries) == 1 and entries[0][1] >= 0:
+    if len(entries) == 1 and isinstance(entries[0][1], int):
         block.x[entries[0]] = wanted(entries[0], above if above.get(entries[0]) else links) if is_root else 0.0
         return
     wants = [wanted(place, links) for place in entries]
-    weights = [4.0 if key < 0 else 1.0 for _, key in entries]
-    going = [i for i, (_, key) in enumerate(entries) if key < 0 or block.frames[key].node.kind != "output"]
+    weights = [4.0 if isinstance(entry, Passing) else 1.0 for _, entry in entries]
+    outputs = {id for id, frame in block.frames.items() if frame.node.kind == "output"}
+    going = [i for i, (_, entry) in enumerate(entries) if entry not in outputs]
     main = [i for i, place in enumerate(entries) if place in entered] if not is_root else going
-    if len(main) == 1 and entries[main[0]][1] >= 0:
+    if len(main) == 1 and isinstance(entries[main[0]][1], int):
         weights[main[0]] = FIXED
         if not is_root:
             wants[main[0]] = 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from archspec.pictures.block import FAR, Block
+from archspec.pictures.plan import Passing
 from archspec.pictures.taps import LANE, Edge, Rail
 
 
@@ -13,7 +14,7 @@ def place_lanes(block: Block) -> None:
     for index in range(len(block.values)):
         for row, place in block.chain(index).items():
             block.ends.setdefault(row + 1, []).append(block.exit_x(index, place))
-            if place[1] < 0:
+            if isinstance(place[1], Passing):
                 block.ends.setdefault(row, []).append(block.x[place])
         for use in block.values[index].uses:
             if use.way == "down" and use.to in block.row_of:

@@ -9,8 +9,8 @@ from archspec.pictures.plan import Entry, Node, Passing, Plan, Value
 
 _SWEEPS = 2
 
-Place = tuple[int, int]
-"""A row and an entry of it (see `_key`)."""
+Place = tuple[int, Entry]
+"""A row and an entry of it."""
 
 
 def order_rows(plan: Plan, node: Node) -> None:
@@ -63,7 +63,7 @@ class _Order:
                     passing.setdefault(entry.value, []).append(row)
         for index, value in enumerate(self.contents.values):
             rows = passing.get(index, [])
-            chain: list[Place] = [(row, -1 - index) for row in rows]
+            chain: list[Place] = [(row, Passing(index)) for row in rows]
             if value.source in rank:
                 chain.insert(0, (rank[value.source], value.source))
                 outputs = self.plan.nodes[value.source].outputs
@@ -71,7 +71,7 @@ class _Order:
             else:
                 offset = 0.0
             for upper, lower in itertools.pairwise(chain):
-                self._link(upper, lower, 0.0, offset if upper[1] >= 0 else 0.0)
+                self._link(upper, lower, 0.0, offset if isinstance(upper[1], int) else 0.0)
             for use in value.uses:
                 if use.way == "down" and use.to in rank:
                     row = rank[use.to]
@@ -80,7 +80,7 @@ class _Order:
                         target = self.plan.nodes[use.to]
                         place = self._symmetric_place(use.to, value) if target.form == "circle" else use.port
                         port = (place - (len(target.inputs) - 1) / 2) / 10
-                        self._link(upper, (row, use.to), port, offset if upper[1] >= 0 else 0.0)
+                        self._link(upper, (row, use.to), port, offset if isinstance(upper[1], int) else 0.0)
 
     def _first_sources(self, program: dict[int, int]) -> dict[int | None, int]:
         """Return, for each child, the place of the first child in program order from which it can be reached."""
@@ -105,7 +105,7 @@ class _Order:
         for row in rows:
             means: dict[Entry, float] = {}
             for entry in self.contents.rows[row]:
-                place = (row, _key(entry))
+                place = (row, entry)
                 around = [self.places[other] + offset for other, offset in neighbors.get(place, ())]
                 means[entry] = sum(around) / len(around) if around else self.places[place]
             self.contents.rows[row].sort(key=lambda entry: round(means[entry], 6))
@@ -114,7 +114,7 @@ class _Order:
     def _place(self, row: int) -> None:
         entries = self.contents.rows[row]
         for i, entry in enumerate(entries):
-            self.places[row, _key(entry)] = i - (len(entries) - 1) / 2
+            self.places[row, entry] = i - (len(entries) - 1) / 2
 
     def put_streams_left(self) -> None:
         """Put a child left of the one in its row that it feeds as another stream."""
@@ -127,7 +127,3 @@ class _Order:
                         source, target = entries.index(value.source), entries.index(use.to)
                         if source > target:
                             entries.insert(target, entries.pop(source))
-
-
-def _key(entry: Entry) -> int:
-    return -1 - entry.value if isinstance(entry, Passing) else entry

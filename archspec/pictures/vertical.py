@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from archspec.pictures.block import BESIDE, FAR, TRACK, TRACK_TOP, Block
 from archspec.pictures.frames import FOOT, HEAD, Frame
+from archspec.pictures.plan import Passing
 from archspec.pictures.taps import Rail
 from archspec.pictures.tracks import Net, assign_tracks
 
@@ -21,7 +22,7 @@ def find_nets(block: Block) -> None:
         for row, place in block.chain(index).items():
             if any(use.way != "beside" for use in value.uses):
                 net(row + 1, index).uppers.append(block.exit_x(index, place))
-            if place[1] < 0:
+            if isinstance(place[1], Passing):
                 net(row, index).lowers.append(block.x[place])
         if value.source is None:
             if index in block.bordered:
@@ -121,7 +122,7 @@ def _given(block: Block, row: int, floors: Mapping[int, float]) -> Iterable[floa
 
 def _row_of(block: Block, row: int) -> tuple[list[Frame], float]:
     """Return the children in a row, and its height."""
-    frames = [block.frames[key] for _, key in block.rows[row] if key >= 0]
+    frames = [block.frames[entry] for _, entry in block.rows[row] if isinstance(entry, int)]
     beside = [block.frames[id] for frame in frames for id in frame.node.beside or ()]
     return frames, max([frame.h for frame in [*frames, *beside]], default=0.0)
 
