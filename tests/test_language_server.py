@@ -263,6 +263,7 @@ def test_hover(editor: Editor, uri: str) -> None:
     assert shown("h = x") == 'value `h` of `Stack`\n\n`[batch, seq, 8]` (in "tiny")'
     assert shown("tiny") == 'model "tiny": 1,704 parameters'
     assert shown("tanh").startswith("```arch\nop tanh(x number [...])\n```")
+    assert at(ENCODER, editor.ask("hover", uri, ENCODER, "FeedForward(hidden) for", 4).range) == "FeedForward"
 
 
 def test_definition_and_references(editor: Editor, uri: str) -> None:
@@ -329,6 +330,11 @@ def test_rename(
         expected = re.sub(old if "\\" in old else re.escape(old), new, expected)
     assert list(found.changes) == [uri]
     assert changed(ENCODER, found.changes[uri]) == expected
+
+
+def test_what_can_be_renamed_is_the_name_at_a_place(editor: Editor, uri: str) -> None:
+    assert at(ENCODER, editor.ask("prepare_rename", uri, ENCODER, "FeedForward(hidden)", 3)) == "FeedForward"
+    assert editor.ask("prepare_rename", uri, ENCODER, "|> tanh") is None
 
 
 def test_a_rename_includes_roles(editor: Editor, folder: Path) -> None:
@@ -772,6 +778,11 @@ def test_what_completions_are(editor: Editor, folder: Path) -> None:
         "add": "Function",
     }
     assert shown(ENCODER, "h = x", "gelu")["gelu"][1] == "import std { gelu }"
+    found = editor.ask("completion", editor.open(folder / "kinds.arch", ENCODER), ENCODER, "h = x", 5)
+    assert {i.label: i.documentation for i in found if i.label in ("FeedForward", "Stack")} == {
+        "FeedForward": "A feed-forward layer with a residual connection.",
+        "Stack": None,
+    }
     assert not shown(ENCODER.replace("h = x", "h = x # h"), "x # h")
     text = ENCODER.replace("|> tanh", "|> softmax(axis = -1)()").replace(
         "up:   Linear(hidden, ", "up:   Linear(bias = true, "
@@ -799,11 +810,15 @@ def test_completion_of_addresses(editor: Editor, folder: Path) -> None:
     assert shown("up.w") == {}
 
 
-def test_signature_help(editor: Editor, uri: str) -> None:
+def test_signature_help(editor: Editor, uri: str, folder: Path) -> None:
     found = editor.ask("signature_help", uri, ENCODER, "bias = false", 3)
     assert found.signatures[0].label == "Linear(in_features, out_features, bias = true, std = 0.02)"
-    assert found.active_parameter == 2
+    assert [each.label for each in found.signatures[0].parameters][1:3] == ["out_features", "bias = true"]
+    assert (found.active_parameter, found.active_signature) == (2, 0)
     assert editor.ask("signature_help", uri, ENCODER, "hidden, 4 * hidden, b", 10).active_parameter == 1
+    assert editor.ask("signature_help", uri, ENCODER, "h = x") is None
+    text = ENCODER.replace("LayerNorm(hidden)", "Nothing(hidden)")
+    assert editor.ask("signature_help", editor.open(folder / "nothing.arch", text), text, "Nothing(h", 9) is None
 
 
 def test_outline_folds_and_lenses(editor: Editor, uri: str) -> None:
@@ -813,13 +828,27 @@ def test_outline_folds_and_lenses(editor: Editor, uri: str) -> None:
         ("Stack", ["layer[...]", "last"]),
         ("tiny", []),
     ]
+    assert [(s.range.start.line, at(ENCODER, s.selection_range)) for s in (*symbols, symbols[0].children[1])] == [
+        (5, "FeedForward"),
+        (14, "Stack"),
+        (21, '"tiny"'),
+        (8, "up"),
+    ]
     folds = editor.of("folding_range", uri)
-    assert (5, 12) in [(f.start_line, f.end_line) for f in folds]
+    assert [(f.start_line, f.end_line, f.kind) for f in folds] == [
+        (5, 12, "region"),
+        (6, 11, "region"),
+        (14, 19, "region"),
+        (15, 16, "region"),
+    ]
     lenses = editor.of("code_lens", uri)
-    assert [(lens.command.title, lens.range.start.line) for lens in lenses] == [("1,704 parameters", 21)]
+    assert [(lens.command.title, f"{lens.range}") for lens in lenses] == [("1,704 parameters", "21:0-21:0")]
     assert [Path(lens.command.arguments[0]).name for lens in lenses] == [Path(uri).name]
     assert [lens.command.arguments[1:] for lens in lenses] == [("tiny",)]
     found = editor.wait(editor.client.workspace_symbol_async(types.WorkspaceSymbolParams("feed")))
+    assert [(s.name, at(ENCODER, s.location.range), s.location.uri) for s in found if s.location.uri == uri] == [
+        ("FeedForward", "FeedForward", uri)
+    ]
     assert {symbol.name for symbol in found} == {"FeedForward"}
 
 
@@ -830,6 +859,8 @@ def test_hints(editor: Editor, uri: str) -> None:
     assert found["|> up:   Lin"] == "[batch, seq, 32]  288"
     assert found["|> + x"] == "[batch, seq, 8]"
     assert found["|> layer[i]:"] == "[batch, seq, 8]  568"
+    shown = [(h.label, f"{h.position}", h.padding_left, h.tooltip) for h in editor.of("inlay_hint", uri, range=whole)]
+    assert shown[1] == ("[batch, seq, 32]  288", "8:32", True, 'in "tiny"')
 
 
 def test_semantic_tokens(editor: Editor, uri: str) -> None:
@@ -845,6 +876,24 @@ def test_semantic_tokens(editor: Editor, uri: str) -> None:
         words[ENCODER.split("\n")[line][column : column + length]] = kinds[kind]
     assert words["Linear"] == "class" and words["tanh"] == "function" and words["ffn"] == "parameter"
     assert words["up"] == "property" and words["batch"] == "typeParameter" and words["tiny"] == "enumMember"
+
+
+def test_a_file_that_is_not_read_has_no_answers(editor: Editor, folder: Path) -> None:
+    text = f"block Large(n)(x [n]) -> [n] {{ return x |> Large(n) }}\n#{'#' * 262_144}\n"
+    uri = editor.open(folder / "large.arch", text)
+    context = types.ReferenceContext(include_declaration=True)
+    for request in ("hover", "definition", "prepare_rename", "signature_help"):
+        assert editor.ask(request, uri, text, "Large(n) }", 7) is None, request
+    assert editor.ask("rename", uri, text, "Large", new_name="Other") is None
+    assert not editor.ask("references", uri, text, "Large", context=context)
+    for request in ("document_highlight", "completion"):
+        assert not editor.ask(request, uri, text, "Large(n) }", 7), request
+    whole = types.Range(types.Position(0, 0), position(text, len(text)))
+    assert not editor.of("inlay_hint", uri, range=whole)
+    for request in ("document_symbol", "folding_range", "code_lens"):
+        assert not editor.of(request, uri), request
+    editor.change(uri, text[:50])
+    assert editor.of("document_symbol", uri)
 
 
 def test_other_files_that_are_open_are_read_as_the_editor_has_them(editor: Editor, folder: Path) -> None:

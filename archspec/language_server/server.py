@@ -274,8 +274,10 @@ def signature_help(ls: Server, params: types.SignatureHelpParams) -> types.Signa
     analysis = ls.analysis(params.text_document.uri)
     before = analysis.source.text[: ls.positions(analysis).offset(params.position)]
     call = completion.call_around(before)
-    target = completion.callee_of(analysis.unit, call) if call is not None and analysis.unit is not None else None
-    if call is None or target is None:
+    if call is None or analysis.unit is None:
+        return None
+    target = completion.callee_of(analysis.unit, call)
+    if target is None:
         return None
     names = completion.names_of(target, call)
     label = f"{target.name}({', '.join(f'{name} {what}'.strip() for name, what in names)})"
@@ -348,7 +350,7 @@ def formatting(ls: Server, params: types.DocumentFormattingParams) -> list[types
     changes = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
 
     def begin(line: int) -> types.Position:
-        if line < len(before) or not before or before[-1].endswith("\n"):
+        if line < len(before) or before[-1].endswith("\n"):
             return types.Position(line, 0)
         return types.Position(line - 1, ls.workspace.position_codec.client_num_units(before[-1]))
 
