@@ -1,0 +1,56 @@
+"""What a compilation counts, against each resource limit: a limit of as much is enough, and of one less is not."""
+
+import pytest
+from small import load
+
+from archspec import ArchError
+from archspec.elaborate import limits
+
+SPEC = """
+dim seq
+fn twice(n) {
+  return 2 * n
+}
+fn pair(n)(x [seq, n]) -> (first [seq, n], second [seq, n]) {
+  return x, x + 1.0
+}
+fn more(n)(x [seq, n]) -> [seq, n] {
+  return x + 1.0
+}
+layer Scale(n)(x [seq, n]) -> [seq, n] {
+  w: param [n]
+  return x * .w
+}
+block Outer(n)(x [seq, n]) -> [seq, n] {
+  extra: Scale(n)
+  for i in 0..3 { x = x + scales[i]: Scale(n)(x) }
+  a, b = pair(n)(x)
+  return concat(axis = 0)(a, b) |> reshape([2 * seq, n]) |> slice(0, 0, seq)
+}
+block Net(n = 4)(x [seq, n]) -> [seq, n] {
+  for i in 0..twice(1) { spare[i]: unused param [n] }
+  return x |> outer: Outer(n) |> .outer.extra |> more(n)
+}
+"""
+COUNTED = {
+    "MOST_ITERATIONS": (5, "too many loop iterations: the limit is 4"),
+    "MOST_INSTANCES": (4, "too many distinct instances of definitions: the limit is 3"),  # 3 modules and 5 bodies
+    "MOST_TEXT": (6032, "too much text to process: the limit is 6,031 characters, repetitions included"),
+    "MOST_UNUSED": (1, "too many unused tensors: 1 exceeds the limit of 0"),
+    "MOST_TENSORS": (6, "too many tensors: 6 exceeds the limit of 5"),
+    "MOST_CHARACTERS": (75, "tensor names are too long in total: 75 characters exceed the limit of 74"),
+    "MOST_OPERATIONS": (12, "too many operations: 12 exceeds the limit of 11"),
+    "MOST_SYMBOLIC": (1, "too many operations on symbolic sizes: the limit is 0"),
+    "DEEPEST": (3, "definitions are nested too deeply: the limit is 2 levels"),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_a_limit_of_what_is_counted_is_enough(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    count, message = COUNTED[name]
+    monkeypatch.setattr(limits, name, count)
+    load(SPEC)
+    monkeypatch.setattr(limits, name, count - 1)
+    with pytest.raises(ArchError) as found:
+        load(SPEC)
+    assert [(error.code, error.message) for error in found.value.diagnostics] == [("budget", message)]
