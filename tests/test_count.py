@@ -118,6 +118,11 @@ def test_depth_sums_up_what_is_nested_deeper() -> None:
     assert [g.name for g in by_layer(layers, everything)] == ["encoder.layer.0.dense", "encoder.layer.1.dense"]
     assert [g.name for g in by_layer(layers, everything, 1)] == ["encoder.layer.0", "encoder.layer.1"]
     assert [g.name for g in by_block(layers, everything)] == ["encoder.layer.0", "encoder.layer.1"]
+    for by in by_layer, by_block:
+        assert [[g.name for g in by(layers, everything, depth)] for depth in (0, 9)] == [
+            [""],
+            [g.name for g in by(layers, everything)],
+        ]
 
 
 def test_groups_leave_out_what_was_not_selected() -> None:
@@ -335,6 +340,12 @@ def test_an_override_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert document["params"]["total"] == 109_482_240 - 6 * 7_087_872
     text = run(capsys, "bert-base-uncased", "--set", "layers=6")
     assert text.startswith("bert-base-uncased, with layers = 6\n") and "not checked" in text
+
+
+def test_nothing_is_selected_of_a_model_without_parameters() -> None:
+    empty = load("dim n\nblock Net()(x [n]) -> [n] {\n  kept: buffer [3]\n  return x + sum(axis = 0)(.kept)\n}\n")
+    found = empty.count(rules=[Rule(True, "*")])
+    assert str(found).splitlines()[-1] == "0 selected, 0.0 % of the total, by --select '*'"
 
 
 SMALL_SHARE = """

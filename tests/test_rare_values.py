@@ -239,6 +239,23 @@ def test_a_path_that_does_not_exist_is_no_checkpoint(tmp_path: Path) -> None:
     assert is_checkpoint(str(tmp_path)) and is_checkpoint("missing/model.safetensors")
 
 
+def test_the_text_of_all_compilations_for_a_formula_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "block Net(n = 4)(x [seq, n]) -> [seq, n] {\n  require n % 2 == 0\n  a: param [n]\n  return x * .a\n}"
+    model = load(f"dim seq\n{text}\n")
+    once = limits.FIRST_TIME * len(text)  # in the first compilation, before the assumption
+
+    def is_derived(name: str, limit: int) -> bool:
+        with monkeypatch.context() as patch:
+            patch.setattr(derivation, name, limit)
+            try:
+                return str(archspec.formula(model, ["n"]).total) == "n"
+            except ArchError:
+                return False
+
+    for name, least in (("MOST_COMPILATIONS", 2), ("MOST_TEXT", once)):
+        assert [is_derived(name, least + more) for more in (-1, 0)] == [False, True]
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [

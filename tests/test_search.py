@@ -182,6 +182,18 @@ model "net" = Net()
 """
 
 
+def test_conditions_with_formulas_are_tried_before_designs_are_compiled(tmp_path: Path) -> None:
+    path = tmp_path / "net.arch"
+    path.write_text(TABLE.format(lines="return x + embedding(min(arange(seq), d - 1), .table)"))
+    where = ["params < 13", "elementwise(batch = 1, seq = 3) > 0"]
+    told: list[tuple[int, int]] = []
+    found = archspec.search(
+        path, {"n": [2, 3], "d": [1, 2, 3, 4, 7, 8]}, where=where, progress=lambda *numbers: told.append(numbers)
+    )
+    assert (found.tally.compiled, found.tally.answers) == (7, 7)
+    assert told == [(12, 7), (12, 7)]
+
+
 OPEN_INDEX = "no formula: an index depends on an open hyperparameter"
 
 
@@ -252,6 +264,41 @@ model "net" = Net()
     found = check_exactly(str(path), vary, {"batch": 1})
     assert found.tally.compiled == compiled
     assert reason is None or (found.tally.reason or "").startswith(reason)
+
+
+def test_formulas_start_from_designs_if_the_model_has_no_integer(tmp_path: Path) -> None:
+    path = tmp_path / "net.arch"
+    path.write_text(
+        """
+import std { Linear }
+dim batch
+block Net(n = 4, inner = none, more = 0)(x [batch, n]) -> [batch, n] {
+  wide = inner if inner != none else 4 * n
+  return x |> up: Linear(n, wide + more) |> down: Linear(wide + more, n)
+}
+model "net" = Net()
+"""
+    )
+    for vary in ({"n": [3, 4], "inner": [1, 5, 6]}, {"n": [3, 4], "more": [1, 2, 7]}):
+        assert check_exactly(str(path), vary, {"batch": 2}).tally.compiled == 0
+
+
+def test_what_is_required_in_one_case_is_not_required_in_others(tmp_path: Path) -> None:
+    path = tmp_path / "net.arch"
+    path.write_text(
+        """
+dim batch
+block Net(n = 12, d = 4)(x [batch, n]) -> [batch, n] {
+  if d > 2 {
+    require n % d == 0
+  }
+  w: param [n]
+  return x * .w
+}
+model "net" = Net()
+"""
+    )
+    assert check_exactly(str(path), {"n": [3, 4, 6, 9], "d": [1, 2, 3, 4]}, None).tally.refused == 4
 
 
 def test_a_warning_does_not_keep_a_design_from_being_refused(tmp_path: Path) -> None:

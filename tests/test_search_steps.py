@@ -69,6 +69,24 @@ def test_operands_that_all_designs_share_are_on_either_side() -> None:
     assert listed(binary("**", 2, column([3, 3]))) == [8, 8] and listed(binary("**", 2, column([0, 0]))) == [1, 1]
 
 
+@pytest.mark.parametrize(
+    ("sign", "left", "right", "low", "high"),
+    [
+        ("%", [5, 9], 3, 0, 2),
+        ("%", [5, 9], [1, 4], 0, 3),
+        ("%", [5, 9], -3, -3, 3),
+        ("%", [5, 9], [-2, 4], -4, 4),
+        ("//", [5, 9], 1, -10, 9),
+        ("//", [-7, 3], [2, -1], -8, 7),
+        ("*", [-7, 3], [2, -1], -14, 7),
+        ("-", [-7, 3], 4, -11, -1),
+    ],
+)
+def test_bounds_of_results(sign: str, left: list[int], right: Any, low: int, high: int) -> None:
+    found = binary(sign, column(left), right if isinstance(right, int) else column(right))
+    assert isinstance(found, Column) and (found.low, found.high) == (low, high)
+
+
 NUMBERS, TRUTHS = (1, 2), (True, False)
 
 

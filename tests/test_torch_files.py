@@ -213,6 +213,8 @@ BAD_PICKLES: dict[str, tuple[Any, str]] = {
     "no text": (b"\x80\x02U\x01\xff.", "string is not valid UTF-8"),
     "endless name": (b"\x80\x02c" + b"a" * 2000 + b"\n.", "unterminated name"),
     "names of no text": (b"\x80\x04K\x01K\x02\x93.", "expected strings as the name of a global"),
+    "module of no text": (b"\x80\x04K\x01\x8c\x01a\x93.", "expected strings as the name of a global"),
+    "name of no text": (b"\x80\x04\x8c\x01aK\x01\x93.", "expected strings as the name of a global"),
     "a number": (pickle(3), "expected a mapping of names to tensors"),
     "no tensors": (pickle({"a": 1}), "expected a mapping of names to tensors"),
     "keys": (pickle({1: tensor(RUN, (6,)), "w": tensor(RUN, (6,))}), "expected strings as the keys of tensors"),

@@ -129,12 +129,15 @@ class Totals:
 
     def _over_iterations(self, module: Module, address: str, numbers: Numbers) -> Numbers:
         """Sum `numbers` over the iterations of the loops around a member of a module."""
+        return Numbers(*[self._summed(module, address, part) for part in numbers])
+
+    def _summed(self, module: Module, address: str, each: Expression) -> Expression:
         for segment in reversed(self._around(module, address)):
-            sums = [summed(part, segment.symbol, segment.number) for part in numbers]
-            if None in sums:
-                self.solver.refuse_sum(numbers.total, segment, module.members[address].span)
-            numbers = Numbers(*[part for part in sums if part is not None])
-        return numbers
+            over = summed(each, segment.symbol, segment.number)
+            if over is None:
+                self.solver.refuse_sum(each, segment, module.members[address].span)
+            each = over
+        return each
 
     def _around(self, module: Module, address: str) -> tuple[Segment, ...]:
         return self.solver.around.get(module, {}).get(address, ())
@@ -179,7 +182,7 @@ class Totals:
         over = self._over_iterations(module, address, numbers)
         shown = self.solver.translate(prefix + address)
         if not any(segment.symbol in symbols(numbers.total) for segment in around):
-            rounds = self._over_iterations(module, address, Numbers(1, 0)).total
+            rounds = self._summed(module, address, 1)
             return Term(shown, type, rounds, numbers.total, over.total, over.frozen)
         if len(around) != 1:
             return Term(shown, type, 1, over.total, over.total, over.frozen)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from archspec.algebra import Atom, Expression, terms_of
 from archspec.algebra.terms import Terms, denominator
 from archspec.formulas.restarts import Assumption
-from archspec.searches.columns import Array, Column, binary, column, extreme, is_column, numpy
+from archspec.searches.columns import Array, Column, binary, column, extreme, is_column, numpy, where
 
 
 class Ratio:
@@ -35,8 +35,7 @@ def holds(assumption: Assumption, names: Mapping[str, Column], length: int) -> A
     left, right = ratio(assumption.left, names), ratio(assumption.right, names)
     above, below = _op("*", left.above, right.below), _op("*", left.below, right.above)
     if assumption.operator == "divisible":
-        is_zero = below.values == 0
-        safe = Column(numpy().where(is_zero, 1, below.values), min(below.low, 1), max(below.high, 1))
+        safe, is_zero = _divisor(below)
         found = (_op("%", above, safe).values == 0) & ~is_zero
     else:
         found = _op(assumption.operator, above, below).values  # denominators are positive
@@ -83,9 +82,14 @@ def _atom(atom: Atom, names: Mapping[str, Column], unclear: Array) -> tuple[Colu
     if atom.kind in ("min", "max"):
         return _is_a_column(extreme(atom.kind, arguments)), unclear
     left, right = arguments
-    is_zero = right.values == 0
-    safe = Column(numpy().where(is_zero, 1, right.values), min(right.low, 1), max(right.high, 1))
+    safe, is_zero = _divisor(right)
     return _op(atom.kind, left, safe), unclear | is_zero
+
+
+def _divisor(values: Column) -> tuple[Column, Array]:
+    """Return divisors with 1 in the place of 0, and where that is."""
+    is_zero = _op("==", values, _constant(0))
+    return _is_a_column(where(is_zero, 1, values)), is_zero.values
 
 
 def _raised(term: Column, factor: Column, exponent: int) -> Column:
