@@ -18,6 +18,7 @@ from archspec.cli.arguments import parsers
 from archspec.cli.error import entries, split
 from archspec.pipeline import generate, index
 from archspec.pipeline.files import parse_bundled_models
+from archspec.reporting import tables
 
 ROOT = Path(__file__).parent.parent
 GOOD = """
@@ -195,11 +196,19 @@ def test_documents_on_narrow_terminals(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], golden: Callable[[str, str], None]
 ) -> None:
     pages: list[str] = []
+    drops: list[list[int]] = []
+
+    def used(view: tables.View) -> tables.View:
+        drops.append([column.drop for column in view.columns if column.drop])
+        return tables.used(view)
+
+    monkeypatch.setattr("archspec.reporting.terminal.used", used)
     for width in (80, 64, 48, 36):
         monkeypatch.setenv("COLUMNS", str(width))
         assert main([*DOCUMENTS[name]]) in (0, 1)
         pages.append(f"=== {width}\n{capsys.readouterr().out}")
     golden(f"narrow/{name}.txt", "\n".join(pages))
+    assert all(len(set(order)) == len(order) for order in drops)  # columns are left out one after the other
 
 
 @pytest.mark.parametrize("name", ["count", "count-blocks", "compare", "diff", "explain", "explain-flops"])

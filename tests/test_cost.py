@@ -384,6 +384,19 @@ def test_other_products_are_no_attention(line: str) -> None:
     assert (scores, mixes) == (0, 0)
 
 
+@pytest.mark.parametrize("weights", ["p * s", "s * p", "s + p", "p * 2.0 + .w"])
+def test_weights_are_followed_through_operations_with_others(weights: str) -> None:
+    text = f"""
+layer Net()(q [2, 3, 4], k [2, 5, 4]) -> [2, 3, 4] {{
+  w: param [3, 5]
+  s = matmul(q, transpose(k)) + .w
+  p = softmax(axis = -1)(s)
+  return matmul({weights}, k)
+}}
+"""
+    assert attention_of(text) == (2 * 2 * 3 * 4 * 5, 2 * 3 * 4 * 5, 2 * 3 * 4 * 5)
+
+
 def test_learned_weights_may_be_mixed_with() -> None:
     line = "return matmul(softmax(axis = -1)(.w), x)"
     text = f"layer Net()(x [2, 4, 5]) -> [2, 4, 5] {{\n  w: param [4, 4]\n  {line}\n}}\n"

@@ -141,6 +141,26 @@ def test_heads_and_poolers_are_found_by_role() -> None:
     assert components_of_role(pooled, "pooler") == [RoleComponent("pooler.dense", (), 6)]
 
 
+def test_heads_that_are_equal_to_other_layers_are_found() -> None:
+    two = load(
+        f"{DENSE}\nblock Head(n)(x [..., n]) -> [..., n] {{\n  return x |> up: Dense(n) |> down: Dense(n)\n}}\n"
+        "block Net(n = 2)(x [..., n]) -> [..., n] {\n  role head for a, b.down\n"
+        "  return x |> c: Dense(n) |> a: Head(n) |> b: Head(n)\n}\n"
+    )
+    assert components_of_role(two.count().table, "head") == [
+        RoleComponent("a", ("up", "down"), 12),
+        RoleComponent("b.down", (), 6),
+    ]
+    among_others = load(
+        f"{DENSE}\nblock Net(n = 2)(x [..., n]) -> [..., n] {{\n  role head for g.x, g.z\n"
+        "  return x |> c: Dense(n) |> g.x: Dense(n, 3) |> g.z: Dense(3, n) |> g.y: Dense(n)\n}\n"
+    )
+    assert components_of_role(among_others.count().table, "head") == [
+        RoleComponent("g.x", (), 9),
+        RoleComponent("g.z", (), 8),
+    ]
+
+
 # The tree
 
 

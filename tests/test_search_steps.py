@@ -356,6 +356,20 @@ def test_as_many_designs_are_kept(spec: str, monkeypatch: pytest.MonkeyPatch) ->
         archspec.search(spec, {"width": range(4, 14)})
 
 
+def test_some_of_many_designs_are_compiled_to_check_them(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api, "MOST_COMPILED", 3)
+    compiled = compilations.Compiler.compiled
+    seen: list[Any] = []
+
+    def noted(self: Any, values: Any) -> Any:
+        seen.append(values.get("width"))
+        return compiled(self, values)
+
+    monkeypatch.setattr(compilations.Compiler, "compiled", noted)
+    archspec.search(spec, {"width": range(1, 9)}, best="width", all=True)
+    assert seen[-3:] == [1, 4, 7]
+
+
 def test_some_designs_are_drawn(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collecting, "MOST_DOTS", 4)
     found = archspec.search(spec, {"width": range(1, 20)}, best="width")

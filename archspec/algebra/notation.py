@@ -55,15 +55,15 @@ class _Text:
         parts = self._parts(terms, collect)
         if not parts:
             return "0"
-        parts.sort(key=lambda part: part[0] < 0)  # a sum does not begin with a minus where it can be helped
-        (sign, first, is_division), *rest = parts
-        if sign < 0:
+        parts.sort(key=lambda part: part[0])  # a sum does not begin with a minus where it can be helped
+        (is_negative, first, is_division), *rest = parts
+        if is_negative:
             first = "-" + (self.factor(first) if is_division else first)
-        return first + "".join([f" {'-' if sign < 0 else '+'} {part}" for sign, part, _ in rest])
+        return first + "".join([f" {'-' if is_negative else '+'} {part}" for is_negative, part, _ in rest])
 
-    def _parts(self, terms: Terms, collect: tuple[str, ...]) -> list[tuple[int, str, bool]]:
-        """The sign of each term, its text without the sign, and whether that is a division without brackets. The terms
-        of a name to be collected are one.
+    def _parts(self, terms: Terms, collect: tuple[str, ...]) -> list[tuple[bool, str, bool]]:
+        """Whether each term is negative, its text without the sign, and whether that is a division without brackets.
+        The terms of a name to be collected are one.
         """
         for name in collect:
             found = collected(terms, name)
@@ -71,7 +71,7 @@ class _Text:
             if inner is not None and len(inner) > 1 and denominator(inner) == 1:
                 rest = subtracted(terms, multiplied(inner, single(Atom(name))))
                 body = self.times.join([self.name(name), self.bracketed(self.sum(inner, collect))])
-                return [(1, body, False), *self._parts(rest, collect)]
+                return [(False, body, False), *self._parts(rest, collect)]
         ranked = sorted(terms, key=lambda term: self._rank(term[0])) if self.order else terms
         return [self._part(term) for term in ranked]
 
@@ -79,13 +79,13 @@ class _Text:
         exponents = {atom.text: exponent for atom, exponent in monomial}
         return -degree(monomial), [-exponents.get(name, 0) for name in self.order]
 
-    def _part(self, term: tuple[Monomial, Coefficient]) -> tuple[int, str, bool]:
+    def _part(self, term: tuple[Monomial, Coefficient]) -> tuple[bool, str, bool]:
         monomial, coefficient = term
-        sign, size = (-1, -coefficient) if coefficient < 0 else (1, coefficient)
+        is_negative, size = coefficient < 0, abs(coefficient)
         only = only_atom(((monomial, size),))
         if only is not None and only.kind in DIVISIONS:
-            return sign, self.division(only.kind, *only.arguments), True
-        return sign, self._term(monomial, size), False
+            return is_negative, self.division(only.kind, *only.arguments), True
+        return is_negative, self._term(monomial, size), False
 
     def _term(self, monomial: Monomial, size: Coefficient) -> str:
         ranked = sorted(monomial, key=self._place)
