@@ -179,6 +179,9 @@ LINES: list[tuple[str, str, int | None]] = [
     ("claimed: 1, arithmetic: -(hidden - 769)", "right", None),
     ("claimed: 8, arithmetic: 2 ** 3 * 2 ** 0", "right", None),
     ("claimed: 199, arithmetic: tensors", "right", None),
+    ("claimed: 0.56 Mi, select: pooler.*", "right", None),
+    ("claimed: 0.56 Mi active, select: pooler.*", "right", None),
+    ("claimed: 103.8 Mi, select: '*'", "convention", None),
     ("claimed: 109380096, spec: bert-base-uncased-mlm, select: ['*', '!*.bias']", "right", None),
     ("claimed: 132820992, spec: bert-base-uncased-mlm, select: ['*', '!*.bias']", "convention", None),
 ]
@@ -254,6 +257,7 @@ REASONS: list[tuple[str, str, list[str]]] = [
         "wrong",
         ["`hidden ** 2` is 589,824", "589,812 too little", "589,824 would be right without the biases"],
     ),
+    ("arithmetic: 589824 + 1 / 2, select: pooler.*", "wrong", ["767.5 too little"]),
     ("claimed: 589K, select: pooler.*", "wrong", ["at its digits that is 591K"]),
     ("claimed: 59.1M, select: pooler.*", "wrong", ["at its digits that is 0.591M"]),
     (

@@ -18,6 +18,7 @@ from archspec.cli import main
 from archspec.reporting.frames import frame
 from archspec.reporting.html import render_html
 from archspec.reporting.page import Page
+from archspec.reporting.roles import ROLES
 from archspec.reporting.tables import Bar, Column, View
 
 SVG = "{http://www.w3.org/2000/svg}svg"
@@ -126,6 +127,15 @@ def test_cells_are_styled_by_their_columns() -> None:
         "5.00",
         "0.00",
     ]
+
+
+def test_roles_have_a_square_of_their_color() -> None:
+    columns = [Column("type", "", style="role")]
+    rows = [{"type": "A", "role": "norm"}, {"type": "B", "role": "none known"}, {"type": "C", "role": None}]
+    table = ElementTree.fromstring(render_html(Page("", [View(columns, rows)])))
+    squares = [cell.find("span") for cell in table.iter("td")]
+    assert [None if square is None else square.attrib["title"] for square in squares] == ["norm", None, None]
+    assert f"background: {ROLES['norm'].light.line}" in ElementTree.tostring(table, "unicode")
 
 
 def test_a_graph_that_was_changed_shows_its_nodes() -> None:

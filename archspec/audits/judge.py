@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -71,14 +71,13 @@ class _Judge:
         self.above = above
         self.counted = models.counted(line)
         self.used = list(dict.fromkeys(name for name, _ in line.arithmetic.lines())) if line.arithmetic else []
-        self.own = models.evaluate(line, lambda name: above[name].value)
-        self.number = line.claimed[0] if line.claimed else exact(self.own if self.own is not None else Fraction(0))
+        self.own = None if line.arithmetic is None else self._evaluated(lambda name: above[name].value)
+        self.number = line.claimed[0] if line.claimed or self.own is None else exact(self.own)
         self.value = self.number.value
         self._explanations: dict[PublishedNumber, Explanation] = {}
 
     def judged(self) -> JudgedLine:
-        chain = self.models.evaluate(self.line, lambda name: self.above[name].meant)
-        verdict, meant, why = self._verdict(chain)
+        verdict, meant, why = (None if self.own is None else self._error(self.own)) or self._by_model()
         for other in self.line.claimed[1:]:
             if not other.fitting(self.value):
                 verdict = "wrong" if verdict in ("right", "convention") else verdict
@@ -88,14 +87,19 @@ class _Judge:
         off = self.value - meant if is_off else None
         return JudgedLine(self.line, self.value, self.own, self.counted, meant, verdict, off, tuple(why))
 
-    def _verdict(self, chain: Fraction | None) -> tuple[str, Fraction, list[str]]:
-        """Return the verdict, the value without any error, and the reasons."""
-        meant = self._meant(chain)
-        if self.own is not None and not self.number.fitting(self.own):
-            return "wrong", meant, [*self._compare_own(self.own), *self._carried(self.own), *self._settled(meant)]
-        if chain is not None and chain != self.own and not self.number.fitting(chain):
-            why = [*self._carried(self.own or chain), "its own arithmetic is right", *self._settled(meant)]
-            return "carried", meant, why
+    def _error(self, own: Fraction) -> tuple[str, Fraction, list[str]] | None:
+        """Return the verdict, the value without any error, and the reasons if the arithmetic shows an error."""
+        chain = self._evaluated(lambda name: self.above[name].meant)
+        if not self.number.fitting(own):
+            meant = self._meant(chain)
+            return "wrong", meant, [*self._compare_own(own), *self._carried(own), *self._settled(meant)]
+        if chain != own and not self.number.fitting(chain):
+            meant = self._meant(chain)
+            return "carried", meant, [*self._carried(own), "its own arithmetic is right", *self._settled(meant)]
+        return None
+
+    def _by_model(self) -> tuple[str, Fraction, list[str]]:
+        """Return the verdict, the value without any error, and the reasons by the model's number."""
         if self.counted is None:
             return "right", self.value, self._rounding(self.own)
         fits = self.number.fitting(self.counted)
@@ -110,11 +114,16 @@ class _Judge:
             return "wrong", self.counted, ["this counts the experts that a token does not use"]
         return "wrong", self.counted, [*self._difference(self.counted), *self._guesses()]
 
-    def _meant(self, chain: Fraction | None) -> Fraction:
+    def _meant(self, chain: Fraction) -> Fraction:
         """Return the value without any error: that of the arithmetic, unless it matches nothing in the model."""
-        if chain is None or self.counted is None or chain == self.counted:
-            return chain if chain is not None else self.counted if self.counted is not None else self.value
+        if self.counted is None or chain == self.counted:
+            return chain
         return chain if self._conventions(exact(chain)) else self.counted
+
+    def _evaluated(self, value: Callable[[str], Fraction]) -> Fraction:
+        """Evaluate the line's arithmetic with the `value` of each line above."""
+        assert self.line.arithmetic is not None
+        return self.models.evaluate(self.line, self.line.arithmetic, value)
 
     # Reasons
 
@@ -143,8 +152,8 @@ class _Judge:
         for name in self.used:
             if self.above[name].is_wrong:
                 values = {used: self.above[used].value for used in self.used} | {name: self.above[name].meant}
-                without = self.models.evaluate(self.line, values.__getitem__)
-                if without is not None and without != own:
+                without = self._evaluated(values.__getitem__)
+                if without != own:
                     found.append(f'{self._signed(own - without)} carried forward from "{name}"')
         return found
 
@@ -161,7 +170,7 @@ class _Judge:
 
     def _guesses(self) -> list[str]:
         """Return guesses that would give the number as claimed; all are equally likely."""
-        if self.counted is None or not self._is_count or not self.number.exact:
+        if self.counted is None or not self.number.exact or not self._may_be_count(self.number):
             return []
         found = [match for match in self._explained(self.number).answers[0].matches if match.rank <= 2]
         if describe(int(self.counted), int(self.value)):  # already reported as an arithmetic error
@@ -195,9 +204,12 @@ class _Judge:
     def _is_count(self) -> bool:
         return self.counted is not None and not self.line.of
 
+    def _may_be_count(self, number: PublishedNumber) -> bool:
+        return self._is_count and (not number.exact or number.value.denominator == 1)
+
     def _conventions(self, number: PublishedNumber) -> tuple[Match, ...]:
         """Return the simplest conventions that give a number, in its coarsest interpretation that has any."""
-        for answer in self._explained(number).answers if self._is_count and number.value.denominator == 1 else ():
+        for answer in self._explained(number).answers if self._may_be_count(number) else ():
             found = tuple([m for m in answer.matches if m.kind == "convention" and m.rank <= MOST_ADJUSTMENTS])
             if found:
                 return found

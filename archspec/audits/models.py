@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
+from archspec.audits.arithmetic import Arithmetic
 from archspec.audits.read import AuditLine
 from archspec.counts.select import Rule, select
 from archspec.explanations.explain import Explainer, explainer_of
@@ -66,11 +67,8 @@ class Models:
         """Whether a line selects all tensors of its model."""
         return bool(line.select) and all(select(self._model(line).table, line.select).chosen)
 
-    def evaluate(self, line: AuditLine, value: Callable[[str], Fraction]) -> Fraction | None:
-        """Evaluate a line's arithmetic with the `value` of each other line; None if it has none. Raises ArchError."""
-        arithmetic = line.arithmetic
-        if arithmetic is None:
-            return None
+    def evaluate(self, line: AuditLine, arithmetic: Arithmetic, value: Callable[[str], Fraction]) -> Fraction:
+        """Evaluate a line's arithmetic with the `value` of each other line. Raises ArchError."""
         table = self._model(line).table
         counts = table.params
         totals = {"params": counts.total, "trainable": counts.trainable, "frozen": counts.frozen}
