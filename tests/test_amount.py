@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archspec.algebra import LARGEST, Dim, Polynomial, dim_max, factored, substitute, symbol, total
+from archspec.algebra import LARGEST, Dim, Polynomial, atoms, dim_max, expanded, factored, substitute, symbol, total
 from archspec.work import Quantity
 
 batch, seq, image = symbol("batch"), symbol("seq"), symbol("image")
@@ -34,6 +34,8 @@ def test_sums_of_products(parts: list[tuple[list[Dim], int]], values: dict[str, 
     amount = summed(parts)
     assert isinstance(amount, int | Polynomial)
     assert value(amount, values) == substitute(amount, values) == expected
+    flat = expanded(amount)
+    assert substitute(flat, values) == expected and all(atom.kind != "()" for atom in atoms(flat))
     half = {"batch": values["batch"]}
     assert substitute(substitute(amount, half), values) == expected
 

@@ -1,11 +1,12 @@
 """A safe pickle reader: an interpreter of pickle opcodes that never imports or calls anything a file names.
 
-A global must be in an allowlist. A call is passed, with inert arguments, to a function supplied by the caller. The
-standard module `pickletools` documents the opcodes.
+A global must be in an allowlist. A call is passed, with inert arguments, to a function supplied by the caller. Of the
+standard module `pickle`, only the names of the opcodes are used; `pickletools` documents them.
 """
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Container, Sequence
 from struct import unpack
 from typing import BinaryIO, cast
@@ -61,8 +62,8 @@ class Reader:
             self._operations -= 1
             if self._operations < 0:
                 raise PickleError(f"too many pickle operations: the limit is {MOST_OPERATIONS:,}")
-            operation = self._take(1)[0]
-            if operation == 0x2E:  # STOP
+            operation = self._take(1)
+            if operation == pickle.STOP:
                 return self._pop()
             if operation in _VALUES:
                 if len(self._stack) >= MOST_PENDING:
@@ -73,7 +74,7 @@ class Reader:
             elif operation in _IGNORED:
                 self._take(_IGNORED[operation])
             else:
-                raise PickleError(f"unsupported pickle opcode 0x{operation:02x}")
+                raise PickleError(f"unsupported pickle opcode 0x{operation.hex()}")
 
     def _take(self, count: int) -> bytes:
         self._left -= count
@@ -177,54 +178,54 @@ def _text(data: bytes) -> str:
         raise PickleError("invalid pickle: string is not valid UTF-8") from None
 
 
-_IGNORED = {0x80: 1, 0x95: 8}
-"""Opcodes with no effect on the value (PROTO, FRAME), and the sizes of their arguments in bytes."""
+_IGNORED = {pickle.PROTO: 1, pickle.FRAME: 8}
+"""Opcodes with no effect on the value, and the sizes of their arguments in bytes."""
 
 # pyright: reportPrivateUsage=false
-_VALUES: dict[int, Callable[[Reader], object]] = {
-    0x4E: lambda r: None,  # NONE
-    0x88: lambda r: True,  # NEWTRUE
-    0x89: lambda r: False,  # NEWFALSE
-    0x4A: lambda r: r._number(4, signed=True),  # BININT
-    0x4B: lambda r: r._number(1),  # BININT1
-    0x4D: lambda r: r._number(2),  # BININT2
-    0x8A: lambda r: r._number(r._number(1), signed=True),  # LONG1
-    0x47: lambda r: unpack(">d", r._take(8))[0],  # BINFLOAT
-    0x54: lambda r: _text(r._take(r._number(4))),  # BINSTRING
-    0x55: lambda r: _text(r._take(r._number(1))),  # SHORT_BINSTRING
-    0x58: lambda r: _text(r._take(r._number(4))),  # BINUNICODE
-    0x8C: lambda r: _text(r._take(r._number(1))),  # SHORT_BINUNICODE
-    0x8D: lambda r: _text(r._take(r._number(8))),  # BINUNICODE8
-    0x42: lambda r: r._take(r._number(4)),  # BINBYTES
-    0x43: lambda r: r._take(r._number(1)),  # SHORT_BINBYTES
-    0x8E: lambda r: r._take(r._number(8)),  # BINBYTES8
-    0x5D: lambda r: list[object](),  # EMPTY_LIST
-    0x29: lambda r: (),  # EMPTY_TUPLE
-    0x7D: lambda r: dict[object, object](),  # EMPTY_DICT
-    0x74: lambda r: tuple(r._pop_to_mark()),  # TUPLE
-    0x85: lambda r: r._pop_tuple(1),  # TUPLE1
-    0x86: lambda r: r._pop_tuple(2),  # TUPLE2
-    0x87: lambda r: r._pop_tuple(3),  # TUPLE3
-    0x68: lambda r: r._recall(r._number(1)),  # BINGET
-    0x6A: lambda r: r._recall(r._number(4)),  # LONG_BINGET
-    0x63: lambda r: r._global(r._line(), r._line()),  # GLOBAL
-    0x93: lambda r: r._global(*r._pop_tuple(2)),  # STACK_GLOBAL
-    0x52: lambda r: r._reduce(*r._pop_tuple(2)),  # REDUCE
-    0x51: lambda r: r._persistent(r._pop()),  # BINPERSID
+_VALUES: dict[bytes, Callable[[Reader], object]] = {
+    pickle.NONE: lambda r: None,
+    pickle.NEWTRUE: lambda r: True,
+    pickle.NEWFALSE: lambda r: False,
+    pickle.BININT: lambda r: r._number(4, signed=True),
+    pickle.BININT1: lambda r: r._number(1),
+    pickle.BININT2: lambda r: r._number(2),
+    pickle.LONG1: lambda r: r._number(r._number(1), signed=True),
+    pickle.BINFLOAT: lambda r: unpack(">d", r._take(8))[0],
+    pickle.BINSTRING: lambda r: _text(r._take(r._number(4))),
+    pickle.SHORT_BINSTRING: lambda r: _text(r._take(r._number(1))),
+    pickle.BINUNICODE: lambda r: _text(r._take(r._number(4))),
+    pickle.SHORT_BINUNICODE: lambda r: _text(r._take(r._number(1))),
+    pickle.BINUNICODE8: lambda r: _text(r._take(r._number(8))),
+    pickle.BINBYTES: lambda r: r._take(r._number(4)),
+    pickle.SHORT_BINBYTES: lambda r: r._take(r._number(1)),
+    pickle.BINBYTES8: lambda r: r._take(r._number(8)),
+    pickle.EMPTY_LIST: lambda r: list[object](),
+    pickle.EMPTY_TUPLE: lambda r: (),
+    pickle.EMPTY_DICT: lambda r: dict[object, object](),
+    pickle.TUPLE: lambda r: tuple(r._pop_to_mark()),
+    pickle.TUPLE1: lambda r: r._pop_tuple(1),
+    pickle.TUPLE2: lambda r: r._pop_tuple(2),
+    pickle.TUPLE3: lambda r: r._pop_tuple(3),
+    pickle.BINGET: lambda r: r._recall(r._number(1)),
+    pickle.LONG_BINGET: lambda r: r._recall(r._number(4)),
+    pickle.GLOBAL: lambda r: r._global(r._line(), r._line()),
+    pickle.STACK_GLOBAL: lambda r: r._global(*r._pop_tuple(2)),
+    pickle.REDUCE: lambda r: r._reduce(*r._pop_tuple(2)),
+    pickle.BINPERSID: lambda r: r._persistent(r._pop()),
 }
 """Opcodes that push a value."""
 
-_STEPS: dict[int, Callable[[Reader], object]] = {
-    0x28: Reader._mark,  # MARK
-    0x30: Reader._pop,  # POP
-    0x31: Reader._pop_to_mark,  # POP_MARK
-    0x61: lambda r: r._extend([r._pop()]),  # APPEND
-    0x65: lambda r: r._extend(r._pop_to_mark()),  # APPENDS
-    0x73: lambda r: r._set(r._pop_tuple(2)),  # SETITEM
-    0x75: lambda r: r._set(r._pop_to_mark()),  # SETITEMS
-    0x71: lambda r: r._memoize(r._number(1)),  # BINPUT
-    0x72: lambda r: r._memoize(r._number(4)),  # LONG_BINPUT
-    0x94: lambda r: r._memoize(len(r._memo)),  # MEMOIZE
-    0x62: Reader._build,  # BUILD
+_STEPS: dict[bytes, Callable[[Reader], object]] = {
+    pickle.MARK: Reader._mark,
+    pickle.POP: Reader._pop,
+    pickle.POP_MARK: Reader._pop_to_mark,
+    pickle.APPEND: lambda r: r._extend([r._pop()]),
+    pickle.APPENDS: lambda r: r._extend(r._pop_to_mark()),
+    pickle.SETITEM: lambda r: r._set(r._pop_tuple(2)),
+    pickle.SETITEMS: lambda r: r._set(r._pop_to_mark()),
+    pickle.BINPUT: lambda r: r._memoize(r._number(1)),
+    pickle.LONG_BINPUT: lambda r: r._memoize(r._number(4)),
+    pickle.MEMOIZE: lambda r: r._memoize(len(r._memo)),
+    pickle.BUILD: Reader._build,
 }
 """Opcodes that modify the stack or the memo."""

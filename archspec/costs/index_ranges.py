@@ -172,7 +172,7 @@ class SizeCheck:
     def constant(self, value: object) -> Range:
         """Return the interval of a number that is an operand."""
         value = self.value_of(value)
-        return (value, value) if isinstance(value, int) and not isinstance(value, bool) else None
+        return (value, value) if isinstance(value, int) else None
 
     def _refused(self, message: str, span: Span | None, help: str | None = None) -> ArchError:
         return fail("bad-size", f"{self._at}, {message}", span, help=help)
