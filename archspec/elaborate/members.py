@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 
-from archspec.addresses import is_inside, prefixes, relative
+from archspec.addresses import prefixes, relative
 from archspec.elaborate.program import Program
 from archspec.ir import Leaf, Module, find, member_around
 from archspec.resolve import nodes
@@ -91,20 +92,23 @@ def check_roles(program: Program, unit: Unit, module: Module, roles: Sequence[tu
     """Check that the addresses of roles are declared, or excluded by the hyperparameters."""
     if not roles or unit.broken or module in program.incomplete:
         return
+    places = cache(_places)
     for address, node in roles:
-        if not (_may_have(module, address) or program.is_incomplete(module, address)):
+        if not (_may_have(module, address, places) or program.is_incomplete(module, address)):
             program.error("unknown-address", f"nothing is declared at `{address}`", unit.span(node.at))
 
 
-def _may_have(module: Module, address: str) -> bool:
+def _places(module: Module) -> set[str]:
+    """Return the addresses at or below which a module has members, or would have with other hyperparameters."""
+    return {outer for address in (*module.members, *module.absent) for outer in ("", *prefixes(address))}
+
+
+def _may_have(module: Module, address: str, places: Callable[[Module], set[str]]) -> bool:
     """Whether something is declared at or below an address, or would be with other hyperparameters."""
-    outer = [*prefixes(address)]
-    if not module.absent.isdisjoint(("", *outer)) or any(
-        is_inside(own, address) for own in (*module.members, *module.absent)
-    ):
+    if address in places(module) or not module.absent.isdisjoint(("", *prefixes(address))):
         return True
     around = member_around(module, address)
     if around is None or around == address:
         return around is not None
     inner = module.members[around].target
-    return isinstance(inner, Module) and _may_have(inner, relative(address, around))
+    return isinstance(inner, Module) and _may_have(inner, relative(address, around), places)
