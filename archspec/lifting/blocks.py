@@ -168,12 +168,8 @@ def _kept(
         is_repeated = kinds[frame.kind] > 1 or frame.kind in several
         is_layer = bool(owners.get(frame.path)) and is_repeated and steps[frame] > 1
         is_list = frame.path in lists  # no address begins with the index of a loop
-        if (
-            steps[frame]
-            and not is_list
-            and frame.path not in uneven
-            and ((is_element and steps[frame] > 1) or is_layer or steps[frame] > MOST_INLINED)
-        ):
+        is_large = (is_element and steps[frame] > 1) or is_layer or steps[frame] > MOST_INLINED
+        if is_large and not is_list and frame.path not in uneven:
             kept.add(frame)
             element = frame.parent, _list_of(frame.path) or frame.path
             if frame.parent is not None and element not in counted:
@@ -182,7 +178,7 @@ def _kept(
         elif frame.parent is not None and (calls[frame.path] == 1 or (frame.parent, frame.path) not in counted):
             steps[frame.parent] += steps[frame]
             counted.add((frame.parent, frame.path))
-    alike = {(frame.kind, steps[frame]) for frame in kept if frame is not root and steps[frame] > 1}
+    alike = {(frame.kind, steps[frame]) for frame in kept if frame is not root}
     single = [frame for frame in frames if frame.path not in lists and frame.path not in uneven]
     kept |= {frame for frame in single if (frame.kind, steps[frame]) in alike}
     kept -= _with_foreign_modules(values, frames, owners)
