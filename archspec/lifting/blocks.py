@@ -119,9 +119,9 @@ def _collapsed(
     call = Value(
         frame.kind, [*inputs], array=first.array, dtype=first.dtype, frame=parent, kind="block", address=frame.path
     )
-    call.names = [name for value in reversed(outputs) for name in value.names] if len(outputs) == 1 else []
     if len(outputs) == 1:
-        return call, body, {outputs[0]: call}
+        call.names = [*first.names]
+        return call, body, {first: call}
     replaced: dict[Value, Value] = {}
     for turn, value in enumerate(outputs):
         part = Value("part", [call], {"index": turn}, array=value.array, dtype=value.dtype, frame=parent, kind="part")
@@ -259,11 +259,12 @@ def _hoist(values: Sequence[Value], outputs: Sequence[Value]) -> None:
     for value in reversed(values):
         if value not in still or value.op in ("tensor", "input") or not users[value] or value in outputs:
             continue
-        inside = value.kind != "layer" and all(value.frame.contains(user.frame) for user in users[value])
+        if value.op == "part" and all(value.frame.contains(user.frame) for user in users[value]):
+            continue
         around = _common([*([value.frame] if value.kind == "layer" else []), *[user.frame for user in users[value]]])
         entered = next((frame for frame in around.stack if frame in repeated and not frame.contains(value.frame)), None)
         around = entered.parent if entered is not None and entered.parent is not None else around
-        if (not inside or value.op not in TAKEN_APART) and _may_move(value, around):
+        if _may_move(value, around):
             value.frame = around
 
 
@@ -297,9 +298,8 @@ def with_own_names(bodies: Sequence[Body], stored: Stored) -> None:
 
 def _may_move(value: Value, frame: Frame) -> bool:
     """Whether a value can be computed in a call: it cannot be in one inside of its own that lacks its tensors."""
-    if frame is value.frame or not value.frame.contains(frame):
-        return True
-    return all(operand.op != "tensor" or is_inside(operand.address, frame.path) for operand in value.operands)
+    tensors = [operand for operand in value.operands if operand.op == "tensor"]
+    return not value.frame.contains(frame) or all(is_inside(tensor.address, frame.path) for tensor in tensors)
 
 
 def _merged(values: Sequence[Value], outputs: list[Value]) -> list[Value]:

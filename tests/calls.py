@@ -1,0 +1,86 @@
+"""Modules whose calls compute values, and the bodies of their definitions, without PyTorch."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, cast
+
+from builders import builder, given
+
+from archspec.addresses import is_inside, parent
+from archspec.algebra import symbol
+from archspec.ir import Type
+from archspec.lifting.blocks import Body, bodies_of
+from archspec.lifting.stored import Stored
+from archspec.lifting.values import Argument, Frame, Value
+
+BATCH, SEQ = symbol("batch"), symbol("seq")
+
+
+class Net:
+    """A module whose calls compute values; `ties` are the other names of tensors."""
+
+    def __init__(self, **ties: str) -> None:
+        self.b = builder()
+        self.root = self.b.frame
+        self.own: defaultdict[str, list[str]] = defaultdict(list)
+        self.ties = {first.replace("__", "."): second for first, second in ties.items()}
+        self.x = given(self.b, "x", (BATCH, SEQ, 8))
+
+    def call(self, path: str, kind: str = "Block", inside: Frame | None = None) -> Frame:
+        return Frame(path, kind, inside or self.root)
+
+    def op(self, frame: Frame, name: str, *args: Argument, **settings: Any) -> Value:
+        self.b.frame = frame
+        return self.b.op(name, *args, **settings)
+
+    def steps(self, frame: Frame, x: Value, count: int) -> Value:
+        """Several steps, no two of which are the same."""
+        for turn in range(count):
+            x = self.op(frame, "tanh" if turn % 2 else "exp", x)
+        return x
+
+    def tensor(self, frame: Frame, name: str, *shape: int) -> Value:
+        address = f"{frame.path}.{name}".lstrip(".")
+        if address not in self.own[parent(address)]:
+            self.own[parent(address)].append(address)
+        return self.b.stored("tensor", address, Type(shape, "real"), frame)
+
+    def layer(self, frame: Frame, path: str, x: Value) -> Value:
+        """What a linear layer makes of a value, in a call that applies it."""
+        weight = self.tensor(Frame(path, "Linear", frame), "weight", 8, 8)
+        array = self.op(frame, "linear", x, weight).array
+        return Value("Linear", [x], array=array, dtype="real", frame=frame, kind="layer", address=path)
+
+    def names_of(self, name: str) -> list[str]:
+        return [name, *[second for first, second in self.ties.items() if first == name]]
+
+    def name_under(self, name: str, path: str) -> str | None:
+        """The name of a tensor inside of a module."""
+        return next((other for other in self.names_of(name) if is_inside(other, path)), None)
+
+    def bodies(self, *outputs: Value, several: Sequence[str] = ()) -> list[Body]:
+        found = bodies_of(self.root, outputs, cast("Stored", self), several)
+        return [*found.values()]
+
+
+def shown(body: Body) -> str:
+    """A body in a line: its inputs by their numbers, and what it computes of them."""
+    names = {value: f"x{turn}" for turn, value in enumerate(body.inputs)}
+
+    def text(value: Argument) -> str:
+        if isinstance(value, Sequence):
+            return f"[{', '.join(map(text, value))}]"
+        if not isinstance(value, Value):
+            return str(value)
+        if value in names:
+            return names[value]
+        place = f"{value.address}: " if value.kind in ("layer", "block") else ""
+        settings = [f"{name} = {setting}" for name, setting in value.settings.items()]
+        return (
+            value.address
+            if value.op == "tensor"
+            else f"{place}{value.op}({', '.join([*map(text, value.args), *settings])})"
+        )
+
+    inputs = ", ".join([value.address or value.op for value in body.inputs])
+    return f"{body.path or 'all'} ({inputs}): {', '.join(map(text, body.outputs))}; {len(body.values())} values"
