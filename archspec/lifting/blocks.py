@@ -257,15 +257,18 @@ def _hoist(values: Sequence[Value], outputs: Sequence[Value]) -> None:
     still = _independent(values, users)
     repeated = _elements([frame for value in values for frame in value.frame.stack])
     for value in reversed(values):
-        if value not in still or value.op in ("tensor", "input") or not users[value] or value in outputs:
+        if value not in still or value.op in TAKEN_APART:
             continue
-        if value.op == "part" and all(value.frame.contains(user.frame) for user in users[value]):
+        parts = [user for user in users[value] if user.op == "part"]
+        if any(item in outputs for item in (value, *parts)):
             continue
-        around = _common([*([value.frame] if value.kind == "layer" else []), *[user.frame for user in users[value]]])
+        used = [user.frame for item in parts or [value] for user in users[item]]
+        around = _common([*([value.frame] if value.kind == "layer" else []), *used])
         entered = next((frame for frame in around.stack if frame in repeated and not frame.contains(value.frame)), None)
         around = entered.parent if entered is not None and entered.parent is not None else around
         if _may_move(value, around):
-            value.frame = around
+            for item in (value, *parts):
+                item.frame = around
 
 
 def _elements(frames: Iterable[Frame]) -> set[Frame]:
