@@ -94,6 +94,27 @@ def test_layers_that_only_others_apply_are_declared() -> None:
     assert "first: Linear(8, 8) if false return" in text and ".layers.0.first(x) |> tanh" in text
 
 
+class LendingEach(nn.Module):
+    """A list of blocks that all lend a layer, and one of blocks that do not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers, self.others = [nn.ModuleList([Inner() for _ in range(2)]) for _ in range(2)]
+
+    def forward(self, x: Any, y: Any) -> Any:
+        z = self.layers[0].first(x) * self.layers[1].first(x)
+        for layer in (*self.layers, *self.others):
+            x = layer(x, y)
+        return x + z
+
+
+def test_layers_that_others_apply_are_declared_in_each_block_of_a_list() -> None:
+    text = lifted(LendingEach(), X, X + 1)
+    assert "layers[i]: LayersInner for i in 0..2" in text and "|> .layers[i](_, y) for i in 0..2" in text
+    assert text.count(" if ") == text.count("first: Linear(8, 8) if true return") == 1
+    assert "block OthersInner(x [batch, seq, 8], y [batch, seq, 8]) -> [batch, seq, 8] { first.weight: unused" in text
+
+
 class Masked(nn.Module):
     def __init__(self) -> None:
         super().__init__()
