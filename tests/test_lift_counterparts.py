@@ -163,6 +163,8 @@ TURNED = FLAGS.flip(1)
 SMALL = n([0.5, 0.0, -0.25], [0.0, 0.0, 0.0])
 HALVES = n(-2.5, -0.5, 0.0, 0.5, 1.5)
 NOT = ATEN.logical_not.default
+BOTH_WAYS = [r(*shape) * 0.5 for shape in [(12, 2), (12, 3), (12,), (12,)] * 2]
+DEEP = [r(*shape) * 0.5 for shape in ((12, 2), (12, 3), (12, 3), (12, 3))]
 
 CASES: dict[str, list[tuple[Any, ...]]] = {
     "elementwise": [
@@ -434,6 +436,7 @@ CASES: dict[str, list[tuple[Any, ...]]] = {
         (ATEN.replication_pad1d.default, r(2, LONG), [0, 2]),
         (ATEN.replication_pad1d.default, r(2, LONG - 2), [2, LONG]),
         (ATEN.replication_pad1d.default, r(2, 2), [LONG - 2, 0]),
+        (ATEN.replication_pad1d.default, r(2, 2), [0, LONG - 2]),
         (ATEN.slice_scatter.default, r(3, 6), r(3, 2), -1, -4, -2),
         (ATEN.slice_scatter.default, r(3, 6), r(1, 6), 0, 2),
         (ATEN.slice_scatter.default, r(3, 6), r(3, 6), 1),
@@ -580,6 +583,8 @@ CASES: dict[str, list[tuple[Any, ...]]] = {
         (ATEN.max_pool2d.default, r(2, 3, 7, 8), [2, 3], [], [1, 0]),
         (ATEN.max_pool2d.default, r(2, 3, 7, 8), [2, 3], [], [1, 0], [1, 1], True),
         (ATEN.max_pool1d.default, r(2, 3, LONG), [2], [1]),
+        (ATEN.max_pool2d.default, r(2, 3, 6, 4), [2]),
+        (ATEN.adaptive_max_pool1d.default, r(2, 3, LONG), [1]),
         (ATEN.avg_pool1d.default, r(2, 3, 9), [3]),
         (ATEN.avg_pool1d.default, r(2, 3, 9), [3], [2], [1]),
         (ATEN.avg_pool1d.default, r(2, 3, 9), [3], [2], [1], False, False),
@@ -610,6 +615,19 @@ CASES: dict[str, list[tuple[Any, ...]]] = {
         ],
         (ATEN.grid_sampler_2d.default, r(1, 2, 4, 5), r(1, 3, 4, 2) * 0.5, 1, 0, False),
     ],
+    "recurrent": [
+        (ATEN.lstm.input, r(2, 4, 2), [r(2, 2, 3), r(2, 2, 3)], BOTH_WAYS, True, 1, 0.0, False, True, True),
+        (ATEN.lstm.input, r(4, 3, 2), [r(2, 3, 3), r(2, 3, 3)], DEEP, False, 2, 0.0, False, False, False),
+        (ATEN.gru.input, r(2, 4, 2), r(1, 2, 3), [r(9, 2), r(9, 3)], False, 1, 0.0, False, False, True),
+        *[
+            (of.input, r(2, 4, 2), (ATEN.full.default, [1, 2, 3], 0.0), params, True, 1, 0.0, False, False, True)
+            for of, params in (
+                (ATEN.gru, [r(9, 2), r(9, 3), r(9), r(9)]),
+                (ATEN.rnn_relu, [r(3, 2), r(3, 3), r(3), r(3)]),
+                (ATEN.rnn_tanh, [r(3, 2), r(3, 3), r(3), r(3)]),
+            )
+        ],
+    ],
     "norms": [
         *[(ATEN.layer_norm.default, r(2, 3, 4), [4], *more) for more in ((), (r(4),), (r(4), r(4), 0.1))],
         (ATEN.layer_norm.default, r(2, 3, 4), [3, 4]),
@@ -635,6 +653,7 @@ CASES: dict[str, list[tuple[Any, ...]]] = {
         (ATEN.imag.default, torch.complex(r(3), r(3))),
         (ATEN._conj.default, torch.complex(r(3), r(3))),
         (ATEN.abs.default, torch.complex(r(3), r(3))),
+        (ATEN.resolve_conj.default, torch.complex(r(3), r(3))),
         (ATEN.mul.Tensor, torch.complex(r(3), r(3)), torch.complex(r(2, 3), r(2, 3))),
         (ATEN.mul.Tensor, torch.complex(r(3), r(3)), r(2, 3)),
         (ATEN.mul.Tensor, r(2, 3), torch.complex(r(3), r(3))),

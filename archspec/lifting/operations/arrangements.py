@@ -11,13 +11,9 @@ from archspec.equivalence.calls.shape import moved_axes, of_dtype, place_beyond
 from archspec.equivalence.calls.values import Untranslatable
 from archspec.lifting.builder import Builder
 from archspec.lifting.operations.handlers import Handler, Types, constant, converted, sliced, whole
-from archspec.lifting.operations.shape import from_the_start, repeat, taken
+from archspec.lifting.operations.shape import from_the_start, taken
 from archspec.lifting.values import Operand, Value, number_in
 from archspec.ops.record import Scalar
-
-
-def _tile(b: Builder, types: Types, x: Value, repeats: Sequence[Dim]) -> Value:
-    return repeat(b, types, x, [*[1] * (len(x.shape) - len(repeats)), *repeats])
 
 
 def flip(b: Builder, types: Types, x: Value, dims: Sequence[int]) -> Value:
@@ -35,9 +31,8 @@ def _index_select(b: Builder, types: Types, x: Value, dim: int, index: Value) ->
 
 def _windows(b: Builder, count: Dim, step: int, size: int, gap: int = 1) -> Value:
     """Return where the elements of windows are: [size, count]."""
-    starts = b.op("mul", b.op("arange", stop=count), step) if step != 1 else b.op("arange", stop=count)
     taps = b.reshape(b.op("arange", stop=size), (size, 1))
-    return b.op("add", b.op("mul", taps, gap) if gap != 1 else taps, starts)
+    return b.op("add", b.op("mul", taps, gap), b.op("mul", b.op("arange", stop=count), step))
 
 
 def _unfold(b: Builder, types: Types, x: Value, dim: int, size: int, step: int) -> Value:
@@ -98,7 +93,7 @@ def _pad(
         if mode != "constant":
             x = _continued(b, x, axis, ends[0], ends[1], mode)
             continue
-        cut = [-end if isinstance(end, int) and end < 0 else 0 for end in ends]
+        cut = [max(-end, 0) if isinstance(end, int) else 0 for end in ends]
         if any(cut):
             x = sliced(b, x, axis, cut[0], x.shape[axis] - cut[1])
             ends = [0 if less else end for end, less in zip(ends, cut, strict=True)]
@@ -116,12 +111,11 @@ def _continued(b: Builder, x: Value, axis: int, before: Dim, after: Dim, mode: s
     """Return a tensor that continues beyond its ends: by its last element, mirrored, or repeated."""
     size = x.shape[axis]
     if not isinstance(before, int) or not isinstance(after, int):
-        places = b.op("arange", stop=before + size + after)
-        places = b.op("sub", places, before) if before != 0 else places
+        places = b.op("sub", b.op("arange", stop=before + size + after), before)
         return taken(b, x, b.op("min", b.op("max", places, 0), size - 1), axis)
     places = [place_beyond(mode, size, place) for place in (*range(-before, 0), *range(after))]
     ends = [sliced(b, x, axis, place, place + 1) for place in places]
-    return b.op("concat", *ends[:before], x, *ends[before:], axis=axis) if ends else x
+    return b.op("concat", *ends[:before], x, *ends[before:], axis=axis)
 
 
 def _padded_by(mode: str) -> Handler:
@@ -156,8 +150,6 @@ def _slice_scatter(
     source = converted(b, source, types[0].dtype)
     before = [sliced(b, x, axis, 0, first)] if first != 0 else []
     after = [sliced(b, x, axis, last, size)] if last != size else []
-    if not before and not after:
-        return source
     found = b.op("concat", *before, source, *after, axis=axis)
     parts = [*_parts(x, axis, 0, first), source, *_parts(x, axis, last, size)]
     shorter = b.op("concat", *parts, axis=axis) if sum([part.shape[axis] for part in parts]) == size else found
@@ -166,7 +158,7 @@ def _slice_scatter(
 
 def _parts(x: Value, axis: int, first: Dim, last: Dim) -> list[Value]:
     """Return the values that are joined between two indices along an axis; none if these are not where parts end."""
-    if x.op == "concat" and x.kind == "ops" and x.settings.get("axis") in (axis, axis - len(x.shape)):
+    if x.op == "concat" and x.settings.get("axis") in (axis, axis - len(x.shape)):
         ends = [*accumulate([part.shape[axis] for part in x.operands], initial=0)]
         if first in ends and last in ends:
             return [*x.operands[ends.index(first) : ends.index(last)]]
@@ -220,9 +212,9 @@ def _index_put(b: Builder, types: Types, x: Value, indices: list[Value], value: 
     start = first_of(b.arrays, first.array) if not others else None
     if start is not None and value.shape == (*first.shape, *x.shape[1:]):
         return _slice_scatter(b, types, x, value, 0, start)
-    if first.dtype == "bool" and not others and len(value.shape) <= len(x.shape) - len(first.shape):
+    if first.dtype == "bool":
         test = first
-    elif value.op == "full" and _is_arange(first, x.shape[0]) and len(others) == 1:
+    elif first.op == "arange" and len(others) == 1:
         ids = from_the_start(b, others[0], x.shape[1])
         test = b.op("eq", b.reshape(ids, (*ids.shape, 1)), b.op("arange", stop=x.shape[1]))
     else:
@@ -237,17 +229,13 @@ def _masked_scatter(b: Builder, types: Types, x: Value, mask: Value, source: Val
     lead = len(x.shape) - axes_of_rows(b.arrays, types[0].shape, mask.array, source.shape)
     sizes, rest = x.shape[:lead], x.shape[lead:]
     for axis in range(len(mask.shape)):
-        if axis - len(mask.shape) >= -len(rest) and mask.shape[axis] != 1:
+        if axis - len(mask.shape) >= -len(rest):
             mask = b.op("slice", mask, axis=axis, stop=1)
     hits = b.expand(b.reshape(mask, mask.shape[: len(mask.shape) - len(rest)]), sizes)
     counts = b.op("cumsum", converted(b, b.reshape(hits, (product(sizes),)), "int"))
     places = b.reshape(b.op("max", b.op("sub", counts, 1), 0), sizes)
     rows = b.reshape(source, (product(source.shape[: len(source.shape) - len(rest)]), *rest))
     return b.op("where", b.reshape(hits, (*sizes, *[1] * len(rest))), b.op("embedding", places, rows), x)
-
-
-def _is_arange(value: Value, size: Dim) -> bool:
-    return value.op == "arange" and value.shape == (size,) and value.settings == {"stop": size}
 
 
 def _index_copy(b: Builder, types: Types, x: Value, dim: int, index: Value, source: Value) -> Value:
@@ -292,14 +280,12 @@ def _difference(
     append: Value | None = None,
 ) -> Value:
     """Return the differences between neighbors along an axis."""
-    parts = [part for part in (prepend, x, append) if part is not None]
-    x = b.op("concat", *parts, axis=dim) if len(parts) > 1 else x
+    x = b.op("concat", *[part for part in (prepend, x, append) if part is not None], axis=dim)
     size = x.shape[dim]
     return b.op("sub", sliced(b, x, dim, 1, size), sliced(b, x, dim, 0, size - 1))
 
 
 NAMES: dict[Handler, str] = {
-    _tile: "tile",
     flip: "flip",
     _index_select: "index_select",
     _unfold: "unfold",

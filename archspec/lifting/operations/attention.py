@@ -98,9 +98,11 @@ def attention(
 def _seen(b: Builder, bias: Value) -> tuple[Value | None, dict[str, Setting]] | None:
     """Return which keys are visible with a bias that hides the others, if that can be written as settings or a mask."""
     mask = as_mask(b, bias)
-    visible, settings = b.mask(mask) if mask is not None else (mask, {})
-    is_written = visible is None or all(other.op != VISIBLE for other in live([visible]))
-    return (visible, settings) if mask is not None and is_written else None
+    if mask is None:
+        return None
+    visible, settings = b.mask(mask)
+    is_unknown = visible is not None and any(other.op == VISIBLE for other in live([visible]))
+    return None if is_unknown else (visible, settings)
 
 
 def as_mask(b: Builder, bias: Value, hidden: float = -math.inf) -> Value | None:

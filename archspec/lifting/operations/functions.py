@@ -28,10 +28,6 @@ def _composed(function: Callable[..., Value]) -> Handler:
     return call
 
 
-def _times(b: Builder, x: Value, by: float) -> Value:
-    return x if by == 1 else b.op("mul", x, by)
-
-
 def _is_infinite(b: Builder, types: Types, x: Value) -> Value:
     return b.op("eq", b.op("abs", converted(b, x, "real")), math.inf)
 
@@ -60,7 +56,7 @@ def _added(name: str) -> Handler:
     """Return the handler of `x + value * (y * z)`, or of the quotient."""
 
     def call(b: Builder, types: Types, x: Value, y: Operand, z: Operand, *, value: float = 1) -> Value:
-        return b.op("add", x, _times(b, b.op(name, y, z), value))
+        return b.op("add", x, b.op("mul", b.op(name, y, z), value))
 
     return call
 

@@ -73,9 +73,7 @@ def _addmm(b: Builder, types: Types, bias: Value, x: Value, y: Value, **rest: ob
 
 
 def _baddbmm(b: Builder, types: Types, bias: Value, x: Value, y: Value, *, beta: float = 1, alpha: float = 1) -> Value:
-    found = b.op("matmul", x, y)
-    found = found if alpha == 1 else b.op("mul", found, float(alpha))
-    return b.op("add", found, bias if beta == 1 else b.op("mul", bias, float(beta)))
+    return b.op("add", b.op("mul", b.op("matmul", x, y), float(alpha)), b.op("mul", bias, float(beta)))
 
 
 def _solve_triangular(b: Builder, types: Types, x: Value, y: Value, **rest: object) -> Value:

@@ -52,7 +52,7 @@ def _slice(
     if isinstance(first, int) and first < 0:
         first = first + size
     settings: dict[str, Setting] = {} if first == 0 else {"start": first}
-    stop = first + shape[axis] * step if step == 1 else end
+    stop = first + shape[axis] if step == 1 else end
     if isinstance(stop, int) and isinstance(size, int):
         stop = min(stop, size)  # as PyTorch does
     if stop not in (size, maxsize):
@@ -90,8 +90,6 @@ def _stack(b: Builder, types: Types, tensors: list[Value], dim: int = 0) -> Valu
 
 def _split(b: Builder, types: Types, x: Value, sizes: object, dim: int = 0) -> list[Value]:
     axis = dim % len(x.shape)
-    if len(types) == 1:
-        return [x]
     return b.ops("split", x, sizes=tuple([type.shape[axis] for type in types]), axis=_last(axis, x))
 
 
@@ -124,7 +122,7 @@ def _selected_all(b: Builder, x: Value, indices: Sequence[Value]) -> Value | Non
     shape: list[Dim] = [1] * rank
     for size, index in zip(x.shape, indices, strict=False):
         along = [axis - len(index.shape) for axis, other in enumerate(index.shape) if other != 1]
-        if len(indices) < len(x.shape) or index.dtype != "int" or len(along) != 1 or shape[along[0]] != 1:
+        if len(along) != 1:
             return None
         shape[along[0]] = size
     return b.reshape(x, shape) if [size for size in shape if size != 1] == [*x.shape] else None
@@ -191,7 +189,7 @@ def diagonal(b: Builder, types: Types, x: Value, offset: int = 0, dim1: int = 0,
     """Return the elements whose indices along two axes are the same, along a new last axis."""
     axes = [dim1 % len(x.shape), dim2 % len(x.shape)]
     places = b.op("arange", stop=types[0].shape[-1])
-    ids = [b.op("add", places, max(by, 0)) if by > 0 else places for by in (-offset, offset)]
+    ids = [b.op("add", places, max(by, 0)) for by in (-offset, offset)]
     found = _at_places(b, x, [*zip(axes, ids, strict=True)])
     first = axes[0] if axes[1] == axes[0] + 1 else 0
     return b.permute(found, [*[at for at in range(len(found.shape)) if at != first], first])
@@ -284,7 +282,7 @@ NAMES: dict[Handler, str] = {
     _stack: "stack",
     _split: "split split_with_sizes chunk tensor_split unsafe_split unsafe_chunk",
     _unbind: "unbind",
-    repeat: "repeat",
+    repeat: "repeat tile",
     _repeat_interleave: "repeat_interleave",
     _roll: "roll",
     _index: "index",

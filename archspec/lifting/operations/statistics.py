@@ -253,22 +253,10 @@ def _weight_norm(b: Builder, types: Types, v: Value, g: Value, dim: int = 0) -> 
     return [found, size] if len(types) == 2 else found
 
 
-def _batch_norm(
-    b: Builder,
-    types: Types,
-    x: Value,
-    weight: Value | None,
-    bias: Value | None,
-    mean: Value | None,
-    variance: Value | None,
-    training: bool,
-    momentum: float,
-    eps: float,
-    *rest: object,
+def _normalized(
+    b: Builder, x: Value, weight: Value | None, bias: Value | None, mean: Value, variance: Value, eps: float
 ) -> Value:
-    """Return elements less a stored mean, over the root of a stored variance, or by their own statistics."""
-    if mean is None or variance is None:
-        return _instance_norm(b, types, x, weight, bias, None, None, True, momentum, eps)
+    """Return elements less a stored mean, over the root of a stored variance."""
     ones = [1] * (len(x.shape) - 2)
 
     def channels(part: Value) -> Value:
@@ -279,25 +267,35 @@ def _batch_norm(
     return found if bias is None else b.op("add", found, channels(bias))
 
 
+def _normalized_alone(b: Builder, x: Value, weight: Value | None, bias: Value | None, eps: float) -> Value:
+    """Return elements that are normalized by the statistics of their own channel."""
+    args = [weight, bias] if bias is not None else [weight] if weight is not None else []
+    return b.op("group_norm", x, *args, groups=x.shape[1], eps=eps)
+
+
+def _batch_norm(b: Builder, types: Types, x: Value, weight: Value | None, bias: Value | None, mean: Value | None,
+                variance: Value | None, training: bool, momentum: float, eps: float,
+                *rest: object) -> Value:  # fmt: skip
+    if mean is None or variance is None:
+        return _normalized_alone(b, x, weight, bias, eps)
+    return _normalized(b, x, weight, bias, mean, variance, eps)
+
+
 def _evaluated_batch_norm(b: Builder, types: Types, x: Value, weight: Value | None, bias: Value | None, mean: Value,
                           variance: Value, momentum: float, eps: float) -> list[Value | None]:  # fmt: skip
-    found = _batch_norm(b, types, x, weight, bias, mean, variance, False, momentum, eps)
-    return [found, *[None] * (len(types) - 1)]
+    return [_normalized(b, x, weight, bias, mean, variance, eps), *[None] * (len(types) - 1)]
 
 
 def _batch_statistics(b: Builder, types: Types, x: Value, weight: Value | None, bias: Value | None, training: bool,
                       momentum: float, eps: float) -> list[Value | None]:  # fmt: skip
-    found = _batch_norm(b, types, x, weight, bias, None, None, training, momentum, eps)
-    return [found, *[None] * (len(types) - 1)]
+    return [_normalized_alone(b, x, weight, bias, eps), *[None] * (len(types) - 1)]
 
 
 def _instance_norm(b: Builder, types: Types, x: Value, weight: Value | None, bias: Value | None, mean: Value | None,
                    variance: Value | None, own: bool, momentum: float, eps: float,
                    *rest: object) -> Value:  # fmt: skip
-    if not own:
-        return _batch_norm(b, types, x, weight, bias, mean, variance, False, momentum, eps)
-    args = [weight, bias] if bias is not None else [weight] if weight is not None else []
-    return b.op("group_norm", x, *args, groups=x.shape[1], eps=eps)
+    found = (None, None) if own else (mean, variance)
+    return _batch_norm(b, types, x, weight, bias, *found, own, momentum, eps)
 
 
 NAMES: dict[Handler, str] = {

@@ -77,7 +77,7 @@ def _nearest(rank: int, shift: float = 0.0) -> Handler:
                 x = b.reshape(spread, (*x.shape[:axis], new, *x.shape[axis + 1 :]))
                 continue
             step = 1 / scale if scale else whole(old) / whole(new)
-            places = [min(math.floor((i + shift) * step), whole(old) - 1) for i in range(whole(new))]
+            places = [math.floor((i + shift) * step) for i in range(whole(new))]
             x = b.op("concat", *[sliced(b, x, axis, place, place + 1) for place in places], axis=axis)
         return x
 
@@ -89,9 +89,8 @@ def _adaptive_max(rank: int) -> Handler:
         for axis in range(len(x.shape) - rank, len(x.shape)):
             old, new = x.shape[axis], types[0].shape[axis]
             ends = [(0, old)] if new == 1 else windows(whole(old), whole(new))
-            parts = [sliced(b, x, axis, first, last) if (first, last) != (0, old) else x for first, last in ends]
-            parts = [b.op("amax", part, axis=axis, keep=True) for part in parts]
-            x = b.op("concat", *parts, axis=axis) if len(parts) > 1 else parts[0]
+            parts = [b.op("amax", sliced(b, x, axis, *end), axis=axis, keep=True) for end in ends]
+            x = b.op("concat", *parts, axis=axis)
         return [x, None]
 
     return call
