@@ -219,6 +219,15 @@ def test_programs_that_include_sizes_of_1() -> None:
     assert not included(program(squeeze.dim, None, 1)) and not included(program(squeeze.default, None))
     assert included(program(squeeze.dim, 1, 1)) and included(program(squeeze.default, 1))
     assert included(program(squeeze.dims, 1, [0, 1])) and not included(program(squeeze.dims, None, [0, 1]))
+    for target, rest, is_included in (
+        (squeeze.dim, [1], True),
+        (squeeze.dim, [0], False),
+        (squeeze.default, [], False),
+    ):
+        column = Program()
+        x = column.input("x", column.symbolic(5, 7)[:, :1])
+        column.output(column.call(target, x, *rest))
+        assert included(column) == is_included
 
     def failing() -> Any:
         raise ZeroDivisionError

@@ -88,6 +88,8 @@ FLAGS = torch.tensor([[True, False, False], [True, True, True]])
 SMALL = torch.tensor([[0.5, 0.0, -0.25], [0.0, 0.0, 0.0]])
 HALVES = torch.tensor([-2.5, -0.5, 0.0, 0.5, 1.5])
 
+PAIRS = torch.complex(r(2, 3), r(2, 3))
+
 CALLED: dict[str, list[tuple[Any, ...]]] = {
     "of any and all": [
         *[
@@ -327,6 +329,15 @@ CALLED: dict[str, list[tuple[Any, ...]]] = {
         (ATEN.fft_rfft.default, r(4), None, -1, "forward"),
         (ATEN.fft_ifft.default, torch.complex(r(2, 3), r(2, 3)), 3, -1, "forward"),
         (ATEN.fft_ifft2.default, torch.complex(r(2, 3), r(2, 3))),
+        *[(of.Tensor, PAIRS, other) for of in (ATEN.add, ATEN.sub) for other in (2.5, 3, 1.0 - 2.0j, r(2, 3), PAIRS)],
+        (ATEN.constant_pad_nd.default, PAIRS, [1, 2], 2.5),
+        (ATEN.constant_pad_nd.default, PAIRS, [-1, 1]),
+        (ATEN.pad.default, PAIRS, [1, 0], "constant", 2.5),
+        (ATEN.index_select.default, PAIRS, 1, torch.tensor([2, 0])),
+        (ATEN.index.Tensor, PAIRS, [None, torch.tensor([2, 0])]),
+        (ATEN.sum.dim_IntList, PAIRS, [-1], True),
+        (ATEN.cat.default, [PAIRS, PAIRS], 1),
+        (ATEN.unbind.int, PAIRS, 1),
     ],
     "layers": [
         (ATEN.conv1d.padding, r(2, 3, 8), r(6, 3, 3), r(6), [2], "valid", [2]),
@@ -393,6 +404,8 @@ def test_handlers_with_named_arguments_have_the_values_of_pytorch() -> None:
     check(ATEN._to_copy.default, SMALL, dtype=torch.bool)
     check(ATEN._to_copy.default, SMALL * 9, dtype=torch.int64)
     check(ATEN.scatter.value, SMALL, 1, torch.tensor([[2], [0]]), value=-1.5)
+    check(ATEN.pad.default, PAIRS, [1, 0], value=2.5)
+    check(ATEN.add.Tensor, PAIRS, 2.0, alpha=3)
 
 
 @pytest.mark.parametrize("x", [r(2, 3), torch.tensor([[1, -2], [3, 4]])], ids=["reals", "integers"])

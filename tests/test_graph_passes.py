@@ -157,6 +157,17 @@ def test_places_in_a_vector_are_those_of_a_mask() -> None:
     assert run(program, given, values)[0].equal(values[given])
 
 
+def test_places_in_a_vector_of_different_numbers_are_those_of_a_mask() -> None:
+    program = Program()
+    best = program.call(ATEN.topk.default, program.input("scores", torch.empty(4)), 3)
+    x = program.input("x", torch.empty(3, 6))
+    condition = program.call(ATEN.eq.Scalar, program.call(operator.getitem, best, 1), 2)
+    program.output(selected(program, x, places_of(program, condition)))
+    with_masks(program)  # type: ignore[arg-type]
+    scores, values = torch.tensor([1.0, 0.5, 3.0, 2.0]), torch.arange(18.0).reshape(3, 6)
+    assert run(program, scores, values)[0].equal(values[:1])
+
+
 def test_several_matches_for_a_row_are_refused() -> None:
     for target, other in ((ATEN.gt.Scalar, 0.0), (ATEN.eq.Scalar, 1)):
         program = Program()
@@ -183,6 +194,38 @@ def test_places_of_the_largest_are_different() -> None:
     assert not are_different(part(split, 1))
     assert are_different(program.call(ATEN.clone.default, part(best, 1)))
     assert not are_different(program.call(ATEN._to_copy.default, part(best, 1), dtype=torch.int8))
+    named = part(program.call(ATEN.topk.default, x, 2, dim=0), 1)
+    assert are_different(named, 0) and not are_different(named, 1) and not are_different(named, -1)
+    of_columns = part(program.call(ATEN.topk.default, x, 2, 0), 1)
+    assert are_different(of_columns, 0) and not are_different(of_columns, 1)
+
+
+def test_views_of_different_places_are_different_along_the_same_axis() -> None:
+    program = Program()
+    best = program.call(ATEN.topk.default, program.input("x", torch.empty(4, 3)), 2)
+    places = program.call(operator.getitem, best, 1)
+
+    def axes(target: Any, *args: Any) -> list[int]:
+        view = program.call(target, places, *args)
+        return [axis for axis in range(view.meta["val"].dim()) if are_different(view, axis)]
+
+    assert axes(ATEN.unsqueeze.default, 0) == [2]
+    assert axes(ATEN.unsqueeze.default, 1) == [2]
+    assert axes(ATEN.unsqueeze.default, -1) == axes(ATEN.unsqueeze.default, 2) == [1]
+    assert axes(ATEN.view.default, [1, 4, 2]) == [2] and axes(ATEN.view.default, [2, 2, 2]) == [2]
+    assert axes(ATEN.view.default, [8]) == axes(ATEN.view.default, [2, 4]) == []
+    assert axes(ATEN.expand.default, [2, 4, 2]) == [2]
+    assert axes(ATEN.mul.Scalar, 0) == []
+    places = program.call(ATEN.unsqueeze.default, places, -1)
+    assert axes(ATEN.expand.default, [4, 2, 3]) == [1] and axes(ATEN.expand.default, [4, 2, 1]) == [1]
+    places = program.call(ATEN.select.int, places, 1, 0)
+    assert axes(ATEN.expand.default, [4, 3]) == []
+    columns = program.call(ATEN.sort.default, program.input("y", torch.empty(4, 3)), 0)
+    places = program.call(operator.getitem, columns, 1)
+    assert axes(ATEN.expand.default, [2, 4, 3]) == [1] and axes(ATEN.expand.default, [4, 3]) == [0]
+    stacked = program.call(ATEN.topk.default, program.input("z", torch.empty(2, 4, 3)), 2)
+    places = program.call(operator.getitem, stacked, 1)
+    assert axes(ATEN.view.default, [8, 2]) == [1] and axes(ATEN.reshape.default, [1, 2, 4, 2]) == [3]
 
 
 @pytest.mark.parametrize(

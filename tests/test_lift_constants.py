@@ -1,5 +1,6 @@
 """Constants that `lift` writes as formulas, and weights that a module normalizes or repeats."""
 
+from collections.abc import Callable
 from types import SimpleNamespace
 
 import pytest
@@ -311,6 +312,18 @@ class Mixed(nn.Module):
 def test_operations_on_complex_numbers_stay() -> None:
     with pytest.raises(archspec.ArchError, match="it has a Fourier transform of complex numbers"):
         archspec.lift(Mixed().eval(), (torch.randn(3, 7, 8),))
+
+
+@pytest.mark.parametrize(
+    "change", [lambda z: z + 2.0, lambda z: nn.functional.pad(z, (1, 1), value=2.0)], ids=["sum", "padding"]
+)
+def test_real_numbers_change_no_imaginary_part(change: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    class Changed(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.view_as_real(change(torch.view_as_complex(x)))
+
+    with pytest.raises(archspec.ArchError, match="it combines real and complex numbers"):
+        archspec.lift(Changed().eval(), (torch.randn(3, 7, 2),))
 
 
 class Scaled(nn.Module):

@@ -42,6 +42,7 @@ def given() -> Given:
 def test_powers_of_numbers() -> None:
     assert power_of(2.0, 3.0) == 8.0 and power_of(4.0, 0.5) == 2.0 and power_of(0.0, -1.0) == math.inf
     assert power_of(1e200, 2.0) == power_of(-1e200, 2.0) == math.inf and power_of(-1e200, 3.0) == -math.inf
+    assert power_of(1e-200, -3.0) == math.inf
     assert math.isnan(power_of(-1.0, 0.5))
 
 

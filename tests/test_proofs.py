@@ -197,6 +197,18 @@ block Net()(x [batch, 8]) -> [batch, 8] {
     assert found.verdict == "different" and found.reason == "it has complex outputs"
 
 
+def test_a_real_number_is_added_to_real_parts_alone() -> None:
+    class Shifted(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return torch.view_as_real(torch.view_as_complex(x) + 2.0)
+
+    def model(result: str) -> archspec.Model:
+        return load(f"dim batch\nblock Net()(x [batch, 2]) -> [batch, 2] {{\n  return {result}\n}}\n")
+
+    assert equivalent(model("stack(axis = -1)(pick(-1, 0)(x) + 2.0, pick(-1, 1)(x))"), Shifted())
+    assert equivalent(model("x + 2.0"), Shifted()).verdict == "different"
+
+
 @pytest.mark.slow
 def test_generated_files_are_proven_without_values() -> None:
     from archspec.equivalence.prove import prove_source

@@ -112,6 +112,25 @@ def scaling(x: Any) -> Any:
     return state
 
 
+def recalling(x: Any) -> Any:
+    """The second iteration uses what the first one computes, where that uses its own value."""
+    state = x[:, 0]
+    for t in range(x.shape[1]):
+        rows = x.select(1, t).sin()
+        state = state + (SEEN[0] if SEEN else rows)
+        SEEN.append(rows)
+    return state
+
+
+def choosing(x: Any) -> Any:
+    """Each iteration uses something else that is computed before the loop."""
+    state, first, second = x[:, 0], x[:, 1].sin(), x[:, 2].cos()
+    for t in range(x.shape[1]):
+        state = x.select(1, t) + state * (second if SEEN else first)
+        SEEN.append(state)
+    return state
+
+
 SEEN: list[Any] = []
 
 
@@ -152,6 +171,8 @@ def test_lists_of_an_iteration_are_computed_in_each() -> None:
         (shortening, "a loop over a length in it does something else in each iteration"),
         (keeping, "a loop over a length in it does something else in each iteration"),
         (scaling, "a loop over a length in it does something else in each iteration"),
+        (recalling, "a loop over a length in it does something else in each iteration"),
+        (choosing, "a loop over a length in it does something else in each iteration"),
         (naming, "a loop over a length in it does something else in each iteration"),
     ],
 )

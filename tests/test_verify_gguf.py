@@ -226,6 +226,9 @@ def test_keys_and_values_that_do_not_fit_together(heads: Shapes, tmp_path: Path)
     [
         ("gpt2", "blk.0.attn_qkv.weight", (96,), {"transformer.h.0.attn.c_attn.weight"}),
         ("gpt-oss", "blk.0.ffn_up_exps.weight", (48,), {"model.layers.0.mlp.experts.gate_up_proj"}),
+        ("gpt-oss", "blk.0.ffn_up_exps.weight", (3, 48, 31), {"model.layers.0.mlp.experts.gate_up_proj"}),
+        ("gpt-oss", "blk.0.ffn_up_exps.weight", (2, 48, 32), {"model.layers.0.mlp.experts.gate_up_proj"}),
+        ("gpt-oss", "blk.0.ffn_up_exps.bias", (), {"model.layers.0.mlp.experts.gate_up_proj_bias"}),
         ("mamba", "blk.0.ssm_conv1d.weight", (256,), {"backbone.layers.0.mixer.conv1d.weight"}),
         (
             "mixtral",
@@ -235,7 +238,7 @@ def test_keys_and_values_that_do_not_fit_together(heads: Shapes, tmp_path: Path)
         ),
     ],
 )
-def test_tensors_without_the_axes_that_are_rearranged(
+def test_tensors_that_do_not_fit_what_they_are_rearranged_to(
     case: str, name: str, shape: tuple[int, ...], lost: set[str], tmp_path: Path
 ) -> None:
     found = archspec.verify(model_of(case), write(tmp_path, MODELS[case][2] | {name: shape}))

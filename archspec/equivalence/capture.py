@@ -205,7 +205,7 @@ class Capture:
 
     def _always_holds(self, guard: Formula) -> bool:
         """Whether a relation of sizes holds for all sizes in the ranges that the program is for."""
-        if guard.is_Boolean and not guard.is_Relational:
+        if guard.is_Boolean:
             found = [self._always_holds(part) for part in guard.args]
             kind = type(guard).__name__
             return all(found) if kind == "And" else any(found) if kind == "Or" else kind == "BooleanTrue"

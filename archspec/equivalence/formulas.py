@@ -54,5 +54,5 @@ def _rounded_up(formula: Formula, symbols: Mapping[str, Expression]) -> Dim:
         distance, step = formula.args
         if type(distance).__name__ == "ToFloat" and step.is_Float and float(step).is_integer():
             by, size = int(float(step)), size_of(distance.args[0], symbols)
-            return -(-size // by) if by > 0 else -(size // -by)
+            return -(-size // by)
     raise Untranslatable(_OF_FRACTIONS)

@@ -109,8 +109,9 @@ def _axis_before(node: Node, source: Node, axis: int) -> int | None:
 
     shape, whole = tensor_of(node).shape, tensor_of(source).shape
     if node.target is torch.ops.aten.unsqueeze.default:
-        new = cast("int", node.args[1]) % len(shape)
-        return None if axis == new else axis - (new < axis)
+        axes: list[int | None] = [*range(len(whole))]
+        axes.insert(cast("int", node.args[1]) % len(shape), None)
+        return axes[axis]
     if node.target is torch.ops.aten.expand.default:
         before = axis - len(shape) + len(whole)
         return before if before >= 0 and shape[axis] == whole[before] else None
@@ -137,8 +138,6 @@ class _Selecting:
                 self._select(user)
             elif name in ("index_put", "index_add"):
                 self._put(user)
-            elif name != "sym_size":
-                raise _refused()
 
     def _axes(self, indices: object) -> list[int]:
         """Return the axes of the condition that indices are the places along."""

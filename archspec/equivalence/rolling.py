@@ -90,7 +90,7 @@ class _Loop:
             return item
         if other is self.pairs.get(item, item):
             return item
-        if item in self.pairs or not is_node(other) or other not in self.pairs:
+        if not is_node(other) or other not in self.pairs:
             _refuse()
         return self._carried(item, other)
 
@@ -181,7 +181,6 @@ class _Loop:
             place[1] is self.marks[0]
             and _size(size) == _size(self.marks[0].args[0])
             and all(user in self.second for user in after.users)
-            and all(operation_of(user) == "select" and user.args[1:] == place for user in others)
             and all(operation_of(user) == "copy" and user.args[1] is not read for read in others for user in read.users)
         )
 

@@ -139,11 +139,9 @@ def _is_rowwise(node: Node, rows: Rows) -> bool:
     """Whether a node computes each row of its results of the same row of its arguments, and of nothing else."""
     import torch
 
-    if node.target is operator.getitem:
-        return True
     name, first = operation_of(node), listed(node.args[0])[0]
-    if name in VIEWS:
-        return is_node(first) and _sizes(node)[:1] == _sizes(first)[:1]
+    if node.target is operator.getitem or name in VIEWS:
+        return True  # if it keeps the rows
     if not all(hasattr(item.meta.get("val"), "shape") for item in node.all_input_nodes):
         return False  # a number, which may be that of the rows
     if torch.Tag.pointwise in getattr(node.target, "tags", ()):

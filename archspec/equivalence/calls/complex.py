@@ -46,6 +46,9 @@ EACH_PART = (
 SEVERAL = "split split_with_sizes chunk unbind"
 """Those of them that have a list of results."""
 
+NUMBERS = {"add": 1, "sub": 1, "constant_pad_nd": 2, "pad": 3}
+"""The place of the argument of these that is a number, if it is no tensor; others are sizes and axes."""
+
 
 def call_complex(
     name: str, handler: Handler | None, n: Arrays, types: Sequence[Type], *given: object, **named: object
@@ -57,7 +60,10 @@ def call_complex(
     if name not in EACH_PART.split() or handler is None:
         raise Untranslatable(f"the operation `aten.{name}` has no normal form for complex numbers")
     reals = [Type(type.shape, "real") for type in types]
-    real, imaginary = [computed(handler(n, reals, *_parts(n, given, turn), **named)) for turn in (0, 1)]
+    of_both = (given, named), _of_imaginary(name, given, named)
+    real, imaginary = [
+        computed(handler(n, reals, *_parts(n, args, turn), **keywords)) for turn, (args, keywords) in enumerate(of_both)
+    ]
     made = [Complex(a, b) for a, b in zip(real, imaginary, strict=True)]
     return made if name in SEVERAL.split() else made[0]
 
@@ -65,6 +71,17 @@ def call_complex(
 def has_complex(value: object) -> bool:
     """Whether there is a complex number in arguments."""
     return isinstance(value, Complex) or (is_list(value) and any(has_complex(item) for item in value))
+
+
+def _of_imaginary(
+    name: str, given: Sequence[object], named: Mapping[str, object]
+) -> tuple[list[object], dict[str, object]]:
+    """Return the arguments of an operation on the imaginary parts of numbers: those of real numbers are 0."""
+    place = NUMBERS.get(name)
+    args = [
+        0 if at == place and not isinstance(item, Complex | Array | complex) else item for at, item in enumerate(given)
+    ]
+    return args, {key: 0 if key == "value" else item for key, item in named.items()}
 
 
 def _parts(n: Arrays, given: Sequence[object], turn: int) -> list[object]:
@@ -75,6 +92,8 @@ def _parts(n: Arrays, given: Sequence[object], turn: int) -> list[object]:
 def _part(n: Arrays, item: object, turn: int) -> object:
     if isinstance(item, Complex):
         return item.imaginary if turn else item.real
+    if isinstance(item, complex):
+        return item.imag if turn else item.real
     if is_list(item) and has_complex(item):
         return _parts(n, item, turn)
     if isinstance(item, Array) and n.dtype(item) == "real" and turn:

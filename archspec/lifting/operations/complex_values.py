@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from archspec.equivalence.calls.complex import EACH_PART, SEVERAL
+from archspec.equivalence.calls.complex import EACH_PART, NUMBERS, SEVERAL
 from archspec.equivalence.calls.values import Axes, Untranslatable, is_list, listed
 from archspec.ir import Type
 from archspec.lifting.builder import Builder
@@ -48,6 +48,10 @@ def complex_counterpart(
         return function(b, types, *given, **named)
     if name not in EACH_PART.split() or handler is None:
         raise Untranslatable(f"the operation `aten.{name}` has no counterpart for complex numbers")
+    place = NUMBERS.get(name, len(given))
+    number = named.get("value", given[place] if place < len(given) else 0)
+    if number and not isinstance(number, Value | ComplexValue):
+        raise Untranslatable("it combines real and complex numbers")
     reals = [Type(type.shape, "real") for type in types]
     both = [listed(handler(b, reals, *_parts(given, turn), **named)) for turn in (0, 1)]
     made = [ComplexValue(real, imaginary) for real, imaginary in zip(*both, strict=True) if real is not None]
