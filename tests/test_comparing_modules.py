@@ -317,6 +317,9 @@ def test_numbers_of_modules_are_known_while_they_run() -> None:
         part, row, left, stored, places, narrow = module(x)
     assert part.equal(x[:5, 2:3:2]) and row.equal(x[2]) and (left, stored) == (3, 5)
     assert places.equal(torch.arange(3)) and narrow.equal(x[2:5])
+    with knowing(module):
+        assert ((module.number / 2).long() * 2).item() == 4 and ((module.number / 2) * 2).long().item() == 5
+        assert x.float().dtype is torch.float32 and torch.zeros(3).add_(1.0).tolist() == [1.0] * 3
     large = Numbered(2**24 + 1)
     with knowing(large):
         assert (large.number / 1).long().item() == 2**24 + 1

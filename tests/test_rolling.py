@@ -11,8 +11,12 @@ torch = pytest.importorskip("torch")
 from graphs import targets_of, traced  # noqa: E402
 
 from archspec.equivalence.calls.values import Untranslatable  # noqa: E402
+from archspec.equivalence.in_place import without_changes  # noqa: E402
 from archspec.equivalence.iterations import _selected, looping  # noqa: E402
 from archspec.equivalence.rolling import rolled  # noqa: E402
+
+
+ATEN = torch.ops.aten
 
 
 class Module(torch.nn.Module):
@@ -159,6 +163,35 @@ def test_lists_of_an_iteration_are_computed_in_each() -> None:
     (summed,) = stacked.users
     assert loop.args[:5] == ([], [], [], [summed], [1])
     assert [str(item.args[2].target) for item in stacked.args[0]] == [str(operator.add), str(operator.sub)]
+
+
+def filling(x: Any, rows: Any = None, step: Any = None, more: Any = None) -> Any:
+    """Puts what each iteration computes in the place of zeros."""
+    state, outputs = x[:, 0], torch.zeros_like(x) if rows is None else rows
+    for t in range(x.shape[1]):
+        outputs[:, t] = step(outputs, x, t) if step else x.select(1, t).tanh()
+        state = state + (more(outputs) if more else 1.0)
+    return outputs, state
+
+
+@pytest.mark.parametrize(
+    ("function", "is_filled"),
+    [
+        (filling, True),
+        (lambda x: filling(x, torch.ones(2, x.shape[1], 4)), True),
+        (lambda x: filling(x, torch.zeros(2, x.shape[1] + 1, 4)), False),
+        (lambda x: filling(x, torch.zeros(2, 9, 4)), False),
+        (lambda x: filling(x, step=lambda outputs, x, t: x.select(1, t) + outputs.select(1, t)), False),
+        (lambda x: filling(x, step=lambda outputs, x, t: ATEN.copy(x.select(1, t), outputs.select(1, t))), False),
+        (lambda x: filling(x, more=lambda outputs: outputs.sum(1)), False),
+    ],
+)
+def test_what_fills_a_tensor_is_collected(function: Callable[[Any], Any], is_filled: bool) -> None:
+    program = program_of(function)
+    assert without_changes(program) and rolled(program)
+    (loop,) = [node for node in program.graph.nodes if str(node.target) == "archspec.looped.default"]
+    starts, _, _, collected, axes, _ = loop.args
+    assert (len(starts), len(collected), axes) == ((1, 1, [1]) if is_filled else (2, 0, []))
 
 
 @pytest.mark.parametrize(

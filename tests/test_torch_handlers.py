@@ -334,6 +334,8 @@ GROUPS: dict[str, list[Case]] = {
         call("index_put", r(4, 6), [Known(torch.arange(2) + 1)], r(2, 6)),
         call("index_put", r(3, 6), [b(3)], r(6)),
         call("one_hot", i(7, 3, 4), 7),
+        call("masked_scatter", r(4, 3), b(4, 1), r(5, 3)),
+        call("masked_scatter", r(4, 2, 3), b(4, 1, 1), r(5, 2, 3)),
     ],
     "numbers": [
         call("arange", 5),

@@ -206,6 +206,16 @@ def test_stretches_that_overlap_are_said(tmp_path: Path) -> None:
     path.write_bytes(torch_zip({"scale": tensor(run, (4,)), "steps": tensor(run, (4,), 2)}, {"0": 48}))
     found = archspec.verify(load(BUFFERED), path)
     assert found.notes == ("`scale` and `steps` may share elements; the totals count them for each tensor",)
+    places = [("scale", 0), ("steps", 2), ("third", 3), ("fourth", 7), ("last", 11)]
+    for count, more in ((3, " (and 1 more pair)"), (4, " (and 1 more pair)"), (5, " (and 1 more pair)")):
+        parts = {name: tensor(run, (4 if name != "last" else 1,), start) for name, start in places[:count]}
+        path.write_bytes(torch_zip(parts, {"0": 48}))
+        note = f"`scale` and `steps` may share elements{more}; the totals count them for each tensor"
+        assert archspec.verify(load(BUFFERED), path).notes == (note,)
+    longest = {"scale": tensor(run, (4,), 4), "steps": tensor(run, (12,)), "third": tensor(run, (2,), 9)}
+    path.write_bytes(torch_zip(longest | {"fourth": tensor(storage("1", 4), (4,))}, {"0": 48, "1": 16}))
+    note = "`steps` and `scale` may share elements (and 1 more pair); the totals count them for each tensor"
+    assert archspec.verify(load(BUFFERED), path).notes == (note,)
     path.write_bytes(torch_zip({"scale": tensor(run, (4,)), "steps": tensor(run, (4,), 4)}, {"0": 48}))
     assert archspec.verify(load(BUFFERED), path).notes == ()
 

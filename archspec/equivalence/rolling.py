@@ -178,7 +178,7 @@ class _Loop:
         size = node.meta["val"].shape[place[0]]
         others = [user for user in node.users if user is not after]
         return (
-            place[1] is self.marks[0]
+            _size(place[1]) == _size(self.marks[0])
             and _size(size) == _size(self.marks[0].args[0])
             and all(user in self.second for user in after.users)
             and all(operation_of(user) == "copy" and user.args[1] is not read for read in others for user in read.users)

@@ -173,11 +173,11 @@ def _counts(node: Node) -> set[tuple[int | Formula, ...]]:
 
 
 def _axes(node: Node) -> list[int]:
-    """Return the axes that a node works along: the first one by default."""
+    """Return the axes that a node works along, as far as it names them."""
     schema = schema_of(node)
     names = [parameter.name for parameter in schema.arguments] if schema is not None else []
     given: dict[str, object] = {**dict(zip(names, node.args, strict=False)), **node.kwargs}
-    return [axis for name in _AXES for axis in listed(given.get(name)) if isinstance(axis, int)] or [0]
+    return [axis for name in _AXES for axis in listed(given.get(name)) if isinstance(axis, int)]
 
 
 def _depends_on_others(node: Node, given: list[Node], numbers: set[str]) -> bool:

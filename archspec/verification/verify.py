@@ -10,6 +10,7 @@ from archspec.checkpoints.entries import Checkpoint, Entry
 from archspec.configs.gguf_names import gguf_names_of
 from archspec.configs.names import names_of
 from archspec.reporting.results import Result
+from archspec.reporting.text import number
 from archspec.resources import specs_root
 from archspec.table import Table
 from archspec.verification.gguf import match_gguf
@@ -262,6 +263,6 @@ def _overlaps(entries: Iterable[Entry]) -> Iterator[str]:
         if not before or (before.file, before.storage, before.stop) < (entry.file, entry.storage, entry.stop):
             before = entry
     if pairs:
-        more = f" (and {len(pairs) - 1:,} more pairs)" if len(pairs) > 1 else ""
+        more = f" (and {number(len(pairs) - 1, 'more pair')})" if pairs[1:] else ""
         named = " and ".join(f"`{name}`" for name in pairs[0])
         yield f"{named} may share elements{more}; the totals count them for each tensor"

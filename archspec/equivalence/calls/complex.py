@@ -94,7 +94,7 @@ def _part(n: Arrays, item: object, turn: int) -> object:
         return item.imaginary if turn else item.real
     if isinstance(item, complex):
         return item.imag if turn else item.real
-    if is_list(item) and has_complex(item):
+    if is_list(item):
         return _parts(n, item, turn)
     if isinstance(item, Array) and n.dtype(item) == "real" and turn:
         return n.array(item.shape, n.elements.number(0.0))
@@ -193,7 +193,7 @@ def _fourier(is_inverse: bool = False, is_half: bool = False, rank: int | None =
         by = e.product([(e.real(e.integer(product([real.shape[axis] for axis in axes]))), power)])
         parts = [n.array(part.shape, e.product([(part.element, 1.0), (by, 1.0)])) for part in found]
         if is_half:
-            parts = [shape.cut(n, part, axes[0], 0, types[0].shape[axes[0]], 1) for part in parts]
+            parts = [shape.cut(n, part, axes[0], 0, types[0].shape[axes[0]]) for part in parts]
         return Complex(*parts)
 
     return call

@@ -42,7 +42,7 @@ def _adaptive_max(rank: int) -> Callable[..., list[Array | None]]:
         for axis in range(len(x.shape) - rank, len(x.shape)):
             old, new = x.shape[axis], types[0].shape[axis]
             ends = [(0, old)] if new == 1 else windows(_whole(old), _whole(new))
-            parts = [along.largest(n, cut(n, x, axis, first, last, 1), axis, True) for first, last in ends]
+            parts = [along.largest(n, cut(n, x, axis, first, last), axis, True) for first, last in ends]
             x = concat(n, *parts, axis=axis)
         return [x, None]  # the places of the largest elements are not computed
 
@@ -178,7 +178,7 @@ def _nearest(rank: int, shift: float = 0.0) -> Handler:
             before, after = _whole(old), _whole(new)
             step = 1 / scale if scale else before / after
             places = [min(int((i + shift) * step), before - 1) for i in range(after)]
-            x = concat(n, *[cut(n, x, axis, place, place + 1, 1) for place in places], axis=axis)
+            x = concat(n, *[cut(n, x, axis, place, place + 1) for place in places], axis=axis)
         return x
 
     return call

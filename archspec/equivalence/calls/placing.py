@@ -72,7 +72,7 @@ def _slice_scatter(
         return n.reshape(_slice_scatter(n, types, rows, column, axis + 1, first), x.shape)
     if step != 1:
         return _replaced(n, typed(n, source, types[0]), x, axis, first, step)
-    parts = [forms.cut(n, x, axis, 0, first, 1), source, forms.cut(n, x, axis, first + count, size, 1)]
+    parts = [forms.cut(n, x, axis, 0, first), source, forms.cut(n, x, axis, first + count, size)]
     return forms.concat(n, *[typed(n, part, types[0]) for part in parts if part.shape[axis] != 0], axis=axis)
 
 
@@ -85,7 +85,7 @@ def _replaced(n: Arrays, source: Array, x: Array, axis: int, first: Dim, step: i
         return x
     places = {first + turn * step: turn for turn in range(count)}
     pieces = [(source, places[at]) if at in places else (x, at) for at in range(size)]
-    return forms.concat(n, *[forms.cut(n, part, axis, at, at + 1, 1) for part, at in pieces], axis=axis)
+    return forms.concat(n, *[forms.cut(n, part, axis, at, at + 1) for part, at in pieces], axis=axis)
 
 
 def _select_scatter(n: Arrays, types: Sequence[Type], x: Array, source: Array, dim: int, index: int) -> Array:
@@ -140,7 +140,7 @@ def _difference(
         refuse("diff")
     x = forms.concat(n, *[part for part in (prepend, x, append) if part is not None], axis=dim)
     size = x.shape[dim]
-    return n.each(types[0].shape, subtract, forms.cut(n, x, dim, 1, size, 1), forms.cut(n, x, dim, 0, size - 1, 1))
+    return n.each(types[0].shape, subtract, forms.cut(n, x, dim, 1, size), forms.cut(n, x, dim, 0, size - 1))
 
 
 def _identity(n: Arrays, types: Sequence[Type], *rest: object, **keywords: object) -> Array:

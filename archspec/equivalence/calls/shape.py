@@ -131,7 +131,7 @@ def _pad(
             continue
         cut = [-end if isinstance(end, int) and end < 0 else 0 for end in (before, after)]
         if any(cut):
-            x = forms.cut(n, x, axis, cut[0], x.shape[axis] - cut[1], 1)
+            x = forms.cut(n, x, axis, cut[0], x.shape[axis] - cut[1])
             before, after = [0 if less else end for end, less in zip((before, after), cut, strict=True)]
         if (before, after) != (0, 0):
             x = forms.pad(n, x, axis, before, after, of_dtype(value or 0, n.dtype(x)))
@@ -158,7 +158,7 @@ def _continued(n: Arrays, x: Array, axis: int, before: Dim, after: Dim, mode: st
     if not (isinstance(before, int) and isinstance(after, int) and before >= 0 <= after):
         refuse("pad")
     places = [place_beyond(mode, size, place) for place in (*range(-before, 0), *range(after))]
-    ends = [forms.cut(n, x, axis, place, place + 1, 1) for place in places]
+    ends = [forms.cut(n, x, axis, place, place + 1) for place in places]
     return forms.concat(n, *ends[:before], x, *ends[before:], axis=axis)
 
 

@@ -68,12 +68,12 @@ def split(n: Arrays, x: Array, sizes: Sequence[Dim], axis: int) -> list[Array]:
     found: list[Array] = []
     start: Dim = 0
     for size in sizes:
-        found.append(cut(n, x, axis, start, start + size, 1))
+        found.append(cut(n, x, axis, start, start + size))
         start = start + size
     return found
 
 
-def cut(n: Arrays, x: Array, axis: int, start: Dim, stop: Dim | None, step: int) -> Array:
+def cut(n: Arrays, x: Array, axis: int, start: Dim, stop: Dim | None, step: int = 1) -> Array:
     place = axis % len(x.shape)
     size = x.shape[place]
     first, last = _counted(start, size), size if stop is None else _counted(stop, size)
@@ -113,7 +113,7 @@ def roll(n: Arrays, x: Array, shift: object, axis: object) -> Array:
         first = by % size if isinstance(size, int) else by
         if first != 0:
             middle = size - first if not isinstance(first, int) or first > 0 else -first
-            x = concat(n, cut(n, x, at, middle, size, 1), cut(n, x, at, 0, middle, 1), axis=at)
+            x = concat(n, cut(n, x, at, middle, size), cut(n, x, at, 0, middle), axis=at)
     return x
 
 
