@@ -433,6 +433,15 @@ def test_an_axis_of_any_size_keeps_it_where_another_one_is_resized() -> None:
     torch.testing.assert_close(direct.value(found, {"height": 3}).float(), expected)
 
 
+def test_ends_of_any_size_are_continued() -> None:
+    direct = Direct()
+    x = direct.given(tensor := r(2, 3, 4))
+    (found,) = direct.call("replication_pad2d", [Type((2, SEQ + 5, 5))], (x, [1, 0, SEQ, 2]), {})
+    for size in (1, 4):
+        expected = torch.nn.functional.pad(tensor, (1, 0, size, 2), mode="replicate")
+        assert direct.value(found, {"seq": size}).float().equal(expected)
+
+
 def test_slices_begin_at_sizes() -> None:
     direct = Direct()
     x = direct.arrays.stored("input", "x", (2, SEQ), "real")

@@ -9,15 +9,17 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from archspec.equivalence.bags import with_rows  # noqa: E402
-from archspec.equivalence.calls.values import Untranslatable  # noqa: E402
+from archspec.equivalence.calls.values import Untranslatable, operation_of  # noqa: E402
 from archspec.equivalence.direct import solving  # noqa: E402
 from archspec.equivalence.epsilons import with_epsilon_of  # noqa: E402
+from archspec.equivalence.exporting import exported  # noqa: E402
 from archspec.equivalence.held import with_own_tensors  # noqa: E402
 from archspec.equivalence.hints import without_detection  # noqa: E402
 from archspec.equivalence.intercepting import intercepting  # noqa: E402
 from archspec.equivalence.lengths import free_lengths, namespaces  # noqa: E402
 from archspec.equivalence.precision import in_float64, keeps_rounded  # noqa: E402
 from archspec.equivalence.restoring import restored  # noqa: E402
+from archspec.ir import Type  # noqa: E402
 
 nn = torch.nn
 F = nn.functional
@@ -205,6 +207,22 @@ def test_items_of_lists_and_dicts_are_restored() -> None:
         module[1].kept, module[1].known = [9], {}
         del module[1].word
     assert module[1].kept is kept and module[1].known is known and module[1].word is word
+
+
+@pytest.mark.parametrize(
+    ("function", "operations"),
+    [
+        (lambda x: torch.hstack([x, x * 2]), ["mul", "cat"]),
+        (lambda x: torch.inverse(x.mT @ x), ["mT", "matmul", "inverse"]),
+    ],
+)
+def test_operations_are_replaced_by_others_if_these_have_normal_forms(function: Any, operations: list[str]) -> None:
+    class Called(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return function(x)
+
+    program = exported(Called(), {"x": Type((3, 4))}, {})
+    assert [operation_of(node) for node in program.graph.nodes if node.op == "call_function"] == operations
 
 
 def test_masks_are_causal_if_that_is_said() -> None:

@@ -407,6 +407,7 @@ def also_returned(x: Any, mask: Any, row: Any) -> Any:
         lambda x, mask, row: put_back(x, mask.to(torch.int64) > 0, ATEN.index.Tensor(x, [mask])),
         lambda x, mask, row: ATEN.index_put.default(x, [mask], ATEN.index.Tensor(x, [mask]), True),
         lambda x, mask, row: ATEN.masked_scatter.default(x.T, mask, ATEN.index.Tensor(x, [mask])),
+        lambda x, mask, row: put_back(x, mask, ATEN.index.Tensor(x, [mask])[:, :1].clone()),
         lambda x, mask, row: in_column(x, mask, ATEN.index.Tensor(x, [mask])[:, 0].clone()),
     ],
 )

@@ -15,7 +15,6 @@ from archspec.equivalence.in_place import without_changes  # noqa: E402
 from archspec.equivalence.iterations import _selected, looping  # noqa: E402
 from archspec.equivalence.rolling import rolled  # noqa: E402
 
-
 ATEN = torch.ops.aten
 
 

@@ -35,9 +35,9 @@ def _items(value: object) -> object:
 
 def _restore(value: object, items: object) -> None:
     """Give a list or dict its items again."""
-    if isinstance(value, list) and isinstance(items, list):
+    if isinstance(value, list):
         cast("list[object]", value)[:] = cast("list[object]", items)
-    elif isinstance(value, dict) and isinstance(items, dict):
+    elif isinstance(value, dict):
         found = cast("dict[object, object]", value)
         found.clear()
         found.update(cast("dict[object, object]", items))

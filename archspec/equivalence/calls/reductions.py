@@ -80,14 +80,10 @@ def _order(
     n: Arrays,
     types: Sequence[Type],
     x: Array,
-    *rest: int,
     dim: int = -1,
     descending: bool = False,
-    stable: bool = False,
+    stable: bool | None = False,
 ) -> list[Array]:
-    if rest:
-        stable, dim, descending = (rest[0], dim, descending) if len(rest) == 1 and isinstance(rest[0], bool) else (
-            stable, rest[0], bool(rest[1]) if len(rest) > 1 else descending)  # fmt: skip
     turned = x if descending else _negated(n, x)
     values, places = along.first_in_order(n, turned, x.shape[dim], dim)
     return [values if descending else _negated(n, values), places]
