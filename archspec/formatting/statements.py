@@ -31,8 +31,7 @@ class Statements:
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
         self._kind: Hashable = None
-        self._run = 0
-        self._chain = 0
+        self._run = object()
 
     def separate(self) -> None:
         """Let the columns of the next statement be independent of those before."""
@@ -89,8 +88,8 @@ class Statements:
     def _aligned(self, columns: _Columns, indent: int) -> Row:
         if columns.kind != self._kind:
             self._kind = columns.kind
-            self._run += 1
-        numbers = (_ALL, 2, 1, 0) if columns.kind != "model" else (1,)
+            self._run = object()
+        numbers = (_ALL, 2, 1, 0) if columns.kind != "model" else (_ALL,)
         return Row(indent, columns.cells, columns.rest, [(self._run, number) for number in numbers])
 
     def _columns(self, statement: Branch) -> _Columns | None:
@@ -134,7 +133,7 @@ class Statements:
         layout = self._layout
         if self._kind != "chain":
             self._kind = "chain"
-            self._run += 1
+            self._run = object()
         rows: list[Row] = []
         begun: list[Doc] = []
         for i, part in enumerate(statement.children):
@@ -147,14 +146,14 @@ class Statements:
             if len(rows) > 1:  # what follows a chain is in the line of its last step
                 ended, row = rows[-2:]
                 rows[-2:] = [Row(ended.indent, ended.cells, [ended.doc, row.doc], ended.runs)]
-            self._chain += 1
-            rows += [self._step(step, indent + INDENT) for step in steps]
+            chain = object()
+            rows += [self._step(step, indent + INDENT, chain) for step in steps]
             begun = []
         if begun:
             rows[-1].doc = [rows[-1].doc, *begun]
         return rows
 
-    def _step(self, step: Part, indent: int) -> Row:
+    def _step(self, step: Part, indent: int, chain: object) -> Row:
         assert isinstance(step, Branch)
         arrow, value, *others = step.children
         found = own_and_rest(value)
@@ -162,7 +161,7 @@ class Statements:
             return Row(indent, (), self._layout.doc(step))
         rest = copy_of(step, [found[1], *others])
         cell = f"{self._text('step', [arrow])} {self._address(found[0])}"
-        return Row(indent, [cell], self._layout.doc(rest), [(self._run, 1), (("chain", self._chain), 1)])
+        return Row(indent, [cell], self._layout.doc(rest), [(self._run, _ALL), (chain, _ALL)])
 
     def _address(self, declaration: Branch) -> str:
         return self._text("own", declaration.children[:2]) + " "

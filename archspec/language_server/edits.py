@@ -134,9 +134,9 @@ def _removal(text: str, start: int, end: int) -> Edit:
     if before is not None:
         return Edit(before.start(), end, "")
     line = _line_start(text, start)
-    stop = text.find("\n", end)
-    if not text[line:start].strip() and not text[end : stop if stop >= 0 else len(text)].strip():
-        return Edit(line, stop + 1 if stop >= 0 else len(text), "")
+    rest, line_end, _ = text[end:].partition("\n")
+    if not text[line:start].strip() and not rest.strip():
+        return Edit(line, end + len(rest + line_end), "")
     return Edit(start, end, "")
 
 

@@ -108,10 +108,14 @@ class Observations:
         """The name of the model that uses a definition."""
         if first is not self._first:
             self._first = first
-            models = first.unit.models.items() if first is not None else ()
-            start = first.node.start if first is not None else 0
-            self._name = next((name for name, model in models if model.start <= start < model.end), "")
+            self._name = _model_around(first) if first is not None else ""
         return self._name
+
+
+def _model_around(frame: Frame) -> str:
+    """The name of the model whose statement a use is in."""
+    models, start = frame.unit.models.items(), frame.node.start
+    return next((name for name, model in models if model.start <= start < model.end), "")
 
 
 def parameters(made: Module | Weight) -> int:

@@ -80,7 +80,7 @@ class _Arrangement:
         found: set[int] = set()
         for id in reversed(contents.children):
             node = self.plan.nodes[id]
-            is_plain = node.kind in ("op", "fn", "input", "buffer") and not node.params
+            is_plain = node.kind in ("op", "fn", "input", "buffer")
             if is_plain and uses[id] and all(self._is_aside(use, found) for use in uses[id]):
                 found.add(id)
         changed = True
@@ -206,7 +206,7 @@ class _Arrangement:
 
     def _is_free(self, id: int, before: dict[int, list[tuple[int, int]]]) -> bool:
         """Whether a child is only reached from children that may move as well, without parameters."""
-        return not self.plan.nodes[id].params and self.plan.nodes[id].kind in ("op", "fn") and len(before[id]) <= 1
+        return self.plan.nodes[id].kind in ("op", "fn") and len(before[id]) <= 1
 
     def _are_blocks(self, source: int, target: int) -> bool:
         return all(self.plan.nodes[id].kind == "block" for id in (source, target))

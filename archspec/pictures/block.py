@@ -146,10 +146,7 @@ class Block:
         place = self.chain(value).get(channel - 1)
         if place is not None:
             return self.exit_x(value, place)
-        source = self.values[value]
-        if channel == 0 and source.source is None and value not in self.bordered:
-            return self.tops.get(source.output)
-        return None
+        return None if value in self.bordered else self.tops[self.values[value].output]
 
     def is_from_column(self, rail: Rail) -> bool:
         """Whether a rail comes from a column beside the rows."""

@@ -117,19 +117,17 @@ def _short(title: str, others: Sequence[str]) -> str:
 
 def _distinguish(plan: Plan, children: Sequence[Node]) -> None:
     """Set `differs` of blocks of the same type by the hyperparameters that differ between them."""
-    groups: dict[str, list[Node]] = {}
+    groups: dict[str, list[tuple[Node, bool]]] = {}
     for child in children:
-        inside = plan.children(child) if child.kind == "period" else [child]
-        for node in inside:
+        is_period = child.kind == "period"
+        for node in plan.children(child) if is_period else [child]:
             if node.kind == "block":
-                groups.setdefault(node.type, []).append(node)
-    for nodes in groups.values():
-        repeated = [node for node in nodes if node.times != 1 or plan.nodes[node.parent or 0].kind == "period"]
-        if not repeated or len(nodes) == 1:
-            continue
-        for node in nodes:
-            node.differs = ", ".join(_differences(node, repeated))
-            if plan.nodes[node.parent or 0].kind == "period":
+                groups.setdefault(node.type, []).append((node, is_period or node.times != 1))
+    for found in groups.values():
+        repeated = [node for node, is_repeated in found if is_repeated]
+        if repeated and len(found) > 1:
+            for node, _ in found:
+                node.differs = ", ".join(_differences(node, repeated))
                 measure(node)
 
 

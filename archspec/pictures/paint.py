@@ -28,13 +28,11 @@ class Paint:
         names = [share.role for share in plan.roles if share.role is not None]
         self.styles: dict[str, RoleStyle] = role_styles(theme, names)
         self.shares: dict[int, float] = {}
-        self.most = 1.0
         if coloring != "role":
             totals = totals_of(plan, coloring, sizes)
-            whole = totals[0] or 1
-            self.shares = {id: amount / whole for id, amount in totals.items()}
-            leaves = [self.shares[node.id] for node in plan.nodes if node.kind in ("layer", "op", "fn", "param")]
-            self.most = max(leaves, default=0.0) or 1.0
+            self.shares = {id: amount / totals[0] if amount else 0.0 for id, amount in totals.items()}
+        leaves = [node.id for node in plan.nodes if node.kind in ("layer", "op", "fn", "param")]
+        self.most = max([self.shares[id] for id in leaves if id in self.shares], default=None) or 1.0
 
     def fill_of(self, node: Node) -> Fill:
         """Return the colors of a box."""

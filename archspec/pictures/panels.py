@@ -132,8 +132,7 @@ def _groups(found: Correspondence, frames: Mapping[int, Frame]) -> list[_Group]:
         for key, item in _items(found, own, frame, 0.0, ()):
             groups.setdefault((key, times[key]), {})[own] = item
             times[key] += 1
-    shared = [group for group in groups.values() if len(group) > 1]
-    return sorted(shared, key=lambda group: -max(item.frame.node.params for item in group.values()))
+    return sorted(groups.values(), key=lambda group: -max(item.frame.node.params for item in group.values()))
 
 
 def _items(

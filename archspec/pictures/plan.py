@@ -246,7 +246,7 @@ def _data(value: object, key: str = "") -> object:
         case bool() | str() | None:
             return value
         case int():
-            return value if abs(value) < 2**53 else str(value)
+            return data_of(value)
         case float():
             return value if abs(value) < float("inf") else str(value)
         case Node() | Contents():

@@ -20,8 +20,7 @@ def find_nets(block: Block) -> None:
 
     for index, value in enumerate(block.values):
         for row, place in block.chain(index).items():
-            if any(use.way != "beside" for use in value.uses):
-                net(row + 1, index).uppers.append(block.exit_x(index, place))
+            net(row + 1, index).uppers.append(block.exit_x(index, place))
             if isinstance(place[1], Passing):
                 net(row, index).lowers.append(block.x[place])
         if value.source is None:
