@@ -1,6 +1,7 @@
 """The graph of every bundled model, at every level."""
 
 import json
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -350,3 +351,99 @@ block Net()(x [batch, 4]) -> [batch, 4] { return x |> layers[i]: Wrap() for i in
     text = dot(graph, "nested")
     assert "3 x Wrap" in text and "4 x Inner" in text
     assert closed(graph, 0).nodes["layers.*"]["repeat"] == 3
+
+
+NESTED = """
+import std { Linear }
+dim batch
+
+layer Scale(n)(x [batch, n]) -> [batch, n] {
+  weight: param [n]
+  return x * .weight
+}
+
+block Inner(n)(x [batch, n]) -> ([batch, n], [batch, n]) {
+  y = x |> up: Linear(n, n) |> down: Scale(n)
+  return y, y + x
+}
+
+block Middle(n, both)(x [batch, n], z [batch, n] = none) -> [batch, n] {
+  shift: param [n]
+  a, b = inner: Inner(n)(x)
+  c, _ = .inner(b) if both else .inner(a)
+  return c * .shift + (z if z != none else x)
+}
+
+block Outer(n, both)(x [batch, n]) -> [batch, n] {
+  first:  Middle(n, both)
+  second: Middle(n, false)
+  return .second(.first(x), x)
+}
+
+fn mean_of(x [...], y [...]) -> [...] { return (x + y) * 0.5 }
+
+block Net(n = 4)(x [batch, n]) -> (states [batch, n], [batch, n], [batch, n]) {
+  role head for head
+  lone: frozen Outer(n, true)
+  tied: Outer(n, true)
+  deep: Outer(n, false)
+  gate: param [n]
+  tie tied.first.inner.up = lone.first.inner.up
+  spare: unused Scale(n)
+  h = x * .gate
+    |> stack[i]: Outer(n, i == 0) for i in 0..3
+    |> .lone |> .tied |> .lone
+  g = .deep.first.inner.down(h) |> .deep |> * .deep.second.shift
+  return mean_of(h, g), head: Scale(n)(h), h
+}
+
+model "nested" = Net()
+"""
+
+
+def described(graph: nx.DiGraph) -> str:
+    """A graph as text: each node with its attributes, the number of blocks around it, and what enters it."""
+    lines: list[str] = []
+    for name, data in graph.nodes(data=True):
+        amounts = [str(data[key]) for key in ("params", "macs", "elementwise")]
+        shapes = [list(map(str, shape or ())) for shape in data.get("shapes", (data["shape"],))]
+        text = f"{name}: {data['kind']} {data['type']}, {', '.join(amounts)}, {shapes}, in {len(data['path'])}"
+        text += f", {len(data['tensors'])} tensors" if "tensors" in data else ""
+        for key in ("address", "role", "frozen", "shared_with", "constants", "repeat", "unused"):
+            text += f", {key} {data[key]}" if key in data else ""
+        uses = [
+            f"{before}.{output} as {argument}" if output else f"{before} as {argument}"
+            for before in graph.predecessors(name)
+            for output, argument in graph.edges[before, name]["uses"]
+        ]
+        lines += [f"{text}\n", *([f"    {', '.join(uses)}\n"] if uses else [])]
+    return f"{ {key: value for key, value in graph.graph.items() if value} }\n{''.join(lines)}"
+
+
+def test_views_of_nested_blocks_stay_as_they_are(golden: Callable[[str, str], None]) -> None:
+    model = archspec.loads(NESTED)
+    parts: list[str] = []
+    for view in [{"level": "block", "depth": depth} for depth in range(4)] + [
+        {"level": "layer"},
+        {"level": "op", "fold": True},
+    ]:
+        for fold in {view.get("fold", False), True}:
+            graph = model.graph(**{**view, "fold": fold})
+            parts.append(f"-- {' '.join(map(str, view.values()))}{' folded' if fold else ''}\n{described(graph)}")
+    golden("graph/nested.txt", "\n".join(parts))
+
+
+@pytest.mark.parametrize(
+    ("level", "depth", "about"),
+    [("block", 0, 14), ("block", 1, 14), ("block", 2, 21), ("block", 3, 77), ("layer", None, 133), ("op", None, 220)],
+)
+def test_sizes_of_graphs_are_estimated_before_they_are_made(
+    level: str, depth: int | None, about: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = archspec.loads(NESTED)
+    made = model.graph(level, depth)
+    monkeypatch.setattr("archspec.graph.LARGEST_GRAPH", about)
+    assert [*model.graph(level, depth)] == [*made]
+    monkeypatch.setattr("archspec.graph.LARGEST_GRAPH", about - 1)
+    with pytest.raises(archspec.ArchError, match=f"too many graph nodes: about {about}, the limit is {about - 1}"):
+        model.graph(level, depth)

@@ -146,10 +146,10 @@ class Walker:
             name = f"{scope.name}#{call.type}.{number}"
         opened = kind in OPENS[self.level] and (self.depth is None or scope.depth + 1 < self.depth or kind != "block")
         given = [scope.slots[operand] for _, operand in call.inputs if isinstance(operand, int)]
-        is_first = name == scope.prefix + call.address and call.address in members
+        is_first = name == scope.prefix + call.address
         if opened and kind == "block":
             self.blocks[name] = call.type
-            if self.fold and scope.repeat > 1:
+            if scope.repeat > 1:
                 self.repeats[name] = scope.repeat
         if body is None or not opened:
             outputs = self._leaf(call, scope, name, shown)
@@ -229,7 +229,7 @@ class Walker:
             constants: dict[str, object] = {n: value.value for n, value in call.inputs if isinstance(value, Constant)}
             if constants:
                 data["constants"] = constants
-            if self.fold and scope.repeat > 1:
+            if scope.repeat > 1:
                 data["repeat"] = scope.repeat
         else:
             data["params"] += counted.params

@@ -256,10 +256,11 @@ class _Arrangement:
 
     def _choose_out(self) -> None:
         """Set the output that leaves on the axis: the one computed last."""
-        contents, best = self.contents, (-2, 0)
-        for value in contents.values:
-            for use in value.uses:
-                if use.to is None:
-                    rank = -1 if value.source is None else self.ranks.get(value.source, 0)
-                    best = max(best, (rank, -use.port))
-        contents.out = -best[1]
+        outputs = [
+            (self.ranks[value.source], -use.port)
+            for value in self.contents.values
+            for use in value.uses
+            if value.source is not None and use.to is None
+        ]
+        if outputs:
+            self.contents.out = -max(outputs)[1]

@@ -91,7 +91,7 @@ def _is_free(placed: Placed, start: Point, end: Point) -> bool:
     is_level = start[1] == end[1]
     for line in placed.lines:
         for (ax, ay), (bx, by) in itertools.pairwise(line):
-            if is_level and abs(ay - by) < 0.05 and abs(ay - y0) < NEAR and min(ax, bx) < x1 and x0 < max(ax, bx):
+            if is_level and abs(ay - by) < 0.05 and abs(ay - y0) < NEAR and min(ax, bx) < x1:
                 return False
             if not is_level and abs(ax - bx) < 0.05 and abs(ax - x0) < NEAR and min(ay, by) < y1 and y0 < max(ay, by):
                 return False

@@ -60,7 +60,7 @@ function isFree(placed, start, end) {
   for (const line of placed.lines) {
     for (let i = 1; i < line.length; i++) {
       const [[ax, ay], [bx, by]] = [line[i - 1], line[i]];
-      if (isLevel && Math.abs(ay - by) < 0.05 && Math.abs(ay - y0) < TIE_NEAR && Math.min(ax, bx) < x1 && x0 < Math.max(ax, bx)) return false;
+      if (isLevel && Math.abs(ay - by) < 0.05 && Math.abs(ay - y0) < TIE_NEAR && Math.min(ax, bx) < x1) return false;
       if (!isLevel && Math.abs(ax - bx) < 0.05 && Math.abs(ax - x0) < TIE_NEAR && Math.min(ay, by) < y1 && y0 < Math.max(ay, by)) return false;
     }
   }
