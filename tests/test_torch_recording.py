@@ -20,7 +20,6 @@ from archspec.pytorch.build import torch_source
 from archspec.pytorch.file import file_text
 from archspec.torch_stand_in import recording
 
-FAULTS = Path(__file__).parent / "faults"
 TEXT = """
 dim batch
 layer Scale(n)(x [..., n]) -> [..., n] {
@@ -42,12 +41,6 @@ def test_every_bundled_model_is_compared(name: str) -> None:
     model = archspec.load(name)
     stored = recording.record(torch_source(model)).state_dict()
     assert {n: t.shape for n, t in stored.items()} == {t.name: t.shape for t in (*model.tensors, *model.buffers)}
-
-
-@pytest.mark.parametrize("path", sorted(FAULTS.glob("*.arch")), ids=lambda path: path.stem)
-def test_what_was_once_wrong_is_written(path: Path) -> None:
-    for model in torch_texts.MODEL.findall(path.read_text(encoding="utf-8")):
-        assert torch_source(archspec.load(f"{path}:{model}"))
 
 
 def test_tables_of_booleans_are_computed() -> None:

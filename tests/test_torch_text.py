@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -52,6 +52,8 @@ TRANSLATED = {
 }
 """By file, models of which each has a text that the others have not."""
 
+FILES = sorted(path.stem for path in (TESTS / "translated").glob("*.arch"))
+
 FAMILIES = (
     "albert-base-v2-mlm",
     "bart-base",
@@ -75,13 +77,30 @@ def test_the_text_of_unusual_files(file: str, golden: Callable[[str, str], None]
     golden(f"torch/{file}.txt", "\n\n".join(body.partition("nn\n\n\n")[2] for body in bodies))
 
 
-@pytest.mark.parametrize("file", ["addresses", "loops", "names", "outputs", "partials", "statements"])
+@pytest.mark.parametrize("file", [file for file in FILES if file not in ("everything", "twice", "uses")])
 def test_texts_stay_those_that_slow_tests_run(file: str, golden: Callable[[str, str], None]) -> None:
     """By their checksums: what differs is to be looked at, and run by the slow tests."""
     path = TESTS / "translated" / f"{file}.arch"
     models = [name for name in torch_texts.MODEL.findall(path.read_text()) if name not in TRANSLATED.get(file, ())]
-    sums = {name: crc32(torch_source(archspec.load(f"{path}:{name}")).encode()) for name in models}
-    golden(f"torch/sums/{file}.txt", "".join([f"{sum:08x} {name}\n" for name, sum in sums.items()]))
+    golden(f"torch/sums/{file}.txt", sums({name: archspec.load(f"{path}:{name}") for name in models}))
+
+
+def test_what_was_once_wrong_stays_what_slow_tests_run(golden: Callable[[str, str], None]) -> None:
+    models: dict[str, archspec.Model] = {}
+    for path in sorted((TESTS / "faults").glob("*.arch")):
+        for name in torch_texts.MODEL.findall(path.read_text(encoding="utf-8")):
+            models[f"{path.stem}:{name}"] = archspec.load(f"{path}:{name}")
+    golden("torch/sums/faults.txt", sums(models))
+
+
+def test_texts_drawn_at_random_stay_those_that_slow_tests_run(
+    golden: Callable[[str, str], None], tmp_path: Path
+) -> None:
+    golden("torch/sums/random.txt", sums({text.name: text.load(tmp_path) for text in torch_texts.random_texts()}))
+
+
+def sums(models: Mapping[str, archspec.Model]) -> str:
+    return "".join([f"{crc32(torch_source(model).encode()):08x} {name}\n" for name, model in models.items()])
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import test_docs
 import torch_operations
 from bundled import SIZES_ONLY
+from torch_attention import attention
+from torch_programs import Program
 
 import archspec
 from archspec import Model
@@ -146,7 +148,14 @@ def bundled() -> dict[str, tuple[str, dict[str, Any]]]:
 
 def texts() -> list[Text]:
     """Every model of every text."""
-    return [*_of_files(), *_of_pages(), *_of_operations(), *_of_other_tests()]
+    return [*_of_files(), *_of_pages(), *_of_operations(), *_of_other_tests(), *random_texts()]
+
+
+def random_texts() -> list[Text]:
+    """Texts drawn at random, of those that use what the others do not."""
+    drawn = {f"attention {seed}": attention(seed) for seed in (3, 7, 9, 24)}
+    drawn |= {f"program {seed}": _with_model(Program(seed).text()) for seed in (0, 13, 31)}
+    return [text for name, whole in drawn.items() for text in _models(name, whole)]
 
 
 def _models(name: str, text: str, folder: dict[str, str] | None = None) -> Iterator[Text]:
