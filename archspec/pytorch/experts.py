@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import cast
 
@@ -33,9 +32,13 @@ def sorted_once(
     for word in dict.fromkeys(products_in(body)):
         first = next(i for i, statement in enumerate(body) if word in products_in([statement]))
         if word.isidentifier() and not any(word in assigned(statement) for statement in body[first:]):
-            found = _Sorted(word, variable, elementwise, numbers).run(copy.deepcopy(body))
-            if found is not None:
-                return found
+            made = _Sorted(word, variable, elementwise, numbers)
+            found = made.run(copy.deepcopy(body))
+            match [*made.begun]:
+                case [vectors] if made.is_shorter and vectors.isidentifier():
+                    return found
+                case _:
+                    pass
     return body
 
 
@@ -87,12 +90,12 @@ class _Sorted(ast.NodeTransformer):
         self.numbers = numbers
         self.held: set[str] = set()  # variables whose values are sorted
         self.begun: set[str] = set()  # what is sorted
+        self.changed: set[str] = set()  # variables that were bound since
         self.is_shorter = False  # whether a product takes sorted vectors from another one
 
-    def run(self, body: Sequence[ast.stmt]) -> list[ast.stmt] | None:
-        """The body rewritten; None if that would not save anything."""
+    def run(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """The body rewritten."""
         made: list[ast.stmt] = []
-        stored = Counter(word for statement in body for word in assigned(statement))
         for statement in body:
             is_first = not self.begun
             made += self._before(statement)
@@ -101,8 +104,8 @@ class _Sorted(ast.NodeTransformer):
                 vectors = name(next(iter(self.begun)))
                 made.append(bind(self.variable, apply(name("ByExpert"), [name(self.word), vectors])))
             made.append(changed)
-        is_one = len(self.begun) == 1 and all(word.isidentifier() and stored[word] < 2 for word in self.begun)
-        return made if self.is_shorter and is_one else None
+            self.changed |= {*assigned(statement)} if self.begun else set()
+        return made
 
     def _before(self, statement: ast.stmt) -> list[ast.stmt]:
         """Restore the order of what a branch or loop reads or assigns."""
@@ -166,7 +169,8 @@ class _Sorted(ast.NodeTransformer):
         if is_sorted:
             self.is_shorter = True
         else:
-            self.begun.add(text(code))
+            word = text(code)
+            self.begun.add(f"another {word}" if word in self.changed else word)
             code = apply(method(self.variable, "sorted"), [code])
         return apply(method(self.variable, "linear"), [code, *[cast("ast.expr", self.visit(w)) for w in weights]])
 
