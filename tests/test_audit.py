@@ -356,7 +356,8 @@ def test_the_documents() -> None:
 def test_a_spec_beside_the_audit(tmp_path: Path) -> None:
     shutil.copy(ROOT / "specs" / "bert.arch", tmp_path / "mine.arch")
     head = "title: t\nspec: mine.arch:bert-base-uncased\n"
-    assert judged(tmp_path, "claimed: 590592, select: pooler.*", head=head).clean
+    found = judged(tmp_path, "claimed: 590592, select: pooler.*", head=head)
+    assert found.clean and [row["verdict"] for row in rows(found).rows] == ["right"]
 
 
 # Malformed files

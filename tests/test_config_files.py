@@ -118,6 +118,18 @@ def test_long_calls_take_several_lines(tmp_path: Path) -> None:
     ]
 
 
+def test_lines_have_at_most_100_characters(tmp_path: Path) -> None:
+    def widths(digits: int, **more: object) -> list[int]:
+        fields = {"model_type": "bert", "hidden_size": 96, "num_hidden_layers": 3, "num_attention_heads": 6}
+        fields |= {"intermediate_size": 123, "max_position_embeddings": 77, "vocab_size": 10**digits, **more}
+        return [len(line) for line in archspec.import_config(write(tmp_path, fields)).splitlines()[4:]]
+
+    assert [widths(digits) for digits in (6, 7)] == [[100], [21, 81, 1]]
+    more = {"type_vocab_size": 3, "layer_norm_eps": 1e-7}
+    expected = [[21, 100, 1], [21, 89, 13, 1], [21, 100, 13, 1], [21, 90, 24, 1]]
+    assert [widths(digits, **more) for digits in (2, 3, 14, 15)] == expected
+
+
 def test_parts_are_definitions_with_hyperparameters(tmp_path: Path) -> None:
     parts = {"text_config": {"num_hidden_layers": 2, "eos_token_id": 2}, "vision_config": {"hidden_act": "relu"}}
     path = write(tmp_path, {"model_type": "clip", **parts})
@@ -232,6 +244,7 @@ def test_a_table_is_kept_while_the_configuration_stays(tmp_path: Path) -> None:
     ("type", "architecture", "labels", "params"),
     [
         ("bert", "BertForSequenceClassification", 2, 109_483_778),
+        ("bert", "BertForSequenceClassification", 1, 109_483_009),
         ("bert", "BertForNextSentencePrediction", None, 109_483_778),
         ("bert", "BertForTokenClassification", 9, 108_891_648 + 9 * (768 + 1)),
         ("bloom", "BloomForQuestionAnswering", None, 16_156_674),
@@ -298,6 +311,9 @@ def test_parts_and_code_are_read_as_transformers_does() -> None:
         archspec.load({"model_type": "falcon", "auto_map": own}).tensors
         == archspec.load({"model_type": "falcon"}).tensors
     )
+    mixed = own | {"AutoModel": "modeling_falcon.FalconWithMore"}
+    with pytest.raises(ArchError, match="unsupported value of `auto_map`"):
+        archspec.load({"model_type": "falcon", "auto_map": mixed})
 
 
 # What is refused ------------------------------------------------------------------------------------------------------
@@ -322,6 +338,9 @@ WRONG = [
     ({"model_type": "bert", "hidden_size": None}, "wrong-kind", "null"),
     ({"model_type": "bert", "hidden_size": 10**18}, "wrong-kind", str(10**18)),
     ({"model_type": "bert", "layer_norm_eps": -1.0}, "wrong-kind", "-1.0"),
+    ({"model_type": "bert", "hidden_dropout_prob": 1}, "wrong-kind", "1"),
+    ({"model_type": "bert", "hidden_dropout_prob": -0.5}, "wrong-kind", "-0.5"),
+    ({"model_type": "bert", "hidden_dropout_prob": True}, "wrong-kind", "true"),
     ({"model_type": "bert", "architectures": ["BertForMaskedLM"], "tie_word_embeddings": 1}, "wrong-kind", "1"),
     ({"model_type": "roberta", "pad_token_id": None}, "wrong-kind", "null"),
     ({"model_type": "albert", "num_hidden_groups": 2}, "unsupported", "2"),
@@ -332,6 +351,7 @@ WRONG = [
     ({"model_type": "t5", "dense_act_fn": "gelu_new"}, "unsupported", '"dense_act_fn"'),
     ({"model_type": "t5", "is_gated_act": True}, "unsupported", '"is_gated_act"'),
     ({"model_type": "llama", "rope_scaling": {"type": "linear"}}, "missing-argument", '"linear"'),
+    ({"model_type": "llama", "rope_scaling": {"type": "linear", "factor": 0}}, "wrong-kind", "0"),
     ({"model_type": "llama", "rope_parameters": {"rope_type": "default", "factor": 2.0}}, "unsupported", '"factor"'),
     ({"model_type": "llama", "rope_parameters": {"partial_rotary_factor": 0.5}}, "unknown-name", None),
     ({"model_type": "llama", "rope_parameters": 3}, "wrong-kind", "3"),
@@ -371,6 +391,7 @@ WRONG = [
     ("{", "syntax", "{"),
     ('{"model_type": "bert"} x', "syntax", "x"),
     ('{"model_type": "bert",}', "syntax", ","),
+    ('{"model_type": "bert", "architectures": ["BertModel",]}', "syntax", ","),
     ('{"model_type" "bert"}', "syntax", '"model_type"'),
     ('{"model_type": "bert" "a": 1}', "syntax", '"a"'),
     ('{"model_type": "bert", "hidden_size": NaN}', "syntax", "NaN"),

@@ -90,6 +90,19 @@ def test_what_is_computed_is_shown_by_its_operations(one: str, other: str, befor
     assert brief(one, other) == [("computes", "", before, after)]
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "before", "after"),
+    [
+        ("0..rows", "2..rows + 1", "for 0..rows", "for 2..rows + 1"),
+        ("0..rows", "0..3", "for 0..rows", "2 x tanh"),
+    ],
+)
+def test_loops_are_shown_by_their_bounds(one: str, other: str, before: str, after: str) -> None:
+    loop = "dim rows\nlayer L(n = 4)(x [rows, n]) -> [rows, n] {\n  for i in BOUNDS {\n    x = tanh(x)\n  }\n"
+    loop += "  return x\n}\n"
+    assert brief(loop.replace("BOUNDS", one), loop.replace("BOUNDS", other)) == [("computes", "", before, after)]
+
+
 TABLE = """layer L(n = 4)(x [2, n]) -> [2, n] {
   table: buffer TABLE
   w: param [n]

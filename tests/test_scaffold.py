@@ -123,6 +123,8 @@ def test_it_can_be_counted(tmp_path: Path) -> None:
         ({"scale": ()}, "scale: unused param []"),
         ({"for.in-put": (2,)}, '"for"."in-put": unused param [2]'),
         ({"0.weight": (2, 2), "0.bias": (2,)}, '"0": unused Linear(2, 2)'),
+        ({"weight": (3, 5), "bias": (3,)}, "weight: unused param [3, 5]"),
+        (linear("a", 3, 5) | {"a.b.c": (2,)}, "a.weight: unused param [3, 5]"),
     ],
 )
 def test_what_is_recognised(tmp_path: Path, shapes: Tensors, statement: str) -> None:
@@ -307,6 +309,16 @@ def test_sizes_without_a_name_of_their_own_are_widths(tmp_path: Path) -> None:
     ]
 
 
+def test_sizes_that_are_one_somewhere_have_no_meaning(tmp_path: Path) -> None:
+    shapes: Tensors = {}
+    for i, size in enumerate((1, 8)):
+        shapes |= norm(f"blocks.{i}.norm", size) | {f"blocks.{i}.type_embedding.weight": (size, 4)}
+        shapes |= linear(f"blocks.{i}.fc", 5, size)
+    text = scaffold(tmp_path, shapes)
+    assert "block Block(width)(x [...]) -> [...] {" in text
+    assert owned(text) == ["blocks.0: unused Block(1)", "blocks.1: unused Block(hidden)"]
+
+
 def test_a_large_model_stays_short(tmp_path: Path) -> None:
     found: Tensors = {}
     for i in range(30):
@@ -383,7 +395,7 @@ LETTERS = [f"B{letter}" for letter in "BCDEFGHIJKLMNOPQRSTUVWXYZ"]
         ([["0"]], [], "Part0"),
         ([[EACH]], [], "Part"),
         ([["2d-conv"]], [], "dConv"),
-        ([["-"]], [], "SizedStatements"),
+        ([["-"]], [], "Part"),
         ([["y" + "x" * 40]], [], "x" * 40),
         ([["vision_tower", "self_attn", "out"]], ["Out"], "SelfAttnOut"),
         ([["vision_tower", "self_attn", "out"]], ["Out", "SelfAttnOut"], "VisionTowerSelfAttnOut"),

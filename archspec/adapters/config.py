@@ -115,7 +115,7 @@ def _check_type(member: Member | None, label: str) -> None:
 def _lora(given: _Given, targets: Member | None, label: str) -> Lora:
     adapted, stacks = given.get("targets"), given.get("stacks")
     if not adapted:
-        span = targets.value.span if targets is not None else None
+        span = targets and targets.value.span
         help = "list the modules, as peft does in the configurations that it saves"
         raise fail("missing-argument", f"{label}: missing value of `target_modules`", span, help=help)
     task = given.get("task")

@@ -30,7 +30,7 @@ class Progress:
         import threading  # not at the top: it takes a millisecond, and most output is not for a terminal
 
         over = threading.Event()
-        thread = threading.Thread(target=self._run, args=(over, monotonic()), daemon=True)
+        thread = threading.Thread(target=self._run, args=(over, monotonic()))
         self._running = over, thread
         thread.start()
 

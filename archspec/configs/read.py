@@ -102,12 +102,12 @@ class _Reader:
         self.at += 1
         while not self._closes("}", opened, bool(members)):
             start = self.at
-            if self.text[start : start + 1] != '"':
+            if not self.text.startswith('"', start):
                 raise self.wrong("expected a member name in double quotes")
             name = self._string()
             span = Span(self.source, start, self.at)
             self.space()
-            if self.text[self.at : self.at + 1] != ":":
+            if not self.text.startswith(":", self.at):
                 raise self.wrong(f"expected `:` after {name!r:.60}", start=start)
             self.at += 1
             if name in members:
@@ -138,7 +138,7 @@ class _Reader:
             comma = self.at
             self.at += 1
             self.space()
-            if self.text[self.at : self.at + 1] == bracket:
+            if self.text.startswith(bracket, self.at):
                 raise self.wrong(f"trailing comma before `{bracket}`", start=comma)
         return False
 

@@ -216,14 +216,14 @@ def _title(label: str, family: Family) -> str:
 
 def _filled(arguments: list[str]) -> list[str]:
     """Return the arguments on as few lines as possible; one that is too long for a line continues on the next."""
-    widest = WIDEST - 4
+    widest = WIDEST - len("  ")
     items = [item for each in arguments for item in (each.split(", ") if len(each) >= widest else [each])]
-    lines = [""]
-    for i, item in enumerate(items):
-        text = item + ("," if i + 1 < len(items) else "")
-        if lines[-1] and len(lines[-1]) + len(text) > widest:
-            lines.append("")
-        lines[-1] = f"{lines[-1]} {text}".strip()
+    lines: list[str] = []
+    for text in [f"{item}," for item in items[:-1]] + items[-1:]:
+        if lines and len(f"{lines[-1]} {text}") <= widest:
+            lines[-1] += f" {text}"
+        else:
+            lines.append(text)
     return lines
 
 

@@ -72,7 +72,7 @@ class _Names:
         if own == 1:
             return name
         plain = name.removeprefix(self.added)
-        return self.removed + plain if self.removed and self.removed + plain in self._known[0] else plain
+        return self.removed + plain if self.removed + plain in self._known[0] else plain
 
     def of_operation(self, own: int, address: str) -> str:
         """Return a model's address for that of a change of operations, which has the longer prefix of the two."""

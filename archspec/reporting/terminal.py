@@ -108,7 +108,7 @@ class _Field:
         elif self.column.fit == "shorten":
             least = min(widest, narrowest.name)
             different = len({*self.texts}) if narrowest.different else 0
-            while least < widest and len({shortened(t, least, self.mark) for t in self.texts}) < different:
+            while len({shortened(t, least, self.mark) for t in self.texts}) < different:
                 least += 1
         self.least = max(least, min(width_of(self.title), narrowest.title))
 

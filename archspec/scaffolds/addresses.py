@@ -64,7 +64,7 @@ def definition_name(paths: Sequence[Sequence[str | Index]], taken: set[str]) -> 
         name = before.pop(0) + name
     while name in taken and before:
         name = before.pop(0) + name
-    name = name[-LONGEST:].lstrip("0123456789") or "SizedStatements"
+    name = name[-LONGEST:].lstrip("0123456789") or "Part"
     return next(n for suffix in _suffixes() if (n := name + suffix) not in taken)
 
 
@@ -84,4 +84,4 @@ def _singular(word: str) -> str:
 
 def _camel(word: str) -> str:
     parts = re.findall("[A-Za-z0-9]+", word)
-    return "".join(part[0].upper() + part[1:] for part in parts).lstrip("0123456789") or "SizedStatements"
+    return "".join(part[0].upper() + part[1:] for part in parts).lstrip("0123456789") or "Part"
