@@ -258,6 +258,16 @@ REASONS: list[tuple[str, str, list[str]]] = [
         ["`hidden ** 2` is 589,824", "589,812 too little", "589,824 would be right without the biases"],
     ),
     ("arithmetic: 589824 + 1 / 2, select: pooler.*", "wrong", ["767.5 too little"]),
+    (
+        "claimed: 590592, arithmetic: hidden * 2, select: pooler.*",
+        "wrong",
+        ["`hidden * 2` is 1,536", "589,056 too much", "a guess: as the plain count", "the model has 590,592"],
+    ),
+    (
+        "claimed: 3M, arithmetic: hidden ** 2 + hidden, select: pooler.*",
+        "wrong",
+        ["`hidden ** 2 + hidden` is 590,592", "at its digits that is 0.6M", "the model has 590,592"],
+    ),
     ("claimed: 589K, select: pooler.*", "wrong", ["at its digits that is 591K"]),
     ("claimed: 59.1M, select: pooler.*", "wrong", ["at its digits that is 0.591M"]),
     (
@@ -288,6 +298,12 @@ def test_active_parameters_are_those_that_a_token_uses(tmp_path: Path) -> None:
     assert [line.verdict for line in lines] == expected
     assert lines[0].why == lines[5].why == ("this counts the experts that a token does not use",)
     assert lines[6].why == ("1 too much, one digit is wrong: 1 for 0",)
+
+
+def test_units_have_the_values_of_the_file(tmp_path: Path) -> None:
+    head = "title: t\nspec: bert-base-uncased\nunits: {one: 1, M: 1024 * 1024}\n"
+    found = judged(tmp_path, "claimed: 3072 one, arithmetic: ffn", "claimed: 3.0 M, arithmetic: ffn * 1024", head=head)
+    assert [line.verdict for line in found.lines] == ["right", "right"]
 
 
 def test_reasons_of_verdicts(tmp_path: Path) -> None:

@@ -224,6 +224,42 @@ def test_what_is_stored_is_described(weight: str, text: str) -> None:
     assert [node.differs for node in b.plan.nodes if node.name == "mix"] == [text]
 
 
+def test_what_is_stored_in_part_is_described() -> None:
+    def described(first: str, second: str) -> list[str]:
+        weights = [f"{each} [4, 4]\n  more: unused {other} [4]" for each, other in (first.split(), second.split())]
+        _, b = compared(*[archspec.loads(MIX.format(weight=weight.replace("_", " "))) for weight in weights])
+        return [node.differs or "" for node in b.plan.nodes if node.name == "mix"]
+
+    assert described("frozen_param frozen_param", "param param") == ["A: frozen"]
+    assert described("frozen_param param", "param param") == ["A: frozen in part"]
+    assert described("param param", "frozen_param param") == ["A: not frozen"]
+
+
+SETTINGS = """
+dim batch
+layer {name}({head})(x [batch, 4]) -> [batch, 4] {{
+  weight: param [4]
+  return x * .weight * a
+}}
+block Net()(x [batch, 4]) -> [batch, 4] {{
+  return x |> mix: {name}()
+}}
+model "net" = Net()
+"""
+
+
+def test_hyperparameters_that_both_have_are_described() -> None:
+    def described(*heads: str) -> list[str]:
+        texts = [SETTINGS.format(name=head.split("(")[0], head=head.split("(")[1]) for head in heads]
+        _, b = compared(*map(archspec.loads, texts))
+        return [node.differs or "" for node in b.plan.nodes if node.name == "mix"]
+
+    assert described("Mix(a = 1.5, b = 2", "Mix(a = 2.5, c = 3") == ["A: a = 1.5"]
+    assert described("Mix(a = 1.5, b = 2", "Mix(a = 2.5, b = 3") == ["A: a = 1.5, b = 2"]
+    assert described("Mix(a = 1.5, b = 2, c = 4", "Mix(a = 2.5, b = 3, c = 5") == ["A: a = 1.5, b = 2, 1 more"]
+    assert described("Mix(a = 1.5, b = 2", "Mix(a = 1.5, c = 3") == [""]
+
+
 ALTERNATING = """
 import std {{ Linear }}
 dim batch

@@ -69,7 +69,7 @@ class Arithmetic(NamedTuple):
             case "**":
                 if right.denominator != 1 or right < 0:
                     raise fail("arithmetic", "expected a non-negative integer exponent of `**`", self.span(expr))
-                if right > LARGEST_BITS or _bits(left) * right > 2 * LARGEST_BITS:
+                if right > LARGEST_BITS:
                     raise self._too_large(expr)
                 return left ** int(right)
             case _:

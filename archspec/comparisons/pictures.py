@@ -173,12 +173,8 @@ def _settings(node: Node, other: Node) -> list[str]:
     """Describe the values of `other` for hyperparameters and constants that both have, as far as they are plain."""
     found: list[str] = []
     for own, theirs in ((node.hyperparameters, other.hyperparameters), (node.constants, other.constants)):
-        both = _plain(own).keys() & _plain(theirs).keys()
-        found += [
-            setting(name, value)
-            for name, value in _plain(theirs).items()
-            if name in both and value != (own or {})[name]
-        ]
+        before = _plain(own)
+        found += [setting(name, value) for name, value in _plain(theirs).items() if value != before.get(name, value)]
     more = len(found) - MOST_SETTINGS
     return [*found[:MOST_SETTINGS], f"{more} more"] if more > 0 else found
 

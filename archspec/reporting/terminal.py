@@ -120,7 +120,7 @@ class _Field:
             return sum((-(-size // width)) ** 2 for size in self.sizes)
         if self.column.fit == "bar":
             return max(MOST_BAR // 2 - width, 0)
-        return sum(size > width for size in self.sizes) if self.column.fit == "shorten" else 0
+        return sum(size > width for size in self.sizes)
 
     def heading(self) -> list[str]:
         return wrapped(self.title, self.width)
