@@ -150,6 +150,11 @@ def test_a_base_model_that_is_missing(tmp_path: Path, monkeypatch: pytest.Monkey
     assert (found.code, found.message) == ("unknown-model", "unknown model `somebody/something`")
     assert found.help is not None
     assert found.help.startswith("name the base model with --base SPEC")
+    (tmp_path / "wrong.arch").write_text('dim a\nblock A()(x [4]) -> [4] {\n  return x + y + z\n}\nmodel "a" = A()\n')
+    with pytest.raises(archspec.ArchError) as caught:
+        archspec.adapter(write(tmp_path, base_model_name_or_path=str(tmp_path / "wrong.arch")))
+    messages = [each.message for each in caught.value.diagnostics if each.code == "unknown-name"]
+    assert messages == ["unknown name `y`", "unknown name `z`"]
     assert error(write(tmp_path, base_model_name_or_path=None)).message == "the adapter names no base model"
     assert error(write(tmp_path, base_model_name_or_path="-")).code == "usage"
     assert error(write(tmp_path), "bert-base-uncased").message.startswith("no module of bert-base-uncased is a target")

@@ -465,7 +465,10 @@ def test_a_malformed_file_gets_a_diagnostic_with_its_place(tmp_path: Path, golde
         (tmp_path / "a.yaml").write_text(text)
         with contextlib.chdir(tmp_path):
             out, err, status = printed("audit", "a.yaml")
+            with pytest.raises(ArchError) as caught:
+                archspec.audit("a.yaml")
         assert (out, status) == ("", 1) and "--> a.yaml:" in err, what
+        assert all(found.span is not None and found.span.start <= found.span.end for found in caught.value.diagnostics)
         said += f"=== {what}\n{err}\n"
     golden("audit-errors.txt", said)
 

@@ -64,6 +64,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     "arguments",
     [
         ["nonsense"],
+        ["--vers"],
         ["count"],
         ["count", "bert-base-uncased", "--format", "xml"],
         ["count", "bert-base-uncased", "--by", "colour"],

@@ -418,7 +418,8 @@ def test_what_is_not_understood_is_an_error_that_points_at_it(
         notes = [f"note: {note.text}" for note in found[0].notes]
         help = [f"help: {found[0].help}"] if found[0].help else []
         message = found[0].message.replace(str(tmp_path), "")
-        shown.append("\n".join([f"=== {text[:120]!r}", f"{code}: {message}", *notes, *help]))
+        at = found[0].span.start if found[0].span else None
+        shown.append("\n".join([f"=== {text[:120]!r}", f"{code} at {at}: {message}", *notes, *help]))
     golden("config-messages.txt", "\n\n".join(shown) + "\n")
 
 

@@ -295,8 +295,13 @@ def test_a_type_that_nothing_shows() -> None:
 
 
 def test_a_type_against_that_of_the_configuration() -> None:
-    for type, code in (("roberta", "unsupported"), ("brt", "usage")):
-        assert error(archspec.Configuration(SMALL, type)).code == code
+    for type, code, help in (
+        ("roberta", "unsupported", "remove `--type`"),
+        ("brt", "usage", "did you mean `bert`?"),
+        ("unheard-of", "usage", "supported: albert, bart, bert"),
+    ):
+        found = error(archspec.Configuration(SMALL, type))
+        assert found.code == code and found.help is not None and found.help.startswith(help)
     assert archspec.load(archspec.Configuration(SMALL, "bert")).params.total == TOTAL
 
 

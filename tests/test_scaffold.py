@@ -97,6 +97,7 @@ def test_it_can_be_counted(tmp_path: Path) -> None:
         (linear("a", 3, 5), "a: unused Linear(5, 3)"),
         (norm("a", 5), "a: unused LayerNorm(5)"),
         ({"norm.weight": (5,)}, "norm: unused RMSNorm(5) # unknown: or LayerNorm(5, bias = false)"),
+        ({"layer_norm.weight": (5,)}, "layer_norm: unused RMSNorm(5) # unknown: or LayerNorm(5, bias = false)"),
         ({"q.weight": (3, 5)}, "q: unused Linear(5, 3, bias = false) # unknown: or Embedding(3, 5)"),
         ({"embed.weight": (3, 5)}, "embed: unused Embedding(3, 5) # unknown: or Linear(5, 3, bias = false)"),
         (

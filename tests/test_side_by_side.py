@@ -389,6 +389,31 @@ def test_moved_parts_are_marked() -> None:
     assert marked(a) == marked(b) and marked(a)["norm"] == "moved"
 
 
+def test_a_model_within_another_has_only_the_marks_of_what_is_around_it() -> None:
+    sizes = {"vocab": 20, "hidden": 8, "layers": 2, "heads": 2, "ffn": 16, "positions": 10}
+    inner, outer = (archspec.load(f"bert-base-uncased-{name}", **sizes) for name in ("nopooler", "mlm"))
+    assert list(map(described, differing(inner, outer))) == [
+        {"output:last_hidden_state": ("removed", "output [batch, seq, 8] -> none")},
+        {
+            "cls.predictions": ("added", "added cls.predictions"),
+            "output:logits": ("added", "output none -> [batch, seq, 20]"),
+        },
+    ]
+    assert list(map(described, differing(outer, inner))) == [
+        {
+            "cls.predictions": ("removed", "removed cls.predictions"),
+            "output:logits": ("removed", "output [batch, seq, 20] -> none"),
+        },
+        {"output:last_hidden_state": ("added", "output none -> [batch, seq, 8]")},
+    ]
+
+
+def test_models_have_letters() -> None:
+    model = net("a")
+    names = [panel.name for panel in compared(*[model] * 28)]
+    assert [name.partition(":")[0] for name in names] == [*"ABCDEFGHIJKLMNOPQRSTUVWXYZ", "A1", "B1"]
+
+
 def test_models_without_differences_have_no_marks() -> None:
     a, b = archspec.load("gpt2"), archspec.load("gpt2")
     assert [panel.marks for panel in differing(a, b)] == [{}, {}]

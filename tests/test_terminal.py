@@ -77,6 +77,7 @@ def test_units_have_three_digits(count: int, expected: str) -> None:
 
 def test_units_of_work_and_memory() -> None:
     assert (flops(96_635_793_408), size(437_928_960)) == ("96.6 GFLOPs", "438 MB")
+    assert (flops(999_499 * 10**15), flops(10**21), size(1_000)) == ("999 EFLOPs", "1,000 EFLOPs", "1.00 kB")
     assert beside(flops("2*batch")) == beside(parameters(12)) == ""
 
 

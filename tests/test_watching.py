@@ -60,6 +60,7 @@ def test_a_count_is_renewed(
     assert main(["count", str(spec), "--watch", "--depth", "0"]) == 0
     out, err = capsys.readouterr()
     assert [line.split()[0] for line in out.splitlines() if line[:1].isdigit()] == ["2", "3", "3"]
+    assert [len(line) for line in out.splitlines() if line.startswith("-")] == [80] * 4
     assert err.count("watching for changes") == 1
     assert "error[syntax]" in err
     assert "error[missing-file]" in err

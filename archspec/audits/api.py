@@ -62,7 +62,7 @@ def _folder() -> str:
 
 def _find(path: str) -> tuple[str, str]:
     """Return the path of an audit, and its label in diagnostics."""
-    if path.endswith((".yaml", ".yml")) or "/" in path or os.sep in path:
+    if path.endswith((".yaml", ".yml")) or os.path.dirname(path):
         return path, path
     known = bundled_audits()
     if path not in known:

@@ -51,7 +51,7 @@ def parsers() -> dict[str, argparse.ArgumentParser]:
     """Return the parser of each command, with its help as the description."""
     found: dict[str, argparse.ArgumentParser] = {}
     for name, command in COMMANDS.items():
-        found[name] = argparse.ArgumentParser(prog=f"archspec {name}", description=command.help, allow_abbrev=False)
+        found[name] = argparse.ArgumentParser(prog=f"archspec {name}", description=command.help)
         command.arguments(found[name])
     return found
 

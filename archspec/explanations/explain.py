@@ -174,7 +174,7 @@ class Explainer:
         for convention, omitted in self.omissions.of_rank(rank, number, seen):
             if convention.groups & idle:
                 continue
-            kind = "convention" if all(o.part for o in omitted) else "omission"
+            kind = "convention" if omitted[0].part else "omission"
             yield self._match(kind, rank, convention, omitted)
         for convention, omission in self.omissions.arithmetic_errors(rank, number):
             if convention.groups & idle:

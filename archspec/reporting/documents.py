@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isinf
 from typing import TypeAlias, cast
 
 Document: TypeAlias = dict[str, object]
@@ -46,7 +47,7 @@ def finite(values: Mapping[str, object]) -> Document:
 
 def finite_value(value: object) -> object:
     """Return a value, or `inf` and `-inf` as text."""
-    return ("inf" if value > 0 else "-inf") if isinstance(value, float) and abs(value) == float("inf") else value
+    return str(value) if isinstance(value, float) and isinf(value) else value
 
 
 def plain(contents: Document) -> Document:

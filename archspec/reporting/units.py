@@ -41,10 +41,9 @@ def _scaled(count: object, prefixes: tuple[str, ...], unit: str) -> str:
     """Round to three digits; "" for a number below 1000, which needs no rounding, and for a formula."""
     if not isinstance(count, int) or count < 1000:
         return ""
-    exponent = min((len(str(count)) - 1) // 3, len(prefixes) - 1)
+    fitting = (n for n in range(len(prefixes)) if count / 1000**n < 999.5)  # 999,999 is 1.00M rather than 1000K
+    exponent = next(fitting, len(prefixes) - 1)
     scaled = count / 1000**exponent
-    if scaled >= 999.5 and exponent < len(prefixes) - 1:  # 999,999 is 1.00M rather than 1000K
-        exponent, scaled = exponent + 1, scaled / 1000
     digits = 2 if scaled < 9.995 else 1 if scaled < 99.95 else 0
     text = f"{scaled:,.{digits}f}"
     return f"{text} {prefixes[exponent]}{unit}" if unit else f"{text}{prefixes[exponent]}"
