@@ -215,7 +215,7 @@ class Leaf(Record):
 def find(module: Module, address: str) -> Module | Leaf | None:
     """Return the module or tensor at a relative address, at any depth; None if there is none."""
     frozen = False
-    for member, rest in _members_around(module, address):
+    for member, rest in members_around(module, address):
         frozen = frozen or member.frozen
         if not rest:
             return Leaf(member.target, frozen) if isinstance(member.target, Weight) else member.target
@@ -231,10 +231,10 @@ def member_around(module: Module, address: str) -> str | None:
 
 def is_frozen(module: Module, address: str) -> bool:
     """Whether a relative address is frozen, itself or by an enclosing module."""
-    return any(member.frozen for member, _ in _members_around(module, address))
+    return any(member.frozen for member, _ in members_around(module, address))
 
 
-def _members_around(module: Module, address: str) -> Iterator[tuple[Member, str]]:
+def members_around(module: Module, address: str) -> Iterator[tuple[Member, str]]:
     """Yield the members that are or contain a relative address, outermost first, and the address relative to each."""
     while (own := member_around(module, address)) is not None:
         member, address = module.members[own], relative(address, own)

@@ -604,6 +604,133 @@ model "m" = Net() {
   expect params in [3]
 }
 """,
+    "operations without their input": """
+layer Net(n = 4)(x [n], ids int [n]) -> [n] {
+  w: param [n]
+  a = ids + lowest
+  b = lowest + ids
+  c = where(x > 0.0, lowest, x)
+  d = where(ids > 0, ids, lowest)
+  return x * .w * a * b * c * d
+}
+""",
+    "a layer of which only a tensor is read": """
+layer L(n)(x [n]) -> [n] {
+  w: param [n]
+  v: unused param [n]
+  u: param [n]
+  return x * .u + .w
+}
+block Net(n = 4)(x [n]) -> [n] {
+  b: L(n)
+  return x * .b.u
+}
+""",
+    "addresses inside others": """
+layer L(n)(x [n]) -> [n] {
+  w: param [n]
+  return x * .w
+}
+block Net(n = 4)(x [n]) -> [n] {
+  a.b.c: L(n)
+  a: L(n)
+  a.b: L(n)
+  ab: L(n)
+  return x |> .a |> .a.b |> .a.b.c |> .ab
+}
+""",
+    "calls without what they need": """
+fn f(x [4], y [4]) -> [4] { return x + y }
+fn g(n)(x [4], y [4]) -> [4] { return x + y * n }
+layer Net(n = 4)(x [4]) -> [4] {
+  w: param [n]
+  a = f()
+  b = g(2)()
+  c = g(2, x)
+  d = f(x)
+  e = g(x, x, 2)
+  h = g(x, x, 2, 3)
+  i = g(n = 2)(x)
+  return x * .w * a * b * c * d * e * h * i
+}
+""",
+    "arrangements of several inputs": """
+layer Net(n = 4)(x [n], y [n]) -> [n] {
+  w: param [n]
+  a = rearrange("a -> a")(x, y)
+  b = rearrange("a -> a")(y = x)
+  c = rearrange("a -> a")(..)
+  d = rearrange("a -> a")()
+  e = rearrange("a -> a")(x = x)
+  f = rearrange("a -> a", 4)(x)
+  return x * .w * a * b * c * d * e * f
+}
+""",
+    "an input without a shape": """
+fn f(x [4], n) -> [4] { return x * n }
+fn g(k)(x [4], n) -> [4] { return x * n }
+layer Net(n = 4)(x [n]) -> [n] {
+  w: param [n]
+  return x * .w
+}
+""",
+    "inputs of other shapes": """
+dim a, b
+fn two(x [a, b]) -> [a, b] { return x }
+fn more(x [..., a, b]) -> [..., a, b] { return x }
+fn last(x [..., a]) -> [..., a] { return x }
+fn both(x [..., a], y [..., b]) -> [..., a] { return x * sum(axis = -1)(y) }
+fn half(x [2 * a]) -> [a] { return slice(0, 0, a)(x) }
+fn threes(x [3 * a, b], n [2]) -> [a] { return full([a], 1.0) * sum(axis = 0)(n) * sum(axis = 0)(sum(axis = 0)(x)) }
+fn opens(x [...], y [..., a]) -> [a] { return y * sum(axis = 0)(sum(axis = 0)(x)) }
+fn square(x [n, n]) -> [n] { return sum(axis = 0)(x) }
+dim n
+layer Net(k = 4)(x [k], y [k, 2], z [3, k, 2]) -> [k] {
+  w: param [k]
+  p = two(x)
+  q = two(z)
+  r = more(x)
+  s = last(full([], 1.0))
+  u = both(x, y)
+  v = both(y, z)
+  g = half(full([5], 1.0))
+  h = threes(y, x)
+  i = opens(y, x)
+  j = square(y)
+  return x * .w * p * q * r * s * u * v * g * h * i * j
+}
+""",
+    "inputs of other types": """
+dim a
+fn reals(x [a]) -> [a] { return x }
+fn piped(x [a]) -> [a] { return x }
+fn named(x [a]) -> [a] { return x }
+fn ints(x int [a]) -> [a] { return real(x) }
+fn masked(mask bool [...]) -> [...] { return real(mask) }
+fn bools(m bool [a]) -> [a] { return real(m) }
+fn chosen(m bool [a]) -> [a] { return real(m) }
+fn wrong(x [a]) -> int [a] { return x }
+fn other(x [a]) -> bool [a] { return x }
+fn exact(x [a]) -> [a] { return x }
+fn longer(x [a]) -> [a] { return x }
+layer Net(n = 4)(x [n], i int [n], k int [2, n], an_integer_of_thirty_letters_x int [n]) -> [n] {
+  w: param [n]
+  a = reals(i)
+  b = named(x = i + 1)
+  c = ints(x)
+  d = masked(k)
+  e = masked(i)
+  f = bools(x)
+  g = bools(i)
+  h = i |> piped
+  j = x |> chosen
+  l = wrong(x)
+  m = other(x)
+  o = exact(an_integer_of_thirty_letters_x)
+  p = longer(1 + an_integer_of_thirty_letters_x)
+  return x * .w * a * b * c * d * e * f * g * h * j * l * m * o * p
+}
+""",
 }
 
 

@@ -230,6 +230,40 @@ block Net(stages = 3)(x [batch, 2, 64]) -> [batch, 2 * 2 ** stages, 7] {
     assert output(model) == ["batch", "16", "7"]
 
 
+def test_what_is_forwarded_in_a_loop_has_the_values_of_the_iteration() -> None:
+    text = """
+layer Wide(n)(x [4]) -> [4] {
+  w: param [n]
+  return x * sum(axis = 0)(.w)
+}
+block Net(n = 2)(x [4]) -> [4] {
+  for i in 0..3 {
+    n = 2 * n
+    x = x + wide[i]: Wide(..)(x)
+  }
+  return x
+}
+"""
+    assert shapes(load(text)) == {"wide.0.w": (4,), "wide.1.w": (8,), "wide.2.w": (16,)}
+
+
+def test_equal_layers_in_a_loop_take_the_inputs_of_their_iteration() -> None:
+    text = """
+layer Add(n)(x [n], y [n]) -> [n] {
+  w: param [n]
+  return x * .w + y
+}
+block Net(n = 2)(x [n], y [3, n]) -> [n] {
+  return x |> add[i]: Add(n)(_, reshape([n])(slice(0, i, i + 1)(y))) for i in 0..3
+}
+"""
+    assert operations(load(text), "op") == ["slice", "reshape", "mul", "add"] * 3
+    alternating = text.replace(
+        "reshape([n])(slice(0, i, i + 1)(y))) for", "reshape([n])(slice(0, 0, 1)(y))) if i != 1 for"
+    )
+    assert shapes(load(alternating)) == {"add.0.w": (2,), "add.2.w": (2,)}
+
+
 def test_loops_nest_and_indices_stand_anywhere_in_an_address() -> None:
     model = load(
         SCALE

@@ -179,6 +179,25 @@ def test_a_tensor_that_nothing_reads_is_an_error_or_marked() -> None:
     assert (node["kind"], node["params"]) == ("param", 2)
 
 
+def test_what_is_marked_unused_inside_need_not_be_used() -> None:
+    text = (
+        SCALE
+        + """
+block Part(n)(x [n]) -> [n] {
+  inner: unused Scale(n)
+  outer: Scale(n)
+  return x |> .outer
+}
+block Net(n = 4)(x [n]) -> [n] {
+  part: Part(n)
+  return x * .part.outer.weight
+}
+"""
+    )
+    assert load(text).params.total == 8
+    assert codes(text.replace("unused ", "")) == ["unused-layer"]
+
+
 def test_constant_tables_are_checked_against_their_shape() -> None:
     text = """
 fn positions(count, n) -> [count, n] {
@@ -202,6 +221,7 @@ layer Net(count = 8, n = 4)(ids int [...]) -> [..., n] {
     [
         ("normal(0.02)", None),
         ("uniform(-n, n ** -0.5)", None),
+        ("uniform(0.5, 0.5)", None),
         ("truncated_normal(1)", None),
         ("normal(0)", None),
         ("constant(-inf)", None),
@@ -209,11 +229,15 @@ layer Net(count = 8, n = 4)(ids int [...]) -> [..., n] {
         ("normal(-0.02)", "wrong-kind"),
         ("normal(inf)", "wrong-kind"),
         ("truncated_normal(0)", "wrong-kind"),
+        ("truncated_normal(inf)", "wrong-kind"),
         ("uniform(1.0, 0.0)", "wrong-kind"),
+        ("uniform(-inf, 0.0)", "wrong-kind"),
+        ("uniform(0.0, inf)", "wrong-kind"),
         ("gauss(1.0)", "unknown-name"),
         ("normal", "missing-argument"),
         ("normal(0.0, 0.02)", "surplus-argument"),
         ('normal("x")', "wrong-kind"),
+        ("normal(true)", "wrong-kind"),
         ("normal(other)", "unknown-name"),
     ],
 )

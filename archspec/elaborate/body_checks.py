@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from archspec.addresses import is_inside, relative
 from archspec.bodies.fold import arguments, fold_body, fold_calls, fold_loop, yielded
 from archspec.elaborate.application import Applications
 from archspec.elaborate.values import Tensor, Value
-from archspec.ir import Body, Call, Member, Module, Operand, Weight, leaves
+from archspec.ir import Body, Call, Member, Module, Operand, Weight, leaves, members_around
 from archspec.ops import OPS
 from archspec.syntax.tree import Located
 
@@ -28,8 +27,6 @@ def find_unused(module: Module, body: Body, discarded: Iterable[int]) -> list[st
         if member.unused:
             continue
         bodies = applied.get(address)
-        if bodies is not None and not any(b.unused for b in bodies):
-            continue
         if isinstance(member.target, Weight):
             names = [address]
         elif bodies is None:
@@ -77,17 +74,8 @@ def _used_within(address: str, bodies: list[Body]) -> set[str]:
 
 
 def _excused(member: Member, name: str) -> bool:
-    """Whether a declaration inside is marked `unused`."""
-    target = member.target
-    while isinstance(target, Module):
-        address = next((a for a in target.members if is_inside(name, a)), None)
-        if address is None:
-            return False
-        inner = target.members[address]
-        if inner.unused:
-            return True
-        target, name = inner.target, relative(name, address)
-    return False
+    """Whether a declaration inside a module is marked `unused`."""
+    return isinstance(member.target, Module) and any(m.unused for m, _ in members_around(member.target, name))
 
 
 # How a value depends on the one at the beginning of an iteration.

@@ -111,13 +111,14 @@ def deciding(comparison: str, left: Value, right: Value) -> frozenset[str]:
     one, other = _form(left), _form(right)
     if not sizes or one is None or other is None:
         return sizes
-    low, high = bounds(one - other)
+    difference = one - other
+    low, high = bounds(difference)
     if low is not None and low == high:
         return NO_SIZES
     is_apart = (low is not None and low > 0) or (high is not None and high < 0)
     if is_apart or (low == 0 and comparison in (">=", "<")) or (high == 0 and comparison in ("<=", ">")):
         return NO_SIZES
-    return symbols(one - other)
+    return symbols(difference)
 
 
 def _form(value: Value) -> Form:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from archspec.addresses import prefixes, relative
+from archspec.addresses import parent, prefixes, relative
 from archspec.elaborate.program import Program
 from archspec.ir import Leaf, Module, find, member_around
 from archspec.resolve import nodes
@@ -74,18 +74,11 @@ def check_nesting(program: Program, module: Module) -> None:
     """Report addresses inside other declared addresses, because they would have two owners."""
     members = module.members
     for address, member in members.items():
-        end = address.find(".")
-        while end >= 0:
-            outer = members.get(address[:end])
-            if outer is not None:
-                program.error(
-                    "duplicate-address",
-                    f"address `{address}` is inside `{address[:end]}`, which is already declared",
-                    member.span,
-                    notes=(Note("declared here", outer.span),),
-                )
-                break
-            end = address.find(".", end + 1)
+        outer = next((prefix for prefix in prefixes(parent(address)) if prefix in members), None)
+        if outer is not None:
+            message = f"address `{address}` is inside `{outer}`, which is already declared"
+            note = Note("declared here", members[outer].span)
+            program.error("duplicate-address", message, member.span, notes=(note,))
 
 
 def check_roles(program: Program, unit: Unit, module: Module, roles: Sequence[tuple[str, nodes.Address]]) -> None:

@@ -125,8 +125,9 @@ class Iterations:
         member = walker.module.members.get(address)
         if member is None or not isinstance(member.target, Module) or member.span != walker.unit.span(own.address.at):
             return self._once(self._step, piped)
-        before, call = self._calls.get(member.target, (None, None))
-        if before is not None and call is not None and before.type == piped.type:
+        known = self._calls.get(member.target)
+        if known is not None and known[0].type == piped.type:
+            before, call = known
             inputs = tuple([(name, piped.slot if slot == before.slot else slot) for name, slot in call.inputs])
             return builder.emit(call.kind, call.type, address, call.body, inputs, {}, call.outputs, call.span)
         count = len(builder.body.calls)

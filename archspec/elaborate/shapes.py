@@ -5,6 +5,7 @@ from __future__ import annotations
 from archspec.algebra import Dim, Polynomial
 from archspec.elaborate.body_builder import BodyBuilder
 from archspec.elaborate.interpreter import Interpreter
+from archspec.elaborate.program import Frame
 from archspec.elaborate.values import DYNAMIC, POISON, StaticError, Value, describe
 from archspec.ir import Type
 from archspec.record import Record
@@ -179,11 +180,11 @@ class Header:
     def _conversion(self, entry: Entry, actual: Type, result: Result | None) -> str:
         """Return help for elements of the wrong type."""
         at = self._place(entry) if result is None else self.interpreter.unit.span(result.at)
-        frames = self.interpreter.program.frames
-        if result is None and entry.dtype != "bool" and frames and at == frames[-1].span:  # the piped value of a chain
+        is_piped = result is None and at == self._use.span
+        if is_piped and entry.dtype != "bool":
             return f"convert it before this step: `|> {entry.dtype}`"
         text = at.source.text[at.start : at.end].rpartition(" = ")[2]
-        name = text if len(text) <= 30 and not {":", "|", "\n"} & set(text) else "x"
+        name = text if not is_piped and len(text) <= 30 and not {":", "|", "\n"} & set(text) else "x"
         if result is not None:
             declared = f"declare the output as {actual.dtype}: `-> {actual.dtype} [...]`"
             return declared if entry.dtype == "bool" else f"{declared}, or convert it: `{entry.dtype}({name})`"
@@ -203,8 +204,12 @@ class Header:
 
     def _place(self, entry: Entry) -> Span:
         """Return the location of the argument of an input, or of its declaration in the outermost definition."""
-        frames = self.interpreter.program.frames
-        return frames[-1].argument(entry.name) if frames else self.interpreter.unit.span(entry.at)
+        return self._use.argument(entry.name)
+
+    @property
+    def _use(self) -> Frame:
+        """Return the use of the definition."""
+        return self.interpreter.program.frames[-1]
 
     def _what(self, entry: Entry) -> str:
         kind = "input" if _is_input(entry) else "output"
@@ -213,7 +218,6 @@ class Header:
     def _declared(self, entry: Entry, shape: nodes.Listing, actual: Type) -> str:
         """Format a declared shape with the known sizes, or its number of axes if it has names of another file."""
         interpreter = self.interpreter
-        frames = interpreter.program.frames
         words: list[str] = []
         leading = any(isinstance(item, nodes.Leading) for item in shape.items)
         fits = len(actual.shape) == len(shape.items)
@@ -224,7 +228,7 @@ class Header:
                 if fits and not leading:
                     words.append(self._text(item) if is_multiple else str(actual.shape[axis]))
                     continue
-                if frames and frames[-1].unit is not interpreter.unit:
+                if self._use.unit is not interpreter.unit:
                     number = len(shape.items) - leading
                     return f"{'at least ' if leading else ''}{number} {'axis' if number == 1 else 'axes'}"
             if isinstance(item, nodes.Leading):
