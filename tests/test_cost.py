@@ -403,6 +403,17 @@ def test_learned_weights_may_be_mixed_with() -> None:
     assert attention_of(text) == (2 * 4 * 4 * 5, 0, 2 * 4 * 4 * 5)
 
 
+def test_reports_name_attention_if_there_is_a_part_of_it() -> None:
+    mix = "matmul(softmax(axis = -1)(.w), x)"
+    shown = []
+    for product in mix, "linear(x, .v)":
+        text = f"  w: unused param [4, 4]\n  v: unused param [5, 5]\n  return {product}\n"
+        text = f"layer Net()(x [4, 5]) -> [4, 5] {{\n{text}}}\n"
+        shown.append([line for line in str(archspec.cost(load(text))).splitlines() if line.startswith("attention")])
+    line = "attention: 0 FLOPs in score products (queries by keys), 160 in mix products (probabilities by values)"
+    assert shown == [[line], []]
+
+
 def test_what_surrounds_a_body_decides() -> None:
     model = load("layer Net()(x [2, 3, 4]) -> [2, 3, 3] {\n  w: param []\n  return matmul(x, transpose(x)) * .w\n}\n")
     body = internals(model).body

@@ -268,6 +268,22 @@ def test_rows_that_are_found_by_what_was_computed() -> None:
         step(archspec.loads(ATTENTION.format(result=result)))
 
 
+def test_an_attention_keeps_nothing_that_only_another_input_gives() -> None:
+    """What is kept at least are the numbers of `small` and of `other`, of which the latter have no positions."""
+    text = ATTENTION.format(result="y").replace(
+        "x [batch, seq, hidden])", "x [batch, seq, hidden], other [batch, 1, 1])"
+    )
+    text = text.replace(
+        "  k = key:   Linear(hidden, hidden)(x)",
+        "  more = wide: Linear(1, 4)(expand([batch, seq, 1])(other))\n"
+        "  both = concat(axis = -1)(small: Linear(hidden, 2)(x), more)\n"
+        "  k = key:   Linear(6, hidden)(both)",
+    )
+    text = text.replace("value: Linear(hidden, hidden)(x)", "value: Linear(6, hidden)(both)")
+    with pytest.raises(archspec.ArchError, match="the model has no decoding step: the model keeps tables of positions"):
+        step(archspec.loads(text))
+
+
 AT_T = "pick(axis = 1, index = t)(y)"
 NOT_ONCE = "the model has a loop that does not run once for each position"
 

@@ -579,6 +579,12 @@ def test_what_should_be_near_a_number_may_be_a_name_of_one_letter(tmp_path: Path
 # Lines ----------------------------------------------------------------------------------------------------------------
 
 
+def test_values_beyond_64_bits_are_exact(folder: Path) -> None:
+    spec = in_folder(folder, "irregular")
+    found = archspec.search(spec, {"width": range(1, 2**65, 2**63), "parts": [1]})
+    assert (found.tally.refused, [design.values["width"] for design in found.designs]) == (3, [1])
+
+
 def test_a_line_is_the_design(folder: Path) -> None:
     spec = Path(in_folder(folder, "variants"))
     vary = {"Layer": ["BertLayer", "PreNormLayer"], "hidden": [8, 12], "activation": ["relu", "gelu"], "eps": [1e-5]}

@@ -150,7 +150,7 @@ class Masks:
             return self._arrays.replace(mask.element, {name: query})
 
         causal = at(key - 1 - distance) == elements.false
-        windows = sorted({w for n in self._numbers(mask.element) for w in (n - 1, n, n + 1) if w >= 0})
+        windows = sorted({w for n in self._numbers(mask.element) for w in (n - 1, n) if w >= 0})
         window = next((w for w in windows if at(key + w + 1 + distance) == elements.false), None)
         back = distance if window is None else elements.axes.index("t", window + 1)
         return Seen(causal, window, at(key + back) == elements.true)
