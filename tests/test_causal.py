@@ -168,6 +168,40 @@ def test_masks_tell_which_keys_are_seen_if_those_stay_hidden(scores: str, weight
     assert all(part.seen.causal for part in parts(archspec.loads(SPEC.format(statements=statements))))
 
 
+MORE = "concat(axis = -1)(_, sum(axis = -1, keep = true)(q))"
+
+
+@pytest.mark.parametrize(
+    ("scores", "weights", "causal"),
+    [
+        ("permute([1, 0, 2, 3])", "permute([1, 0, -2, -1])", [True, True]),
+        ("permute([0, 1, 3, 2])", "permute([0, 1, 3, 2])", [False, False]),
+        ("permute([0, 1, -1, -2])", "+ 0.0", [False, False]),
+        ("+ 0.0", "permute([0, 1, -1, -2])", [True, False]),
+        ("permute([0, 2, 1, 3])", "permute([0, 2, 1, 3])", [False, False]),
+        (MORE, "slice(axis = -1, stop = seq)", [True, True]),
+        (MORE, "slice(axis = -1, start = 0, stop = seq, step = 1)", [True, True]),
+        (MORE, "slice(axis = -1, start = 1)", [True, False]),
+        ("concat(axis = -1)(sum(axis = -1, keep = true)(q), _)", "slice(axis = -1, stop = seq)", [False, False]),
+        ("concat(axis = 2)(_, _)", "slice(axis = 2, stop = seq)", [False, False]),
+        # scores that are also joined behind themselves have another use
+        ("concat(axis = 1)(_, _)", "slice(axis = 1, stop = heads)", [False, True]),
+        ("concat(axis = 0)(_, _)", "slice(axis = -4, start = batch)", [False, True]),
+        ("concat(axis = -1)(_, _)", "slice(axis = -1, step = 2)", [False, False]),
+        ("reshape([batch * heads, seq, seq])", "reshape([batch, heads, seq, seq])", [True, True]),
+        ("reshape([batch, heads, seq * seq])", "reshape([batch, heads, seq, seq])", [False, False]),
+        ("roll(1, axis = 2)", "+ 0.0", [False, False]),
+        ("roll(1, axis = -3)", "roll(1, axis = 0)", [True, True]),
+    ],
+)
+def test_keys_that_a_mask_has_hidden_are_followed_where_axes_move(
+    scores: str, weights: str, causal: list[bool]
+) -> None:
+    statements = f"return {MASKED} |> {scores} |> softmax |> {weights} |> matmul(_, v) |> merge_heads"
+    found = parts(archspec.loads(SPEC.format(statements=statements)))
+    assert [part.seen.causal for part in found] == causal
+
+
 def test_a_single_position_hides_nothing() -> None:
     statements = "return attention(causal = true)(q, k, v, keys) |> merge_heads"
     spec = SPEC.replace("dim batch, seq", "dim batch").replace("seq", "1").format(statements=statements)

@@ -243,6 +243,10 @@ BAD: dict[str, tuple[bytes, str]] = {
         head(1, 0, info(shape=(2, 100), type=12)),
         "rows of `w` have 100 elements, which are no whole blocks of Q4_K (256)",
     ),
+    "row of a scalar": (
+        head(1, 0, info(shape=(), type=12)),
+        "rows of `w` have 1 elements, which are no whole blocks of Q4_K (256)",
+    ),
     "short": (head(1, 0, info()), "file is truncated: expected 8 bytes of tensors, found 0"),
     "unaligned": (padded(head(1, 0, info(start=8)), 64), "`w` starts at byte 8, no multiple of 32"),
     "overlap": (

@@ -63,7 +63,7 @@ BAD_HEADERS: dict[str, tuple[bytes, str]] = {
     "more than JSON": (safetensors(b"{}{}", 0), "the header is not valid JSON: extra data at character 2"),
     "no UTF-8": (safetensors(b'{"\xff": 1}', 0), "the header is not UTF-8 text: invalid byte at offset 2"),
     "twice": (
-        safetensors(b'{"w": {"dtype": "F32"}, "w": {"dtype": "F32"}}', 0),
+        safetensors(b'{"v": {}, "w": {"dtype": "F32"}, "w": {"dtype": "F32"}}', 0),
         "the header is not valid JSON: `w` appears more than once",
     ),
     "twice inside": (

@@ -51,8 +51,7 @@ def _result(op: Op, values: Sequence[float]) -> object:
 def _keeps_places(call: Call, body: Body) -> bool:
     """Whether an operation keeps the last two axes, those of queries and keys, or only adds or drops last keys."""
     operand, result = call.inputs[0][1], call.outputs[0]
-    if not isinstance(operand, int) or result is None:
-        return False
+    assert isinstance(operand, int) and result is not None
     shape = body.types[operand].shape
     settings = OPS[call.type].settings(call.attributes)
     rank = max(len(shape), len(result.shape))

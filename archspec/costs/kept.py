@@ -80,7 +80,7 @@ def _readers(steps: Steps) -> Mapping[Value, frozenset[int]]:
             if node.attention >= 0 and i == 1:
                 found |= {node.attention}
             else:
-                found |= frozenset[int]().union(*[readers.get(result, _OTHERS) for result in node.results]) or _OTHERS
+                found = found.union(*[readers[result] for result in node.results])
         return found or _OTHERS
 
     for node in reversed(steps.nodes):

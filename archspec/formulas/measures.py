@@ -80,14 +80,6 @@ def parameters_matching(solver: Solver, root: Module, pattern: str, span: Span) 
     return parameters_where(solver, root, lambda tensor: tensor.name in chosen)
 
 
-def hyperparameter(solver: Solver, compiled: Compiled, name: str, span: Span) -> Expression:
-    """Return the value of an integer hyperparameter."""
-    value = compiled.hyperparameters[name]
-    if not isinstance(value, int | Polynomial) or isinstance(value, bool):
-        solver.refuse(f"`{name}` is not an integer", span)
-    return value
-
-
 def _may_match(pattern: str, fixed: str) -> bool:
     """Whether a pattern may match a name that begins with `fixed`."""
     start = re.split(r"[*?\[]", pattern, maxsplit=1)[0]

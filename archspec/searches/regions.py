@@ -163,12 +163,12 @@ class Regions:
             except ArchError:
                 continue
             own = [model.hyperparameters[name] for name in open]
-            if all(isinstance(value, int) and not isinstance(value, bool) and value > 0 for value in own):
+            if all(type(value) is int and value > 0 for value in own):
                 yield model
 
     def _derive(self, model: Model, open: Sequence[str], quantities: Sequence[Quantity]) -> Formulas:
         compilation = internals(model)
-        integers = {n: v for n, v in model.hyperparameters.items() if isinstance(v, int) and not isinstance(v, bool)}
+        integers = {name: value for name, value in model.hyperparameters.items() if type(value) is int}
         own = {name: integers[name] for name in open}
         measure = _Measure(quantities)
         outcome = derive(compilation.unit, compilation.node, model.overrides, own, integers, measure)
@@ -241,7 +241,9 @@ def _derived(solver: Solver, compiled: Compiled, quantity: Quantity) -> Expressi
         case "weight_bytes":
             return measures.in_bytes(solver, module, quantity.text("dtype"))
         case "hyperparameter":
-            return measures.hyperparameter(solver, compiled, quantity.subject, _place(compiled))
+            value = compiled.hyperparameters[quantity.subject]
+            assert isinstance(value, int | Polynomial)
+            return value
         case kind:
             work = measures.work(solver, compiled.body, quantity.dims)
             return {"flops": work.flops, "macs": work.macs, "elementwise": work.elementwise}[kind]
