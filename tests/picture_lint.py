@@ -61,6 +61,7 @@ def faults(plan: Plan, root: Frame) -> list[str]:
         *_off_axis(root),
         *_unordered(plan, root),
         *_unconnected(plan, root),
+        *_begun_nowhere(lines),
     ]
 
 
@@ -189,6 +190,17 @@ def _ways_down(contents: Contents, id: int) -> Iterator[tuple[int, int]]:
             return
         yield uses[0].to, uses[0].port
         id = uses[0].to
+
+
+def _begun_nowhere(lines: list[Line]) -> Iterator[str]:
+    """The first segment of a line that branches is not drawn, because it is part of another line of its value."""
+    for line in lines:
+        if line.path.branches:
+            x0, x1, y0, y1 = next(_segments(line))
+            others = [other for other in lines if other.value == line.value and not other.path.branches]
+            segments = [segment for other in others for segment in _segments(other)]
+            if not any(a - 0.1 <= x0 and x1 <= b + 0.1 and c - 0.1 <= y0 and y1 <= d + 0.1 for a, b, c, d in segments):
+                yield f"a line of {line.value} to {line.path.target} begins nowhere"
 
 
 def _unconnected(plan: Plan, frame: Frame) -> Iterator[str]:

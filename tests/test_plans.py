@@ -201,6 +201,64 @@ def test_pictures_of_ports_and_tensors_stay_as_they_are(golden: Callable[[str, s
         golden(f"pictures/marks-{level}.svg", picture(model, level, depth))
 
 
+SIDES = """
+import std { Linear, Embedding }
+
+dim batch, seq
+
+## Six inputs that are looked up: more than its width has room for.
+layer Six(n)
+         (a int [batch, seq], b int [batch, seq], c int [batch, seq], d int [batch, seq], e int [batch, seq],
+          f int [batch, seq])
+         -> [batch, seq, n] {
+  w: param [6, n]
+  return embedding(a + b + c + d + e + f, .w)
+}
+
+block Looked(n)
+            (x [batch, seq, n], a int [batch, seq], b int [batch, seq], c int [batch, seq], d int [batch, seq],
+             e int [batch, seq], f int [batch, seq])
+            -> [batch, seq, n] {
+  return x + six: Six(n)(a, b, c, d, e, f)
+}
+
+## Five other streams on the left, and seven values without parameters on the right.
+block Sides(n)
+           (x [batch, seq, n], p [batch, seq, n], q [batch, seq, n], r [batch, seq, n], s [batch, seq, n],
+            t [batch, seq, n], a [seq, 1], b [seq, 1], c [seq, 1], d [seq, 1], e [seq, 1], f [seq, 1], g [seq, 1])
+           -> ([batch, seq, n], [batch, seq, n]) {
+  h = x |> up: Linear(n, n) |> + a |> tanh |> * b |> + p
+  i = h |> mid: Linear(n, n) |> * c |> + q |> tanh |> * r
+  j = i |> down: Linear(n, n) |> + h
+  k = (j + d) * (s + e) + (t * f) + g
+  return k, h + i
+}
+
+block Net(n = 8)(x [batch, seq, n], ids int [batch, seq]) -> ([batch, seq, n], [batch, seq, n]) {
+  two = ids * 2
+  h = x |> looked: Looked(n)(_, ids, two, ids + 1, two + 1, ids, two)
+  m = real(reshape([seq, 1])(arange(seq)))
+  p = first: Linear(n, n)(h)
+  q = second: Linear(n, n)(h)
+  sides: Sides(n)
+  u, v = .sides(h, p, q, p, q, p, m, m + 1.0, m, m * 2.0, m, exp(m), m)
+  w, z = .sides(u, v, q, p + q, q, v, m, m, m, m, m, m, m)
+  return w + z, z
+}
+
+model "sides" = Net()
+"""
+
+
+def test_pictures_with_many_ports_stay_as_they_are(golden: Callable[[str, str], None]) -> None:
+    model = archspec.loads(SIDES)
+    for level, depth in (("op", None), ("block", 1), ("block", 2)):
+        plan = plan_of(model)
+        root = layout(plan, opened(plan, level, depth))
+        assert [*picture_lint.faults(plan, root), *picture_lint.text_faults(root)] == []
+        golden(f"pictures/sides-{depth or level}.svg", picture(model, level, depth))
+
+
 Boxes = dict[int, tuple[float, float, float, float]]
 PAIR: Boxes = {1: (20.0, 0.0, 100.0, 40.0), 2: (20.0, 100.0, 100.0, 80.0)}
 

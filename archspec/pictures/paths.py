@@ -38,6 +38,7 @@ def draw_paths(block: Block, frame: Frame, left: float, right: float) -> None:
     for index, value in enumerate(block.values):
         for use in value.uses:
             drawing.use(index, value, use)
+    drawing.downs = [path for path in frame.paths if path.target not in block.column_x]
     for rail in block.rails:
         drawing.rail(rail)
     frame.paths.sort(key=lambda path: path.stream == "main")  # where they begin together, the main one is on top
@@ -53,6 +54,7 @@ class _Drawing:
         self.frame = frame
         self.left = left
         self.right = right
+        self.downs: list[Path] = []
 
     def use(self, index: int, value: Value, use: Use) -> None:
         """Draw a value to a use below it, in a column or beside it."""
@@ -155,10 +157,16 @@ class _Drawing:
             use = Use(tap.child, tap.port, way)
             stream: Stream = {"skip": "skip", "left": "cross", "right": "side"}[way]  # pyright: ignore[reportAssignmentType]
             dot = (x, y) if x is not None and number + 1 < len(taps) and tap.way == "row" else None
-            branches = len(start) == 2 and any(other.way == "down" for other in value.uses)
+            branches = len(start) == 2 and self._is_passed(rail.value, start[1])
             if branches and number == 0:
                 dot = start[-1]
             self._add(rail.value, value, use, points, stream, dot, branches)
+
+    def _is_passed(self, index: int, point: Point) -> bool:
+        """Whether a line of a value to a use below it goes straight from its source to a point."""
+        x, y = round(point[0] - self.left, 2), round(point[1], 2)
+        corners = [path.points[1] for path in self.downs if path.value == index]
+        return any(abs(a - x) < 0.05 and b > y - 0.05 for a, b in corners)
 
     def _rail_start(self, rail: Rail, value: Value, first: Tap, tap: Tap) -> list[Point]:
         """Return the first points of a rail to a tap."""
@@ -167,6 +175,8 @@ class _Drawing:
             return [(block.rail_x(rail) or 0.0, block.y[value.source] + block.frames[value.source].h)]
         if rail.start is not None:
             points, _ = self._start(rail.value, value)
+            if rail.value in block.bordered:
+                return points
             return [*points, (points[-1][0], block.start_y(rail, tap))]
         y = block.tap_y(rail, first)
         (self.frame.lefts if rail.edge == "left" else self.frame.rights)[value.output] = y

@@ -29,6 +29,7 @@ class Drawing {
   /** Add the lines of the block to its frame, and the ports at the frame's sides. */
   run() {
     this.block.values.forEach((value, index) => value.uses.forEach((use) => this.use(index, value, use)));
+    this.downs = this.frame.paths.filter(({ target }) => !this.block.columnX.has(target));
     for (const rail of this.block.rails) this.rail(rail);
     this.frame.paths.sort((a, b) => (a.stream === "main") - (b.stream === "main")); // where they begin together, the main one is on top
     (this.block.node.inputs ?? []).forEach(({ side }, own) => {
@@ -126,11 +127,17 @@ class Drawing {
       const turn = !isDirect(rail, tap) && x !== undefined ? [[x, start.at(-1)[1]], [x, y]] : [];
       const way = value.uses.some((use) => use.way === "skip" && use.to === tap.child) ? "skip" : rail.edge;
       let dot = x !== undefined && number + 1 < taps.length && tap.way === "row" ? [x, y] : undefined;
-      const branches = start.length === 2 && value.uses.some((use) => use.way === "down");
+      const branches = start.length === 2 && this.isPassed(rail.value, start[1]);
       if (branches && number === 0) dot = start.at(-1);
       const stream = { skip: "skip", left: "cross", right: "side" }[way];
       this.add(rail.value, value, { to: tap.child }, [...start, ...turn, ...this.tap(rail, tap, y)], stream, dot, branches);
     });
+  }
+
+  /** Whether a line of a value to a use below it goes straight from its source to a point. */
+  isPassed(index, point) {
+    const [x, y] = [hundredth(point[0] - this.left), hundredth(point[1])];
+    return this.downs.some(({ value, points: [, [a, b]] }) => value === index && Math.abs(a - x) < 0.05 && b > y - 0.05);
   }
 
   /** The first points of a rail to a tap; `y` is the height of its first tap. */
@@ -139,7 +146,7 @@ class Drawing {
     if (block.columnX.has(value.from)) return [[railX(block, rail), block.y.get(value.from) + block.frames.get(value.from).h]];
     if (rail.start !== undefined) {
       const [points] = this.start(rail.value, value);
-      return [...points, [points.at(-1)[0], startY(block, rail, tap)]];
+      return block.bordered.has(rail.value) ? points : [...points, [points.at(-1)[0], startY(block, rail, tap)]];
     }
     (rail.edge === "left" ? this.frame.lefts : this.frame.rights).set(value.output, y);
     return [[rail.edge === "left" ? this.left : this.right, y]];
