@@ -100,7 +100,7 @@ def spoilt(node: list[Any]) -> Any:
             others += [{}, [*value, 1], value[:-1] if len(value) > 3 and isinstance(value[0], int) else {}]
             others += spoilt(value)
         elif isinstance(value, int) and index in (1, 2) and isinstance(node[0], int):
-            others += [str(value), 10**9 if index == 1 else -1, True, None]
+            others += [str(value), 10**9, -1, True, None]
         yield from ([*node[:index], other, *node[index + 1 :]] for other in others)
 
 

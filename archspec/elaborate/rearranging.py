@@ -48,7 +48,7 @@ def _given(walker: Applications, expr: nodes.Rearrange) -> Sizes | None:
         try:
             sizes[item.name] = size_of(value, item.name)
         except OpError as problem:
-            walker.fault("dimension", f"`{expr.word}` {problem.message}", item.at or expr.at, help=problem.help)
+            walker.fault("dimension", f"`{expr.word}` {problem.message}", item.at, help=problem.help)
             return None
     return sizes
 

@@ -50,15 +50,15 @@ def bind(
     if values is None or found is None:
         return None
     missing = [name for name in takes.needed if name not in found]
-    is_empty = not inputs and not first and isinstance(node, tree.Call) and len(node.lists) == 1
-    for name in missing[:1] if given.piped or is_empty else missing:
-        help = f"expected inputs: {listed(names)}"
-        if is_empty:
-            help += f"; to pass the function itself, write `{callee}`"
-        if given.piped:
-            help += "; mark the position of the piped value with `_`"
-        fault("missing-argument", f"missing input `{name}` in call to `{callee}`", node, help=help)
-    return None if missing else Bound(values, names, tuple([found.get(name) for name in names]))
+    if not missing:
+        return Bound(values, names, tuple([found.get(name) for name in names]))
+    help = f"expected inputs: {listed(names)}"
+    if not inputs and not first and isinstance(node, tree.Call) and len(node.lists) == 1:
+        help += f"; to pass the function itself, write `{callee}`"
+    if given.piped:
+        help += "; mark the position of the piped value with `_`"
+    fault("missing-argument", f"missing input `{missing[0]}` in call to `{callee}`", node, help=help)
+    return None
 
 
 def match(
@@ -158,11 +158,9 @@ def misplaced(scope: Scope, callee: str, hyperparameters: Collection[str], takes
     if not found and not lists:
         return False
     text = _source(scope)
-    values = [text(a.at or a.value.at) for a in given.hyperparameters]
+    values = [text(a.at) for a in given.hyperparameters]
     values += [f"{ALIASES.get(a.name, a.name)} = {text(a.value.at)}" if a.name else text(a.value.at) for a in found]
-    rest = [
-        text(a.value.at)[1:-1].strip() if a in lists else text(a.at or a.value.at) for a in inputs if a not in found
-    ]
+    rest = [text(a.value.at)[1:-1].strip() if a in lists else text(a.at) for a in inputs if a not in found]
     hyper = ", ".join(values) or ("axis" if "axis" in hyperparameters else "")
     fixed = f"{callee}({hyper})" if rest == ["_"] else f"{callee}({hyper})({', '.join(rest)})"
     help = f"write `{fixed}`" if len(fixed) <= 80 else f"write `{callee}(hyperparameters)(inputs)`"
@@ -170,12 +168,12 @@ def misplaced(scope: Scope, callee: str, hyperparameters: Collection[str], takes
         scope.fault("wrong-kind", f"`{callee}` expects tensors as inputs, found a list", lists[0].value.at, help=help)
     elif found[0].name:
         message = f"`{found[0].name}` is not an input of `{callee}`: hyperparameters are in the first list"
-        scope.fault("unknown-argument", message, found[0].at or found[0].value.at, help=help)
+        scope.fault("unknown-argument", message, found[0].at, help=help)
     else:
         most = f"expected at most {len(takes.names)}, found {len(inputs)}"
         most = "expected tensors, found a number" if takes.variadic else most
         message = f"too many inputs for `{callee}`: {most}"
-        scope.fault("surplus-argument", message, found[0].at or found[0].value.at, help=help)
+        scope.fault("surplus-argument", message, found[0].at, help=help)
     return True
 
 

@@ -17,6 +17,9 @@ DEEPEST = 64
 MOST_FAULTS = 20
 """The number of errors after which the rest of a file is skipped."""
 
+_NONE = -1
+"""No offset."""
+
 _PIECE = re.compile(
     r"""
       (?P<comment> \#[^\n]* )
@@ -98,12 +101,12 @@ class _Walk:
         self.blanked: list[int] = []
         self._stack: list[_Opened] = []
         self._first = 0  # offset of the first token of the line
-        self._statement = -1  # offset of the current statement, or -1 before its first token
+        self._statement = _NONE  # offset of the current statement, or _NONE before its first token
         self._doubtful = False  # whether a `{` that does not follow a header was taken for that of a body
-        self._damaged = -1  # the same if the statement has an error, else -1
+        self._damaged = _NONE  # the same if the statement has an error, else _NONE
 
     def resume(self, position: int) -> int:
-        """Scan from `position`. Return where to resume after an error, or -1 at the end of the text."""
+        """Scan from `position`. Return where to resume after an error, or _NONE at the end of the text."""
         text = self.text
         lines: list[int] = []  # line ends since the last token
         for match in _PIECE.finditer(text, position):
@@ -197,7 +200,7 @@ class _Walk:
             if bracket == "}":
                 self.surplus.append(Fault(message, offset, offset + 1))
                 self.kept[offset] = " "
-                self._statement = -1 if self._statement == offset else self._statement
+                self._statement = _NONE if self._statement == offset else self._statement
             else:
                 self._fault(message, offset, offset + 1)
             return None
@@ -247,7 +250,7 @@ class _Walk:
         self.faults = [fault for fault in self.faults if fault.start < end]
         self._statement = opened.statement
         reported = any(fault.start >= opened.statement for fault in self.faults)
-        self._damaged = opened.statement if reported else -1
+        self._damaged = opened.statement if reported else _NONE
         return end
 
     def _too_deep(self, offset: int) -> int:
@@ -281,7 +284,7 @@ class _Walk:
         self.faults.append(Fault(message, start, start + 2, "use `#` for comments"))
         end = start + len(found[0].rstrip())
         self._blank(start, end)
-        self._statement = -1
+        self._statement = _NONE
         return end
 
     def _fault(self, message: str, start: int, end: int, help: str | None = None, code: str = "syntax") -> None:
@@ -295,7 +298,7 @@ class _Walk:
         if self._damaged >= 0:
             self.broken.append((self._damaged, offset))
             self._blank(self._damaged, offset)
-        self._statement = self._damaged = -1
+        self._statement = self._damaged = _NONE
 
     def _blank(self, start: int, end: int) -> None:
         self.kept[start:end] = [c if c == "\n" else " " for c in self.kept[start:end]]
@@ -307,7 +310,7 @@ class _Walk:
             self.broken.append((position, len(self.text)))
             self._blank(position, len(self.text))
         self.closers += [position] * len(self._stack)
-        return -1
+        return _NONE
 
     def _finish(self) -> int:
         if self._statement_depth() < len(self._stack):
@@ -315,4 +318,4 @@ class _Walk:
         self._end(len(self.text))
         if self._stack:
             self._missing(len(self.text))
-        return -1
+        return _NONE
