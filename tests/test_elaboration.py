@@ -731,6 +731,259 @@ layer Net(n = 4)(x [n], i int [n], k int [2, n], an_integer_of_thirty_letters_x 
   return x * .w * a * b * c * d * e * f * g * h * j * l * m * o * p
 }
 """,
+    "the piped value without a place": """
+fn f(x [4], y [4]) -> [4] { return x + y }
+layer Net(n = 4)(x [4]) -> [4] {
+  w: param [n]
+  return x |> f |> f(x) |> f(x, _) |> * .w
+}
+""",
+    "inputs with names of hyperparameters": """
+fn f(width, height = 1)(x [4]) -> [4] { return x * width * height }
+fn long(a_hyperparameter_whose_name_has_as_many_as_sixty_four_characters)(x [4], y [4]) -> [4] {
+  return (x + y) * a_hyperparameter_whose_name_has_as_many_as_sixty_four_characters
+}
+layer Net(n = 4)(x [4]) -> [4] {
+  w: param [n]
+  a = f(x, width = 2)
+  b = f(x = x, height = 2, width = 1)
+  c = f(1)(x, height = n)
+  d = softmax(x, dim = -1)
+  e = concat([x, x])
+  g = concat(axis = 0)([x, x])
+  h = concat(x, x, 0)
+  i = long(x, x, a_hyperparameter_whose_name_has_as_many_as_sixty_four_characters = n)
+  l = long(x, .w, a_hyperparameter_whose_name_has_as_many_as_sixty_four_characters = n)
+  j = concat(x, x, x - 1.0)
+  k = softmax(x, -1)
+  return x * .w * a * b * c * d * e * g * h * i * j * k * l
+}
+""",
+    "sizes that an operand of a step has": """
+dim seq
+layer Net(n = 4)(x [seq, n], y [seq]) -> [seq, n] {
+  w: param [n]
+  u: param [2 * n]
+  z = x |> concat(axis = -1)(_, x) |> + x |> * .w
+  a = x |> * .w |> + y
+  b = concat(axis = -1)(x, x) + x * 1.0
+  c = x + .u
+  return z + a + b + c
+}
+""",
+    "callees that cannot be applied": """
+layer L(n)(x [n]) -> [n] {
+  w: param [n]
+  return x * .w
+}
+layer M(n) -> [n] {
+  w: param [n]
+  return .w
+}
+block Net(n = 4, tanh = 3, size = 3, F = L)(x [n]) -> [n] {
+  w: param [n]
+  l: L(n)
+  k: M(n)
+  a = L(n)(x)
+  b = tanh(x)
+  c = size(x)
+  d = F(n)(x)
+  e = (m: L(n)) + x
+  f = (o: M(n)) + x
+  g = .w(x)
+  h = .l(n)(x)
+  i = .k() + .l(x)
+  return x + a + b + c + d + e + f + g + h + i
+}
+""",
+    "groups of outputs": """
+fn two(x [4]) -> (a [4], b [4]) { return x, x + 1.0 }
+fn one(x [4], y [4] = none) -> [4] { return x + y if y != none else x }
+layer Net(n = 4)(x [n]) -> [n] {
+  w: param [n]
+  a = two(x)
+  b, c = x
+  d, e, f = two(x)
+  g = one(two(x))
+  h = two(x) + x
+  i = one(none)
+  j = one(x, none)
+  k = one(x, [1.0])
+  l = one(one)
+  m = one(x, lowest)
+  o = one(1.0)
+  p = gelu(two(x))
+  return x * .w + a + b + c + d + e + f + g + h + i + j + k + l + m + o + p
+}
+import std { gelu }
+""",
+    "hyperparameters of other types": """
+layer L(n, rate = 0.5, on = true, name = "x", sizes = [1], F = M, act = gelu, count = 3, free = none)(x [n]) -> [n] {
+  w: param [n] if on and name == "x" and len(sizes) == 1
+  l: F(n)
+  require free == none or count == 3
+  return x |> .l |> act |> * rate
+}
+layer M(n)(x [n]) -> [n] {
+  w: param [n]
+  return x * .w
+}
+block N(n)(x [n]) -> [n] { return x |> l: M(n) }
+dim seq
+block Net(n = 4)(x [n], y [seq]) -> [n] {
+  a: L(n, 1, 1)
+  b: L(n, rate = true, name = 3)
+  c: L(n, sizes = 3, F = gelu)
+  d: L(n, F = N, act = M)
+  e: L(n, count = 2.5, free = "a")
+  f: L(x)
+  g: L(n = seq)
+  h: L(none)
+  i: L(n, rate = none)
+  j: L()
+  k: L(n, count = x)
+  return x |> .a |> .b |> .c |> .d |> .e |> .f |> .g |> .h |> .i |> .j |> .k
+}
+import std { gelu }
+""",
+    "bound hyperparameters": """
+layer L(n, k = 2, on = true)(x [n]) -> [n] {
+  w: param [n] if on
+  return x * k
+}
+fn f(a, b)(x [4]) -> [4] { return x * a * b }
+block Net(n = 4, P = L(k = 3), Q = L(4), g = f(a = 2))(x [n]) -> [n] {
+  p: P(n)
+  q: P(n, 3)
+  r: P(n, on = false, k = 2)
+  s: Q()
+  t: P(k = 3)
+  u = g(b = 1)(x)
+  v = g(1)(x)
+  h = g(b = 1)
+  y = g(a = 3, b = 1)(x)
+  z = h(x)
+  return x |> .p |> .q |> .r |> .s |> .t |> + u |> + v |> + y |> + z
+}
+""",
+    "bound with other values": """
+layer L(n, k = 2, on = true)(x [n]) -> [n] {
+  w: param [n] if on
+  return x * k
+}
+block Net(n = 4, P = L(k = true), Q = L(on = 3, n = 2), R = L(m = 1), S = L(1, 2, true, 4), T = L(k = 1)(k = 2))(
+  x [n]
+) -> [n] {
+  return x |> p: P(n) |> q: Q() |> r: R(n) |> s: S() |> t: T(n)
+}
+""",
+    "ties of other shapes": """
+layer L(n, bias = true)(x [n]) -> [n] {
+  w: param [n, n]
+  b: param [n] if bias
+  c: const [n] = [1.0, 2.0, 3.0, 4.0] if n == 4
+  return linear(x, .w, .b)
+}
+block Net(n = 4)(x [n]) -> [n] {
+  a: L(n)
+  b: L(n, false)
+  c: L(n)
+  d: L(2 * n)
+  e: unused buffer [n]
+  f: unused param int [n]
+  tie a = b
+  tie b = a
+  tie a = d
+  tie a.w = c
+  tie a.b = e
+  tie a.b = f
+  tie a.x = c.b
+  tie a.b = c.y
+  tie a.c = c.c
+  tie a.w = a.w
+  tie a.b = c.b
+  tie c.b = a.b
+  tie c.w = a.w
+  tie c.w = b.w
+  return x |> .a |> .b |> .c |> concat(axis = 0)(_, x) |> .d |> slice(0, 0, n)
+}
+""",
+    "collected values": """
+dim seq
+layer Net(n = 4)(x [seq, n]) -> [seq, n] {
+  w: param [n]
+  for i in 0..3 {
+    a = collect(axis = 2)(.w * i)
+    b = collect(axis = -3)(.w * i)
+    c = collect(axis = 1)(.w * i)
+    d = collect(axis = -2)(.w * i)
+    e = collect(axis = 0)(i)
+    f = collect(axis = 1.0)(.w)
+  }
+  for i in 0..0 { g = collect(axis = 0)(.w) }
+  for i in 0..seq { h = collect(axis = 2)(.w * i) }
+  for i in 1..seq { k = collect(axis = 0)(.w) }
+  for i in seq..1 { k2 = collect(axis = 0)(.w) }
+  for i in 0..seq { for j in 0..i { l = collect(axis = 0)(.w) } }
+  return x * .w + sum(axis = 0)(a) + b + c + d + e + f + g + h + k + k2 + l
+}
+""",
+    "numbers that change in a loop over a dimension": """
+dim seq
+layer Net(n = 4)(x [seq, n]) -> [seq, n] {
+  w: param [n]
+  a = .w
+  b = 1
+  c = .w
+  d = x
+  for i in 0..seq { a = concat(axis = 0)(a, .w) }
+  for i in 0..seq { b = b + 1 }
+  for i in 0..seq { d = 2 }
+  for i in 0..seq { _ = .w * 2.0 }
+  for i in 0..seq { c = c * 2.0 + .w }
+  y = x |> concat(axis = 0)(_, x) for i in 0..seq
+  return x * a * b * c * d * y
+}
+""",
+    "branches that no model takes": """
+dim seq
+fn two(x [seq]) -> (a [seq], b [seq]) { return x, x }
+fn one(x [seq], y [seq] = none) -> [seq] { return x + y if y != none else x }
+fn power(k = 2, on = true)(x [seq]) -> [seq] { return x * k if on else x }
+layer Net(n = 4, on = false)(x [seq], y [seq] = none) -> [seq] {
+  w: param [n]
+  if on {
+    _, _ = one(x)
+    _ = two(x)
+    _, _, _ = two(x)
+    _ = one(two(x))
+    _ = one("text")
+    _ = one(none)
+    _ = one(x, none)
+    _ = x + "a"
+    _ = "a" * x
+    _ = x + none
+    for o in 0..2.5 { _ = x + 1.0 }
+    for o in "a"..n { _ = x + 1.0 }
+    _ = "a"(x)
+    _ = x |> + "b"
+    _ = x |> + x if 3
+    _ = 2 if n else 3
+    _ = 2 if "n" else 3
+    _ = x |> two |> one
+    _ = x |> one |> two
+    _ = power("c")(x)
+    _ = power(2.5)(x)
+    _ = power(none, on = 3)(x)
+    require 3
+    _ = not 4
+    _ = -"a"
+    return x, x if on else x
+  }
+  return x * sum(axis = 0)(.w) if y == none else x
+}
+model "it" = Net()
+""",
 }
 
 

@@ -195,10 +195,10 @@ def _emit(
     env, body, count = interpreter.env, iteration.builder.body, indexed[2]
     collected = {name: found for name, found in iteration.collected.items() if found is not None}
     failed = {name for name in collects if after.get(name) is POISON} | iteration.collected.keys() - collected.keys()
-    env.update({name: POISON if name in failed else None for name in collects if name not in collected})
     if failed:
-        env.update(dict.fromkeys(carried, POISON))
+        env.update(dict.fromkeys((*carried, *collects), POISON))
         return
+    env.update(dict.fromkeys(collects, None))
     if not carried and not collected:
         return
     results = [(name, after[name]) for name in carried] + [(name, tensor) for name, (tensor, _) in collected.items()]
@@ -278,7 +278,8 @@ def collected(interpreter: Applications, expr: nodes.Collect) -> Collected | Non
         return None
     rank = len(value.type.shape)
     if not is_integer(axis) or not -rank - 1 <= axis <= rank:
-        message = f"`collect` expects an axis from {-rank - 1} to {rank} for {rank} axes, found {describe(axis)}"
+        axes = f"{rank} {'axis' if rank == 1 else 'axes'}"
+        message = f"`collect` expects an axis from {-rank - 1} to {rank} for {axes}, found {describe(axis)}"
         interpreter.fault("dimension", message, expr.axis.at)
         return None
     if rank == MOST_DIMENSIONS:

@@ -147,12 +147,6 @@ def has_piped(arguments: tree.Arguments) -> bool:
 def misplaced(scope: Scope, callee: str, hyperparameters: Collection[str], takes: Inputs, given: Arguments) -> bool:
     """Whether an input of a call is a hyperparameter or a list of tensors; reports one error if so."""
     inputs = given.inputs or ()
-    if (
-        not takes.variadic
-        and len(inputs) <= len(takes.names)
-        and all(not a.name or a.name in takes.names for a in inputs)
-    ):
-        return False
     found = _hyperparameters(scope, hyperparameters, takes, inputs, given)
     lists = [a for a in inputs if a not in found and takes.variadic and isinstance(a.value, nodes.Listing)]
     if not found and not lists:
