@@ -651,7 +651,9 @@ layer Net(n = 4)(x [4]) -> [4] {
   e = g(x, x, 2)
   h = g(x, x, 2, 3)
   i = g(n = 2)(x)
-  return x * .w * a * b * c * d * e * h * i
+  j = g(2)(x, x, 3)
+  k = g(x, x, 3, n = 2)
+  return x * .w * a * b * c * d * e * h * i * j * k
 }
 """,
     "arrangements of several inputs": """

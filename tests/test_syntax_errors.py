@@ -215,6 +215,27 @@ block B(h)(x [n, h]) -> [n] { return x }
 block A(h)(x [n, h]) -> [n, h] {
   return x
 """,
+    "a brace is missing before a definition": """
+block A(h)(x [n, h])
+  -> [n, h] {
+  return x
+block B(h)(x [n, h]) -> [n] {
+  return x
+}
+block C(h)(x [n, h]) -> [n] {
+  if h {
+    y = x
+  block D(h)(x [n, h]) -> [n] {
+    return x
+  }
+}
+""",
+    "a brace at the beginning": """
+} dim n
+dim m
+}  # another
+dim k
+""",
     "a brace too many": """
 block A(h)(x [n, h]) -> [n, h] {
   y = x

@@ -227,6 +227,11 @@ class _Walk:
         line = self.text.rfind("\n", 0, offset) + 1
         return _INDENT.match(self.text, line).end() - line  # pyright: ignore[reportOptionalMemberAccess]
 
+    def _line_end(self, start: int, end: int) -> int:
+        """Return the offset of the first line end between two offsets; `end` if there is none."""
+        found = self.text.find("\n", start, end)
+        return end if found < 0 else found
+
     def _statement_depth(self) -> int:
         """Return the number of open braces of bodies around the current statement."""
         return next((i for i, opened in enumerate(self._stack) if opened.lists), len(self._stack))
@@ -241,8 +246,7 @@ class _Walk:
     def _abandon(self, opened: _Opened, offset: int) -> int:
         """Discard results after the line of `opened`, or after `offset` if earlier; return where to resume."""
         del self._stack[self._statement_depth() :]
-        end = self.text.find("\n", opened.offset, offset)
-        end = offset if end < 0 else end
+        end = self._line_end(opened.offset, offset)
         while self.blanked and self.blanked[-1] >= end:
             self.kept[self.blanked.pop()] = "\n"
         while self.comments and self.comments[-1].start >= end:
@@ -257,8 +261,7 @@ class _Walk:
         message = f"brackets are nested too deeply: the limit is {DEEPEST} levels"
         depth = self._statement_depth()
         if depth < len(self._stack):
-            end = self.text.find("\n", offset)
-            end = len(self.text) if end < 0 else end
+            end = self._line_end(offset, len(self.text))
             back = self._abandon(self._stack[depth], end)
             self._fault(message, offset, offset + 1, code="budget")
             return max(back, end)
