@@ -87,6 +87,9 @@ def parts(model: archspec.Model) -> list[Part]:
             "return attention(q, k, v, reshape([batch, 1, seq, seq])(m)) |> merge_heads",
             Seen(),
         ),
+        # a mask of keys for all queries, of which nothing is along the queries
+        ("return attention(q, k, v, keys and arange(seq) < 3) |> merge_heads", Seen()),
+        ("return attention(q, k, v, arange(seq) < 3) |> merge_heads", Seen()),
         # later keys alone; one later key, too; every second key; the mask of what is not -inf; another softmax
         ("return attention(q, k, v, keys and not causal_mask(seq)) |> merge_heads", Seen(window=0, exact=False)),
         (
@@ -123,6 +126,32 @@ def parts(model: archspec.Model) -> list[Part]:
 )
 def test_masks_tell_which_keys_are_seen(statements: str, seen: Seen) -> None:
     assert parts(archspec.loads(SPEC.format(statements=statements))) == [Part("score", seen), Part("mix", seen)]
+
+
+EVEN = "(reshape([seq, 1])(arange(seq)) - arange(seq)) % 2 == 0"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "seen"),
+    [
+        ("causal_mask(seq)", "keys", Seen()),
+        ("keys and causal_mask(seq)", "causal_mask(seq)", Seen(causal=True)),
+        ("window_mask(seq, 3)", "window_mask(seq, 5)", Seen(window=5)),
+        ("window_mask(seq, 3) and causal_mask(seq)", "causal_mask(seq)", Seen(causal=True)),
+        ("causal_mask(seq)", f"causal_mask(seq) and {EVEN}", Seen(causal=True, exact=False)),
+        ("causal_mask(seq)", "transpose(causal_mask(seq))", Seen()),
+    ],
+)
+@pytest.mark.parametrize("is_one_product", [True, False])
+def test_keys_that_one_of_two_masks_shows_are_seen(one: str, other: str, seen: Seen, is_one_product: bool) -> None:
+    statements = f"""s = matmul(q, transpose(k))
+  one = where({one}, s, -inf) |> softmax
+  other = where({other}, s, -inf) |> softmax
+  mixed = {"matmul(one + other, v)" if is_one_product else "matmul(one, v) + matmul(other, v)"}
+  return merge_heads(mixed)"""
+    for both in (statements, statements.replace("one + other", "other + one")):
+        found = parts(archspec.loads(SPEC.format(statements=both)))
+        assert found[0] == Part("score", seen) and (not is_one_product or found[1:] == [Part("mix", seen)])
 
 
 @pytest.mark.parametrize("axis", [-2, 2, 1])

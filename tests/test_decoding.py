@@ -262,6 +262,15 @@ def test_operations_on_each_position(result: str, macs: int, cache: list[tuple[s
     assert kinds(found) == [("attention", 1, 100, 16), *cache]
 
 
+def test_masks_of_known_tokens_and_positions_are_combined() -> None:
+    text = ATTENTION.replace("x [batch, seq, hidden])", "x [batch, seq, hidden], tokens int [batch, seq])")
+    text = text.replace("causal_mask }}", "causal_mask, key_mask }}").replace(
+        "attention(causal = true)(q, k, v)", "attention(q, k, v, key_mask(tokens) and causal_mask(seq))"
+    )
+    found = step(archspec.loads(text.format(result="y")))
+    assert found == step(archspec.loads(ATTENTION.format(result="y")))
+
+
 def test_rows_that_are_found_by_what_was_computed() -> None:
     result = "y + embedding(argmax(axis = -1)(y), pick(axis = 2, index = 0)(.kernel))"
     with pytest.raises(archspec.ArchError, match="the part of `kernel` that a decoding step reads is unknown"):

@@ -231,6 +231,7 @@ def test_bounds() -> None:
     assert bounds(8 - a % 8) == (1, 8)
     assert bounds(dim_min(a, 5)) == (1, 5)
     assert bounds(a - b) == (None, None)
+    assert bounds(30 - (a % 4) ** 3) == (3, 30) and bounds(a % 3 * (b % 4) ** 2 - (c % 2) * (a % 5)) == (-4, 18)
     assert bounds((a % 8 + 16) // (b % 4 + 2)) == (3, 11)
     assert bounds((a % 8 - 16) // (b % 4 + 2)) == (-8, -2)
     assert bounds((a + 16) // (b + 1)) == (0, None)

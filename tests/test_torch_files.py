@@ -197,6 +197,18 @@ BAD_PICKLES: dict[str, tuple[Any, str]] = {
     ),
     "call of a type": (evil("torch", "float32", 1), "invalid arguments in call to `torch.float32`"),
     "call of a type with sizes": (evil("torch", "float32", (1,)), "invalid arguments in call to `torch.float32`"),
+    **{
+        f"class of {what}": (
+            evil("torch._tensor", "_rebuild_from_type_v2", *arguments),
+            "invalid arguments in call to `torch._tensor._rebuild_from_type_v2`",
+        )
+        for what, arguments in (
+            ("a number", (Name("torch._utils", "_rebuild_tensor"), None, 5)),
+            ("no function", (5, None, (1,))),
+            ("itself", (Name("torch._tensor", "_rebuild_from_type_v2"), None, (1,))),
+            ("nothing", (Name("torch", "Size"), None)),
+        )
+    },
     "size of two": (evil("torch", "Size", (1,), (2,)), "invalid arguments in call to `torch.Size`"),
     "size of a number": (evil("torch", "Size", 1), "invalid arguments in call to `torch.Size`"),
     "a whole module": (evil("mine", "Model"), "refers to `mine.Model`, which is not allowed; nothing was run"),

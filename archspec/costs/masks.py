@@ -138,7 +138,7 @@ class Masks:
     def _seen_by(self, mask: Array) -> Seen:
         elements = self._arrays.elements
         own = self._arrays.own(mask.shape)[-2:]
-        if len(own) < 2 or elements.dtype(mask.element) != "bool" or mask.shape[-1] != mask.shape[-2]:
+        if len(own) < 2 or mask.shape[-1] != mask.shape[-2]:
             return ALL
         query, key = own
         name = index_name(query)
