@@ -242,6 +242,7 @@ def test_operations_on_several_positions_are_refused(result: str, reason: str) -
             2 * 101 * 8,
             [("attention", 1, 100, 8)],
         ),
+        ("transpose(matmul(pick(axis = 2, index = 0)(.kernel), transpose(y)))", 64, []),
         ("reshape([batch * seq, 8, 1])(y) |> conv(1, 1)(_, .kernel, none) |> reshape([batch, seq, 8])", 3 * 64, []),
         (
             "transpose(y) |> conv(1, 2)(_, .kernel, none) |> slice(axis = 2, stop = seq) |> transpose",

@@ -288,6 +288,9 @@ def test_growth_is_bounded() -> None:
             x = dim_min(x, symbol(f"s{i}"))
         return x
 
+    assert str(a**64) == "a**64"
+    with pytest.raises(OverflowError, match=r"^this power is above 64$"):
+        _ = a**65
     for grow in (squares, divisions, nested, coefficients, extremes, lambda: (a + 1) ** 10**12):
         with pytest.raises(OverflowError):
             grow()

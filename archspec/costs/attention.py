@@ -196,7 +196,7 @@ class Tracer:
 
 def _use_of(index: int, call: Call, body: Body, use: Use) -> Use:
     """Return the use of an operand of an operation, from that of its result."""
-    if not use.scored or use.changed:
+    if not use.scored:
         return use
     followed = [i == index for i in range(len(call.inputs))]
     return use if keeps_hidden(call, body, followed) else use._replace(changed=True)
