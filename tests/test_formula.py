@@ -71,6 +71,8 @@ def check_against_numbers(spec: str, names: tuple[str, ...], times: int, seed: i
         numbers = {**formula.open, **values}
         assert (claimed, evaluate(formula.frozen, numbers)) == (params.total, params.frozen), values
         assert sum(evaluate(term.total, numbers) for term in formula.terms) == claimed
+        for term in formula.terms:
+            assert term.variable or evaluate(term.each * term.rounds, numbers) == evaluate(term.total, numbers)
         compared += 1
         if compared == times:
             break

@@ -751,8 +751,10 @@ def test_an_interrupted_search_prints_what_was_found(
 
     monkeypatch.setattr(search._Search, "examine", interrupted)  # pyright: ignore[reportPrivateUsage]
     out = written(capsys, "bert-base-uncased", "--vary", "layers=1..20", "--best", "layers", status=130)
-    assert "interrupted: these are the designs that had been found" in out
-    assert "8 of 20 designs: 0 refused by the spec, 8 satisfying the conditions" in out
+    assert (
+        "\ninterrupted: these are the designs that had been found\n"
+        "8 of 20 designs: 0 refused by the spec, 8 satisfying the conditions\n"
+    ) in out
     assert 'model "bert-base-uncased-1" = Bert(layers = 8)' in out
 
 

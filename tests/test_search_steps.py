@@ -374,6 +374,10 @@ def test_some_designs_are_drawn(spec: str, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(collecting, "MOST_DOTS", 4)
     found = archspec.search(spec, {"width": range(1, 20)}, best="width")
     assert found.plotted is not None and [dot.x for dot in found.plotted.others] == [1, 9, 17]
+    with monkeypatch.context() as patch:
+        patch.setattr("archspec.searches.search.AT_ONCE", 3)
+        found = archspec.search(spec, {"width": range(1, 36)}, best="width")
+    assert found.plotted is not None and [dot.x for dot in found.plotted.others] == [1, 17, 33]
     monkeypatch.setattr(collecting, "MOST_DOTS", 5)
     found = archspec.search(spec, {"width": range(1, 20)}, best="width")
     assert found.plotted is not None and [dot.x for dot in found.plotted.others] == [1, 5, 9, 13, 17]

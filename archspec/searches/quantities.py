@@ -5,7 +5,7 @@ from __future__ import annotations
 from archspec.bodies.active import Parts
 from archspec.bodies.fold import has_choices
 from archspec.costs.api import cost
-from archspec.costs.memory import ATTENTION, BITS, FLOATS, in_bytes
+from archspec.costs.memory import ATTENTION, BITS, in_bytes
 from archspec.counts.count import count
 from archspec.counts.select import Rule
 from archspec.model import Model, internals
@@ -127,11 +127,9 @@ def _costed(model: Model, quantity: Quantity) -> int:
     """Return the work of a model, or bytes that depend on sizes."""
     sizes = quantity.dims
     if quantity.kind == "cache_bytes":
-        dtype = quantity.text("dtype")
-        weights = dtype if dtype in FLOATS else "float32"
         past = dict(quantity.named)["past"]
         assert isinstance(past, int)
-        decoding = cost(model, dims=sizes, dtype=weights, past=past, cache_dtype=dtype).decoding
+        decoding = cost(model, dims=sizes, past=past, cache_dtype=quantity.text("dtype")).decoding
         assert decoding is not None
         return decoding.cache_bytes
     if quantity.kind == "activation_bytes":
