@@ -109,6 +109,20 @@ def test_what_cannot_be_asked(given: dict[str, Any], said: str) -> None:
     assert code == "usage" and said in message
 
 
+@pytest.mark.parametrize(
+    ("name", "help"),
+    [
+        ("float31", "did you mean `float32`?"),
+        ("quarter", "float64, float32, float16, bfloat16, fp8, int8, int4"),
+    ],
+)
+def test_known_types_are_told(name: str, help: str) -> None:
+    for given in {"dtype": name}, {"past": 3, "cache_dtype": name}:
+        with pytest.raises(archspec.ArchError) as caught:
+            archspec.cost("gpt2", **given)  # pyright: ignore[reportArgumentType]
+        assert caught.value.diagnostics[0].help == help
+
+
 def test_sizes_beyond_all_measure_are_refused_or_exact() -> None:
     most = 2**63 - 1
     assert archspec.cost("bert-base-uncased", batch=most, seq=512).work.flops == most * 96_637_943_808

@@ -114,8 +114,10 @@ def test_gguf_files_are_named_if_they_are_several(files: dict[str, bytes]) -> No
     assert refusal() == ("usage", "4 GGUF files in owner/net", f"name one: {shown}")
     files["e.gguf"] = b""
     assert refusal() == ("usage", "5 GGUF files in owner/net", f"name one: {shown}, ...")
-    for name in "bcde":
+    for name in "cde":
         del files[f"{name}.gguf"]
+    assert refusal()[1:] == ("2 GGUF files in owner/net", "name one: owner/net/a.gguf, owner/net/b.gguf")
+    del files["b.gguf"]
     assert refusal() == (
         "bad-checkpoint",
         "owner/net/a.gguf: file is truncated: the header does not end within its 0 bytes",
