@@ -373,7 +373,8 @@ def parts(folder: Path, count: int = 2, tensors: int = 3) -> list[Path]:
     for number, part in enumerate((names[:2], names[2:])):
         split = {"split.no": number, "split.count": count, "split.tensors.count": tensors}
         path = folder / f"m-{number + 1:05}-of-00002.gguf"
-        path.write_bytes(gguf({name: SHAPES[name] for name in part}, {"general.architecture": "llama", **split}))
+        shared = {} if number else {"general.architecture": "llama"}  # which llama.cpp writes in the first part only
+        path.write_bytes(gguf({name: SHAPES[name] for name in part}, {**shared, **split}))
         found.append(path)
     return found
 

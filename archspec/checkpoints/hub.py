@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from io import SEEK_CUR, SEEK_SET, BufferedReader, BytesIO, RawIOBase
+from io import SEEK_SET, BufferedReader, BytesIO, RawIOBase
 from typing import TYPE_CHECKING
 
 from archspec.checkpoints import gguf, safetensors
@@ -80,9 +80,13 @@ class _Start(RawIOBase):
     def seekable(self) -> bool:
         return True
 
-    def seek(self, offset: int, whence: int = SEEK_SET) -> int:
-        self._position = offset + (self._position if whence == SEEK_CUR else 0)
+    def tell(self) -> int:
         return self._position
+
+    def seek(self, offset: int, whence: int = SEEK_SET) -> int:
+        assert whence == SEEK_SET
+        self._position = offset
+        return offset
 
     def readinto(self, buffer: WriteableBuffer) -> int:
         view = memoryview(buffer)
