@@ -1,5 +1,6 @@
 """What `cost` refuses and reports in rare cases: decoding steps, sizes, quantized layouts, activations."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -141,6 +142,21 @@ block Net(n = 4)(x [batch, seq, n], z [batch, seq + 1, n]) -> [batch, seq + 1, n
     assert str(found.bytes) == str(4 * 2 * 16 * batch) and found.least.keys() == {"batch"}
     fixed = activations.activation_bytes(model, {"seq": 3, "batch": 5}, "float16", "math")
     assert fixed == (2 * 2 * 16 * 5, {}) and type(fixed.bytes) is int
+
+
+def test_formulas_of_activations_hold_from_certain_sizes_on() -> None:
+    sympy = pytest.importorskip("sympy")
+    s, t = sympy.symbols("s t", integer=True, positive=True)
+
+    def is_known(polynomial: Any, *guards: Any, deferred: Any = ()) -> bool:
+        noted = [SimpleNamespace(expr=guard) for guard in guards]
+        environment: Any = SimpleNamespace(guards=noted, deferred_runtime_asserts=deferred)
+        return activations._is_known(environment, sympy.Poly(polynomial, s, t))
+
+    assert is_known(3 * s * t) and is_known(3 * s * t, s > 3, t >= 2)
+    for guard in (s < 5, s <= 5, sympy.Eq(s, 4), s > t, 2 * s > 3, s > sympy.Rational(5, 2), sympy.And(s > 3, t > 4)):
+        assert not is_known(3 * s * t, s > 3, guard)
+    assert not is_known(s / 2 + t) and not is_known(3 * s * t, deferred={"s": ["a check"]})
 
 
 def test_attention_that_the_fused_kernel_does_not_take() -> None:

@@ -329,6 +329,20 @@ def test_loops_over_positions(
         assert found.flops == 2 * (3 * 64 + 2 * 101 * 8 + (64 if "linear" in added else 0))
 
 
+def test_a_loop_over_another_input_is_computed_before() -> None:
+    lines = """  g = expand([batch, hidden])(.start)
+  for t in 0..3 {
+    g = g + linear(pick(axis = 1, index = t)(other), pick(axis = 2, index = 0)(.kernel))
+  }
+  m = reshape([batch, 1, hidden])(g)
+  return y + matmul(softmax(matmul(y, transpose(m))), m)"""
+    text = ATTENTION.replace("x [batch, seq, hidden])", "x [batch, seq, hidden], other [batch, 3, hidden])")
+    found = step(archspec.loads(text.format(result="y").replace("  return y", lines)))
+    assert kinds(found) == [("attention", 1, 100, 16), ("other sequence", 1, 1, 8)]
+    assert found.flops == 2 * (3 * 64 + 2 * 101 * 8 + 2 * 8)
+    assert found.weights == 4 * 3 * 72  # of the attention
+
+
 @pytest.mark.parametrize("axis", [1, -2])
 def test_positions_are_collected_along_an_axis_from_either_end(axis: int) -> None:
     lines = f"for t in 0..seq {{\n    h = collect(axis = {axis})(tanh({AT_T}))\n  }}\n  return"

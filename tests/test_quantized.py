@@ -273,6 +273,18 @@ def test_layers_of_experts_are_listed() -> None:
     assert not some.unknown and more.converted - some.converted == 2 * 256 * 256
 
 
+def test_experts_are_whole_blocks_of_mxfp4() -> None:
+    def sizes(last: int) -> Any:
+        text = f"w: unused param [2, 4, 8]\n  v: unused param [4, 4, {last}]\n  b: unused param [4, 32]\n"
+        model = archspec.loads(f'dim n\nblock Net()(x [n]) -> [n] {{\n  {text}  return x\n}}\nmodel "net" = Net()\n')
+        return _METHODS["mxfp4"](archspec.cost(model).table, {})
+
+    assert sizes(4) == {"w": (32, 2), "v": (32, 2)} and sizes(6) == {"w": (32, 2), "v": (48, 3)}
+    for last in (3, 5):
+        with pytest.raises(archspec.ArchError, match="only supported for experts that are stored in one tensor"):
+            sizes(last)
+
+
 def test_no_quantization() -> None:
     """`transformers` writes the object also for models that were loaded without quantization."""
     for fields in (None, {"load_in_8bit": False, "load_in_4bit": False, "quant_method": "bitsandbytes"}):

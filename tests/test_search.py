@@ -679,6 +679,7 @@ MISTAKES = {
     "circular": ["--vary", "hidden=heads", "--vary", "heads=hidden"],
     "set-and-varied": ["--vary", "hidden=1..3", "--set", "hidden=768"],
     "value-not-varied": ["--vary", "hidden=64*heads"],
+    "list-of-expressions": ["--vary", "hidden=12..24:12", "--vary", "heads=[hidden // 12, 2]"],
     "name": ["--vary", "hidden=12..24:12", "--where", "parms < 3"],
     "quantity": ["--vary", "hidden=12..24:12", "--where", "flop(batch=1) < 3"],
     "dimension": ["--vary", "hidden=12..24:12", "--where", "flops(batch=1, sq=3) < 3"],

@@ -15,6 +15,7 @@ from archspec.searches.columns import LARGEST, Array, Column, Value, column, exa
 from archspec.searches.conditions import Expression, evaluated, expression
 from archspec.searches.quantities import Quantity
 from archspec.source import fail
+from archspec.syntax import tree
 from archspec.table import Plain
 
 MOST_DESIGNS = 10**8
@@ -205,6 +206,9 @@ def _ordered(derived: Mapping[str, Expression]) -> dict[str, Expression]:
     """Return expressions so that each one follows those that it uses. Raises ArchError."""
     found: dict[str, Expression] = {}
     for name, expr in derived.items():
+        if isinstance(expr.node, tree.Listing):
+            help = "list values (`[2, 4, 8]`), or use an expression without brackets"
+            raise fail("usage", f"the value of `{name}` cannot be a list of expressions", help=help)
         if expr.at:
             quantity = next(iter(expr.at.values()))
             is_other = quantity.kind == "hyperparameter"
