@@ -14,7 +14,7 @@ LONGEST = 4000
 LONG_REPEAT = 64
 
 
-def compiled(pattern: str, at: Span) -> re.Pattern[str]:
+def compiled(pattern: str, at: Span | None = None) -> re.Pattern[str]:
     """Compile a pattern. Raises ArchError for an invalid one, and for one that could take exponential time."""
     shown = pattern if len(pattern) <= 60 else f"{pattern[:57]}..."
     if len(pattern) > LONGEST:
