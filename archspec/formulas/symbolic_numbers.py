@@ -291,8 +291,8 @@ def _distinguishes(walker: Walker, index: nodes.Expr, segment: Segment) -> bool:
     assert walker.definition is not None
     names = set(walk.local_names(index)) - walker.definition.hyperparameters.keys()
     value = walker.value(index)
-    is_linear = names == {segment.variable} and _is_linear(index) and isinstance(value, int | Polynomial)
-    return is_linear and bool(slope_of(value, segment.symbol))
+    is_linear = names == {segment.variable} and _is_linear(index)
+    return is_linear and isinstance(value, int | Polynomial) and bool(slope_of(value, segment.symbol))
 
 
 def _moved(walker: Walker, base: dict[str, Value], steps: dict[str, tuple[Dim, ...]], times: Dim) -> dict[str, Value]:
