@@ -11,7 +11,7 @@ from archspec.algebra import symbol
 from archspec.ir import Type
 from archspec.lifting.blocks import Body, bodies_of
 from archspec.lifting.stored import Stored
-from archspec.lifting.values import Argument, Frame, Value
+from archspec.lifting.values import Argument, Frame, Repeated, Value
 
 BATCH, SEQ = symbol("batch"), symbol("seq")
 
@@ -74,6 +74,13 @@ def shown(body: Body) -> str:
             return str(value)
         if value in names:
             return names[value]
+        if isinstance(value, Repeated):
+            before = [f"{name} = {text(arg)}" for name, arg in zip("abc", value.args, strict=False) if value.carried]
+            names.update(zip(value.carried, "abc", strict=False))
+            after = [*map(text, value.afters), *map(text, value.collected)]
+            axes = f" along {value.axes}" if value.axes else ""
+            count = f"{value.start}..{value.start} + {value.settings['count']}"
+            return f"for {count} ({', '.join(before[: len(value.carried)])}) {{{', '.join(after)}}}{axes}"
         place = f"{value.address}: " if value.kind in ("layer", "block") else ""
         settings = [f"{name} = {setting}" for name, setting in value.settings.items()]
         return (

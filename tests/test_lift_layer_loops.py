@@ -148,6 +148,33 @@ class Alternating(nn.Module):
         return x
 
 
+class Tanh(Mlp):
+    def forward(self, x: Any) -> Any:
+        return self.outer(torch.tanh(self.inner(x)))
+
+
+class OfTwoKinds(nn.Module):
+    """Layers of one kind, and then those of another one, in a list."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([Mlp() for _ in range(3)] + [Tanh() for _ in range(2)])
+
+    def forward(self, x: Any) -> Any:
+        for layer in self.layers:
+            x = x + layer(x)
+        return x
+
+
+class Again(Layers):
+    """A run of layers, the second of which is applied once more."""
+
+    def forward(self, x: Any) -> Any:
+        for layer in self.layers:
+            x = layer(x)
+        return self.layers[1](torch.sin(x))
+
+
 class Shifted(Layers):
     """Layers and the norms after them, which begin with the second."""
 
@@ -235,6 +262,11 @@ class Unequal(Layers):
             Alternating,
             ["for i in 0..3 {", "|> layers[2 * i].0:           LayerNorm(16, 1e-5)", "|> + bias", "|> + g"],
         ),
+        (
+            OfTwoKinds,
+            ["for i in 0..3 {", "h = layers[i]: Mlp()(h) |> + h", "for i in 3..5 {", "h = layers[i]: Tanh()(h) |> + h"],
+        ),
+        (Again, ["|> layers[i]: Mlp for i in 0..3", "|> .layers.1"]),
         (Shifted, ["for i in 0..3 {", "h = layers[i]: Mlp()(h) |> + h |> norms[i + 1]: LayerNorm(16, 1e-5)"]),
         (Shared, ["h = layers[i]: Mlp()(h) |> + h", "g = .layers[i](g) |> + g"]),
         (Scaled, ["for i in 0..3 {", "h = int(argmax(axis = -1, keep = true)(first) == i)", "|> * .scales[i]"]),

@@ -161,6 +161,8 @@ class _Loop:
             if "[" not in value.address or length < len(column):
                 raise _Differs
         value.args, value.settings = self._arguments([value.args for value in column]), last.settings
+        if last.kind == "part" and value.operands[0].kind == "carried":  # several results are not carried as one
+            raise _Differs
         return value
 
     def _arguments(self, rows: Sequence[Sequence[Argument]]) -> list[Argument]:

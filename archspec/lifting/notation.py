@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from archspec.lifting.names import KEYWORDS
+from archspec.lifting.values import Value
 from archspec.ops import OPS
 
 OPERATORS = {op.name: op.symbol for op in OPS.values() if op.symbol} | {"and": "and", "or": "or", "not": "not"}
@@ -84,3 +86,20 @@ def written(address: str) -> str:
         shown = f'"{word}"' if first or not re.fullmatch(r"\w+", word) else word
         text += f".{shown}" if text else shown
     return text
+
+
+def count_of_results(value: Value, parts: Sequence[Value]) -> int:
+    """Return how many results a value has, some of which are used."""
+    sizes = value.settings.get("sizes")
+    if value.op == "split" and isinstance(sizes, Sequence):
+        return len(sizes)
+    if value.kind != "block" and value.op in RESULTS:
+        return len(RESULTS[value.op])
+    return 1 + max([part.integer("index") for part in parts])
+
+
+def chosen(texts: Sequence[str], tests: Sequence[str]) -> str:
+    """Return the text of the first one whose test holds, or else the last; one text if all are equal."""
+    if len(set(texts)) == 1:
+        return texts[0]
+    return " else ".join([*[f"{text} if {test}" for text, test in zip(texts, tests, strict=False)], texts[-1]])

@@ -19,10 +19,11 @@ from archspec.lifting.notation import (
     LAYER_SETTINGS,
     OPERATORS,
     PRECEDENCE,
-    RESULTS,
     SETTINGS_OF,
     STREAMED,
     SWITCHES,
+    chosen,
+    count_of_results,
     written,
 )
 from archspec.lifting.numbers import literal
@@ -141,7 +142,7 @@ class BodyWriter:
         parts = self.chains.parts(value)
         source, steps = self.chain(value)
         if parts:
-            names = ["_"] * _count_of_results(value, parts)
+            names = ["_"] * count_of_results(value, parts)
             for part in sorted(parts, key=lambda part: part.integer("index")):
                 self.called[part] = names[part.integer("index")] = self.names.take(self.wanted(part))
             self.statements.append(Statement(tuple(names), source, tuple(steps)))
@@ -197,12 +198,12 @@ class BodyWriter:
     def _declare_shared(self) -> None:
         """Declare the layers that are applied several times."""
         for value in [value for value in self.chains.values if value.is_module]:
-            if value.address in self.declared:
+            if self._is_declared(value):
                 continue
             run = self.runs.get(value)
             path = run.address if run is not None else value.address
             if (run is not None and run.is_shared) or self._lends(value):
-                self.declared.add(value.address)
+                self._declare(value)
                 text = f"{written(relative(path, self.body.path))}: {self._callee(value)}"
                 if run is not None and not run.is_shared:
                     text += self._loop(run)
@@ -210,7 +211,7 @@ class BodyWriter:
 
     def _lends(self, value: Value) -> bool:
         """Whether a layer or tensor inside of a block is used here, outside of it."""
-        addresses = [item.address for item in (self.runs[value].values if value in self.runs else [value])]
+        addresses = self._addresses(value)
         used = [other.address for other in self.body.values() if other.kind == "layer" or other.op == "tensor"]
         return any(is_below(other, address) for other in used for address in addresses)
 
@@ -311,14 +312,14 @@ class BodyWriter:
 
     def _alternatives(self, value: Value, run: Run) -> str:
         """Return the layer of an iteration as conditionals, or its arguments if there is only one layer."""
-        self.declared.add(value.address)
+        self._declare(value)
         address = written(relative(run.address, self.body.path))
         tests = [self.gaps.condition(test, "i") for test in branches_of(run.kinds, run.start)]
         sorts = [run.of_kind(kind) for kind in range(len(tests) + 1)]
         found = [[self.definition(item) for item in items] for items in sorts]
         if are_alike([self.key(items[0]) for items in sorts]) and len({len(items[0].args) for items in sorts}) == 1:
             columns = zip(*[items[0].args[1:] for items in sorts], strict=True)
-            given = ["_", *[_chosen([self.argument(arg) for arg in column], tests) for column in columns]]
+            given = ["_", *[chosen([self.argument(arg) for arg in column], tests) for column in columns]]
             rows = [self.definition(item)[1] for item in run.values]
             used = f"{address}: {self.gaps.use(found[0][0][0], rows, run.start)}"
             return used + (f"({', '.join(given)})" if given != ["_"] else "")
@@ -327,30 +328,45 @@ class BodyWriter:
             given = ["_", *[self.argument(arg) for arg in items[0].args[1:]]]
             used = self.gaps.use(definitions[0][0], [row for _, row in definitions], run.start)
             texts.append(f"{address}: {used}" + (f"({', '.join(given)})" if len(given) > 1 else ""))
-        return _chosen(texts, tests)
+        return chosen(texts, tests)
 
     def _applied(self, value: Value) -> str:
         """Return what is applied: with its address for a layer or block."""
         if not value.is_module:
             return self._callee(value)
         address = self._address(value)
-        if value.address in self.declared or self._is_borrowed(value):
+        if self._is_declared(value) or self._is_borrowed(value):
             return f".{address}"
         return self.declaration(value)
 
     def declaration(self, value: Value) -> str:
         """Return the declaration of a layer, which is applied by its address from then on."""
-        self.declared.add(value.address)
+        self._declare(value)
         return f"{self._address(value)}: {self._callee(value)}"
+
+    def _declare(self, value: Value) -> None:
+        """Note that a layer is declared, or those of all iterations of a loop."""
+        self.declared |= self._addresses(value)
+
+    def _is_declared(self, value: Value) -> bool:
+        return self._addresses(value) <= self.declared
+
+    def _addresses(self, value: Value) -> set[str]:
+        """Return the addresses of the layers that a value stands for."""
+        run = self._run(value)
+        return {item.address for item in run.values} if run is not None else {value.address}
+
+    def _run(self, value: Value) -> Run | None:
+        return self.runs.get(value) or self.facts.looped.get(value)
 
     def _address(self, value: Value) -> str:
         """Return the address of a layer or block, with the index of the loop that it is in."""
-        run = self.runs.get(value) or self.facts.looped.get(value)
+        run = self._run(value)
         return written(relative(run.address if run is not None else value.address, self.body.path))
 
     def _callee(self, value: Value) -> str:
         if value.kind == "block":
-            run = self.runs.get(value) or self.facts.looped.get(value)
+            run = self._run(value)
             values = run.values if run is not None else [value]
             found = [self.definition(item) for item in values]
             return self.gaps.use(found[0][0], [row for _, row in found], run.start if run is not None else 0)
@@ -385,20 +401,3 @@ class BodyWriter:
         """Return the shape of an input or output."""
         shape = [symbol("seq") if size == self.length else size for size in value.shape]
         return f"[{', '.join([self.gaps.number(size, 'size') for size in shape])}]"
-
-
-def _count_of_results(value: Value, parts: Sequence[Value]) -> int:
-    """Return how many results a value has, some of which are used."""
-    sizes = value.settings.get("sizes")
-    if value.op == "split" and isinstance(sizes, Sequence):
-        return len(sizes)
-    if value.kind != "block" and value.op in RESULTS:
-        return len(RESULTS[value.op])
-    return 1 + max([part.integer("index") for part in parts])
-
-
-def _chosen(texts: Sequence[str], tests: Sequence[str]) -> str:
-    """Return the text of the first one whose test holds, or else the last; one text if all are equal."""
-    if len(set(texts)) == 1:
-        return texts[0]
-    return " else ".join([*[f"{text} if {test}" for text, test in zip(texts, tests, strict=False)], texts[-1]])
