@@ -1,0 +1,134 @@
+"""Lifting: values as expressions of the language."""
+
+from collections.abc import Callable
+from itertools import product
+
+import pytest
+from builders import builder, given
+from notation import expression
+
+from archspec.algebra import Dim, symbol
+from archspec.equivalence.calls.values import Untranslatable
+from archspec.lifting.blocks import Body
+from archspec.lifting.builder import Builder
+from archspec.lifting.facts import Facts
+from archspec.lifting.notation import OPERATORS
+from archspec.lifting.numbers import literal
+from archspec.lifting.operations.attention import attention
+from archspec.lifting.templates import filled
+from archspec.lifting.values import Value
+from archspec.lifting.writing import BodyWriter
+from archspec.source import ArchError
+
+ALONE = ("neg", "not")
+SEQ = symbol("seq")
+
+
+def written(b: Builder, value: Value, *inputs: Value) -> str:
+    """Return the expression of a value, with its numbers."""
+    body = Body(b.frame, inputs, [value])
+    names = [item.address for item in inputs]
+    writer = BodyWriter(Facts(body, {}, {}, names, [""], (), (), (), (), (), ()), lambda _: (0, 0), id)
+    return filled(writer.expression(value), [literal(number) for number in writer.gaps.values], [])
+
+
+def structure(value: Value) -> str:
+    """Return a value with all its parentheses."""
+    if value.op == "input":
+        return value.address
+    found = [structure(operand) for operand in value.operands]
+    symbol = OPERATORS[value.op]
+    return f"({symbol} {found[0]})" if len(found) == 1 else f"({found[0]} {symbol} {found[1]})"
+
+
+def applied(b: Builder, name: str, *args: Value) -> Value | None:
+    """Return an operation on values; None if it is not for their types."""
+    try:
+        return b.op(name, *args[: 1 if name in ALONE else 2])
+    except Untranslatable:
+        return None
+
+
+@pytest.mark.parametrize("outer", OPERATORS)
+def test_operators_have_the_parentheses_that_they_need(outer: str) -> None:
+    seen: set[str] = set()
+    for inner, dtype, other, is_left in product(OPERATORS, ("real", "bool"), ("real", "bool"), (True, False)):
+        b = builder()
+        x, y, z = [given(b, name, (8,), kind) for name, kind in (("x", dtype), ("y", dtype), ("z", other))]
+        part = applied(b, inner, x, y)
+        whole = applied(b, outer, *((part, z) if is_left else (z, part))) if part is not None else None
+        if whole is None:
+            continue
+        text = written(b, whole, x, y, z)
+        assert expression(text) == structure(whole)
+        if "(" in text and "** (" not in text:
+            assert expression_or_none(text.replace("(", "").replace(")", "")) != structure(whole)
+        seen.add(inner)
+    assert seen
+
+
+QUERIES, KEYS = ("q", (2, 3, SEQ, 8), "real"), ("k", (2, 3, SEQ, 8), "real")
+BIAS, SEEN, X = ("bias", (3, SEQ, SEQ), "real"), ("seen", (2, 1, 1, SEQ), "bool"), ("x", (SEQ, 8), "real")
+LEAST = -3.4028234663852886e38
+
+CASES: dict[str, tuple[tuple[tuple[str, tuple[Dim, ...], str], ...], Callable[..., Value | None], str]] = {
+    "biased": (
+        (QUERIES, KEYS, BIAS),
+        lambda b, q, k, bias: attention(b, q, k, k, bias, False, 0.5),
+        "attention(scale = 0.5)(q, k, k, bias = bias)",
+    ),
+    "seen": (
+        (QUERIES, KEYS, SEEN),
+        lambda b, q, k, m: attention(b, q, k, k, m, False, None),
+        "attention(q, k, k, seen)",
+    ),
+    "causal": (
+        (QUERIES, KEYS),
+        lambda b, q, k: attention(b, q, k, k, None, True, None),
+        "attention(causal = true)(q, k, k)",
+    ),
+    "the least number": (
+        (X, ("kept", (SEQ, 1), "bool")),
+        lambda b, x, kept: b.op("where", kept, x, LEAST),
+        "where(kept, x, lowest)",
+    ),
+    "the least number of conditions": (
+        (SEEN,),
+        lambda b, seen: b.op("where", seen, LEAST, 0.0),
+        f"where(seen, {literal(LEAST)}, 0.0)",
+    ),
+    "sums over an axis": ((X,), lambda b, x: b.op("sum", x, axis=-1, keep=True), "sum(axis = -1, keep = true)(x)"),
+    "sums over axes": ((X,), lambda b, x: b.op("sum", x, axis=(0, 1)), "sum(axis = [0, 1])(x)"),
+    "a length": ((X,), lambda b, x: b.op("arange", stop=SEQ + 2), "arange(seq + 2)"),
+    "a product with a length": ((X,), lambda b, x: b.op("mul", x, SEQ), "x * seq"),
+    "a product with a sum": ((X,), lambda b, x: b.op("mul", x, SEQ + 1), "x * (seq + 1)"),
+    "a sum with a sum": ((X,), lambda b, x: b.op("add", x, SEQ + 1), "x + (seq + 1)"),
+    "a number in a shape": (
+        (X,),
+        lambda b, x: b.op("full", shape=(SEQ, 100_000), value=0.5),
+        "full([seq, 100_000], 0.5)",
+    ),
+    "heads": ((X,), lambda b, x: b.reshape(x, (SEQ, 2, 4)), 'rearrange("s (h d) -> s h d", h = 2)(x)'),
+    "steps": (
+        (X,),
+        lambda b, x: b.op("slice", x, axis=1, start=2, stop=7, step=3),
+        "slice(axis = 1, start = 2, stop = 7, step = 3)(x)",
+    ),
+    "several": ((X,), lambda b, x: b.op("concat", x, b.op("neg", x), axis=0), "concat(axis = 0)(x, -x)"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_functions_have_their_settings(case: str) -> None:
+    inputs, make, expected = CASES[case]
+    b = builder()
+    values = [given(b, *item) for item in inputs]
+    found = make(b, *values)
+    assert found is not None and written(b, b.written(found), *values) == expected
+
+
+def expression_or_none(text: str) -> str | None:
+    try:
+        return expression(text)
+    except ArchError:
+        return None
