@@ -94,6 +94,21 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
             "out_hidden_size": 1024,
         },
     },
+    "groups": {
+        f"{name}_config": {
+            "model_type": name,
+            "hidden_size": 1536,
+            "num_attention_heads": heads,
+            "num_key_value_heads": groups,
+            "rope_parameters": {"mrope_section": sections},
+        }
+        for name, heads, groups, sections in (
+            ("a", 24, 12, [16, 8, 8]),
+            ("b", 24, 6, [32]),
+            ("c", 48, 4, [8, 4, 4]),
+            ("d", 96, 6, [4, 2, 2]),
+        )
+    },
     "widths": {"hidden_size": 512, **{f"{letter}_dim": 512 for letter in "abcdefg"}, "head_dim": 64, "v_head_dim": 32},
     "stages": {
         "depths": [2, 2, 18, 2],
@@ -370,6 +385,7 @@ def test_fields_that_follow_from_others() -> None:
     assert [first(num_layers=9, first_k_dense_replace=first_ones)["num_layers"] for first_ones in (1, 2)] == [3, 4]
     assert first(num_layers=12, decoder_layers=6, extract_layers=[12, 6])["extract_layers"] == [3, 2]
     assert first(eos_token_id=5)["eos_token_id"] == 5
+    assert first(rope_parameters={"mrope_section": [12]}) == {"rope_parameters": {"mrope_section": [12]}}
     assert first(vocab_size=63, eos_token_id=62)["eos_token_id"] == 62
     assert first(rope_parameters={}, head_dim=64, qk_rope_head_dim=32)["qk_rope_head_dim"] == 41
     parts = {"partial_rotary_factor": 0.5}
