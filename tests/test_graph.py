@@ -14,6 +14,7 @@ from small import load
 import archspec
 from archspec.graph.closed import closed
 from archspec.graph.dot import dot
+from archspec.graph.mermaid import mermaid
 from archspec.graph.nodelink import nodelink
 from archspec.graph.picture import Box, arrange
 
@@ -397,7 +398,47 @@ block Net(n = 4)(x [batch, n]) -> (states [batch, n], [batch, n], [batch, n]) {
   return mean_of(h, g), head: Scale(n)(h), h
 }
 
+block Pair(n)(x [batch, n]) -> [batch, n] {
+  tie two = one
+  return x |> one: Scale(n) |> tanh |> two: Scale(n)
+}
+
+## Stacks that are tied to others, or inside; frozen in part; of which some iterations differ; of one block again.
+block Runs(n = 4)(x [batch, n]) -> [batch, n] {
+  tie b[i] = a[i] for i in 0..4
+  tie f[i] = f[0] for i in 1..3
+  tie q[i] = p[i] for i in 0..3
+  r[i]: frozen Pair(n) for i in 0..2
+  r[2]: Pair(n)
+  s: Pair(n)
+  h = x
+  for i in 0..4 {
+    h = h |> a[i]: Scale(n) |> tanh
+  }
+  for i in 0..4 {
+    h = h |> b[i]: Scale(n) |> exp |> + x
+  }
+  for i in 0..6 {
+    if i % 2 == 0 {
+      h = h |> c[i].inner: Scale(n) |> tanh
+    } else {
+      h = h |> c[i].inner: Scale(n) |> exp
+    }
+  }
+  g = h |> d[i]: (Pair if i % 3 != 2 else Scale)(n) for i in 0..7
+    |> e[i]: Pair(n) for i in 0..3
+    |> f[i]: Scale(n) for i in 0..3
+  for i in 0..3 {
+    g = g |> p[i]: Scale(n) |> k[i]: Scale(n)
+  }
+  for i in 0..3 {
+    g = g |> q[i]: Scale(n) |> l[i]: Scale(n)
+  }
+  return g |> .r[i] for i in 0..3 |> .s for i in 0..3
+}
+
 model "nested" = Net()
+model "runs" = Runs()
 """
 
 
@@ -421,7 +462,7 @@ def described(graph: nx.DiGraph) -> str:
 
 
 def test_views_of_nested_blocks_stay_as_they_are(golden: Callable[[str, str], None]) -> None:
-    model = archspec.loads(NESTED)
+    model = archspec.loads(NESTED, "nested")
     parts: list[str] = []
     for view in [{"level": "block", "depth": depth} for depth in range(4)] + [
         {"level": "layer"},
@@ -429,8 +470,51 @@ def test_views_of_nested_blocks_stay_as_they_are(golden: Callable[[str, str], No
     ]:
         for fold in {view.get("fold", False), True}:
             graph = model.graph(**{**view, "fold": fold})
+            assert nx.is_directed_acyclic_graph(graph)
             parts.append(f"-- {' '.join(map(str, view.values()))}{' folded' if fold else ''}\n{described(graph)}")
     golden("graph/nested.txt", "\n".join(parts))
+    runs = archspec.loads(NESTED, "runs")
+    parts = [described(runs.graph(level, fold=True)) for level in ("block", "layer", "op")]
+    golden("graph/runs.txt", "\n".join([*parts, mermaid(runs.graph(fold=True), "runs")]))
+
+
+@pytest.mark.parametrize("level", ["block", "layer", "op"])
+def test_stacks_of_stacks_are_collapsed_without_cycles(level: str) -> None:
+    model = load("""
+import std { Linear }
+dim batch
+block Inner(n)(x [batch, n]) -> [batch, n] {
+  return x |> one[i]: Linear(n, n) for i in 0..2 |> + x |> two[i]: Linear(n, n) for i in 0..3
+}
+block Outer(n)(x [batch, n]) -> [batch, n] { return x |> inner[i]: Inner(n) for i in 0..2 |> + x }
+block Net(n = 4)(x [batch, n]) -> [batch, n] { return x |> stack[i]: Outer(n) for i in 0..3 }
+model "net" = Net()
+""")
+    graph = model.graph(level, fold=True)
+    assert nx.is_directed_acyclic_graph(graph)
+    assert sum(data["params"] for _, data in graph.nodes(data=True)) == model.params.total
+    if level == "layer":
+        inner = "stack.*.inner.*"
+        assert {*graph.edges} == {
+            ("input:x", f"{inner}.one.*"),
+            ("input:x", f"{inner}#add.0"),
+            ("input:x", "stack.*#add.0"),
+            (f"{inner}.one.*", f"{inner}#add.0"),
+            (f"{inner}#add.0", f"{inner}.two.*"),
+            (f"{inner}.two.*", "stack.*#add.0"),
+            ("stack.*#add.0", "output:output"),
+        }
+
+
+@pytest.mark.parametrize("name", ["bert-base-uncased-mlm", "t5-small", "swin-tiny", "runs"])
+@pytest.mark.parametrize("depth", [0, 1, 2])
+def test_closed_blocks_are_those_of_the_level_block(name: str, depth: int) -> None:
+    model = archspec.loads(NESTED, name) if name == "runs" else archspec.load(name)
+    small, expected = closed(model.graph(), depth), model.graph("block", depth + 1)
+    assert {*small.edges} == {*expected.edges}
+    for node, data in expected.nodes(data=True):
+        for key in ("kind", "type", "params", "frozen", "role", "shape", "path"):
+            assert small.nodes[node].get(key) == data.get(key), (node, key)
 
 
 @pytest.mark.parametrize(
@@ -440,7 +524,7 @@ def test_views_of_nested_blocks_stay_as_they_are(golden: Callable[[str, str], No
 def test_sizes_of_graphs_are_estimated_before_they_are_made(
     level: str, depth: int | None, about: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = archspec.loads(NESTED)
+    model = archspec.loads(NESTED, "nested")
     made = model.graph(level, depth)
     monkeypatch.setattr("archspec.graph.LARGEST_GRAPH", about)
     assert [*model.graph(level, depth)] == [*made]

@@ -140,13 +140,14 @@ def test_other_formats_read_back_as_node_link_data(
 
 
 def test_hostile_names_stay_inert_in_other_formats() -> None:
-    hostile = graph((HOSTILE, {"type": HOSTILE, "path": (), "flag": True, "huge": 2**70}), (HOSTILE + "2", {}))
+    facts: dict[str, Any] = {"type": HOSTILE, "path": (), "flag": True, "huge": 2**63, "large": 2**63 - 1}
+    hostile = graph((HOSTILE, facts), (HOSTILE + "2", {}))
     for read, write in ((nx.read_graphml, graphml_text), (nx.read_gexf, gexf_text)):
         back = read(io.BytesIO(write(hostile).encode()))
         assert [node.replace("\ufffd", "\x1b") for node in back] == [HOSTILE, HOSTILE + "2"]
         found = next(iter(back.nodes.values()))
         assert found["type"].replace("\ufffd", "\x1b") == HOSTILE and found["flag"] is True
-        assert json.loads(found["huge"]) == 2**70
+        assert json.loads(found["huge"]) == 2**63 and found["large"] == 2**63 - 1
 
 
 def test_characters_that_xml_cannot_have_are_replaced() -> None:

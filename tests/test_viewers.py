@@ -76,25 +76,33 @@ def test_netron_has_layers_with_their_tensors() -> None:
 
 
 def test_results_that_nothing_reads_are_outputs_of_their_nodes() -> None:
-    model = load("""
+    text = """
 layer Two(n = 4)(x [2, n]) -> ([2, n], bool [2, n], [n]) {
   w: param [n]
   return x * .w, x < .w, .w
 }
+layer Three(n = 4)(x [2, n], y bool [2, n]) -> [2, n] {
+  w: param [n]
+  return where(y, x, .w)
+}
 block Net()(x [2, 4]) -> [2, 4] {
   a, b, c = two: Two()(x)
-  return where(b, x, 1.0)
+  return LAST
 }
 model "net" = Net()
-""")
-    (two, where) = for_netron(model)["nodes"]
+"""
+    model = load(text.replace("LAST", "where(b, three: Three()(a, b), 1.0)"))
+    two, three, *_ = for_netron(model)["nodes"]
     found = {name: (value["name"], value["type"]) for name, (value,) in two["outputs"].items()}
     assert found == {
-        "output": ("two", {"dataType": "", "shape": {"dimensions": [2, 4]}}),
+        "output": ("two", {"dataType": "real", "shape": {"dimensions": [2, 4]}}),
         "1": ("two:1", {"dataType": "bool", "shape": {"dimensions": [2, 4]}}),
         "2": ("two:2", {"dataType": "", "shape": {"dimensions": [4]}}),
     }
-    assert where["inputs"]["condition"] == two["outputs"]["1"]
+    assert (three["inputs"]["x"], three["inputs"]["y"]) == (two["outputs"]["output"], two["outputs"]["1"])
+    two, _ = for_netron(load(text.replace("LAST", "three: Three()(a, b)")))["nodes"]
+    types = {name: value["type"]["dataType"] for name, (value,) in two["outputs"].items()}
+    assert types == {"output": "real", "1": "", "2": ""}  # an edge has the type of its first use
 
 
 def test_netron_has_each_tensor_once_and_equal_layers_together_if_folded() -> None:

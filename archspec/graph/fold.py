@@ -107,7 +107,7 @@ def _common_addresses(
     addresses: list[str] = []
     for i in range(period):
         a, b = calls[first + i], calls[second + i]
-        if a.kind != b.kind or a.type != b.type or a.body is not b.body or a.attributes != b.attributes:
+        if a.type != b.type or a.body is not b.body or a.attributes != b.attributes:
             return None
         address = _common_address(a.address, b.address)
         if address is None:

@@ -61,13 +61,13 @@ def arrange(graph: DiGraph[str]) -> Picture:
     drawing = _Drawing(graph)
     nodes: list[Node] = []
     for name, data in drawing.nodes.items():
-        frozen = 0 < data["params"] == data.get("frozen", 0)
+        frozen = 0 < data["params"] == data.get("frozen")
         node = Node(ids[name], data["kind"], tuple(drawing.lines(name, data)), data.get("role", ""), frozen)
         drawing.box(data["path"]).items.append(node)
         nodes.append(node)
     edges = tuple((ids[a], ids[b]) for a, b in graph.edges)
     roles: dict[str, int] = graph.graph.get("roles", {})
-    shares = tuple((role, drawing.share(params)) for role, params in roles.items() if params and drawing.total)
+    shares = tuple((role, drawing.share(params)) for role, params in roles.items() if params)
     total = f"{drawing.total:,} parameters{beside(parameters(drawing.total))}" if drawing.total else ""
     return Picture(drawing.box(()), tuple(nodes), edges, total, shares)
 

@@ -11,7 +11,7 @@ from archspec.graph.fold import Earlier, Held
 from archspec.ir import Body, Leaf, Module, Operand, Type, Weight, find, is_frozen, leaves
 from archspec.work import NONE, Quantity, Work
 
-Iterations: TypeAlias = tuple[tuple[int, int], ...]
+Iterations: TypeAlias = tuple[tuple[object, int], ...]
 """The collapsed runs around a location, as pairs (run, iteration)."""
 
 Shape: TypeAlias = tuple[Dim, ...]
@@ -233,7 +233,7 @@ class Sheet:
         own: dict[Operand, str] = {slot: prefix + name for name, slot in body.weights}
         for position, call in enumerate(body.calls):
             held: list[Held] = []
-            for relative in self._reads(call.body) if call.body is not None and call.address else ():
+            for relative in self._reads(call.body) if call.body is not None else ():
                 name = f"{prefix}{call.address}.{relative}"
                 name = aliases.get(name, name)
                 at = self.counted.get(name) or earlier.get(name)
@@ -259,7 +259,7 @@ class Sheet:
                     own[slot] = name, weight.size
             for call in body.calls:
                 found.update(_among(own, call.inputs))
-                if call.body is not None and call.address:
+                if call.body is not None:
                     found.update((join(call.address, name), size) for name, size in self._reads(call.body).items())
             found.update(_among(own, body.outputs))
         return found

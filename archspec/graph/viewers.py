@@ -96,9 +96,9 @@ class _NetronGraph:
         return self.numbers[name, output]
 
     def dtype(self, name: str, output: int) -> str:
-        """Return the type of the elements of an output."""
+        """Return the type of the elements of an output, if an edge has it: that of an edge is that of its first use."""
         for _, _, data in self.graph.out_edges(name, data=True):
-            if any(other == output for other, _ in data["uses"]):
+            if data["uses"][0][0] == output:
                 return data["dtype"]
         return ""
 

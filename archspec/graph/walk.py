@@ -57,7 +57,6 @@ class Walker:
         self.repeats: dict[str, int] = {}
         self.applications: dict[str, int] = {}
         self.outputs: list[Slot] = []
-        self._runs = 0
         self._not_copied = _with_outer_ties(self.module)
 
     def walk_template(self, body: Body) -> None:
@@ -81,8 +80,7 @@ class Walker:
             self.sheet.node(node, "output", type.dtype, (type,), place)
             argument = "output" if name.isdigit() else name  # one of several without a name
             self.sheet.edge(scope.slots[slot], node, argument, 0, type, scope)
-        if self.sheet.total < self.module.total:
-            self.sheet.add_unused()
+        self.sheet.add_unused()
         if self.sheet.total != self.module.total:
             counts = f"expected {self.module.total:,} parameters in the graph, found {self.sheet.total:,}"
             raise fail("internal", f"{counts}; this is a bug in archspec; please report it")
@@ -117,14 +115,14 @@ class Walker:
 
     def _run(self, run: Run, scope: Scope) -> None:
         """Traverse the iterations of a run, with the same nodes for each."""
-        self._runs += 1
+        own = object()
         numbers, applications = dict(scope.numbers), dict(self.applications)
         for iteration in range(run.iterations):
             scope.numbers.clear()
             scope.numbers.update(numbers)
             self.applications = dict(applications)
             inner = scope._replace(
-                iterations=(*scope.iterations, (self._runs, iteration)), repeat=scope.repeat * run.iterations
+                iterations=(*scope.iterations, (own, iteration)), repeat=scope.repeat * run.iterations
             )
             for i, shown in enumerate(run.addresses):
                 self._call(scope.body.calls[run.start + iteration * run.period + i], inner, shown)
