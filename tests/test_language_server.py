@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from difflib import unified_diff
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -1027,6 +1028,7 @@ def test_what_is_kept_of_the_library_is_limited(tmp_path: Path, monkeypatch: pyt
         program = workspace._bundled.program(None)
         kept.append(len(program.modules) + len(program.bodies))
     assert max(kept) < 100 and 0 in kept
+    assert all((after == 0) == (before > 50) for before, after in pairwise(kept))
 
 
 NAMES = """\
@@ -1174,15 +1176,18 @@ def test_values_of_defaults_are_those_of_a_model(tmp_path: Path) -> None:
     text = """\
 block Net(n = 4, m = 2 * n)(x [m]) -> [m] { return x * 2.0 }
 block Other(k = 5, l = 3 * k)(x [l]) -> [l] { return x * 2.0 }
+block Last(q = 7)(x [q]) -> [q] { return x * 2.0 }
 model "a" = Net(n = 8)
 model "b" = Net(n = 16)
 model "c" = Other(l = 6)
+model "d" = Last()
 """
     path = str(tmp_path / "defaults.arch")
     workspace = workspace_module.Workspace()
     workspace.open(path, text)
     analysis = workspace.analysis(path)
-    for place, shown in (("n)(x", '`8` (in "a", with others elsewhere)'), ("k)(x", '`5` (in "c")')):
+    places = {"n)(x": '`8` (in "a", with others elsewhere)', "k)(x": '`5` (in "c")', "q]) ->": '`7` (in "d")'}
+    for place, shown in places.items():
         hover = descriptions.hover(analysis, text.index(place))
         assert hover is not None and hover[0].endswith(f"\n\n{shown}")
 

@@ -308,10 +308,10 @@ class _Body:
         segments = _segments(self.definition, pattern, defines, self.file.paths)
         at = 0
         for segment in address.at.segments:
-            start = self.file.text.find(segment.text, segment.start, segment.end) if segment.text else -1
+            start = self.file.text.find(segment.text, segment.start, segment.end)
             symbol = segments[at] if at < len(segments) else None
             at += bool(segment.text) + (segment.number is not None)
-            if start >= 0 and symbol is not None:
+            if segment.text and start >= 0 and symbol is not None:
                 last = at == len(pattern)
                 yield Occurrence(start, start + len(segment.text), symbol, defines and last, node if last else None)
 
