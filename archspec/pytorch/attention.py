@@ -191,16 +191,13 @@ def _masked(scope: Scope, scores: Scores) -> dict[str, ast.expr]:
     masks, biases = scores.masks, scores.biases
     if scores.finite and masks:
         return _masked_by_numbers(scope, scores)
-    if not biases and len(masks) == 1:
-        only = masks[0]
-        if only.value.op == "causal" and only.test is None:
-            return {"is_causal": literal(True)}
-        if only.test is None or _is_given(only):
-            return {"attn_mask": only.value.code}
     causal = [m for m in masks if m.value.op == "causal" and m.test is None]
-    others = [m for m in masks if m.value.op != "causal" or m.test is not None]
-    if not biases and len(causal) == len(others) == 1 and others[0].test is not None:
-        return _causal_unless(scope, causal[0].value, others[0].value, others[0].test)
+    others = [m for m in masks if m not in causal]
+    if not biases and len(causal) == 1:
+        if not others:
+            return {"is_causal": literal(True)}
+        if len(others) == 1 and others[0].test is not None:
+            return _causal_unless(scope, causal[0].value, others[0].value, others[0].test)
     visible = _combined(scope, masks, "visible", "a & b")
     bias = _bias(scope, scores)
     if bias is None or visible is None:

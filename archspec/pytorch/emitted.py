@@ -14,7 +14,7 @@ class Slot(NamedTuple):
 
     name: str
     kind: str
-    optional: bool
+    optional: bool = False
     by_name: bool = False
 
 

@@ -280,9 +280,8 @@ class Expressions:
         kind = next(iter(first.kinds))
         if kind is None:
             return NONE
-        rank = self.scope.rank(node)
         op = "causal" if first.is_causal else ""
-        return Val(first.code, kind, next(iter(first.ranks)) if rank is None else rank, op, made=self._clock)
+        return Val(first.code, kind, self.scope.rank(node), op, made=self._clock)
 
     def _results(self, code: ast.expr, callee: Definition, values: Sequence[Val | None], node: Applied) -> Results:
         """A definition applied to its inputs."""

@@ -250,7 +250,7 @@ def _signature(emitted: Emitted) -> list[str]:
             inputs.append(f"{entry.name} {_shape(origin, entry.type, entry.shape)}")
     outputs = [
         f"{o.name} {_shape(definition, o.type, o.shape)}".strip() + "?" * (o.optional and found.optional)
-        for o, found in zip(definition.node.outputs, emitted.outputs, strict=False)
+        for o, found in zip(definition.node.outputs, emitted.outputs, strict=True)
         if found.kind is not None
     ]
     if not inputs or not outputs:

@@ -345,10 +345,9 @@ class ForwardMethod(Visitor):
 
     def _give_all(self, several: Several) -> None:
         """Appends the `return` of all outputs of something applied."""
-        present = [i for i, kind in enumerate(several.kinds) if kind is not None]
-        for i in present:
-            self.kinds[i] = several.kinds[i] or REAL
-        if [i for i, p in enumerate(self.present) if p] != present:
+        present = {i: kind for i, kind in enumerate(several.kinds) if kind is not None}
+        self.kinds |= present
+        if [i for i, p in enumerate(self.present) if p] != [*present]:
             self.scope.refuse("these outputs are not there in every use", self.scope.definition.node.name)
         code = several.code
         if self.record is not None:

@@ -65,7 +65,7 @@ def _number(value: object) -> object:
         return str(value)
     if isinstance(value, tuple):
         return tuple([_number(v) for v in cast("tuple[object, ...]", value)])
-    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    return float(value) if isinstance(value, int) else value
 
 
 def _term(name: str, parts: Sequence[object], settings: tuple[object, ...] = ()) -> Term:

@@ -82,7 +82,7 @@ class ModuleWriter:
         used |= names_in(sizes)
         parameters = self.context.parameters(definition)
         kept = {word for word, parameter in parameters.items() if parameter in used and word in known.arguments}
-        needs = frozenset(forward.types.needs & used)
+        needs = frozenset(forward.types.needs)
         body = simplified([*sizes, *body])
         return self._emitted(definition, kept)._replace(
             inputs=self._inputs(forward), outputs=outputs, needs=needs, forward=body, is_causal=is_causal_mask(uses)
@@ -94,7 +94,7 @@ class ModuleWriter:
         if layer is not None:
             init, kept = self._init(definition, uses, layer.base, layer.init, [])
             entry = self.context.form(definition).inputs[0]
-            slot = Slot(usable(entry.name, self.context.taken), KIND[entry.dtype], False)
+            slot = Slot(usable(entry.name, self.context.taken), KIND[entry.dtype])
             return self._emitted(definition, kept)._replace(
                 inputs=(slot,), outputs=(Output("", REAL, None),), base=layer.base, init=init
             )
@@ -109,7 +109,7 @@ class ModuleWriter:
         record = self._record(definition, uses)
         forward, body = self._translated(definition, uses, record)
         body = returned(body)
-        needs = frozenset(forward.types.needs & names_in(body))
+        needs = frozenset(forward.types.needs)
         checks = size_checks(forward) if definition is self.trace.root else []
         body = simplified([*checks, *prelude(forward.scope, names_in(body)), *body])
         init, kept = self._init(definition, uses, base, made, body)

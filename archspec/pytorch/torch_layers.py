@@ -131,7 +131,8 @@ class _Layer:
     def _settings(self, op: str) -> dict[str, ast.expr] | None:
         """The hyperparameters of the operation that a layer returns, as written there."""
         last = self.scope.form.body[-1]
-        call = last.values[0] if isinstance(last, nodes.Return) and len(last.values) == 1 else None
+        assert isinstance(last, nodes.Return)
+        (call,) = last.values
         if not isinstance(call, nodes.Apply) or self.scope.trace.callees(call) != [OPS[op]]:
             return None
         given = self.scope.trace.bound(call, OPS[op]).hyperparameters
