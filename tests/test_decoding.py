@@ -148,6 +148,8 @@ model "attend" = Attend()
 
 
 COMBINES = "the model combines several positions (`{}`)"
+UNKNOWN_ATTENTION = "the model has attention of a form that is not known"
+SQUARE = "pick(axis = 2, index = 0)(.kernel)"
 MOVES = "the model moves positions in a way that is not known (`{}`)"
 
 
@@ -188,6 +190,9 @@ MOVES = "the model moves positions in a way that is not known (`{}`)"
             "    |> softmax |> matmul(_, concat(axis = 1)(y, y))",
             "the model has attention whose keys are not along one axis",
         ),
+        # attention to parameters, and by parameters
+        (f"y + matmul(softmax(matmul(y, {SQUARE})), {SQUARE})", UNKNOWN_ATTENTION),
+        (f"y + sum(axis = 1, keep = true)(matmul(softmax(matmul({SQUARE}, transpose(y))), y))", UNKNOWN_ATTENTION),
         (
             "transpose(y) |> group_norm(groups = 2, eps = 0.1)(_, none, none) |> transpose",
             COMBINES.format("group_norm"),
