@@ -238,6 +238,8 @@ def test_bounds() -> None:
     assert at_least(a * b, 1) and not at_least(a - 1, 1)
     assert is_at_least(a - dim_min(a, 9), 0) and is_at_least(dim_max(a, b) - dim_min(b, 5), 0)
     assert is_at_least(a - a // 2, 0) and is_at_least((a + 1) // 2 - a // 2, 0) and is_at_least(a // 2 * 2 - a, -1)
+    assert is_at_least(a - a // 2 * 2, 0) and is_at_least(2 * a - 3 * (a // 3), 1) and is_at_least(a // 3 * 3 - a, -2)
+    assert not is_at_least(a - a // 2 * 2, 1) and not is_at_least(a // 3 * 3 - a, -1)
     assert not is_at_least(a - a // 2, 1) and not is_at_least(a // 2 * 2 - a, 0) and not is_at_least(a - a // b, 0)
     assert not is_at_least(a - dim_min(a, 9), 1) and not is_at_least(dim_min(a, b) - a, 0)
 

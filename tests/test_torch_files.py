@@ -153,6 +153,16 @@ def test_tensors_among_other_things(tmp_path: Path, wrapper: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("count", "named"),
+    [(5, "`o0`, `o1`, `o2`, `o3`, `o4`"), (6, "`o0`, `o1`, `o2`, `o3`, `o4` and 1 more")],
+)
+def test_a_few_other_things_are_named(tmp_path: Path, count: int, named: str) -> None:
+    value = {**state(SHAPES), **{f"o{i}": i for i in range(count)}}
+    found = read_bytes(tmp_path, torch_zip(value, sizes(SHAPES)), "m.bin")
+    assert found.notes == (f"ignored, because they are not tensors: {named}",)
+
+
 RUN = storage("0", 6)
 RAN: list[str] = []
 

@@ -137,6 +137,8 @@ def test_elements_that_cannot_be_read(tmp_path: Path) -> None:
     stored = read_entries(zipped)
     torch.save({"w": 3}, zipped)
     assert refusal(stored) == "error[bad-checkpoint]: m.bin: PyTorch does not load the tensors that the file lists"
+    torch.save({"w": Path("elsewhere")}, zipped)  # which a program would run, and PyTorch refuses
+    assert "PyTorch cannot load it: UnpicklingError: Weights only load failed" in refusal(stored)
     zipped.write_bytes(b"PK nothing")
     assert refusal(stored).startswith("error[bad-checkpoint]: m.bin: PyTorch cannot load it: ")
 
