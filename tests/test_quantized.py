@@ -145,6 +145,8 @@ def test_parts_of_blocks_are_stored_as_whole_ones() -> None:
     nested = 4 * 4 * ceil(ceil(square / 64) / 256) + 3 * 4 * ceil(ceil(long / 64) / 256)
     found = of_odd_sizes(load_in_4bit=True, bnb_4bit_use_double_quant=True)
     assert found == (count, count // 2, blocks + nested)
+    wide = cost({"load_in_4bit": True, "bnb_4bit_use_double_quant": True}, hidden_size=64, intermediate_size=257).stored
+    assert wide is not None and wide.scales == 2 * (4 * (64 + 4) + 3 * (257 + 4 * 2))
     scales = 4 * 4 * 3 * 9 + 4 * (2 * 4 * 9 + 3 * 13)
     assert of_odd_sizes(quant_method="fp8", weight_block_size=[100, 30]) == (count, count, scales)
     assert of_odd_sizes(quant_method="fp8", weight_block_size=[1, 999])[2] == 4 * (4 * 244 + 2 * 361 + 244)

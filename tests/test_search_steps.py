@@ -80,6 +80,8 @@ def test_operands_that_all_designs_share_are_on_either_side() -> None:
         ("//", [-7, 3], [2, -1], -8, 7),
         ("*", [-7, 3], [2, -1], -14, 7),
         ("-", [-7, 3], 4, -11, -1),
+        ("**", [2, 3], 2, 4, 9),
+        ("**", [2, 3], 0, 1, 1),
     ],
 )
 def test_bounds_of_results(sign: str, left: list[int], right: Any, low: int, high: int) -> None:

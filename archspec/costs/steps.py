@@ -300,7 +300,7 @@ class Steps:
             or padding != kernel - 1
         ):
             raise wrong
-        self.windows.append(Window(address, "convolution", x.shape[:2], kernel))
+        self.windows.append(Window(address, "convolution", x.shape, kernel))
 
     # Results ------------------------------------------------------------------------------------------------------
 

@@ -82,7 +82,7 @@ def parameters_matching(solver: Solver, root: Module, pattern: str, span: Span) 
 
 def _may_match(pattern: str, fixed: str) -> bool:
     """Whether a pattern may match a name that begins with `fixed`."""
-    start = re.split(r"[*?\[]", pattern, maxsplit=1)[0]
+    start = re.split(r"[*?\[]", pattern)[0]
     return start.startswith(fixed) or fixed.startswith(start)
 
 
