@@ -210,6 +210,10 @@ MOVES = "the model moves positions in a way that is not known (`{}`)"
             COMBINES.format("conv"),
         ),
         (
+            "transpose(y) |> conv(1, 2, transposed = true)(_, .kernel, none) |> pad(axis = 2, after = 2) |> transpose",
+            COMBINES.format("conv"),
+        ),
+        (
             "transpose(y) |> conv(2, seq)(_, .kernel, none) |> slice(axis = 2, stop = seq) |> transpose",
             COMBINES.format("conv"),
         ),

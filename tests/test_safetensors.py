@@ -90,6 +90,10 @@ BAD_HEADERS: dict[str, tuple[bytes, str]] = {
         safetensors(header({"a." * 10_000: (1,)})),
         "tensor name of 20,000 characters exceeds the limit of 10,000",
     ),
+    "long name of an unknown type": (
+        safetensors({"a" * 10_001: {"dtype": "F33", "shape": [1], "data_offsets": [0, 4]}}, 4),
+        "tensor name of 10,001 characters exceeds the limit of 10,000",
+    ),
     "half a pair": (safetensors(b'{"\\ud800": {}}', 0), "tensor name '\\ud800' is not valid Unicode"),
     "metadata": (
         safetensors(b'{"__metadata__": {"a": 1}}', 0),
