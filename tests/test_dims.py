@@ -25,6 +25,7 @@ from archspec.algebra import (
     substitute,
     symbol,
     symbols,
+    total,
 )
 
 NAMES = ("a", "b", "c")
@@ -235,6 +236,7 @@ def test_bounds() -> None:
     assert bounds((a % 8 + 16) // (b % 4 + 2)) == (3, 11)
     assert bounds((a % 8 - 16) // (b % 4 + 2)) == (-8, -2)
     assert bounds((a + 16) // (b + 1)) == (0, None)
+    assert (bounds(a**8), bounds(a**9), bounds(a**4 * b**5 - 1)) == ((1, None), (None, None), (None, None))
     assert at_least(a * b, 1) and not at_least(a - 1, 1)
     assert is_at_least(a - dim_min(a, 9), 0) and is_at_least(dim_max(a, b) - dim_min(b, 5), 0)
     assert is_at_least(a - a // 2, 0) and is_at_least((a + 1) // 2 - a // 2, 0) and is_at_least(a // 2 * 2 - a, -1)
@@ -305,6 +307,30 @@ def test_growth_is_bounded() -> None:
     for too_large in (2**63, a * 2**63, a**17, a * (LARGEST + 1), (a + b + c + 1) ** 5):
         with pytest.raises(OverflowError):
             checked(too_large)
+
+
+def of_symbols(count: int, times: int = 1) -> Dim:
+    return total((symbol(f"s{i}"), times) for i in range(count))
+
+
+@pytest.mark.parametrize(
+    ("make", "most"),
+    [
+        (lambda n: checked(of_symbols(n)), 32),  # each with its factor
+        (lambda n: of_symbols(n) // 7, 31),
+        (lambda n: of_symbols(n) % 7, 31),
+        (lambda n: of_symbols(n, 7) // 7, 64),
+        (lambda n: reduce(dim_max, [symbol(f"s{i}") for i in range(n)]), 8),
+        (lambda n: of_symbols(n - 1) + a, 1000),
+        (lambda n: (of_symbols(n) + 1) * a * (b - 1), 499),
+    ],
+)
+def test_expressions_as_large_as_may_be(make: Callable[[int], Dim], most: int) -> None:
+    make(most)
+    with pytest.raises(
+        OverflowError, match=r"^this (dimension is too large an expression|expression has more than 1,000)"
+    ):
+        make(most + 1)
 
 
 def test_needs_nothing_of_ours() -> None:

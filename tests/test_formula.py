@@ -314,6 +314,39 @@ def test_a_spec_that_would_take_long_is_refused(tmp_path: Path) -> None:
     check_against_numbers(spec, ("n", "k"), 1)
 
 
+@pytest.mark.parametrize(
+    ("open", "condition", "is_derived"),
+    [
+        ("n", "n <= 1", True),
+        ("n", "n <= 8", True),
+        ("n", "n <= 9", False),
+        ("n", "n < 8", True),
+        ("n", "n > 8", True),
+        ("n", "n >= 9", False),
+        ("k", "i <= 15", True),
+        ("k", "i <= 16", False),
+        ("k", "i >= 15", True),
+        ("k", "i >= k - 16", True),
+        ("k", "i >= k - 17", False),
+        ("k", "i > k - 16", True),
+        ("k", "i % 16 == 3", True),
+        ("k", "i % 17 == 3", False),
+        ("k", "i % 3 == 1 or i % 5 == 1", True),
+        ("k", "i % 3 == 1 or i % 7 == 1", False),
+    ],
+)
+def test_as_many_cases_as_may_be(open: str, condition: str, is_derived: bool, tmp_path: Path) -> None:
+    """Those of `n` have the same number of parameters, and those of `i` are other layers."""
+    layers = f"for i in 0..k {{ l[i]: unused Dense(n, bias = {condition}) }}" if open == "k" else "w: param [n]"
+    result = f"x * .w if {condition} else .w * x" if open == "n" else "x"
+    spec = write(tmp_path, f"block B(n = 12, k = 40)(x [..., n]) -> [..., n] {{\n  {layers}\n  return {result}\n}}")
+    if is_derived:
+        check_against_numbers(spec, (open,), 2)
+    else:
+        with pytest.raises(archspec.ArchError, match="for all values"):
+            archspec.formula(spec, [open])
+
+
 # The algebra ----------------------------------------------------------------------------------------------------------
 
 NAMES = ("a", "b", "c")

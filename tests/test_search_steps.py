@@ -137,7 +137,7 @@ def test_values_of_single_designs() -> None:
     assert plain_at([column([3, 4]), Fraction(1, 2), True], 1) == [4, 0.5, True]
     assert plain_at(truths(False, True), 1) is True
     shared = Quantity("hyperparameter", "eps")
-    assert _value(shared, [0.5, 0.5]) == Fraction(1, 2) and _value(shared, ["a", "a"]) == "a"
+    assert _value(shared, [0.5, 0.5]) == Fraction(1, 2) and _value(shared, ["a", "a"]) == _value(shared, ["a"]) == "a"
     assert listed(_value(shared, [3, 4])) == [3, 4] and listed(_value(shared, [True, False])) == [True, False]
     with pytest.raises(archspec.ArchError, match="`eps` is not an integer in all designs"):
         _value(shared, [0.5, 0.25])
