@@ -230,6 +230,13 @@ def test_operations_on_several_positions_are_refused(result: str, reason: str) -
     assert caught.value.diagnostics[0].message == f"the model has no decoding step: {reason}"
 
 
+def test_kernels_of_an_open_size_are_refused() -> None:
+    result = "transpose(y) |> conv(1, width - 1)(_, other, none) |> slice(axis = 2, stop = seq) |> transpose"
+    text = ATTENTION.replace("x [batch, seq, hidden])", "x [batch, seq, hidden], other [8, 8, width])")
+    with pytest.raises(archspec.ArchError, match=r"no decoding step: the model combines several positions \(`conv`\)"):
+        step(archspec.loads(text.replace("dim batch, seq", "dim batch, seq, width").format(result=result)))
+
+
 @pytest.mark.parametrize(
     ("result", "macs", "cache"),
     [
