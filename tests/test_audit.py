@@ -232,6 +232,16 @@ REASONS: list[tuple[str, str, list[str]]] = [
     ),
     ("claimed: 109482240, select: '*'", "right", []),
     ("claimed: 109482250, select: '*'", "wrong", ["10 too much, one digit is wrong: 5 for 4"]),
+    ("claimed: 111841537, select: '*'", "wrong", ["2,359,297 too much"]),
+    (
+        "claimed: 111841536, select: '*'",
+        "wrong",
+        [
+            "2,359,296 too much",
+            "guesses: `encoder.layer.*.intermediate.dense.weight` counted twice in one of 12 layers"
+            " | or `encoder.layer.*.output.dense.weight` counted twice in one of 12 layers",
+        ],
+    ),
     ("claimed: 22 %, select: embeddings.*, of: '*'", "right", ["21.77 %, right at 2 significant digits"]),
     ("claimed: 25 %, select: embeddings.*, of: '*'", "wrong", ["at its digits that is 22 %"]),
     ("claimed: 23835648, select: embeddings.*, of: '*'", "wrong", ["23,835,647.78 too much"]),
@@ -402,6 +412,9 @@ BAD = {
     "a division by zero": GOOD.replace("ffn", "1 / (ffn - 3072)"),
     "a giant power": GOOD.replace("ffn", "9 ** 9 ** 9 ** 9"),
     "an unknown model": GOOD.replace("uncased", "uncasd"),
+    "an unknown model with hyperparameters": GOOD.replace("uncased", "uncasd").replace(
+        "spec:", "set: {layers: 3}\nspec:"
+    ),
     "a spec elsewhere": GOOD.replace("bert-base-uncased", "../x.arch"),
     "an unknown hyperparameter": GOOD.replace("spec:", "set: {layes: 3}\nspec:"),
     "a pattern that matches nothing": GOOD + "    select: ['*', nothing.*]\n",

@@ -176,7 +176,9 @@ def test_output_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert main(["import", path, "-o", str(out)]) == 2
     assert main(["import", write(tmp_path, "{", "bad.json"), "-o", str(out), "--force"]) == 1
     assert out.read_text() == "mine"
-    assert main(["import", path, "-o", str(out), "--force"]) == 0
+    with out.open() as before:
+        assert main(["import", path, "-o", str(out), "--force"]) == 0
+        assert before.read() == "mine"  # a file is replaced as a whole, when it is complete
     assert out.read_text().startswith("# BertModel")
     assert main(["import", str(out)]) == 2
 
@@ -462,6 +464,9 @@ def test_a_list_of_kinds_of_layers_is_one_number(tmp_path: Path) -> None:
     assert archspec.load(write(tmp_path, {"model_type": "modernbert", **conflict})).hyperparameters["period"] == 3
     conflict = {"layer_types": [one, other, one], "global_attn_every_n_layers": 3, "num_hidden_layers": 3}
     assert [code for code, _ in codes(write(tmp_path, {"model_type": "modernbert", **conflict}))] == ["unsupported"]
+    for layers, period in (([other, other, one, other], 3), ([one] * 4, 1)):
+        last = {"model_type": "gemma3_text", "num_hidden_layers": 4, "layer_types": layers}
+        assert archspec.load(write(tmp_path, last)).hyperparameters["period"] == period
     mixed = {"layer_types": [one, *[other] * 9_000, "linear"], "num_hidden_layers": 9_002}
     assert [code for code, _ in codes(write(tmp_path, {"model_type": "modernbert", **mixed}))] == ["unsupported"]
 

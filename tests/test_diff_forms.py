@@ -147,6 +147,21 @@ def test_the_smaller_and_the_larger_of_two(one: str, other: str, is_same: bool) 
     assert bool(archspec.diff(a, b)) != is_same
 
 
+def test_a_model_within_another_is_compared_by_normal_forms() -> None:
+    inner = "block NAME(n = 4)(x [2, n]) -> [2, n] {\n  return x |> a: Linear(n, n) |> tanh |> b: Linear(n, n)END\n}\n"
+    text = "import std { Linear }\n" + inner
+    alone = load(text.replace("NAME", "Net").replace("END", ""))
+    outer = "block Net(n = 4)(x [2, n]) -> [2, n] {\n  return x |> inner: Inner(n)END\n}\n"
+    for last, is_same in ((" |> * 2.0 |> * 0.5", True), (" |> * 2.0 |> * 0.25", False)):
+        for text_of_inner, text_of_outer in ((last, ""), ("", last)):
+            within = load(
+                (text.replace("NAME", "Inner")).replace("END", text_of_inner) + outer.replace("END", text_of_outer)
+            )
+            for a, b in ((alone, within), (within, alone)):
+                found = archspec.diff(a, b)
+                assert any(found.prefix) and found.unified == is_same and bool(found.operations) != is_same
+
+
 def test_elements_are_gathered_along_the_axis() -> None:
     text = "block Net()(x [2, 3], at int [2, 5]) -> [2, 5] {\n  return gather(axis = 1)(x, at)\n}\n"
     turned = text.replace("gather(axis = 1)(x, at)", "transpose(gather(axis = 0)(transpose(x), transpose(at)))")

@@ -40,6 +40,7 @@ def test_formats(
     assert not err
     if format == "sarif":  # the descriptions of errors are tested elsewhere
         document = json.loads(out)
+        assert out == json.dumps(document, indent=1) + "\n"
         rules = document["runs"][0]["tool"]["driver"]["rules"]
         for rule in rules:
             entry = entries()[rule["id"]]

@@ -175,6 +175,14 @@ def test_the_width_is_that_of_columns_or_the_terminal(monkeypatch: pytest.Monkey
     monkeypatch.setattr(os, "get_terminal_size", lambda descriptor: os.terminal_size((55, 20)))
     assert output_width() == 55
 
+    def only_for_errors(descriptor: int) -> os.terminal_size:
+        if descriptor != 2:
+            raise OSError
+        return os.terminal_size((44, 20))
+
+    monkeypatch.setattr(os, "get_terminal_size", only_for_errors)
+    assert output_width() == 44
+
     def no_terminal(descriptor: int) -> os.terminal_size:
         raise OSError
 

@@ -126,8 +126,6 @@ def redeclared(definition: Definition) -> set[str]:
 def compile_with(program: Program, unit: Unit, definition: Definition, given: dict[str, Value]) -> Compiled | None:
     """Compile a definition with those of the hyperparameters `given` that it has, or return None if that fails."""
     declared = definition.hyperparameters
-    if any(name not in given and parameter.default is None for name, parameter in declared.items()):
-        return None
     report = Report()
     program.begin(report, unit.source)
     with suppress(Enough):

@@ -51,7 +51,7 @@ def _location(span: Span | None) -> Document | None:
 
 
 def _region(span: Span) -> tuple[int, int, int, int]:
-    return *span.source.position(span.start), *span.source.position(max(span.end, span.start))
+    return *span.source.position(span.start), *span.source.position(span.end)
 
 
 # SARIF ----------------------------------------------------------------------------------------------------------------
