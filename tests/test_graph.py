@@ -531,3 +531,33 @@ def test_sizes_of_graphs_are_estimated_before_they_are_made(
     monkeypatch.setattr("archspec.graph.LARGEST_GRAPH", about - 1)
     with pytest.raises(archspec.ArchError, match=f"too many graph nodes: about {about}, the limit is {about - 1}"):
         model.graph(level, depth)
+
+
+def test_layers_that_only_act_in_training_are_left_out() -> None:
+    """Not those that have a tensor, or compute something too."""
+    graph = load(
+        """
+layer Drop(p = 0.1)(x [...]) -> [...] { return dropout(p)(x) }
+layer Twice(p = 0.1)(x [...]) -> [...] { return x |> dropout(p) |> dropout(p) }
+layer Stored(n, p = 0.1)(x [n]) -> [n] {
+  w: unused param [n]
+  return dropout(p)(x)
+}
+layer Computed()(x [...]) -> [...] {
+  y = x + 1.0
+  return dropout(0.5)(y)
+}
+layer Pair()(x [...]) -> (y [...], z [...]) { return dropout(0.5)(x), dropout(0.1)(x) }
+layer Second()(x [...], y [...]) -> [...] {
+  _ = x
+  return dropout(0.5)(y)
+}
+fn dropped(x [...]) -> [...] { return dropout(0.5)(x) }
+block Net(n = 4)(x [n]) -> [n] {
+  h = x |> a: Drop() |> b: Stored(n) |> c: Twice() |> d: Computed() |> dropped
+  y, z = e: Pair()(h)
+  return f: Second()(y, z)
+}
+"""
+    ).graph()
+    assert [*graph.edges()] == [("input:x", "b"), ("b", "d"), ("d", "e"), ("e", "output:output")]

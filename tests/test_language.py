@@ -6,6 +6,7 @@ import pytest
 from small import DENSE, SCALE, codes, findings, layers, load, operations, shapes
 
 import archspec
+from archspec.pipeline.compile import check
 
 # Lines and files -----------------------------------------------------------------------------------------------------
 
@@ -77,6 +78,27 @@ def test_an_error_inside_imported_definitions_is_at_the_use_in_the_file(tmp_path
     (found,) = caught.value.diagnostics
     assert found.code == "require" and found.span is not None
     assert found.span.place == f"{tmp_path / 'net.arch'}:3"
+
+
+@pytest.mark.parametrize(("caller", "expects"), [("Part", "shape [a, b, 2]"), ("inner", "3 axes")])
+def test_dimensions_of_another_file_are_not_named_where_it_is_used(tmp_path: Path, caller: str, expects: str) -> None:
+    (tmp_path / "parts.arch").write_text(
+        "dim a, b\nfn inner(x [a, b, 2]) -> [...] { return x }\nblock Part()(x [...]) -> [...] { return inner(x) }\n"
+    )
+    call = "inner" if caller == "inner" else "p: Part()"
+    block = f"block Net()(x [3]) -> [...] {{ return x |> {call} }}"
+    (tmp_path / "net.arch").write_text(f'import "parts.arch" {{ {caller} }}\n{block}\nmodel "net" = Net()\n')
+    with pytest.raises(archspec.ArchError) as caught:
+        archspec.load(str(tmp_path / "net.arch"))
+    assert f"input `x` of `inner` expects {expects}, found [3]" in {d.message for d in caught.value.diagnostics}
+
+
+def test_definitions_for_any_shape_are_not_compiled_alone(tmp_path: Path) -> None:
+    path = tmp_path / "gate.arch"
+    path.write_text("layer Gate(n = 4)(x [...], y [n]) -> [...] {\n  w: param [n]\n  return x * .w * y\n}\n")
+    assert not check(str(path)).diagnostics
+    path.write_text(path.read_text().replace("x [...]", "x [2]"))
+    assert check(str(path)).failed
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ from archspec.ops import OPS
 
 def passed(call: Call) -> int | None:
     """Return the slot that a call passes on unchanged in evaluation; None if it computes something."""
-    place = (0 if OPS[call.type].trains else None) if call.body is None else _passed_input(call.body)
-    if place is None:
-        return None
-    inputs = call.inputs if call.body is None else [i for i in call.inputs if i[0] == call.body.inputs[place][0]]
-    operand = inputs[0][1]
+    if call.body is None:
+        operand = call.inputs[0][1] if OPS[call.type].trains else None
+    else:
+        place = _passed_input(call.body)
+        operand = dict(call.inputs)[call.body.inputs[place][0]] if place is not None else None
     return operand if isinstance(operand, int) else None
 
 
@@ -34,5 +34,4 @@ def _find_input(body: Body) -> int | None:
             return None
         origins[call.first] = origins.get(slot, slot)
     result = body.outputs[0][1]
-    origin = origins.get(result, result) if isinstance(result, int) else None
-    return origin if origin is not None and origin < len(body.inputs) else None
+    return origins.get(result, result) if isinstance(result, int) else None
