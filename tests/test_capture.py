@@ -74,6 +74,20 @@ def test_inputs_have_any_size() -> None:
     assert captured(doubled, 2 * A, B).size(whole.shape[0]) == A
 
 
+def test_ranges_of_sizes_are_those_of_dimensions() -> None:
+    values = pytest.importorskip("torch.utils._sympy.value_ranges")
+    program = Program()
+    value = program.symbolic(5, 7)
+    program.input("x", value)
+    rows, columns = (size.node.expr for size in value.shape)
+    ranges = {rows: values.ValueRanges(7, 101), columns: values.ValueRanges(2, 30)}
+    program.range_constraints = ranges
+    capture = captured(program, 2 * A, B)
+    assert (capture.least, capture.most) == ({"a": 4, "b": 2}, {"a": 50, "b": 30})
+    capture = captured(program, 2 * A, A)
+    assert (capture.least, capture.most["a"]) == ({"a": 4}, 30)
+
+
 @pytest.mark.parametrize(
     ("relation", "kind", "reason", "multiples"),
     [

@@ -354,3 +354,39 @@ def test_loops_do_not_depend_on_their_own_iterations() -> None:
     assert evaluation.array(last).tolist() == [15.0, -9.0]
     assert evaluation.depths(after.element) == {0} and evaluation.depths(last.element) == frozenset()
     assert "unheard" not in OPS
+
+
+NESTED = """
+dim batch, rows, columns
+block Net()(x [batch, rows, columns]) -> ([batch, rows], [rows, batch, columns]) {
+  total = full([batch], 0.0)
+  for i in 0..rows {
+    line = pick(axis = 1, index = i)(x) + total_of(x)
+    for j in 0..columns {
+      total = total + pick(axis = 1, index = j)(line)
+      cells = collect(axis = -1)(total)
+    }
+    all = collect(axis = 0)(cells)
+    ends = collect(axis = 1)(total)
+  }
+  return ends, all
+}
+fn total_of(x [batch, rows, columns]) -> [batch, columns] {
+  start = full([batch, columns], 0.0)
+  for k in 0..rows {
+    start = start + pick(axis = 1, index = k)(x)
+  }
+  return start
+}
+"""
+
+
+def test_loops_in_loops_are_computed_in_each_iteration() -> None:
+    x = np.random.default_rng(0).normal(size=(2, 3, 4))
+    arrays = Arrays()
+    stored = {("input", "x"): torch.tensor(x)}
+    evaluation = Evaluation(arrays, stored, {"batch": 2, "rows": 3, "columns": 4})
+    ends, cells = [evaluation.array(array).numpy() for array in sides.outputs_of(arrays, internals(load(NESTED)).body)]
+    totals = np.cumsum((x + x.sum(1, keepdims=True)).reshape(2, 12), 1)
+    np.testing.assert_allclose(ends, totals[:, 3::4])
+    np.testing.assert_allclose(cells, totals.reshape(2, 3, 4).transpose(1, 0, 2))

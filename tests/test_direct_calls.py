@@ -472,6 +472,7 @@ REFUSED: dict[str, tuple[str, Type, list[Any], dict[str, Any]]] = {
     "scattering of several numbers": ("scatter", of(4, 3), [X, 1, torch.zeros(4, 2).long(), X[:, 1:]], {}),
     "scattering of nothing": ("scatter", of(4, 3), [X, 1, torch.zeros(4, 2).long()], {}),
     "scattering to some rows": ("scatter", of(4, 3), [X, 1, torch.zeros(2, 2).long(), 1.0], {}),
+    "scattering to some rows of all": ("scatter", of(4, 3, 5), [r(4, 3, 5), 1, torch.zeros(2, 2, 5).long(), 1.0], {}),
     "replaced steps of any size": ("slice_scatter", of(4, 3), [X, r(2, 3), 0, SEQ, None, 2], {}),
     "accumulated elements": ("index_put", of(4, 3), [X, [ROWS], r(2, 3), True], {}),
     "elements at indices of the last axis": ("index_put", of(4, 3), [X, [None, ROWS], torch.ones(())], {}),

@@ -241,8 +241,11 @@ def test_a_module_is_proven_or_told_apart() -> None:
     assert equivalent(Twice(2.0), model)
     found = equivalent(model, Twice(2.5))
     assert found.verdict == "different" and found.unequal is not None
-    other = torch.nn.Linear(8, 8)
-    assert equivalent(model, other).reason == "the tensors differ: `weight`"
+    for other in (torch.nn.Linear(8, 8), torch.nn.ReLU()):
+        assert equivalent(model, other).reason == "the tensors differ: `weight`"
+    more = Twice(2.0)
+    more.bias = torch.nn.Parameter(torch.zeros(8))
+    assert equivalent(model, more).reason == "the tensors differ: `bias`"
 
 
 @pytest.mark.slow

@@ -55,6 +55,10 @@ def test_constants_with_other_values_do_not(numbers: tuple[float, int, float]) -
     assert equivalent(load(WINDOW), Window(*numbers)).verdict == "not proven"
 
 
+def i_of(arrays: Arrays, indices: Any) -> int:
+    return arrays.elements.integer(indices[0])
+
+
 def test_constants_are_found_by_their_values_and_type() -> None:
     arrays = Arrays()
     constants = Constants(arrays)
@@ -71,4 +75,7 @@ def test_constants_are_found_by_their_values_and_type() -> None:
     assert constants.find(torch.full((6,), 3.0 * (1 + 1.9e-6)), Type((6,))) == threes
     assert constants.find(torch.full((6,), 3.0 * (1 + 2.2e-6)), Type((6,))) is None
     assert constants.find(torch.full((5,), 3.0), Type((5,))) is None
+    signs = arrays.make((5,), lambda i: arrays.elements.combination([(1 / 3, arrays.elements.real(i_of(arrays, i)))]))
+    constants.note([signs])
+    assert constants.find((torch.arange(5) / 3).float(), Type((5,))) == signs
     assert constants.find(torch.full((6,), 3), Type((6,), "int")) is None

@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from archspec.equivalence import memory  # noqa: E402
 from archspec.equivalence.contraction import contracted  # noqa: E402
-from archspec.equivalence.memory import Values  # noqa: E402
+from archspec.equivalence.memory import Unevaluated, Values  # noqa: E402
 
 
 class Largest(TorchDispatchMode):
@@ -52,3 +52,31 @@ def test_reductions_are_kept_longer_than_other_values_of_their_size(monkeypatch:
         value = values.counted(torch.zeros(100, dtype=torch.float64))
         values.keep(element, value, is_reduction=element == 0)
     assert [element for element in range(4) if values.get(element) is not None] == [0, 3]
+
+
+def test_the_largest_values_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "MOST_HELD", 4_800)
+    values = Values(None)
+    for element, count in enumerate([200, 40, 60, 100, 200]):
+        value = values.counted(torch.zeros(count, dtype=torch.float64))
+        values.keep(element, value, is_reduction=element == 0)
+    whole = values.get(0)
+    assert whole is not None and all(values.get(element) is not None for element in range(5))
+    values.keep(5, whole[:3])  # a part of a reduction
+    values.keep(6, values.counted(torch.zeros(100, dtype=torch.float64)))
+    assert [element for element in range(7) if values.get(element) is not None] == [0, 1, 2, 5, 6]
+
+
+def test_evaluation_ends_after_so_many_bytes() -> None:
+    values = Values(800)
+    whole = values.counted(torch.zeros(100, dtype=torch.float64))
+    values.counted(whole[:50])
+    with pytest.raises(Unevaluated, match="take too long to compute"):
+        values.counted(torch.zeros(1))
+
+
+def test_vectors_are_summed_before_they_are_multiplied() -> None:
+    operands = [(torch.ones(size, dtype=torch.float64), [place]) for place, size in enumerate((50, 60, 70))]
+    with Largest() as largest:
+        found = contracted(operands, [])
+    assert found.item() == 50 * 60 * 70 and largest.elements <= 70

@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch")
 from graphs import Program, run, targets_of, traced  # noqa: E402
 
 from archspec.equivalence.calls.values import Untranslatable  # noqa: E402
+from archspec.equivalence.folding import folded_constants  # noqa: E402
 from archspec.equivalence.matches import are_different, with_masks  # noqa: E402
 from archspec.equivalence.scattered import without_scattered  # noqa: E402
 from archspec.equivalence.selection import with_all_rows  # noqa: E402
@@ -253,7 +254,26 @@ def test_numbers_at_indices_are_sums(function: Callable[..., Any], shapes: Any, 
     torch.testing.assert_close(run(program, x, index, y)[0], function(x, index, y))
 
 
-def solved(a: Any, begin: Any, identity: bool = False, step: Any = None, size: int = 4) -> Any:
+def test_reals_that_are_computed_of_constants_alone_are_known() -> None:
+    program = Program()
+    x, scale = program.input("x", torch.empty(3)), program.input("scale", torch.ones(3))
+    program.graph_signature.inputs_to_lifted_tensor_constants["scale"] = "_scale"
+    program.constants["_scale"] = numbers = torch.tensor([1.0, 2.0, 3.0])
+    twice = program.call(ATEN.mul.Tensor, scale, 2.0)
+    more = program.call(ATEN.add.Tensor, twice, program.call(ATEN.exp.default, scale))
+    zeros = program.call(ATEN.zeros_like.default, x)
+    whole = program.call(ATEN._to_copy.default, scale, dtype=torch.int64)
+    drawn = program.call(ATEN.bernoulli.default, program.call(ATEN.div.Tensor, scale, 4.0))
+    program.output(*[program.call(ATEN.mul.Tensor, x, part) for part in (twice, more, zeros, whole, drawn)])
+    found = folded_constants(program)  # type: ignore[arg-type]
+    expected = {twice: numbers * 2, more: numbers * 2 + numbers.exp(), zeros: torch.zeros(3)}
+    assert [*found] == [twice, more, zeros, *[node for node in found if node.target is ATEN.div.Tensor]]
+    assert all(found[node].equal(value) for node, value in expected.items())
+
+
+def solved(
+    a: Any, begin: Any, identity: bool = False, step: Any = None, size: int = 4, end: Any = lambda a: a * 2.0
+) -> Any:
     """The inverse of 1 - begin(a), less 1, row by row."""
 
     def usual(a: Any, i: int) -> Any:
@@ -263,7 +283,7 @@ def solved(a: Any, begin: Any, identity: bool = False, step: Any = None, size: i
     a = begin(a)
     for i in range(1, size):
         a[..., i, :i] = (step or usual)(a, i)
-    return a + torch.eye(size) if identity else a * 2.0
+    return a + torch.eye(size) if identity else end(a)
 
 
 def lower(a: Any) -> Any:
@@ -301,6 +321,9 @@ def masked(diagonal: int, fill: Any = torch.ones) -> Any:
         (lambda a: a.clone(), {}, False),
         (lambda a: lower(a).detach(), {}, False),
         (lambda a: lower(a)[:, :, :3], {"size": 3}, False),
+        (lower, {"end": lambda a: a + torch.ones(4)}, True),
+        (lower, {"end": lambda a: a - torch.eye(4)}, True),
+        (lower, {"end": lambda a: torch.add(a, torch.eye(4), alpha=3)}, True),
         (lower, {"step": subtracted}, False),
         (lower, {"step": of_another}, False),
         (lower, {"step": without_rows}, False),
@@ -388,9 +411,24 @@ def test_rows_that_a_mask_selects_are_put_back(function: Callable[..., Any]) -> 
     x = torch.randn(5, 3, generator=torch.Generator().manual_seed(0))
     mask, row = torch.tensor([True, False, False, True, True]), torch.tensor([1.0, 2.0, 3.0])
     program = traced(function, x, mask, row, symbolic=True)
-    assert len(with_all_rows(program)) == 1
+    (reads,) = [node for node in program.graph.nodes if str(node.target) == "aten.index.Tensor"]
+    count, selecting = str(reads.meta["val"].shape[0]), reads.args[1][0]
+    assert with_all_rows(program) == {count: selecting}
     assert not any("index" in name or "masked_scatter" in name for name in targets_of(program))
     torch.testing.assert_close(run(program, x, mask, row)[0], function(x, mask, row))
+
+
+def test_rows_at_indices_stay() -> None:
+    x, places = torch.arange(12.0).reshape(4, 3), torch.tensor([1, 3, 0, 1])
+    program = traced(lambda x, places: x[places] * 2.0, x, places, symbolic=True)
+    assert with_all_rows(program) == {}
+    assert run(program, x, places)[0].equal(x[places] * 2.0)
+
+
+def of_those(rows: Any) -> Any:
+    """Changes some of the rows that are selected."""
+    own = rows[:, 0] > 0
+    return put_back(rows, own, ATEN.index.Tensor(rows, [own]).relu())
 
 
 def also_returned(x: Any, mask: Any, row: Any) -> Any:
@@ -404,6 +442,8 @@ def also_returned(x: Any, mask: Any, row: Any) -> Any:
         also_returned,
         lambda x, mask, row: put_back(x, ~mask, ATEN.index.Tensor(x, [mask]).repeat(1, 1)),
         lambda x, mask, row: put_back(x, mask, ATEN.index.Tensor(x, [mask]) * ATEN.index.Tensor(x, [mask]).shape[0]),
+        lambda x, mask, row: put_back(x, mask.logical_and(mask.flip(0)), ATEN.index.Tensor(x, [mask])),
+        lambda x, mask, row: put_back(x, mask, of_those(ATEN.index.Tensor(x, [mask]))),
         lambda x, mask, row: put_back(x, mask.to(torch.int64) > 0, ATEN.index.Tensor(x, [mask])),
         lambda x, mask, row: ATEN.index_put.default(x, [mask], ATEN.index.Tensor(x, [mask]), True),
         lambda x, mask, row: ATEN.masked_scatter.default(x.T, mask, ATEN.index.Tensor(x, [mask])),

@@ -430,6 +430,7 @@ def test_integers_and_halves_represent_what_is_as_good_as_equal(value: float) ->
     near = math.nextafter(value, 0.0)
     found = {numbers.representative(near), numbers.representative(value)}
     assert found == {near if value in (2.0**60, math.pi) else value}
+    assert math.copysign(1.0, numbers.representative(-0.0)) == 1.0
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -55,6 +55,7 @@ def test_sums_in_which_terms_vanish(given: Given) -> None:
     product = e.product([(e.number(0.0), 1.0), (choice, 1.0)])
     np.testing.assert_array_equal(given.values(product), np.where(FLAG, 0.0, np.nan))
     assert e.product([(e.number(0.0), 1.0), (x, 1.0)]) == e.number(0.0)
+    assert e.combination([(1.0, choice), (-1.0, choice)]) == product
 
 
 def test_products_of_sums_and_powers(given: Given) -> None:

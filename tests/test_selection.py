@@ -7,26 +7,19 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from graphs import traced  # noqa: E402
+
 from archspec.equivalence.calls.values import Untranslatable  # noqa: E402
 from archspec.equivalence.selection import with_all_rows  # noqa: E402
 
 
-class Module(torch.nn.Module):
-    def __init__(self, function: Callable[[Any, Any], Any]) -> None:
-        super().__init__()
-        self.function = function
-        self.layer = torch.nn.Linear(4, 4)
+def program_of(function: Callable[..., Any]) -> Any:
+    x, mask, weight, bias = torch.randn(2, 5, 4), torch.rand(2, 5) > 0.5, torch.randn(4, 4), torch.randn(4)
 
-    def forward(self, x: Any, mask: Any) -> Any:
-        return self.function(self.layer, x, mask)
+    def called(x: Any, mask: Any, weight: Any, bias: Any) -> Any:
+        return function(lambda rows: torch.nn.functional.linear(rows, weight, bias), x, mask)
 
-
-def program_of(function: Callable[..., Any], decomposed: bool = True) -> Any:
-    x, mask = torch.randn(2, 5, 4), torch.rand(2, 5) > 0.5
-    free = ({0: torch.export.Dim("batch"), 1: torch.export.Dim("seq")},) * 2
-    with torch.no_grad():
-        program = torch.export.export(Module(function), (x, mask), dynamic_shapes=free, strict=False)
-        return program.run_decompositions({}) if decomposed else program
+    return traced(called, x, mask, weight, bias, symbolic=True, composite=True)
 
 
 def put(x: Any, mask: Any, rows: Any) -> Any:
@@ -71,8 +64,6 @@ def test_what_depends_on_other_rows_is_refused(function: Callable[..., Any]) -> 
 
 
 def test_equations_of_rows_are_refused() -> None:
-    program = program_of(
-        lambda layer, x, mask: put(x, mask, torch.einsum("ij,kj->ik", x[mask], layer.weight)), decomposed=False
-    )
+    program = program_of(lambda layer, x, mask: put(x, mask, torch.einsum("ij,kj->ik", x[mask], layer(x[0]))))
     with pytest.raises(Untranslatable, match="several rows"):
         with_all_rows(program)

@@ -54,7 +54,7 @@ def with_all_rows(program: ExportedProgram) -> dict[str, Node]:
     rows: Rows = {}
     for node in nodes_of(program.graph):
         mask = _selecting(node)
-        if mask is not None and not any(item in rows for item in node.all_input_nodes):
+        if mask is not None:
             masks[str(_sizes(node)[0])] = mask
             rows[node] = _form(mask)
             node.target, node.args = torch.ops.aten.reshape.default, (node.args[0], [])
@@ -87,7 +87,7 @@ def _selecting(node: Node) -> Node | None:
     indices: list[object] = listed(node.args[1])
     if len(indices) != 1 or not is_node(mask := indices[0]) or tensor_of(mask).dtype != torch.bool:
         return None
-    return mask if getattr(_sizes(node)[0], "is_Symbol", False) else None
+    return mask
 
 
 def _form(mask: Node) -> Hashable:
@@ -107,10 +107,9 @@ def _is_put_back(node: Node, rows: Rows) -> bool:
     """Whether a node puts rows where a mask selects them, and has what is computed of the same ones."""
     if operation_of(node) not in ("index_put", "masked_scatter") or len(node.args) != 3:
         return False
-    x, indices, value = node.args
-    masks: list[object] = listed(indices)
-    if len(masks) != 1 or not is_node(mask := masks[0]) or not is_node(x) or not is_node(value):
+    if len(listed(node.args[1])) != 1:
         return False
+    x, mask, value = [node_in(item) for item in node.args]
     if x in rows or rows.get(value) != _form(mask):
         return False
     leading, wide = len(_sizes(x)) - len(_sizes(value)) + 1, _sizes(mask)

@@ -279,10 +279,7 @@ class Arrays:
                 while (left := product([array.shape[x] for x in sources])) != (
                     right := product([shape[x] for x in targets])
                 ):
-                    longer = len(new) == b + len(targets) or (
-                        len(old) > a + len(sources) and self.axes.is_at_least(right - left, 0)
-                    )
-                    if longer:
+                    if len(new) == b + len(targets) or self.axes.is_at_least(right - left, 0):
                         sources.append(old[a + len(sources)])
                     else:
                         targets.append(new[b + len(targets)])

@@ -63,7 +63,7 @@ def _slice_scatter(
 ) -> Array:
     """Return a tensor in which a slice is replaced."""
     axis = dim % len(x.shape)
-    size, count = x.shape[axis], source.shape[axis] if source.shape else 1
+    size, count = x.shape[axis], source.shape[axis]
     first: Dim = 0 if start is None else start
     first = first + size if isinstance(first, int) and first < 0 else first
     if step != 1 and count * step == size and first in range(step):  # a column of rows of so many elements
