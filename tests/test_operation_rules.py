@@ -54,6 +54,8 @@ REFUSED: list[tuple[str, str, dict[str, Any], str | None, str]] = [
     ("forward_substitution", "r5,3,3 r4,3,2", {}, "b", "cannot broadcast [5] with [4]: 5 != 4"),
     ("linear", "r r4,3 -", {}, "x", "expects a tensor with at least one axis as `x`, found real []"),
     ("linear", "r2,3 r4,2 -", {}, "x", "expects the last size of [2, 3] to match `in` of the weight [4, 2]: 3 != 2"),
+    ("group_norm", "r2,4 r4,1 -", {'groups': 2, 'eps': 0.5},
+     "weight", "expects shape [4] for `weight`, found [4, 1]: the number of axes differs"),
     ("linear", "r2,3 r4,3 r3", {}, "bias", "expects shape [4] for `bias`, found [3]: 3 != 4"),
     ("linear", "r2,3 - -", {}, "weight", "is missing its input `weight`"),
     ("expert_linear", "r2,3 i2 r4,3 -", {}, "weight", "expects a `weight` [n, out, in], found real [4, 3]"),

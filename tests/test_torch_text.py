@@ -31,7 +31,7 @@ GOLDEN = {
 }
 TRANSLATED = {
     "attention": ("gqa", "free only", "free stack"),
-    "further": ("dropped", "ranks", "idle", "places"),
+    "further": ("dropped", "enlarged", "widened", "looked", "ranks", "idle", "places"),
     "loops": ("tab", "numbered"),
     "outputs": ("kinds", "absent", "six", "best"),
     "partials": ("further-narrow",),
@@ -455,6 +455,8 @@ TABLES = [
     "[2] = slice(axis = 0, start = 0, stop = 4, step = 2)(line)",
     "[] = pick(axis = 0, index = 1)(line)",
     "[n] = pick(axis = 1, index = -1)(column * line)",
+    "[n] = pick(axis = -2, index = 1)(column * line)",
+    "[2, n] = slice(axis = -2, start = 2)(column * line)",
     "[n + 3] = pad(axis = 0, before = 1, after = 2)(line)",
     "[n + 3] = pad(axis = 0, before = 1, after = 2, value = 7.0)(line)",
     "[n + 1, n] = pad(axis = 0, before = 0, after = 1)(column * line)",
@@ -622,6 +624,12 @@ REFUSED = {
     ),
     "padding along several axes": (
         TWICE.format(step="pad(axis = k, before = 0, after = 0)(x * .w)", first=1, second=2),
+        "an axis that is not the same in every use cannot be padded",
+    ),
+    "padding of an axis that is another one from the end": (
+        "fn longer(x [...]) -> [...] {\n  y = «pad(axis = 0, after = 1)(x)»\n"
+        "  return slice(axis = 0, start = 0, stop = -1)(y)\n}\n"
+        "block Net(n = 4)(x [n], y [n, n]) -> [n, n] {\n  w: param [n]\n  return longer(x * .w) + longer(y)\n}",
         "an axis that is not the same in every use cannot be padded",
     ),
     "a slice along several axes": (
@@ -934,6 +942,8 @@ LAYERS = {
         ["4"],
         LAST,
     ),
+    "a norm over two axes": ("n", ["weight: param [5, n]"], "layer_norm(1e-6)(x, .weight)", ["4"], LAST),
+    "a norm with exchanged tensors": ("n", [V, B], "layer_norm(1e-6)(x, .bias, .weight)", ["4"], LAST),
     "a norm with a name": ("n", [V], "y = layer_norm(1e-6)(x, .weight)", ["4"], LAST),
     "eps in other uses": ("n, eps", [V], "layer_norm(eps)(x, .weight)", ["4, 1e-5", "4, 1e-6"], LAST),
     "root mean squares": ("n", ["weight: param [n] ~ constant(1.0)"], RMS.format(eps="1e-6"), ["4"], LAST),
@@ -953,6 +963,7 @@ LAYERS = {
         ["4"],
         LAST,
     ),
+    "root mean squares with a matrix": ("n", ["weight: param [5, n]"], RMS.format(eps="1e-6"), ["4"], LAST),
     "root mean squares of another axis": (
         "n",
         [V],

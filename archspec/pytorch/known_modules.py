@@ -133,8 +133,9 @@ def _form_of(use: Use) -> LayerForm | None:
         return None
     if is_batch_norm(use):
         given = use.given[0]
-        axes = max(len(given.shape) - 2, 1) if isinstance(given, Type) else 0
-        return LayerForm(f"nn.BatchNorm{axes}d", None) if 1 <= axes <= 3 else None
+        assert isinstance(given, Type)
+        axes = max(len(given.shape) - 2, 1)
+        return LayerForm(f"nn.BatchNorm{axes}d", None) if axes <= 3 else None
     if not set(module.members) <= {"weight", "bias"}:
         return None
     shapes = {name: _shape(module, name) for name in ("weight", "bias")}
