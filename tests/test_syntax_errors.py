@@ -235,6 +235,26 @@ block C(h)(x [n, h]) -> [n] {
 dim m
 }  # another
 dim k
+} import std { A,
+  B }
+""",
+    "brackets at the beginning": """
+dim a) b]
+dim c
+""",
+    "braces that follow no head": """
+block A(h)(x [n, h]) -> [n, h] {  # open
+  y = f {
+    z = 3
+block B(h)(x [n, h]) -> [n] {  # open
+  return x
+block C(h)(x [n, h]) -> [n] { return x }
+""",
+    "braces at the end of a statement": """
+block A(h)(x [n, h]) -> [n, h] {
+  y = z },
+  s = f(x
+    } + 1
 """,
     "a brace too many": """
 block A(h)(x [n, h]) -> [n, h] {

@@ -1,6 +1,7 @@
 """Tables: tensors that are repeated, and data that is not a table."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -71,6 +72,55 @@ def test_a_wrong_repeat_is_no_table(change: dict[str, Any]) -> None:
     fields = dict(zip(Repeat._fields, data[-1][0], strict=True))
     data[-1][0] = list({**fields, **change}.values())
     assert Table.from_data(data) is None
+
+
+def test_an_empty_repeat_or_run_is_no_table() -> None:
+    data: Any = json.loads(json.dumps(internals(archspec.loads(SPEC)).table.to_data()))
+    data[-1].append(["more", "layers.0", 22, 22, 0])
+    assert Table.from_data(data) is None
+    data = json.loads(json.dumps(internals(archspec.load("gpt-oss-20b")).table.to_data()))
+    data[-3][-1].append((-1, 0))
+    assert Table.from_data(data) is None
+
+
+def places(data: Any) -> Iterator[tuple[Any, Any]]:
+    """Every list or dictionary in data, with each index or key at which it has no other of these."""
+    for key, value in data.items() if isinstance(data, dict) else enumerate(data):
+        if isinstance(value, list | dict):
+            yield from places(value)
+        else:
+            yield data, key
+
+
+def test_a_value_of_another_type_makes_no_table() -> None:
+    text = """
+layer Norm(n)(x [n]) -> [n] {
+  role norm
+  w: param [n]
+  mean: buffer [n]
+  return x * .w - .mean
+}
+block Net(n = 2)(x [n]) -> [n] {
+  a: Norm(n)
+  b: Norm(n)
+  c: frozen Norm(n)
+  tie b = a
+  return x |> .a |> .b |> .c
+}
+model "net" = Net()
+"""
+    table = internals(archspec.loads(text)).table._replace(notes=("a note",), hyperparameters={})
+    data: Any = json.loads(json.dumps(table.to_data()))
+    assert Table.from_data(data) == table and table.buffer_ties and table.tensors[0].role == "norm"
+    number = 0
+    for owner, key in places(data):
+        value = owner[key]
+        for wrong in (1 if value is None or isinstance(value, str) else str(value), 1.0, [[value]]):
+            owner[key] = wrong
+            assert Table.from_data(data) is None, (owner, key)
+            number += 1
+        owner[key] = value
+    assert number > 100
 
 
 @pytest.mark.parametrize(
