@@ -665,7 +665,8 @@ layer Net(n = 4)(x [n], y [n]) -> [n] {
   d = rearrange("a -> a")()
   e = rearrange("a -> a")(x = x)
   f = rearrange("a -> a", 4)(x)
-  return x * .w * a * b * c * d * e * f
+  g = x |> rearrange(b = 2) |> rearrange(b = 2)(_)
+  return x * .w * a * b * c * d * e * f * g
 }
 """,
     "an input without a shape": """
@@ -686,6 +687,10 @@ fn half(x [2 * a]) -> [a] { return slice(0, 0, a)(x) }
 fn threes(x [3 * a, b], n [2]) -> [a] { return full([a], 1.0) * sum(axis = 0)(n) * sum(axis = 0)(sum(axis = 0)(x)) }
 fn opens(x [...], y [..., a]) -> [a] { return y * sum(axis = 0)(sum(axis = 0)(x)) }
 fn square(x [n, n]) -> [n] { return sum(axis = 0)(x) }
+fn flat(x [..., a], y [..., a]) -> [a] { return sum(axis = 0)(x) + sum(axis = 0)(sum(axis = 0)(y)) }
+fn broken(x [2 // 0, n]) -> [n] { return sum(axis = 0)(x) }
+fn flagged(on)(x [on, 4]) -> [n] { return sum(axis = 0)(x) }
+fn times(k)(x [k * a]) -> [a] { return x * k }
 dim n
 layer Net(k = 4)(x [k], y [k, 2], z [3, k, 2]) -> [k] {
   w: param [k]
@@ -699,7 +704,12 @@ layer Net(k = 4)(x [k], y [k, 2], z [3, k, 2]) -> [k] {
   h = threes(y, x)
   i = opens(y, x)
   j = square(y)
-  return x * .w * p * q * r * s * u * v * g * h * i * j
+  l = flat(y, z)
+  m = broken(x)
+  o = flagged(true)(x)
+  p1 = flagged(true)(full([1, 4], 1.0))
+  p2 = times(1)(x)
+  return x * .w * p * q * r * s * u * v * g * h * i * j * l * m * o * p1 * p2
 }
 """,
     "inputs of other types": """

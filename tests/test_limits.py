@@ -1,10 +1,13 @@
 """What a compilation counts, against each resource limit: a limit of as much is enough, and of one less is not."""
 
+from types import ModuleType
+
 import pytest
 from small import load
 
 from archspec import ArchError
-from archspec.elaborate import limits
+from archspec.elaborate import interpreter, limits
+from archspec.resolve import expressions, files
 
 SPEC = """
 dim seq
@@ -32,6 +35,21 @@ block Net(n = 4)(x [seq, n]) -> [seq, n] {
   return x |> outer: Outer(n) |> .outer.extra |> more(n)
 }
 """
+LISTS = """
+layer Net(sizes = [[1, 2], [3, [4]]])(x [4]) -> [4] {
+  w: param [sizes[1][0]]
+  return x * sum(axis = 0)(.w)
+}
+"""
+HEADS = """
+layer Net(..Second, a = 1, c = 3)(x [4]) -> [4] {
+  w: param [c]
+  return x * sum(axis = 0)(.w) * a * b
+}
+layer Second(..First)(x [4]) -> [4] { return x * a * b }
+layer First(a, b = 2)(x [4]) -> [4] { return x * a * b }
+model "it" = Net()
+"""
 COUNTED = {
     "MOST_ITERATIONS": (5, "too many loop iterations: the limit is 4"),
     "MOST_INSTANCES": (4, "too many distinct instances of definitions: the limit is 3"),  # 3 modules and 5 bodies
@@ -45,12 +63,32 @@ COUNTED = {
 }
 
 
+OTHERS: dict[str, tuple[ModuleType, str, int, str]] = {
+    "MOST_SEGMENTS": (expressions, SPEC, 2, "address too long: the limit is 1 segments and 500 characters"),
+    "LONGEST_ADDRESS": (expressions, SPEC, 10, "address too long: the limit is 64 segments and 9 characters"),
+    "LONGEST_LIST": (interpreter, LISTS, 7, "list too long: the limit is 6 items, inner lists included"),
+    "MOST_HYPERPARAMETERS": (files, HEADS, 3, "too many hyperparameters in `Net`: the limit is 2"),
+    "DEEPEST_TAKEOVER": (files, HEADS, 2, "a head is inherited through too many definitions: the limit is 1"),
+}
+
+
+def compiles_up_to(
+    module: ModuleType, name: str, spec: str, count: int, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, name, count)
+    load(spec)
+    monkeypatch.setattr(module, name, count - 1)
+    with pytest.raises(ArchError) as found:
+        load(spec)
+    assert ("budget", message) in [(error.code, error.message) for error in found.value.diagnostics]
+
+
 @pytest.mark.parametrize("name", COUNTED)
 def test_a_limit_of_what_is_counted_is_enough(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    count, message = COUNTED[name]
-    monkeypatch.setattr(limits, name, count)
-    load(SPEC)
-    monkeypatch.setattr(limits, name, count - 1)
-    with pytest.raises(ArchError) as found:
-        load(SPEC)
-    assert [(error.code, error.message) for error in found.value.diagnostics] == [("budget", message)]
+    compiles_up_to(limits, name, SPEC, *COUNTED[name], monkeypatch)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_limit_of_what_a_file_has_is_enough(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module, spec, count, message = OTHERS[name]
+    compiles_up_to(module, name, spec, count, message, monkeypatch)

@@ -6,7 +6,7 @@ from archspec.algebra import Dim, Polynomial
 from archspec.elaborate.body_builder import BodyBuilder
 from archspec.elaborate.interpreter import Interpreter
 from archspec.elaborate.program import Frame
-from archspec.elaborate.values import DYNAMIC, POISON, StaticError, Value, describe
+from archspec.elaborate.values import DYNAMIC, POISON, StaticError, Value, describe, show
 from archspec.ir import Type
 from archspec.record import Record
 from archspec.resolve import nodes
@@ -237,7 +237,7 @@ class Header:
                 known = interpreter.env.get(item.name if isinstance(item, nodes.Local) else item.key)
             elif not isinstance(item, nodes.Literal) and not is_multiple:
                 known = interpreter.value(item)
-            words.append(self._text(item) if known is None or known is POISON or known is DYNAMIC else str(known))
+            words.append(self._text(item) if known is None or known is POISON or known is DYNAMIC else show(known))
         return f"shape [{', '.join(w for w in words if w)}]"
 
     def _text(self, item: nodes.Expr) -> str:
