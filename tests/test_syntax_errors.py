@@ -250,6 +250,24 @@ block B(h)(x [n, h]) -> [n] {  # open
   return x
 block C(h)(x [n, h]) -> [n] { return x }
 """,
+    "brackets that are nested too deeply": f"""
+block A(h)(x [n, h]) -> [n, h] {{
+  y = x)
+  z = {"(" * 65}x{")" * 65}
+  return y
+    |> f(x
+}}
+block B(h)(x [n, h]) -> [n] {{ {"if h {" * 64} }}
+""",
+    "two errors in a statement": """
+block A(h)(x [n, h]) -> [n, h] {
+  ) f(x
+  return x  # ( [
+  y = z) + f(
+    # not closed
+  return y
+}
+""",
     "braces at the end of a statement": """
 block A(h)(x [n, h]) -> [n, h] {
   y = z },

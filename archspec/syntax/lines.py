@@ -309,9 +309,8 @@ class _Walk:
     def _stop(self, position: int) -> int:
         """Skip the rest of the text from `position`."""
         self._end(position)
-        if position < len(self.text):
-            self.broken.append((position, len(self.text)))
-            self._blank(position, len(self.text))
+        self.broken.append((position, len(self.text)))
+        self._blank(position, len(self.text))
         self.closers += [position] * len(self._stack)
         return _NONE
 
