@@ -58,14 +58,53 @@ def shifted(net: Net, by: int = 1) -> list[Value]:
     return [x]
 
 
-def two_streams(net: Net, swapped: bool) -> list[Value]:
-    """Two values that each iteration makes anew."""
+def two_streams(net: Net, swapped: int = -1) -> list[Value]:
+    """Two values that each iteration makes anew, which are swapped once."""
     x, y = net.x, do(net, "sin", net.x)
     for place in range(4):
         y = add(net, y, layer(net, f"layers.{place}", x))
         x = do(net, "tanh", y)
-        x, y = (y, x) if swapped and place == 2 else (x, y)
+        x, y = (y, x) if place == swapped else (x, y)
     return [net.op(net.root, "mul", x, y)]
+
+
+def of_layers_and_sums(net: Net) -> list[Value]:
+    """Layers one after the other, and the sum of functions of their results."""
+    x, y = net.x, do(net, "sin", net.x)
+    for place in range(4):
+        x = layer(net, f"layers.{place}", x)
+        y = add(net, y, do(net, "tanh", x))
+    return [net.op(net.root, "mul", y, x)]
+
+
+def first_otherwise(net: Net) -> list[Value]:
+    """Layers whose results are multiplied by themselves, the first by another value."""
+    x, y = net.x, do(net, "sin", net.x)
+    for place in range(5):
+        made = layer(net, f"layers.{place}", x)
+        x = add(net, x, net.op(net.root, "mul", made, made if place else y))
+    return [x]
+
+
+def with_a_number_for_one(net: Net) -> list[Value]:
+    """Layers whose results are multiplied by a value, one of them by a number."""
+    x, y = net.x, do(net, "sin", net.x)
+    for place in range(5):
+        x = add(net, x, net.op(net.root, "mul", layer(net, f"layers.{place}", x), 3.0 if place == 3 else y))
+    return [x]
+
+
+def norms_around(net: Net) -> list[Value]:
+    """Layers with a norm before each of them, and one after the last."""
+    x = layer(net, "norms.0", net.x, op="Norm")
+    for place in range(3):
+        x = layer(net, f"norms.{place + 1}", add(net, x, layer(net, f"layers.{place}", x)), op="Norm")
+    return [x]
+
+
+def stacked_with_other_inputs(net: Net) -> list[Value]:
+    items = [block(net, f"heads.{turn}", *[net.x] * (2 if turn == 1 else 1)) for turn in range(3)]
+    return [net.op(net.root, "stack", items, axis=0)]
 
 
 def with_results(net: Net, used: Sequence[int]) -> list[Value]:
@@ -96,9 +135,9 @@ def at_indices(net: Net, first: int, start: int, by: int = 1) -> list[Value]:
 
 def scaled(net: Net, start: int = 0, same: bool = False) -> list[Value]:
     """Layers, each with a tensor of the module."""
-    x = net.x
+    x, one = net.x, net.tensor(net.root, "scale", 8)
     for turn in range(3):
-        scale = net.tensor(net.root, "scales.0" if same else f"scales.{start + turn}", 8)
+        scale = one if same else net.tensor(net.root, f"scales.{start + turn}", 8)
         x = add(net, x, net.op(net.root, "mul", layer(net, f"layers.{turn}", x), scale))
     return [x]
 
@@ -114,7 +153,7 @@ def from_a_tensor(net: Net) -> list[Value]:
 def joining(net: Net) -> list[Value]:
     """A part of what each layer computes, beside a part of its input."""
     x = net.x
-    for turn in range(3):
+    for turn in range(4):
         made = net.op(net.root, "slice", layer(net, f"layers.{turn}", x), axis=-1, stop=4)
         x = net.op(net.root, "concat", [made, net.op(net.root, "slice", x, axis=-1, start=4)], axis=-1)
     return [x]
@@ -138,11 +177,11 @@ def alternating(net: Net) -> list[Value]:
     return [x]
 
 
-def biased(net: Net) -> list[Value]:
+def biased(net: Net, count: int = 3, make: Callable[..., Value] = layer) -> list[Value]:
     """A bias for all layers that is made after the first one."""
     x, bias = net.x, net.x
-    for turn in range(3):
-        made = layer(net, f"layers.{turn}", x)
+    for turn in range(count):
+        made = make(net, f"layers.{turn}", x)
         bias = layer(net, "bias", net.x) if turn == 0 else bias
         x = add(net, x, add(net, made, bias))
     return [x]
@@ -231,8 +270,16 @@ MODULES: dict[str, Callable[[Net], Sequence[Value]]] = {
     "two layers in each of three": lambda net: two_of_each(net, 3),
     "norms of the next": shifted,
     "norms of the same": lambda net: shifted(net, 0),
-    "two streams": lambda net: two_streams(net, False),
-    "two streams, swapped": lambda net: two_streams(net, True),
+    "two streams": lambda net: two_streams(net),
+    "two streams, swapped": lambda net: two_streams(net, 2),
+    "two streams, swapped at first": lambda net: two_streams(net, 0),
+    "two streams, one of layers": of_layers_and_sums,
+    "the first otherwise": first_otherwise,
+    "a number for one": with_a_number_for_one,
+    "norms before and after": norms_around,
+    "a bias for two blocks": lambda net: biased(net, 2, block),
+    "a sum of two blocks": lambda net: [add(net, block(net, "heads.0", net.x), block(net, "heads.1", net.x))],
+    "a stack of blocks with other inputs": stacked_with_other_inputs,
     "results": lambda net: with_results(net, []),
     "results, the first": lambda net: with_results(net, [0]),
     "results, the second": lambda net: with_results(net, [1]),
@@ -250,7 +297,7 @@ MODULES: dict[str, Callable[[Net], Sequence[Value]]] = {
     "joining": joining,
     "growing": growing,
     "alternating": alternating,
-    "a bias": biased,
+    "a bias": lambda net: biased(net),
     "another kind": lambda net: unlike(net, width=9),
     "another function": lambda net: unlike_steps(net, "tanh", "tanh", "tanh", "sin"),
     "another function at first": lambda net: unlike_steps(net, "sin", "tanh", "tanh", "tanh", "tanh"),

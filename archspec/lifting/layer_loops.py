@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain, islice
+from typing import cast
 
 from archspec.algebra import index
 from archspec.lifting.blocks import Body, replace_operands
@@ -139,7 +140,7 @@ class _Loop:
         """Return what stands for values of the iterations, or of those before them."""
         length = len(self.iterations[0])
         relative = [place - turn * length for turn, place in enumerate(places)]
-        if places[0] >= 0 and len({*relative}) == 1 and relative[0] < length:
+        if places[0] >= 0 and len({*relative}) == 1:
             return self.made[tuple(column)]
         place, start = relative[1] + length, column[0]
         if places[0] >= 0 or len({*relative[1:]}) > 1 or not 0 <= place < length or start.op == "tensor":
@@ -173,9 +174,9 @@ class _Loop:
     def _argument(self, column: Sequence[Argument]) -> Argument:
         lists = [item for item in column if isinstance(item, Sequence)]
         values = [item for item in column if isinstance(item, Value)]
-        if lists and len(lists) == len(column):
-            return [item for item in self._arguments(lists) if item is None or isinstance(item, Value)]
-        if values and len(values) == len(column):
+        if len(lists) == len(column):
+            return cast("list[Value | None]", self._arguments(lists))
+        if len(values) == len(column):
             return self.value(values)
         if all(item == column[0] and type(item) is type(column[0]) for item in column):
             return column[0]
@@ -194,7 +195,7 @@ def _like(op: str, kind: str, value: Value, args: Sequence[Argument] = (), **set
 def _in_order(body: Body) -> list[Value]:
     """Return the values that layers compute, and what is computed of these, each after its arguments.
 
-    What several of those with numbers use that no layer with a number computes, such as a bias, comes before these.
+    What several of those with numbers use that no layer with a number computes, such as a bias, is left out.
     """
     found: dict[Value, None] = {}
     numbered: dict[Value, None] = {}
@@ -205,7 +206,7 @@ def _in_order(body: Body) -> list[Value]:
             numbered[value] = None
     uses = Counter(operand for value in numbered for operand in {*value.operands})
     shared = {*live([value for value in found if value not in numbered and uses[value] > 1])}
-    return [*[value for value in found if value in shared], *[value for value in found if value not in shared]]
+    return [value for value in found if value not in shared]
 
 
 def _sequences(
@@ -227,11 +228,10 @@ def _sequences(
             if are_alike(place, place + length)
         ]
         begin, end = _around(first, alike)
-        starts = range(begin, min(begin + length, end + 1))
-        counts = [(start, (end + 1 + length - start) // length) for start in starts]
+        counts = [(start, (end + 1 + length - start) // length) for start in range(begin, begin + length)]
         found = [_longest(key, values, places, outputs, start, length, count) for start, count in counts]
         loops = [loop for loop in found if loop is not None]
-        yield from sorted(loops, key=lambda loop: (-len(loop.iterations), loop.shifts(), len(loop.starts)))[:1]
+        yield from sorted(loops, key=lambda loop: (-len(loop.iterations), loop.shifts(), len(loop.starts)))
 
 
 def _pairs(places: Sequence[int], are_alike: Callable[[int, int], bool]) -> Iterator[tuple[int, int]]:
@@ -310,8 +310,6 @@ def _around(place: int, alike: Sequence[int]) -> tuple[int, int]:
 
 def _are_alike(first: Value, second: Value, key: Key) -> bool:
     """Whether two values are made by equal layers, the second of which has the next number, or by equal operations."""
-    if isinstance(first, Repeated):
-        return False
     own = [(value.op, value.kind, value.dtype, value.shape, len(value.args)) for value in (first, second)]
     if own[0] != own[1] or key(first) != key(second):
         return False
