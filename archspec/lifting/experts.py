@@ -19,9 +19,9 @@ def product_of_experts(builder: Builder, left: Value, right: Value, result: Arra
     """Return a product of matrices that are selected by indices, and vectors, as `expert_linear`; None if it is not."""
     for matrices, vectors, axes in ((left, right, (0, 1, 2)), (right, left, (0, 2, 1))):
         selected, _ = builder.layout(builder.unwritten(matrices))
-        ids, table = selected.operands if selected.op == "embedding" else (None, None)
-        if ids is None or table is None or len(table.shape) != 3:
+        if selected.op != "embedding" or len(selected.operands[1].shape) != 3:
             continue
+        ids, table = selected.operands
         weights = builder.permute(table, axes)
         lead, width = ids.shape, weights.shape[2]
         if product(vectors.shape) != product((*lead, width)):
@@ -38,7 +38,7 @@ def with_bias(builder: Builder, a: Operand, b: Operand) -> Value | None:
     if not (isinstance(a, Value) and isinstance(b, Value)):
         return None
     (made, _), (rows, _) = [builder.layout(builder.unwritten(value)) for value in (a, b)]
-    if made.op != PRODUCT or len(made.args) != 3 or rows.op != "embedding" or rows.operands[0] is not made.args[1]:
+    if made.op != PRODUCT or len(made.args) != 3 or rows.op != "embedding":
         return None
     found = builder.reshape(builder.op(PRODUCT, *made.args, rows.operands[1]), a.shape)
     if found.array != builder.op_array("add", a, b):
@@ -49,9 +49,10 @@ def with_bias(builder: Builder, a: Operand, b: Operand) -> Value | None:
 def gated_experts(builder: Builder, result: Value, activations: Sequence[str]) -> Value | None:
     """Return the sum over the experts of each token as that of gated feed-forward layers; None if it is not that."""
     total, _ = builder.layout(result)
-    terms = total.operands[0].operands if total.op == "sum" and total.operands[0].op == "mul" else []
+    terms = total.operands[0].operands if total.op == "sum" else []
     down = next((value for value in terms if value.op == PRODUCT), None)
-    if down is None or len(terms) != 2 or len(total.shape) != 3 or len(down.args) != 3:
+    shares = next((value for value in terms if value is not down), None)
+    if down is None or shares is None or len(total.shape) != 3 or len(down.args) != 3:
         return None
     inside = _before(down.operands[0])
     gate = next((value for value in inside if value.op == PRODUCT and value.args[1] is down.args[1]), None)
@@ -59,7 +60,6 @@ def gated_experts(builder: Builder, result: Value, activations: Sequence[str]) -
     if gate is None or len(gate.args) != 3 or not applied:
         return None
     x, ids, weights = gate.operands
-    (shares,) = [value for value in terms if value is not down]
     batch, seq, count = ids.shape
     given = [
         builder.written(builder.reshape(builder.unwritten(value), shape))
@@ -68,11 +68,10 @@ def gated_experts(builder: Builder, result: Value, activations: Sequence[str]) -
     settings: dict[str, Setting] = {} if applied[0] == "silu" else {"activation": applied[0]}
     args = [*given, ids, weights, down.operands[2]]
     found = builder.library.function("gated_experts", settings, [arg.array for arg in args], total.shape)
-    if found is None or found != total.array:
+    if found != total.array:
         return None
-    return builder.rows.noted(
-        builder.reshape(builder.made("gated_experts", args, found, settings, "std"), result.shape)
-    )
+    made = builder.made("gated_experts", args, total.array, settings, "std")
+    return builder.rows.noted(builder.reshape(made, result.shape))
 
 
 def _of_each_token(builder: Builder, x: Value) -> Iterator[Value]:
