@@ -94,6 +94,34 @@ def test_layers_that_only_others_apply_are_declared() -> None:
     assert "first: Linear(8, 8) if false return" in text and ".layers.0.first(x) |> tanh" in text
 
 
+class Pairing(nn.Module):
+    """A block that is given tokens with one more in front, and the tokens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b, self.c = [nn.Linear(8, 8) for _ in range(3)]
+
+    def forward(self, x: Any, y: Any) -> Any:
+        return y + self.c(torch.relu(self.a(x)))[:, 1:] * torch.tanh(self.b(y))
+
+
+class Starting(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.start = nn.Parameter(torch.zeros(1, 1, 8))
+        self.first, self.second = Pairing(), Pairing()
+
+    def forward(self, x: Any) -> Any:
+        h = torch.cat([self.start.expand(x.shape[0], 1, 8), x], 1)
+        return self.first(h, x) + self.second(h, x)
+
+
+def test_inputs_with_dimensions_come_before_those_with_sums_of_them() -> None:
+    text = lifted(Starting(), X)
+    assert "block Pairing(y [batch, seq, 8], x [batch, seq + 1, 8]) -> [batch, seq, 8] {" in text
+    assert "first: Pairing()(x, h)" in text
+
+
 class LendingEach(nn.Module):
     """A list of blocks that all lend a layer, and one of blocks that do not."""
 

@@ -175,6 +175,14 @@ def test_boxes_and_steps_have_their_sizes() -> None:
     assert shapes(steps, 1)[0]["states"] == (2, 14, 1)
 
 
+def test_images_are_tried_without_a_mask_first() -> None:
+    def masked(self: Any, pixel_values: Any, attention_mask: Any = None) -> Any: ...
+
+    found = shapes(masked, image_size=40)
+    assert [[*own] for own in found[:3]] == [["pixel_values"]] * 2 + [["pixel_values", "attention_mask"]]
+    assert found[2] == {"pixel_values": (3, 3, 40, 40), "attention_mask": (3, 11)}
+
+
 def test_times_are_numbers_of_steps() -> None:
     class Steps(nn.Module):
         config = SimpleNamespace(max_ep_len=5)

@@ -221,6 +221,10 @@ CONSTANTS: dict[str, tuple[Any, str]] = {
         f"where(eq(reshape[shape=(5, 9, 1)](add(reshape[shape=(5, 1)](full[shape=(5,), value=0]), {STEPS})), {STEPS}), "
         "0.0, -1.0)",
     ),
+    "an empty row of three": (
+        without(torch.cat(waves(3, 30), 1), 1),
+        "where(ne({0}, 1), concat[axis=1](sin(mul({0}, {1})), cos(mul({0}, {1}))), 0.0)".format(*THREE_ROWS),
+    ),
     "an empty row": (
         without(torch.cat([SINES, COSINES], 1), 1),
         f"where(ne(reshape[shape=(12, 1)](arange[stop=12]), 1), concat[axis=1](sin({ANGLES}), cos({ANGLES})), 0.0)",
@@ -289,6 +293,10 @@ def test_a_constant_is_a_formula(name: str) -> None:
         (
             torch.eye(70)[torch.arange(70) ** 3 % 71 - 1],
             r"the constant `it` of the shape \[70, 70\] has no known formula",
+        ),
+        (
+            regions(5, 0, 0, 1, 1, 2, 3, 3, 4, 4)[..., 1:],
+            r"the constant `it` of the shape \[5, 9, 8\] has no known formula",
         ),
         (regions(5, 0, 0, 1, 1, 2, 3, 3, 4, 4), r"the constant `it` of the shape \[5, 9, 9\] has no known formula"),
         (

@@ -310,6 +310,14 @@ OF_ROWS: dict[str, tuple[Callable[[Builder], Value], str]] = {
         "part[index=1](split[sizes=(3, 5), axis=-1](x))",
     ),
     "activations": (lambda b: b.activation("gelu", rows(b)), "gelu(x)"),
+    "repeated heads": (
+        lambda b: b.op(
+            "mul",
+            b.reshape(b.expand(b.reshape(heads(b), (BATCH, 3, 1, SEQ, 8)), (BATCH, 3, 2, SEQ, 8)), (BATCH * 6, SEQ, 8)),
+            0.5,
+        ),
+        "mul(expand[shape=(batch, 3, 2, seq, 8)](reshape[shape=(batch, 3, 1, seq, 8)](x)), 0.5)",
+    ),
 }
 
 

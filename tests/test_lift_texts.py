@@ -1,5 +1,6 @@
 """The texts of `lift`: lines that are too long, names, numbers, and sizes as expressions of fields."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from archspec.lifting.names import FALLBACKS, Names, definition_names
 from archspec.lifting.numbers import literal
 from archspec.lifting.program import Program
 from archspec.lifting.sizes import Sizes
-from archspec.lifting.templates import GAP, USE, Definition, Statement, Template
+from archspec.lifting.templates import GAP, USE, Definition, Statement, Template, joined
 from archspec.lifting.text import WIDTH, source
 from archspec.lifting.views import Layout
 
@@ -190,6 +191,47 @@ def test_a_model_that_adds_layers_to_another_one_takes_over_its_head(call: str, 
     text = source(program, Sizes(program, None, {"width": 8}, None, lambda path: {}), "Net", "net", {"width": 8}, None)
     assert head[0] in text.splitlines() and head[1] in text.splitlines()
     assert ("block Body(width = 8)(" in text) == ("..Body" in head[0])
+
+
+@pytest.mark.parametrize(
+    ("hints", "name"),
+    [
+        (("in_channels", "out_channels"), "channels"),
+        (("in_channels", "in_channels"), "in_channels"),
+        (("in_features", "out_features"), "inputs"),
+        (("out_features", "eps"), "outputs"),
+        (("eps", "number"), "size"),
+    ],
+)
+def test_sizes_that_differ_are_called_as_layers_call_them(hints: tuple[str, str], name: str) -> None:
+    types = (("x", "real", "[batch]"),), (("", "real", "[batch]"),)
+    text = f"f({GAP}0{GAP}, {GAP}1{GAP}, {GAP}2{GAP})"
+    part = Template("Part", *types, (Statement(text=text),), ("size", *hints), ())
+    steps = (f"a: {USE}0{USE}", f"b: {USE}1{USE}")
+    net = Template("Net", *types, (Statement((), "x", steps),), (), (0, 0), (0, 0))
+    parts = Definition(part, [(3, 3, 3), (5, 5, 5)], [(), ()], ["a", "b"])
+    program = Program([parts, Definition(net, [()], [((0,), (1,))], [""])])
+    sizes = Sizes(program, None, {}, None, lambda path: {})
+    assert sizes.heads[0].own == {name: (3, 5)}
+    assert sizes.heads[1].uses == ["Part(3)", "Part(5)"]
+
+
+def of(*steps: str, masks: tuple[str, ...] = (), kind: str = "Net", hints: tuple[str, ...] = ()) -> Template:
+    inputs = (("x", "real", "[batch]"), *[(mask, "bool", "[batch] = none") for mask in masks])
+    return Template(kind, inputs, (("", "real", "[batch]"),), (Statement((), "x", steps),), hints, ())
+
+
+def test_definitions_that_only_differ_in_masks_are_one() -> None:
+    steps = "f", "g(z)", "l[i]: L for i in 0..2"
+    with_masks = "f(_, m, k)", "g(z, k)", "l[i]: L(_, m) for i in 0..2"
+    plain, masked = of(*steps), of(*with_masks, masks=("m", "k"))
+    assert joined(plain, plain) is plain and joined(masked, masked) is masked
+    assert joined(plain, masked) is joined(masked, plain) is masked
+    sized = replace(masked, inputs=(*masked.inputs[:2], ("k", "bool", f"[{GAP}0{GAP}] = none")))
+    used = of(*with_masks[:2], "+ m", masks=("m", "k"))
+    others = [of(*with_masks, masks=("m", "k"), kind="Other"), of(*with_masks, masks=("m", "k"), hints=("size",))]
+    for other in (*others, sized, used, of("f", "g(z)")):
+        assert joined(plain, other) is joined(other, plain) is None
 
 
 def test_there_is_an_end_of_names() -> None:

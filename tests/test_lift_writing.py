@@ -127,6 +127,16 @@ def test_functions_have_their_settings(case: str) -> None:
     assert found is not None and written(b, b.written(found), *values) == expected
 
 
+def test_numbers_of_heads_are_called_heads() -> None:
+    b = builder()
+    x = given(b, "x", (SEQ, 5, 8))
+    heads = b.written(b.permute(b.reshape(x, (SEQ, 5, 2, 4)), (0, 2, 1, 3)))
+    body = Body(b.frame, [x], [b.op("mul", heads, 3.0)])
+    writer = BodyWriter(Facts(body, {}, {}, ["x"], [""], (), (), (), (), (), ()), lambda _: (0, 0), id)
+    assert [statement.source for statement in writer.template().statements] == ["split_heads(\x005\x00)(x) * \x006\x00"]
+    assert (writer.gaps.values[5:], writer.gaps.hints[5:]) == ([2, 3.0], ["heads", "number"])
+
+
 def expression_or_none(text: str) -> str | None:
     try:
         return expression(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from itertools import takewhile
 
 from archspec.equivalence.calls.values import Untranslatable
 
@@ -77,6 +78,5 @@ def _distinguished(kind: str, prefix: str, path: str, others: Sequence[str]) -> 
 def _common_prefix(kinds: Sequence[str]) -> str:
     """Return the words that all classes begin with."""
     words = [re.findall(r"[A-Z]+[a-z0-9]*|[a-z0-9]+", kind) for kind in kinds]
-    columns = list(zip(*words, strict=False))
-    count = next((turn for turn, items in enumerate(columns) if len(set(items)) > 1), len(columns))
-    return "".join(words[0][:count]) if len(kinds) > 1 else ""
+    common = takewhile(lambda items: len({*items}) == 1, zip(*words, strict=False))
+    return "".join([word for word, *_ in common]) if len(kinds) > 1 else ""

@@ -104,8 +104,6 @@ class Rows:
 
     def _in_rows(self, arg: Argument, lead: Lead) -> Argument:
         """Return an argument with the axes that its first one is flattened from."""
-        if isinstance(arg, Sequence):
-            return [item and cast("Value", self._in_rows(item, lead)) for item in arg]
         view = self.builder.unwritten(arg) if isinstance(arg, Value) else None
         if view is None:
             return arg

@@ -221,8 +221,10 @@ def address_pattern(addresses: Sequence[str], begin: int | None = None) -> tuple
     (place,) = places
     numbers = [word for word in (first[place], second[place]) if re.fullmatch("[0-9]+", word)]
     start, step = (int(numbers[0]), int(numbers[1]) - int(numbers[0])) if len(numbers) == 2 else (0, 0)
-    index = begin if begin is not None else start // step if step > 1 else start
-    if step < 1 or start < step * index:
+    if step < 1:
+        return addresses[0], 0, 1
+    index = begin if begin is not None else start // step
+    if start < step * index:
         return addresses[0], 0, 1
     length = 0
     for turn, address in enumerate(addresses):

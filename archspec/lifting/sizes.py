@@ -271,7 +271,7 @@ def _of_layers(definition: Definition, column: Sequence[Size]) -> list[str]:
     """Return what the layers of a definition call a size: `channels` if it is that of inputs and of outputs."""
     template = definition.template
     hints = {hint for gap, hint in enumerate(template.hints) if [row[gap] for row in definition.rows] == [*column]}
-    names = ["channels"] if {"in_channels", "out_channels"} <= hints else []
+    names = ["channels"] if hints.issuperset(("in_channels", "out_channels")) else []
     for name in ("out_channels", "in_channels", "in_features", "out_features"):
         names += [NAMES_OF_GAPS.get(name, name)] if name in hints else []
     return names
