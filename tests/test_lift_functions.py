@@ -12,6 +12,7 @@ from archspec.ir import Type
 from archspec.lifting.attentions import MOST_STEPS, with_attention
 from archspec.lifting.builder import Builder
 from archspec.lifting.operations.counterparts import COUNTERPARTS
+from archspec.lifting.scaling import with_scaling
 from archspec.lifting.values import Operand, Value
 
 BATCH, SEQ = symbol("batch"), symbol("seq")
@@ -500,3 +501,74 @@ def test_tables_of_rotations_have_names_unless_the_source_names_them() -> None:
     cosines.names = ["own"]
     rotated = cat(b, *one_by_one(b, *split(b, heads(b)), tables=[cosines, given(b, "s", (SEQ, 4))]))
     assert [table.names for table in rotated.operands[1:]] == [["own"], ["sines"]]
+
+
+# Scaled positions -----------------------------------------------------------------------------------------------------
+
+LLAMA = {"size": 8, "theta": 10000.0, "factor": 8.0, "low": 1.0, "high": 4.0, "context": 64}
+YARN = {"size": 8, "theta": 10000.0, "factor": 8.0, "context": 64}
+OF_LLAMA = "llama3_scaling[size=8, theta=10000.0, factor=8.0, low=1.0, high=4.0, context=64]"
+OF_YARN = "yarn_scaling[size=8, theta=10000.0, factor=8.0, context=64, strength=1.5]"
+
+
+def turned(b: Builder, name: str, settings: dict[str, Any], positions: Value, by: tuple[float, ...] = ()) -> Value:
+    """Rotated heads, by positions at the frequencies that a function of the library makes."""
+    frequencies = b.function(name, [], (4,), **settings)
+    assert frequencies is not None
+    angles = b.op("mul", positions, frequencies)
+    if not by:  # the halves of components, the other way round
+        return summed(b, heads(b), exchanged(b, heads(b)), b.op("concat", angles, angles, axis=-1))
+    tables = [b.op("cos", angles), b.op("sin", angles)]
+    tables = [b.op("mul", *pair) for pair in zip(tables, by, strict=True)]
+    return cat(b, *one_by_one(b, *split(b, heads(b)), tables=tables))
+
+
+def counted(b: Builder) -> Value:
+    return b.reshape(b.op("arange", stop=SEQ), (SEQ, 1))
+
+
+def places(b: Builder) -> Value:
+    return given(b, "places", (SEQ, 1), "int")
+
+
+SCALED: dict[str, tuple[Callable[[Builder], Value], str | None]] = {
+    "llama": (lambda b: turned(b, "llama3_frequencies", LLAMA, counted(b)), f"{OF_LLAMA}(arange[stop=seq])"),
+    "yarn": (
+        lambda b: turned(b, "yarn_frequencies", YARN, counted(b), (1.5, 1.5)),
+        f"{OF_YARN}(arange[stop=seq])",
+    ),
+    "parts": (
+        lambda b: turned(b, "llama3_frequencies", LLAMA, counted(b), (1.0, 1.0)),
+        f"{OF_LLAMA}(arange[stop=seq])",
+    ),
+    "other places": (
+        lambda b: turned(b, "llama3_frequencies", LLAMA, places(b)),
+        f"{OF_LLAMA}(reshape[shape=(seq,)](places))",
+    ),
+    "a strength that is not that of the function": (
+        lambda b: turned(b, "llama3_frequencies", LLAMA, counted(b), (1.5, 1.5)),
+        None,
+    ),
+    "two strengths": (lambda b: turned(b, "yarn_frequencies", YARN, counted(b), (1.5, 2.0)), None),
+    "usual frequencies": (
+        lambda b: turned(b, "rotary_frequencies", {"size": 8, "theta": 10000.0}, counted(b)),
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SCALED)
+def test_tables_of_scaled_positions_are_the_results_of_a_function(name: str) -> None:
+    make, expected = SCALED[name]
+    b = builder()
+    found = b.written(make(b))
+    frame, tables, before = b.frame, found.operands[1:], text(found)
+    arrays = [table.array for table in tables]
+    tables[1].names = ["own"]
+    with_scaling(b, [found])
+    if expected is None:
+        assert text(found) == before
+        return
+    assert text(found) == f"rotate(x, part[index=0]({expected}), part[index=1]({expected}))"
+    assert tables[0].operands[0] is tables[1].operands[0] and b.frame is frame
+    assert [table.array for table in tables] == arrays and [table.names for table in tables] == [["cosines"], ["own"]]

@@ -160,6 +160,18 @@ def test_parts_that_have_one_size_have_it_in_the_third_module() -> None:
         assert found.numbers["num_hidden_layers"] == 5
 
 
+def test_the_third_module_has_other_layers_unless_some_are_listed_by_number() -> None:
+    several = {**FIELDS, "num_hidden_layers": 12}
+    made = replace(TOY, fields=several, build=lambda fields: build({**several, **fields}))
+    whole = unrolled(made)
+    assert whole is not None
+    listed = replace(made, fields={**several, "cross_attention_indexes": [2, 5]})
+    for item, layers in ((made, 5), (whole, 12), (listed, 3)):
+        third = subject_of(item).third
+        found = third() if third is not None else None
+        assert found is not None and found.numbers["num_hidden_layers"] == layers
+
+
 # Files ----------------------------------------------------------------------------------------------------------------
 
 FILE = """

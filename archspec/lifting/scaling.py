@@ -34,19 +34,19 @@ def _is_rotation(value: Value) -> bool:
 
 def _scaled(b: Builder, cosines: Value, sines: Value) -> Value | None:
     """Return the function of the library that makes both tables; None if there is none."""
-    first, second = _strength(cosines), _strength(sines)
-    if (first[0].op, second[0].op) != ("cos", "sin") or first[1] != second[1]:
+    table, strength = _strength(cosines)
+    if table.op != "cos":
         return None
-    angles = first[0].operands[0]
+    angles = table.operands[0]
     frequencies = next((value for value in angles.operands if value.op in TABLES), None)
     positions = next((value for value in angles.operands if value is not frequencies), None)
-    if angles.op != "mul" or frequencies is None or positions is None:
+    if frequencies is None or positions is None:
         return None
     seq, _ = angles.shape
     given = b.written(b.reshape(b.unwritten(positions), (seq,)))
     name = TABLES[frequencies.op]
     usual = frequencies.settings
-    of_strength: dict[str, Setting] = {**usual, "strength": first[1]}
+    of_strength: dict[str, Setting] = {**usual, "strength": strength}
     for settings in (usual, of_strength):
         found = b.library.functions(name, settings, [given.array], cosines.shape, 2)
         if found == [cosines.array, sines.array]:
@@ -56,6 +56,5 @@ def _scaled(b: Builder, cosines: Value, sines: Value) -> Value | None:
 
 def _strength(table: Value) -> tuple[Value, float]:
     """Return a table before it was multiplied by a number, and the number."""
-    number = table.args[1] if table.op == "mul" and len(table.args) == 2 else None
-    inner = table.args[0] if table.args else None
+    inner, number = table.args if table.op == "mul" else (table, 1.0)
     return (inner, number) if isinstance(inner, Value) and isinstance(number, int | float) else (table, 1.0)

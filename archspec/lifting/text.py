@@ -79,7 +79,7 @@ def _base(program: Program, sizes: Sizes, number: int) -> _Base | None:
     (used,) = template.uses
     inner, inner_head = program.definitions[used], sizes.heads[used]
     base = _Base(used, inner_head, _inputs(inner.template, inner_head))
-    if len(inner.rows) > 1 or not inner_head.fields or inner_head.own or base.inputs != _inputs(template, head):
+    if len(inner.rows) > 1 or base.inputs != _inputs(template, head):
         return None
     return base if any(f"{inner_head.name}(..)(..)" in line for line in _body(template, head, base)) else None
 

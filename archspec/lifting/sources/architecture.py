@@ -339,7 +339,7 @@ def _settled(module: nn.Module, fields: Fields) -> Mapping[str, object]:
 def ordered(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """Return inputs in the order of the signature of `forward`."""
     names = [*inspect.signature(module.forward).parameters]
-    return {name: inputs[name] for name in sorted(inputs, key=lambda name: names.index(name) if name in names else 0)}
+    return {name: inputs[name] for name in sorted(inputs, key=names.index)}
 
 
 def are_alike(inputs: Mapping[str, torch.Tensor], other: Mapping[str, torch.Tensor]) -> bool:
