@@ -19,7 +19,7 @@ from archspec.equivalence.evaluate import Evaluation  # noqa: E402
 from archspec.equivalence.in_place import without_changes  # noqa: E402
 from archspec.equivalence.known_numbers import Quotient, knowing  # noqa: E402
 from archspec.equivalence.memory import Unevaluated  # noqa: E402
-from archspec.equivalence.numeric import ROUNDED, SAME, flat  # noqa: E402
+from archspec.equivalence.numeric import ROUNDED, SAME, flat, largest_error  # noqa: E402
 from archspec.equivalence.places import Places  # noqa: E402
 from archspec.equivalence.programs import guards_of  # noqa: E402
 from archspec.equivalence.stack import deeply  # noqa: E402
@@ -390,3 +390,58 @@ def test_loops_in_loops_are_computed_in_each_iteration() -> None:
     totals = np.cumsum((x + x.sum(1, keepdims=True)).reshape(2, 12), 1)
     np.testing.assert_allclose(ends, totals[:, 3::4])
     np.testing.assert_allclose(cells, totals.reshape(2, 3, 4).transpose(1, 0, 2))
+
+
+def test_outputs_are_compared_at_two_sizes() -> None:
+    body = internals(load("dim batch\nblock Net()(x [batch, 4]) -> [batch, 4] {\n  return exp(x)\n}\n")).body
+    sizes: list[dict[str, int]] = []
+
+    def error(a: list[complex], b: list[complex], **options: Any) -> float | None:
+        def run(numbers: Any) -> Any:
+            return lambda values, given: sizes.append({**given}) or [torch.tensor(numbers)]
+
+        return largest_error(body, run(a), run(b), **options)
+
+    nan, inf = float("nan"), float("inf")
+    assert error([1.0, 2.0], [1.0, 2.5]) == pytest.approx(0.2)
+    assert sizes == [{"batch": 3}, {"batch": 3}, {"batch": 4}, {"batch": 4}]
+    sizes.clear()
+    assert error([0.1, 0.2], [0.1, 0.1], fixed={"batch": 9}) == pytest.approx(0.1)
+    assert sizes == [{"batch": 9}] * 2
+    assert error([1.0, 2.0], [1.0, 2.0, 3.0]) == error([1.0], [1.0 + 0.0j]) == error([nan, 2.0], [1.0, 2.0]) == inf
+    assert error([nan, 2.0], [nan, 2.0]) == error([nan, 2.0], [1.0, 2.0], all_numbers=False) == 0.0
+    assert error([nan, 2.0], [nan, 4.0], all_numbers=False) == pytest.approx(0.5)
+
+
+DRAWN = """
+dim batch
+layer Net()(x [batch, 900], ids int [batch, 90], is_hidden bool [batch, 90], count int [batch])
+           -> ([batch, 900], int [batch, 90], bool [batch, 90], int [batch]) {
+  matrix: unused param [60, 60]
+  vector: unused param [900]
+  window: unused param [30, 4, 25]
+  image: unused param [8, 5, 9, 9]
+  experts: unused param [20, 9, 20]
+  return x, ids, is_hidden, count
+}
+"""
+
+
+def test_random_tensors_give_results_of_ordinary_size() -> None:
+    drawn: list[Any] = []
+
+    def run(values: Any, sizes: Any) -> list[Any]:
+        drawn.append(values)
+        return []
+
+    assert largest_error(internals(load(DRAWN)).body, run, run) == 0.0
+    summands = {"matrix": 60, "window": 100, "image": 5 * 81, "experts": 20}
+    for values, gain in ((drawn[0], 1.0), (drawn[2], 2.0)):
+        for name, count in summands.items():
+            assert float(values["tensor", name].std()) == pytest.approx(gain * count**-0.5, rel=0.08)
+        assert float(values["tensor", "vector"].std()) == pytest.approx(0.5, rel=0.08)
+        assert float(values["input", "x"].std()) == pytest.approx(1.0, rel=0.08)
+        ids, is_hidden = values["input", "ids"], values["input", "is_hidden"]
+        assert ids[:, 0].tolist() == [1] * len(ids) and {*ids.flatten().tolist()} == {0, 1}
+        assert is_hidden.dtype == torch.bool and is_hidden[:, 0].all() and not is_hidden.all()
+        assert values["input", "count"].dtype == torch.int64
