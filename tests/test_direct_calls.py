@@ -126,6 +126,7 @@ CALLED: dict[str, list[tuple[Any, ...]]] = {
         (ATEN._log_softmax.default, r(3, 4), 0, False),
         (ATEN.prod.dim_int, r(2, 3), 0, True),
         (ATEN.prod.dim_int, FLAGS, -1),
+        (ATEN.prod.dim_int, r(2, 16), 1),
         (ATEN.cosine_similarity.default, r(3, 4), r(3, 1), 0),
         (ATEN.cosine_similarity.default, r(3, 4) * 1e-3, r(3, 4), -1, 0.5),
         (
@@ -473,6 +474,15 @@ REFUSED: dict[str, tuple[str, Type, list[Any], dict[str, Any]]] = {
     "scattering of nothing": ("scatter", of(4, 3), [X, 1, torch.zeros(4, 2).long()], {}),
     "scattering to some rows": ("scatter", of(4, 3), [X, 1, torch.zeros(2, 2).long(), 1.0], {}),
     "scattering to some rows of all": ("scatter", of(4, 3, 5), [r(4, 3, 5), 1, torch.zeros(2, 2, 5).long(), 1.0], {}),
+    "a sum with a scale": ("addmm", of(4, 3), [r(3), r(4, 2), r(2, 3)], {"alpha": 2}),
+    "how many are not 0": ("norm", of(4), [X, 0, [1]], {}),
+    "the least size": ("norm", of(4), [X, float("-inf"), [1]], {}),
+    "a norm by name": ("linalg_norm", of(), [r(4), "nuc", [0]], {}),
+    "a norm of matrices": ("linalg_norm", of(), [X, 2], {}),
+    "a product of many": ("prod", of(4), [r(4, 17), 1], {}),
+    "the nearest of four": ("grid_sampler", of(1, 2, 3, 2), [r(1, 2, 4, 3), r(1, 3, 2, 2), 1, 0, False], {}),
+    "what continues an image": ("grid_sampler", of(1, 2, 3, 2), [r(1, 2, 4, 3), r(1, 3, 2, 2), 0, 1, False], {}),
+    "places of a volume": ("grid_sampler", of(1, 1, 2, 2, 2), [r(1, 1, 2, 2, 2), r(1, 2, 2, 2, 3), 0, 0, False], {}),
     "replaced steps of any size": ("slice_scatter", of(4, 3), [X, r(2, 3), 0, SEQ, None, 2], {}),
     "accumulated elements": ("index_put", of(4, 3), [X, [ROWS], r(2, 3), True], {}),
     "elements at indices of the last axis": ("index_put", of(4, 3), [X, [None, ROWS], torch.ones(())], {}),
@@ -501,6 +511,30 @@ def test_what_has_no_normal_form_is_refused(what: str) -> None:
     shown = {"fft_fft": "fft", "reflection_pad1d": "pad"}.get(name, name).removesuffix("_bicubic2d")
     with pytest.raises(Untranslatable, match=f"`aten.{shown.removesuffix('_linear1d')}` has no normal form with these"):
         Direct().call(name, [type], args, named)
+
+
+SQUARE, PART = r(3, 3), r(2)
+SPECIAL = {
+    "an upper system": ("linalg_solve_triangular", [SQUARE, SQUARE], {"upper": True, "unitriangular": True}),
+    "other diagonals": ("linalg_solve_triangular", [SQUARE, SQUARE], {"upper": False}),
+    "a system on the right": (
+        "linalg_solve_triangular", [SQUARE, SQUARE], {"upper": False, "left": False, "unitriangular": True}
+    ),
+    "stored statistics in training": ("batch_norm", [r(1, 2, 4), None, None, PART, PART, True, 0.1, 0.5, False], {}),
+    "no statistics": ("batch_norm", [r(1, 2, 4), None, None, None, None, False, 0.1, 0.5, False], {}),
+    "a mean alone": ("batch_norm", [r(1, 2, 4), None, None, PART, None, True, 0.1, 0.5, False], {}),
+    "a variance alone": ("batch_norm", [r(1, 2, 4), None, None, None, PART, False, 0.1, 0.5, False], {}),
+    "statistics of two samples": ("batch_norm", [r(2, 2, 4), None, None, None, None, True, 0.1, 0.5, False], {}),
+    "dropped elements": ("dropout", [SQUARE, 0.5, True], {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", SPECIAL)
+def test_what_only_training_or_other_systems_need_is_refused(what: str) -> None:
+    name, args, named = SPECIAL[what]
+    reasons = "ones on its diagonal|by the statistics of a batch|it drops elements"
+    with pytest.raises(Untranslatable, match=reasons):
+        Direct().call(name, [of(*args[0].shape)], args, named)
 
 
 def test_masks_that_select_are_refused() -> None:
