@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 from archspec.algebra import dim_max, symbol  # noqa: E402
 from archspec.equivalence.calls.complex import Complex, call_complex, has_complex  # noqa: E402
 from archspec.equivalence.calls.registry import CALLS  # noqa: E402
+from archspec.equivalence.calls.shape import wrapped  # noqa: E402
 from archspec.equivalence.calls.values import Untranslatable, is_list, listed  # noqa: E402
 from archspec.equivalence.evaluate import Evaluation  # noqa: E402
 from archspec.ir import Type  # noqa: E402
@@ -535,6 +536,18 @@ def test_what_only_training_or_other_systems_need_is_refused(what: str) -> None:
     reasons = "ones on its diagonal|by the statistics of a batch|it drops elements"
     with pytest.raises(Untranslatable, match=reasons):
         Direct().call(name, [of(*args[0].shape)], args, named)
+
+
+def test_indices_that_may_be_negative_count_from_the_end() -> None:
+    arrays = Arrays()
+    computed = arrays.opaque("unheard", (("most", 3),), [], [((2,), "int")])[0]
+    given = arrays.stored("input", "ids", (2,), "int")
+    looped = arrays.loop((0, (), 0, 3), [given, given], [((2,), "int")])[0]
+    for index in (computed, looped):
+        assert wrapped(arrays, index, 5) == arrays.array(
+            (2,), arrays.elements.integer(arrays.elements.polynomial(index.element) % 5)
+        )
+    assert wrapped(arrays, given, 5) == given
 
 
 def test_masks_that_select_are_refused() -> None:

@@ -13,6 +13,7 @@ import archspec  # noqa: E402
 from archspec.cli import main  # noqa: E402
 from archspec.equivalence.api import Equivalence, Verdict  # noqa: E402
 from archspec.equivalence.factories import module_from  # noqa: E402
+from archspec.equivalence.prove import prove_source  # noqa: E402
 from archspec.equivalence.report import verdict  # noqa: E402
 from archspec.pytorch.build import torch_source  # noqa: E402
 
@@ -155,3 +156,19 @@ def test_what_is_built_is_proven(target: str, folder: Path, monkeypatch: pytest.
     assert main(command) == 0 and place.exists()
     monkeypatch.setattr("archspec.cli.build.torch_source", other_source)
     assert main([*command[:-1], str(folder / "other.py")]) == 1 and not (folder / "other.py").exists()
+
+
+def test_computed_tables_have_values_in_proofs() -> None:
+    model = archspec.loads("""
+import std { Linear }
+dim batch
+block Net(n = 4)(x [batch, n]) -> [batch, n] {
+  scale: const [n] = table([0.5, 1.0, -2.0, 0.25])
+  y = x * .scale
+  return y |> part: Linear(n, n)
+}
+model "scaled" = Net()
+""")
+    assert prove_source(model, torch_source(model))
+    with pytest.raises(archspec.ArchError, match=r"^error\[unproven\]: the PyTorch file of scaled is not proven to be"):
+        prove_source(model, torch_source(model).replace("-2.0", "-2.5"))
