@@ -87,13 +87,14 @@ def test_bundled_specs_are_formatted(name: str) -> None:
     assert archspec.format(SPECS[name]) == SPECS[name]
 
 
-def test_the_layout(golden: Callable[[str, str], None]) -> None:
-    text = (GOLDEN / "before.arch").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", ["", "comments-"])
+def test_the_layout(name: str, golden: Callable[[str, str], None]) -> None:
+    text = (GOLDEN / f"{name}before.arch").read_text(encoding="utf-8")
     formatted = archspec.format(text)
-    golden("format/after.arch", formatted)
+    golden(f"format/{name}after.arch", formatted)
     assert archspec.format(formatted) == formatted
     assert parsed(formatted) == parsed(text)
-    assert parsed(text)[2] == []
+    assert parsed(text)[2] == (["syntax"] * 2 if name else [])
 
 
 @pytest.mark.parametrize("name", ["small", "attention.arch", "norm.arch", "recurrent.arch"])
@@ -160,6 +161,10 @@ def test_the_condition_of_a_long_step_stays_in_its_line() -> None:
     assert "some_long_name_8) if some_condition\n" in archspec.format(text)
 
 
+UNALIGNED = f"fn f(n) {{\n  a = g({'b' * 50}, {'c' * 50}, nnnnnn)\n  long = n\n}}\n"
+"""Aligned, the first line would be too long."""
+
+
 @pytest.mark.parametrize(
     ("text", "formatted"),
     [
@@ -194,6 +199,7 @@ def test_the_condition_of_a_long_step_stays_in_its_line() -> None:
             "fn f(n) { return [1,\n # two\n 2 # end\n] }",
             "fn f(n) {\n  return [1,\n          # two\n          2    # end\n         ]\n}\n",
         ),
+        (UNALIGNED, UNALIGNED),
         ("fn f(n) { for i in 0.. .x { a = -n - -1 } }", "fn f(n) {\n  for i in 0.. .x {\n    a = -n - -1\n  }\n}\n"),
     ],
 )

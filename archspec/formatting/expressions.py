@@ -183,8 +183,7 @@ class Layout:
         width = max(len(line.flat or "") for line in lines if line.comment)
         is_closed = bool(lines[-1].comment)
         return [
-            *self.docs(branch.rule, branch.children[:at]),
-            space,
+            *([*self.docs(branch.rule, branch.children[:at]), space] if at else []),
             Align(
                 [
                     self.doc(opener),

@@ -47,7 +47,7 @@ class FileRows:
                 self._comment_beside(beside, between, entry.node)
             else:
                 if before is not None and (between.count("\n") > 1 or _are_apart(before.node, entry.node)):
-                    self.rows.append(Row(0, (), ""))
+                    self.rows.append(Row(None, (), ""))
                     self._statements.separate()
                 first = len(self.rows)
                 self._entry(entry, indent)

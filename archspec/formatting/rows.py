@@ -71,8 +71,9 @@ def _align(run: Sequence[Row], attempt: int) -> None:
 
 
 def _padded(row: Row) -> list[str]:
-    widths = [*(row.widths or ()), *(0 for _ in row.cells)]
-    return [cell.ljust(width) for cell, width in zip(row.cells, widths, strict=False)]
+    widths = row.widths or ()
+    padded = [cell.ljust(width) for cell, width in zip(row.cells, widths, strict=False)]
+    return [*padded, *row.cells[len(widths) :]]
 
 
 def _overflow(lines: Iterable[str]) -> int:
