@@ -161,8 +161,10 @@ def test_the_condition_of_a_long_step_stays_in_its_line() -> None:
     assert "some_long_name_8) if some_condition\n" in archspec.format(text)
 
 
-UNALIGNED = f"fn f(n) {{\n  a = g({'b' * 50}, {'c' * 50}, nnnnnn)\n  long = n\n}}\n"
-"""Aligned, the first line would be too long."""
+UNALIGNED = [
+    f"fn f(n) {{\n  a = {long}\n  long = n\n}}\n" for long in ("b" * 112, f"g({'b' * 50}, {'c' * 50}, nnnnnn)")
+]
+"""Aligned, the first statement would be too long, or in two lines."""
 
 
 @pytest.mark.parametrize(
@@ -199,7 +201,8 @@ UNALIGNED = f"fn f(n) {{\n  a = g({'b' * 50}, {'c' * 50}, nnnnnn)\n  long = n\n}
             "fn f(n) { return [1,\n # two\n 2 # end\n] }",
             "fn f(n) {\n  return [1,\n          # two\n          2    # end\n         ]\n}\n",
         ),
-        (UNALIGNED, UNALIGNED),
+        *[(text, text) for text in UNALIGNED],
+        ("fn f(n) { a = =}", "fn f(n) {\na = =\n}\n"),
         ("fn f(n) { for i in 0.. .x { a = -n - -1 } }", "fn f(n) {\n  for i in 0.. .x {\n    a = -n - -1\n  }\n}\n"),
     ],
 )

@@ -234,10 +234,31 @@ block Sides(n)
   return k, h + i
 }
 
+block Times(n)(x [batch, seq, n], y [seq, 1]) -> [batch, seq, n] {
+  return y * one: Linear(n, n)(x)
+}
+
+## Nothing reads the other stream.
+block Idle(n, use)(x [batch, seq, n], other [batch, seq, n]) -> [batch, seq, n] {
+  one: Linear(n, n)
+  return .one(x) * other if use else .one(x)
+}
+
+## A product of values from both sides of another operation.
+layer Crossed(n)(x [batch, seq, n]) -> [batch, seq, n] {
+  w: param [n]
+  a = exp(x * .w)
+  b = tanh(x)
+  c = sin(x)
+  s = a * c
+  return s + sqrt(b) + s * b
+}
+
 block Net(n = 8)(x [batch, seq, n], ids int [batch, seq]) -> ([batch, seq, n], [batch, seq, n]) {
   two = ids * 2
-  h = x |> looked: Looked(n)(_, ids, two, ids + 1, two + 1, ids, two)
+  k = x |> looked: Looked(n)(_, ids, ids, ids, ids, two, two + 1)
   m = real(reshape([seq, 1])(arange(seq)))
+  h = k |> crossed: Crossed(n) |> idle: Idle(n, false)(_, k)
   p = first: Linear(n, n)(h)
   q = second: Linear(n, n)(h)
   sides: Sides(n)
@@ -246,17 +267,41 @@ block Net(n = 8)(x [batch, seq, n], ids int [batch, seq]) -> ([batch, seq, n], [
   return w + z, z
 }
 
+## An operation on positions is in a column only if all that it is used with is there.
+block Columns(n = 8)(x [batch, seq, n], ids int [batch, seq]) -> [batch, seq, n] {
+  near = real(reshape([seq, 1])(arange(seq)))
+  far = exp(near)
+  other = reshape([seq, 1])(sum(axis = 0)(real(ids))) * near
+  half = tanh(real(reshape([seq, 1])(arange(seq)))) * 0.5
+  return x + embed: Embedding(11, n)(ids)
+    |> first: Times(n)(_, far)
+    |> second: Times(n)(_, other)
+    |> third: Times(n)(_, near)
+    |> fourth: Times(n)(_, half)
+}
+
 model "sides" = Net()
+model "columns" = Columns()
 """
 
 
 def test_pictures_with_many_ports_stay_as_they_are(golden: Callable[[str, str], None]) -> None:
-    model = archspec.loads(SIDES)
-    for level, depth in (("op", None), ("block", 1), ("block", 2)):
+    for name, level, depth in (
+        ("sides", "op", None),
+        ("sides", "block", 1),
+        ("sides", "block", 2),
+        ("columns", "op", 2),
+    ):
+        model = archspec.loads(SIDES, name)
         plan = plan_of(model)
         root = layout(plan, opened(plan, level, depth))
         assert [*picture_lint.faults(plan, root), *picture_lint.text_faults(root)] == []
-        golden(f"pictures/sides-{depth or level}.svg", picture(model, level, depth))
+        golden(f"pictures/{name}-{depth or level}.svg", picture(model, level, depth))
+    arguments = {
+        node.name: [port.argument for port in node.inputs] for node in plan_of(archspec.loads(SIDES, "sides")).nodes
+    }
+    assert arguments["looked"] == ["x", "a, b, ...", "e", "f"]
+    assert arguments["sides#period"] == ["x", "p, r, t", "q, s", "a, b, ...", "b", "d", "f"]
 
 
 Boxes = dict[int, tuple[float, float, float, float]]

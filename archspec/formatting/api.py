@@ -43,7 +43,7 @@ def _line_end(text: str) -> str:
 
 def _formatted(source: Source, report: Report) -> str:
     once = _laid_out(source, report)
-    if not report.failed or once == source.text:
+    if not report.failed:
         return once
     # Where there are errors, the layout can decide how the text is read: without a fixed point, it stays as it is.
     twice = _laid_out(Source(source.label, once), Report())

@@ -266,9 +266,11 @@ def own_and_rest(part: Part) -> tuple[Branch, Part] | None:
 
 def without_last_comma(parts: Sequence[Part]) -> Sequence[Part]:
     """Return parts without a comma before the bracket at the end."""
-    if len(parts) > 2 and _text(parts[-2]) == "," and _text(parts[-1]) in _CLOSERS:
-        return [*parts[:-2], parts[-1]]
-    return parts
+    match parts:
+        case [*before, comma, closer] if _text(comma) == "," and _text(closer) in _CLOSERS:
+            return [*before, closer]
+        case _:
+            return parts
 
 
 def _joined(parts: Sequence[Group | str]) -> Group:

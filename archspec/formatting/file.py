@@ -91,7 +91,7 @@ class FileRows:
         That is the last one; but if the statement was in one line and no longer is, that of its loop or its beginning.
         """
         rows = self.rows[first:]
-        if isinstance(entry.node, Branch) and len(rows) > 1 and "\n" not in self._text[entry.start : entry.end]:
+        if isinstance(entry.node, Branch) and "\n" not in self._text[entry.start : entry.end]:
             if entry.node.rule in _NESTED:
                 return rows[0]
             repeated = (row for row, (_, step) in zip(rows[1:], _steps(entry.node), strict=False) if _has_loop(step))

@@ -155,7 +155,7 @@ class Block:
     def tap_offset(self, tap: Tap, edge: Edge) -> float:
         """Return the y of a tap from the top of the child."""
         frame = self.frames[tap.child]
-        return (frame.lefts if edge == "left" else frame.rights).get(tap.port, frame.h / 2)
+        return (frame.lefts if edge == "left" else frame.rights)[tap.port]
 
     def rail_x(self, rail: Rail) -> float | None:
         """Return the x of the vertical of a rail."""
@@ -188,7 +188,7 @@ class Block:
     def beside_offset(self, frame: Frame, id: int) -> float:
         """Return the y at which a line from a node beside a child enters it, from the top of the child."""
         port = next(use.port for value in self.values if value.source == id for use in value.uses)
-        return {**frame.lefts, **frame.rights}.get(port, frame.h / 2)
+        return {**frame.lefts, **frame.rights}[port]
 
     def tap_y(self, rail: Rail, tap: Tap) -> float:
         """Return the y at which a tap leaves the vertical of its rail."""

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from archspec.pictures.frames import Point
-from archspec.pictures.metrics import is_known
-from archspec.pictures.plan import Line
+from archspec.pictures.metrics import is_known, width
 
 TIP, TIP_WIDTH = 7.0, 3.2
 """Length of the tip of an arrow, and half its width."""
@@ -38,7 +37,7 @@ class Canvas:
         self,
         x: float,
         y: float,
-        line: Line,
+        line: str,
         color: str,
         size: float,
         weight: str = "",
@@ -47,21 +46,21 @@ class Canvas:
         italic: bool = False,
         halo: str = "",
     ) -> str:
-        """Return a line of text; one with characters of unknown width is made to fit its width.
+        """Return a line of text, bold if it has a weight. One with characters of unknown width is made to fit it.
 
         A halo is a second text below the first: not every program that reads SVG knows `paint-order`.
         """
         extra = f' font-weight="{weight}"' if weight else ""
         extra += f' text-anchor="{anchor}"' if anchor else ""
         extra += ' font-style="italic"' if italic else ""
-        if not is_known(line[0]):
-            extra += f' textLength="{number(line[1])}" lengthAdjust="spacingAndGlyphs"'
+        if not is_known(line):
+            extra += f' textLength="{number(width(line, size, bool(weight)))}" lengthAdjust="spacingAndGlyphs"'
         start = f'<text x="{number(x)}" y="{number(y)}" font-size="{number(size)}"{extra}'
-        shown = f'{start} fill="{color}">{escape(line[0])}</text>'
+        shown = f'{start} fill="{color}">{escape(line)}</text>'
         if not halo:
             return shown
         around = f'fill="{halo}" stroke="{halo}" stroke-width="4" stroke-linejoin="round" aria-hidden="true"'
-        return f"{start} {around}>{escape(line[0])}</text>{shown}"
+        return f"{start} {around}>{escape(line)}</text>{shown}"
 
     @staticmethod
     def rounded(points: Sequence[Point], radius: float) -> str:

@@ -74,7 +74,6 @@ class Expansion:
         node = scope.child(kind, type.dtype)
         node.form, node.title, node.name = "terminal", name, f"{kind}:{name}"
         node.shape, node.dtype = _shape(type), type.dtype
-        node.source = scope.plan.nodes[0].source
         return node
 
     def _finish(self, scope: Scope) -> None:

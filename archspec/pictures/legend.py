@@ -22,9 +22,8 @@ def draw_title(plan: Plan, theme: Theme, name: str = "") -> tuple[str, float]:
     canvas = Canvas()
     name = name or fitted(plan.model, 17.0, 600.0, True)
     counts = f"{plan.total:,} parameters" + (f", {plan.frozen:,} frozen" if plan.frozen else "")
-    lines = [(name, width(name, 17.0, True)), (counts, width(counts, 11.0))]
-    texts = canvas.text(0, 28, lines[0], theme.ink, 17.0, "700") + canvas.text(0, 46, lines[1], theme.dim, 11.0)
-    return texts, max(line[1] for line in lines)
+    texts = canvas.text(0, 28, name, theme.ink, 17.0, "700") + canvas.text(0, 46, counts, theme.dim, 11.0)
+    return texts, max(width(name, 17.0, True), width(counts, 11.0))
 
 
 def draw_legend(plan: Plan, paint: Paint, streams: Sequence[str], has_ties: bool, most: float) -> tuple[str, float]:
@@ -46,23 +45,23 @@ def _roles(plan: Plan, paint: Paint, most: float, parts: list[str]) -> float:
     ]
     if None in counts:
         cells.append((None, theme.plain, ""))
-    texts: list[tuple[str, float, str, float]] = []
+    texts: list[tuple[str, str, float]] = []
     for role, _, _ in cells:
         name = fitted("no role" if role is None else role.replace("_", "-"), 10.0, 160.0)
         share = percent(counts[role], plan.total)
-        texts.append((name, width(name, 10.0), share, width(share, 10.0, True)))
-    column = max([name + share for _, name, _, share in texts], default=0.0) + 42.0
+        texts.append((name, share, width(name, 10.0)))
+    column = max([room + width(share, 10.0, True) for _, share, room in texts], default=0.0) + 42.0
     per_row = max(1, min(len(cells), int((most + 12.0) // column)))
-    for i, ((_, fill, letter), (name, room, share, share_room)) in enumerate(zip(cells, texts, strict=True)):
+    for i, ((_, fill, letter), (name, share, room)) in enumerate(zip(cells, texts, strict=True)):
         x, y = i % per_row * column, i // per_row * _ROW
         parts.append(
             f'<rect x="{number(x)}" y="{number(y)}" width="13" height="13" rx="3" fill="{fill.fill}" '
             f'stroke="{fill.line}"/>'
         )
         if letter:
-            parts.append(canvas.text(x + 6.5, y + 9.6, (letter, 6.0), theme.dim, 8.0, "700", anchor="middle"))
-        parts.append(canvas.text(x + 19, y + 10, (name, room), theme.ink, 10.0))
-        parts.append(canvas.text(x + 19 + room + 6, y + 10, (share, share_room), theme.dim, 10.0, "600"))
+            parts.append(canvas.text(x + 6.5, y + 9.6, letter, theme.dim, 8.0, "700", anchor="middle"))
+        parts.append(canvas.text(x + 19, y + 10, name, theme.ink, 10.0))
+        parts.append(canvas.text(x + 19 + room + 6, y + 10, share, theme.dim, 10.0, "600"))
     return _ROW * -(-len(cells) // per_row) + 4.0
 
 
@@ -73,12 +72,12 @@ def _scale(paint: Paint, parts: list[str]) -> float:
     if paint.coloring != "params" and paint.sizes:
         title += f" at {', '.join(f'{name} = {size}' for name, size in paint.sizes.items())}"
     end = f"{100 * paint.most:.1f} %"
-    parts.append(canvas.text(0, 10, (title, width(title, 10.0)), theme.ink, 10.0))
+    parts.append(canvas.text(0, 10, title, theme.ink, 10.0))
     for i in range(_STEPS):
         fill = heat(theme, i / (_STEPS - 1))
         parts.append(f'<rect x="{number(16 + i * 6)}" y="16" width="6.4" height="11" fill="{fill}"/>')
-    parts.append(canvas.text(0, 25, ("0", 5.6), theme.dim, 10.0))
-    parts.append(canvas.text(16 + _STEPS * 6 + 7, 25, (end, width(end, 10.0)), theme.dim, 10.0))
+    parts.append(canvas.text(0, 25, "0", theme.dim, 10.0))
+    parts.append(canvas.text(16 + _STEPS * 6 + 7, 25, end, theme.dim, 10.0))
     return 2 * _ROW + 4.0
 
 
@@ -96,7 +95,7 @@ def _lines(theme: Theme, entries: Sequence[tuple[str, str]], y: float) -> str:
                 f'<path d="M{number(x)} {number(y + 6)}h16" stroke="{color}" stroke-width="{stroke}" '
                 f'fill="none"{dash}/>'
             )
-        parts.append(canvas.text(x + 22, y + 9.5, (name, room), theme.dim, 10.0))
+        parts.append(canvas.text(x + 22, y + 9.5, name, theme.dim, 10.0))
         x += room + 40.0
     return "".join(parts)
 

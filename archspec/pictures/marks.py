@@ -93,6 +93,6 @@ def draw_key(theme: Theme, entries: Sequence[tuple[Kind | None, str]], most: flo
             x, y = 0.0, y + 19.0
         if kind:
             parts.append(sign(kind, x + 7, y + 6, theme))
-        parts.append(canvas.text(x + (20 if kind else 0), y + 9.5, (text, room), theme.dim, 10.0, italic=kind is None))
+        parts.append(canvas.text(x + (20 if kind else 0), y + 9.5, text, theme.dim, 10.0, italic=kind is None))
         x += step
     return "".join(parts), y + 18.0

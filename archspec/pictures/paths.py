@@ -87,7 +87,7 @@ class _Drawing:
             y = block.track_y(0, index)
             (self.frame.lefts if side == "left" else self.frame.rights)[value.output] = y
             return [(self.left if side == "left" else self.right, y)], 0
-        return [(block.tops.get(value.output, 0.0), 0.0)], 0
+        return [(block.tops[value.output], 0.0)], 0
 
     def _exit(self, index: int, channel: int, last: int, use: Use) -> float:
         """Return the x at which a value leaves a channel."""
@@ -164,9 +164,8 @@ class _Drawing:
 
     def _is_passed(self, index: int, point: Point) -> bool:
         """Whether a line of a value to a use below it goes straight from its source to a point."""
-        x, y = round(point[0] - self.left, 2), round(point[1], 2)
         corners = [path.points[1] for path in self.downs if path.value == index]
-        return any(abs(a - x) < 0.05 and b > y - 0.05 for a, b in corners)
+        return any(abs(a + self.left - point[0]) < 0.05 and b > point[1] - 0.05 for a, b in corners)
 
     def _rail_start(self, rail: Rail, value: Value, first: Tap, tap: Tap) -> list[Point]:
         """Return the first points of a rail to a tap."""

@@ -166,7 +166,7 @@ class Drawing:
             size, weight = (HEADING, "700") if i == 0 else (HEADING_TYPE, "")
             italic = i == len(node.heading or ()) - 1 and bool(node.differs)
             ink = theme.ink if i == 0 or italic else theme.dim
-            text = self.canvas.text(at, y + 18, (line_text, width), ink, size, weight, halo=fill, italic=italic)
+            text = self.canvas.text(at, y + 18, line_text, ink, size, weight, halo=fill, italic=italic)
             self.canvas.over.append(text)
             at += width + 7
         if self._is_frozen(node):
@@ -197,7 +197,7 @@ class Drawing:
             italic = i == 2
             color = ink if i == 0 or italic else dim
             canvas.below.append(
-                canvas.text(x + w / 2, top - size * 0.25, line, color, size, weight, italic=italic, anchor="middle")
+                canvas.text(x + w / 2, top - size * 0.25, line[0], color, size, weight, italic=italic, anchor="middle")
             )
         if has_bar:
             share = max(1.0, (w - 10) * node.params / self.plan.total)
@@ -209,7 +209,7 @@ class Drawing:
             )
         letter = self.paint.letter_of(node)
         if letter and node.form == "box":
-            canvas.below.append(canvas.text(x + 4.5, y + 10, (letter, 6.0), dim, 8.0, "700"))
+            canvas.below.append(canvas.text(x + 4.5, y + 10, letter, dim, 8.0, "700"))
         if self._is_frozen(node):
             canvas.below.append(Canvas.flake(x + w - 10, y + 10, colors.line))
         canvas.below.append("</g>")
@@ -249,7 +249,7 @@ class Drawing:
         width = node.badge[1] + 16
         box = _rect(right - width, middle - 10, width, 20, 10, self.theme.badge, "none", 0)
         text = self.canvas.text(
-            right - width / 2, middle + 4.2, node.badge, self.theme.badge_ink, 12.0, "700", anchor="middle"
+            right - width / 2, middle + 4.2, node.badge[0], self.theme.badge_ink, 12.0, "700", anchor="middle"
         )
         self.canvas.over.append(box + text)
 
