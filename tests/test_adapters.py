@@ -79,6 +79,13 @@ def test_the_base_model_is_the_one_that_is_named(tmp_path: Path) -> None:
     assert archspec.adapter(tmp_path, archspec.load("gpt2", layers=2)).params.trainable == 49_152
 
 
+def test_a_head_of_a_model_without_word_embeddings_is_a_linear_layer(tmp_path: Path) -> None:
+    """As for `transformers`, whose output embeddings are only those of models with input embeddings."""
+    write(tmp_path, base_model_name_or_path="wav2vec2-base-960h-ctc", target_modules="all-linear")
+    rows = archspec.adapter(tmp_path, layers=1).targets
+    assert [(row.target, row.modules) for row in rows][-1] == ("lm_head", 1)
+
+
 def test_a_head_for_the_task_is_added(tmp_path: Path) -> None:
     fields: dict[str, Any] = {"base_model_name_or_path": "FacebookAI/roberta-base", "task_type": "SEQ_CLS"}
     folder = write(tmp_path, target_modules="all-linear", **fields)
@@ -196,9 +203,9 @@ def test_experts_are_adapted_one_by_one(tmp_path: Path) -> None:
             "`layers_to_transform` expects a non-negative integer, or a list of them, found [-1]",
         ),
         (
-            {"rank_pattern": {"x": 0.5}},
+            {"rank_pattern": {"w": 2, "x": 0.5}},
             "wrong-kind",
-            '`rank_pattern` expects an object of positive integers, found {"x": 0.5}',
+            '`rank_pattern` expects an object of positive integers, found {"w": 2, "x": 0.5}',
         ),
         (
             {"target_parameters": ["a"]},

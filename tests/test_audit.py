@@ -426,6 +426,7 @@ BAD = {
     "nested too deep": "title: " + "[" * 100_000,
     "a unit of nothing": "units: {M: 0}\n" + GOOD,
     "broken YAML": GOOD.replace("3072", "'3072"),
+    "a list that is not closed": "title: t\nlines: [a",
     "two documents": GOOD + "---\n" + GOOD,
     "lines that are a word": GOOD.partition("lines:")[0] + "lines: a\n",
     "lines that are empty": GOOD.partition("lines:")[0] + "lines: []\n",

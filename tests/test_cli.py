@@ -627,3 +627,19 @@ def test_standard_input_may_be_closed(command: str) -> None:
     done = subprocess.run([sys.executable, "-c", program, command, "-"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     assert "error[unreadable]: cannot read <stdin>: it is closed" in done.stderr
+
+
+@pytest.mark.parametrize("missing", ["pygls", "archspec.language_server.server"])
+def test_a_language_server_without_its_library(
+    missing: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("archspec.cli.lsp", "archspec.language_server.server"):
+        monkeypatch.setitem(sys.modules, name, None)
+        del sys.modules[name]
+    monkeypatch.setitem(sys.modules, missing, None)
+    if missing == "pygls":
+        assert main(["lsp"]) == 2
+        assert "pygls is required but not installed" in capsys.readouterr().err
+    else:
+        with pytest.raises(ModuleNotFoundError, match=missing):
+            main(["lsp"])

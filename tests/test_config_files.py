@@ -340,6 +340,7 @@ WRONG = [
     ({"model_type": "bert", "hidden_size": None}, "wrong-kind", "null"),
     ({"model_type": "bert", "hidden_size": 10**18}, "wrong-kind", str(10**18)),
     ({"model_type": "bert", "layer_norm_eps": -1.0}, "wrong-kind", "-1.0"),
+    ({"model_type": "bert", "layer_norm_eps": 10**18}, "wrong-kind", str(10**18)),
     ({"model_type": "bert", "hidden_dropout_prob": 1}, "wrong-kind", "1"),
     ({"model_type": "bert", "hidden_dropout_prob": -0.5}, "wrong-kind", "-0.5"),
     ({"model_type": "bert", "hidden_dropout_prob": True}, "wrong-kind", "true"),
@@ -423,6 +424,19 @@ def test_what_is_not_understood_is_an_error_that_points_at_it(
         at = found[0].span.start if found[0].span else None
         shown.append("\n".join([f"=== {text[:120]!r}", f"{code} at {at}: {message}", *notes, *help]))
     golden("config-messages.txt", "\n\n".join(shown) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("vocab_size", {1: "vocab = 1"}),
+        ("layer_norm_eps", {10**18 - 1: "eps = 1e+18", 0: "eps = 0.0"}),
+        ("hidden_dropout_prob", {0: "hidden_dropout = 0.0", 0.99: "hidden_dropout = 0.99"}),
+    ],
+)
+def test_the_largest_and_smallest_values(field: str, values: dict[float, str]) -> None:
+    for value, text in values.items():
+        assert f"({text})" in archspec.import_config({"model_type": "bert", field: value})
 
 
 def test_an_answer_has_two_labels(tmp_path: Path) -> None:

@@ -496,6 +496,10 @@ def test_what_no_spec_can_say(tmp_path: Path, shapes: Tensors, message: str) -> 
     assert found.code == "no-scaffold" and message in found.message
 
 
+def test_addresses_may_be_as_long_as_in_a_spec(tmp_path: Path) -> None:
+    assert len(owned(scaffold(tmp_path, {".".join("a" * 64): (1,), "b" * 500: (1,)}))) == 2
+
+
 def test_every_reason_is_told(tmp_path: Path) -> None:
     with pytest.raises(ArchError) as caught:
         archspec.scaffold(write(tmp_path / "m.safetensors", {"a": (2,), "a.b": (0,), "c d": (1,)}))

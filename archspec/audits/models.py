@@ -14,7 +14,7 @@ from archspec.pipeline.compile import model_of
 from archspec.pipeline.spec import parse_spec
 from archspec.source import ArchError, Diagnostic, fail, suggest
 from archspec.syntax import tree
-from archspec.table import Active, Params, Table, Tensors
+from archspec.table import Active, Params, Tensors
 
 MOST_MODELS = 32
 
@@ -58,7 +58,7 @@ class Models:
             )
             frozen = sum(tensor.params for tensor in tensors if not tensor.trainable)
             params = Params(selection.total, selection.total - frozen, frozen)
-            active = _active_of(table, selection.chosen, selection.params)
+            active = table.active and _selected(table.active, selection.chosen)
             part = table._replace(tensors=tensors, buffers=(), params=params, active=active)
             self._selections[key] = Explainer(part, (), model.uses, model.tables)
         return self._selections[key]
@@ -122,18 +122,11 @@ class Models:
         return path if spec.model is None else f"{path}:{spec.model}"
 
 
-def _active_of(table: Table, chosen: Sequence[bool], params: Sequence[int]) -> Active | None:
-    """Return which of some tensors of a table are used for one token, with tables among them."""
-    if table.active is None:
-        return None
-    places = [place for place, tensors in table.active.runs for _ in range(tensors)]
-    choices = table.active.by_tensor()
-    used = [
-        size if choice is None else size // choice[1] * choice[0] for size, choice in zip(params, choices, strict=True)
-    ]
-    total = sum([each for each, is_chosen in zip(used, chosen, strict=True) if is_chosen])
+def _selected(active: Active, chosen: Sequence[bool]) -> Active:
+    """Return which of the selected tensors are used for one token; the totals stay those of all tensors."""
+    places = [place for place, tensors in active.runs for _ in range(tensors)]
     runs = tuple([(place, 1) for place, is_chosen in zip(places, chosen, strict=True) if is_chosen])
-    return Active(total, total, table.active.choices, runs)
+    return active._replace(runs=runs)
 
 
 def _located(error: ArchError, line: AuditLine) -> ArchError:

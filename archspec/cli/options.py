@@ -116,7 +116,7 @@ def _integer(text: str, least: int, most: float, message: str) -> int:
     try:
         number = int(text)
     except ValueError:
-        number = least - 1
-    if not least <= number <= most:
+        number = None
+    if number is None or not least <= number <= most:
         raise argparse.ArgumentTypeError(message)
     return number

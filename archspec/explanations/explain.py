@@ -74,8 +74,8 @@ class Answer(NamedTuple):
     matches: tuple[Match, ...]
     more: int
     nearest: tuple[Match, ...]
-    cut_off: bool = False
-    active_cut_off: bool = False
+    cut_off: bool
+    active_cut_off: bool
 
 
 class Explanation(Result):
