@@ -392,6 +392,7 @@ WRONG = [
     ([1], "wrong-kind", "[1]"),
     ("", "syntax", ""),
     ("{", "syntax", "{"),
+    ('{"model_type":  ', "syntax", ":"),
     ('{"model_type": "bert"} x', "syntax", "x"),
     ('{"model_type": "bert",}', "syntax", ","),
     ('{"model_type": "bert", "architectures": ["BertModel",]}', "syntax", ","),

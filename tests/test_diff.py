@@ -315,6 +315,21 @@ def test_inputs_and_outputs_in_another_order() -> None:
     ]
 
 
+def test_a_prefix_of_names_without_a_block() -> None:
+    text = (
+        DENSE
+        + "block It(n = 4)(INPUTS) -> [n] {\n  h = x |> AT.a: Dense(n) |> tanh |> AT.b: Dense(n)\n  return h + y\n}\n"
+    )
+    one = load(text.replace("INPUTS", "x [n], y [n]").replace("AT.", ""))
+    other = load(text.replace("INPUTS", "y [n], x [n]").replace("AT", "body").replace("h + y", "h - y"))
+    found = archspec.diff(one, other)
+    assert found.prefix == NamePrefix(added="body.")
+    assert brief(found) == [("input", "", "x, y", "y, x"), ("returns", "", "body.b + y", "body.b - y")]
+    found = archspec.diff(other, one)
+    assert found.prefix == NamePrefix(removed="body.")
+    assert brief(found) == [("input", "", "y, x", "x, y"), ("returns", "", "body.b - y", "body.b + y")]
+
+
 def test_one_layer_in_place_of_several() -> None:
     text = DENSE + "block It(n = 4)(x [n]) -> [n] {\n  h = x |> l.0: Dense(n) |> tanh\n  return h STEPS\n}\n"
     several = load(text.replace("STEPS", "|> l[i]: Dense(n) for i in 1..4"))
