@@ -117,6 +117,25 @@ def test_numbers_are_never_cut() -> None:
         assert all("1,000,000,000" in line for line in lines(NAMES, width)[1:3])
 
 
+def test_columns_become_narrower_in_turn(golden: Callable[[str, str], None]) -> None:
+    """How many characters each column has at each width of the terminal."""
+    columns = (
+        Column("n", "name", fit="shorten"),
+        Column("w", "words", fit="wrap"),
+        Column("b", "", fit="bar"),
+        Column("t", "t" * 20),
+        Column("k", "kind", drop=1),
+    )
+    cells = [("n" * 59 + each, f"{'w' * 30} {'w' * 9}", Bar(1, 1), 100, "kkkkk") for each in "12"]
+    found: dict[str, int] = {}
+    for width in range(176, 20, -1):
+        heading, *more = lines(view(*columns, rows=cells), width)
+        first = next(line for line in more if "n" in line and "name" not in line)
+        widths = [first.count("n") + first.count("…") + 1, *(first.count(sign) for sign in "w█k"), heading.count("t")]
+        found.setdefault(", ".join(map(str, widths)), width)
+    golden("narrow/columns.txt", "\n".join(f"{width}: {widths}" for widths, width in found.items()) + "\n")
+
+
 def test_the_characters_of_the_terminal_are_enough() -> None:
     bars = view(Column("name", "name", fit="shorten"), Column("bar", "", fit="bar"), rows=[("a" * 60, Bar(1, 2))])
     for line in lines(bars, 50, encoding="ascii"):
