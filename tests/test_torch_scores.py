@@ -81,6 +81,7 @@ SCORES = (
     "masked + far if far != none else masked",
     "max(biased, lowest)",
     "max(where(mask, biased, -inf), lowest)",
+    "max(where(mask, biased + near, -inf), lowest)",
     "max(where(seen, masked, -inf) if seen != none else masked, lowest)",
     "max(masked + far if far != none else masked, lowest)",
     "max(masked + near, lowest)",

@@ -152,8 +152,6 @@ class ForwardMethod(Visitor):
             for word in statement.binds:
                 scope.env.setdefault(word, NONE)
             return returns
-        if not scope.is_static(statement.condition):
-            return False  # never evaluated
         test = self.static.code(statement.condition)
         before = dict(scope.env)
         then, (first, ends) = statements.aside(lambda: self._side(statement.body))
@@ -165,9 +163,7 @@ class ForwardMethod(Visitor):
                 scope.env[word] = NONE
                 continue
             if ends or ends_too:
-                left = (first if ends_too else second).get(word)
-                if left is not None:
-                    scope.env[word] = left
+                scope.env[word] = (first if ends_too else second).get(word, NONE)
                 continue
             scope.env[word] = self._joined(word, (first, then), (second, otherwise), statement)
         if then or otherwise:

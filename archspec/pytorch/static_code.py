@@ -80,8 +80,8 @@ class StaticCode:
 
     def _local(self, expr: nodes.Local) -> ast.expr:
         scope, word = self.scope, expr.name
-        known = scope.env.get(word)
-        if known is None or (isinstance(known, Val) and known.is_none and not scope.absent(expr)):
+        known = scope.env[word]
+        if isinstance(known, Val) and known.is_none and not scope.absent(expr):
             return name(scope.statements.variable(word))  # or `none` in some uses or iterations only
         if isinstance(known, Val) and known.is_tensor and set(scope.seen(expr).statics) - {None}:
             scope.refuse("this is a tensor in one case and a number in another", expr)
