@@ -162,6 +162,7 @@ MOVES = "the model moves positions in a way that is not known (`{}`)"
         ("y + slice(axis = 1, start = 0)(y)", COMBINES.format("slice")),
         ("y + reshape([batch, 1, hidden])(pick(axis = 1, index = 0)(y))", COMBINES.format("pick")),
         ("matmul(matmul(y, transpose(x)), x)", COMBINES.format("matmul")),
+        ("y + sum(axis = 2, keep = true)(matmul(y, transpose(x)))", COMBINES.format("matmul")),
         # sums over all positions, without an axis of pairs; and positions that are moved behind another vector
         ("matmul(y, matmul(transpose(x), x))", COMBINES.format("matmul")),
         ("transpose(matmul(matmul(transpose(x), x), transpose(y)))", COMBINES.format("matmul")),
@@ -176,6 +177,10 @@ MOVES = "the model moves positions in a way that is not known (`{}`)"
         (
             "y + sum(axis = 2)(reshape([batch, seq, 1, hidden])(y) + reshape([seq, 1])(real(arange(seq))))",
             "the model combines positions with a table of all of them (`add`)",
+        ),
+        (
+            "y + sum(axis = 2, keep = true)(matmul(y, expand([8, seq])(real(arange(seq)))))",
+            "the model combines positions with a table of all of them (`matmul`)",
         ),
         ("softmax(axis = 1)(y)", COMBINES.format("softmax")),
         ("y + cumsum(axis = 1)(y)", COMBINES.format("cumsum")),
@@ -258,7 +263,8 @@ def test_kernels_of_an_open_size_are_refused() -> None:
             2 * 101 * 8,
             [("attention", 1, 100, 8)],
         ),
-        ("transpose(matmul(pick(axis = 2, index = 0)(.kernel), transpose(y)))", 64, []),
+        (f"matmul(y, {SQUARE})", 64, []),
+        (f"transpose(matmul({SQUARE}, transpose(y)))", 64, []),
         ("reshape([batch * seq, 8, 1])(y) |> conv(1, 1)(_, .kernel, none) |> reshape([batch, seq, 8])", 3 * 64, []),
         (
             "transpose(y) |> conv(1, 2)(_, .kernel, none) |> slice(axis = 2, stop = seq) |> transpose",

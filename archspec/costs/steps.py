@@ -109,7 +109,7 @@ class Steps:
             value = found[i]
             assert value is not None
             shape = list(value.shape)
-            shape.insert(axis % (len(shape) + 1), symbol(NEW))
+            shape.insert(axis, symbol(NEW))
             collected = Value(tuple(shape), value.dtype, step=True)
             collected.node = value.node
             found[i] = collected
@@ -367,12 +367,15 @@ def _moves(call: Call, given: Sequence[Value | None], axis: int) -> bool:
 
 
 def _joins(op: Op, index: int, along: set[int], given: Sequence[Value | None]) -> bool:
-    """Whether a product sums over positions, along an axis of an operand, or pairs them with those of the other."""
+    """Whether a product sums over positions, along an axis of an operand, or pairs them with those of the other.
+
+    Both factors of a `matmul` are along the axis that it sums over, so that the first shows it.
+    """
     operand, first = given[index], given[0]
     assert operand is not None and first is not None
     last = len(operand.shape) - 1
     if op.attention == "product":
-        return (last if index == 0 else last - 1) in along or (index == 1 and last in along and _has(first.shape, NEW))
+        return last in along and (index == 0 or _has(first.shape, NEW))
     if op.input(index).name in ("weight", "bias"):
         return bool(along)
     is_vector = op.macs is not None and not any(attribute.name == "stride" for attribute in op.attributes)
