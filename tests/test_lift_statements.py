@@ -1,0 +1,104 @@
+"""Lifting: how what a module computes is divided into statements, chains of steps, and arguments."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import archspec  # noqa: E402
+
+nn = torch.nn
+
+
+class Layers(nn.Module):
+    """What a function computes of layers and an input."""
+
+    def __init__(self, function: Callable[[Any, Any], Any]) -> None:
+        super().__init__()
+        self.a, self.b, self.c = [nn.Linear(8, 8) for _ in range(3)]
+        self.d = nn.Linear(16, 8)
+        self.function = function
+
+    def forward(self, x: Any) -> Any:
+        return self.function(self, x)
+
+
+def twice(m: Layers, x: Any) -> Any:
+    h = m.a(x)
+    return h * h
+
+
+def twice_in_turn(m: Layers, x: Any) -> Any:
+    h = m.a(x)
+    return h + m.b(torch.tanh(h))
+
+
+def several(m: Layers, x: Any) -> Any:
+    h = m.a(x)
+    return h, m.b(h)
+
+
+def heads(x: Any) -> Any:
+    return x.unflatten(-1, (2, 4)).transpose(1, 2)
+
+
+def attention(m: Layers, x: Any) -> Any:
+    mask = (torch.arange(5) * 3 % 4)[:, None] >= torch.arange(5)
+    found = nn.functional.scaled_dot_product_attention(heads(m.a(x)), heads(m.b(x)), heads(x.sin().cos()), mask)
+    return m.c(found.transpose(1, 2).flatten(2))
+
+
+FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "sum": lambda m, x: m.a(x) + m.b(x),
+    "product, the second longer": lambda m, x: m.a(x) * m.b(m.c(x)),
+    "product, the first longer": lambda m, x: m.b(m.c(x)) * m.a(x),
+    "product of as many": lambda m, x: m.a(x) * torch.tanh(m.b(x)),
+    "difference": lambda m, x: m.a(x) - m.b(x),
+    "difference from the input": lambda m, x: x - m.a(x),
+    "quotient": lambda m, x: x / m.a(x),
+    "residual": lambda m, x: x + m.a(x),
+    "residual, the other way": lambda m, x: m.a(x) + x,
+    "gate": lambda m, x: x * m.a(x),
+    "square": twice,
+    "sum of what is used twice": twice_in_turn,
+    "number": lambda m, x: 1.0 - m.a(x) * 2,
+    "sum of three": lambda m, x: m.a(x) + m.b(x) + m.c(x),
+    "sum of three, the last first": lambda m, x: m.a(x) + (m.b(x) + m.c(x)),
+    "sum times another": lambda m, x: (m.a(x) + m.b(x)) * m.c(x),
+    "sum of the longer one": lambda m, x: m.a(x) + m.b(m.c(x)),
+    "two steps as a factor": lambda m, x: torch.tanh(torch.sin(x)) * m.a(x),
+    "three steps as a factor": lambda m, x: torch.exp(torch.tanh(torch.sin(x))) * m.a(x),
+    "two steps without layers": lambda m, x: torch.tanh(torch.sin(x)) * torch.cos(x),
+    "three steps without layers": lambda m, x: torch.exp(torch.tanh(torch.sin(x))) * torch.cos(torch.exp(x)),
+    "layer as an argument": lambda m, x: torch.where(x > 0, m.a(x), m.b(x)),
+    "joined": lambda m, x: m.d(torch.cat([m.a(x), m.b(x)], -1)),
+    "joined, and a product": lambda m, x: torch.cat([m.a(x)[..., :4], x[..., :4]], -1) * m.b(x),
+    "joined, and steps": lambda m, x: torch.tanh(torch.cat([m.a(x), torch.exp(torch.tanh(torch.sin(x)))], -1)),
+    "matrices": lambda m, x: m.a(x) @ m.b(x).transpose(1, 2),
+    "matrix and input": lambda m, x: m.a(x).softmax(-1) @ x.transpose(1, 2),
+    "largest": lambda m, x: torch.maximum(m.a(x), m.b(x)),
+    "largest of the input": lambda m, x: torch.maximum(torch.sin(x), m.b(x)),
+    "comparison": lambda m, x: m.a(x) < m.b(x),
+    "parts": lambda m, x: m.a(x).topk(2),
+    "one of two parts": lambda m, x: m.a(x).topk(2)[1],
+    "parts of the middle": lambda m, x: torch.cat(torch.split(m.a(x), [2, 4, 2], -1)[1:], -1),
+    "positions twice": lambda m, x: x * torch.arange(8) + torch.arange(8) * m.a(x),
+    "two results": lambda m, x: (m.a(x), x + 1),
+    "two results, one of three steps": lambda m, x: (m.a(x), torch.exp(torch.tanh(torch.sin(x)))),
+    "two results, one of the other": several,
+    "the input as a result": lambda m, x: (x, torch.tanh(x) * 2),
+    "attention": attention,
+}
+"""What modules compute."""
+
+
+def test_statements_of_functions(golden: Callable[[str, str], None]) -> None:
+    torch.manual_seed(0)
+    x, lines = torch.randn(2, 5, 8), list[str]()
+    for name, function in FUNCTIONS.items():
+        text = archspec.lift(Layers(function).eval(), (x,))
+        body = text[text.index("{\n") : text.index("\n}\n")].splitlines()[1:]
+        lines += [f"{name}\n", *[f"  {line}\n" for line in body if "unused param" not in line]]
+    golden("lift/statements.txt", "".join(lines))
