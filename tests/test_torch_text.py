@@ -31,7 +31,7 @@ GOLDEN = {
 }
 TRANSLATED = {
     "attention": ("gqa", "free only", "free stack"),
-    "further": ("dropped", "enlarged", "widened", "looked", "ranks", "idle", "places"),
+    "further": ("dropped", "enlarged", "widened", "looked", "ranks", "given", "idle", "places"),
     "loops": ("tab", "numbered"),
     "outputs": ("kinds", "absent", "six", "best"),
     "partials": ("further-narrow",),

@@ -80,8 +80,12 @@ model "parts" = Parts()
     "texts that are continued, names that transformers uses": """
 import std { Embedding, Linear, SelfAttention }
 dim batch, seq
+block Inner(width)(x [batch, seq, width]) -> [batch, seq, width] {
+  return x + linear: Linear(width, width)(x)
+}
 block GradientCheckpointingLayer(width)(x [batch, seq, width]) -> [batch, seq, width] {
-  return x + attention: SelfAttention(width, heads = 1, causal = true)(x)
+  h = x + attention: SelfAttention(width, heads = 1, causal = true)(x)
+  return h |> inner[i]: Inner(width) for i in 0..2
 }
 block Tensor(vocab = 50, width = 8)(input_ids int [batch, seq], weights [seq, vocab] = none)
             -> (logits [batch, seq, vocab], keys [batch, seq, vocab]) {
