@@ -103,8 +103,8 @@ def test_attention(forms: Any, mask: str, options: dict[str, Any]) -> None:
     given = masks()[mask]
     if given is not None and "is_causal" in options:
         return  # PyTorch takes one of them
-    groups = 3 if "enable_gqa" in options else 6
-    q, k, v = drawn(3, 6, 3, 8), drawn(3, groups, 5, 8), drawn(3, groups, 5, 6)
+    groups = 4 if "enable_gqa" in options else 12
+    q, k, v = drawn(5, 12, 3, 8), drawn(5, groups, 5, 8), drawn(5, groups, 5, 6)
     attention = forms[torch.ops.aten.scaled_dot_product_attention.default]
     found = attention(*[Value(x.numpy()) for x in (q, k, v)], given if given is None else Value(given), **options)
     same(found, F.scaled_dot_product_attention(q, k, v, given, **options))

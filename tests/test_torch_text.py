@@ -479,7 +479,19 @@ TABLES = [
     "[n] = relu(line)",
     "[n] = gelu(line)",
     "[n] = layer_norm(1e-5)(line)",
+    "[n] = dropout(0.5)(line)",
+    "int [n] = counted(n)()",
 ]
+COUNTED = """
+fn counted(n)() -> int [n] {
+  total = reshape([])(arange(1))
+  for i in 0..n {
+    total = total + i
+    y = collect(axis = 0)(total)
+  }
+  return y
+}
+"""
 PARTS = {"line": "(arange(n) * 1.0)", "column": "reshape([n, 1])(arange(n) * 1.0)", "flags": "(arange(n) > 1)"}
 
 
@@ -487,9 +499,9 @@ def test_tables_made_by_each_operation(golden: Callable[[str, str], None]) -> No
     """Each is made as the spec says where PyTorch is not installed, too, or it would be refused."""
     texts = [re.sub("|".join(PARTS), lambda found: PARTS[found[0]], table) for table in TABLES]
     declared = "\n".join([f"  t{i}: unused buffer {text}" for i, text in enumerate(texts)])
-    text = f"import std {{ relu, gelu }}\nlayer Net(n = 4, k = 3)(x [n]) -> [n] {{\n{declared}\n  return x * k\n}}\n"
+    text = f"import std {{ relu, gelu }}\n{COUNTED}layer Net(n = 4, k = 3)(x [n]) -> [n] {{\n{declared}\n  return x * k\n}}\n"
     source = torch_source(load(text))
-    golden("torch/tables.txt", source[source.index('            "t0"') : source.index("    def forward")])
+    golden("torch/tables.txt", source[source.index("def counted") : source.index("    def forward")])
 
 
 def test_functions_of_numbers_are_functions_of_python() -> None:
