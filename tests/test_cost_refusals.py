@@ -144,6 +144,20 @@ block Net(n = 4)(x [batch, seq, n], z [batch, seq + 1, n]) -> [batch, seq + 1, n
     assert fixed == (2 * 2 * 16 * 5, {}) and type(fixed.bytes) is int
 
 
+def test_activations_that_are_no_polynomial_have_no_formula() -> None:
+    pytest.importorskip("torch")
+    halves = load(
+        NET.replace("exp(x)", "exp(slice(axis = 1, stop = seq // 2)(x))").replace(
+            "-> [batch, 3 * seq", "-> [batch, seq // 2"
+        )
+    )
+    with pytest.raises(ArchError) as caught:
+        activations.activation_bytes(halves, {"batch": 2}, "float32", "flash")
+    assert caught.value.diagnostics[0].message == "no formula in seq was found for the memory of activations of it"
+    found = activations.activation_bytes(halves, {"batch": 2, "seq": 7}, "float32", "flash")
+    assert found.bytes == 4 * 2 * 4 * (3 + 3)  # the results of exp and tanh
+
+
 def test_formulas_of_activations_hold_from_certain_sizes_on() -> None:
     sympy = pytest.importorskip("sympy")
     s, t = sympy.symbols("s t", integer=True, positive=True)
