@@ -161,6 +161,7 @@ MOVES = "the model moves positions in a way that is not known (`{}`)"
         ("y + slice(axis = 1, start = seq - 1)(y)", COMBINES.format("slice")),
         ("y + slice(axis = 1, start = 0)(y)", COMBINES.format("slice")),
         ("y + reshape([batch, 1, hidden])(pick(axis = 1, index = 0)(y))", COMBINES.format("pick")),
+        ("y + reshape([batch, 1, hidden])(pick(axis = 1, index = seq - 1)(y))", COMBINES.format("pick")),
         ("matmul(matmul(y, transpose(x)), x)", COMBINES.format("matmul")),
         ("y + sum(axis = 2, keep = true)(matmul(y, transpose(x)))", COMBINES.format("matmul")),
         # sums over all positions, without an axis of pairs; and positions that are moved behind another vector
@@ -177,6 +178,10 @@ MOVES = "the model moves positions in a way that is not known (`{}`)"
         (
             "y + sum(axis = 2)(reshape([batch, seq, 1, hidden])(y) + reshape([seq, 1])(real(arange(seq))))",
             "the model combines positions with a table of all of them (`add`)",
+        ),
+        (
+            "y + sum(axis = 2, keep = true)(linear(y, pick(axis = 0, index = 0)(y)))",
+            COMBINES.format("linear"),
         ),
         (
             "y + sum(axis = 2, keep = true)(matmul(y, expand([8, seq])(real(arange(seq)))))",
@@ -349,6 +354,12 @@ def test_loops_over_positions(
         found = step(model)
         assert kinds(found) == [("attention", 1, 100, 16), *kept]
         assert found.flops == 2 * (3 * 64 + 2 * 101 * 8 + (64 if "linear" in added else 0))
+
+
+def test_loops_that_carry_positions() -> None:
+    lines = "g = y\n  for t in 0..seq {\n    g = tanh(g)\n  }\n  return"
+    with pytest.raises(archspec.ArchError, match="the model has a loop that carries values of several positions"):
+        step(archspec.loads(ATTENTION.format(result="g").replace("return", lines)))
 
 
 def test_a_loop_over_another_input_is_computed_before() -> None:

@@ -97,7 +97,8 @@ class Steps:
             raise Undecodable(f"{named(address)} has a loop that does not run once for each position")
         carried: list[Value | None] = []
         for (_, type), value in zip(body.inputs[: loop.carried], given, strict=False):
-            if value is None or _has(value.shape, NEW):
+            assert value is not None
+            if _has(value.shape, NEW):
                 raise Undecodable(f"{named(address)} has a loop that carries values of several positions")
             carried.append(Value(type.shape, type.dtype, step=True))
             if type.dtype == "real":
@@ -274,7 +275,7 @@ class Steps:
 
     def _is_index(self, value: object) -> bool:
         """Whether a static value is the index of the loop over the sequence."""
-        return bool(self._index) and isinstance(value, Polynomial) and substitute(value, {self._index: 7}) == 7
+        return str(value) == self._index
 
     def _convolve(
         self,
@@ -369,17 +370,15 @@ def _moves(call: Call, given: Sequence[Value | None], axis: int) -> bool:
 def _joins(op: Op, index: int, along: set[int], given: Sequence[Value | None]) -> bool:
     """Whether a product sums over positions, along an axis of an operand, or pairs them with those of the other.
 
-    Both factors of a `matmul` are along the axis that it sums over, so that the first shows it.
+    Both factors are along the axis that it sums over. One of them shows it: the first of a `matmul`, and the weight of
+    other products.
     """
     operand, first = given[index], given[0]
     assert operand is not None and first is not None
     last = len(operand.shape) - 1
     if op.attention == "product":
         return last in along and (index == 0 or _has(first.shape, NEW))
-    if op.input(index).name in ("weight", "bias"):
-        return bool(along)
-    is_vector = op.macs is not None and not any(attribute.name == "stride" for attribute in op.attributes)
-    return is_vector and op.input(index).name == "x" and last in along
+    return op.input(index).name in ("weight", "bias") and bool(along)
 
 
 def _is_reshape(op: Op) -> bool:
