@@ -21,6 +21,7 @@ from archspec.lifting.sources.subjects import source_of  # noqa: E402
 from archspec.lifting.sources.variations import (  # noqa: E402
     apart,
     lighter,
+    multiplied,
     resized,
     shallow,
     shrinks_lists,
@@ -29,6 +30,7 @@ from archspec.lifting.sources.variations import (  # noqa: E402
     with_more_heads,
 )
 from archspec.lifting.subject import Subject  # noqa: E402
+from archspec.lifting.subjects import subject_of as subject_of_module  # noqa: E402
 from archspec.source import fail  # noqa: E402
 
 nn = torch.nn
@@ -158,6 +160,26 @@ def test_parts_that_have_one_size_have_it_in_the_third_module() -> None:
         assert found is not None
         assert (found.numbers["hidden_size"] == found.numbers["inner_hidden_size"]) == is_same
         assert found.numbers["num_hidden_layers"] == 5
+
+
+def test_numbers_of_an_unknown_kind_are_multiplied_if_the_module_can_be_called() -> None:
+    fields = {**FIELDS, "kernel": 3, "gap": 5, "one": 1}
+
+    def odd(own: dict[str, Any]) -> Any:
+        if own.get("kernel", 3) % 2 == 0 or own.get("gap", 5) > 20:
+            raise ValueError("an even kernel")
+        return build({**fields, **own})
+
+    made = replace(TOY, fields=fields, build=odd)
+    first = subject_of(made)
+
+    def multiples(*without: str) -> Any:
+        found = multiplied(made, first, without)
+        return found and [dict(choices.multiples) for choices in found.choices]
+
+    assert multiples("image_size") == [{}, {"kernel": 5, "gap": 2}, {}]
+    assert multiples("image_size", "kernel") == [{}, {"gap": 2}, {}]
+    assert multiples("image_size", "kernel", "gap") is None
 
 
 def test_the_third_module_has_other_layers_unless_some_are_listed_by_number() -> None:
@@ -455,3 +477,27 @@ def test_a_spec_holds_for_other_modules_of_the_class(monkeypatch: pytest.MonkeyP
                 assert (message, cause) == (f"cannot lift `net`: {reason[0]}", reason[1])
     monkeypatch.setattr(lifting, "check_outputs", lambda *given: None)
     assert lifting.lifted(only(third=lambda: third)) == SPEC  # its outputs are the same, though it cannot be exported
+
+
+def test_inputs_with_other_sizes_have_another_batch_and_length() -> None:
+    class Taking(nn.Module):
+        def __init__(self, *fixed: int) -> None:
+            super().__init__()
+            self.fixed = fixed
+
+        def forward(self, x: Any, ids: Any, flags: Any, image: Any, numbers: Any, one: Any, more: Any = None) -> Any:
+            if any(x.shape[axis] != shapes[0][axis] for axis in self.fixed):
+                raise ValueError("another size")
+            return x
+
+    shapes = (2, 5, 8), (2, 5), (2, 5), (2, 3, 8, 8), (4,), ()
+    given = [torch.zeros(shape, dtype=torch.long if turn == 1 else None) for turn, shape in enumerate(shapes)]
+    for fixed, expected in (
+        ((), [(3, 7, 8), (3, 7), (3, 5), (3, 3, 8, 8), (5,), ()]),
+        ((1,), [(3, 5, 8), (3, 5), (3, 5), (3, 3, 8, 8), (5,), ()]),
+        ((0,), None),
+    ):
+        found = subject_of_module(Taking(*fixed), given).other_inputs
+        assert (found and [tuple(value.shape) for value in found.values()]) == expected
+    named = subject_of_module(Taking(), {"ids": given[1], "other": given[0], "x": given[0]}).inputs
+    assert [*named] == ["x", "ids", "other"]

@@ -84,14 +84,14 @@ class Rows:
 
     def _lead(self, value: Value) -> Lead | None:
         root, layout = self.builder.layout(value)
-        return None if root is value else _lead_of(layout, root in self._of_rows)
+        return _lead_of(layout, root in self._of_rows)
 
     def _any_lead(self, value: Value) -> Lead | None:
         """Return the sizes of the axes that the first one of a batch of matrices is flattened from, wherever they are:
         heads are, where a product has one batch of all texts and heads.
         """
-        root, layout = self.builder.layout(value)
-        if root is value or len(value.shape) != 3:
+        _, layout = self.builder.layout(value)
+        if len(value.shape) != 3:
             return None
         _, (first, *_) = layout.settled()
         return tuple([axis.size for axis in first]) if len(first) > 1 else None
