@@ -209,6 +209,20 @@ def test_several_streams_of_tokens_are_tried_after_one() -> None:
     assert [own["input_ids"] for own in shapes(forward)] == [(3, 11), (3, 7, 11)]
 
 
+def test_masks_of_sounds_are_tried_without_tokens_if_they_are_of_samples() -> None:
+    def features(self: Any, input_features: Any, attention_mask: Any = None, decoder_input_ids: Any = None) -> Any: ...
+
+    def samples(self: Any, input_values: Any, attention_mask: Any = None, decoder_input_ids: Any = None) -> Any: ...
+
+    def both(self: Any, input_values: Any, attention_mask: Any = None, input_ids: Any = None) -> Any: ...
+
+    assert [[*shapes(forward)[0]][1:] for forward in (features, samples, both)] == [
+        ["attention_mask", "decoder_input_ids"],
+        ["decoder_input_ids"],
+        ["attention_mask", "input_ids"],
+    ]
+
+
 def test_sound_as_an_image() -> None:
     def forward(self: Any, input_features: Any) -> Any: ...
 
@@ -304,7 +318,9 @@ def test_inputs_have_values_that_they_may_have() -> None:
     }  # fmt: skip
     assert given["ids"].unique().tolist() == [0, 1, 2, 3, 4]
     for name in ("flags", "mask"):
-        assert given[name].unique().tolist() == [0, 1] and given[name][..., 0].all()
+        assert given[name].unique().tolist() == [0, 1]
+        for turn in (0, 1):
+            assert all(bool(own[name][..., 0].all()) for own in inputs.examples(Looked(), declared, turn))
     (single,) = [next(inputs.examples(Looked(), [parse_input("n=int[]")], 0))["n"]]
     assert single.shape == () and int(single) in (0, 1)
 
@@ -358,6 +374,11 @@ class Reserving(nn.Module):
         made = [torch.empty(5, 5), torch.empty((5, 5)), torch.empty(4, 6), torch.empty(5, 5, device="cpu")]
         self.devices = [tensor.device.type for tensor in made]
         self.large, self.listed, self.small, self.own = [nn.Parameter(tensor) for tensor in made]
+
+
+def test_parameters_that_are_missing_stay_so() -> None:
+    module = unfilled.unfilled(lambda: nn.Linear(3, 4, bias=False))
+    assert module.bias is None and module.weight.shape == (4, 3) and not module.weight.is_meta
 
 
 def test_large_tensors_are_not_reserved(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,8 +34,11 @@ def test_a_tower_of_packed_patches_takes_those_of_one_image() -> None:
             parts = torch.split(self.proj(hidden_states), (bounds[1:] - bounds[:-1]).tolist())
             return torch.cat([part - part.mean(0) for part in parts]) * positions.sum(1, keepdim=True)
 
-    plain = torch.nn.Linear(2, 2)
-    assert with_one_image(plain) is plain and not takes_one_image(plain)
+    class Other(torch.nn.Linear):
+        def forward(self, x: Any, grid_thw: Any) -> Any: ...
+
+    for plain in (torch.nn.Linear(2, 2), Other(2, 2)):
+        assert with_one_image(plain) is plain and not takes_one_image(plain)
     tower = Tower().eval()
     grid = torch.tensor([[1, 4, 6]])
     pixels = torch.randn(24, 12)
@@ -64,14 +67,14 @@ def test_a_tower_that_attends_in_windows_is_given_them() -> None:
             self.proj = torch.nn.Linear(12, 8)
 
         def attention(self, x: Any, bounds: Any) -> Any:
-            heads = x.unflatten(-1, (2, 4)).transpose(0, 1)[None]
-            heads = heads, heads[:, :1], heads[:, 1:]
+            heads = x.unflatten(-1, (4, 2)).transpose(0, 1)[None]
+            heads = heads, heads[:, :2], heads[:, 2:]
             call = ALL_ATTENTION_FUNCTIONS.get(self.config._attn_implementation)
             if is_flash_attention_requested(self.config):
                 found, _ = call(self, *heads, None, scaling=0.5, is_causal=self.is_causal, cu_seq_lens_q=bounds)
             else:
                 parts = zip(*[part.split((bounds[1:] - bounds[:-1]).tolist(), dim=2) for part in heads], strict=True)
-                grouped = [(q, k.expand_as(q), v.expand_as(q)) for q, k, v in parts]
+                grouped = [(q, k.repeat_interleave(2, 1), v.repeat_interleave(2, 1)) for q, k, v in parts]
                 of_parts = [call(self, *part, None, scaling=0.5, is_causal=False)[0] for part in grouped]
                 found = torch.cat(of_parts, dim=1)
             return found.flatten(2)[0]

@@ -97,7 +97,7 @@ def with_squares(a: float, b: float, fields: Fields) -> list[Found]:
             continue
         for name, (e, f) in others.items():
             times, rest = divmod(a, e * c * c)
-            if name != side and f is not None and rest == 0 < times <= MOST_PARTS and b == times * f * d * d:
+            if name != side and f is not None and rest == 0 and times <= MOST_PARTS and b == times * f * d * d:
                 parts = [f"{times}"] * (times > 1) + [name] * (name != "") + [f"{side} ** 2"]
                 found.append(Found(" * ".join(parts), (*([name] if name else []), side)))
     return found
