@@ -127,6 +127,10 @@ class Configuration(SimpleNamespace):
         return {"vocab_size": self.vocab_size}
 
 
+def raised(problem: Exception) -> Any:
+    raise problem
+
+
 class Model(nn.Module):
     def __init__(self, config: Configuration) -> None:
         super().__init__()
@@ -147,6 +151,10 @@ def test_configurations_inside_are_prepared(monkeypatch: pytest.MonkeyPatch) -> 
         "batched_mm",
     )
     assert inner._attn_implementation == module.config._attn_implementation and vars(module.config.other) == {}
+    for problem, message in ((ValueError("a\nb"), "ValueError: a"), (KeyError(), "KeyError: ")):
+        monkeypatch.setattr(Configuration, "from_dict", lambda fields, problem=problem: raised(problem))
+        with pytest.raises(ArchError, match=rf"invalid configuration: {message}$"):
+            configuration.architecture_from({"model_type": "outer"})
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(ArchError) as caught:
         configuration.architecture_from({"model_type": "outer"})
@@ -350,6 +358,25 @@ def test_images_for_a_model_of_torchvision(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "torchvision.models", None)
     with pytest.raises(ArchError, match="torchvision is required but not installed"):
         subject_of_collection("torchvision:tiny")
+
+
+def test_images_for_a_model_of_timm(monkeypatch: pytest.MonkeyPatch) -> None:
+    def create_model(name: str, pretrained: bool) -> Any:
+        assert not pretrained
+        module: Any = nn.Conv2d(3, 4, 3)
+        if name == "wide":
+            module.pretrained_cfg = {"input_size": (1, 40, 56)}
+        return module
+
+    package: Any = ModuleType("timm")
+    package.list_models, package.create_model = lambda: ["tiny", "wide"], create_model
+    monkeypatch.setitem(sys.modules, "timm", package)
+    for name, sizes in (("tiny", (3, 224, 224)), ("wide", (1, 40, 56))):
+        found = subject_of_collection(f"timm:{name}")
+        assert found.name == name and found.inputs["input"].shape == (2, *sizes) and not found.module.training
+        assert found.other_inputs is not None and found.other_inputs["input"].shape == (3, *sizes)
+    with pytest.raises(ArchError, match=r"error\[unknown-model\]: timm has no model `large`"):
+        subject_of_collection("timm:large")
 
 
 def test_collections_that_do_not_fit_the_installed_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ def subject_of_collection(text: str) -> Subject:
         channels, height, width = getattr(module, "pretrained_cfg", {}).get("input_size", (3, 224, 224))
     else:
         module = package.models.get_model(name, weights=None)
-        channels, height, width = 3, 299 if name == "inception_v3" else 224, 299 if name == "inception_v3" else 224
+        channels, height, width = (3, 299, 299) if name == "inception_v3" else (3, 224, 224)
     module.eval()
     argument = next(iter(_arguments(module)))
     images = [{argument: torch.randn(batch, channels, height, width)} for batch in (2, 3)]
