@@ -183,6 +183,20 @@ def test_boxes_and_steps_have_their_sizes() -> None:
     assert shapes(steps, 1)[0]["states"] == (2, 14, 1)
 
 
+def test_the_second_inputs_have_other_sizes() -> None:
+    def speech(self: Any, input_features: Any, decoder_input_ids: Any = None) -> Any: ...
+
+    def waves(self: Any, input_values: Any) -> Any: ...
+
+    assert shapes(speech, 0)[0] == {"input_features": (3, 80, 80), "decoder_input_ids": (3, 7)}
+    assert shapes(speech, 1)[0] == {"input_features": (2, 80, 104), "decoder_input_ids": (2, 9)}
+    assert shapes(waves, 1)[:3] == [
+        {"input_values": (2, 3200)},
+        {"input_values": (2, 1, 3200)},
+        {"input_values": (2, 3840)},
+    ]
+
+
 def test_images_are_tried_without_a_mask_first() -> None:
     def masked(self: Any, pixel_values: Any, attention_mask: Any = None) -> Any: ...
 

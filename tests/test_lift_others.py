@@ -103,7 +103,7 @@ def test_other_modules_depend_on_the_reason(name: str, monkeypatch: pytest.Monke
 def test_modules_with_many_layers_have_few() -> None:
     fields = {**FIELDS, "num_hidden_layers": 81}
     deep = replace(TOY, fields=fields, build=lambda own: build({**fields, **own}))
-    assert unrolled(deep) is None
+    assert unrolled(deep) is None and unrolled(replace(deep, fields={**fields, "num_hidden_layers": 80})) is not None
     found = subjects.source_of_architecture(deep)
     assert tried(found.others(OfFewLayers())) == [uncropped(deep), shallow(deep)]
 
@@ -180,6 +180,9 @@ def test_numbers_of_an_unknown_kind_are_multiplied_if_the_module_can_be_called()
     assert multiples("image_size") == [{}, {"kernel": 5, "gap": 2}, {}]
     assert multiples("image_size", "kernel") == [{}, {"gap": 2}, {}]
     assert multiples("image_size", "kernel", "gap") is None
+    several = replace(TOY, fields={**FIELDS, **{f"{letter}_gap": 3 for letter in "abcdefgh"}})
+    found = multiplied(several, subject_of(several), ["image_size"])
+    assert found is not None and [*found.choices[1].multiples.values()] == [2, 5, 4, 7, 6, 9, 2, 5]
 
 
 def test_the_third_module_has_other_layers_unless_some_are_listed_by_number() -> None:

@@ -137,6 +137,17 @@ def test_numbers_of_heads_are_called_heads() -> None:
     assert (writer.gaps.values[5:], writer.gaps.hints[5:]) == ([2, 3.0], ["heads", "number"])
 
 
+@pytest.mark.parametrize(("size", "is_short"), [(43, True), (44, False)])
+def test_several_outputs_are_in_one_line_if_it_is_short(size: int, is_short: bool) -> None:
+    b = builder()
+    x, y = given(b, "x", (8,)), given(b, "y", (8,))
+    body = Body(b.frame, [x, y], [b.op("neg", x), b.op("neg", y)])
+    facts = Facts(body, {}, {}, ["x" * 41, "y" * size], ["", ""], (), (), (), (), (), ())
+    *others, last = BodyWriter(facts, lambda _: (0, 0), id).template().statements
+    assert last.text == (f"return -{'x' * 41}, -{'y' * size}" if is_short else "return h, g")
+    assert [statement.names for statement in others] == ([] if is_short else [("h",), ("g",)])
+
+
 def expression_or_none(text: str) -> str | None:
     try:
         return expression(text)
