@@ -304,6 +304,21 @@ def without_rows(a: Any, i: int) -> Any:
     return a[..., i, :i].clone() * 2
 
 
+def with_early_rows(a: Any, i: int) -> Any:
+    """Row 2 adds what is above it before row 1 is changed."""
+    if i == 1:
+        EARLY[:] = [a[..., :2, :2].clone()]
+    row = a[..., i, :i].clone()
+    return row + (row.unsqueeze(-1) * (EARLY[0] if i == 2 else a[..., :i, :i].clone())).sum(-2)
+
+
+EARLY: list[Any] = []
+
+
+def of_the_last(a: Any, i: int) -> Any:
+    return a[..., i, :i].clone() * 2.0 if i == 3 else copied(a, i)
+
+
 def masked(diagonal: int, fill: Any = torch.ones) -> Any:
     return lambda a: (-a).masked_fill(torch.triu(fill(4, 4, dtype=torch.bool), diagonal), 0)
 
@@ -324,7 +339,11 @@ def masked(diagonal: int, fill: Any = torch.ones) -> Any:
         (lower, {"end": lambda a: a + torch.ones(4)}, True),
         (lower, {"end": lambda a: a - torch.eye(4)}, True),
         (lower, {"end": lambda a: torch.add(a, torch.eye(4), alpha=3)}, True),
+        (lambda a: a[:, :3, :3].tril(-1), {"size": 3}, True),
+        (lambda a: a[:, :2, :2].tril(-1), {"size": 2}, False),
         (lower, {"step": subtracted}, False),
+        (lower, {"step": with_early_rows}, False),
+        (lower, {"step": of_the_last}, False),
         (lower, {"step": of_another}, False),
         (lower, {"step": without_rows}, False),
         (lower, {"size": 3}, False),
