@@ -18,6 +18,7 @@ from archspec.cli import main
 from archspec.configs.names import Names
 from archspec.model import internals
 from archspec.verification import verify as verification
+from archspec.verification.naming import Rename, respell
 from archspec.verification.verify import Verification
 
 SMALL = {"vocab": 20, "hidden": 8, "layers": 3, "heads": 2, "ffn": 16, "positions": 10}
@@ -301,6 +302,51 @@ def test_a_checkpoint_with_the_names_of_a_live_model(tmp_path: Path, monkeypatch
         ("fc", "dense", 8),
     ]
     assert verify(tmp_path, ENCODER, tensors(ENCODER)).spellings == ()
+    assert brief(verify(tmp_path, ENCODER, tensors(ENCODER) | {"more": (2,)})) == [("unexpected", "more", "")]
+
+
+@pytest.mark.parametrize(
+    ("names", "spec", "found", "prefixes"),
+    [
+        ("p.a p.b c", "a b c", "p.a=a p.b=b c=c", [("p.", "", 2)]),
+        ("a b z", "m.a m.b z", "a=m.a b=m.b z=z", [("", "m.", 2)]),
+        ("a z", "m.a z", "z=z", []),
+        ("p.a z", "a z", "z=z", []),
+        ("a b c d e", "m.a m.b x y z", "", []),
+        ("a b c d", "m.a m.b x y", "a=m.a b=m.b", [("", "m.", 2)]),
+        ("p.a p.b c d e", "a b x y z", "", []),
+        ("p.q.a", "a q.a", "p.q.a=q.a", [("p.", "", 1)]),
+        ("a n.a", "m.n.a", "n.a=m.n.a", [("", "m.", 1)]),
+        ("x.gamma", "m.x.weight", "", []),
+        ("q.gamma", "m.norm.weight", "", []),
+        ("norm.gamma", "m.norm.weight", "norm.gamma=m.norm.weight", [("", "m.", 1)]),
+    ],
+)
+def test_a_prefix_is_what_most_names_agree_with(
+    names: str, spec: str, found: str, prefixes: list[tuple[str, str, int]]
+) -> None:
+    """Of several, it is the shortest; at least half of the names, of either side, agree."""
+    mapped, variants, _ = respell(names.split(), {*spec.split()}, {name for name in spec.split() if "norm" in name})
+    assert {*mapped.items()} == {tuple(pair.split("=")) for pair in found.split()}
+    assert [(item.checkpoint, item.spec, item.names) for item in variants if item.kind == "prefix"] == prefixes
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "name", "found"),
+    [
+        ("a.*.b.*.c", "x.*.y.*", "a.1.b.2.b.3.c", "x.1.y.2.b.3"),
+        ("*.b*.*", "*/*/*", "a.c.b7.d.e", "a.c/7/d.e"),
+        ("a.*", "b.*", "a.", "b."),
+        ("a.*", "b.*", "a", None),
+        ("a", "b", "a", "b"),
+        ("a", "b", "a.a", None),
+        ("a.*.c", "b.*", "a.c", None),
+    ],
+)
+def test_each_star_of_a_renaming_matches_as_little_as_possible(
+    old: str, new: str, name: str, found: str | None
+) -> None:
+    assert Rename(old, new).apply(name) == found
 
 
 @pytest.mark.parametrize("joined", [False, True])

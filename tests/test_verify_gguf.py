@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from checkpoints import gguf
+from checkpoints import gguf, header, safetensors
 
 import archspec
 from archspec import ArchError, Model
@@ -246,6 +246,22 @@ def test_tensors_that_do_not_fit_what_they_are_rearranged_to(
     extra = {one for f in found.findings if f.kind == "unexpected" for one in f.fold.names}
     assert missing == lost and name in extra
     assert {f.kind for f in found.findings} == {"missing", "unexpected"}
+
+
+def test_parts_of_a_tensor_without_the_others(tmp_path: Path) -> None:
+    parts = {name: shape for name, shape in GPT_OSS.items() if name != "blk.0.ffn_up_exps.weight"}
+    found = archspec.verify(model_of("gpt-oss"), write(tmp_path, parts))
+    assert [(finding.kind, finding.fold.pattern) for finding in found.findings] == [
+        ("missing", "model.layers.0.mlp.experts.gate_up_proj"),
+        ("unexpected", "blk.0.ffn_gate_exps.weight"),
+    ]
+
+
+def test_names_of_llama_cpp_are_those_of_gguf_files_alone(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(safetensors(header(LLAMA)))
+    found = archspec.verify(model_of("llama"), path)
+    assert {finding.kind for finding in found.findings} == {"missing", "unexpected"} and not found.spellings
 
 
 def test_a_spec_of_ones_own_and_renames(tmp_path: Path) -> None:

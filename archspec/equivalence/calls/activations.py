@@ -47,7 +47,7 @@ def _mish(op: Callable[..., Element], x: Element) -> Element:
 
 def _gated(n: Arrays, types: Sequence[Type], x: Array, dim: int = -1) -> Array:
     half = types[0].shape[dim]
-    value, gate = cut(n, x, dim, 0, half), cut(n, x, dim, half, half + half)
+    value, gate = cut(n, x, dim, 0, half), cut(n, x, dim, half, None)
     return n.each(types[0].shape, forms.multiply, value, function("sigmoid")(n, types, gate))
 
 
