@@ -657,6 +657,13 @@ def test_what_can_be_written_in_a_definition_with_an_error(folder: Path) -> None
         workspace.open(path, text)
         return [each.text for each in completion.complete(workspace.analysis(path), text, len(text))]
 
+    path, text = str(folder / "details.arch"), ENCODER.replace("h = x", "h = Linear(h")
+    workspace = workspace_module.Workspace()
+    workspace.open(path, text)
+    shown = completion.complete(workspace.analysis(path), text, text.index("h = Linear(h") + 12)
+    kinds = {each.text: (each.kind, each.detail) for each in shown}
+    assert (kinds["in_features = "], kinds["std = "]) == (("argument", "of Linear"), ("argument", "= 0.02"))
+    assert (kinds["layers"], kinds["x"]) == (("hyperparameter", ""), ("input", ""))
     assert found("    |> + ")[:3] == ["hidden", "ffn", "x"]
     assert found("    |> nothing(")[:3] == ["hidden", "ffn", "x"]
     assert found("    |> tanh(")[:4] == ["x = ", "hidden", "ffn", "x"]
@@ -1245,6 +1252,76 @@ def test_names_that_are_forwarded_are_renamed_together(place: str, name: str, li
     assert not re.search(
         rf"\b{old}\b", "\n".join(after.splitlines()[number - 1] for number in lines).replace(f".{old}", "")
     )
+
+
+INHERITED = """\
+dim batch
+
+layer Inner(n, rate = 0.5)(x [batch, n]) -> [batch, n] {
+  w: param [n]
+  return x * .w * rate
+}
+
+# It replaces
+# a default.
+block Same(..Inner, rate = 0.75)(..Inner) -> [batch, n] {
+  role head for parts
+  parts.one: Inner(n, rate)
+  other: Inner(n, rate)
+  return .other(.parts.one(x))
+}
+
+block Apart(n, rate = 0.5)(x [batch, n]) -> [batch, n] {
+  return inner: Inner(n, rate)(x)
+}
+
+model "m" = Same(n = 3)
+model "apart" = Apart(n = 3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "lines"),
+    [
+        ("rate = 0.5)(x [batch, n]) -> [batch, n] {\n  w", "share", [3, 5, 10, 12, 13]),
+        ("rate = 0.75", "share", [3, 5, 10, 12, 13]),
+        ("rate = 0.5)(x [batch, n]) -> [batch, n] {\n  return", "share", [17, 18]),
+        ("parts.one:", "pieces", [11, 12, 14]),
+        ("other:", "last", [13, 14]),
+    ],
+)
+def test_only_what_must_have_one_name_is_renamed_together(
+    place: str, name: str, lines: list[int], folder: Path
+) -> None:
+    path = str(folder / "inherited.arch")
+    workspace = workspace_module.Workspace()
+    workspace.open(path, INHERITED)
+    analysis = workspace.analysis(path)
+    assert analysis.report.diagnostics == []
+    found = analysis.occurrence_at(INHERITED.index(place))
+    after = edits.applied(INHERITED, edits.rename(workspace, analysis, found, name)[path])
+    pairs = zip(INHERITED.splitlines(), after.splitlines(), strict=True)
+    assert [number for number, (one, other) in enumerate(pairs, 1) if one != other] == lines
+
+
+def test_edges_of_names_definitions_statements_and_comments(folder: Path) -> None:
+    path = str(folder / "edges.arch")
+    workspace = workspace_module.Workspace()
+    workspace.open(path, INHERITED)
+    analysis = workspace.analysis(path)
+    name = INHERITED.index("rate)")
+    shown = [analysis.occurrence_at(offset) for offset in range(name - 1, name + 6)]
+    assert [each.symbol.name if each else None for each in shown] == [None, *["rate"] * 5, None]
+    start, end = INHERITED.index("layer Inner"), INHERITED.index("}") + 1
+    inside = [analysis.definition_at(offset) for offset in (start, start + 1, end - 1, end)]
+    assert [each.name if each else None for each in inside] == [None, "Inner", "Inner", None]
+    start, end = INHERITED.index("  other:") + 2, INHERITED.index("\n  return .other")
+    ranges = [(0, start), (0, start + 1), (end, end + 1), (end + 1, end + 1)]
+    found = [[hint.offset == end for hint in hints.hints(analysis, *each)] for each in ranges]
+    assert [any(each) for each in found] == [False, True, True, False]
+    assert [lines for *lines, is_comment in outline.folds(analysis.unit.tree, analysis.source) if is_comment] == [
+        [8, 9]
+    ]
 
 
 def test_definitions_that_bundled_files_use_are_not_renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

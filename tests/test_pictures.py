@@ -78,6 +78,8 @@ def test_a_second_application_is_named_within_its_own_block() -> None:
     (box,) = [item for item in arrange(again).box.items if isinstance(item, Box)]
     assert box.title == "shared@2"
     assert box.items[0].lines[0] == "dense@2"  # type: ignore[union-attr]
+    apart = graph(("other.dense", {"path": ("lone", "other@2")}), ("third.dense", {"path": ("lone", "other@2")}))
+    assert [node.lines[0] for node in arrange(apart).nodes] == ["dense", "third.dense"]
 
 
 @pytest.mark.parametrize("kind", ["input", "output", "layer", "block", "op", "param", "buffer"])

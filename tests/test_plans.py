@@ -9,6 +9,7 @@ import picture_lint
 import pytest
 
 import archspec
+from archspec.pictures.amounts import data_of
 from archspec.pictures.api import opened, picture, plan_of
 from archspec.pictures.labels import measure
 from archspec.pictures.layout import layout
@@ -366,6 +367,13 @@ def test_a_tie_leaves_at_the_nearest_height_that_is_free(
     (line,) = tied(PAIR | boxes, lines)
     assert (line.points[2], line.points[-3]) == ((14.0, heights[0]), (14.0, heights[1]))
     assert (line.points[3], line.points[-4]) == ((-12.0, heights[0]), (-12.0, heights[1]))
+
+
+def test_integers_that_javascript_cannot_represent_are_text() -> None:
+    assert [data_of(number) for number in (2**53 - 1, -(2**53 - 1), 2**53, -(2**53))] == [
+        *(9007199254740991, -9007199254740991),
+        *("9007199254740992", "-9007199254740992"),
+    ]
 
 
 def test_ties_of_one_tensor_share_a_lane() -> None:

@@ -141,6 +141,7 @@ def test_panels_are_apart() -> None:
     shown = ElementTree.fromstring(comparisons.picture([archspec.load("gpt2"), archspec.load("t5-small")]))
     width = float(shown.attrib["width"])
     xs = [float(re.findall(r"-?[\d.]+", group.attrib["transform"])[0]) for group in shown.iterfind("{*}g")]
+    assert "".join(shown.itertext()).count("\N{HORIZONTAL ELLIPSIS}") == 0
     assert xs[0] == xs[2] < xs[1] + 1 and xs[2] + 500 < xs[3] == xs[5] < width - 500  # title, model and legend of each
 
 

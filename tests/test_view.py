@@ -146,4 +146,7 @@ def test_the_server_answers_its_own_page_only() -> None:
     assert fetched(address, "/", host="example.org:80") == "403"
     server.renew(lambda version: f"page {version}")
     assert fetched(address, "/") == "page 2"
+    other = PageServer(lambda version: "other page")
+    assert fetched(other.url.removeprefix("http://").rstrip("/"), "/") == "other page"
+    other.close()
     server.close()

@@ -192,7 +192,7 @@ class _Translation:
                 continue
             yield (node if node == name else f"_{name}_{node}"), self._shown(_choice(parts))
             shown.append(f"$.{node}" if node == name else f"alias($._{name}_{node}, $.{node})")
-        yield f"_{name.lstrip('_')}", shown[0] if len(shown) == 1 else f"choice({', '.join(shown)})"
+        yield f"_{name.lstrip('_')}", f"choice({', '.join(shown)})"
 
     def _is_hidden(self, name: str) -> bool:
         """Whether a rule is used by a name that makes no node."""

@@ -86,7 +86,7 @@ def call_around(before: str) -> Call | None:
                 break
             depth -= 1
         at -= 1
-    if at < 0 or before[at] != "(":
+    if before[at : at + 1] != "(":
         return None
     head, arguments = before[:at], before[at + 1 :]
     first = re.search(r"(\w+)\s*$", head)
@@ -219,5 +219,5 @@ def active_argument(call: Call, names: list[tuple[str, str]]) -> int | None:
         position, current = (position + 1, "") if char == "," and depth == 0 else (position, current + char)
     named = re.match(r"\s*(\w+)\s*=(?!=)", current)
     if named is not None:
-        position = next((i for i, (name, _) in enumerate(names) if name == named[1]), -1)
-    return position if 0 <= position < len(names) else None
+        position = next((i for i, (name, _) in enumerate(names) if name == named[1]), len(names))
+    return position if position < len(names) else None

@@ -59,7 +59,7 @@ def import_edit(file: tree.File, text: str, name: str, source: str = "std") -> E
 
 
 def _line_start(text: str, offset: int) -> int:
-    return text.rfind("\n", 0, offset) + 1
+    return text[:offset].rfind("\n") + 1
 
 
 # Quick fixes ---------------------------------------------------------------------------------------------------------

@@ -79,13 +79,12 @@ def tokens(analysis: Analysis) -> Iterator[tuple[int, int, int]]:
     """The start, length and type (an index into TOKEN_TYPES) of each name, in order and without overlaps."""
     end = 0
     for found in analysis.occurrences:
-        kind = _token_type(found)
-        if found.start >= end and kind is not None:
+        if found.start >= end:
             end = found.end
-            yield found.start, found.end - found.start, TOKEN_TYPES.index(kind)
+            yield found.start, found.end - found.start, TOKEN_TYPES.index(_token_type(found))
 
 
-def _token_type(found: Occurrence) -> str | None:
+def _token_type(found: Occurrence) -> str:
     target = found.target
     if isinstance(target, Op) or (isinstance(target, Definition) and target.kind == "fn"):
         return "function"
@@ -93,4 +92,4 @@ def _token_type(found: Occurrence) -> str | None:
         return "class"
     kinds = {"hyperparameter": "parameter", "input": "parameter", "output": "variable", "value": "variable"}
     kinds |= {"address": "property", "dimension": "typeParameter", "model": "enumMember"}
-    return kinds.get(found.symbol.kind)
+    return kinds[found.symbol.kind]

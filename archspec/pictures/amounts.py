@@ -22,7 +22,9 @@ def result_bytes(call: Call) -> Quantity:
     """Return the bytes of the results of all operations in an application; one that passes its input on has none."""
     if passed(call) is not None:
         return 0
-    return body_bytes(call.body) if call.body is not None else total((bytes_of(type), 1) for type in call.outputs)
+    return (
+        body_bytes(call.body) if call.body is not None else total((bytes_of(type), 1) for type in call.outputs if type)
+    )
 
 
 def body_bytes(body: Body) -> Quantity:
@@ -36,9 +38,9 @@ def body_bytes(body: Body) -> Quantity:
 
 
 @lru_cache(1024)  # the types of a model are few
-def bytes_of(type: Type | None) -> Quantity:
+def bytes_of(type: Type) -> Quantity:
     """Return the bytes of a tensor."""
-    return factored((BYTES[type.dtype], *type.shape)) if type is not None else 0
+    return factored((BYTES[type.dtype], *type.shape))
 
 
 def data_of(amount: Quantity) -> object:

@@ -133,9 +133,6 @@ class _Arrangement:
         contents.children.insert(0, group.id)
         for id in members:
             plan.nodes[id].parent = group.id
-            group.macs += plan.nodes[id].macs
-            group.elementwise += plan.nodes[id].elementwise
-            group.bytes += plan.nodes[id].bytes
         for value in contents.values:
             inside = [use for use in value.uses if use.to in kept]
             outside = [use for use in value.uses if use.to not in kept]
@@ -227,7 +224,7 @@ class _Arrangement:
                 end = height if use.to is None else self.ranks[use.to]
                 targets = [other.to for other in value.uses if other.to != use.to and other.way == "down"]
                 others = [target for target in targets if target is not None]
-                if end - start > 1 and use.to is not None and self._is_reached(use.to, others, after):
+                if use.to is not None and self._is_reached(use.to, others, after):
                     value.uses[i] = use._replace(way="skip")
                 else:
                     passed = max(passed, end - start - 1)

@@ -91,8 +91,8 @@ class Block:
         """Give closed layers of one type that stand side by side the same width."""
         for entries in self.rows:
             row = [self.frames[entry] for _, entry in entries if isinstance(entry, int)]
-            kinds = {(frame.node.kind, frame.node.type, frame.is_open) for frame in row}
-            if len(row) > 1 and len(kinds) == 1 and row[0].node.kind == "layer" and not row[0].is_open:
+            closed = [frame for frame in row if frame.node.kind == "layer" and not frame.is_open]
+            if len(closed) == len(row) and len({frame.node.type for frame in row}) == 1:
                 widest = max(frame.w for frame in row)
                 for frame in row:
                     frame.outs = {port: x + (widest - frame.w) / 2 for port, x in frame.outs.items()}
