@@ -10,7 +10,10 @@ import pages
 import pytest
 
 import archspec
+from archspec.model import internals
+from archspec.pictures.api import plan_of
 from archspec.pictures.page import SCRIPTS, page, page_of
+from archspec.pictures.sources import sources_of
 
 SCRIPTS_FOLDER = Path(archspec.__file__).parent / "pictures" / "scripts"
 
@@ -52,6 +55,19 @@ def test_only_a_served_page_may_ask_for_changes() -> None:
     served = page("bert-base-uncased", version=3)
     assert policy_of(served)["connect-src"] == ["'self'"]
     assert '<html lang="en" data-version="3">' in served
+
+
+def test_a_page_has_the_files_of_all_definitions_that_are_applied() -> None:
+    model = archspec.loads(
+        "import std { FeedForward }\ndim b\nblock A(n = 4)(x [b, n]) -> [b, n] {\n"
+        '  return x |> f: FeedForward(n, n)\n}\nmodel "a" = A()\n'
+    )
+    found = sources_of(internals(model).body)
+    assert [*found] == sorted(found) and "<text>" in found
+    for node in plan_of(model).nodes:
+        file, _, line = node.source.rpartition(":")
+        assert not node.source or int(line) <= len(found[file].splitlines())
+    assert {node.source.rpartition(":")[0] for node in plan_of(model).nodes if node.source} == {*found}
 
 
 def test_the_plan_is_complete(bert: str) -> None:

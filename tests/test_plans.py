@@ -305,6 +305,37 @@ def test_pictures_with_many_ports_stay_as_they_are(golden: Callable[[str, str], 
     assert arguments["sides#period"] == ["x", "p, r, t", "q, s", "a, b, ...", "b", "d", "f"]
 
 
+REPEATS = """
+import std { Linear }
+
+dim batch
+
+block Pair(n)(x [batch, n]) -> [batch, n] {
+  return x |> one: Linear(n, n) |> tanh |> two: Linear(n, n)
+}
+
+block Net(n = 4)(x [batch, n]) -> [batch, n] {
+  same: Linear(n, n)
+  pair: Pair(n)
+  h = x |> stack[i]: Linear(n, n) for i in 0..3 |> .same for i in 0..2
+  for i in 0..2 {
+    h = h |> part[i].pair: Pair(n) |> part[i].last: Linear(n, n)
+  }
+  return h |> .pair for i in 0..2
+}
+
+model "repeats" = Net()
+"""
+
+
+def test_pictures_of_what_is_repeated_stay_as_they_are(golden: Callable[[str, str], None]) -> None:
+    model = archspec.loads(REPEATS)
+    (period,) = [node for node in plan_of(model).nodes if node.kind == "period"]
+    assert (period.title, period.type, period.times) == ("part.0\N{EN DASH}1", "period of 2", 2)
+    for depth in (1, 2):
+        golden(f"pictures/repeats-{depth}.svg", picture(model, "block", depth))
+
+
 Boxes = dict[int, tuple[float, float, float, float]]
 PAIR: Boxes = {1: (20.0, 0.0, 100.0, 40.0), 2: (20.0, 100.0, 100.0, 80.0)}
 

@@ -30,7 +30,7 @@ class _Arrangement:
         rows = [id for id in contents.children if id not in self.sides and id not in beside]
         self._choose_ways()
         self._rank(rows)
-        contents.rows = [[] for _ in range(max(self.ranks.values(), default=-1) + 1)]
+        contents.rows = [[] for _ in range(max(self.ranks.values()) + 1)]
         for id in rows:
             contents.rows[self.ranks[id]].append(id)
         self._pass_and_skip(rows)

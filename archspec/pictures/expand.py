@@ -367,14 +367,14 @@ def _nearness(entering: dict[Key, int]) -> list[int]:
 def _range_of(addresses: Sequence[str]) -> str:
     """Return a common address for those of a period: `layers.1-21`, or the first if they do not differ in one index."""
     parts = [address.split(".") for address in addresses]
-    for place in range(min(map(len, parts), default=0)):
+    for place in range(min(map(len, parts))):
         column = [part[place] for part in parts]
         if len(set(column)) > 1:
             if all(text.isdigit() for text in column):
                 numbers = sorted({int(text) for text in column})
                 return ".".join([*parts[0][:place], f"{numbers[0]}\N{EN DASH}{numbers[-1]}"])
             break
-    return addresses[0].replace(ANY_INDEX, "*") if addresses else ""
+    return addresses[0].replace(ANY_INDEX, "*")
 
 
 def _shape(type: Type) -> tuple[str | int, ...]:

@@ -40,7 +40,7 @@ def place_rows(block: Block) -> None:
         main = [place for place in entries if place in entered and isinstance(place[1], int)]
         only = main[0] if len(main) == 1 and not block.is_bare else None
         _fit(block, entries, [0.0] * len(entries), [FIXED if place == only else 1.0 for place in entries])
-    wide = max(range(block.height), key=lambda row: _width(block, block.rows[row]), default=0)
+    wide = max(range(block.height), key=lambda row: _width(block, block.rows[row]))
     for row in range(wide + 1, block.height):
         _pull(block, block.rows[row], above, entered, above)
     for row in range(wide - 1, -1, -1):

@@ -47,7 +47,9 @@ def _find_rail_nets(block: Block, rail: Rail) -> None:
             block.nets[rail.start, rail.value, ""].lowers.append(rail.lane)
         else:  # a track of its own, so that what goes aside and what goes down are told apart
             own = block.nets[rail.start, rail.value, rail.edge] = Net()
-            own.uppers.append(block.upper_x(rail.value, rail.start) or 0.0)
+            upper = block.upper_x(rail.value, rail.start)
+            if upper is not None:
+                own.uppers.append(upper)
             own.lowers.append(rail.lane)
     for tap in rail.taps:
         if tap.way == "row":
