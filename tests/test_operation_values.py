@@ -3,6 +3,7 @@
 Every result is also held against the type that the operation's rule gives.
 """
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,22 @@ def test_integers_round_and_divide() -> None:
     assert operate("int", [1.9, -1.9]).tolist() == [1, -1]
     assert operate("floor", [1.9, -1.9]).tolist() == [1, -2]
     assert operate("pow", a, 2).tolist() == [49] * 4
+
+
+@pytest.mark.parametrize("name", [name for name, op in ops.OPS.items() if op.scalar is not None])
+def test_numbers_are_computed_as_elements_are(name: str) -> None:
+    scalar, compared = ops.OPS[name].scalar, 0
+    for values in product((-3, -1, 0, 1, 2, 7, -2.5, 0.5, 3.0), repeat=len(ops.OPS[name].inputs)):
+        try:
+            found = scalar(*values) if scalar is not None else None
+        except (ops.OpError, ArithmeticError, ValueError):
+            continue
+        reals = [float(value) for value in values] if name == "pow" and values[-1] < 0 else values
+        expected = OPS[name](*map(np.asarray, reals)).item()
+        assert found == pytest.approx(expected, rel=1e-14), values
+        assert type(found) is type(expected) or name in ("min", "max"), values
+        compared += 1
+    assert compared >= 5
 
 
 def test_topk_takes_the_first_of_equals() -> None:
