@@ -31,7 +31,7 @@ GOLDEN = {
 }
 TRANSLATED = {
     "attention": ("gqa", "free only", "free stack"),
-    "further": ("dropped", "enlarged", "widened", "looked", "ranks", "given", "idle", "places"),
+    "further": ("dropped", "enlarged", "widened", "looked", "ranks", "given", "idle", "places", "mixed"),
     "loops": ("tab", "numbered"),
     "outputs": ("kinds", "absent", "six", "best"),
     "partials": ("further-narrow",),
@@ -499,8 +499,8 @@ def test_tables_made_by_each_operation(golden: Callable[[str, str], None]) -> No
     """Each is made as the spec says where PyTorch is not installed, too, or it would be refused."""
     texts = [re.sub("|".join(PARTS), lambda found: PARTS[found[0]], table) for table in TABLES]
     declared = "\n".join([f"  t{i}: unused buffer {text}" for i, text in enumerate(texts)])
-    text = f"import std {{ relu, gelu }}\n{COUNTED}layer Net(n = 4, k = 3)(x [n]) -> [n] {{\n{declared}\n  return x * k\n}}\n"
-    source = torch_source(load(text))
+    net = f"layer Net(n = 4, k = 3)(x [n]) -> [n] {{\n{declared}\n  return x * k\n}}\n"
+    source = torch_source(load(f"import std {{ relu, gelu }}\n{COUNTED}{net}"))
     golden("torch/tables.txt", source[source.index("def counted") : source.index("    def forward")])
 
 
