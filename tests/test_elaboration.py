@@ -996,6 +996,113 @@ layer Net(n = 4, on = false)(x [seq], y [seq] = none) -> [seq] {
 }
 model "it" = Net()
 """,
+    "names that are defined again": """
+dim seq
+layer Net(n = 4, on = true)(x [seq, n], seq [n]) -> [seq, n] {
+  w: param [n]
+  if on {
+    a = x
+    if n > 2 { b = x } else { b = x * 2.0 }
+  } else {
+    a = x * 2.0
+    b = x
+  }
+  a = x
+  if on { c = x }
+  if on { c = x }
+  for i in 0..2 {
+    d = x
+    a = a + d
+    for j in 0..2 { i = 3 }
+    for i in 0..2 { a = a * 2.0 }
+  }
+  d = x
+  i = x
+  n = 3
+  Net = x
+  e, e = x
+  return x * .w + a + b + c + d + i + n + Net + e
+}
+""",
+    "names that are unknown": """
+dim seq
+layer Net(n = 4)(x [seq, m], y [seq, nn]) -> [seq, n] {
+  w: param [n, sequ]
+  for i in 0..2 { a = x }
+  b = x + a + unknown
+  c = x + unknown + uknown + weigth
+  weight: param [n]
+  d = Linaer(n)(x)
+  f: Linea(n)
+  g = [sq, N]
+  return x * .w + i + .wieght + d + c + b
+}
+""",
+    "statements that are no declarations": """
+dim seq
+fn f(n)(x [seq, n]) -> [seq, n] { return x * n }
+layer Norm(n)(x [seq, n]) -> [seq, n] {
+  w: param [n]
+  return x * .w
+}
+block Net(n = 4, F = Norm)(x [seq, n]) -> [seq, n] {
+  a: Norm(n)
+  y = x * 2.0
+  b: y
+  c: y * 2.0
+  d: f(n)(x)
+  e: x
+  g: n
+  h: F(n)
+  i: F
+  layer-norm: Norm(n)
+  j: relu(x) +
+    x
+  k: parm [n]
+  l: Norm(n)(x)
+  gelu(x)
+  .a(x)
+  m: tanh(x).y
+  return x |> .a |> .h |> .i
+}
+""",
+    "calls of functions that declare or call themselves": """
+dim seq
+fn f(n) { return f(n - 1) if n > 0 else 0 }
+fn g(x [seq]) -> [seq] {
+  w: param [4]
+  return x
+}
+fn h(n)(x [seq]) -> [seq] { return h(n)(x) }
+layer Needs(a, b, c)(x [seq]) -> [seq] { return x * a * b * c }
+layer Net(n = 4)(x [seq]) -> [seq] {
+  w: param [f(n)]
+  a: gelu(x)
+  b: Needs()
+  c: Needs(1)
+  d: Needs(..)
+  e = concat(x, x)
+  f: Needs(x)
+  return g(x) |> .b |> .c |> .d |> h(2) |> + e |> .f
+}
+import std { gelu }
+""",
+    "statements after a return": """
+dim seq
+layer Net(n = 4, on = true)(x [seq]) -> (a [seq], a [seq]) {
+  w: unused const [n]
+  v: const [n]
+  u: frozen param [n]
+  if on {
+    return x, x
+    y = x
+  }
+  return x, x
+  z = x
+}
+fn nothing(x [seq]) -> [seq] { y = x }
+model "it" = Net()
+""",
 }
 
 

@@ -140,7 +140,8 @@ def test_all_words_are_kept_and_others_are_refused() -> None:
 def test_data_that_is_no_tree_is_refused() -> None:
     data = store.dump(tree_of(EVERYTHING))
     assert store.load(data) == tree_of(EVERYTHING)
-    others = [*spoilt(data), None, 1, "text", [], {}, [[]], [-1], data[1:], data[:-1]]
+    others = [other for other in spoilt(data) if other[2] != 10**9]  # only the text shows where a file ends
+    others += [None, 1, "text", [], {}, [[]], [-1], data[1:], data[:-1]]
     assert len(others) > 1000
     others += [json.loads(json.dumps(data).replace(f'"{word}"', f'"{word}x"')) for word in CHOICES]
     for other in others:

@@ -242,6 +242,11 @@ dim k
 dim a) b]
 dim c
 """,
+    "a brace in the first statement": """
+dim a } , b
+dim c
+""",
+    "a byte order mark": "\ufeffdim a",
     "braces that follow no head": """
 block A(h)(x [n, h]) -> [n, h] {  # open
   y = f {
@@ -374,6 +379,8 @@ def test_files_with_several_mistakes(golden: Callable[[str, str], None]) -> None
         kept = [f"{type(item).__name__} {[*getattr(item, 'name', ('', '', ''))][2]}".strip() for item in file.items]
         shown.append(f"=== {title}; kept: {', '.join(kept) or 'nothing'}")
         shown += [d.render() for d in report.diagnostics]
+        assert all(d.span is not None and d.span.start <= d.span.end for d in report.diagnostics)
+        assert all(text.removeprefix("\n")[c.start : c.end] == c.text for c in file.comments)
     golden("syntax/files.txt", "\n\n".join(shown) + "\n")
 
 

@@ -232,8 +232,9 @@ class Header:
                     number = len(shape.items) - leading
                     return f"{'at least ' if leading else ''}{number} {'axis' if number == 1 else 'axes'}"
             if isinstance(item, nodes.Leading):
-                known = None if self.leading is None else ", ".join(map(str, self.leading))
-            elif isinstance(item, nodes.Local | nodes.Dimension):
+                words.append("..." if self.leading is None else ", ".join(map(str, self.leading)))
+                continue
+            if isinstance(item, nodes.Local | nodes.Dimension):
                 known = interpreter.env.get(item.name if isinstance(item, nodes.Local) else item.key)
             elif not isinstance(item, nodes.Literal) and not is_multiple:
                 known = interpreter.value(item)

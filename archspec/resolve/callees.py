@@ -51,33 +51,32 @@ def bind_known(scope: Scope, target: Definition | Op, arguments: Arguments, node
     takes_tensors = isinstance(node, tree.Own) or (bool(arguments.inputs) and not arguments.piped)
     if takes_tensors and _has_input(scope, target, arguments):
         return None
+    names: list[str]
     if isinstance(target, Op):
         if arguments.forward is not None:
             message = f"`..` cannot forward hyperparameters to the operation `{target.name}`"
             scope.fault("surplus-argument", message, arguments.forward)
             return None
-        names: list[str] = [attribute.name for attribute in target.attributes]
-        if misplaced(scope, target.name, names, inputs_of(target), arguments):
-            return None
+        names, takes = [attribute.name for attribute in target.attributes], inputs_of(target)
         required = {attribute.name for attribute in target.attributes if attribute.default is REQUIRED}
-        bound = bind(target.name, names, inputs_of(target), arguments, node, scope.fault)
     elif target.open:
         return None
     else:
-        names = list(target.hyperparameters)
-        if misplaced(scope, target.name, names, target.takes, arguments):
-            return None
+        names, takes = list(target.hyperparameters), target.takes
         required = {name for name, declared in target.hyperparameters.items() if declared.default is None}
         if arguments.forward is not None and scope.definition is not None:
             required -= required if scope.definition.open else scope.definition.hyperparameters.keys()
-        bound = bind(target.name, names, target.takes, arguments, node, scope.fault)
+    if misplaced(scope, target.name, names, takes, arguments):
+        return None
+    bound = bind(target.name, names, takes, arguments, node, scope.fault)
     if bound is None:
         return None
-    missing = [name for name in names if name in required and name not in bound.hyperparameters]
-    for name in missing:
-        message = f"missing hyperparameter `{name}` in call to `{target.name}`"
-        scope.fault("missing-argument", message, node, help=f"expected hyperparameters: {listed(names)}")
-    return None if missing else bound
+    missing = next((name for name in names if name in required and name not in bound.hyperparameters), None)
+    if missing is None:
+        return bound
+    message = f"missing hyperparameter `{missing}` in call to `{target.name}`"
+    scope.fault("missing-argument", message, node, help=f"expected hyperparameters: {listed(names)}")
+    return None
 
 
 def _has_input(scope: Scope, target: Definition | Op, arguments: Arguments) -> bool:

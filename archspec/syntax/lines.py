@@ -262,9 +262,9 @@ class _Walk:
         depth = self._statement_depth()
         if depth < len(self._stack):
             end = self._line_end(offset, len(self.text))
-            back = self._abandon(self._stack[depth], end)
+            self._abandon(self._stack[depth], end)
             self._fault(message, offset, offset + 1, code="budget")
-            return max(back, end)
+            return end
         self._fault(message, offset, offset + 1, code="budget")
         self._stack.pop()
         return self._stop(offset)
