@@ -805,7 +805,8 @@ block Net(n = 4, tanh = 3, size = 3, F = L)(x [n]) -> [n] {
   g = .w(x)
   h = .l(n)(x)
   i = .k() + .l(x)
-  return x + a + b + c + d + e + f + g + h + i
+  j = (q: M(n)()) + x
+  return x + a + b + c + d + e + f + g + h + i + j
 }
 """,
     "groups of outputs": """
@@ -1102,6 +1103,31 @@ layer Net(n = 4, on = true)(x [seq]) -> (a [seq], a [seq]) {
 }
 fn nothing(x [seq]) -> [seq] { y = x }
 model "it" = Net()
+""",
+    "outputs of other kinds": """
+fn text(x [4]) -> [4] { return "a" if x != none else x }
+fn list(x [4]) -> (a [4], b [4]) { return x, [1.0] }
+fn absent(x [4], y [4] = none) -> (a [4], b [4]?) { return x, y }
+fn needed(x [4], y [4] = none) -> (a [4], [4]) { return y, y }
+fn more(x [4]) -> [4] { return x, x }
+fn fewer(x [4]) -> (a [4], b [4]) { return x }
+fn pair(x [4]) -> (a [4], b [4]) { return x, x * 2.0 }
+fn passed(x [4]) -> (a [4], b int [4]) { return pair(x) }
+fn wide(x [4]) -> [n] { return concat(axis = 0)(x, x) }
+layer Net(n = 4)(x [4]) -> [4] {
+  w: param [n]
+  a = text(x)
+  b, c = list(x)
+  d, _ = absent(x)
+  e, f = needed(x)
+  g = more(x)
+  h, i = fewer(x)
+  j, k = passed(x)
+  l = wide(x)
+  m = absent(x) |> * .w
+  return a * b * c * d * e * f * g * h * i * j * k * .w * l + "b" * m
+}
+dim n
 """,
 }
 
