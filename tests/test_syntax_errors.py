@@ -247,6 +247,21 @@ dim a } , b
 dim c
 """,
     "a byte order mark": "\ufeffdim a",
+    "a brace after an item with an error": """
+dim a b
+}
+dim c
+""",
+    "commas before and after steps": """
+block A(h)(x [n, h]) -> [n, h] {
+  , x |> f
+  y = x |> f, |> g
+  .. Norm(n)
+  return x |> f, , y
+  return x |> f,
+  return x |> f, |> g
+}
+""",
     "braces that follow no head": """
 block A(h)(x [n, h]) -> [n, h] {  # open
   y = f {

@@ -173,7 +173,7 @@ class Recovery:
                 cuts.append(index)
             elif token.kind == "," and listed and len(cuts) > 1 and _begins_value(tokens, index + 1):
                 cuts.append(index)
-        if len(cuts) == 1 or start != "statement":
+        if start != "statement":
             return []
         found: list[Fault] = []
         for begin, end in pairwise((*cuts, len(tokens))):
