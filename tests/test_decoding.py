@@ -95,14 +95,14 @@ def test_the_encoder_is_not_read() -> None:
 
 @pytest.mark.parametrize(("dtype", "bits"), [("float32", 32), ("bfloat16", 16), ("fp8", 8), ("int8", 8), ("int4", 4)])
 def test_data_types(dtype: str, bits: int) -> None:
-    model = archspec.load("gpt2")
+    model = archspec.load("gpt2", layers=2)
     cost = archspec.cost(model, dtype=dtype, past=7)
     assert cost.memory.weights == model.params.total * bits // 8
     assert bool(cost.memory.schemes) == (bits >= 16)
     found = step(model, 7, dtype=dtype)
     assert found.cache_dtype == (dtype if bits >= 16 else "bfloat16")
-    assert found.cache_bytes == 12 * 7 * 2 * 768 * max(bits, 16) // 8
-    assert step(model, 7, dtype=dtype, cache_dtype="fp8").cache_bytes == 12 * 7 * 2 * 768
+    assert found.cache_bytes == 2 * 7 * 2 * 768 * max(bits, 16) // 8
+    assert step(model, 7, dtype=dtype, cache_dtype="fp8").cache_bytes == 2 * 7 * 2 * 768
 
 
 # Refusals -------------------------------------------------------------------------------------------------------------
@@ -150,6 +150,7 @@ model "attend" = Attend()
 COMBINES = "the model combines several positions (`{}`)"
 UNKNOWN_ATTENTION = "the model has attention of a form that is not known"
 SQUARE = "pick(axis = 2, index = 0)(.kernel)"
+START = "expand([batch, 1, hidden])(.start)"
 MOVES = "the model moves positions in a way that is not known (`{}`)"
 
 
@@ -171,6 +172,7 @@ MOVES = "the model moves positions in a way that is not known (`{}`)"
             "y + slice(axis = 1, stop = seq)(concat(axis = 1)(expand([batch, 1, hidden])(.start), x))",
             COMBINES.format("concat"),
         ),
+        (f"y + slice(axis = 1, stop = seq)(concat(axis = 1)({START}, x, {START}))", COMBINES.format("concat")),
         ("reshape([batch, seq, hidden])(transpose(reshape([batch, hidden, seq])(y)))", MOVES.format("reshape")),
         ("y + reshape([batch, seq, hidden])(reshape([batch * seq * hidden])(y))", MOVES.format("reshape")),
         ("y + reshape([batch, seq, hidden])(reshape([batch, seq * hidden])(y))", MOVES.format("reshape")),
@@ -254,6 +256,7 @@ def test_kernels_of_an_open_size_are_refused() -> None:
         ("y + slice(axis = 1, stop = seq)(y)", 0, []),
         ("slice(axis = 1, stop = seq)(concat(axis = 1)(y, y))", 0, []),
         ("slice(axis = -1, stop = 8)(concat(axis = -1)(y, y))", 0, []),
+        ("slice(axis = 0, stop = batch)(concat(axis = 0)(y, expand([1, seq, hidden])(.start)))", 0, []),
         ("y + reshape([batch, seq, hidden])(reshape([batch, seq, 2, 4])(y))", 0, []),
         ("y + reshape([batch, seq, hidden])(reshape([batch * seq, hidden])(y))", 0, []),
         ("y + reshape([seq, 1])(real(arange(seq)))", 0, []),
