@@ -179,6 +179,8 @@ LINES: list[tuple[str, str, int | None]] = [
     ("claimed: 1, arithmetic: -(hidden - 769)", "right", None),
     ("claimed: 8, arithmetic: 2 ** 3 * 2 ** 0", "right", None),
     ("claimed: 199, arithmetic: tensors", "right", None),
+    ("claimed: 57890306, spec: roberta-base, select: '*'", "convention", None),  # of three adjustments
+    ("claimed: 29531138, spec: roberta-base, select: '*'", "wrong", 29_531_138 - 124_645_632),
     ("claimed: 0.56 Mi, select: pooler.*", "right", None),
     ("claimed: 0.56 Mi active, select: pooler.*", "right", None),
     ("claimed: 103.8 Mi, select: '*'", "convention", None),

@@ -80,11 +80,11 @@ def _cells(figure: Figure) -> Row:
 
 def _ratio(ratio: float) -> str:
     """Format a ratio with the digits that matter: three, or as many as tell it from 1."""
-    if ratio == 1 or ratio == 0:
+    if ratio in (0, 1):
         return f"x {ratio:.0f}"
-    if abs(ratio) < 0.001:
-        return "x < 0.001" if ratio > 0 else f"x {ratio:.3g}"
-    digits = next((digits for digits, limit in enumerate((100, 10, 1, 0.1, 0.01)) if abs(ratio) >= limit), 5)
+    if ratio < 0.001:
+        return "x < 0.001"
+    digits = next((digits for digits, limit in enumerate((100, 10, 1, 0.1, 0.01)) if ratio >= limit), 5)
     while float(f"{ratio:.{digits}f}") == 1:
         digits += 1
     return f"x {ratio:,.{digits}f}"
