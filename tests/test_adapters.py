@@ -175,6 +175,12 @@ def test_names_of_published_and_of_live_modules(tmp_path: Path) -> None:
     first = "base_model.model.vit."
     assert old.stored.tensors[0].name == f"{first}encoder.layer.0.attention.attention.query.lora_A.weight"
     assert new.stored.tensors[0].name == f"{first}layers.0.attention.q_proj.lora_A.weight"
+    whole = archspec.adapter(
+        write(tmp_path, base_model_name_or_path="vit-base-patch16-224-in21k", target_modules=["q_proj"])
+    )
+    assert whole.stored.tensors[0].name == "base_model.model.layers.0.attention.q_proj.lora_A.weight"
+    write(tmp_path, base_model_name_or_path="vit-base-patch16-224-in21k", target_modules=["pooler.dense", "query"])
+    assert {row.target: row.modules for row in archspec.adapter(tmp_path).targets} == {"dense": 1, "query": 12}
 
 
 def test_experts_are_adapted_one_by_one(tmp_path: Path) -> None:
@@ -499,6 +505,7 @@ def test_count(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["count", folder, "--format", "json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["params"] == {"total": 125_521_152, "trainable": 1_183_488, "frozen": 124_337_664}
+    assert document["trainable_percent"] == 100 * 1_183_488 / 125_521_152
     assert len(document["tensors"]) == 98
     assert main(["count", folder, "--by", "tensor", "--select", "*.lora_A.*", "--format", "csv"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 13
@@ -558,3 +565,13 @@ def test_an_adapter_of_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     write(home / "snapshots" / commit)
     assert archspec.adapter("some/adapter").params.trainable == 294_912
     assert archspec.adapter("some/adapter").name == "adapter"
+
+
+@pytest.mark.parametrize("option", ["", "--by role", "--depth 1", "--select *.lora_A.*"])
+def test_any_option_of_a_count_shows_the_tensors(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path)
+    assert main(["count", str(tmp_path), "--set", "layers=1", "--format", "json", *option.split()]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert ("targets" in document) == (not option)

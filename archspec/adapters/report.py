@@ -48,7 +48,7 @@ def _targets(adapter: Adapter) -> View:
             "rank": row.rank or None,
             "each": row.each or None,
             "params": row.params,
-            "share": row.params / trainable if trainable else 0.0,
+            "share": row.params / trainable,
         }
         for row in adapter.targets
     ]
