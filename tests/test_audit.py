@@ -458,14 +458,13 @@ BAD = {
 }
 
 
-def test_the_limit_of_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "title: t\nspec: gpt2\nset: {layers: 1}\nlines:\n  - line: a\n    claimed: 46,473,216\n    select: '*'\n"
-    (tmp_path / "a.yaml").write_text(text)
-    monkeypatch.setattr("archspec.audits.models.MOST_MODELS", 1)
-    assert archspec.audit(tmp_path / "a.yaml").lines[0].verdict == "right"
-    monkeypatch.setattr("archspec.audits.models.MOST_MODELS", 0)
-    with pytest.raises(archspec.ArchError, match=r"error\[budget\]: too many models in an audit: the limit is 0\n"):
-        archspec.audit(tmp_path / "a.yaml")
+def test_the_limit_of_models(tmp_path: Path) -> None:
+    net = 'block Net(n = 1)(x [3]) -> [3] {\n  t: unused param [n]\n  return x\n}\nmodel "net" = Net()\n'
+    (tmp_path / "net.arch").write_text(net)
+    lines = [f"claimed: {n}, arithmetic: n, set: {{n: {n}}}" for n in range(1, 34)]
+    assert judged(tmp_path, *lines[:32], *lines[:2], head="title: t\nspec: net.arch\n").clean
+    with pytest.raises(archspec.ArchError, match=r"error\[budget\]: too many models in an audit: the limit is 32\n"):
+        judged(tmp_path, *lines, head="title: t\nspec: net.arch\n")
 
 
 def test_reasons_in_tables_for_other_programs() -> None:

@@ -320,6 +320,19 @@ def test_sizes_that_are_one_somewhere_have_no_meaning(tmp_path: Path) -> None:
     assert owned(text) == ["blocks.0: unused Block(1)", "blocks.1: unused Block(hidden)"]
 
 
+@pytest.mark.parametrize(("lines", "first"), [(2, "left.t0: unused param [2]"), (3, "left: unused Left")])
+def test_repeated_blocks_of_few_lines_are_not_definitions(lines: int, first: str, tmp_path: Path) -> None:
+    found = owned(scaffold(tmp_path, {f"{side}.t{i}": (2,) for side in ("left", "right") for i in range(lines)}))
+    assert found[0] == first and len(found) == (2 * lines if lines == 2 else 2)
+
+
+def test_long_addresses_are_not_aligned_with(tmp_path: Path) -> None:
+    for length in (60, 61):
+        text = scaffold(tmp_path, {"a": (2,), "b" * length: (2,)})
+        (line,) = [line for line in text.splitlines() if line.startswith("  a:")]
+        assert line == f"  a:{' ' * (60 if length == 60 else 1)}unused param [2]"
+
+
 def test_a_large_model_stays_short(tmp_path: Path) -> None:
     found: Tensors = {}
     for i in range(30):

@@ -379,6 +379,15 @@ def test_a_block_without_one_of_its_layers_is_changed() -> None:
     assert marked(a) == {"inner": "changed", "inner.two": "removed"} and marked(b) == {"inner": "changed"}
 
 
+@pytest.mark.parametrize(("length", "shown"), [(394, 400), (395, 400), (500, 400)])
+def test_long_texts_of_marks_are_cut(length: int, shown: int) -> None:
+    name = "x" * (length - len("mix."))
+    more = MORE.replace("more", name)
+    _, b = map(described, differing(*[archspec.loads(MIX.format(weight=w)) for w in ("param [4, 4, 4]", more)]))
+    text = b["mix"][1]
+    assert len(text) == shown and text.endswith("..." if length > 394 else "x")
+
+
 def test_moved_parts_are_marked() -> None:
     post, pre = (
         "|> up: Linear(hidden, hidden) |> norm: LayerNorm(hidden)",

@@ -20,10 +20,10 @@ class RoleStyle(Record):
     letter: str
     light: Shade
     dark: Shade
-    terminal: int
+    terminal: int | None
 
 
-NO_ROLE = RoleStyle("", Shade("#e4e7ee", "#6d7688"), Shade("#333c4b", "#8f9ab0"), 245)
+NO_ROLE = RoleStyle("", Shade("#e4e7ee", "#6d7688"), Shade("#333c4b", "#8f9ab0"), None)
 """The style of tensors without a role, and of roles that are not in `ROLES`."""
 
 ROLES = {

@@ -10,7 +10,7 @@ from archspec.record import Record
 from archspec.reporting.bars import bar
 from archspec.reporting.cells import padded, shortened, width_of, wrapped
 from archspec.reporting.colour import coloured
-from archspec.reporting.roles import ROLES
+from archspec.reporting.roles import style_of
 from archspec.reporting.tables import Bar, Cell, Column, View, is_right, text, used
 from archspec.source import printable
 
@@ -184,9 +184,10 @@ _STYLES = {"dim": "2", "unit": "2", "note": "33"}
 
 def _style(column: Column, row: Mapping[str, Cell]) -> str:
     """Return the codes of a cell's colors; "" for none."""
-    role = row.get("role")
     if column.style == "role":
-        return f"38;5;{ROLES[role].terminal}" if isinstance(role, str) and role in ROLES else ""
+        role = row.get("role")
+        number = style_of(role if isinstance(role, str) else None).terminal
+        return f"38;5;{number}" if number is not None else ""
     return _STYLES.get(column.style, "")
 
 
