@@ -16,6 +16,7 @@ from archspec import resources
 from archspec.cli import _paint, main
 from archspec.cli.arguments import parsers
 from archspec.cli.error import entries, split
+from archspec.cli.progress import PROGRESS
 from archspec.pipeline import generate, index
 from archspec.pipeline.files import parse_bundled_models
 from archspec.reporting import tables
@@ -374,6 +375,8 @@ def test_list_compiles_specs_that_are_not_those_of_the_index(
     assert index.shipped() is None
     assert main(["list", "another", "--format", "csv"]) == 0
     assert capsys.readouterr().out.splitlines()[1:] == ["bert,another,109482240,109482240,0"]
+    number = len(parse_bundled_models())
+    assert f"archspec list, model {number} of {number}" == PROGRESS.what
 
 
 def test_show_prints_the_file_that_holds_the_model(capsys: pytest.CaptureFixture[str]) -> None:

@@ -239,6 +239,9 @@ def test_what_is_not_known_is_not_given() -> None:
     totals = {figure.name: figure for figure in found.totals}
     assert totals["without embeddings"].values[0] is None and totals["without embeddings"].ratios == (None, None)
     assert totals["per layer of its stack"].values == (None, 7_087_872)
+    assert [line for line in str(found).splitlines() if "embedding`" in line] == [
+        "it: no tensor has the role `embedding`"
+    ]
 
 
 def test_costs_are_those_of_cost() -> None:

@@ -559,11 +559,19 @@ def import_text(config: str) -> str:
     return unit.source.text
 
 
-@given(VALUES, st.sampled_from([None, 1, 4]))
+@given(VALUES, st.sampled_from([(None, None), (1, None), (4, None), (None, (",", ":"))]))
 @settings(max_examples=50, deadline=None)
-def test_json_is_read_as_the_standard_library_reads_it(value: Any, indent: int | None) -> None:
-    text = json.dumps(value, indent=indent)
+def test_json_is_read_as_the_standard_library_reads_it(value: Any, form: tuple[Any, Any]) -> None:
+    text = json.dumps(value, indent=form[0], separators=form[1])
     assert read_json(Source("config.json", text)).data() == json.loads(text)
+
+
+def test_values_of_json_are_nested_as_deeply_as_the_limit() -> None:
+    text = '{"a":[[1,{"b":2}],3]}'
+    assert read_json(Source("config.json", text)).data() == json.loads(text)
+    assert read_json(Source("config.json", "[" * 17 + "]" * 17)).data() == json.loads("[" * 17 + "]" * 17)
+    with pytest.raises(ArchError, match="the limit is 16 levels"):
+        read_json(Source("config.json", "[" * 18 + "]" * 18))
 
 
 @given(st.text(alphabet='{}[],:"\\01.-e truefalsn/', max_size=12))

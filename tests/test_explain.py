@@ -149,6 +149,7 @@ def test_a_number_that_is_right_at_two_digits_and_no_count_at_three() -> None:
 def test_siblings_and_published_vocabularies_come_first(model: str, number: str, steps: list[str]) -> None:
     (answer,) = archspec.explain(model, number).answers
     assert (answer.matches[0].kind, texts(answer.matches[0])) == ("variant", steps)
+    assert sum(part.times * part.each for part in answer.matches[0].parts) == answer.matches[0].params
     assert all(sum(step.params for step in match.steps) == match.params for match in answer.matches)
 
 

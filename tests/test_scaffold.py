@@ -161,27 +161,34 @@ def sizes(text: str) -> dict[str, str]:
     return dict(re.findall(r"(\w+) = (\d+)", text))
 
 
-@pytest.mark.parametrize(("dtype", "kind"), [("I64", "buffer int"), ("U8", "buffer int"), ("F16", "param")])
-def test_integers_are_buffers(tmp_path: Path, dtype: str, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("dtype", "kind", "remark"),
+    [("I64", "buffer int", ""), ("I32", "buffer int", ""), ("U8", "buffer int", "  # uint8"), ("F16", "param", "")],
+)
+def test_integers_are_buffers(tmp_path: Path, dtype: str, kind: str, remark: str) -> None:
     path = write(tmp_path / "m.safetensors", {"ids": (1, 4)}, dtype)
-    (line,) = owned(proven(tmp_path, path))
-    assert line == f"ids: unused {kind} [1, 4]"
+    text = proven(tmp_path, path)
+    assert owned(text) == [f"ids: unused {kind} [1, 4]"] and f"{kind} [1, 4]{remark}\n" in text
 
 
 def test_the_library_is_what_is_recognised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A library with one layer of another kind: nothing is known but what it says."""
     specs = tmp_path / "specs"
     specs.mkdir()
-    (specs / "std.arch").write_text('export "own.arch" { Affine }\n')
+    (specs / "std.arch").write_text('export "own.arch" { Affine, Fixed, Inner }\n')
     (specs / "own.arch").write_text(
         "layer Affine(n, m, shift = true)(x [..., n]) -> [..., m] {\n  w: param [n, m]\n  b: param [m] if shift\n"
         "  y = matmul(x, .w)\n  return y + .b if shift else y\n}\n"
+        "layer Fixed(n)(x [n]) -> [n] {\n  f: frozen param [n]\n  return x * .f\n}\n"
+        "layer Inner(n)(x [n]) -> [n] {\n  g.h: param [n]\n  return x * .g.h\n}\n"
     )
     monkeypatch.setattr(resources, "specs_root", lambda: str(specs))
     shapes = {"a.w": (3, 5), "a.b": (5,), "affine.w": (3, 5), "c.weight": (3, 5), "c.bias": (5,)}
     found = owned(archspec.scaffold(write(tmp_path / "m.safetensors", shapes)))
     assert found[:2] == ["a: unused Affine(3, 5)", "affine: unused Affine(3, 5, shift = false)"]
     assert found[2].startswith("c.weight: unused param")
+    others = owned(archspec.scaffold(write(tmp_path / "n.safetensors", {"fixed.f": (5,), "inner.g.h": (5,)})))
+    assert others == ["fixed.f: unused param [5]", "inner.g.h: unused param [5]"]
 
 
 # Repetition -----------------------------------------------------------------------------------------------------------
@@ -286,6 +293,8 @@ def norms(*sizes: int) -> Tensors:
             "a: hidden, inner; b: inner, hidden; c: hidden, inner",
         ),
         (linears(a=(8, 8), b=(8, 6)), "hidden = 8", "a: hidden, hidden; b: hidden, 6"),
+        (linears(a=(2, 2), b=(2, 7)), "hidden = 2", "a: hidden, hidden; b: hidden, 7"),
+        (norms(2, 2) | linears(a=(2, 7)), "hidden = 2", "a: hidden, 7"),
         (linears(a=(1, 8), b=(8, 1)), "", "a: 1, 8; b: 8, 1"),
     ],
 )

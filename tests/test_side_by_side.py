@@ -418,6 +418,16 @@ def test_a_model_within_another_has_only_the_marks_of_what_is_around_it() -> Non
     ]
 
 
+def test_blocks_that_are_drawn_apart_are_added_as_a_whole() -> None:
+    text = "import std { Linear }\nblock Part()(x [4]) -> [4] {\n  return x |> a: Linear(4, 4) |> tanh\n}\n"
+    text += (
+        "block Net()(x [4]) -> [4] {\n  return x |> l.0: Part() |> sin |> l.1: Part()MORE\n}\n"
+        + 'model "net" = Net()\n'
+    )
+    _, b = differing(*[archspec.loads(text.replace("MORE", more)) for more in ("", " |> exp |> l.2: Part()")])
+    assert marked(b)["l.2"] == "added"
+
+
 def test_models_have_letters() -> None:
     model = net("a")
     names = [panel.name for panel in compared(*[model] * 28)]

@@ -96,7 +96,7 @@ def _remarks(found: Explanation, answer: Answer) -> list[str]:
     counts = [("plain count", found.total)] * answer.cut_off
     if answer.active_cut_off and found.active is not None:
         counts.append(("count of active parameters", found.active))
-    for what, count in counts if answer.reading.digits is not None else ():
+    for what, count in counts:  # none for an exact number
         digits = number(answer.reading.digits or 0, "significant digit")
         lines.append(f"truncated rather than rounded to {digits}, the {what} {count:,} is {found.number.text}")
     if not answer.matches:
