@@ -147,6 +147,7 @@ model "attend" = Attend()
 """
 
 
+AT_T = "pick(axis = 1, index = t)(y)"
 COMBINES = "the model combines several positions (`{}`)"
 UNKNOWN_ATTENTION = "the model has attention of a form that is not known"
 SQUARE = "pick(axis = 2, index = 0)(.kernel)"
@@ -242,6 +243,24 @@ def test_operations_on_several_positions_are_refused(result: str, reason: str) -
     assert caught.value.diagnostics[0].message == f"the model has no decoding step: {reason}"
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        # over the heads of a position, by scores that are given, and to the state after all positions
+        "r = reshape([batch, seq, 2, 4])(y)\n"
+        "  return y + reshape([batch, seq, hidden])(matmul(softmax(matmul(r, transpose(r))), r))",
+        "return y + matmul(softmax(given), other)",
+        f"g = expand([batch, hidden])(.start)\n  for t in 0..seq {{\n    g = tanh(g + {AT_T})\n  }}\n"
+        "  m = reshape([batch, 1, hidden])(g)\n  return y + matmul(softmax(matmul(y, transpose(m))), m)",
+    ],
+)
+def test_attention_of_other_forms_is_refused(lines: str) -> None:
+    inputs = "x [batch, seq, hidden]" + ", given [batch, seq, 3], other [batch, 3, 8]" * ("given" in lines)
+    text = ATTENTION.replace("x [batch, seq, hidden]", inputs).format(result="y").replace("return y", lines)
+    with pytest.raises(archspec.ArchError, match=UNKNOWN_ATTENTION):
+        step(archspec.loads(text))
+
+
 def test_kernels_of_an_open_size_are_refused() -> None:
     result = "transpose(y) |> conv(1, width - 1)(_, other, none) |> slice(axis = 2, stop = seq) |> transpose"
     text = ATTENTION.replace("x [batch, seq, hidden])", "x [batch, seq, hidden], other [8, 8, width])")
@@ -324,7 +343,6 @@ def test_an_attention_keeps_nothing_that_only_another_input_gives() -> None:
         step(archspec.loads(text))
 
 
-AT_T = "pick(axis = 1, index = t)(y)"
 NOT_ONCE = "the model has a loop that does not run once for each position"
 
 
