@@ -17,8 +17,8 @@ class Layers(nn.Module):
 
     def __init__(self, function: Callable[[Any, Any], Any]) -> None:
         super().__init__()
-        self.a, self.b, self.c = [nn.Linear(8, 8) for _ in range(3)]
-        self.d = nn.Linear(16, 8)
+        for name in {*"abcd"} & {*function.__code__.co_names}:
+            setattr(self, name, nn.Linear(16 if name == "d" else 8, 8, bias=False))
         self.function = function
 
     def forward(self, x: Any) -> Any:
@@ -30,14 +30,9 @@ def twice(m: Layers, x: Any) -> Any:
     return h * h
 
 
-def twice_in_turn(m: Layers, x: Any) -> Any:
-    h = m.a(x)
-    return h + m.b(torch.tanh(h))
-
-
 def several(m: Layers, x: Any) -> Any:
     h = m.a(x)
-    return h, m.b(h)
+    return h, m.b(h) - h
 
 
 def heads(x: Any) -> Any:
@@ -53,18 +48,12 @@ def attention(m: Layers, x: Any) -> Any:
 FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "sum": lambda m, x: m.a(x) + m.b(x),
     "product, the second longer": lambda m, x: m.a(x) * m.b(m.c(x)),
-    "product, the first longer": lambda m, x: m.b(m.c(x)) * m.a(x),
     "product of as many": lambda m, x: m.a(x) * torch.tanh(m.b(x)),
-    "difference": lambda m, x: m.a(x) - m.b(x),
     "difference from the input": lambda m, x: x - m.a(x),
     "quotient": lambda m, x: x / m.a(x),
     "residual": lambda m, x: x + m.a(x),
-    "residual, the other way": lambda m, x: m.a(x) + x,
-    "gate": lambda m, x: x * m.a(x),
     "square": twice,
-    "sum of what is used twice": twice_in_turn,
     "number": lambda m, x: 1.0 - m.a(x) * 2,
-    "sum of three": lambda m, x: m.a(x) + m.b(x) + m.c(x),
     "sum of three, the last first": lambda m, x: m.a(x) + (m.b(x) + m.c(x)),
     "sum times another": lambda m, x: (m.a(x) + m.b(x)) * m.c(x),
     "sum of the longer one": lambda m, x: m.a(x) + m.b(m.c(x)),
@@ -76,13 +65,9 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "joined": lambda m, x: m.d(torch.cat([m.a(x), m.b(x)], -1)),
     "joined, and a product": lambda m, x: torch.cat([m.a(x)[..., :4], x[..., :4]], -1) * m.b(x),
     "joined, and steps": lambda m, x: torch.tanh(torch.cat([m.a(x), torch.exp(torch.tanh(torch.sin(x)))], -1)),
-    "matrices": lambda m, x: m.a(x) @ m.b(x).transpose(1, 2),
     "matrix and input": lambda m, x: m.a(x).softmax(-1) @ x.transpose(1, 2),
-    "largest": lambda m, x: torch.maximum(m.a(x), m.b(x)),
     "largest of the input": lambda m, x: torch.maximum(torch.sin(x), m.b(x)),
-    "comparison": lambda m, x: m.a(x) < m.b(x),
     "parts": lambda m, x: m.a(x).topk(2),
-    "one of two parts": lambda m, x: m.a(x).topk(2)[1],
     "parts of the middle": lambda m, x: torch.cat(torch.split(m.a(x), [2, 4, 2], -1)[1:], -1),
     "positions twice": lambda m, x: x * torch.arange(8) + torch.arange(8) * m.a(x),
     "two results": lambda m, x: (m.a(x), x + 1),
@@ -100,5 +85,5 @@ def test_statements_of_functions(golden: Callable[[str, str], None]) -> None:
     for name, function in FUNCTIONS.items():
         text = archspec.lift(Layers(function).eval(), (x,))
         body = text[text.index("{\n") : text.index("\n}\n")].splitlines()[1:]
-        lines += [f"{name}\n", *[f"  {line}\n" for line in body if "unused param" not in line]]
+        lines += [f"{name}\n", *[f"  {line}\n" for line in body]]
     golden("lift/statements.txt", "".join(lines))
