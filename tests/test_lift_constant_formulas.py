@@ -237,6 +237,9 @@ CONSTANTS: dict[str, Callable[[], dict[str, Any]]] = {
         "relative, but for one": distances(3, 3, 5) + (arange(81).reshape(9, 9) == 77).long(),
         "truths": far(3, 3) > 1,
         "of one place": scattered(1, 70),
+        "flat": (distances(4, 3, 5) + 13).reshape(-1),
+        "three axes": (distances(4, 3, 5) + 13).reshape(3, 4, 12),
+        "of one row": distances(1, 12, 9) + 11,
     },
     "parts": lambda: {
         "repeated rows": scattered(6).expand(13, 6),

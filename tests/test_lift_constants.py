@@ -194,6 +194,30 @@ def test_buckets_between_rounded_bounds_are_those_of_pytorch(count: int) -> None
     assert "(x [batch, " in text
 
 
+class PlacedByLength(Placed):
+    """The lengths are also used as they are."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        lengths = torch.ones(x.shape[0], self.count, dtype=torch.bool).sum(1)
+        return super().forward(x) + x * lengths[:, None, None]
+
+
+class PlacedExactly(Placed):
+    """The bounds are whole numbers."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        places = torch.arange(self.count, dtype=torch.float32)[None].expand(x.shape[0], -1) * 0.5
+        return x + self.table(torch.bucketize(places, torch.arange(1.0, self.count, 1.0), right=True))
+
+
+def test_buckets_of_numbers_that_are_also_used_or_between_exact_bounds() -> None:
+    x = torch.zeros(2, 7, 4)
+    text = archspec.lift(PlacedByLength(7).eval(), (x,))
+    assert "table([0, 1, 2, 3, 4, 5, 6])" in text and "int |> sum(axis = -1)" in " ".join(text.split())
+    text = archspec.lift(PlacedExactly(7).eval(), (x,))
+    assert "table([" not in text and "arange(6) + 1.0 <= reshape([batch, 7, 1])" in text
+
+
 def test_there_may_be_as_many_buckets_as_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("archspec.lifting.buckets.MOST_LISTED", 7)
     assert "table([0, 1, 2, 3, 4, 5, 6])" in archspec.lift(Placed(7).eval(), (torch.zeros(2, 7, 4),))

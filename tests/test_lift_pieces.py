@@ -314,7 +314,7 @@ def test_sizes_that_are_one_dimension() -> None:
 
 def test_sizes_by_a_length_that_is_a_quotient() -> None:
     length = (TIME + 1) // 4 - 1
-    found = joint_sizes([length, BATCH, 2 * length], [2 * length - 1, BATCH * length, 7])
+    found = joint_sizes([length, BATCH, 2 * length], [2 * length - 1, BATCH * length, 7, 3 * BATCH])
     assert {str(size): str(new) for size, new in found.items()} == {
         str(length): "seq",
         str(2 * length): "2*seq",
@@ -324,6 +324,7 @@ def test_sizes_by_a_length_that_is_a_quotient() -> None:
     assert joint_sizes([length, 2 * length], [length + TIME]) == {}
     twice = 2 * (TIME // 4)
     assert joint_sizes([twice, twice + 1], [twice]) == {}
+    assert joint_sizes([TIME // 4 + SEQ, 2 * (TIME // 4)], [TIME // 4]) == {}
 
 
 def test_totals_of_lengths() -> None:

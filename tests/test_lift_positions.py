@@ -55,6 +55,12 @@ MASKS: dict[str, tuple[Callable[[Builder], Value], str | None, dict[str, object]
         {"causal": True, "window": 6},
     ),
     "near": (lambda b: within(b, 7, 7), None, {"window": 6}),
+    "next to it": (lambda b: within(b, 2, 2), None, {"window": 1}),
+    "itself and the one before": (
+        lambda b: b.op("and", causal(b), b.op("lt", behind(b), 2)),
+        None,
+        {"causal": True, "window": 1},
+    ),
     "near, less far ahead": (
         lambda b: within(b, 7, 5),
         f"and(ge(add(arange[stop=seq], 6), {AT_SEQ}), ge(add({AT_SEQ}, 4), arange[stop=seq]))",
@@ -120,6 +126,22 @@ POSITIONS: dict[str, tuple[Callable[[Builder], Value], str | None]] = {
     "dimensions below 0": (
         lambda b: b.op("max", b.op("sub", row(b), BATCH * SEQ * 3), b.op("mul", row(b), b.op("mul", row(b), 3))),
         "max(add(-3*batch*seq, arange[stop=seq]), mul(mul(arange[stop=seq], arange[stop=seq]), 3))",
+    ),
+    "differences of dimensions": (
+        lambda b: b.op("min", row(b), BATCH - 3 * SEQ),
+        "min(arange[stop=seq], batch - 3*seq)",
+    ),
+    "dimensions and a number": (
+        lambda b: b.op("max", b.op("mul", row(b), 2), BATCH * SEQ + 5 - 2 * SEQ),
+        "max(mul(arange[stop=seq], 2), batch*seq + 5 - 2*seq)",
+    ),
+    "integers as integers": (
+        lambda b: b.op("floordiv", b.op("add", given(b, "it", (SEQ,), "int"), row(b)), 3),
+        "floordiv(add(it, arange[stop=seq]), 3)",
+    ),
+    "at a sum of positions": (
+        lambda b: b.op("embedding", b.op("add", row(b, 3), 1), given(b, "it", (SEQ, BATCH), "int")),
+        None,
     ),
     "products": (
         lambda b: b.op("lt", row(b), b.op("mul", BATCH * SEQ, row(b))),
