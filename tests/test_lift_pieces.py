@@ -7,7 +7,7 @@ from builders import builder, given
 
 from archspec.algebra import symbol
 from archspec.lifting.conditions import Varying, branches_of, conditions, is_regular
-from archspec.lifting.lengths import dimensions_of, joint_sizes, total_length, total_lengths
+from archspec.lifting.lengths import dimensions_of, joint_sizes, renamed_dimensions, total_length, total_lengths
 from archspec.lifting.names import FALLBACKS, definition_names, identifier
 from archspec.lifting.notation import written
 from archspec.lifting.numbers import is_counted_exactly, literal
@@ -325,6 +325,34 @@ def test_sizes_by_a_length_that_is_a_quotient() -> None:
     twice = 2 * (TIME // 4)
     assert joint_sizes([twice, twice + 1], [twice]) == {}
     assert joint_sizes([TIME // 4 + SEQ, 2 * (TIME // 4)], [TIME // 4]) == {}
+
+
+ROWS, COLUMNS = symbol("rows"), symbol("columns")
+
+
+@pytest.mark.parametrize(
+    ("shapes", "names"),
+    [
+        ([(ROWS, COLUMNS, 8)], {"rows": BATCH, "columns": SEQ}),
+        ([(ROWS, 5, 8)], {"rows": BATCH}),
+        ([(ROWS, 8)], {"rows": SEQ}),
+        ([(ROWS, ROWS, 8)], {"rows": SEQ}),
+        ([(2 * ROWS, COLUMNS, 8)], {}),
+        ([(BATCH, ROWS, 8)], {"rows": SEQ}),
+        ([(ROWS, COLUMNS, 8), (BATCH, 4)], {}),
+        ([(ROWS, COLUMNS, 8), (COLUMNS, ROWS)], {}),
+        ([(ROWS, COLUMNS, 8), (TIME, 4)], {"rows": BATCH}),
+        ([(7, ROWS, 8)], {"rows": SEQ}),
+        ([(7, 8)], {}),
+        ([], {}),
+    ],
+)
+def test_usual_names_of_dimensions(shapes: list[tuple[Any, ...]], names: dict[str, Any]) -> None:
+    b = builder()
+    values = [given(b, f"x{turn}", shape) for turn, shape in enumerate(shapes)]
+    assert renamed_dimensions(values, []) == names
+    if len(values) > 1:
+        assert renamed_dimensions(values[:1], values[1:]) == names
 
 
 def test_totals_of_lengths() -> None:
