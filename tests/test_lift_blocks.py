@@ -122,15 +122,24 @@ def test_inputs_with_dimensions_come_before_those_with_sums_of_them() -> None:
     assert "first: Pairing()(x, h)" in text
 
 
+class Feeding(Inner):
+    """The same with a layer whose name shows a role."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc1 = self.first
+        del self.first
+
+
 class LendingEach(nn.Module):
     """A list of blocks that all lend a layer, and one of blocks that do not."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.layers, self.others = [nn.ModuleList([Inner() for _ in range(2)]) for _ in range(2)]
+        self.layers, self.others = [nn.ModuleList([Feeding() for _ in range(2)]) for _ in range(2)]
 
     def forward(self, x: Any, y: Any) -> Any:
-        z = self.layers[0].first(x) * self.layers[1].first(x)
+        z = self.layers[0].fc1(x) * self.layers[1].fc1(x)
         for layer in (*self.layers, *self.others):
             x = layer(x, y)
         return x + z
@@ -138,9 +147,10 @@ class LendingEach(nn.Module):
 
 def test_layers_that_others_apply_are_declared_in_each_block_of_a_list() -> None:
     text = lifted(LendingEach(), X, X + 1)
-    assert "layers[i]: LayersInner for i in 0..2" in text and "|> .layers[i](_, y) for i in 0..2" in text
-    assert text.count(" if ") == text.count("first: Linear(8, 8) if true return") == 1
-    assert "block OthersInner(x [batch, seq, 8], y [batch, seq, 8]) -> [batch, seq, 8] { first.weight: unused" in text
+    assert "layers[i]: LayersFeeding for i in 0..2" in text and "|> .layers[i](_, y) for i in 0..2" in text
+    assert text.count(" if ") == text.count("fc1: Linear(8, 8) if true return") == 1
+    assert "block OthersFeeding(x [batch, seq, 8], y [batch, seq, 8]) -> [batch, seq, 8] { fc1.weight: unused" in text
+    assert "role" not in text
 
 
 class Masked(nn.Module):
