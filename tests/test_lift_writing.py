@@ -51,20 +51,22 @@ def applied(b: Builder, name: str, *args: Value) -> Value | None:
 
 @pytest.mark.parametrize("outer", OPERATORS)
 def test_operators_have_the_parentheses_that_they_need(outer: str) -> None:
-    seen: set[str] = set()
-    for inner, dtype, other, is_left in product(OPERATORS, ("real", "bool"), ("real", "bool"), (True, False)):
-        b = builder()
-        x, y, z = [given(b, name, (8,), kind) for name, kind in (("x", dtype), ("y", dtype), ("z", other))]
+    b = builder()
+    reals, bools = [
+        [given(b, name, (8,), dtype) for name in names] for names, dtype in (("xyz", "real"), ("pqr", "bool"))
+    ]
+    count = 0
+    for inner, (x, y, z), is_left in product(OPERATORS, (reals, bools), (True, False)):
         part = applied(b, inner, x, y)
-        whole = applied(b, outer, *((part, z) if is_left else (z, part))) if part is not None else None
-        if whole is None:
-            continue
-        text = written(b, whole, x, y, z)
-        assert expression(text) == structure(whole)
-        if "(" in text and "** (" not in text:
-            assert expression_or_none(text.replace("(", "").replace(")", "")) != structure(whole)
-        seen.add(inner)
-    assert seen
+        pairs = [(part, other) if is_left else (other, part) for other in (z, reals[2], bools[2]) if part is not None]
+        whole = next((found for pair in pairs if (found := applied(b, outer, *pair)) is not None), None)
+        if whole is not None:
+            count += 1
+            text = written(b, whole, *reals, *bools)
+            assert expression(text) == structure(whole)
+            if "(" in text and "** (" not in text:
+                assert expression_or_none(text.replace("(", "").replace(")", "")) != structure(whole)
+    assert count > 5
 
 
 QUERIES, KEYS = ("q", (2, 3, SEQ, 8), "real"), ("k", (2, 3, SEQ, 8), "real")
