@@ -216,6 +216,39 @@ def test_sizes_that_differ_are_called_as_layers_call_them(hints: tuple[str, str]
     assert sizes.heads[1].uses == ["Part(3)", "Part(5)"]
 
 
+@pytest.mark.parametrize(
+    ("hint", "first", "second", "text"),
+    [
+        ("window", "none", "none", "none"),
+        ("window", "none", None, "none"),
+        ("window", "none", 5, None),
+        ("window", 3, "none", None),
+        ("window", "false", "none", None),
+        ("window", 3, 5, "width"),
+        ("has_first", True, True, "true"),
+        ("values", 4, 4, "4"),
+        ("values", 4, None, "4"),
+        ("values", 3, 5, "width"),
+        ("size", 7, 7, "7"),
+        ("size", 9, 15, "3 * width"),
+    ],
+)
+def test_numbers_and_settings_are_those_of_both_modules(hint: str, first: Any, second: Any, text: str | None) -> None:
+    types = (("x", "real", "[batch]"),), (("", "real", "[batch]"),)
+    template = Template("Net", *types, (Statement(text=f"f({GAP}0{GAP})"),), (hint,), ())
+    program, other = [Program([Definition(template, [(value,)], [()], [""])]) for value in (first, second)]
+    if second is None:
+        found = Sizes(program, None, {"depth": 4}, None, lambda path: {})
+    else:
+        numbers = {"width": 3, "depth": 4}, {"width": 5, "depth": 4}
+        if text is None:
+            with pytest.raises(Untranslatable, match="`Net` does something else at other sizes than at the first ones"):
+                Sizes(program, other, *numbers, lambda path: {})
+            return
+        found = Sizes(program, other, *numbers, lambda path: {})
+    assert found.heads[0].gaps == [text]
+
+
 def of(*steps: str, masks: tuple[str, ...] = (), kind: str = "Net", hints: tuple[str, ...] = ()) -> Template:
     inputs = (("x", "real", "[batch]"), *[(mask, "bool", "[batch] = none") for mask in masks])
     return Template(kind, inputs, (("", "real", "[batch]"),), (Statement((), "x", steps),), hints, ())
