@@ -294,6 +294,15 @@ def test_terms_that_are_alike_count_in_a_softmax_where_they_are_infinite() -> No
     assert arrays.softmax(hidden, over, at) != arrays.softmax(e.number(0.0), over, at)
 
 
+def test_scores_of_other_rows_are_hidden_at_once() -> None:
+    hidden = [
+        "x + where(n > 0, 0.0, -inf)",
+        "where(n > 0, x, -inf)",
+        "expand([batch, seq, 6])(where(n > 0, 2.0, -inf))",
+    ]
+    assert compare(0, [("R", f"softmax({scores})") for scores in hidden])
+
+
 def test_infinite_numbers_of_both_signs_are_not_joined() -> None:
     e = Arrays().elements
     x, y = (e.where(e.is_zero(e.integer(index(name))), e.number(1.0), e.number(sign * math.inf))
