@@ -133,6 +133,8 @@ ALIKE = [
     ("sum(axis = 3)((s - 2.0 * t) ** 3)", "-8.0 * sum(axis = 3)((t - 0.5 * s) ** 3)"),
     ("sum(axis = 3)((2.0 * s - t - 4.0) ** 3)", "-8.0 * sum(axis = 3)((2.0 + 0.5 * t - s) ** 3)"),
     ("real(int(m))", "where(m, 1.0, 0.0)"),
+    ("abs(x) ** 0.5 * abs(x)", "abs(x) ** 1.5"),
+    ("where(m, x, -inf) + y * where(x > y, y, -inf)", "y * where(x > y, y, -inf) + where(m, x, -inf)"),
     ("2 * k >= 3", "k >= 2"),
     ("2 * k + int(m) == 0", "k == 0 and not m"),
     ("sum(axis = 2, keep = true)(reshape([batch, seq, 6])(transpose(2, 3)(reshape([batch, seq, 2, 3])(x))))",
