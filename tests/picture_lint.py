@@ -251,4 +251,6 @@ def text_faults(root: Frame) -> list[str]:
                     found.append(f"the heading {text!r} leaves {node.name}")
         elif any(width > frame.w - 8 for _, width in node.lines or ()):
             found.append(f"a text leaves {node.name}")
+        elif node.badge is not None and node.badge[1] + 10 > frame.w:
+            found.append(f"the badge of {node.name} is wider than it")
     return found

@@ -333,6 +333,8 @@ def test_pictures_of_what_is_repeated_stay_as_they_are(golden: Callable[[str, st
     (period,) = [node for node in plan_of(model).nodes if node.kind == "period"]
     assert (period.title, period.type, period.times) == ("part.0\N{EN DASH}1", "period of 2", 2)
     for depth in (1, 2):
+        root = layout(plan_of(model), opened(plan_of(model), "block", depth))
+        assert picture_lint.text_faults(root) == []
         golden(f"pictures/repeats-{depth}.svg", picture(model, "block", depth))
 
 

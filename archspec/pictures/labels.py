@@ -53,7 +53,10 @@ def measure(node: Node) -> None:
     else:
         texts = [subtitle(node), node.differs]
         node.lines = [_line(node.title, TITLE, True), *[_line(text, SUBTITLE) for text in texts if text]]
-        node.size = (_widest(node.lines, 30), 18.0 + 14 * len(node.lines))
+        room = _widest(node.lines, 30)
+        if node.badge is not None:
+            room = max(room, node.badge[1] + 10)
+        node.size = (room, 18.0 + 14 * len(node.lines))
     if node.kind not in ("input", "output", "param", "buffer"):
         parts = [_line(node.title, HEADING, True)]
         if node.type and node.type != node.title:
