@@ -43,6 +43,7 @@ STACKED = graph(
     ("input:x", {"kind": "input", "type": "real"}),
     ("layer.*.inner.dense", {"params": 240, "path": (*STACK, "layer.*.inner"), "repeat": 12}),
     ("layer.*#gelu.0", {"kind": "op", "type": "gelu", "path": STACK, "repeat": 12}),
+    ("layer.*.same", {"params": 36, "path": STACK, "repeat": 24}),
     ("layer.*.expert.*", {"params": 480, "path": STACK, "repeat": 48, "type": "Expert"}),
     ("shared", {"params": 7, "repeat": 3}),
     ("decoder", {"shared_with": ("shared",)}),
@@ -68,6 +69,7 @@ def test_labels_say_name_type_parameters_and_shape() -> None:
         ("decoder", "Linear", "shares with shared", "batch x 4"),
         ("y", "batch x 4"),
         ("gelu",),  # its shape is that of what it takes
+        ("same", "Linear, applied 2 times  12 x 3", "batch x 4"),
         ("expert.*", "Expert  48 x 10", "batch x 4"),
         ("dense", "Linear  12 x 20", "batch x 4"),
     ]
@@ -86,6 +88,12 @@ def test_a_second_application_is_named_within_its_own_block() -> None:
 def test_every_kind_can_be_drawn(kind: str) -> None:
     one = graph((f"{kind}:x", {"kind": kind, "type": kind}))
     assert "n0 [" in dot(one, "") and "n0" in mermaid(one, "")
+
+
+def test_nodes_are_frozen_if_all_of_their_parameters_are() -> None:
+    amounts = [(0, 0), (1, 0), (1, 1), (2, 1), (2, 2)]
+    nodes = [(f"n{i}", {"params": params, "frozen": frozen}) for i, (params, frozen) in enumerate(amounts)]
+    assert [node.frozen for node in arrange(graph(*nodes)).nodes] == [False, False, True, False, True]
 
 
 def test_nothing_in_a_name_acts_as_markup() -> None:

@@ -109,6 +109,9 @@ def test_netron_has_each_tensor_once_and_equal_layers_together_if_folded() -> No
     model = load(TINY)
     named = [value["name"] for value in for_netron(model)["values"] if "initializer" in value]
     assert sorted(named) == sorted(t.name for t in model.tensors if t.tied_to is None)
+    twice = load("layer It(n = 4)(x [n]) -> [n] {\n  w: param [n]\n  return x * .w + .w\n}\n")
+    values = netron(twice.graph("op"), "it", shapes(twice))["graphs"][0]["values"]
+    assert [value["name"] for value in values if "initializer" in value] == ["w"]
     folded = {node["name"]: node for node in for_netron(model, fold=True)["nodes"]}
     dense = folded["layers.*.inner.dense"]["inputs"]
     assert dense["bias"][0]["name"] == "layers.*.inner.dense.bias"

@@ -40,6 +40,7 @@ class _NetronGraph:
         self.shapes = shapes
         self.values: list[Mapping[str, object]] = []
         self.numbers: dict[tuple[str, int], int] = {}
+        self.tensors: dict[str, int] = {}
 
     def data(self) -> dict[str, object]:
         """Return the inputs, outputs, nodes and values."""
@@ -104,9 +105,9 @@ class _NetronGraph:
 
     def tensor(self, name: str, shape: Shape | None, dtype: str = "real") -> int:
         """Return the number of a stored tensor."""
-        if (name, -1) not in self.numbers:
-            self.numbers[name, -1] = self.add({"name": name, "initializer": {"type": _type(dtype, shape)}})
-        return self.numbers[name, -1]
+        if name not in self.tensors:
+            self.tensors[name] = self.add({"name": name, "initializer": {"type": _type(dtype, shape)}})
+        return self.tensors[name]
 
     def add(self, value: Mapping[str, object]) -> int:
         """Add a value, and return its number."""
