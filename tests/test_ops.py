@@ -462,6 +462,11 @@ def test_scalars() -> None:
     assert (number("min", 3, 2), number("max", seq, 1), number("max", seq, batch)) == (2, seq, dim_max(seq, batch))
     assert (number("floor", -2.5), number("int", -2.5), number("abs", -2)) == (-3, -2, 2)
     assert (number("sqrt", 16), number("sigmoid", -1000.0), number("pow", 5, 27)) == (4.0, 0.0, 5**27)
+    assert [number("pow", base, 10**18) for base in (1, -1, 0)] == [1, 1, 0]
+    assert (number("pow", seq, 0), number("pow", seq, 8)) == (1, seq**8)
+    for exponent in (-1, 9):
+        with pytest.raises(TypeError, match="to an integer power from 0 to 8"):
+            number("pow", seq, exponent)
     for wrong in ((2, 63), (3, 10**18), (10**18, 10**18), (10.0, 1e9)):
         with pytest.raises(OverflowError):
             number("pow", *wrong)

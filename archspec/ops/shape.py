@@ -73,7 +73,7 @@ def _concat(*tensors: Type, axis: object) -> Shape:
     place = axis_of(axis, first)
     total: Dim = 0
     for turn, tensor in enumerate(tensors, 1):
-        name = f"tensors{turn}" if turn > 1 else "tensors"
+        name = f"tensors{turn}"  # the first one is like itself
         if len(tensor.shape) != len(first.shape):
             message = f"expects tensors with the same number of axes, found {typed(first)} and {typed(tensor)}"
             raise OpError(message, name)
