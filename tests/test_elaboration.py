@@ -653,6 +653,8 @@ layer Net(n = 4)(x [4]) -> [4] {
   i = g(n = 2)(x)
   j = g(2)(x, x, 3)
   k = g(x, x, 3, n = 2)
+  l = g(x, x, a)
+  for m in 0..2 { o = g(x, x, m) }
   return x * .w * a * b * c * d * e * h * i * j * k
 }
 """,

@@ -260,6 +260,8 @@ block A(h)(x [n, h]) -> [n, h] {
   return x |> f, , y
   return x |> f,
   return x |> f, |> g
+  return x x, y y |> f
+  y = x |> f, z z
 }
 """,
     "braces that follow no head": """
