@@ -368,6 +368,8 @@ FAULTS = Path(__file__).parent / "faults"
         ("residuals.arch:projected", []),
         ("residuals.arch:joined", []),
         ("residuals.arch:split", ["no residual connection carries the piped value from one iteration to the next"]),
+        ("residuals.arch:mapped", ["no residual connection carries the piped value from one iteration to the next"]),
+        ("residuals.arch:activated", ["no residual connection carries `x` from one iteration to the next"]),
         ("residuals.arch:recurrent", []),
         ("residuals.arch:constant", ["no residual connection carries `x` from one iteration to the next"]),
         ("residuals.arch:silent", []),

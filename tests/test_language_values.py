@@ -169,6 +169,10 @@ block Net()(x [..., 4]) -> [..., 4] {
     assert layers(load(text)) == ["dense"]
     assert codes(text.replace("Dense(4)(x)", "Dense(4, x)")) != []
     assert codes(text.replace("Dense(4)(x)", "Dense()(x)")) == ["missing-argument"]
+    untaken = "Dense()(x) if on else x".join(text.replace("Net()", "Net(n = 4, on = n > 4)").split("Dense(4)(x)"))
+    assert codes(untaken) == ["missing-argument"], (
+        "also where the definition around it has a hyperparameter of the name"
+    )
     assert codes(text.replace("Dense(4)(x)", "Dense(4, width = 3)(x)")) == ["unknown-argument"]
     assert codes(text.replace("Dense(4)(x)", "Dense(4, n = 3)(x)")) == ["repeated-argument"]
     assert codes(text.replace("Dense(4)(x)", "Dense(4, 4, true, 1)(x)")) == ["surplus-argument"]
