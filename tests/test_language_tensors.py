@@ -179,6 +179,45 @@ def test_a_tensor_that_nothing_reads_is_an_error_or_marked() -> None:
     assert (node["kind"], node["params"]) == ("param", 2)
 
 
+def test_a_tensor_for_an_optional_input_is_used_if_one_application_gives_it() -> None:
+    text = """
+layer Gate(n)(x [n], y [n] = none) -> [n] {
+  w: param [n]
+  v: param [n]
+  return x * .w + y * .v if y != none else x * .w
+}
+block Part(n)(x [n]) -> [n] {
+  gate: Gate(n)
+  return x |> .gate |> .gate
+}
+block Net(n = 4)(x [n]) -> [n] {
+  part: Part(n)
+  return x |> .part |> .part.gate
+}
+"""
+    assert [(d.code, d.message) for d in findings(text)] == [
+        ("unused-tensor", "`part.gate.v` does not affect any output")
+    ]
+    assert load(text.replace("|> .gate\n", "|> .gate(_, x)\n")).params.total == 8
+    assert load(text.replace("x |> .gate |>", "x |> .gate(_, x) |>")).params.total == 8
+    assert load(text.replace("|> .part.gate\n", "|> .part.gate(_, x)\n")).params.total == 8
+
+
+def test_a_layer_is_used_if_one_of_its_outputs_is() -> None:
+    text = """
+layer Two(n)(x [n]) -> (a [n], b [n]) {
+  w: param [n]
+  return x * .w, x
+}
+block Net(n = 4)(x [n]) -> [n] {
+  a, b = two: Two(n)(x)
+  return a
+}
+"""
+    model = load(text)
+    assert (model.params.total, [warning.code for warning in model.warnings]) == (4, ["unused-value"])
+
+
 def test_what_is_marked_unused_inside_need_not_be_used() -> None:
     text = (
         SCALE
