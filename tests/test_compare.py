@@ -452,3 +452,11 @@ def test_ratios_have_the_digits_that_matter(count: int, shown: str) -> None:
     )
     (line,) = [line for line in str(archspec.compare(one, other)).splitlines() if line.startswith("all ")]
     assert line.endswith(f"  {shown}")
+
+
+def test_a_ratio_of_nothing_is_0() -> None:
+    text = "layer N()(x []) -> [] {\n  w: param [2]\n  f: frozen param [3]\n"
+    text += "  return x + sum(axis = 0)(.w) * sum(axis = 0)(.f)\n}\n"
+    found = archspec.compare(load(text), load(text.replace("frozen ", "")))
+    (line,) = [line for line in str(found).splitlines() if line.startswith("frozen")]
+    assert line.split() == ["frozen", "3", "0", "-3", "x", "0"]

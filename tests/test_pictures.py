@@ -235,6 +235,7 @@ def test_pictures_fold_unless_told_and_data_does_not(capsys: pytest.CaptureFixtu
         return len(capsys.readouterr().out.splitlines())
 
     assert size() == size("--fold") < size("--no-fold")
+    assert size("--to", "svg") == size("--to", "svg", "--fold") < size("--to", "svg", "--no-fold")
     for data in ("graphml", "gexf"):
         assert size("--to", data) == size("--to", data, "--no-fold") > size("--to", data, "--fold")
     assert size("--to", "json") == size("--to", "json", "--no-fold") > size("--to", "json", "--fold")

@@ -107,8 +107,8 @@ class _Field:
             least = min(words, narrowest.text)
         elif self.column.fit == "shorten":
             least = min(widest, narrowest.name)
-            different = len({*self.texts}) if narrowest.different else 0
-            while len({shortened(t, least, self.mark) for t in self.texts}) < different:
+            different = len({*self.texts})
+            while narrowest.different and len({shortened(t, least, self.mark) for t in self.texts}) < different:
                 least += 1
         self.least = max(least, min(width_of(self.title), narrowest.title))
 
