@@ -184,11 +184,14 @@ def test_names_of_published_and_of_live_modules(tmp_path: Path) -> None:
 
 
 def test_experts_are_adapted_one_by_one(tmp_path: Path) -> None:
-    found = archspec.adapter(write(tmp_path, base_model_name_or_path="mixtral-8x7b", target_modules=["w1"]))
-    assert found.params.trainable == 32 * 8 * 8 * (4096 + 14336)
+    found = archspec.adapter(write(tmp_path, base_model_name_or_path="mixtral-8x7b", target_modules=["w1"]), layers=2)
+    assert found.params.trainable == 2 * 8 * 8 * (4096 + 14336)
     assert found.notes == ("the experts are adapted one by one, as published checkpoints store them",)
+    write(tmp_path, base_model_name_or_path="mixtral-8x7b", target_modules=["q_proj"])
+    assert archspec.adapter(tmp_path, layers=1).notes == ()
     write(tmp_path, base_model_name_or_path="mixtral-8x7b", target_modules="all-linear")
-    assert error(tmp_path).message == "the linear layers of mixtral-8x7b depend on the version of transformers"
+    message = "the linear layers of mixtral-8x7b depend on the version of transformers"
+    assert error(tmp_path, layers=1).message == message
 
 
 # Errors ---------------------------------------------------------------------------------------------------------------
@@ -575,3 +578,11 @@ def test_any_option_of_a_count_shows_the_tensors(
     assert main(["count", str(tmp_path), "--set", "layers=1", "--format", "json", *option.split()]) == 0
     document = json.loads(capsys.readouterr().out)
     assert ("targets" in document) == (not option)
+
+
+def test_two_embeddings_with_one_table_are_not_adapted(tmp_path: Path) -> None:
+    text = "import std { Embedding }\ndim seq\nblock Net()(a int [seq], b int [seq]) -> [seq, 4] {\n"
+    text += "  tie two.weight = one.weight\n  return one: Embedding(9, 4)(a) + two: Embedding(9, 4)(b)\n}\n"
+    (tmp_path / "net.arch").write_text(text + 'model "net" = Net()\n')
+    found = error(write(tmp_path, target_modules=["one"]), str(tmp_path / "net.arch"))
+    assert found.message == "cannot adapt `one`: several embeddings share its table"

@@ -280,6 +280,11 @@ REASONS: list[tuple[str, str, list[str]]] = [
         "wrong",
         ["`hidden ** 2 + hidden` is 590,592", "at its digits that is 0.6M", "the model has 590,592"],
     ),
+    (
+        "claimed: 590K, select: pooler.*",
+        "right",
+        ["590,592, right at 2 significant digits", "at 3 significant digits it is 591K"],
+    ),
     ("claimed: 589K, select: pooler.*", "wrong", ["at its digits that is 591K"]),
     ("claimed: 59.1M, select: pooler.*", "wrong", ["at its digits that is 0.591M"]),
     (

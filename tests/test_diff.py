@@ -108,6 +108,14 @@ def test_a_model_behind_a_prefix_has_no_other_changes(before: Contents) -> None:
             assert changes(renamed(a, prefix), b) == () or len(before) < 3
 
 
+def test_a_prefix_is_one_only_if_more_names_agree() -> None:
+    weight = StoredTensor("param", (2,), True, None)
+    before, after = {"w": weight, "v": weight}, {"w": weight, "a.w": weight}
+    assert common_prefix(before, after) == common_prefix(after, before) == NamePrefix()
+    assert common_prefix(before, after | {"a.v": weight}) == NamePrefix(added="a.")
+    assert common_prefix(before | {"u": weight, "t": weight}, after | {"a.v": weight}) == NamePrefix()
+
+
 def test_kinds_of_changes() -> None:
     text = (
         DENSE

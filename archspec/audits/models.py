@@ -14,7 +14,7 @@ from archspec.pipeline.compile import model_of
 from archspec.pipeline.spec import parse_spec
 from archspec.source import ArchError, Diagnostic, fail, suggest
 from archspec.syntax import tree
-from archspec.table import Active, Params, Tensors
+from archspec.table import Active, Tensors
 
 MOST_MODELS = 32
 
@@ -56,8 +56,7 @@ class Models:
                     if chosen
                 ]
             )
-            frozen = sum(tensor.params for tensor in tensors if not tensor.trainable)
-            params = Params(selection.total, selection.total - frozen, frozen)
+            params = table.params._replace(total=selection.total)  # only the total is explained
             active = table.active and _selected(table.active, selection.chosen)
             part = table._replace(tensors=tensors, buffers=(), params=params, active=active)
             self._selections[key] = Explainer(part, (), model.uses, model.tables)
