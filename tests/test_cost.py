@@ -397,6 +397,25 @@ layer Net()(q [2, 3, 4], k [2, 5, 4]) -> [2, 3, 4] {{
     assert attention_of(text) == (2 * 2 * 3 * 4 * 5, 2 * 3 * 4 * 5, 2 * 3 * 4 * 5)
 
 
+@pytest.mark.parametrize("step", ["matmul(w, .values)", "pick(0, t)(z) + matmul(w, k)"])
+def test_weights_are_followed_into_loops(step: str) -> None:
+    text = f"""
+dim n
+layer Net()(q [2, 3, 4], k [2, 5, 4], z [n, 2, 3, 4]) -> [2, 3, 4] {{
+  start: param [4]
+  values: unused param [2, 5, 4]
+  w = softmax(axis = -1)(matmul(q, transpose(k)))
+  g = expand([2, 3, 4])(.start)
+  for t in 0..n {{
+    g = g + {step}
+  }}
+  return g + sum(axis = 0)(z)
+}}
+"""
+    work = archspec.cost(load(text), dims={"n": 7}).work
+    assert (work.score_macs, work.mix_macs) == (2 * 3 * 4 * 5, 7 * 2 * 3 * 4 * 5)
+
+
 def test_learned_weights_may_be_mixed_with() -> None:
     line = "return matmul(softmax(axis = -1)(.w), x)"
     text = f"layer Net()(x [2, 4, 5]) -> [2, 4, 5] {{\n  w: param [4, 4]\n  {line}\n}}\n"
