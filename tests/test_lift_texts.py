@@ -14,7 +14,7 @@ from archspec.lifting.names import FALLBACKS, Names, definition_names
 from archspec.lifting.numbers import literal
 from archspec.lifting.program import Program
 from archspec.lifting.sizes import Sizes
-from archspec.lifting.templates import GAP, USE, Definition, Statement, Template, joined
+from archspec.lifting.templates import GAP, USE, Definition, Gaps, Statement, Template, joined
 from archspec.lifting.text import WIDTH, source
 from archspec.lifting.views import Layout
 
@@ -265,6 +265,31 @@ def test_definitions_that_only_differ_in_masks_are_one() -> None:
     others = [of(*with_masks, masks=("m", "k"), kind="Other"), of(*with_masks, masks=("m", "k"), hints=("size",))]
     for other in (*others, sized, used, of("f", "g(z)")):
         assert joined(plain, other) is joined(other, plain) is None
+
+
+def test_numbers_are_gaps_unless_they_are_part_of_the_structure() -> None:
+    gaps = Gaps()
+    given = (
+        (0, ""),
+        (1, ""),
+        (1, "number"),
+        (1, "start"),
+        (2, ""),
+        (-3, ""),
+        (0.0, ""),
+        (True, ""),
+        (None, ""),
+        ("a", ""),
+    )
+    found = [gaps.number(value, hint) for value, hint in given]
+    names = [f"{GAP}{turn}{GAP}" for turn in range(6)]
+    assert found == ["0", "1", *names[:3], f"-{names[3]}", "0.0", "true", "none", '"a"']
+    assert gaps.number([0, 5, [7]], "shape") == f"[0, {names[4]}, [{names[5]}]]"
+    assert gaps.values == [1, 1, 2, 3, 5, 7] and gaps.hints == ["number", "start", "", "", "shape", "shape"]
+    assert [gaps.span(0, 4), gaps.span(1, 4), gaps.span(2, 4)] == [
+        f"0..{GAP}6{GAP}", f"1..{GAP}7{GAP}", f"{GAP}8{GAP}..{GAP}9{GAP}"
+    ]  # fmt: skip
+    assert gaps.values[6:] == [4, 5, 2, 6]
 
 
 def test_there_is_an_end_of_names() -> None:
