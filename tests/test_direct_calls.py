@@ -309,6 +309,7 @@ CALLED: dict[str, list[tuple[Any, ...]]] = {
         (ATEN._upsample_nearest_exact1d.vec, r(2, 3, 5), None, [1.5]),
         (ATEN.upsample_linear1d.vec, r(2, 3, 5), [8], True, None),
         (ATEN.upsample_linear1d.vec, r(2, 3, 5), [1], True, None),
+        (ATEN.upsample_linear1d.vec, r(2, 3, 5), [2], True, None),
         (ATEN.upsample_bicubic2d.vec, r(1, 2, 4, 5), None, False, [1.5, 0.5]),
     ],
     "norms": [
@@ -445,6 +446,16 @@ def test_an_axis_of_any_size_keeps_it_where_another_one_is_resized() -> None:
     torch.testing.assert_close(direct.value(found, {"height": 3}).float(), expected)
 
 
+def test_an_axis_of_any_size_is_repeated() -> None:
+    direct = Direct()
+    x = direct.arrays.stored("input", "x", (1, 2, SEQ), "real")
+    (found,) = direct.call("upsample_nearest1d", [Type((1, 2, 3 * SEQ))], (x, None, 3.0), {})
+    for size in (1, 4):
+        direct.stored["input", "x"] = tensor = r(1, 2, size)
+        expected = torch.nn.functional.interpolate(tensor, scale_factor=3)
+        assert direct.value(found, {"seq": size}).float().equal(expected)
+
+
 def test_ends_of_any_size_are_continued() -> None:
     direct = Direct()
     x = direct.given(tensor := r(2, 3, 4))
@@ -476,7 +487,7 @@ PROJECTED = [r(2, 4, 2), [r(1, 2, 3)] * 2, LSTM[:5], True, 1, 0.0, False, False,
 REFUSED: dict[str, tuple[str, Type, list[Any], dict[str, Any]]] = {
     "a cosine of repeated numbers": ("cosine_similarity", of(4), [r(3, 4), r(1, 4), 0], {}),
     "a transform of another size": ("fft_fft", Type((3, 3), "complex"), [r(3, 4), 3], {}),
-    "a cubic resizing to any size": ("upsample_bicubic2d", of(1, 2, HEIGHT, 3), [r(1, 2, 3, 4), None], {}),
+    "a cubic resizing to any size": ("upsample_bicubic2d", of(1, 2, HEIGHT, 3), [r(1, 2, 3, 4), None, False], {}),
     "an aligned resizing to any size": ("upsample_linear1d", of(1, 2, HEIGHT), [r(1, 2, 3), None, True], {}),
     "a resizing to any size by a scale": ("upsample_linear1d", of(1, 2, HEIGHT), [r(1, 2, 3), None, False, 1.5], {}),
     "a root of squares without an epsilon": ("rms_norm", of(4, 3), [X, [3]], {}),

@@ -95,9 +95,7 @@ def scales_of(rank: int, scales: Sequence[Scales]) -> list[float | None]:
 def _resize(rank: int, degree: int) -> Handler:
     """Return the handler of a resizing by a linear (1) or cubic (3) function of the distance."""
 
-    def call(
-        n: Arrays, types: Sequence[Type], x: Array, sizes: object, aligned: bool = False, *scales: Scales
-    ) -> Array:
+    def call(n: Arrays, types: Sequence[Type], x: Array, sizes: object, aligned: bool, *scales: Scales) -> Array:
         for turn, scale in enumerate(scales_of(rank, scales)):
             axis = len(x.shape) - rank + turn
             old, new = x.shape[axis], types[0].shape[axis]
