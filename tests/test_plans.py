@@ -402,6 +402,27 @@ def test_a_tie_leaves_at_the_nearest_height_that_is_free(
     assert (line.points[3], line.points[-4]) == ((-12.0, heights[0]), (-12.0, heights[1]))
 
 
+def test_a_block_has_the_role_of_nine_tenths_of_its_parameters() -> None:
+    text = """
+dim batch
+layer Weights(k)(x [batch, 4]) -> [batch, 4] {
+  w: param [k]
+  return x * sum(axis = 0)(.w)
+}
+block Pair(a, b)(x [batch, 4]) -> [batch, 4] {
+  role attention for one
+  role norm      for two
+  return x |> one: Weights(a) |> two: Weights(b)
+}
+block Net()(x [batch, 4]) -> [batch, 4] { return x |> p: Pair(18, 2) |> q: Pair(17, 3) |> r: Pair(1, 10) }
+model "net" = Net()
+"""
+    nodes = plan_of(archspec.loads(text)).nodes
+    assert [(node.title, node.role) for node in nodes if node.kind == "block"] == [
+        *(("p", "attention"), ("q", None), ("r", "norm"))
+    ]
+
+
 def test_integers_that_javascript_cannot_represent_are_text() -> None:
     assert [data_of(number) for number in (2**53 - 1, -(2**53 - 1), 2**53, -(2**53))] == [
         *(9007199254740991, -9007199254740991),

@@ -152,6 +152,7 @@ def test_equal_models_have_no_marks() -> None:
     model = archspec.load("transformer-base")
     assert [panel.marks for panel in compared(model, model, model)] == [{}, {}, {}]
     assert "no differences" in comparisons.picture([model, model])
+    assert "no differences" not in comparisons.picture([net("a"), net("b", inner=32)])
 
 
 def test_marks_of_a_comparison() -> None:

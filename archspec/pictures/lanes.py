@@ -25,7 +25,7 @@ def place_lanes(block: Block) -> None:
     needing = [rail for rail in block.rails if _needs_lane(block, rail)]
     for rail in sorted(needing, key=lambda rail: (rail.levels()[1] - rail.levels()[0], rail.levels()[0])):
         first, last = rail.levels()
-        rows = range((first + 1) // 2 if first % 2 == 0 else first // 2, (last + 1) // 2)
+        rows = range(first // 2, (last + 1) // 2)
         x = _beyond(block, rail.edge, rows, 12.0)
         step = -LANE if rail.edge == "left" else LANE
         while _is_taken(block, x, first, last, taken):
