@@ -332,7 +332,7 @@ def test_where_lines_end_changes_nothing(name: str, monkeypatch: pytest.MonkeyPa
     """However narrow lines are, a file is the same program: operations keep their parentheses."""
     model = archspec.load(GOLDEN.get(name, name))
     programs: set[str] = set()
-    for width in (20, 30, 40, 50, 64, 88, 10**6):
+    for width in (20, 40, 64, 88):
         monkeypatch.setattr(layout, "WIDTH", width)
         programs.add(without_documentation(torch_source(model)))
     assert len(programs) == 1
