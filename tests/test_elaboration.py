@@ -989,6 +989,9 @@ layer Net(n = 4, on = false)(x [seq], y [seq] = none) -> [seq] {
     _ = x |> one |> two
     _ = power("c")(x)
     _ = power(2.5)(x)
+    _ = power(2 // 0)(x)
+    _ = x + lowest
+    _ = where(true, x, lowest)
     _ = power(none, on = 3)(x)
     require 3
     _ = not 4

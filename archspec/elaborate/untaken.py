@@ -158,7 +158,7 @@ class _Untaken(Interpreter):
     def _hyperparameter(self, callee: Op | Definition, name: str, argument: nodes.Argument) -> None:
         value = self.value(argument.value)
         declared = callee.hyperparameters[name] if isinstance(callee, Definition) else None
-        if declared is None or not isinstance(declared.default, tree.Literal) or value is POISON:
+        if declared is None or not isinstance(declared.default, tree.Literal):
             return
         default = declared.default.value
         if not accepts(default, value):
