@@ -189,6 +189,8 @@ def test_experts_are_adapted_one_by_one(tmp_path: Path) -> None:
     assert found.notes == ("the experts are adapted one by one, as published checkpoints store them",)
     write(tmp_path, base_model_name_or_path="mixtral-8x7b", target_modules=["q_proj"])
     assert archspec.adapter(tmp_path, layers=1).notes == ()
+    write(tmp_path, base_model_name_or_path="mixtral-8x7b", target_modules=["q_proj", "w1"])
+    assert archspec.adapter(tmp_path, layers=1).notes == found.notes
     write(tmp_path, base_model_name_or_path="mixtral-8x7b", target_modules="all-linear")
     message = "the linear layers of mixtral-8x7b depend on the version of transformers"
     assert error(tmp_path, layers=1).message == message
