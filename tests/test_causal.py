@@ -87,6 +87,11 @@ def parts(model: archspec.Model) -> list[Part]:
             "return attention(q, k, v, reshape([batch, 1, seq, seq])(m)) |> merge_heads",
             Seen(),
         ),
+        (
+            "return where(keys and window_mask(seq, 3), matmul(q, transpose(k)), -inf)\n"
+            "  |> where(window_mask(seq, 5), _, -inf) |> softmax |> matmul(_, v) |> merge_heads",
+            Seen(window=3),
+        ),
         # a mask of keys for all queries, of which nothing is along the queries
         ("return attention(q, k, v, keys and arange(seq) < 3) |> merge_heads", Seen()),
         ("return attention(q, k, v, arange(seq) < 3) |> merge_heads", Seen()),

@@ -416,6 +416,28 @@ layer Net()(q [2, 3, 4], k [2, 5, 4], z [n, 2, 3, 4]) -> [2, 3, 4] {{
     assert (work.score_macs, work.mix_macs) == (2 * 3 * 4 * 5, 7 * 2 * 3 * 4 * 5)
 
 
+@pytest.mark.parametrize(
+    ("inside", "outside"),
+    [
+        ("matmul(pick(0, t)(z), transpose(k))", "matmul(softmax(axis = -1)(s), k)"),
+        ("softmax(axis = -1)(matmul(pick(0, t)(z), transpose(k)))", "matmul(s, k)"),
+    ],
+)
+def test_scores_and_weights_are_followed_out_of_loops(inside: str, outside: str) -> None:
+    text = f"""
+dim n
+layer Net()(k [5, 4], z [n, 3, 4]) -> [n, 3, 4] {{
+  scale: param []
+  for t in 0..n {{
+    s = collect(axis = 0)({inside})
+  }}
+  return {outside} * .scale
+}}
+"""
+    work = archspec.cost(load(text), dims={"n": 7}).work
+    assert (work.score_macs, work.mix_macs) == (7 * 3 * 4 * 5, 7 * 3 * 4 * 5)
+
+
 def test_learned_weights_may_be_mixed_with() -> None:
     line = "return matmul(softmax(axis = -1)(.w), x)"
     text = f"layer Net()(x [2, 4, 5]) -> [2, 4, 5] {{\n  w: param [4, 4]\n  {line}\n}}\n"

@@ -433,6 +433,7 @@ model "net" = Net()
 
 
 def test_options(capsys: pytest.CaptureFixture[str]) -> None:
+    assert step(archspec.load("gpt2", layers=1), 1023).past == 1023
     assert main(["cost", "gpt2", "--past", "1024"]) == 2  # its positions end there
     assert "largest index is 1023" in capsys.readouterr().err
     assert main(["cost", "gpt2", "--past", "5", "--seq", "5"]) == 2
