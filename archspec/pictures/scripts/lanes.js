@@ -7,7 +7,7 @@ function placeLanes(block) {
   const needing = block.rails.filter((rail) => needsLane(block, rail)).map((rail) => [rail, ...levelsOf(rail)]);
   needing.sort(([, a, b], [, c, d]) => b - a - (d - c) || a - c);
   for (const [rail, first, last] of needing) {
-    const rows = range(first % 2 === 0 ? (first + 1) >> 1 : first >> 1, (last + 1) >> 1);
+    const rows = range(first >> 1, (last + 1) >> 1);
     const isTaken = (x) =>
       [first, last].some((level) => level % 2 === 0 && (ends.get(level / 2) ?? []).some((end) => Math.abs(x - end) < 5)) ||
       taken.some(([other, start, end]) => Math.abs(x - other) < 7 && first <= end && start <= last);
