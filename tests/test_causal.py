@@ -111,6 +111,13 @@ def parts(model: archspec.Model) -> list[Part]:
             "  |> merge_heads",
             Seen(),
         ),
+        # twice as many keys as queries
+        (
+            "p = reshape([seq, 1])(arange(seq))\nkk = concat(axis = 2)(k, k)\nvv = concat(axis = 2)(v, v)\n"
+            "return where(p >= arange(2 * seq), matmul(q, transpose(kk)), -inf) |> softmax\n"
+            "  |> matmul(_, vv) |> merge_heads",
+            Seen(),
+        ),
         # numbers that are added to the scores: those of hidden keys must be -inf
         (added("where(causal_mask(seq), 0.0, -inf)"), Seen(causal=True)),
         (added("where(keys and causal_mask(seq), 0.0, -inf)"), Seen(causal=True)),

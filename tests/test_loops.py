@@ -299,6 +299,16 @@ ERRORS = {
         "`collect` expects an axis and a value, each in a list",
         "write `name = collect(axis = 1)(value)`",
     ),
+    "for t in 0..seq {\n  y = collect(axis = 1)(value = h)\n}": (
+        "missing-argument",
+        "`collect` expects an axis and a value, each in a list",
+        "write `name = collect(axis = 1)(value)`",
+    ),
+    "for t in 0..seq {\n  y = collect(index = 1)(h)\n}": (
+        "missing-argument",
+        "`collect` expects an axis and a value, each in a list",
+        "write `name = collect(axis = 1)(value)`",
+    ),
     "y = collect(axis = 1)(h)": (
         "wrong-kind",
         "`collect` is only allowed as the whole value of an assignment to one name in a loop",
