@@ -825,6 +825,8 @@ def test_no_process_outlives_an_interrupted_search(seconds: float) -> None:
     arguments = ["deepseek-v3", "--vary", "layers=4..61", "--vary", "experts=8..256:8", "--best", "active"]
     command = [sys.executable, "-m", "archspec", "search", *arguments, "--jobs", "2"]
     pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    # Ctrl+C is ignored by what was started in the background, and by its children.
+    pipes["preexec_fn"] = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
     process = subprocess.Popen(command, text=True, start_new_session=True, **pipes)
     time.sleep(seconds)
     os.killpg(process.pid, signal.SIGINT)

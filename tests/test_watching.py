@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -118,9 +119,9 @@ def test_a_change_is_seen_when_it_is_complete(spec: Path, monkeypatch: pytest.Mo
 def test_the_process(spec: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
     command = [sys.executable, "-m", "archspec", "count", str(spec), "--watch", "--format", "json"]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    ) as process:
+    # Ctrl+C is ignored by what was started in the background, and by its children.
+    options: Any = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), "env": environment}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options) as process:
         try:
             assert process.stderr and process.stdout
             assert process.stderr.readline() == "watching for changes (press Ctrl+C to stop)\n"
