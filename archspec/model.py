@@ -37,9 +37,9 @@ LARGEST_KEPT = 20_000
 class Compilation:
     """A compiled model inside the package: what the compiler made of it, and from what.
 
-    `program` and `unit` are the file it is in, `node` its statement there. `values` are the hyperparameters as the
-    compiler has them: definitions and functions as themselves, lists as tuples. `body` is what the model computes with
-    every optional input given.
+    `program` is the state of the compilation, `unit` the file that the model is in, and `node` its statement there.
+    `values` are the hyperparameters as the compiler has them: definitions and functions as themselves, lists as tuples.
+    `body` is what the model computes with every optional input given.
     """
 
     def __init__(

@@ -226,7 +226,7 @@ def known_values(bound: nodes.Bound) -> frozenset[str]:
 
 
 def trace_model(unit: Unit, model: tree.Model, overrides: Mapping[str, Plain], values: dict[str, Value]) -> Trace:
-    """Compile a model again and record the values of its expressions. The model compiles, with `values`."""
+    """Compile a model that compiled with `values` again, and record the values of its expressions."""
     binding = unit.names[model.callee.text]
     assert isinstance(binding.target, Definition)
     items = model.arguments.items if model.arguments is not None else ()

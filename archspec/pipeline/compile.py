@@ -4,7 +4,7 @@
     read       `files.open_spec`             the file, with those that it imports
     parse      `trees.parsed`                text to syntax tree, from the cache if it was parsed before
     resolve    `resolve.files.Library`       imports and the names of files; `resolve.definition` does each definition
-    check      `elaborate.models.check_files`  what is unused, once a file; no bundled file that is imported
+    check      `elaborate.models.check_files`  what is unused, once for each file; bundled imports are not checked
     elaborate  `elaborate.models.compile_model`  modules that own tensors, bodies that compute
     model      `model.Model`                 what a user sees of it
 

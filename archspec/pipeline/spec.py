@@ -142,7 +142,9 @@ def _adapter_of_hub(name: str) -> tuple[str, str] | None:
 
 
 def located(spec: Spec) -> Spec:
-    """Return a SPEC whose path is that of a file, or its bundled name; any other one as it is.
+    """Return a SPEC with the path of its file: for a directory, its configuration; for a name of the hub, its copy.
+
+    A name of the hub whose model is bundled becomes the bundled name. Any other SPEC is returned unchanged.
 
     Raises ArchError for a name of the hub (`owner/name`) that cannot be found.
     """

@@ -276,5 +276,6 @@ def _build(writer: ModuleWriter, root: Emitted, model: str, doc: str, values: di
         if usual is None or text(usual) != text(code):
             keywords[writer.context.parameters(root.definition)[word]] = code
     made = ast.Return(apply(name(root.name), [], keywords))
-    paragraphs = [f"The model {model}.", *[" ".join(p.split()) for p in doc.split("\n\n")]]
+    own = doc if doc != root.definition.node.doc else ""  # the class has that of the definition
+    paragraphs = [f"The model {model}.", *[" ".join(p.split()) for p in own.split("\n\n")]]
     return [f"def build() -> {root.name}:", *docstring(paragraphs, 1), *lines_of([made], 1)]
