@@ -120,13 +120,14 @@ def cost_of(table: Table, body: Body, values: Mapping[str, int], dtype: str, cau
         if own is None:
             own = known[id(symbolic)] = Figures(*(substitute(amount, values) for amount in symbolic))
         modules.append(ModuleCost(row.address, row.type, applied, own, parameters[row.address], trainable[row.address]))
+    counted, without = ("half", "none") if causal_half else ("whole", "")
     return Cost(
         table,
         {name: values.get(name) for name in dimensions(body.inputs)},
         added((module.own, 1) for module in modules),
         tuple(modules),
         memory_of(body.module, dtype),
-        ("half" if work.has_causal else "none") if causal_half else "whole" if work.has_causal else "",
+        counted if work.has_causal else without,
     )
 
 

@@ -138,6 +138,8 @@ class _Selecting:
                 self._select(user)
             elif name in ("index_put", "index_add"):
                 self._put(user)
+            elif name != "sym_size":
+                raise _refused()
 
     def _axes(self, indices: object) -> list[int]:
         """Return the axes of the condition that indices are the places along."""

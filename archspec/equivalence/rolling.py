@@ -90,7 +90,7 @@ class _Loop:
             return item
         if other is self.pairs.get(item, item):
             return item
-        if not is_node(other) or other not in self.pairs:
+        if item in self.pairs or not is_node(other) or other not in self.pairs:
             _refuse()
         return self._carried(item, other)
 

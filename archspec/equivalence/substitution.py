@@ -49,7 +49,7 @@ def _changes(matrix: Node, places: Mapping[Node, int]) -> list[Node]:
     for i, change in enumerate(changes, 1):
         before = places[changes[i - 2] if i > 1 else matrix]
         nodes = _of_row(change, matrix, i)
-        if any(not before < places[node] <= places[change] for node in nodes):
+        if not nodes or any(not before < places[node] <= places[change] for node in nodes):
             return []
         known |= nodes
     first, last = places[changes[0]], places[changes[-1]]
