@@ -42,11 +42,11 @@ class Kept:
 def kept_values(steps: Steps) -> list[Kept]:
     """Return what is kept for each attention, or for several that share keys or values."""
     readers = _readers(steps)
-    return [_kept(attentions, readers) for attentions in _sharing(steps.readings)]
+    return [_kept(attentions, same, readers) for same, attentions in _sharing(steps.readings)]
 
 
-def _sharing(readings: Mapping[int, Reading]) -> list[dict[int, Reading]]:
-    """Return the attentions with their numbers, those that share keys or values together."""
+def _sharing(readings: Mapping[int, Reading]) -> list[tuple[set[Value], dict[int, Reading]]]:
+    """Return attentions by number, those that share keys or values together, with what these are rearranged from."""
     found: list[tuple[set[Value], dict[int, Reading]]] = []
     for number, reading in readings.items():
         values = {value for read in reading.values for value in _rearranged(read)}
@@ -56,7 +56,7 @@ def _sharing(readings: Mapping[int, Reading]) -> list[dict[int, Reading]]:
             values |= others[0]
             attentions = {**others[1], **attentions}
         found.append((values, attentions))
-    return [attentions for _, attentions in found]
+    return found
 
 
 def _rearranged(value: Value) -> list[Value]:
@@ -89,14 +89,13 @@ def _readers(steps: Steps) -> Mapping[Value, frozenset[int]]:
     return readers
 
 
-def _kept(attentions: Mapping[int, Reading], readers: Mapping[Value, frozenset[int]]) -> Kept:
+def _kept(attentions: Mapping[int, Reading], same: set[Value], readers: Mapping[Value, frozenset[int]]) -> Kept:
     """Find the smallest cut between the values that serve these attentions alone and their keys and values.
 
-    What keys and values are rearranged from may serve others, too: it could be kept in their place.
+    What keys and values are rearranged from (`same`) may serve others, too: it could be kept in their place.
     """
     flow: Flow = {}
     pending = list(dict.fromkeys([value for reading in attentions.values() for value in reading.values]))
-    same = {value for read in pending for value in _rearranged(read)}
     for value in pending:
         _connect(flow, (value, "out"), SINK, inf)
     for value in pending:
