@@ -12,10 +12,10 @@ from zlib import crc32
 
 from archspec.resources import grammar_path
 
-MOST_ENTRIES = 512
-LARGEST_ENTRY = 64 * 2**20
+MAX_ENTRIES = 512
+MAX_ENTRY_BYTES = 64 * 2**20
 
-UNUSED = frozenset(
+EXCLUDED_PACKAGES = frozenset(
     [
         "adapters",
         "audits",
@@ -59,15 +59,15 @@ def read(kind: str, key: str) -> object:
             status = os.fstat(file.fileno())
             if hasattr(os, "geteuid") and (status.st_uid != os.geteuid() or status.st_mode & 0o022):
                 return None
-            if status.st_size > LARGEST_ENTRY:
+            if status.st_size > MAX_ENTRY_BYTES:
                 return None
-            checksum, _, body = file.read(LARGEST_ENTRY).partition(b"\n")
+            checksum, _, body = file.read(MAX_ENTRY_BYTES).partition(b"\n")
         if checksum != b"%08x" % crc32(body):
             return None
         from json import loads
 
         entry = loads(body)
-        if entry["is"] != [kind, key, _package_state()]:
+        if entry["is"] != [kind, key, _package_fingerprint()]:
             return None
         if not all(has_contents(path, text.encode()) for path, text in entry["files"]):
             return None
@@ -86,9 +86,9 @@ def write(kind: str, key: str, data: object, files: dict[str, bytes] | None = No
     try:
         texts = [[path, content.decode()] for path, content in (files or {}).items()]
         body = dumps(
-            {"is": [kind, key, _package_state()], "files": texts, "data": data}, separators=(",", ":")
+            {"is": [kind, key, _package_fingerprint()], "files": texts, "data": data}, separators=(",", ":")
         ).encode()
-        if len(body) + 9 > LARGEST_ENTRY:
+        if len(body) + 9 > MAX_ENTRY_BYTES:
             return
         os.makedirs(directory, mode=0o700, exist_ok=True)
         _evict(directory)
@@ -139,21 +139,25 @@ def _directory() -> str | None:
 def _evict(directory: str) -> None:
     """Remove the older half of the entries if there are too many."""
     names = os.listdir(directory)
-    if len(names) < MOST_ENTRIES:
+    if len(names) < MAX_ENTRIES:
         return
     paths = sorted((os.path.join(directory, n) for n in names), key=lambda p: os.stat(p).st_mtime)
     for path in paths[: len(paths) // 2]:
         os.unlink(path)
 
 
-def _package_state() -> str:
+def _package_fingerprint() -> str:
     """Return a fingerprint of the files on disk that affect entries, and of the Python version."""
     global _state
     if _state is None:
         root = os.path.dirname(os.path.abspath(__file__))
         grammar = os.stat(grammar_path())
         marks = [("", grammar.st_size, grammar.st_mtime_ns)]
-        packages = [e.path for e in os.scandir(root) if e.is_dir() and e.name not in UNUSED and e.name != "__pycache__"]
+        packages = [
+            e.path
+            for e in os.scandir(root)
+            if e.is_dir() and e.name not in EXCLUDED_PACKAGES and e.name != "__pycache__"
+        ]
         for directory in (root, *packages):
             for entry in os.scandir(directory):
                 if entry.name.endswith(".py"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from archspec.resolve.definition import Resolved, resolved
+from archspec.resolve.definition import ResolvedDefinition, resolve_definition
 from archspec.resolve.model import resolve_model
 from archspec.resolve.patterns import by_first_word, covers, pattern_text
 from archspec.resolve.scope import LocalName
@@ -25,7 +25,7 @@ def check_file(unit: Unit, report: Report) -> None:
         if isinstance(item, tree.Definition):
             binding = unit.names[item.name.text]
             if isinstance(binding.target, Definition) and binding.target.node is item:
-                form = resolved(binding.target, report)
+                form = resolve_definition(binding.target, report)
                 _check_unused(binding.target, form, report)
                 used |= form.scope.file_names
         elif isinstance(item, tree.Model):
@@ -45,7 +45,7 @@ def check_file(unit: Unit, report: Report) -> None:
             report.warn("unused-dimension", f"unused dimension `{name}`", span, help="remove it")
 
 
-def _check_unused(definition: Definition, resolved: Resolved, report: Report) -> None:
+def _check_unused(definition: Definition, resolved: ResolvedDefinition, report: Report) -> None:
     """Report the unused names and addresses of a definition."""
     scope = resolved.scope
     if resolved.broken:
@@ -68,7 +68,7 @@ def _check_unused(definition: Definition, resolved: Resolved, report: Report) ->
             continue
         if not definition.unit.reaches(declared.pattern):  # otherwise each compiled model is checked for its use
             span = definition.unit.span(declared.node.address)
-            kind = declared.node.kind if isinstance(declared.node, tree.Param) else ""
+            kind = declared.node.kind if isinstance(declared.node, tree.TensorDeclaration) else ""
             _report_address(pattern_text(declared.pattern), kind, span, report)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from archspec.record import Record
-from archspec.source import fail
+from archspec.source import make_error
 
 if TYPE_CHECKING:
     import os
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     """The contents of a configuration."""
 
 
-LARGEST_CONFIGURATION = 4 * 2**20
+MAX_CONFIGURATION_BYTES = 4 * 2**20
 """The limit on the size of a configuration in bytes; those with tens of thousands of labels are large."""
 
 
@@ -44,7 +44,7 @@ class Configuration(Record):
     ignore: tuple[str, ...] = ()
 
 
-def is_data(value: object) -> TypeGuard[ConfigurationData]:
+def is_configuration_data(value: object) -> TypeGuard[ConfigurationData]:
     """Whether a value is the contents of a configuration: a mapping, or an object of `transformers`."""
     if isinstance(value, dict):
         return True
@@ -52,7 +52,7 @@ def is_data(value: object) -> TypeGuard[ConfigurationData]:
     return is_object or _is_mapping(value)
 
 
-def text_of(data: ConfigurationData) -> str:
+def configuration_json(data: ConfigurationData) -> str:
     """Return a configuration as JSON. Raises ArchError for values that JSON does not have."""
     from json import dumps
 
@@ -63,7 +63,7 @@ def text_of(data: ConfigurationData) -> str:
         return dumps(dict(fields), indent=2, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as problem:
         help = "use strings, numbers, booleans, None, lists and dictionaries"
-        raise fail("wrong-kind", f"configuration cannot be written as JSON: {problem}", help=help) from None
+        raise make_error("wrong-kind", f"configuration cannot be written as JSON: {problem}", help=help) from None
 
 
 def _is_mapping(value: object) -> TypeGuard[Mapping[str, object]]:

@@ -34,14 +34,14 @@ Operand: TypeAlias = int | Constant | None
 """A slot of the body, a constant, or None: an optional input that is absent."""
 
 
-class Initial(Record):
+class Initializer(Record):
     """The initialization of a parameter: `normal`, with arguments (0.02,)."""
 
     name: str
     arguments: tuple[float, ...]
 
 
-class Weight:
+class ModuleTensor:
     """One tensor of a module. `kind` is "param" or "buffer", which are stored, or "const", which is computed once.
 
     `value` computes a constant table; `size` counts elements.
@@ -57,7 +57,7 @@ class Weight:
         size: int,
         frozen: bool,
         unused: bool,
-        initial: Initial | None,
+        initial: Initializer | None,
         span: Span,
     ) -> None:
         self.kind = kind
@@ -122,7 +122,7 @@ class Call:
         self.span = span
         self.origin: Call | None = None
 
-    def moved(self, slots: Mapping[int, int], origin: Call | None) -> Call:
+    def with_slots(self, slots: Mapping[int, int], origin: Call | None) -> Call:
         """Return the same application in a body where the values of its slots have others."""
         inputs = tuple([(name, slots[o] if isinstance(o, int) else o) for name, o in self.inputs])
         first = slots.get(self.first, 0)  # 0: it yields nothing
@@ -199,30 +199,30 @@ class Module:
 class Member(Record):
     """A module or tensor that is owned: `frozen` freezes everything in it, `unused` means that it need not be used."""
 
-    target: Module | Weight
+    target: Module | ModuleTensor
     frozen: bool
     unused: bool
     span: Span
 
 
-class Leaf(Record):
+class LocatedTensor(Record):
     """A tensor at an address; `frozen` includes the enclosing modules."""
 
-    weight: Weight
+    weight: ModuleTensor
     frozen: bool
 
 
-def find(module: Module, address: str) -> Module | Leaf | None:
+def find_member(module: Module, address: str) -> Module | LocatedTensor | None:
     """Return the module or tensor at a relative address, at any depth; None if there is none."""
     frozen = False
-    for member, rest in members_around(module, address):
+    for member, rest in enclosing_members(module, address):
         frozen = frozen or member.frozen
         if not rest:
-            return Leaf(member.target, frozen) if isinstance(member.target, Weight) else member.target
+            return LocatedTensor(member.target, frozen) if isinstance(member.target, ModuleTensor) else member.target
     return None
 
 
-def member_around(module: Module, address: str) -> str | None:
+def enclosing_member(module: Module, address: str) -> str | None:
     """Return the address of the member that is or contains a relative address; None if there is none."""
     if address in module.members:
         return address
@@ -231,30 +231,30 @@ def member_around(module: Module, address: str) -> str | None:
 
 def is_frozen(module: Module, address: str) -> bool:
     """Whether a relative address is frozen, itself or by an enclosing module."""
-    return any(member.frozen for member, _ in members_around(module, address))
+    return any(member.frozen for member, _ in enclosing_members(module, address))
 
 
-def members_around(module: Module, address: str) -> Iterator[tuple[Member, str]]:
+def enclosing_members(module: Module, address: str) -> Iterator[tuple[Member, str]]:
     """Yield the members that are or contain a relative address, outermost first, and the address relative to each."""
-    while (own := member_around(module, address)) is not None:
+    while (own := enclosing_member(module, address)) is not None:
         member, address = module.members[own], relative(address, own)
         yield member, address
-        if isinstance(member.target, Weight):
+        if isinstance(member.target, ModuleTensor):
             return
         module = member.target
 
 
-def leaves(module: Module, prefix: str = "", frozen: bool = False) -> Iterator[tuple[str, Leaf]]:
+def iter_tensors(module: Module, prefix: str = "", frozen: bool = False) -> Iterator[tuple[str, LocatedTensor]]:
     """Yield every tensor of a module with its address, in program order."""
     for address, member in module.members.items():
         name = prefix + address
-        if isinstance(member.target, Weight):
-            yield name, Leaf(member.target, frozen or member.frozen)
+        if isinstance(member.target, ModuleTensor):
+            yield name, LocatedTensor(member.target, frozen or member.frozen)
         else:
-            yield from leaves(member.target, name + ".", frozen or member.frozen)
+            yield from iter_tensors(member.target, name + ".", frozen or member.frozen)
 
 
-def canonical(module: Module, address: str) -> str:
+def canonical_name(module: Module, address: str) -> str:
     """Return the name under which the tensor at `address` is counted; aliases on the way are mapped directly to it."""
     aliases = module.aliases
     way: list[str] = []
@@ -267,7 +267,7 @@ def canonical(module: Module, address: str) -> str:
 
 
 @contextmanager
-def uncollected() -> Generator[None]:
+def gc_paused() -> Generator[None]:
     """Pause garbage collection: a compilation creates many objects that all stay alive, and searching them repeatedly
     would dominate its time.
     """

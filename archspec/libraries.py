@@ -7,20 +7,20 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from types import ModuleType
 
-from archspec.source import missing_package
+from archspec.source import missing_package_error
 
 
-def torch_or_fail() -> ModuleType:
+def import_torch() -> ModuleType:
     """Return the module `torch`. Raises ArchError (`missing-package`) if it is not installed."""
     try:
         import torch
     except ImportError:
-        raise missing_package("PyTorch is required but not installed", "torch") from None
+        raise missing_package_error("PyTorch is required but not installed", "torch") from None
     return torch
 
 
 @contextmanager
-def silent(*names: str) -> Generator[None]:
+def silence_loggers(*names: str) -> Generator[None]:
     """Let these loggers report nothing."""
     loggers = [logging.getLogger(name) for name in names]
     levels = [logger.level for logger in loggers]

@@ -9,15 +9,15 @@ from types import EllipsisType
 from archspec.source import Report, Source
 from archspec.syntax import tree
 from archspec.syntax.walk import names_in
-from archspec.table import Plain
+from archspec.table import PlainValue
 
 _NUMBER = re.compile(r"-?(?:[0-9]{1,18}|[0-9]{1,9}(?:\.[0-9]{1,9})?(?:e-?[0-9]{1,2})?)")
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_APPLIED = re.compile(r"\s*[A-Za-z_]\w*\s*\(")
+_CALL_PATTERN = re.compile(r"\s*[A-Za-z_]\w*\s*\(")
 _CONSTANTS = {"true": True, "false": False, "none": None}
 
 
-def literal(text: str) -> Plain | EllipsisType:
+def parse_literal(text: str) -> PlainValue | EllipsisType:
     """Parse a number, `true`, `false`, `none`, string, name or list of these; Ellipsis for any other text."""
     word = text.strip()
     if word in _CONSTANTS:
@@ -25,7 +25,7 @@ def literal(text: str) -> Plain | EllipsisType:
     if _NUMBER.fullmatch(word):  # most values on a command line, for which no parser is loaded
         return int(word) if word.removeprefix("-").isdigit() else float(word)
     expr = expression(Source("", text), Report())
-    return _value(expr) if expr is not None else ...
+    return _literal_value(expr) if expr is not None else ...
 
 
 def expression(source: Source, report: Report) -> tree.Expr | None:
@@ -35,17 +35,17 @@ def expression(source: Source, report: Report) -> tree.Expr | None:
     return parse_expression(source, report)
 
 
-def names_of(text: str) -> Iterator[str]:
+def definition_names(text: str) -> Iterator[str]:
     """Yield the names in a name, or in a definition with hyperparameters bound: `Name(n = 4)`; none of other texts."""
     if _WORD.fullmatch(text):
         yield text
-    elif _APPLIED.match(text):
+    elif _CALL_PATTERN.match(text):
         expr = expression(Source("", text), Report())
         if isinstance(expr, tree.Call) and isinstance(expr.callee, tree.Name):
             yield from names_in(expr)
 
 
-def _value(expr: tree.Expr) -> Plain | EllipsisType:
+def _literal_value(expr: tree.Expr) -> PlainValue | EllipsisType:
     """Return the value of a literal expression; Ellipsis for any other."""
     match expr:
         case tree.Literal():
@@ -54,8 +54,8 @@ def _value(expr: tree.Expr) -> Plain | EllipsisType:
             return expr.text
         case tree.Unary(operator="-", operand=tree.Literal(value=int() | float() as number)) if number is not True:
             return -number
-        case tree.Listing():
-            items = [_value(item) for item in expr.items]
+        case tree.ListLiteral():
+            items = [_literal_value(item) for item in expr.items]
             known = [item for item in items if not isinstance(item, EllipsisType)]
             return known if len(known) == len(items) else ...
         case _:

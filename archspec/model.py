@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from archspec.bodies.fold import has_choices
 from archspec.counts.count import Count, count
-from archspec.counts.select import Rule
-from archspec.elaborate.models import Compiled, bare_body
-from archspec.elaborate.values import plain
-from archspec.ir import Body, Type, uncollected
-from archspec.source import Diagnostic, Enough, Report, fail
-from archspec.table import Buffer, Params, Plain, Table, Tensor, Values
-from archspec.tabulate import tabulate
+from archspec.counts.select import SelectionRule
+from archspec.elaborate.models import CompiledModel, compile_without_optional
+from archspec.elaborate.values import to_plain
+from archspec.ir import Body, Type, gc_paused
+from archspec.source import Diagnostic, Report, StopCompilation, make_error
+from archspec.table import Buffer, HyperparameterValues, Params, PlainValue, Table, Tensor
+from archspec.tabulate import build_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from archspec.syntax import tree
 
 
-LARGEST_KEPT = 20_000
+MAX_CACHED_TENSORS = 20_000
 """The maximum number of tensors of a table that is cached with its body."""
 
 
@@ -44,11 +44,11 @@ class Compilation:
 
     def __init__(
         self,
-        compiled: Compiled,
+        compiled: CompiledModel,
         program: Program,
         unit: Unit,
         node: tree.Model,
-        overrides: dict[str, Plain],
+        overrides: dict[str, PlainValue],
     ) -> None:
         self.compiled = compiled
         self.program = program
@@ -64,8 +64,8 @@ class Compilation:
         report = Report()
         self.program.begin(report, self.unit.source)
         body = None
-        with uncollected(), suppress(Enough):
-            body = bare_body(self.program, self.unit, self.node, self.compiled)
+        with gc_paused(), suppress(StopCompilation):
+            body = compile_without_optional(self.program, self.unit, self.node, self.compiled)
         report.check()
         assert body is not None
         return body
@@ -80,7 +80,7 @@ class Compilation:
     def table(self) -> Table:
         """Tensors, buffers, modules and totals as plain data."""
         if self._table is None:
-            table = compiled_table(self.compiled, self.overrides)
+            table = build_model_table(self.compiled, self.overrides)
             quantization = self.unit.quantization
             notes = [quantization.note] if quantization is not None else []
             notes += [f"not included: {each}, which affects no tensor" for each in self.unit.deferred]
@@ -91,7 +91,7 @@ class Compilation:
         """Raise ArchError if the model does not have the whole computation of its configuration."""
         if self.unit.deferred:
             message = f"the computation of {self.unit.deferred[0]} is not supported for {self.compiled.name}"
-            raise fail("unsupported", message, help="count and cost it, or remove the field to leave it out")
+            raise make_error("unsupported", message, help="count and cost it, or remove the field to leave it out")
 
 
 class Model:
@@ -119,9 +119,9 @@ class Model:
         return Params(module.total, module.total - module.frozen, module.frozen)
 
     @property
-    def hyperparameters(self) -> Values:
+    def hyperparameters(self) -> HyperparameterValues:
         """Every hyperparameter by name: numbers, booleans, strings, lists, None; definitions and functions by name."""
-        return _plain(self._compilation.compiled)
+        return _plain_hyperparameters(self._compilation.compiled)
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
@@ -144,7 +144,7 @@ class Model:
         body = self._compilation.body
         return {name: body.types[slot] for name, slot in body.named_outputs().items()}
 
-    def count(self, by: str | None = None, depth: int | None = None, *, rules: Sequence[Rule] = ()) -> Count:
+    def count(self, by: str | None = None, depth: int | None = None, *, rules: Sequence[SelectionRule] = ()) -> Count:
         """The parameter counts as a tree of layers, or with `by`, of each "tensor", "layer", "block" or "role".
 
         `depth` combines what is nested deeper. `rules` select tensors by name, the last match wins: those before
@@ -182,7 +182,7 @@ class Model:
 
         Raises ValueError for another level, a negative depth, or a depth with a level other than "block".
         """
-        from archspec.graph import graph_of
+        from archspec.graph import build_graph
 
         if level not in ("layer", "block", "op"):
             raise ValueError(f"level is 'layer', 'block' or 'op', not {level!r}")
@@ -192,8 +192,8 @@ class Model:
             raise ValueError("depth goes with level 'block'")
         if depth is not None and depth < 0:
             raise ValueError(f"depth is 0 or more, not {depth}")
-        graph = graph_of(self._compilation.body, self._compilation.table, level, depth, fold)
-        graph.show_as(lambda: self._picture(level, depth))
+        graph = build_graph(self._compilation.body, self._compilation.table, level, depth, fold)
+        graph.set_preview(lambda: self._picture(level, depth))
         return graph
 
     def to_dict(self) -> Document:
@@ -225,37 +225,37 @@ ModelLike: TypeAlias = "Model | str | os.PathLike[str] | Configuration | Configu
 """What functions take as a model: a Model, or what `archspec.load` takes."""
 
 
-def internals(model: Model) -> Compilation:
+def get_compilation(model: Model) -> Compilation:
     """How a model was compiled. For the package itself: this may change at any time."""
     return model._compilation  # pyright: ignore[reportPrivateUsage]
 
 
-def compiled_table(compiled: Compiled, overrides: Iterable[str]) -> Table:
+def build_model_table(compiled: CompiledModel, overrides: Iterable[str]) -> Table:
     """The table of a compiled model; `overrides` are the names of hyperparameters that were set."""
-    values = _plain(compiled)
+    values = _plain_hyperparameters(compiled)
     changed = {name: values[name] for name in overrides}
     unchecked = compiled.expectations if changed else 0
-    table = _table_of(compiled)
+    table = _shared_table(compiled)
     return table._replace(model=compiled.name, hyperparameters=values, overrides=changed, unchecked=unchecked)
 
 
-def _table_of(compiled: Compiled) -> Table:
+def _shared_table(compiled: CompiledModel) -> Table:
     """The table of all models with the same body, without what differs between them."""
     views = compiled.body.views
     known: Table | None = views.get("table")
     if known is not None:
         return known
-    table = tabulate(compiled.name, compiled.module, {}, {})
+    table = build_table(compiled.name, compiled.module, {}, {})
     if not table.is_sound():
-        raise fail("internal", f"the tensors of {compiled.name} do not add up to its total; please report this")
+        raise make_error("internal", f"the tensors of {compiled.name} do not add up to its total; please report this")
     if has_choices(compiled.body):
         from archspec.bodies.active import active_parameters  # which few models need
 
         table = table._replace(active=active_parameters(compiled.body, table))
-    if len(table.tensors) <= LARGEST_KEPT:
+    if len(table.tensors) <= MAX_CACHED_TENSORS:
         views["table"] = table
     return table
 
 
-def _plain(compiled: Compiled) -> dict[str, Plain]:
-    return {name: plain(value) for name, value in compiled.hyperparameters.items()}
+def _plain_hyperparameters(compiled: CompiledModel) -> dict[str, PlainValue]:
+    return {name: to_plain(value) for name, value in compiled.hyperparameters.items()}

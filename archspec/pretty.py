@@ -11,7 +11,7 @@ from itertools import takewhile
 from typing import NamedTuple, TypeAlias
 
 
-class Beside(str):
+class TrailingText(str):
     """Text at the end of a line that no limit applies to, such as a comment. It ends its line."""
 
 
@@ -41,20 +41,20 @@ class Fill(NamedTuple):
     items: Sequence[Group]
 
 
-class _Further(NamedTuple):
+class _FillRest(NamedTuple):
     """The items of a Fill from the `first` on."""
 
     items: Sequence[Group]
     first: int
 
 
-Doc: TypeAlias = "str | list[Doc] | Nest | Align | Group | Fill | _Further"
+Doc: TypeAlias = "str | list[Doc] | Nest | Align | Group | Fill | _FillRest"
 """Text, parts one after the other, or one of the above. LINE ends a line."""
 
 LINE = "\n"
 
 
-def printed(doc: Doc, width: int, indent: int, start: str | None = None) -> list[str]:
+def render(doc: Doc, width: int, indent: int, start: str | None = None) -> list[str]:
     """The lines of a document; `start` is what the first line begins with, by default the indentation."""
     lines = [" " * indent if start is None else start]
     waiting: list[tuple[int, Doc]] = [(indent, doc)]
@@ -70,7 +70,7 @@ def printed(doc: Doc, width: int, indent: int, start: str | None = None) -> list
                 is_ended = False
             case " " if is_ended:
                 pass
-            case Beside():
+            case TrailingText():
                 lines[-1] += doc
                 is_ended = True
             case str():
@@ -82,22 +82,22 @@ def printed(doc: Doc, width: int, indent: int, start: str | None = None) -> list
             case Align():
                 waiting.append((len(lines[-1]), doc.doc))
             case Fill():
-                waiting += [(indent, _Further(doc.items, 1)), (indent, doc.items[0])]
-            case _Further(items, number) if number < len(items):
+                waiting += [(indent, _FillRest(doc.items, 1)), (indent, doc.items[0])]
+            case _FillRest(items, number) if number < len(items):
                 item = items[number]
-                after = 0 if number + 1 < len(items) else _following(waiting)
+                after = 0 if number + 1 < len(items) else _width_until_break(waiting)
                 fits = item.flat is not None and len(lines[-1]) + 1 + len(item.flat) + after <= width
                 gap = " " if fits else LINE
-                waiting += [(indent, _Further(items, number + 1)), (indent, item), (indent, gap)]
-            case _Further():
+                waiting += [(indent, _FillRest(items, number + 1)), (indent, item), (indent, gap)]
+            case _FillRest():
                 pass
             case Group():
-                after = _following(waiting)
+                after = _width_until_break(waiting)
                 if doc.flat is not None and len(lines[-1]) + len(doc.flat) + after <= width:
                     lines[-1] += doc.flat
                     continue
                 *ways, last = doc.broken()
-                fitting = (way for way in ways if _fits(printed(way, width, indent, lines[-1]), width, after))
+                fitting = (way for way in ways if _fits(render(way, width, indent, lines[-1]), width, after))
                 waiting.append((indent, next(fitting, last)))
     return lines
 
@@ -105,7 +105,7 @@ def printed(doc: Doc, width: int, indent: int, start: str | None = None) -> list
 def _begins_line(doc: Doc) -> bool:
     """Whether a document after the end of a line begins the next one."""
     if isinstance(doc, str):
-        return bool(doc.strip()) and not isinstance(doc, Beside)
+        return bool(doc.strip()) and not isinstance(doc, TrailingText)
     return isinstance(doc, Align | Group)
 
 
@@ -114,17 +114,17 @@ def lines_between(parts: Sequence[Doc], end: str = "") -> Doc:
     return [piece for i, part in enumerate(parts) for piece in ([LINE] if i else []) + [part, end]]
 
 
-def _following(waiting: Sequence[tuple[int, Doc]]) -> int:
+def _width_until_break(waiting: Sequence[tuple[int, Doc]]) -> int:
     """The width of what at least follows in the same line."""
-    rest = _first(part for _, part in reversed(waiting))
-    return sum(map(len, takewhile(lambda text: text != LINE and not isinstance(text, Beside), rest)))
+    rest = _first_line_texts(part for _, part in reversed(waiting))
+    return sum(map(len, takewhile(lambda text: text != LINE and not isinstance(text, TrailingText), rest)))
 
 
 def _fits(lines: Sequence[str], width: int, after: int) -> bool:
     return max(map(len, lines)) <= width and len(lines[-1]) + after <= width
 
 
-def _first(docs: Iterable[Doc]) -> Iterator[str]:
+def _first_line_texts(docs: Iterable[Doc]) -> Iterator[str]:
     """What documents have in their first line if all groups are broken, and LINE."""
     for doc in docs:
         pending = [doc]
@@ -139,6 +139,6 @@ def _first(docs: Iterable[Doc]) -> Iterator[str]:
                 case Group(_, broken):
                     pending.append(broken()[-1])
                 case Fill(items):
-                    pending += [_Further(items, 1), items[0]]
-                case _Further(items, number):
+                    pending += [_FillRest(items, 1), items[0]]
+                case _FillRest(items, number):
                     pending += [LINE] if number < len(items) else []

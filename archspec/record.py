@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, TypeGuard, TypeVar
 if TYPE_CHECKING:
     T = TypeVar("T")
 
-    class _Maker(Protocol):
+    class _Constructor(Protocol):
         def __call__(self, kind: type[T], values: Iterable[object], /) -> T: ...
 
 
-from_values = cast("_Maker", tuple.__new__)  # pyright: ignore[reportUnknownMemberType]
+from_values = cast("_Constructor", tuple.__new__)  # pyright: ignore[reportUnknownMemberType]
 """Make a record or node of the values of all its fields; their number is not checked."""
 
 
@@ -27,14 +27,14 @@ is_tuple = cast("Callable[[object], TypeGuard[tuple[object, ...]]]", tuple.__ins
 """Whether a value is a tuple, record or node: `isinstance` as a function of one argument."""
 
 
-class _FieldsType(type):
+class _RecordMeta(type):
     """Makes the annotated fields of a class, after those that it inherits, the names of the items of a tuple."""
 
     _fields: tuple[str, ...]
     _defaults: dict[str, object]
     _size: int
 
-    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, object]) -> _FieldsType:
+    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, object]) -> _RecordMeta:
         inherited: tuple[str, ...] = getattr(bases[0], "_fields", ())
         own = tuple(cast("dict[str, object]", namespace.get("__annotations__", {})))
         fields = inherited + own
@@ -52,7 +52,7 @@ class _FieldsType(type):
         return super().__new__(cls, name, bases, {**namespace, **getters, **made})
 
 
-class _Fields(tuple[object, ...], metaclass=_FieldsType):
+class _RecordBase(tuple[object, ...], metaclass=_RecordMeta):
     """A tuple of the values of annotated fields."""
 
     def __new__(cls, *values: object, **named: object) -> Self:
@@ -84,7 +84,7 @@ class _Fields(tuple[object, ...], metaclass=_FieldsType):
 
 
 @dataclass_transform()
-class Node(_Fields):
+class Node(_RecordBase):
     """A node of a tree: a record that equals only those of its class. Subclasses add fields."""
 
     def replace(self, **changes: object) -> Self:
@@ -104,4 +104,4 @@ class Node(_Fields):
 if TYPE_CHECKING:
     Record = NamedTuple
 else:
-    Record = _Fields
+    Record = _RecordBase

@@ -12,7 +12,7 @@ from itertools import accumulate
 
 from archspec.record import Record
 
-LARGEST_FILE = 256 * 1024
+MAX_FILE_BYTES = 256 * 1024
 
 
 class Source:
@@ -82,15 +82,15 @@ class Diagnostic(Record):
 
     def render(self) -> str:
         """Format the diagnostic as text: message, location, source line with a caret, notes, help."""
-        lines = [f"{self.severity}[{self.code}]: {printable(self.message)}"]
+        lines = [f"{self.severity}[{self.code}]: {escape_for_terminal(self.message)}"]
         if self.span is not None:
             lines += _excerpt(self.span, "^")
         for note in self.notes:
-            lines.append(f"note: {printable(note.text)}")
+            lines.append(f"note: {escape_for_terminal(note.text)}")
             if note.span is not None:
                 lines += _excerpt(note.span, "-")
         if self.help is not None:
-            lines.append(f"help: {printable(self.help)}")
+            lines.append(f"help: {escape_for_terminal(self.help)}")
         return "\n".join(lines)
 
 
@@ -105,19 +105,19 @@ class ArchError(Exception):
         return self.__class__, (self.diagnostics,)  # so that processes can pass it on, with what it is made of
 
 
-MOST_DIAGNOSTICS = 100
-MOST_CANDIDATES = 1_000
-LONGEST_NAME = 200
+MAX_DIAGNOSTICS = 100
+MAX_CANDIDATES = 1_000
+MAX_COMPARED_NAME_LENGTH = 200
 
 
-class Enough(Exception):
+class StopCompilation(Exception):
     """Raised when a report has reached its maximum number of diagnostics."""
 
 
 class Report:
     """Collector of diagnostics. Only the first diagnostic of each severity is kept for a span: one error, one report.
 
-    After MOST_DIAGNOSTICS it adds a final diagnostic about the limit, and raises Enough.
+    After MAX_DIAGNOSTICS it adds a final diagnostic about the limit, and raises Enough.
     """
 
     def __init__(self) -> None:
@@ -133,10 +133,10 @@ class Report:
         )
         if key not in self._seen:
             self._seen.add(key)
-            if len(self.diagnostics) >= MOST_DIAGNOSTICS:
-                message = f"too many diagnostics: only the first {MOST_DIAGNOSTICS} are shown"
+            if len(self.diagnostics) >= MAX_DIAGNOSTICS:
+                message = f"too many diagnostics: only the first {MAX_DIAGNOSTICS} are shown"
                 self.diagnostics.append(Diagnostic("budget", message))
-                raise Enough
+                raise StopCompilation
             self.diagnostics.append(diagnostic)
 
     def error(
@@ -163,7 +163,7 @@ class Report:
 
     def sort(self) -> None:
         """Sort the diagnostics by file and location: errors first, then warnings."""
-        self.diagnostics.sort(key=_order)
+        self.diagnostics.sort(key=_sort_key)
 
     def check(self) -> None:
         """Raise ArchError with all diagnostics so far if one of them is an error."""
@@ -172,7 +172,7 @@ class Report:
             raise ArchError(self.diagnostics)
 
 
-def fail(
+def make_error(
     code: str,
     message: str,
     span: Span | None = None,
@@ -184,12 +184,12 @@ def fail(
     return ArchError([Diagnostic(code, message, span, notes, help)])
 
 
-def missing_package(message: str, extra: str) -> ArchError:
+def missing_package_error(message: str, extra: str) -> ArchError:
     """Return an ArchError about a package that an extra adds, for the caller to raise."""
-    return fail("missing-package", message, help=install(extra))
+    return make_error("missing-package", message, help=install_hint(extra))
 
 
-def install(extra: str) -> str:
+def install_hint(extra: str) -> str:
     """Return help on how to install an extra.
 
     The command works for every installed archspec, published or not: pip finds the packages in its metadata.
@@ -197,12 +197,12 @@ def install(extra: str) -> str:
     return f"run `pip install 'archspec-dsl[{extra}]'`"
 
 
-def nearest(name: str, candidates: list[str], similar: float = 0.6) -> str | None:
+def closest_match(name: str, candidates: list[str], similar: float = 0.6) -> str | None:
     """Return the candidate that `name` is most likely a typo for, or None without one that is `similar` enough."""
     from difflib import get_close_matches
 
-    candidates = candidates[:MOST_CANDIDATES]
-    near = get_close_matches(name[:LONGEST_NAME], candidates, n=1, cutoff=similar)
+    candidates = candidates[:MAX_CANDIDATES]
+    near = get_close_matches(name[:MAX_COMPARED_NAME_LENGTH], candidates, n=1, cutoff=similar)
     if near:
         return near[0]
     return {c.lower(): c for c in candidates}.get(name.lower())
@@ -210,27 +210,30 @@ def nearest(name: str, candidates: list[str], similar: float = 0.6) -> str | Non
 
 def suggest(name: str, candidates: list[str]) -> str | None:
     """Return a `did you mean` help for the closest candidate, or None without a close match."""
-    near = nearest(name, candidates)
+    near = closest_match(name, candidates)
     return f"did you mean `{near}`?" if near is not None else None
 
 
-def printable(text: str) -> str:
+def escape_for_terminal(text: str) -> str:
     """Return `text` with control characters escaped and very long words truncated, for display in a terminal."""
-    text = " ".join(word if len(word) <= LONGEST_NAME else f"{word[: LONGEST_NAME - 3]}..." for word in text.split(" "))
-    return escaped(text)
+    text = " ".join(
+        word if len(word) <= MAX_COMPARED_NAME_LENGTH else f"{word[: MAX_COMPARED_NAME_LENGTH - 3]}..."
+        for word in text.split(" ")
+    )
+    return escape_controls(text)
 
 
-def escaped(text: str) -> str:
+def escape_controls(text: str) -> str:
     """Return `text` with control characters escaped."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
-def _order(diagnostic: Diagnostic) -> tuple[bool, bool, str, int]:
+def _sort_key(diagnostic: Diagnostic) -> tuple[bool, bool, str, int]:
     is_warning, span = diagnostic.severity == "warning", diagnostic.span
     return (is_warning, False, span.source.label, span.start) if span else (is_warning, True, "", 0)
 
 
-_WIDEST_EXCERPT = 160
+_MAX_EXCERPT_WIDTH = 160
 
 
 def _excerpt(span: Span, mark: str) -> list[str]:
@@ -238,9 +241,9 @@ def _excerpt(span: Span, mark: str) -> list[str]:
     text = span.source.line(number)
     first = column - 1
     width = max(1, min(span.end - span.start, len(text) - first))
-    if len(text) > _WIDEST_EXCERPT:
-        cut = max(0, min(first - 40, len(text) - _WIDEST_EXCERPT))
-        text, first = text[cut : cut + _WIDEST_EXCERPT], first - cut
+    if len(text) > _MAX_EXCERPT_WIDTH:
+        cut = max(0, min(first - 40, len(text) - _MAX_EXCERPT_WIDTH))
+        text, first = text[cut : cut + _MAX_EXCERPT_WIDTH], first - cut
         width = max(1, min(width, len(text) - first))
     shown = "".join(c if c.isprintable() else " " for c in text)
     gutter = " " * len(str(number))
@@ -253,49 +256,51 @@ def _excerpt(span: Span, mark: str) -> list[str]:
 
 
 @contextmanager
-def opened(path: str, label: str, at: Span | None = None) -> Generator[BufferedReader]:
+def open_regular_file(path: str, label: str, at: Span | None = None) -> Generator[BufferedReader]:
     """Open a regular file. Raises ArchError if it cannot be read, also in the body of the `with` statement."""
     try:
         mode = os.stat(path).st_mode
         if stat.S_ISDIR(mode):
-            raise fail("unreadable", f"expected a file, found the directory {label}", at)
+            raise make_error("unreadable", f"expected a file, found the directory {label}", at)
         if not stat.S_ISREG(mode):  # opening a pipe would block
-            raise fail("unreadable", f"{label} is not a regular file", at)
+            raise make_error("unreadable", f"{label} is not a regular file", at)
         with open(path, "rb") as file:
             yield file
     except FileNotFoundError:
-        raise fail("missing-file", f"file not found: {label}", at) from None
+        raise make_error("missing-file", f"file not found: {label}", at) from None
     except (OSError, ValueError) as error:  # ValueError: a NUL byte in the path
-        raise unreadable(label, error, at) from None
+        raise unreadable_error(label, error, at) from None
 
 
-def unreadable(label: str, error: Exception, at: Span | None = None) -> ArchError:
+def unreadable_error(label: str, error: Exception, at: Span | None = None) -> ArchError:
     """Return the error to raise for a file or directory that cannot be read."""
     reason = str(getattr(error, "strerror", None) or error).lower()
-    return fail("unreadable", f"cannot read {label}: {reason}", at)
+    return make_error("unreadable", f"cannot read {label}: {reason}", at)
 
 
-def too_large(label: str, largest: int, at: Span | None = None) -> ArchError:
+def too_large_error(label: str, largest: int, at: Span | None = None) -> ArchError:
     """Return the error to raise for a text that exceeds a size limit in bytes."""
-    return fail("budget", f"{label} exceeds the size limit of {largest // 1024:,} KiB", at)
+    return make_error("budget", f"{label} exceeds the size limit of {largest // 1024:,} KiB", at)
 
 
 def read_bytes(
-    path: str, label: str, report: Report, at: Span | None = None, largest: int = LARGEST_FILE
+    path: str, label: str, report: Report, at: Span | None = None, largest: int = MAX_FILE_BYTES
 ) -> bytes | None:
     """Read a file up to just over the size limit; None after a diagnostic (missing or unreadable)."""
     try:
-        with opened(path, label, at) as file:
+        with open_regular_file(path, label, at) as file:
             return file.read(largest + 1)
     except ArchError as error:
         report.add(error.diagnostics[0])
         return None
 
 
-def decode(data: bytes, label: str, report: Report, at: Span | None = None, largest: int = LARGEST_FILE) -> str | None:
+def decode(
+    data: bytes, label: str, report: Report, at: Span | None = None, largest: int = MAX_FILE_BYTES
+) -> str | None:
     """Decode the contents of a file; None after a diagnostic (too large or not text)."""
     if len(data) > largest:
-        report.add(too_large(label, largest, at).diagnostics[0])
+        report.add(too_large_error(label, largest, at).diagnostics[0])
         return None
     try:
         text = data.decode().removeprefix("\ufeff")

@@ -9,12 +9,12 @@ from typing import Any, TypeAlias, TypeVar, overload
 
 from archspec.record import Record, from_values
 
-Plain: TypeAlias = "bool | int | float | str | Sequence[Plain] | None"
+PlainValue: TypeAlias = "bool | int | float | str | Sequence[PlainValue] | None"
 """The value of a hyperparameter in Python and JSON: definitions and operations are named, and lists are sequences."""
 
 V = TypeVar("V")
 
-Values: TypeAlias = dict[str, Plain]
+HyperparameterValues: TypeAlias = dict[str, PlainValue]
 """Hyperparameters by name: numbers, booleans, strings, None, lists of these; definitions and functions by name."""
 
 
@@ -99,7 +99,7 @@ class Tensors(Sequence[Tensor]):
         if self._all is None:
             tensors = self.column(self.distinct)
             for address, of, start, stop, first in self.repeats:
-                tensors[start:stop] = _moved(tensors[first : first + stop - start], address, of)
+                tensors[start:stop] = _relocate_tensors(tensors[first : first + stop - start], address, of)
             self._all = tuple(tensors)
         return self._all
 
@@ -151,7 +151,7 @@ class Params(Record):
     frozen: int
 
 
-class Active(Record):
+class ActiveParameters(Record):
     """The parameters used for one token, if they are fewer than all; a table from which a token reads rows is used.
 
     `without_tables` is the total without tables from which it only reads rows. `choices` are pairs of numbers: of the
@@ -182,15 +182,15 @@ class Table(Record):
     """
 
     model: str
-    hyperparameters: Values
-    overrides: Values
+    hyperparameters: HyperparameterValues
+    overrides: HyperparameterValues
     params: Params
     tensors: Tensors
     buffers: tuple[Buffer, ...]
     modules: tuple[ModuleRow, ...]
     buffer_ties: dict[str, str]
     unchecked: int = 0
-    active: Active | None = None
+    active: ActiveParameters | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -249,7 +249,7 @@ class Table(Record):
                 if choice >= 0:
                     parts[choices[choice]] += sum(counted[end : end + length])
                 end += length
-            if end != len(counted) or used_parameters(total, parts) != used:
+            if end != len(counted) or count_active_parameters(total, parts) != used:
                 return False
         return (
             {type(text) for text in texts} == {str}
@@ -260,7 +260,7 @@ class Table(Record):
         )
 
 
-def used_parameters(total: int, parts: Mapping[tuple[int, int], int]) -> int | None:
+def count_active_parameters(total: int, parts: Mapping[tuple[int, int], int]) -> int | None:
     """Return the parameters of a total that are used, if `parts` has those of which only so many of so many are.
 
     None if a part is not divisible.
@@ -273,7 +273,7 @@ def used_parameters(total: int, parts: Mapping[tuple[int, int], int]) -> int | N
     return total
 
 
-def _moved(tensors: Sequence[Tensor], address: str, of: str) -> list[Tensor]:
+def _relocate_tensors(tensors: Sequence[Tensor], address: str, of: str) -> list[Tensor]:
     """Return the tensors inside `of` as those inside `address`."""
     cut = len(of)
     layers = {layer: address + layer[cut:] for layer in {tensor.layer for tensor in tensors}}
@@ -283,8 +283,10 @@ def _moved(tensors: Sequence[Tensor], address: str, of: str) -> list[Tensor]:
     ]
 
 
-def _active(data: Any) -> Active | None:
+def _active(data: Any) -> ActiveParameters | None:
     if data is None:
         return None
     total, without_tables, choices, runs = data
-    return Active(total, without_tables, tuple([(a, b) for a, b in choices]), tuple([(a, b) for a, b in runs]))
+    return ActiveParameters(
+        total, without_tables, tuple([(a, b) for a, b in choices]), tuple([(a, b) for a, b in runs])
+    )

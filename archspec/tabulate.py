@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from archspec.addresses import prefixes, relative
-from archspec.ir import Module, Weight, is_frozen
+from archspec.ir import Module, ModuleTensor, is_frozen
 from archspec.record import Record, from_values
-from archspec.table import Buffer, ModuleRow, Params, Repeat, Table, Tensor, Tensors, Values
+from archspec.table import Buffer, HyperparameterValues, ModuleRow, Params, Repeat, Table, Tensor, Tensors
 
 
-def tabulate(name: str, module: Module, hyperparameters: Values, overrides: Values) -> Table:
+def build_table(
+    name: str, module: Module, hyperparameters: HyperparameterValues, overrides: HyperparameterValues
+) -> Table:
     """Return the table of a module that is a whole model."""
     walk = _TableBuilder(module)
     walk.visit(module, "", None, False)
@@ -26,7 +28,7 @@ def tabulate(name: str, module: Module, hyperparameters: Values, overrides: Valu
     )
 
 
-class _Stretch(Record):
+class _RowRange(Record):
     """The rows of a module among all tensors, and in the lists of buffers and modules."""
 
     address: str
@@ -47,7 +49,7 @@ class _TableBuilder:
         self.modules: list[ModuleRow] = []
         self.repeats: list[Repeat] = []
         self._with_ties = {outer for name in root.aliases for outer in prefixes(name)}
-        self._made: dict[object, _Stretch] = {}
+        self._made: dict[object, _RowRange] = {}
 
     def visit(
         self, module: Module, address: str, role: str | None, frozen: bool, outer: dict[str, str] | None = None
@@ -61,9 +63,9 @@ class _TableBuilder:
         roles = dict(module.roles)
         own_role = roles.pop("", None)
         prefix = f"{address}." if address else ""
-        below = _below(module, outer or {}, roles) if outer or roles else {}
+        below = _member_roles(module, outer or {}, roles) if outer or roles else {}
         for own, member in module.members.items():
-            nearest = _nearest(own, roles) or own_role or _nearest(own, outer) or role
+            nearest = _closest_role(own, roles) or own_role or _closest_role(own, outer) or role
             held = frozen or member.frozen
             target = member.target
             if isinstance(target, Module):
@@ -84,7 +86,7 @@ class _TableBuilder:
         elif key not in self._made:
             self.visit(module, address, role, frozen, outer)
             ends = self.number, len(self.buffers), len(self.modules)
-            self._made[key] = _Stretch(
+            self._made[key] = _RowRange(
                 address, slice(tensors, ends[0]), slice(buffers, ends[1]), slice(modules, ends[2])
             )
         else:
@@ -99,7 +101,7 @@ class _TableBuilder:
             if self.number > tensors:
                 self.repeats.append(Repeat(address, of.address, tensors, self.number, of.tensors.start))
 
-    def _tensor(self, name: str, weight: Weight, role: str | None, frozen: bool, layer: str, type: str) -> None:
+    def _tensor(self, name: str, weight: ModuleTensor, role: str | None, frozen: bool, layer: str, type: str) -> None:
         tied_to = self.aliases.get(name)
         trainable = self.trainable[tied_to] if tied_to is not None else not frozen
         params = weight.size if tied_to is None else 0
@@ -107,7 +109,7 @@ class _TableBuilder:
         self.tensors.append(Tensor(name, weight.shape, params, weight.size, trainable, tied_to, role, layer, type))
 
 
-def _nearest(address: str, roles: dict[str, str] | None) -> str | None:
+def _closest_role(address: str, roles: dict[str, str] | None) -> str | None:
     """Return the role of an address, or of its closest enclosing address with one."""
     if not roles:
         return None
@@ -117,7 +119,7 @@ def _nearest(address: str, roles: dict[str, str] | None) -> str | None:
     return role
 
 
-def _below(module: Module, *roles: dict[str, str]) -> dict[str, dict[str, str]]:
+def _member_roles(module: Module, *roles: dict[str, str]) -> dict[str, dict[str, str]]:
     """Return, for each member, the roles of addresses inside it, relative to it; later ones take precedence."""
     found: dict[str, dict[str, str]] = {}
     for given in roles:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from archspec.algebra import Expression, factored, total
+from archspec.algebra import Expression, multiply_unexpanded, weighted_sum
 from archspec.ir import Body, Call, Constant, Operand, Type
 from archspec.ops import OPS, Op, element_type
 
@@ -29,32 +29,32 @@ class Work(NamedTuple):
         return 2 * self.macs
 
 
-NONE = Work(0, 0)
+NO_WORK = Work(0, 0)
 
 
-def work_of(body: Body) -> Work:
+def body_work(body: Body) -> Work:
     """All that a body asks for, with everything in it opened: the body of a loop in all iterations."""
     known: Work | None = body.views.get("work")
     if known is None:
         times = Counter([call.body for call in body.calls if call.body is not None])
-        parts = [(work_of(inner), number) for inner, number in times.items()]
+        parts = [(body_work(inner), number) for inner, number in times.items()]
         parts += [(call_work(call, body), 1) for call in body.calls if call.body is None]
-        macs = total((part.macs, number) for part, number in parts)
-        elementwise = total((part.elementwise, number) for part, number in parts)
-        known = Work(repeated(macs, body), repeated(elementwise, body))
+        macs = weighted_sum((part.macs, number) for part, number in parts)
+        elementwise = weighted_sum((part.elementwise, number) for part, number in parts)
+        known = Work(multiply_by_iterations(macs, body), multiply_by_iterations(elementwise, body))
         body.views["work"] = known
     return known
 
 
-def repeated(amount: Quantity, body: Body) -> Quantity:
+def multiply_by_iterations(amount: Quantity, body: Body) -> Quantity:
     """An amount of one iteration of the loop that a body stands for, in all iterations; of other bodies, itself."""
-    return factored((amount, body.loop.iterations)) if body.loop is not None else amount
+    return multiply_unexpanded((amount, body.loop.iterations)) if body.loop is not None else amount
 
 
 def call_work(call: Call, body: Body) -> Work:
     """What one application in a body asks for."""
     if call.body is not None:
-        return work_of(call.body)
+        return body_work(call.body)
     works: dict[Call, Work] = body.views.setdefault("works", {})
     work = works.get(call)
     if work is None:
@@ -67,11 +67,11 @@ def call_work(call: Call, body: Body) -> Work:
 
 def operation_work(op: Op, inputs: Sequence[Type | None], result: Type, attributes: Mapping[str, object]) -> Work:
     """What an operation asks for; `result` is its first. Work on ids, positions and masks is not elementwise work."""
-    macs = factored(op.macs(inputs, result, attributes)) if op.macs is not None else 0
+    macs = multiply_unexpanded(op.macs(inputs, result, attributes)) if op.macs is not None else 0
     if result.dtype != "real":
         return Work(macs, 0)
     given = sum(place.optional and type is not None for place, type in zip(op.inputs, inputs, strict=False))
-    return Work(macs, factored((op.work + given, *op.worked_on(inputs, result, attributes))))
+    return Work(macs, multiply_unexpanded((op.work + given, *op.work_sizes(inputs, result, attributes))))
 
 
 def operand_type(operand: Operand, types: Sequence[Type]) -> Type | None:

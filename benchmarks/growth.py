@@ -8,7 +8,7 @@ import itertools
 from measure import medians, report
 
 import archspec
-from archspec.model import internals
+from archspec.model import get_compilation
 
 MODEL = "bert-base-uncased"
 LAYERS = [12, 1_200, 12_000]
@@ -27,7 +27,7 @@ def main() -> None:
 
     archspec.load(MODEL)  # the trees
     totals = medians([lambda n=n: fresh(n).params.total for n in LAYERS], rounds)
-    tables = medians([lambda n=n: internals(fresh(n)).table for n in LAYERS], rounds)
+    tables = medians([lambda n=n: get_compilation(fresh(n)).table for n in LAYERS], rounds)
     graphs = medians([lambda n=n: fresh(n).graph() for n in LAYERS], rounds)
 
     counts = {n: len(fresh(n).graph()) for n in LAYERS}

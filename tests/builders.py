@@ -3,14 +3,14 @@
 from archspec.algebra import Dim
 from archspec.ir import Type
 from archspec.lifting.builder import Builder
-from archspec.lifting.values import Argument, Frame, Value
+from archspec.lifting.values import Argument, ModuleCall, Value
 from archspec.normal.arrays import Arrays
 
 
 def builder() -> Builder:
     """Return what makes the values of a module."""
     made = Builder(Arrays())
-    made.frame = Frame("", "Net", None)
+    made.frame = ModuleCall("", "Net", None)
     return made
 
 

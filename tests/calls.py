@@ -9,9 +9,9 @@ from builders import builder, given
 from archspec.addresses import is_inside, parent
 from archspec.algebra import symbol
 from archspec.ir import Type
-from archspec.lifting.blocks import Body, bodies_of
-from archspec.lifting.stored import Stored
-from archspec.lifting.values import Argument, Frame, Repeated, Value
+from archspec.lifting.blocks import Body, split_into_bodies
+from archspec.lifting.stored import StoredTensors
+from archspec.lifting.values import Argument, LoopValue, ModuleCall, Value
 
 BATCH, SEQ = symbol("batch"), symbol("seq")
 
@@ -26,28 +26,28 @@ class Net:
         self.ties = {first.replace("__", "."): second for first, second in ties.items()}
         self.x = given(self.b, "x", (BATCH, SEQ, 8))
 
-    def call(self, path: str, kind: str = "Block", inside: Frame | None = None) -> Frame:
-        return Frame(path, kind, inside or self.root)
+    def call(self, path: str, kind: str = "Block", inside: ModuleCall | None = None) -> ModuleCall:
+        return ModuleCall(path, kind, inside or self.root)
 
-    def op(self, frame: Frame, name: str, *args: Argument, **settings: Any) -> Value:
+    def op(self, frame: ModuleCall, name: str, *args: Argument, **settings: Any) -> Value:
         self.b.frame = frame
         return self.b.op(name, *args, **settings)
 
-    def steps(self, frame: Frame, x: Value, count: int) -> Value:
+    def steps(self, frame: ModuleCall, x: Value, count: int) -> Value:
         """Several steps, no two of which are the same."""
         for turn in range(count):
             x = self.op(frame, "tanh" if turn % 2 else "exp", x)
         return x
 
-    def tensor(self, frame: Frame, name: str, *shape: int) -> Value:
+    def tensor(self, frame: ModuleCall, name: str, *shape: int) -> Value:
         address = f"{frame.path}.{name}".lstrip(".")
         if address not in self.own[parent(address)]:
             self.own[parent(address)].append(address)
         return self.b.stored("tensor", address, Type(shape, "real"), frame)
 
-    def layer(self, frame: Frame, path: str, x: Value) -> Value:
+    def layer(self, frame: ModuleCall, path: str, x: Value) -> Value:
         """What a linear layer makes of a value, in a call that applies it."""
-        weight = self.tensor(Frame(path, "Linear", frame), "weight", 8, 8)
+        weight = self.tensor(ModuleCall(path, "Linear", frame), "weight", 8, 8)
         array = self.op(frame, "linear", x, weight).array
         return Value("Linear", [x], array=array, dtype="real", frame=frame, kind="layer", address=path)
 
@@ -59,7 +59,7 @@ class Net:
         return next((other for other in self.names_of(name) if is_inside(other, path)), None)
 
     def bodies(self, *outputs: Value, several: Sequence[str] = ()) -> list[Body]:
-        found = bodies_of(self.root, outputs, cast("Stored", self), several)
+        found = split_into_bodies(self.root, outputs, cast("StoredTensors", self), several)
         return [*found.values()]
 
 
@@ -74,7 +74,7 @@ def shown(body: Body) -> str:
             return str(value)
         if value in names:
             return names[value]
-        if isinstance(value, Repeated):
+        if isinstance(value, LoopValue):
             before = [f"{name} = {text(arg)}" for name, arg in zip("abc", value.args, strict=False) if value.carried]
             names.update(zip(value.carried, "abc", strict=False))
             after = [*map(text, value.afters), *map(text, value.collected)]

@@ -11,7 +11,7 @@ import pytest
 
 import archspec
 from archspec.explanations.explain import Explainer, explainer_of
-from archspec.model import internals
+from archspec.model import get_compilation
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -76,7 +76,7 @@ def cache_of_their_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
 def bundled_models_compiled_once() -> Iterator[None]:
     """Files that many tests use stay compiled."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("archspec.pipeline.files.MOST_PROGRAMS", 64)
+        patch.setattr("archspec.pipeline.files.MAX_PROGRAMS", 64)
         yield
 
 
@@ -86,7 +86,7 @@ def explainers_made_once() -> Iterator[None]:
     made: dict[object, Explainer] = {}
 
     def once(model: archspec.Model) -> Explainer:
-        key = internals(model).body, model.name, repr(model.overrides)
+        key = get_compilation(model).body, model.name, repr(model.overrides)
         if key not in made:
             made[key] = explainer_of(model)
         return made[key]

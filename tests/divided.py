@@ -6,10 +6,12 @@ from builders import given
 from calls import BATCH, SEQ, Net
 
 from archspec.algebra import Dim, index, symbol
-from archspec.lifting.values import LENGTH, Frame, Value
+from archspec.lifting.values import LENGTH, ModuleCall, Value
 
 
-def block(net: Net, path: str, x: Value, count: int = 2, kind: str = "Block", inside: Frame | None = None) -> Value:
+def block(
+    net: Net, path: str, x: Value, count: int = 2, kind: str = "Block", inside: ModuleCall | None = None
+) -> Value:
     """What a call makes of a value in some steps."""
     return net.steps(net.call(path, kind, inside), x, count)
 
@@ -134,7 +136,7 @@ def of_two_lengths(net: Net, is_given: bool) -> list[Value]:
     return [net.steps(frame, x, 7)]
 
 
-def mask(net: Net, frame: Frame, size: Dim = SEQ) -> Value:
+def mask(net: Net, frame: ModuleCall, size: Dim = SEQ) -> Value:
     rows = net.b.reshape(net.op(frame, "arange", stop=size), (size, 1))
     return net.op(frame, "exp", net.op(frame, "sin", net.op(frame, "mul", rows, 0.5)))
 
@@ -177,7 +179,7 @@ def of_positions_lent(net: Net) -> list[Value]:
 def of_a_tensor(net: Net, path: str) -> list[Value]:
     """A large module that alone uses what is computed of a tensor of another one around it."""
     frame = net.call("block")
-    table = net.op(net.root, "exp", net.tensor(Frame(path, "", net.root), "table", 8))
+    table = net.op(net.root, "exp", net.tensor(ModuleCall(path, "", net.root), "table", 8))
     return [net.steps(frame, net.op(frame, "mul", net.x, table), 7)]
 
 
@@ -209,7 +211,7 @@ def of_a_layer_of_positions(net: Net, is_lent: bool) -> list[Value]:
     return [x]
 
 
-def mask_of(net: Net, frame: Frame) -> Value:
+def mask_of(net: Net, frame: ModuleCall) -> Value:
     places = net.op(frame, "exp", net.op(frame, "arange", stop=8))
     return net.op(frame, "sin", net.b.expand(net.b.reshape(places, (1, 8)), (SEQ, 8)))
 

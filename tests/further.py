@@ -10,11 +10,11 @@ from torch.overrides import TorchFunctionMode
 
 import archspec
 from archspec.equivalence.api import equivalent, other_tensors
-from archspec.equivalence.calls.values import Untranslatable
-from archspec.equivalence.numeric import MOST_ELEMENTS
+from archspec.equivalence.calls.values import UntranslatableError
+from archspec.equivalence.numeric import MAX_ELEMENTS
 from archspec.equivalence.precision import in_float64 as without_rounding
-from archspec.lifting.calling import failure
-from archspec.lifting.check import Uncompared, Undecided, check_unrounded
+from archspec.lifting.calling import call_exception
+from archspec.lifting.check import ComparisonError, UndecidedError, check_unrounded
 from archspec.lifting.sources.architecture import (
     Architecture,
     are_alike,
@@ -26,8 +26,8 @@ from archspec.lifting.sources.architecture import (
 from archspec.lifting.sources.fields import are_fields, are_integers, head_of, is_configuration, is_integer, is_list
 from archspec.lifting.sources.kinds import kind_of
 from archspec.lifting.sources.proposals import PROPOSALS, SHALLOW, Choices
-from archspec.lifting.sources.shrinking import merged, small
-from archspec.lifting.sources.unfilled import unfilled
+from archspec.lifting.sources.shrinking import merge_fields, shrink_fields
+from archspec.lifting.sources.unfilled import build_uninitialized
 from archspec.lifting.subject import Subject
 
 FURTHER = Choices((6, 7, 8), 1, (9, 3, 18), 3, (6, 6), 127, 84, 6, (18, 4, 3, 2), (0, 3, 1, 2, 5), (3, 1, 2, 4))
@@ -98,7 +98,7 @@ def variations(architecture: Architecture, names: Collection[str]) -> Iterator[V
     tried: list[dict[str, Any]] = []
     for choices in (FURTHER, LIGHTER, MORE_HEADS, ALL_LAYERS):
         others = [
-            small(architecture.fields, proposal, choices._replace(are_apart=are_apart))
+            shrink_fields(architecture.fields, proposal, choices._replace(are_apart=are_apart))
             for are_apart in (True, False)
             for proposal in [*PROPOSALS, SHALLOW]
         ]
@@ -112,8 +112,8 @@ def variations(architecture: Architecture, names: Collection[str]) -> Iterator[V
                 tried += [] if fields in tried else [fields]
                 found += [] if count is None else [Variation(fields, own, count)]
             found.sort(key=lambda variation: variation.count)
-            yield from [variation for variation in found if variation.count <= MOST_ELEMENTS]
-            large += [variation for variation in found if variation.count > MOST_ELEMENTS]
+            yield from [variation for variation in found if variation.count <= MAX_ELEMENTS]
+            large += [variation for variation in found if variation.count > MAX_ELEMENTS]
     yield from sorted(large, key=lambda variation: (not variation.own, variation.count))[:MOST_LARGE]
 
 
@@ -123,7 +123,7 @@ def has_whole_heads(actual: dict[str, Any], fields: dict[str, Any]) -> bool:
         if is_configuration(value) and not has_whole_heads(value, fields.get(name, {})):
             return False
     both = [
-        {kind_of(name): value for name, value in reversed(merged(actual, scope).items()) if is_integer(value)}
+        {kind_of(name): value for name, value in reversed(merge_fields(actual, scope).items()) if is_integer(value)}
         for scope in ({}, fields)
     ]
     if not all(kinds.get("hidden") and kinds.get("heads") for kinds in both) or "head" in both[0]:
@@ -165,7 +165,7 @@ def restricted(fields: dict[str, Any], changed: dict[str, Any], names: Collectio
 
 def with_reals(fields: dict[str, Any], changed: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
     """Return changed fields, with other reals for all hyperparameters that are reals, each by another factor."""
-    found = merged(fields, changed)
+    found = merge_fields(fields, changed)
     for turn, (name, value) in enumerate(reals_of(fields).items()):
         if name in names:
             found = with_number(found, name, value * (1.4 + 0.3 * turn))
@@ -176,18 +176,18 @@ def _made(architecture: Architecture, variation: Variation) -> Made | None:
     """Return the module of a variation, without values if it is too large to be run; None if it cannot be called."""
     build = partial(architecture.build, variation.fields)
     try:
-        module = (build() if variation.count <= MOST_ELEMENTS else unfilled(build)).eval()
+        module = (build() if variation.count <= MAX_ELEMENTS else build_uninitialized(build)).eval()
     except Exception:  # of any class, as it comes from the architecture
         return None
     given = [inputs for turn in (1, 0) for inputs in architecture.inputs(module, turn)]
-    inputs = next((inputs for inputs in given if failure(module, inputs) is None), None)
+    inputs = next((inputs for inputs in given if call_exception(module, inputs) is None), None)
     if inputs is None:
         return None
     alike = [other for other in given if are_alike(inputs, other) and _shapes(inputs) != _shapes(other)]
-    others = next((other for other in alike if failure(module, other) is None), None)
+    others = next((other for other in alike if call_exception(module, other) is None), None)
     config = getattr(module, "config", None)
     settled = config.to_dict() if config is not None else {}
-    numbers = numbers_of(merged(architecture.fields, variation.fields) | settled)
+    numbers = numbers_of(merge_fields(architecture.fields, variation.fields) | settled)
     return Made(Subject(module, ordered(module, inputs), others, numbers=numbers), numbers)
 
 
@@ -232,9 +232,9 @@ def checked(text: str, overrides: dict[str, Any], make: Callable[[], Made | None
         return NOT_COMPARED
     try:
         check_unrounded(text, overrides, made.subject)
-    except (Uncompared, Undecided):
+    except (ComparisonError, UndecidedError):
         return NOT_COMPARED
-    except Untranslatable:
+    except UntranslatableError:
         return AT_ITS_SIZES
     return IN_FLOAT64
 

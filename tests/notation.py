@@ -35,9 +35,9 @@ def show(node: Any) -> str:
             return json.dumps(value)
         case tree.Name(text=text):
             return text
-        case tree.Ellipsis_():
+        case tree.LeadingDimensions():
             return "..."
-        case tree.Listing(items=items):
+        case tree.ListLiteral(items=items):
             return f"[{', '.join(map(show, items))}]"
         case tree.Unary(operator=operator, operand=operand):
             return f"({operator} {show(operand)})"
@@ -51,7 +51,7 @@ def show(node: Any) -> str:
             return text if number is None else f"<{show(number)}>"
         case tree.Address(segments=segments):
             return "/".join(map(show, segments))
-        case tree.Reference(address=address):
+        case tree.AddressReference(address=address):
             return f"@{show(address)}"
         case tree.Argument(name=name, value=value):
             return show(value) if not name else name if value is None else f"{name}={show(value)}"
@@ -59,7 +59,7 @@ def show(node: Any) -> str:
             return f"({', '.join(map(show, items))})"
         case tree.Call(callee=callee, lists=lists):
             return show(callee) + "".join(map(show, lists))
-        case tree.Own(address=address, modifiers=modifiers, callee=callee, lists=lists):
+        case tree.ModuleDeclaration(address=address, modifiers=modifiers, callee=callee, lists=lists):
             return f"{{{' '.join((show(address) + ':', *modifiers, show(callee)))}{''.join(map(show, lists))}}}"
         case tree.Loop(variable=variable, first=first, last=last):
             return f" for {variable} in {show(first)}..{show(last)}"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from archspec.pictures.frames import Frame, Path
 from archspec.pictures.plan import Contents, Plan
-from archspec.pictures.ties import Placed, TieLine
+from archspec.pictures.ties import DrawnShapes, TieLine
 
 SLACK = 1.0
 
@@ -226,12 +226,12 @@ def _unconnected(plan: Plan, frame: Frame) -> Iterator[str]:
             yield from _unconnected(plan, inner)
 
 
-def tie_faults(placed: Placed, lines: list[TieLine]) -> list[str]:
+def tie_faults(placed: DrawnShapes, lines: list[TieLine]) -> list[str]:
     """Return where a line between nodes with the same weights goes through a box."""
     return [*_ties_through(placed, lines)]
 
 
-def _ties_through(placed: Placed, lines: list[TieLine]) -> Iterator[str]:
+def _ties_through(placed: DrawnShapes, lines: list[TieLine]) -> Iterator[str]:
     for line in lines:
         for a, b in zip(line.points, line.points[1:], strict=False):
             x0, x1, y0, y1 = min(a[0], b[0]), max(a[0], b[0]), min(a[1], b[1]), max(a[1], b[1])

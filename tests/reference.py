@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from archspec.algebra import Polynomial, scaled, substitute
-from archspec.ir import Body, Call, Constant, Leaf, Loop, Module, Operand, Type, canonical, find
+from archspec.algebra import Polynomial, split_multiple, substitute
+from archspec.ir import Body, Call, Constant, LocatedTensor, Loop, Module, Operand, Type, canonical_name, find_member
 
 Array = np.ndarray
 DTYPES = {"real": np.float64, "int": np.int64, "bool": np.bool_}
@@ -56,7 +56,7 @@ class _Run:
 
     def input(self, value: Array, type: Type) -> Array:
         for size, actual in zip(type.shape, value.shape, strict=True):
-            multiple = scaled(size)
+            multiple = split_multiple(size)
             if multiple is not None:
                 factor, name = multiple
                 self.sizes.setdefault(name, actual // factor)
@@ -120,11 +120,11 @@ class _Run:
 
     def weight(self, address: str, type: Type) -> Array:
         assert self.module is not None
-        name = canonical(self.module, address)
+        name = canonical_name(self.module, address)
         if name in self.weights:
             return self.typed(self.weights[name].astype(DTYPES[type.dtype]), type, name)
-        leaf = find(self.module, name)
-        assert isinstance(leaf, Leaf) and leaf.weight.value is not None, f"there is no value for {name}"
+        leaf = find_member(self.module, name)
+        assert isinstance(leaf, LocatedTensor) and leaf.weight.value is not None, f"there is no value for {name}"
         return self.typed(np.asarray(self.body(leaf.weight.value, "", [])[0]), type, name)
 
     def typed(self, value: Array, type: Type, where: str) -> Array:

@@ -8,15 +8,15 @@ import pytest
 import reference
 
 import archspec
-from archspec.bodies.active import Parts
+from archspec.bodies.active import ActiveParts
 from archspec.cli import main
-from archspec.model import internals
+from archspec.model import get_compilation
 from archspec.ops import OPS
-from archspec.table import Active, Table
+from archspec.table import ActiveParameters, Table
 
 
-def active(model: archspec.Model) -> Active | None:
-    return internals(model).table.active
+def active(model: archspec.Model) -> ActiveParameters | None:
+    return get_compilation(model).table.active
 
 
 # Published figures ----------------------------------------------------------------------------------------------------
@@ -59,7 +59,7 @@ def test_active_parameters_are_shown(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_the_table_keeps_them() -> None:
-    table = internals(archspec.load("gpt-oss-20b")).table
+    table = get_compilation(archspec.load("gpt-oss-20b")).table
     again = Table.from_data(json.loads(json.dumps(table.to_data())))
     assert again == table
     assert table.active is not None and {*table.active.by_tensor()} == {None, *table.active.choices}
@@ -119,7 +119,7 @@ model "tiny" = Tiny()
 def test_all_others_do_not_affect_a_token(joined: bool) -> None:
     """In the reference interpreter, the output for one token is finite although what is not active is NaN."""
     model = archspec.loads(TINY, joined=joined)
-    body = internals(model).body
+    body = get_compilation(model).body
     rng = np.random.default_rng(0)
     weights = {t.name: rng.normal(size=t.shape) for t in model.tensors}
     ids = np.array([[3]])
@@ -246,16 +246,16 @@ REPEATED = "a = m[0]: Mixture()(x)\n b = m[1]: Mixture()(sum(axis = 2)(a))\n c =
     ],
 )
 def test_equal_modules_are_told_apart_by_what_reads_them(around: str, unknown: set[str]) -> None:
-    model = internals(archspec.loads(MIXTURE.format(statements=PLAIN, around=around)))
+    model = get_compilation(archspec.loads(MIXTURE.format(statements=PLAIN, around=around)))
     tensors = model.table.tensors
-    parts = zip(tensors.names(), Parts(model.body).of_all(tensors), strict=True)
+    parts = zip(tensors.names(), ActiveParts(model.body).of_all(tensors), strict=True)
     assert {name[:3] for name, part in parts if part in ("unknown", "whole") and "gate" not in name} == unknown
 
 
 @pytest.mark.parametrize("name", ["mixtral-8x7b", "qwen3-30b-a3b", "gpt-oss-20b"])
 def test_parts_of_repeated_modules_are_those_by_name(name: str) -> None:
-    model = internals(archspec.load(name))
-    parts, tensors = Parts(model.body), model.table.tensors
+    model = get_compilation(archspec.load(name))
+    parts, tensors = ActiveParts(model.body), model.table.tensors
     assert parts.of_all(tensors) == [parts.by_name.get(name) for name in tensors.names()]
 
 
@@ -274,7 +274,7 @@ model "all" = All()
 """
     names = {name for name, op in OPS.items() if op.rearranges}
     assert names == {"reshape", "transpose", "permute", "concat", "stack", "split", "roll"}
-    body = internals(archspec.loads(source)).body
+    body = get_compilation(archspec.loads(source)).body
     x = np.arange(24.0).reshape(4, 6)
     found = reference.evaluate(body, {"x": x}, {"weight": np.ones((4, 6))}).outputs
     parts = list(found.values())

@@ -15,8 +15,8 @@ def test_segments_make_the_address(address: str) -> None:
     assert addresses.join(*found) == address
     assert list(addresses.prefixes(address)) == [".".join(found[: end + 1]) for end in range(len(found))]
     if found:
-        assert addresses.join(addresses.parent(address), addresses.last(address)) == address
-        assert addresses.first(address) == found[0]
+        assert addresses.join(addresses.parent(address), addresses.last_segment(address)) == address
+        assert addresses.first_segment(address) == found[0]
 
 
 @given(ADDRESSES, ADDRESSES)
@@ -39,17 +39,17 @@ def test_inside_is_a_question_of_segments(address: str, outer: str) -> None:
 @pytest.mark.parametrize("segment", ["0", "7", "123", "9" * 18])
 def test_an_index_is_a_plain_integer(segment: str) -> None:
     assert addresses.is_index(segment)
-    assert addresses.pattern_of(f"layer.{segment}.weight") == "layer.*.weight"
+    assert addresses.address_pattern(f"layer.{segment}.weight") == "layer.*.weight"
 
 
 @pytest.mark.parametrize("segment", ["", "a", "00", "01", "-1", "1e3", "\u0661", "\u00b2", "9" * 19, "layer0"])
 def test_other_segments_are_names(segment: str) -> None:
     assert not addresses.is_index(segment)
-    assert addresses.pattern_of(f"layer.{segment}.weight") == f"layer.{segment}.weight"
+    assert addresses.address_pattern(f"layer.{segment}.weight") == f"layer.{segment}.weight"
 
 
 def test_ranges() -> None:
-    assert addresses.ranges([0, 1, 2, 5]) == "0-2,5"
-    assert addresses.ranges([0, 2, 4, 6, 8, 10, 12, 14]) == "0,2,4,6,8,10,12,14"
-    assert addresses.ranges([0, 2, 4, 6, 8, 10], 6) == "0,2,4,6,8,10"
-    assert addresses.ranges([0, 2, 4, 6, 8, 10, 12, 14, 15], 6) == "0,2,4,6,...,14-15"
+    assert addresses.format_ranges([0, 1, 2, 5]) == "0-2,5"
+    assert addresses.format_ranges([0, 2, 4, 6, 8, 10, 12, 14]) == "0,2,4,6,8,10,12,14"
+    assert addresses.format_ranges([0, 2, 4, 6, 8, 10], 6) == "0,2,4,6,8,10"
+    assert addresses.format_ranges([0, 2, 4, 6, 8, 10, 12, 14, 15], 6) == "0,2,4,6,...,14-15"

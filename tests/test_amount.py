@@ -3,7 +3,18 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archspec.algebra import LARGEST, Dim, Polynomial, atoms, dim_max, expanded, factored, substitute, symbol, total
+from archspec.algebra import (
+    MAX_SIZE,
+    Dim,
+    Polynomial,
+    atoms,
+    dim_max,
+    expand,
+    multiply_unexpanded,
+    substitute,
+    symbol,
+    weighted_sum,
+)
 from archspec.work import Quantity
 
 batch, seq, image = symbol("batch"), symbol("seq"), symbol("image")
@@ -20,7 +31,7 @@ def value(amount: Quantity | Dim, values: dict[str, int]) -> int:
 
 
 def summed(parts: list[tuple[list[Dim], int]]) -> Quantity:
-    return total((factored(factors), times) for factors, times in parts)
+    return weighted_sum((multiply_unexpanded(factors), times) for factors, times in parts)
 
 
 @given(PARTS, VALUES)
@@ -34,7 +45,7 @@ def test_sums_of_products(parts: list[tuple[list[Dim], int]], values: dict[str, 
     amount = summed(parts)
     assert isinstance(amount, int | Polynomial)
     assert value(amount, values) == substitute(amount, values) == expected
-    flat = expanded(amount)
+    flat = expand(amount)
     assert substitute(flat, values) == expected and all(atom.kind != "()" for atom in atoms(flat))
     half = {"batch": values["batch"]}
     assert substitute(substitute(amount, half), values) == expected
@@ -45,26 +56,34 @@ def test_a_sum_is_the_same_in_any_order(parts: list[tuple[list[Dim], int]], rand
     amount = summed(parts)
     shuffled = list(parts)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
-    one_by_one = sum((total([(factored(factors[::-1]), times)]) for factors, times in shuffled), start=0)
+    one_by_one = sum(
+        (weighted_sum([(multiply_unexpanded(factors[::-1]), times)]) for factors, times in shuffled), start=0
+    )
     assert one_by_one == amount and hash(one_by_one) == hash(amount)
-    assert factor * amount == amount * factor == total([(amount, factor)])
+    assert factor * amount == amount * factor == weighted_sum([(amount, factor)])
     assert amount + -1 * amount == 0
 
 
 def test_how_it_is_written() -> None:
-    amount = total([(factored([1000, batch, seq, seq]), 1), (factored([(image - 1) // 2 + 2, seq]), -2000), (7, 1)])
+    amount = weighted_sum(
+        [
+            (multiply_unexpanded([1000, batch, seq, seq]), 1),
+            (multiply_unexpanded([(image - 1) // 2 + 2, seq]), -2000),
+            (7, 1),
+        ]
+    )
     assert str(amount) == "1000*batch*seq**2 + 7 - 2000*((image + 1)//2 + 1)*seq"
     assert f"{amount:,}" == "1,000*batch*seq**2 + 7 - 2,000*((image + 1)//2 + 1)*seq"
-    assert str(factored([image // 2, batch])) == "batch*(image//2)"
-    assert str(total([(factored([batch]), -1)])) == "-batch"
+    assert str(multiply_unexpanded([image // 2, batch])) == "batch*(image//2)"
+    assert str(weighted_sum([(multiply_unexpanded([batch]), -1)])) == "-batch"
 
 
 def test_there_is_no_limit_to_its_size() -> None:
     sizes = [(image - k) // (k + 1) + k for k in range(1, 60)]
-    amount = total((factored([batch, size, size + 1, LARGEST, LARGEST]), 1) for size in sizes)
+    amount = weighted_sum((multiply_unexpanded([batch, size, size + 1, MAX_SIZE, MAX_SIZE]), 1) for size in sizes)
     values = {"batch": 3, "image": 1000}
     assert isinstance(amount, Polynomial) and len(amount.terms) > 50
-    many = total((symbol(f"s{i}"), 1) for i in range(2000))
+    many = weighted_sum((symbol(f"s{i}"), 1) for i in range(2000))
     assert isinstance(many, Polynomial) and isinstance(2 * many, Polynomial) and len((2 * many).terms) == 2000
     assert substitute(2 * many, {f"s{i}": 3 for i in range(2000)}) == 12_000
-    assert substitute(amount, values) == value(amount, values) > LARGEST**2
+    assert substitute(amount, values) == value(amount, values) > MAX_SIZE**2

@@ -7,7 +7,7 @@ from bundled import EVERYDAY
 
 import archspec
 from archspec.ir import Body
-from archspec.model import internals
+from archspec.model import get_compilation
 
 EXPERTS = {"expert_linear", "stack", "topk", "one_hot"}
 
@@ -23,7 +23,7 @@ def features(names: Iterable[str]) -> set[str]:
     found: set[str] = set()
     for name in names:
         model = archspec.load(name)
-        found |= operations(internals(model).body, set())
+        found |= operations(get_compilation(model).body, set())
         found |= {f"role {tensor.role}" for tensor in model.tensors}
         found |= {
             "tied" if tensor.tied_to else "trainable" if tensor.trainable else "frozen" for tensor in model.tensors

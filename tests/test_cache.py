@@ -24,7 +24,7 @@ import archspec.pipeline.trees
 from archspec import cache, pipeline, resources
 from archspec.check import check_file
 from archspec.cli import main
-from archspec.model import internals
+from archspec.model import get_compilation
 from archspec.pipeline import files
 from archspec.pipeline.compile import check
 from archspec.resolve.unit import Unit
@@ -70,7 +70,7 @@ class Home:
     def table(self, **overrides: Any) -> Table:
         """The table as a fresh process would find it."""
         as_in_a_fresh_process()
-        return pipeline.tables.table_of(str(self.spec), overrides)[0]
+        return pipeline.tables.load_table(str(self.spec), overrides)[0]
 
     def total(self, **overrides: Any) -> int:
         return self.table(**overrides).params.total
@@ -128,17 +128,17 @@ def test_entries_are_json_and_private_whatever_the_umask(home: Home) -> None:
 
 
 def hyperparameters(name: str) -> set[str]:
-    return set(dict(internals(archspec.load(name)).compiled.module.hyperparameters))
+    return set(dict(get_compilation(archspec.load(name)).compiled.module.hyperparameters))
 
 
 @pytest.mark.parametrize("overrides", [{}, {"layers": 3}], ids=str)
 def test_what_is_kept_is_what_would_be_made(overrides: dict[str, Any], home: Home) -> None:
     names = [name for name in EVERYDAY if overrides.keys() <= hyperparameters(name)][:2]
-    made = {name: internals(archspec.load(name, **overrides)).table for name in names}
+    made = {name: get_compilation(archspec.load(name, **overrides)).table for name in names}
     for _ in range(2):
         for name in made:
             as_in_a_fresh_process()
-            assert pipeline.tables.table_of(name, overrides)[0] == made[name]
+            assert pipeline.tables.load_table(name, overrides)[0] == made[name]
 
 
 def test_an_entry_is_believed_while_all_is_as_it_was(home: Home) -> None:
@@ -160,7 +160,7 @@ CHANGES: dict[str, Callable[[Home, pytest.MonkeyPatch], Any]] = {
     "what it imports": lambda home, patch: rewrite(home.part),
     "the standard library": lambda home, patch: rewrite(home.specs / "std/linear.arch"),
     "its list of names": lambda home, patch: rewrite(home.specs / "std.arch"),
-    "the package or Python": lambda home, patch: patch.setattr(cache, "_package_state", lambda: "another"),
+    "the package or Python": lambda home, patch: patch.setattr(cache, "_package_fingerprint", lambda: "another"),
     "who may write the entry": lambda home, patch: home.entries()[0].chmod(0o620),
     "that all may write the entry": lambda home, patch: home.entries()[0].chmod(0o602),
     "who may list the folder": lambda home, patch: home.cache.chmod(0o750),
@@ -184,7 +184,7 @@ def test_an_entry_is_for_its_own_question_only(home: Home) -> None:
     other = next(p for p in home.entries() if p != path)
     shutil.copy(path, other)
     assert home.total(width=3) == 12
-    assert pipeline.tables.table_of(f"{home.spec}:tiny", {})[0].params.total == TRUE
+    assert pipeline.tables.load_table(f"{home.spec}:tiny", {})[0].params.total == TRUE
     assert [home.total(width=width) for width in (1, 2, 1)] == [2, TRUE, 2]
     assert home.total() == FALSE
 
@@ -207,12 +207,12 @@ def test_an_entry_has_a_largest_size(tmp_path: Path, monkeypatch: pytest.MonkeyP
     cache.write("some", "one", "text")
     (entry,) = (tmp_path / "archspec-dsl").iterdir()
     size = entry.stat().st_size
-    monkeypatch.setattr(cache, "LARGEST_ENTRY", size)
+    monkeypatch.setattr(cache, "MAX_ENTRY_BYTES", size)
     cache.write("some", "two", "text")
     assert [cache.read("some", key) for key in ("one", "two", "three")] == ["text", "text", None]
     cache.write("some", "two", "texts")
     assert cache.read("some", "two") == "text"
-    monkeypatch.setattr(cache, "LARGEST_ENTRY", size - 1)
+    monkeypatch.setattr(cache, "MAX_ENTRY_BYTES", size - 1)
     assert cache.read("some", "one") is None
 
 
@@ -382,7 +382,7 @@ def test_a_full_disk_is_done_without(call: str, home: Home, monkeypatch: pytest.
 
 
 def test_room_is_made(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "MOST_ENTRIES", 10)
+    monkeypatch.setattr(cache, "MAX_ENTRIES", 10)
     for width in range(1, 40):
         assert home.total(width=width) == width * width + width
     assert len(list(home.cache.iterdir())) <= 10
@@ -474,7 +474,7 @@ def test_a_file_with_warnings_is_loaded_once(tmp_path: Path, monkeypatch: pytest
     models = [archspec.load(f"{spec}:{name}", n=n) for name, n in (("net", 5), ("wide", 6), ("net", 5))]
     assert [[d.code for d in model.warnings] for model in models] == [["unused-import"]] * 3
     assert [d.code for d in check(str(spec)).diagnostics] == ["unused-import"]
-    assert len({id(internals(model).unit) for model in models}) == 1
+    assert len({id(get_compilation(model).unit) for model in models}) == 1
     assert checked == [str(spec)]
     spec.write_text(spec.read_text().replace(", gelu", ""))
     assert not archspec.load(f"{spec}:net").warnings
@@ -497,4 +497,4 @@ def test_warnings_of_compilations_are_reported_each_time(tmp_path: Path) -> None
 
 def test_packages_that_are_not_part_of_the_state_exist() -> None:
     package = Path(archspec.__file__).parent
-    assert all((package / name / "__init__.py").is_file() for name in cache.UNUSED)
+    assert all((package / name / "__init__.py").is_file() for name in cache.EXCLUDED_PACKAGES)

@@ -12,10 +12,10 @@ from torch.fx.experimental.symbolic_shapes import sym_or  # noqa: E402
 
 from archspec.algebra import dim_max, dim_min, symbol  # noqa: E402
 from archspec.equivalence.calls.registry import CALLS  # noqa: E402
-from archspec.equivalence.calls.values import Untranslatable  # noqa: E402
-from archspec.equivalence.capture import Capture, OfMultiples, OfShortInputs  # noqa: E402
+from archspec.equivalence.calls.values import UntranslatableError  # noqa: E402
+from archspec.equivalence.capture import Capture, MultiplesOnlyError, SingleLengthError  # noqa: E402
 from archspec.equivalence.formulas import size_of  # noqa: E402
-from archspec.equivalence.ones import excludes_ones, including_ones  # noqa: E402
+from archspec.equivalence.ones import excludes_ones, generalize_to_size_one  # noqa: E402
 from archspec.ir import Type  # noqa: E402
 from archspec.normal.arrays import Array, Arrays  # noqa: E402
 
@@ -47,11 +47,11 @@ def test_sizes_have_the_names_of_inputs() -> None:
         A // 3,
         B % 4,
     ]
-    with pytest.raises(Untranslatable, match=r"^it has a size with `BitwiseFn_bitwise_and`$"):
+    with pytest.raises(UntranslatableError, match=r"^it has a size with `BitwiseFn_bitwise_and`$"):
         capture.size(a & 6)
-    with pytest.raises(Untranslatable, match="computes a root or fraction of the size"):
+    with pytest.raises(UntranslatableError, match="computes a root or fraction of the size"):
         capture.size(torch.sym_float(a))
-    with pytest.raises(Untranslatable, match=r"^it has a size that is not one of an input's$"):
+    with pytest.raises(UntranslatableError, match=r"^it has a size that is not one of an input's$"):
         capture.size(program.symbolic(11).shape[0])
 
 
@@ -64,11 +64,11 @@ def test_inputs_have_any_size() -> None:
     ):
         one = Program()
         one.input("x", value)
-        with pytest.raises(Untranslatable, match=reason):
+        with pytest.raises(UntranslatableError, match=reason):
             captured(one, A, B)
     doubled = Program()
     doubled.input("x", torch.cat([whole, whole]))
-    with pytest.raises(OfMultiples, match=r"^it can only be exported where `a` is a multiple of 2$") as found:
+    with pytest.raises(MultiplesOnlyError, match=r"^it can only be exported where `a` is a multiple of 2$") as found:
         captured(doubled, A, B)
     assert found.value.multiples == {"a": 2}
     assert captured(doubled, 2 * A, B).size(whole.shape[0]) == A
@@ -91,11 +91,11 @@ def test_ranges_of_sizes_are_those_of_dimensions() -> None:
 @pytest.mark.parametrize(
     ("relation", "kind", "reason", "multiples"),
     [
-        (lambda a, b: a // 4 == 1, OfShortInputs, "a//4 == 1", None),
-        (lambda a, b: b // 3 == 2, OfShortInputs, "b//3 == 2", None),
-        (lambda a, b: a // 4 != 2, Untranslatable, "a//4 != 2", None),
-        (lambda a, b: (2 * b) % 7 == 0, OfMultiples, "2*b%7 == 0", {"b": 7}),
-        (lambda a, b: (3 * a) % 5 == b // 9, OfMultiples, "3*a%5 == b//9", {"a": 5}),
+        (lambda a, b: a // 4 == 1, SingleLengthError, "a//4 == 1", None),
+        (lambda a, b: b // 3 == 2, SingleLengthError, "b//3 == 2", None),
+        (lambda a, b: a // 4 != 2, UntranslatableError, "a//4 != 2", None),
+        (lambda a, b: (2 * b) % 7 == 0, MultiplesOnlyError, "2*b%7 == 0", {"b": 7}),
+        (lambda a, b: (3 * a) % 5 == b // 9, MultiplesOnlyError, "3*a%5 == b//9", {"a": 5}),
     ],
 )
 def test_relations_of_sizes_are_refused(relation: Any, kind: Any, reason: str, multiples: Any) -> None:
@@ -103,7 +103,7 @@ def test_relations_of_sizes_are_refused(relation: Any, kind: Any, reason: str, m
     value = program.symbolic(5, 7)
     program.input("x", value)
     assert bool(relation(*value.shape))
-    with pytest.raises(Untranslatable) as found:
+    with pytest.raises(UntranslatableError) as found:
         captured(program, A, B)
     assert str(found.value) == f"it can only be exported where `{reason}`"
     assert type(found.value) is kind and getattr(found.value, "multiples", None) == multiples
@@ -114,7 +114,7 @@ def test_one_of_several_relations_is_refused() -> None:
     value = program.symbolic(5, 7)
     program.input("x", value)
     assert sym_or(value.shape[0] // 4 == 1, value.shape[1] // 3 == 5)
-    with pytest.raises(Untranslatable, match=r"^it can only be exported where `Eq\(.+\) \| Eq\(.+\)`$"):
+    with pytest.raises(UntranslatableError, match=r"^it can only be exported where `Eq\(.+\) \| Eq\(.+\)`$"):
         captured(program, A, B)
 
 
@@ -123,7 +123,7 @@ def test_nodes_that_are_no_calls_are_refused() -> None:
     x = program.input("x", torch.empty(2, 3))
     program.graph.create_node("get_attr", "inner.scale")
     program.output(x)
-    with pytest.raises(Untranslatable, match=r"^it reads `inner.scale`$"):
+    with pytest.raises(UntranslatableError, match=r"^it reads `inner.scale`$"):
         captured(program, 2, 3).outputs()
 
 
@@ -136,7 +136,7 @@ def test_constants_have_values() -> None:
     program.constants["_scale"] = torch.tensor([1.0, 2.0, 3.0])
     assert [array.shape for array in captured(program, 2, 3).outputs() if isinstance(array, Array)] == [(2, 3), (3,)]
     program.constants["_scale"] = torch.empty(3, device="meta")
-    with pytest.raises(Untranslatable, match=r"^it has a constant without a value$"):
+    with pytest.raises(UntranslatableError, match=r"^it has a constant without a value$"):
         captured(program, 2, 3).outputs()
 
 
@@ -149,7 +149,7 @@ def test_results_of_handlers_are_checked(monkeypatch: pytest.MonkeyPatch, proble
         raise problem
 
     def found() -> str:
-        with pytest.raises(Untranslatable) as refusal:
+        with pytest.raises(UntranslatableError) as refusal:
             captured(program, 2, 3).outputs()
         return str(refusal.value)
 
@@ -177,12 +177,12 @@ def test_sizes_over_steps_are_rounded_up() -> None:
     assert rounded(of_float(s0), sympy.Float(-3.0)) == -(A // 3)
     refusal = "^it computes a root or fraction of the size of an input, as in `1 / x.shape"
     for distance, step in ((of_float(s0), sympy.Float(2.5)), (of_float(s0), of_float(s1)), (s0, sympy.Float(3.0))):
-        with pytest.raises(Untranslatable, match=refusal):
+        with pytest.raises(UntranslatableError, match=refusal):
             rounded(distance, step)
-    with pytest.raises(Untranslatable, match=refusal):
+    with pytest.raises(UntranslatableError, match=refusal):
         size_of(functions.CeilToInt(of_float(s0) ** 2.0), symbols)
     assert size_of(sympy.Integer(1) + s0**3 * 2 * s1, symbols) == 1 + A * A * A * 2 * B
-    with pytest.raises(Untranslatable, match=r"^it has a size with `Pow`$"):
+    with pytest.raises(UntranslatableError, match=r"^it has a size with `Pow`$"):
         size_of(s0**-1, symbols)
     assert size_of(functions.PythonMod(s0 - 9, s1), symbols) == (A - 9) % B
 
@@ -224,7 +224,7 @@ def test_programs_that_include_sizes_of_1() -> None:
         return program
 
     def included(made: Program) -> bool:
-        found: Any = including_ones(lambda: made)  # type: ignore[arg-type, return-value]
+        found: Any = generalize_to_size_one(lambda: made)  # type: ignore[arg-type, return-value]
         assert found in (None, made)
         return found is made
 
@@ -246,4 +246,4 @@ def test_programs_that_include_sizes_of_1() -> None:
     def failing() -> Any:
         raise ZeroDivisionError
 
-    assert including_ones(failing) is None
+    assert generalize_to_size_one(failing) is None

@@ -7,10 +7,10 @@ import pytest
 
 import archspec
 from archspec.cli import main
-from archspec.costs.attention import Context, Part, Traced, Tracer
-from archspec.costs.masks import Seen
+from archspec.costs.attention import AttentionPart, AttentionSlots, AttentionTracer, BodyContext
+from archspec.costs.masks import VisibleKeys
 from archspec.ir import Body
-from archspec.model import internals
+from archspec.model import get_compilation
 
 SPEC = """
 import std {{ Linear, split_heads, merge_heads, attention, causal_mask, window_mask, key_mask }}
@@ -34,110 +34,116 @@ def added(mask: str) -> str:
     return f"p = arange(seq)\nm = {mask}\nreturn matmul(q, transpose(k)) + m |> softmax |> matmul(_, v) |> merge_heads"
 
 
-def parts(model: archspec.Model) -> list[Part]:
+def parts(model: archspec.Model) -> list[AttentionPart]:
     """The parts of all products in attention."""
-    found: list[Part] = []
+    found: list[AttentionPart] = []
 
-    def visit(body: Body, traced: Traced) -> None:
+    def visit(body: Body, traced: AttentionSlots) -> None:
         for call in body.calls:
             if call.body is not None:
                 visit(call.body, tracer.trace(call.body, traced.inside(call)))
             elif (part := traced.part(call)) is not None:
                 found.append(part)
 
-    tracer = Tracer()
-    body = internals(model).body
-    visit(body, tracer.trace(body, Context()))
+    tracer = AttentionTracer()
+    body = get_compilation(model).body
+    visit(body, tracer.trace(body, BodyContext()))
     return found
 
 
 @pytest.mark.parametrize(
     ("statements", "seen"),
     [
-        ("return attention(causal = true)(q, k, v, keys) |> merge_heads", Seen(causal=True)),
-        ("return attention(q, k, v, keys) |> merge_heads", Seen()),
-        ("return attention(q, k, v, keys and causal_mask(seq)) |> merge_heads", Seen(causal=True)),
-        ("return attention(q, k, v, keys or causal_mask(seq)) |> merge_heads", Seen()),
-        ("return attention(causal = true, window = 3)(q, k, v, keys) |> merge_heads", Seen(causal=True, window=3)),
-        ("return attention(window = 3)(q, k, v, keys) |> merge_heads", Seen(window=3)),
+        ("return attention(causal = true)(q, k, v, keys) |> merge_heads", VisibleKeys(causal=True)),
+        ("return attention(q, k, v, keys) |> merge_heads", VisibleKeys()),
+        ("return attention(q, k, v, keys and causal_mask(seq)) |> merge_heads", VisibleKeys(causal=True)),
+        ("return attention(q, k, v, keys or causal_mask(seq)) |> merge_heads", VisibleKeys()),
+        (
+            "return attention(causal = true, window = 3)(q, k, v, keys) |> merge_heads",
+            VisibleKeys(causal=True, window=3),
+        ),
+        ("return attention(window = 3)(q, k, v, keys) |> merge_heads", VisibleKeys(window=3)),
         # the same masks, written in another way
         (
             "p = arange(seq)\n far = reshape([seq, 1])(p) - p\n"
             "return attention(q, k, v, keys and (far > -1 and far < 4)) |> merge_heads",
-            Seen(causal=True, window=3),
+            VisibleKeys(causal=True, window=3),
         ),
         (
             "m = reshape([1, 1, seq, seq])(causal_mask(seq))\n"
             "return where(not m, -inf, matmul(q, transpose(k))) |> where(keys, _, -inf) |> where(m, _, -inf)\n"
             "  |> softmax |> matmul(_, v) |> merge_heads",
-            Seen(causal=True),
+            VisibleKeys(causal=True),
         ),
         (
             "return where(keys and causal_mask(seq), matmul(q, transpose(k)), -inf)\n"
             "  |> softmax(axis = 3) |> matmul(_, v) |> merge_heads",
-            Seen(causal=True),
+            VisibleKeys(causal=True),
         ),
         # masks of which only a part is known, as views; the last has other axes of queries and keys
         (
             "m = keys and causal_mask(seq)\nreturn attention(q, k, v, reshape([batch, 1, seq, seq])(m)) |> merge_heads",
-            Seen(causal=True),
+            VisibleKeys(causal=True),
         ),
         (
             "m = reshape([batch, seq, seq, 1])(keys and causal_mask(seq))\n"
             "return attention(q, k, v, reshape([batch, 1, seq, seq])(m)) |> merge_heads",
-            Seen(),
+            VisibleKeys(),
         ),
         (
             "return where(keys and window_mask(seq, 3), matmul(q, transpose(k)), -inf)\n"
             "  |> where(window_mask(seq, 5), _, -inf) |> softmax |> matmul(_, v) |> merge_heads",
-            Seen(window=3),
+            VisibleKeys(window=3),
         ),
         # a mask of keys for all queries, of which nothing is along the queries
-        ("return attention(q, k, v, keys and arange(seq) < 3) |> merge_heads", Seen()),
-        ("return attention(q, k, v, arange(seq) < 3) |> merge_heads", Seen()),
+        ("return attention(q, k, v, keys and arange(seq) < 3) |> merge_heads", VisibleKeys()),
+        ("return attention(q, k, v, arange(seq) < 3) |> merge_heads", VisibleKeys()),
         # later keys alone; one later key, too; every second key; the mask of what is not -inf; another softmax
-        ("return attention(q, k, v, keys and not causal_mask(seq)) |> merge_heads", Seen(window=0, exact=False)),
+        ("return attention(q, k, v, keys and not causal_mask(seq)) |> merge_heads", VisibleKeys(window=0, exact=False)),
         (
             "p = arange(seq)\n return attention(q, k, v, keys and reshape([seq, 1])(p) + 1 >= p) |> merge_heads",
-            Seen(),
+            VisibleKeys(),
         ),
         (
             "p = arange(seq)\n"
             "return attention(causal = true)(q, k, v, keys and (reshape([seq, 1])(p) - p) % 2 == 0) |> merge_heads",
-            Seen(causal=True, exact=False),
+            VisibleKeys(causal=True, exact=False),
         ),
         (
             "return where(keys and causal_mask(seq), matmul(q, transpose(k)), 0.0) |> softmax |> matmul(_, v)\n"
             "  |> merge_heads",
-            Seen(),
+            VisibleKeys(),
         ),
         # twice as many keys as queries
         (
             "p = reshape([seq, 1])(arange(seq))\nkk = concat(axis = 2)(k, k)\nvv = concat(axis = 2)(v, v)\n"
             "return where(p >= arange(2 * seq), matmul(q, transpose(kk)), -inf) |> softmax\n"
             "  |> matmul(_, vv) |> merge_heads",
-            Seen(),
+            VisibleKeys(),
         ),
         # numbers that are added to the scores: those of hidden keys must be -inf
-        (added("where(causal_mask(seq), 0.0, -inf)"), Seen(causal=True)),
-        (added("where(keys and causal_mask(seq), 0.0, -inf)"), Seen(causal=True)),
-        (added("where(causal_mask(seq), real(p), -inf) * 2.0 + real(keys)"), Seen(causal=True)),
+        (added("where(causal_mask(seq), 0.0, -inf)"), VisibleKeys(causal=True)),
+        (added("where(keys and causal_mask(seq), 0.0, -inf)"), VisibleKeys(causal=True)),
+        (added("where(causal_mask(seq), real(p), -inf) * 2.0 + real(keys)"), VisibleKeys(causal=True)),
         (
             added("where(causal_mask(seq), 0.0, -inf) + where(window_mask(seq, 3), 0.0, -inf)"),
-            Seen(causal=True, window=3),
+            VisibleKeys(causal=True, window=3),
         ),
-        (added("reshape([1, 1, seq, seq])(where(causal_mask(seq), 0.0, -inf))"), Seen(causal=True)),
-        (added("where(causal_mask(seq), 0.0, -10000.0)"), Seen()),
-        (added("where(causal_mask(seq), 0.0, inf)"), Seen()),
-        (added("where(causal_mask(seq), 0.0, -inf) * -1.0"), Seen()),
-        (added("where(causal_mask(seq), 0.0, -inf) * real(p - 1)"), Seen()),
-        (added("transpose(where(causal_mask(seq), 0.0, -inf))"), Seen()),
-        (added("max(where(causal_mask(seq), 0.0, -inf), -5.0)"), Seen()),
-        (added("real(keys and causal_mask(seq))"), Seen()),
+        (added("reshape([1, 1, seq, seq])(where(causal_mask(seq), 0.0, -inf))"), VisibleKeys(causal=True)),
+        (added("where(causal_mask(seq), 0.0, -10000.0)"), VisibleKeys()),
+        (added("where(causal_mask(seq), 0.0, inf)"), VisibleKeys()),
+        (added("where(causal_mask(seq), 0.0, -inf) * -1.0"), VisibleKeys()),
+        (added("where(causal_mask(seq), 0.0, -inf) * real(p - 1)"), VisibleKeys()),
+        (added("transpose(where(causal_mask(seq), 0.0, -inf))"), VisibleKeys()),
+        (added("max(where(causal_mask(seq), 0.0, -inf), -5.0)"), VisibleKeys()),
+        (added("real(keys and causal_mask(seq))"), VisibleKeys()),
     ],
 )
-def test_masks_tell_which_keys_are_seen(statements: str, seen: Seen) -> None:
-    assert parts(archspec.loads(SPEC.format(statements=statements))) == [Part("score", seen), Part("mix", seen)]
+def test_masks_tell_which_keys_are_seen(statements: str, seen: VisibleKeys) -> None:
+    assert parts(archspec.loads(SPEC.format(statements=statements))) == [
+        AttentionPart("score", seen),
+        AttentionPart("mix", seen),
+    ]
 
 
 EVEN = "(reshape([seq, 1])(arange(seq)) - arange(seq)) % 2 == 0"
@@ -146,16 +152,18 @@ EVEN = "(reshape([seq, 1])(arange(seq)) - arange(seq)) % 2 == 0"
 @pytest.mark.parametrize(
     ("one", "other", "seen"),
     [
-        ("causal_mask(seq)", "keys", Seen()),
-        ("keys and causal_mask(seq)", "causal_mask(seq)", Seen(causal=True)),
-        ("window_mask(seq, 3)", "window_mask(seq, 5)", Seen(window=5)),
-        ("window_mask(seq, 3) and causal_mask(seq)", "causal_mask(seq)", Seen(causal=True)),
-        ("causal_mask(seq)", f"causal_mask(seq) and {EVEN}", Seen(causal=True, exact=False)),
-        ("causal_mask(seq)", "transpose(causal_mask(seq))", Seen()),
+        ("causal_mask(seq)", "keys", VisibleKeys()),
+        ("keys and causal_mask(seq)", "causal_mask(seq)", VisibleKeys(causal=True)),
+        ("window_mask(seq, 3)", "window_mask(seq, 5)", VisibleKeys(window=5)),
+        ("window_mask(seq, 3) and causal_mask(seq)", "causal_mask(seq)", VisibleKeys(causal=True)),
+        ("causal_mask(seq)", f"causal_mask(seq) and {EVEN}", VisibleKeys(causal=True, exact=False)),
+        ("causal_mask(seq)", "transpose(causal_mask(seq))", VisibleKeys()),
     ],
 )
 @pytest.mark.parametrize("is_one_product", [True, False])
-def test_keys_that_one_of_two_masks_shows_are_seen(one: str, other: str, seen: Seen, is_one_product: bool) -> None:
+def test_keys_that_one_of_two_masks_shows_are_seen(
+    one: str, other: str, seen: VisibleKeys, is_one_product: bool
+) -> None:
     statements = f"""s = matmul(q, transpose(k))
   one = where({one}, s, -inf) |> softmax
   other = where({other}, s, -inf) |> softmax
@@ -163,7 +171,9 @@ def test_keys_that_one_of_two_masks_shows_are_seen(one: str, other: str, seen: S
   return merge_heads(mixed)"""
     for both in [statements, statements.replace("one + other", "other + one")][: 1 + is_one_product]:
         found = parts(archspec.loads(SPEC.format(statements=both)))
-        assert found[0] == Part("score", seen) and (not is_one_product or found[1:] == [Part("mix", seen)])
+        assert found[0] == AttentionPart("score", seen) and (
+            not is_one_product or found[1:] == [AttentionPart("mix", seen)]
+        )
 
 
 @pytest.mark.parametrize("axis", [-2, 2, 1])
@@ -246,7 +256,7 @@ def test_keys_that_a_mask_has_hidden_are_followed_where_axes_move(
 def test_a_single_position_hides_nothing() -> None:
     statements = "return attention(causal = true)(q, k, v, keys) |> merge_heads"
     spec = SPEC.replace("dim batch, seq", "dim batch").replace("seq", "1").format(statements=statements)
-    assert parts(archspec.loads(spec)) == [Part("score", Seen()), Part("mix", Seen())]
+    assert parts(archspec.loads(spec)) == [AttentionPart("score", VisibleKeys()), AttentionPart("mix", VisibleKeys())]
 
 
 @pytest.mark.parametrize(

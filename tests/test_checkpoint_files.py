@@ -124,9 +124,9 @@ def test_folders_that_cannot_be_listed(tmp_path: Path, monkeypatch: pytest.Monke
 def test_indexes_that_are_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_shards(tmp_path, {"m-1.safetensors": {"a": (2,)}})
     size = path.stat().st_size
-    monkeypatch.setattr("archspec.checkpoints.checkpoint.LARGEST_INDEX", size)
+    monkeypatch.setattr("archspec.checkpoints.checkpoint.MAX_INDEX_BYTES", size)
     assert shapes(read(str(path))) == {"a": (2,)}
-    monkeypatch.setattr("archspec.checkpoints.checkpoint.LARGEST_INDEX", size - 1)
+    monkeypatch.setattr("archspec.checkpoints.checkpoint.MAX_INDEX_BYTES", size - 1)
     with pytest.raises(ArchError, match=f"index of {size} bytes exceeds the limit of {size - 1}"):
         read(str(path))
     path.write_text("[1]")
@@ -221,8 +221,8 @@ def test_as_many_shards_as_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     path = write_shards(tmp_path, SHARDS)
     size = path.stat().st_size
     for module, name, limit, message in (
-        ("shards", "MOST_SHARDS", 2, "too many shards: the limit is 1"),
-        ("checkpoint", "LARGEST_INDEX", size, f"index of {size:,} bytes exceeds the limit of {size - 1:,}"),
+        ("shards", "MAX_SHARDS", 2, "too many shards: the limit is 1"),
+        ("checkpoint", "MAX_INDEX_BYTES", size, f"index of {size:,} bytes exceeds the limit of {size - 1:,}"),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(f"archspec.checkpoints.{module}.{name}", limit)

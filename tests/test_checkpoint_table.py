@@ -7,7 +7,7 @@ from checkpoints import header, safetensors, sizes, state, torch_zip, write, wri
 
 import archspec
 from archspec.cli import main
-from archspec.pipeline.tables import table_of
+from archspec.pipeline.tables import load_table
 
 SMALL = {"model_type": "bert", "num_hidden_layers": 11, "hidden_size": 24, "vocab_size": 9, "intermediate_size": 8}
 MODEL = archspec.load(SMALL)
@@ -24,7 +24,7 @@ def test_the_tensors_of_a_checkpoint(tmp_path: Path) -> None:
         torch_file,
         write_shards(tmp_path / "shards", {f"{i}.safetensors": half for i, half in enumerate(halves)}),
     ):
-        table = table_of(path)[0]
+        table = load_table(path)[0]
         assert table.params == MODEL.params and table.is_sound()
         assert {tensor.name: tensor.shape for tensor in table.tensors} == SHAPES
         compared = archspec.compare(path, SMALL)
@@ -67,7 +67,7 @@ def test_one_tensor_with_two_names_is_counted_once(tmp_path: Path) -> None:
     value["b.weight"] = value["a.weight"]
     path = tmp_path / "model.bin"
     path.write_bytes(torch_zip(value, {"0": 48}))
-    table = table_of(str(path))[0]
+    table = load_table(str(path))[0]
     assert (table.params.total, table.tensors[1].tied_to) == (12, "a.weight")
 
 

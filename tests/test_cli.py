@@ -15,7 +15,7 @@ import archspec
 from archspec import resources
 from archspec.cli import _paint, main
 from archspec.cli.arguments import parsers
-from archspec.cli.error import entries, split
+from archspec.cli.error import read_entries, split_sections
 from archspec.cli.progress import PROGRESS
 from archspec.pipeline import generate, index
 from archspec.pipeline.files import parse_bundled_models
@@ -299,24 +299,24 @@ def test_list_suggests_a_name_for_an_unknown_word(capsys: pytest.CaptureFixture[
 
 
 def test_the_index_of_bundled_models_is_current() -> None:
-    assert index.shipped() is not None, "run `python -m archspec.pipeline.generate`"
-    models = [(model.file, model.name) for model in index.shipped() or []]
+    assert index.read_index() is not None, "run `python -m archspec.pipeline.generate`"
+    models = [(model.file, model.name) for model in index.read_index() or []]
     assert models == parse_bundled_models()
-    assert index.shipped()[0].params == archspec.load(models[0][1]).params  # pyright: ignore[reportOptionalSubscript]
+    assert index.read_index()[0].params == archspec.load(models[0][1]).params  # pyright: ignore[reportOptionalSubscript]
 
 
 @pytest.mark.slow
 def test_the_index_has_the_counts_of_all_bundled_models() -> None:
-    assert generate.index_text() == (ROOT / "specs" / index.NAME).read_text(encoding="utf-8")
+    assert generate.index_text() == (ROOT / "specs" / index.INDEX_FILE).read_text(encoding="utf-8")
 
 
 def test_the_index_is_written_beside_the_specs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "specs", tmp_path / "specs")
-    (tmp_path / "specs" / index.NAME).unlink()
+    (tmp_path / "specs" / index.INDEX_FILE).unlink()
     monkeypatch.setattr(resources, "specs_root", lambda: str(tmp_path / "specs"))
     monkeypatch.setattr(generate, "parse_bundled_models", lambda: [("bert", "bert-base-uncased")])
     generate.write_index()
-    written = json.loads((tmp_path / "specs" / index.NAME).read_text(encoding="utf-8"))
+    written = json.loads((tmp_path / "specs" / index.INDEX_FILE).read_text(encoding="utf-8"))
     assert written["models"] == [["bert", "bert-base-uncased", *archspec.load("bert-base-uncased").params]]
 
 
@@ -341,8 +341,8 @@ def test_a_damaged_index_is_no_index(
 ) -> None:
     monkeypatch.setattr(resources, "specs_root", lambda: str(tmp_path))
     if text is not None:
-        (tmp_path / index.NAME).write_bytes(text.encode("utf-8", "surrogateescape"))
-    found = index.shipped()
+        (tmp_path / index.INDEX_FILE).write_bytes(text.encode("utf-8", "surrogateescape"))
+    found = index.read_index()
     assert models == (None if found is None else [(each.file, each.name, tuple(each.params)) for each in found])
 
 
@@ -372,7 +372,7 @@ def test_list_compiles_specs_that_are_not_those_of_the_index(
     spec = tmp_path / "specs" / "bert.arch"
     spec.write_text(spec.read_text().replace('model "bert-base-uncased" ', 'model "another" '))
     monkeypatch.setattr(resources, "specs_root", lambda: str(tmp_path / "specs"))
-    assert index.shipped() is None
+    assert index.read_index() is None
     assert main(["list", "another", "--format", "csv"]) == 0
     assert capsys.readouterr().out.splitlines()[1:] == ["bert,another,109482240,109482240,0"]
     number = len(parse_bundled_models())
@@ -435,7 +435,7 @@ def test_findings_end_a_count_with_1_and_no_total(capsys: pytest.CaptureFixture[
 def test_error_prints_the_entry_of_a_code(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["error"]) == 0
     codes = capsys.readouterr().out.split()
-    assert codes and codes == list(entries())
+    assert codes and codes == list(read_entries())
     for code in codes:
         assert main(["error", code]) == 0
         assert capsys.readouterr().out.startswith(f"## {code}\n")
@@ -447,7 +447,7 @@ def test_error_prints_the_entry_of_a_code(capsys: pytest.CaptureFixture[str]) ->
 
 def test_headings_inside_examples_are_no_entries() -> None:
     text = "# Errors\n\nIntro.\n\n## one\ntext\n```\n## not\n```\n## `two`\nmore\n# End\nrest\n"
-    assert split(text) == {"one": "## one\ntext\n```\n## not\n```\n", "two": "## `two`\nmore\n"}
+    assert split_sections(text) == {"one": "## one\ntext\n```\n## not\n```\n", "two": "## `two`\nmore\n"}
 
 
 # Formats
@@ -557,7 +557,7 @@ def test_an_interrupt_ends_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("archspec.cli.count.table_of", interrupt)
+    monkeypatch.setattr("archspec.cli.count.load_table", interrupt)
     assert main(["count", "bert-base-uncased"]) == 130
 
 

@@ -15,7 +15,7 @@ import pytest
 from archspec import ArchError, cli
 from archspec.cli import arguments, error, files, fmt, lsp, main, options, view
 from archspec.source import Diagnostic
-from archspec.source import fail as failing
+from archspec.source import make_error as failing
 
 
 class Closed(io.StringIO):
@@ -68,10 +68,10 @@ def test_diagnostics_without_a_reader(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_streams_that_cannot_be_redirected_are_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with open(tmp_path / "out", "w") as stream:
         pass
-    cli._silence(stream)
+    cli._redirect_to_null(stream)
     with open(tmp_path / "out", "w") as stream, monkeypatch.context() as patch:
         patch.setattr(os, "devnull", str(tmp_path / "missing"))
-        cli._silence(stream)
+        cli._redirect_to_null(stream)
 
 
 def test_a_closed_output_is_the_null_device(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,11 +111,11 @@ def test_devices_are_written_without_waiting(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with pytest.raises(ArchError, match=f"cannot write {pipe}: No such device"):
-        files.save(str(pipe), "text", True)
+        files.write_new_file(str(pipe), "text", True)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    files.save(str(pipe), "text\udc80", True)
+    files.write_new_file(str(pipe), "text\udc80", True)
     assert os.read(reader, 99) == b"text\\udc80"
-    descriptor = files._without_waiting(str(pipe), os.O_WRONLY)
+    descriptor = files._open_nonblocking(str(pipe), os.O_WRONLY)
     assert os.get_blocking(descriptor)
     os.close(descriptor)
     os.close(reader)
@@ -128,17 +128,17 @@ def test_files_without_links_are_renamed(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(os, "link", refuse)
     path = tmp_path / "new.txt"
-    files.save(str(path), "text", False)
+    files.write_new_file(str(path), "text", False)
     assert path.read_text() == "text" and os.listdir(tmp_path) == ["new.txt"]
     with pytest.raises(ArchError, match=f"`{path}` already exists"):
-        files.save(str(path), "other", False)
+        files.write_new_file(str(path), "other", False)
     monkeypatch.setattr(os, "link", lambda *_: (_ for _ in ()).throw(FileExistsError()))
     with pytest.raises(ArchError, match=f"`{path}` already exists"):
-        files.save(str(path), "other", False)
+        files.write_new_file(str(path), "other", False)
     with pytest.raises(ArchError, match=r"cannot write .*none.txt: embedded null byte"):
-        files.save("\0none.txt", "text", True)
+        files.write_new_file("\0none.txt", "text", True)
     with pytest.raises(ArchError, match=r"cannot write .*none.txt: No such file or directory"):
-        files.save(str(tmp_path / "folder" / "none.txt"), "text", True)
+        files.write_new_file(str(tmp_path / "folder" / "none.txt"), "text", True)
     assert path.read_text() == "text"
 
 
@@ -147,7 +147,7 @@ def test_files_that_may_not_be_written_stay(tmp_path: Path, monkeypatch: pytest.
     path.write_text("dim  batch\n")
     monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
     with pytest.raises(ArchError, match=f"cannot write {path}: permission denied") as found:
-        files.rewrite(str(path), b"dim batch\n")
+        files.replace_contents(str(path), b"dim batch\n")
     assert found.value.diagnostics[0].code == "unreadable" and path.read_text() == "dim  batch\n"
 
 
@@ -158,7 +158,7 @@ def test_errors_of_files_are_collected(tmp_path: Path, monkeypatch: pytest.Monke
     def rewrite(path: str, content: bytes) -> None:
         raise failing("unreadable", f"cannot write {os.path.basename(path)}")
 
-    monkeypatch.setattr(fmt, "rewrite", rewrite)
+    monkeypatch.setattr(fmt, "replace_contents", rewrite)
     assert main(["fmt", str(tmp_path)]) == 2
     found = capsys.readouterr()
     assert found.err == "error[unreadable]: cannot write a.arch\n\nerror[unreadable]: cannot write b.arch\n"
@@ -177,14 +177,14 @@ def test_the_language_server_needs_a_package(monkeypatch: pytest.MonkeyPatch, ca
 def test_errors_need_their_document(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os.path, "isfile", lambda path: False)
     with pytest.raises(ArchError, match=r"docs/errors.md is not part of this installation"):
-        error.entries()
+        error.read_entries()
 
 
 def test_numbers_of_processes() -> None:
-    assert [options.jobs(text) for text in ("1", "1024")] == [1, 1024]
+    assert [options.parse_jobs(text) for text in ("1", "1024")] == [1, 1024]
     for text in ("0", "1025", "many"):
         with pytest.raises(argparse.ArgumentTypeError, match=f"of processes from 1 to 1024, found '{text}'"):
-            options.jobs(text)
+            options.parse_jobs(text)
 
 
 def test_a_page_is_watched_until_one_stops(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:

@@ -19,8 +19,8 @@ import archspec
 from archspec.cli import main
 from archspec.comparisons.compare import Comparison, compare_tables
 from archspec.comparisons.components import Component, components
-from archspec.model import internals
-from archspec.pipeline.tables import table_of
+from archspec.model import get_compilation
+from archspec.pipeline.tables import load_table
 from archspec.reporting.bars import bar
 
 BUNDLED = archspec.models()
@@ -73,7 +73,7 @@ def matched(found: Comparison) -> list[tuple[int, tuple[str, ...], str]]:
 
 @pytest.mark.parametrize("pairs", pairs())
 def test_the_parts_of_two_bundled_models_are_all_of_them(pairs: Sequence[tuple[str, str]]) -> None:
-    tables = {name: table_of(name, {})[0] for name in dict.fromkeys(chain(*pairs))}
+    tables = {name: load_table(name, {})[0] for name in dict.fromkeys(chain(*pairs))}
     for table, other in ((tables[a], tables[b]) for a, b in pairs):
         found = compare_tables([table, other], 2)
         for i, model in enumerate((table, other)):
@@ -122,7 +122,7 @@ def outlined(part: Component, indent: str = "  ") -> Iterator[str]:
 def test_components_of_models(golden: Callable[[str, str], None]) -> None:
     names = ("t5-small", "deepseek-v3", "whisper-tiny", "swin-tiny")
     lines: list[str] = []
-    for table in (internals(archspec.loads(STACKS)).table, *(table_of(name, {})[0] for name in names)):
+    for table in (get_compilation(archspec.loads(STACKS)).table, *(load_table(name, {})[0] for name in names)):
         lines += [table.model, *(line for part in components(table) for line in outlined(part))]
     golden("compare/components.txt", "\n".join(lines) + "\n")
 

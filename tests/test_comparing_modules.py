@@ -13,18 +13,18 @@ from graphs import Program, run, traced  # noqa: E402
 
 from archspec.equivalence import api, sides  # noqa: E402
 from archspec.equivalence.bodies import apply  # noqa: E402
-from archspec.equivalence.calls.values import Untranslatable  # noqa: E402
+from archspec.equivalence.calls.values import UntranslatableError  # noqa: E402
 from archspec.equivalence.constants import Constants  # noqa: E402
 from archspec.equivalence.evaluate import Evaluation  # noqa: E402
-from archspec.equivalence.in_place import without_changes  # noqa: E402
-from archspec.equivalence.known_numbers import Quotient, knowing  # noqa: E402
-from archspec.equivalence.memory import Unevaluated  # noqa: E402
-from archspec.equivalence.numeric import ROUNDED, SAME, flat, largest_error  # noqa: E402
-from archspec.equivalence.places import Places  # noqa: E402
+from archspec.equivalence.in_place import functionalize  # noqa: E402
+from archspec.equivalence.known_numbers import Quotient, known_number_mode  # noqa: E402
+from archspec.equivalence.memory import EvaluationError  # noqa: E402
+from archspec.equivalence.numeric import FLOAT32_TOLERANCE, RELATIVE_TOLERANCE, flat, largest_error  # noqa: E402
+from archspec.equivalence.places import LocationIndex  # noqa: E402
 from archspec.equivalence.programs import guards_of  # noqa: E402
-from archspec.equivalence.stack import deeply  # noqa: E402
+from archspec.equivalence.stack import run_with_deep_stack  # noqa: E402
 from archspec.ir import Type  # noqa: E402
-from archspec.model import internals  # noqa: E402
+from archspec.model import get_compilation  # noqa: E402
 from archspec.normal.arrays import Array, Arrays  # noqa: E402
 from archspec.ops import OPS  # noqa: E402
 from archspec.ops.forms.along import total  # noqa: E402
@@ -46,21 +46,22 @@ class Doubled(torch.nn.Module):
     ("error", "verdict", "reason"),
     [
         (None, "not proven", "it draws; outputs of models with more than 20,000,000 parameters are not compared"),
-        (SAME, "outputs equal", "it draws"),
-        (SAME * 2, "not proven", f"it draws; the outputs differ by {SAME * 2:.1g} in float64, which may be rounding to "
-         "float32"),
-        (ROUNDED, "not proven", f"it draws; the outputs differ by {ROUNDED:.1g} in float64, which may be rounding to "
-         "float32"),
-        (ROUNDED * 2, "different", "it draws"),
+        (RELATIVE_TOLERANCE, "outputs equal", "it draws"),
+        (RELATIVE_TOLERANCE * 2, "not proven",
+         f"it draws; the outputs differ by {RELATIVE_TOLERANCE * 2:.1g} in float64, "
+         "which may be rounding to float32"),
+        (FLOAT32_TOLERANCE, "not proven", f"it draws; the outputs differ by {FLOAT32_TOLERANCE:.1g} in float64, "
+         "which may be rounding to float32"),
+        (FLOAT32_TOLERANCE * 2, "different", "it draws"),
     ],
 )  # fmt: skip
 def test_verdicts_depend_on_the_difference(
     monkeypatch: pytest.MonkeyPatch, error: float | None, verdict: str, reason: str
 ) -> None:
     def refuse(*_: object) -> list[Array]:
-        raise Untranslatable("it draws")
+        raise UntranslatableError("it draws")
 
-    monkeypatch.setattr(api, "outputs_of_module", refuse)
+    monkeypatch.setattr(api, "module_outputs", refuse)
     monkeypatch.setattr(api, "largest_error", lambda *_: error)
     found = api.equivalent(load(DOUBLED), Doubled())
     assert (found.verdict, found.reason, found.error) == (verdict, reason, error)
@@ -68,7 +69,7 @@ def test_verdicts_depend_on_the_difference(
 
 def test_what_cannot_be_run_is_not_proven(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> float:
-        raise Unevaluated("it needs too much memory")
+        raise EvaluationError("it needs too much memory")
 
     monkeypatch.setattr(api, "largest_error", refuse)
     found = api.equivalent(load(DOUBLED.replace("2.0", "3.0")), Doubled())
@@ -80,7 +81,7 @@ def test_models_without_a_normal_form_are_not_proven(monkeypatch: pytest.MonkeyP
     def refuse(*_: object) -> list[Array]:
         raise OverflowError("more than 5 expressions")
 
-    monkeypatch.setattr(api, "outputs_of", refuse)
+    monkeypatch.setattr(api, "model_outputs", refuse)
     model = load(DOUBLED)
     for other in (Doubled(), model):
         found = api.equivalent(model, other)
@@ -89,9 +90,9 @@ def test_models_without_a_normal_form_are_not_proven(monkeypatch: pytest.MonkeyP
 
 def test_modules_have_as_many_outputs(monkeypatch: pytest.MonkeyPatch) -> None:
     def double(arrays: Arrays, module: Any, body: Any, *_: object) -> list[Array]:
-        return sides.outputs_of(arrays, body) * 2
+        return sides.model_outputs(arrays, body) * 2
 
-    monkeypatch.setattr(api, "outputs_of_module", double)
+    monkeypatch.setattr(api, "module_outputs", double)
     found = api.equivalent(load(DOUBLED), Doubled())
     assert found.verdict == "different" and found.reason == "2 outputs instead of 1"
 
@@ -107,7 +108,7 @@ def test_constant_tables_have_the_values_of_the_module() -> None:
     def refusal(array: Array, value: Any) -> str:
         try:
             sides.check_table(arrays, array, value, "rope")
-        except Untranslatable as problem:
+        except UntranslatableError as problem:
             return str(problem)
         return ""
 
@@ -141,20 +142,20 @@ block Net()(x [batch, 2]) -> [batch, 2] {
 
 
 def test_tables_of_modules_are_those_of_the_model() -> None:
-    body = internals(load(TABLED)).body
+    body = get_compilation(load(TABLED)).body
     arrays = Arrays()
-    (expected,) = sides.outputs_of(arrays, body)
+    (expected,) = sides.model_outputs(arrays, body)
 
     def outputs(values: list[float]) -> list[Array]:
-        return sides.outputs_of_module(arrays, Tabled(values), body, Places(arrays), Constants(arrays))
+        return sides.module_outputs(arrays, Tabled(values), body, LocationIndex(arrays), Constants(arrays))
 
     assert outputs([1.0, 0.5]) == [expected]
-    with pytest.raises(Untranslatable, match=r"^the constant table `scale` has other values$"):
+    with pytest.raises(UntranslatableError, match=r"^the constant table `scale` has other values$"):
         outputs([1.0, 0.25])
 
 
 def test_programs_for_some_sizes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    body = internals(load(DOUBLED)).body
+    body = get_compilation(load(DOUBLED)).body
     inputs = dict(body.inputs)
 
     class UpTo(torch.nn.Module):
@@ -166,14 +167,17 @@ def test_programs_for_some_sizes_are_refused(monkeypatch: pytest.MonkeyPatch) ->
         capture: Any = SimpleNamespace(least={}, excluded=set(), most={"seq": most})
         try:
             sides.require_all_sizes(capture, module, inputs, body, {"batch": 3, "seq": 5})
-        except Untranslatable as problem:
+        except UntranslatableError as problem:
             return str(problem)
         return ""
 
-    assert refusal(9, UpTo()) == refusal(12, UpTo()) == refusal(sides.LONGEST, UpTo()) == ""
+    assert refusal(9, UpTo()) == refusal(12, UpTo()) == refusal(sides.MAX_CALLED_LENGTH, UpTo()) == ""
     assert refusal(8, UpTo()) == "it can only be exported where `seq` is at most 8"
     assert refusal(9, Doubled()) == "it can only be exported where `seq` is at most 9"
-    assert refusal(sides.LONGEST + 1, UpTo()) == f"it can only be exported where `seq` is at most {sides.LONGEST + 1}"
+    assert (
+        refusal(sides.MAX_CALLED_LENGTH + 1, UpTo())
+        == f"it can only be exported where `seq` is at most {sides.MAX_CALLED_LENGTH + 1}"
+    )
 
 
 def test_programs_are_for_the_least_sizes_that_modules_have() -> None:
@@ -191,23 +195,23 @@ def test_programs_are_for_the_least_sizes_that_modules_have() -> None:
     )
 
     def refusal(least: int, module: Any, model: Any = None) -> str:
-        capture: Any = SimpleNamespace(least={"batch": sides.SPECIAL, "seq": least}, excluded=set(), most={})
-        body = internals(model or load(DOUBLED)).body
+        capture: Any = SimpleNamespace(least={"batch": sides.MIN_EXPORTED_SIZE, "seq": least}, excluded=set(), most={})
+        body = get_compilation(model or load(DOUBLED)).body
         try:
             sides.require_all_sizes(capture, module, dict(body.inputs), body, {"batch": 3, "seq": 99})
-        except Untranslatable as problem:
+        except UntranslatableError as problem:
             return str(problem)
         return ""
 
     reason = "it can only be exported where `seq` is at least"
-    assert refusal(sides.SPECIAL, From(1)) == refusal(4, From(4)) == refusal(64, From(64)) == ""
-    assert refusal(sides.SPECIAL + 1, From(1)) == f"{reason} {sides.SPECIAL + 1}"
+    assert refusal(sides.MIN_EXPORTED_SIZE, From(1)) == refusal(4, From(4)) == refusal(64, From(64)) == ""
+    assert refusal(sides.MIN_EXPORTED_SIZE + 1, From(1)) == f"{reason} {sides.MIN_EXPORTED_SIZE + 1}"
     assert refusal(4, From(3)) == refusal(4, From(5)) == f"{reason} 4" and refusal(65, From(65)) == f"{reason} 65"
     assert refusal(9, From(1), shorter) == "" and refusal(10, From(1), shorter) == f"{reason} 10"
 
 
 def test_example_sizes_are_large_enough_and_different() -> None:
-    body = internals(
+    body = get_compilation(
         load("""
 dim a, b, c
 block Net()(x [a], y [b, c]) -> (p [a - 7], q [b - 6]) {
@@ -227,7 +231,7 @@ def test_functions_without_values_are_not_evaluated() -> None:
     x = arrays.stored("input", "x", (2,), "real")
 
     def refusal(array: Array) -> str:
-        with pytest.raises(Unevaluated) as found:
+        with pytest.raises(EvaluationError) as found:
             Evaluation(arrays, {("input", "x"): torch.tensor([-1.5, 2.5])}, {}).array(array)
         return str(found.value)
 
@@ -271,18 +275,18 @@ def test_errors_of_deep_computations_are_raised(monkeypatch: pytest.MonkeyPatch)
     def depth(n: int) -> int:
         return 1 + depth(n - 1) if n else 0
 
-    assert deeply(lambda: depth(20_000)) == 20_000
+    assert run_with_deep_stack(lambda: depth(20_000)) == 20_000
     with pytest.raises(ZeroDivisionError):
-        deeply(lambda: 1 // 0)
+        run_with_deep_stack(lambda: 1 // 0)
     monkeypatch.setattr("sys.platform", "emscripten")
     monkeypatch.setattr("threading.Thread", None)
-    assert deeply(lambda: 3) == 3
+    assert run_with_deep_stack(lambda: 3) == 3
 
 
 def test_numbers_are_exact() -> None:
     third, half = Quotient(1, 3), Quotient(1, 2)
     assert third.plus(half) == (5, 6) and third.plus(third) == (2, 3) and third.minus(half) == (-1, 6)
-    assert half.from_other(third) == (-1, 6) and half.negative() == (-1, 2) and third.times(half) == (1, 6)
+    assert half.subtract_from(third) == (-1, 6) and half.negative() == (-1, 2) and third.times(half) == (1, 6)
     assert Quotient(12, 5).over(Quotient(4)) == (3, 5) and Quotient(12).over(Quotient(4, 3)) == (9, 1)
     assert Quotient(12).over(Quotient(5, 3)) == (36, 5) and Quotient(7).over(Quotient(2)) == (7, 2)
     assert Quotient(1).over(Quotient(0)) is None and Quotient(1).over(Quotient(-1)) is None
@@ -313,19 +317,19 @@ class Numbered(torch.nn.Module):
 
 def test_numbers_of_modules_are_known_while_they_run() -> None:
     module, x = Numbered(5), torch.arange(36).reshape(6, 6)
-    with knowing(module):
+    with known_number_mode(module):
         part, row, left, stored, places, narrow = module(x)
     assert part.equal(x[:5, 2:3:2]) and row.equal(x[2]) and (left, stored) == (3, 5)
     assert places.equal(torch.arange(3)) and narrow.equal(x[2:5])
-    with knowing(module):
+    with known_number_mode(module):
         assert ((module.number / 2).long() * 2).item() == 4 and ((module.number / 2) * 2).long().item() == 5
         assert x.float().dtype is torch.float32 and torch.zeros(3).add_(1.0).tolist() == [1.0] * 3
     large = Numbered(2**24 + 1)
-    with knowing(large):
+    with known_number_mode(large):
         assert (large.number / 1).long().item() == 2**24 + 1
         assert int(large.stored / 1) == 2**24
         assert isinstance(large.number.item(), int)
-        with pytest.raises(Untranslatable, match=r"^it changes a number in place$"):
+        with pytest.raises(UntranslatableError, match=r"^it changes a number in place$"):
             large.number.add_(1)
 
 
@@ -339,7 +343,7 @@ def changed_through_views(x: Any) -> Any:
 def test_changes_through_other_names_of_a_tensor() -> None:
     x = torch.arange(6.0).reshape(2, 3)
     program = traced(changed_through_views, x)
-    assert without_changes(program)
+    assert functionalize(program)
     assert not [node for node in program.graph.nodes if str(node.target).endswith("_.Tensor")]
     np.testing.assert_array_equal(run(program, x)[0], changed_through_views(x))
 
@@ -386,14 +390,16 @@ def test_loops_in_loops_are_computed_in_each_iteration() -> None:
     arrays = Arrays()
     stored = {("input", "x"): torch.tensor(x)}
     evaluation = Evaluation(arrays, stored, {"batch": 2, "rows": 3, "columns": 4})
-    ends, cells = [evaluation.array(array).numpy() for array in sides.outputs_of(arrays, internals(load(NESTED)).body)]
+    ends, cells = [
+        evaluation.array(array).numpy() for array in sides.model_outputs(arrays, get_compilation(load(NESTED)).body)
+    ]
     totals = np.cumsum((x + x.sum(1, keepdims=True)).reshape(2, 12), 1)
     np.testing.assert_allclose(ends, totals[:, 3::4])
     np.testing.assert_allclose(cells, totals.reshape(2, 3, 4).transpose(1, 0, 2))
 
 
 def test_outputs_are_compared_at_two_sizes() -> None:
-    body = internals(load("dim batch\nblock Net()(x [batch, 4]) -> [batch, 4] {\n  return exp(x)\n}\n")).body
+    body = get_compilation(load("dim batch\nblock Net()(x [batch, 4]) -> [batch, 4] {\n  return exp(x)\n}\n")).body
     sizes: list[dict[str, int]] = []
 
     def error(a: list[complex], b: list[complex], **options: Any) -> float | None:
@@ -434,7 +440,7 @@ def test_random_tensors_give_results_of_ordinary_size() -> None:
         drawn.append(values)
         return []
 
-    assert largest_error(internals(load(DRAWN)).body, run, run) == 0.0
+    assert largest_error(get_compilation(load(DRAWN)).body, run, run) == 0.0
     summands = {"matrix": 60, "window": 100, "image": 5 * 81, "experts": 20}
     for values, gain in ((drawn[0], 1.0), (drawn[2], 2.0)):
         for name, count in summands.items():

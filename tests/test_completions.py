@@ -67,7 +67,7 @@ def test_scripts_for_some_commands(
     odd.add_argument("paths", nargs="+", metavar="PATH", help="files")
     monkeypatch.setattr(completions, "parsers", lambda: {**some, "odd": odd})
     monkeypatch.setattr(completions, "models", lambda: ["one", "two"])
-    monkeypatch.setattr(completions, "entries", lambda: ["bad-size", "syntax"])
+    monkeypatch.setattr(completions, "read_entries", lambda: ["bad-size", "syntax"])
     golden(f"completions/{shell}", script(shell, capsys))
 
 

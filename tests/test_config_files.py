@@ -17,7 +17,7 @@ from archspec.cli import main
 from archspec.configs.family import known_types, read_family
 from archspec.configs.names import families_of
 from archspec.configs.read import read_json
-from archspec.pipeline.tables import table_of
+from archspec.pipeline.tables import load_table
 from archspec.pytorch.build import torch_source
 from archspec.resources import specs_root
 from archspec.source import ArchError, Diagnostic, Source
@@ -165,7 +165,7 @@ def test_a_folder_stands_for_the_configuration_in_it(tmp_path: Path) -> None:
     for folder in (str(tmp_path), f"{tmp_path}{os.sep}", tmp_path):
         assert archspec.load(folder).name == tmp_path.name
         assert archspec.import_config(folder) == archspec.import_config(path)
-        assert table_of(folder)[0] == table_of(path)[0]
+        assert load_table(folder)[0] == load_table(path)[0]
 
 
 def test_output_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -238,7 +238,7 @@ def test_an_activation_is_a_function_of_the_library(tmp_path: Path) -> None:
 def test_a_table_is_kept_while_the_configuration_stays(tmp_path: Path) -> None:
     for vocabulary in (100, 200, 100):
         path = write(tmp_path, {"model_type": "bert", "vocab_size": vocabulary})
-        table, _ = table_of(path, {})
+        table, _ = load_table(path, {})
         assert table.tensors[0].shape == (vocabulary, 768)
 
 
@@ -548,12 +548,12 @@ def test_any_value_of_any_field_gives_a_spec_or_a_diagnostic(type: str, data: An
 
 def import_text(config: str) -> str:
     from archspec.configs.spec import AS_WRITTEN, config_unit
-    from archspec.pipeline.trees import parsed
+    from archspec.pipeline.trees import parse_cached
     from archspec.resolve.files import Library
     from archspec.source import Report
 
     report = Report()
-    unit = config_unit(Source("config.json", config), Library(specs_root(), parsed), report, AS_WRITTEN)
+    unit = config_unit(Source("config.json", config), Library(specs_root(), parse_cached), report, AS_WRITTEN)
     report.check()
     assert unit is not None
     return unit.source.text

@@ -8,14 +8,14 @@ from bundled import each
 from small import DENSE, load
 
 import archspec
-from archspec.algebra import Polynomial, factored, substitute, symbol
-from archspec.costs.attention import Context, Held, Part, Tracer, Use
+from archspec.algebra import Polynomial, multiply_unexpanded, substitute, symbol
+from archspec.costs.attention import AttentionPart, AttentionTracer, AttentionUse, BodyContext, ProductOrigin
 from archspec.costs.masks import ALL
 from archspec.costs.tree import tree
 from archspec.ir import Type
-from archspec.model import internals
+from archspec.model import get_compilation
 from archspec.ops import OPS
-from archspec.work import operation_work, work_of
+from archspec.work import body_work, operation_work
 
 MODELS = archspec.models()
 ATTENTION = """
@@ -52,17 +52,19 @@ def test_flops_at_1_x_512(name: str, flops: int) -> None:
 def test_attention_of_bert_by_hand() -> None:
     batch, seq = symbol("batch"), symbol("seq")
     cost = archspec.cost("bert-base-uncased")
-    assert cost.work.score_macs == cost.work.mix_macs == factored([12, batch, seq, seq, 768])
-    assert cost.work.macs == factored([12, batch, seq, 768, 4 * 768 + 2 * 3072]) + (
-        factored([24, batch, seq, seq, 768]) + factored([batch, 768, 768])
+    assert cost.work.score_macs == cost.work.mix_macs == multiply_unexpanded([12, batch, seq, seq, 768])
+    assert cost.work.macs == multiply_unexpanded([12, batch, seq, 768, 4 * 768 + 2 * 3072]) + (
+        multiply_unexpanded([24, batch, seq, seq, 768]) + multiply_unexpanded([batch, 768, 768])
     )
 
 
 def test_attention_across_sequences_by_hand() -> None:
     batch, source, target = symbol("batch"), symbol("source"), symbol("target")
     cost = archspec.cost("transformer-base")
-    by_hand = factored([6, batch, source, source, 512]) + factored([6, batch, target, target, 512])
-    by_hand = by_hand + factored([6, batch, source, target, 512])
+    by_hand = multiply_unexpanded([6, batch, source, source, 512]) + multiply_unexpanded(
+        [6, batch, target, target, 512]
+    )
+    by_hand = by_hand + multiply_unexpanded([6, batch, source, target, 512])
     assert cost.work.score_macs == cost.work.mix_macs == by_hand
 
 
@@ -109,7 +111,7 @@ def test_modules_and_trees_sum_to_the_total(name: str) -> None:
     model = archspec.load(name)
     for dims in ({}, sizes(model)):
         cost = archspec.cost(model, dims=dims)
-        whole = work_of(internals(model).body)
+        whole = body_work(get_compilation(model).body)
         assert (cost.work.macs, cost.work.elementwise) == tuple(substitute(amount, dims) for amount in whole)
         for i, total in enumerate(cost.work):
             assert sum(module.own[i] for module in cost.modules) == total
@@ -198,7 +200,7 @@ def test_a_stack_is_summed_without_unrolling_its_work() -> None:
     one = archspec.cost(archspec.load("bert-base-uncased", layers=1)).work.macs
     two = archspec.cost(archspec.load("bert-base-uncased", layers=2)).work.macs
     many = archspec.load("bert-base-uncased", layers=2_000)
-    assert work_of(internals(many).body).macs == one + 1_999 * (two + -1 * one)
+    assert body_work(get_compilation(many).body).macs == one + 1_999 * (two + -1 * one)
 
 
 # What counts as what --------------------------------------------------------------------------------------------------
@@ -457,11 +459,15 @@ def test_reports_name_attention_if_there_is_a_part_of_it() -> None:
 
 def test_what_surrounds_a_body_decides() -> None:
     model = load("layer Net()(x [2, 3, 4]) -> [2, 3, 3] {\n  w: param []\n  return matmul(x, transpose(x)) * .w\n}\n")
-    body = internals(model).body
+    body = get_compilation(model).body
     call = next(call for call in body.calls if call.type == "matmul")
-    assert Tracer().trace(body, Context()).part(call) is None
-    assert Tracer().trace(body, Context(uses=(Use(scored=True),))).part(call) == Part("score", ALL)
-    assert Tracer().trace(body, Context(held=(Held(softmaxed=True),))).part(call) == Part("mix", ALL)
+    assert AttentionTracer().trace(body, BodyContext()).part(call) is None
+    assert AttentionTracer().trace(body, BodyContext(uses=(AttentionUse(scored=True),))).part(call) == AttentionPart(
+        "score", ALL
+    )
+    assert AttentionTracer().trace(body, BodyContext(held=(ProductOrigin(softmaxed=True),))).part(
+        call
+    ) == AttentionPart("mix", ALL)
 
 
 def test_a_cost_is_shown_with_its_sizes() -> None:

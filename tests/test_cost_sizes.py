@@ -135,7 +135,7 @@ def test_sizes_beyond_all_measure_are_refused_or_exact() -> None:
 
 
 def test_there_is_an_end_to_following_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(effort, "MOST_FOLLOWED", 100)
+    monkeypatch.setattr(effort, "MAX_VISITED_CALLS", 100)
     assert refusal("bert-base-uncased")[0] == refusal("bert-base-uncased", seq=3)[0] == "budget"
 
 

@@ -11,9 +11,9 @@ import yaml
 from small import DENSE, load
 
 from archspec.cli import main
-from archspec.counts.groups import RoleComponent, by_block, by_layer, by_role, components_of_role
-from archspec.counts.select import Rule, select
-from archspec.counts.tree import CountRow, tree
+from archspec.counts.groups import RoleComponent, components_of_role, count_by_block, count_by_layer, count_by_role
+from archspec.counts.select import SelectionRule, select
+from archspec.counts.tree import CountRow, count_tree
 from archspec.table import ModuleRow, Params, Table, Tensor, Tensors
 
 PUBLISHED = ["--exclude", "*.bias", "--select", "*LayerNorm.bias", "--exclude", "pooler.*"]
@@ -58,8 +58,8 @@ def stack(*kinds: int, prefix: str = "encoder.layer") -> Table:
     return table(*tensors, blocks=tuple(names))
 
 
-def rules(*texts: str) -> list[Rule]:
-    return [Rule(text[0] == "+", text[1:]) for text in texts]
+def rules(*texts: str) -> list[SelectionRule]:
+    return [SelectionRule(text[0] == "+", text[1:]) for text in texts]
 
 
 # Selecting
@@ -92,7 +92,7 @@ def test_a_shared_tensor_stands_on_the_counted_name_where_that_is_chosen() -> No
 
 
 def test_rules_that_match_nothing_are_told() -> None:
-    assert select(SHARED, rules("+*", "-nothing")).unmatched == (Rule(False, "nothing"),)
+    assert select(SHARED, rules("+*", "-nothing")).unmatched == (SelectionRule(False, "nothing"),)
 
 
 # Summing
@@ -100,25 +100,25 @@ def test_rules_that_match_nothing_are_told() -> None:
 
 def test_groups_sum_to_the_total_and_keep_program_order() -> None:
     everything = select(SHARED)
-    assert [(g.name, g.params) for g in by_layer(SHARED, everything)] == [
+    assert [(g.name, g.params) for g in count_by_layer(SHARED, everything)] == [
         ("words", 40),
         ("head.dense", 16),
         ("head.decoder", 10),
     ]
-    assert [(g.name, g.tensors, g.params) for g in by_role(SHARED, everything)] == [
+    assert [(g.name, g.tensors, g.params) for g in count_by_role(SHARED, everything)] == [
         ("embedding", 1, 40),
         ("head", 3, 26),
     ]
-    assert [(g.name, g.params) for g in by_block(SHARED, everything)] == [("", 66)]
+    assert [(g.name, g.params) for g in count_by_block(SHARED, everything)] == [("", 66)]
 
 
 def test_depth_sums_up_what_is_nested_deeper() -> None:
     layers = stack(5, 5)
     everything = select(layers)
-    assert [g.name for g in by_layer(layers, everything)] == ["encoder.layer.0.dense", "encoder.layer.1.dense"]
-    assert [g.name for g in by_layer(layers, everything, 1)] == ["encoder.layer.0", "encoder.layer.1"]
-    assert [g.name for g in by_block(layers, everything)] == ["encoder.layer.0", "encoder.layer.1"]
-    for by in by_layer, by_block:
+    assert [g.name for g in count_by_layer(layers, everything)] == ["encoder.layer.0.dense", "encoder.layer.1.dense"]
+    assert [g.name for g in count_by_layer(layers, everything, 1)] == ["encoder.layer.0", "encoder.layer.1"]
+    assert [g.name for g in count_by_block(layers, everything)] == ["encoder.layer.0", "encoder.layer.1"]
+    for by in count_by_layer, count_by_block:
         assert [[g.name for g in by(layers, everything, depth)] for depth in (0, 9)] == [
             [""],
             [g.name for g in by(layers, everything)],
@@ -126,12 +126,12 @@ def test_depth_sums_up_what_is_nested_deeper() -> None:
 
 
 def test_groups_leave_out_what_was_not_selected() -> None:
-    assert [g.name for g in by_layer(SHARED, select(SHARED, rules("+*.bias")))] == ["head.decoder"]
+    assert [g.name for g in count_by_layer(SHARED, select(SHARED, rules("+*.bias")))] == ["head.decoder"]
 
 
 def test_frozen_tensors_are_not_trainable() -> None:
     frozen = table(tensor("positions.weight", 3, 3, trainable=False), tensor("dense.weight", 2))
-    assert [(g.params, g.trainable) for g in by_layer(frozen, select(frozen))] == [(9, 0), (2, 2)]
+    assert [(g.params, g.trainable) for g in count_by_layer(frozen, select(frozen))] == [(9, 0), (2, 2)]
 
 
 def test_heads_and_poolers_are_found_by_role() -> None:
@@ -169,7 +169,7 @@ def lines(branches: list[CountRow]) -> list[tuple[int, str, int, int, int]]:
 
 
 def folded(model: Table, depth: int | None = None) -> list[tuple[int, str, int, int, int]]:
-    return lines(tree(model, select(model), depth))
+    return lines(count_tree(model, select(model), depth))
 
 
 def test_equal_numbered_parts_are_one_line() -> None:
@@ -208,7 +208,7 @@ def test_parts_that_differ_only_in_role_or_training_are_not_equal() -> None:
 
 def test_tensors_that_a_block_owns_itself_are_lines() -> None:
     bare = table(tensor("cls_token", 1, 1, 4, layer="", type="Model"), tensor("dense.weight", 2), blocks=("",))
-    branches = tree(bare, select(bare))
+    branches = count_tree(bare, select(bare))
     assert [(b.label, b.type, b.shapes) for b in branches] == [
         ("cls_token", "parameter", ((1, 1, 4),)),
         ("dense", "Linear", ((2,),)),
@@ -217,11 +217,11 @@ def test_tensors_that_a_block_owns_itself_are_lines() -> None:
 
 def test_a_model_that_is_one_layer_is_one_line() -> None:
     one = table(tensor("weight", 2, 3, layer="", type="Linear"), tensor("bias", 2, layer="", type="Linear"))
-    assert [(b.label, b.type, b.total) for b in tree(one, select(one))] == [("", "Linear", 8)]
+    assert [(b.label, b.type, b.total) for b in count_tree(one, select(one))] == [("", "Linear", 8)]
 
 
 def test_tied_tensors_add_nothing_and_say_so() -> None:
-    decoder = next(b for b in tree(SHARED, select(SHARED)) if b.label == "decoder")
+    decoder = next(b for b in count_tree(SHARED, select(SHARED)) if b.label == "decoder")
     assert (decoder.total, decoder.tied, decoder.shapes) == (10, True, ((10,),))
 
 
@@ -229,12 +229,12 @@ def test_outermost_lines_sum_to_the_selection() -> None:
     for model in (SHARED, stack(7, 5, 5, 7), stack(*[1] * 30)):
         for chosen in ([], rules("+*.weight"), rules("-*.0.*"), rules("-words.*")):
             selection = select(model, chosen)
-            assert sum(b.total for b in tree(model, selection) if b.level == 0) == selection.total
+            assert sum(b.total for b in count_tree(model, selection) if b.level == 0) == selection.total
 
 
 def test_deep_and_long_addresses_are_no_trouble() -> None:
     deep = table(tensor(".".join(["a"] * 5000) + ".weight", 1), tensor("9" * 5000 + ".weight", 1))
-    assert len(tree(deep, select(deep))) == 2
+    assert len(count_tree(deep, select(deep))) == 2
 
 
 # The command, on bundled models
@@ -366,7 +366,7 @@ def test_an_override_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_nothing_is_selected_of_a_model_without_parameters() -> None:
     empty = load("dim n\nblock Net()(x [n]) -> [n] {\n  kept: buffer [3]\n  return x + sum(axis = 0)(.kept)\n}\n")
-    found = empty.count(rules=[Rule(True, "*")])
+    found = empty.count(rules=[SelectionRule(True, "*")])
     assert str(found).splitlines()[-1] == "0 selected, 0.0 % of the total, by --select '*'"
 
 

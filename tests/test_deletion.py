@@ -20,7 +20,7 @@ import archspec.pipeline.compile
 import archspec.pipeline.trees
 from archspec import cache, pipeline, resources
 from archspec.configs.family import known_types, read_family
-from archspec.model import internals
+from archspec.model import get_compilation
 from archspec.record import Node
 from archspec.source import Report, Source
 from archspec.syntax import tree
@@ -284,13 +284,13 @@ SMALLER: dict[str, dict[str, Any]] = {
 
 WHOLE = (
     tree.Import
-    | tree.Dims
+    | tree.DimensionDeclaration
     | tree.Definition
     | tree.Model
     | tree.Step
-    | tree.Bind
+    | tree.Assign
     | tree.Declare
-    | tree.Param
+    | tree.TensorDeclaration
     | tree.Tie
     | tree.Require
     | tree.Role
@@ -330,11 +330,11 @@ class Probe(NamedTuple):
 def deletions(node: Any) -> Iterator[Deletion]:
     """Every item of a file, statement, step of a chain, and entry of a list of names, `expect` lines excepted."""
     match node:
-        case tree.Dims():
+        case tree.DimensionDeclaration():
             yield from (Deletion(name.start, name.end, True) for name in node.names)
         case tree.Role():
             yield from (Deletion(address.start, address.end, True) for address in node.addresses)
-        case tree.Parameter() | tree.Imported():
+        case tree.SignatureEntry() | tree.ImportedName():
             yield Deletion(node.start, node.end, True)
     if isinstance(node, WHOLE):
         yield Deletion(node.start, node.end)
@@ -344,7 +344,7 @@ def deletions(node: Any) -> Iterator[Deletion]:
 
 
 def items(path: Path) -> tuple[tree.Item, ...]:
-    return pipeline.trees.parsed(Source(path.name, path.read_text(encoding="utf-8")), Report()).items
+    return pipeline.trees.parse_cached(Source(path.name, path.read_text(encoding="utf-8")), Report()).items
 
 
 def outcome(spec: str, overrides: dict[str, Any]) -> Iterator[Any]:
@@ -353,7 +353,7 @@ def outcome(spec: str, overrides: dict[str, Any]) -> Iterator[Any]:
     """
     try:
         model = archspec.load(spec, **overrides)
-        yield internals(model).table, model.inputs, model.outputs, model.warnings
+        yield get_compilation(model).table, model.inputs, model.outputs, model.warnings
         made = model.graph("op")
     except archspec.ArchError as error:
         yield [(d.code, d.message) for d in error.diagnostics]

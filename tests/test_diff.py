@@ -33,8 +33,8 @@ from archspec.diffs.structure import (
     repetitions,
 )
 from archspec.elaborate import limits
-from archspec.model import internals
-from archspec.pipeline.tables import table_of
+from archspec.model import get_compilation
+from archspec.pipeline.tables import load_table
 
 PAGE = Path(__file__).parent.parent / "docs" / "compare.md"
 BUNDLED = archspec.models()
@@ -58,7 +58,7 @@ def prenorm(folder: Path) -> str:
 
 @pytest.mark.parametrize("pairs", pairs())
 def test_applied_to_a_bundled_model_it_gives_another(pairs: Sequence[tuple[str, str]]) -> None:
-    tensors = {name: contents(table_of(name, {})[0]) for name in dict.fromkeys(chain(*pairs))}
+    tensors = {name: contents(load_table(name, {})[0]) for name in dict.fromkeys(chain(*pairs))}
     for one, other in pairs:
         before, after = tensors[one], tensors[other]
         prefix = common_prefix(before, after)
@@ -160,7 +160,7 @@ def test_repetition_is_said_once_if_the_new_ones_are_as_the_others() -> None:
     ]
     assert brief(found) == [("times", "encoder.layer.*", "2 times", "5 times")]
     assert [r.numbers for r in archspec.diff(five, two).repetitions] == [(2, 3, 4)]
-    assert found.apply(two) == contents(internals(five).table)
+    assert found.apply(two) == contents(get_compilation(five).table)
 
 
 # Operations -----------------------------------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ def test_other_computations_differ(what: str) -> None:
     other = variant(MUTATIONS[what])
     for a, b in ((BASE, other), (other, BASE)):
         assert archspec.diff(a, b).operations
-        assert archspec.diff(a, b).apply(a) == contents(internals(b).table)
+        assert archspec.diff(a, b).apply(a) == contents(get_compilation(b).table)
 
 
 REWRITINGS = {
@@ -376,7 +376,7 @@ def test_the_whole_model_within_another() -> None:
         ("added", "cls.predictions"),
     }
     back = archspec.diff(masked, base)
-    assert back.prefix == NamePrefix(removed="bert.") and back.apply(masked) == contents(internals(base).table)
+    assert back.prefix == NamePrefix(removed="bert.") and back.apply(masked) == contents(get_compilation(base).table)
 
 
 def test_too_much_to_compare() -> None:
@@ -397,7 +397,7 @@ model "a" = A()
 model "b" = A(3)
 """)
     one, other = [archspec.load(f"{tmp_path}/two.arch:{name}") for name in "ab"]
-    monkeypatch.setattr(limits, "MOST_INSTANCES", -1)
+    monkeypatch.setattr(limits, "MAX_INSTANCES", -1)
     with pytest.raises(archspec.ArchError, match="too many distinct instances"):
         archspec.diff(one, other)
 
@@ -448,7 +448,7 @@ def stored(row: dict[str, Any] | None) -> StoredTensor | None:
 def test_the_document_is_enough_to_make_b_of_a(pair: str, capsys: pytest.CaptureFixture[str]) -> None:
     a, b = PAIRS[pair]
     document = json.loads(run(capsys, a, b, "--format", "json")[1])
-    found = renamed(contents(table_of(a, {})[0]), NamePrefix(**document["prefix"]))
+    found = renamed(contents(load_table(a, {})[0]), NamePrefix(**document["prefix"]))
     for change in document["tensors"]:
         for name in change["names"]:
             assert found.get(name) == stored(change["before"])
@@ -457,7 +457,7 @@ def test_the_document_is_enough_to_make_b_of_a(pair: str, capsys: pytest.Capture
                 del found[name]
             else:
                 found[name] = after
-    assert found == contents(table_of(b, {})[0])
+    assert found == contents(load_table(b, {})[0])
 
 
 def test_nothing_differs(capsys: pytest.CaptureFixture[str]) -> None:

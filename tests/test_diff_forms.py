@@ -207,7 +207,7 @@ def test_other_contents_of_a_constant_differ() -> None:
     assert [change.kind for change in archspec.diff(one, other).operations][:1] == ["table"]
 
 
-@pytest.mark.parametrize("limit", ["MOST_EXPANDED", "MOST_EXPRESSIONS"])
+@pytest.mark.parametrize("limit", ["MAX_EXPANDED", "MAX_EXPRESSIONS"])
 def test_what_is_too_large_is_reported_as_before_and_said_so(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(normal_forms, limit, 20)
     found = archspec.diff(BASE, load(spelled("a layer divided otherwise")))

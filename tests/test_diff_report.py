@@ -60,7 +60,7 @@ def test_changes_of_each_kind(golden: Callable[[str, str], None]) -> None:
 def test_a_long_table_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     found = archspec.diff(load(BEFORE), load(changed(BEFORE)))
     for most, note in ((12, ""), (11, "1 more rows of tensors; use --format csv or json to show all")):
-        monkeypatch.setattr(report, "MOST_ROWS", most)
+        monkeypatch.setattr(report, "MAX_ROWS", most)
         assert str(found).endswith(note) and ("more rows" in str(found)) == bool(note)
         assert str(found).count("\nadded") == most - 9
 

@@ -10,8 +10,8 @@ torch = pytest.importorskip("torch")
 from archspec.algebra import dim_max, symbol  # noqa: E402
 from archspec.equivalence.calls.complex import Complex, call_complex, has_complex  # noqa: E402
 from archspec.equivalence.calls.registry import CALLS  # noqa: E402
-from archspec.equivalence.calls.shape import wrapped  # noqa: E402
-from archspec.equivalence.calls.values import Untranslatable, is_list, listed  # noqa: E402
+from archspec.equivalence.calls.shape import wrap_negative_indices  # noqa: E402
+from archspec.equivalence.calls.values import UntranslatableError, as_list, is_list  # noqa: E402
 from archspec.equivalence.evaluate import Evaluation  # noqa: E402
 from archspec.ir import Type  # noqa: E402
 from archspec.normal.arrays import Array, Arrays  # noqa: E402
@@ -51,8 +51,8 @@ class Direct:
     def call(self, name: str, types: list[Type], args: Any, named: Mapping[str, Any]) -> list[Any]:
         given = self.given(list(args))
         if has_complex(given) or any(type.dtype == "complex" for type in types):
-            return listed(call_complex(name, CALLS.get(name), self.arrays, types, *given, **named))
-        return listed(CALLS[name](self.arrays, types, *given, **named))
+            return as_list(call_complex(name, CALLS.get(name), self.arrays, types, *given, **named))
+        return as_list(CALLS[name](self.arrays, types, *given, **named))
 
     def value(self, found: Array | Complex, sizes: Mapping[str, int] | None = None) -> Any:
         if isinstance(found, Complex):
@@ -66,7 +66,7 @@ def name_of(operation: Any) -> str:
 
 def check(operation: Any, *args: Any, **named: Any) -> None:
     """Compare the results of a handler with those of PyTorch; None is not computed."""
-    expected = listed(operation(*args, **named))
+    expected = as_list(operation(*args, **named))
     types = [Type(tuple(x.shape), dtype_of(x)) for x in expected]
     direct = Direct()
     found = direct.call(name_of(operation), types, args, named)
@@ -531,7 +531,9 @@ REFUSED: dict[str, tuple[str, Type, list[Any], dict[str, Any]]] = {
 def test_what_has_no_normal_form_is_refused(what: str) -> None:
     name, type, args, named = REFUSED[what]
     shown = {"fft_fft": "fft", "reflection_pad1d": "pad"}.get(name, name).removesuffix("_bicubic2d")
-    with pytest.raises(Untranslatable, match=f"`aten.{shown.removesuffix('_linear1d')}` has no normal form with these"):
+    with pytest.raises(
+        UntranslatableError, match=f"`aten.{shown.removesuffix('_linear1d')}` has no normal form with these"
+    ):
         Direct().call(name, [type], args, named)
 
 
@@ -555,7 +557,7 @@ SPECIAL = {
 def test_what_only_training_or_other_systems_need_is_refused(what: str) -> None:
     name, args, named = SPECIAL[what]
     reasons = "ones on its diagonal|by the statistics of a batch|it drops elements"
-    with pytest.raises(Untranslatable, match=reasons):
+    with pytest.raises(UntranslatableError, match=reasons):
         Direct().call(name, [of(*args[0].shape)], args, named)
 
 
@@ -565,12 +567,12 @@ def test_indices_that_may_be_negative_count_from_the_end() -> None:
     given = arrays.stored("input", "ids", (2,), "int")
     looped = arrays.loop((0, (), 0, 3), [given, given], [((2,), "int")])[0]
     for index in (computed, looped):
-        assert wrapped(arrays, index, 5) == arrays.array(
+        assert wrap_negative_indices(arrays, index, 5) == arrays.array(
             (2,), arrays.elements.integer(arrays.elements.polynomial(index.element) % 5)
         )
-    assert wrapped(arrays, given, 5) == given
+    assert wrap_negative_indices(arrays, given, 5) == given
 
 
 def test_masks_that_select_are_refused() -> None:
-    with pytest.raises(Untranslatable, match="it selects by a mask"):
+    with pytest.raises(UntranslatableError, match="it selects by a mask"):
         Direct().call("index", [of(2, 3)], [X, [MASK]], {})

@@ -29,14 +29,13 @@ import archspec
 from archspec.bodies import fold
 from archspec.configs.family import known_types, read_family
 from archspec.diffs import operations
-from archspec.elaborate import interpreter
-from archspec.elaborate import limits as most
-from archspec.elaborate.initial import INITIALS
+from archspec.elaborate import interpreter, limits
+from archspec.elaborate.initial import INITIALIZERS
 from archspec.ops import OPS, rearrange, record
-from archspec.pipeline.trees import parsed
+from archspec.pipeline.trees import parse_cached
 from archspec.resolve import expressions as addresses
 from archspec.resolve import files
-from archspec.source import LARGEST_FILE, Report, Source
+from archspec.source import MAX_FILE_BYTES, Report, Source
 from archspec.syntax import build, expressions, lines, tree
 
 ROOT = Path(__file__).parent.parent
@@ -237,14 +236,14 @@ def test_the_grammar_shown_is_the_grammar() -> None:
 
 def library() -> Iterator[str]:
     """The rows of the table of the standard library, in the order in which std.arch hands the names on."""
-    for item in parsed(source("std.arch"), Report()).items:
+    for item in parse_cached(source("std.arch"), Report()).items:
         assert isinstance(item, tree.Import) and item.export
         if not item.path:
             for name in item.names:
                 yield f"| op `{name.alias}` | {OPS[name.name].doc} |"
             continue
         file = source(item.source)
-        defined = {d.name.text: d for d in parsed(file, Report()).items if isinstance(d, tree.Definition)}
+        defined = {d.name.text: d for d in parse_cached(file, Report()).items if isinstance(d, tree.Definition)}
         for name in item.names:
             definition = defined.pop(name.name)
             first = definition.doc.partition("\n\n")[0]
@@ -262,31 +261,31 @@ def signature(text: str, definition: tree.Definition) -> str:
     return " ".join(head.split()).replace(") (", ")(")
 
 
-def limits() -> Iterator[str]:
+def limit_rows() -> Iterator[str]:
     """The rows of the table of resource limits."""
     for what, limit in {
-        "file size, in KiB": LARGEST_FILE // 1024,
-        "imported files": files.MOST_FILES,
-        "nested brackets": lines.DEEPEST,
-        "nested operators": expressions.DEEPEST,
-        "consecutive `else if` branches": build.LONGEST_BRANCH,
-        "digits in an integer": expressions.LONGEST_INTEGER,
-        "list items": interpreter.LONGEST_LIST,
-        "hyperparameters per definition": files.MOST_HYPERPARAMETERS,
-        "segments in an address": addresses.MOST_SEGMENTS,
-        "characters in an address": addresses.LONGEST_ADDRESS,
-        "axes per tensor": record.MOST_DIMENSIONS,
-        "names and parentheses on a side of a pattern": rearrange.MOST_WORDS,
-        "nested definitions": most.DEEPEST,
-        "distinct instances of definitions": most.MOST_INSTANCES,
-        "iterations of loops that declare something": most.MOST_ITERATIONS,
-        "characters of specs evaluated, once for each iteration and each set of hyperparameters": most.MOST_TEXT,
-        "tensors": most.MOST_TENSORS,
-        "characters in the names of all tensors": most.MOST_CHARACTERS,
-        "operations, with all definitions expanded": most.MOST_OPERATIONS,
-        "operations on symbolic sizes": most.MOST_SYMBOLIC,
-        "applications through which costs track values": fold.MOST_FOLLOWED,
-        "operations in the two models that `diff` compares": operations.MOST_COMPARED,
+        "file size, in KiB": MAX_FILE_BYTES // 1024,
+        "imported files": files.MAX_FILES,
+        "nested brackets": lines.MAX_DEPTH,
+        "nested operators": expressions.MAX_DEPTH,
+        "consecutive `else if` branches": build.MAX_BRANCH_LENGTH,
+        "digits in an integer": expressions.MAX_INTEGER_LENGTH,
+        "list items": interpreter.MAX_LIST_LENGTH,
+        "hyperparameters per definition": files.MAX_HYPERPARAMETERS,
+        "segments in an address": addresses.MAX_SEGMENTS,
+        "characters in an address": addresses.MAX_ADDRESS_LENGTH,
+        "axes per tensor": record.MAX_DIMENSIONS,
+        "names and parentheses on a side of a pattern": rearrange.MAX_TOKENS,
+        "nested definitions": limits.MAX_NESTED_DEFINITIONS,
+        "distinct instances of definitions": limits.MAX_INSTANCES,
+        "iterations of loops that declare something": limits.MAX_ITERATIONS,
+        "characters of specs evaluated, for each iteration and set of hyperparameters": limits.MAX_PROCESSED_CHARACTERS,
+        "tensors": limits.MAX_TENSORS,
+        "characters in the names of all tensors": limits.MAX_CHARACTERS,
+        "operations, with all definitions expanded": limits.MAX_OPERATIONS,
+        "operations on symbolic sizes": limits.MAX_SYMBOLIC_OPERATIONS,
+        "applications through which costs track values": fold.MAX_VISITED_CALLS,
+        "operations in the two models that `diff` compares": operations.MAX_COMPARED_OPERATIONS,
     }.items():
         yield f"| {what} | {limit:,} |"
 
@@ -320,7 +319,7 @@ def families() -> Iterator[str]:
 TABLES = {
     "| `model_type` | Architectures |": (PAGES["docs/import.md"], families),
     "| Definition | Description |": (LANGUAGE, library),
-    "| Resource | Limit |": (LANGUAGE, limits),
+    "| Resource | Limit |": (LANGUAGE, limit_rows),
     "| Operation | Elementwise operations |": (PAGES["docs/costs.md"], elementwise_work),
 }
 """Tables that are made from the code, by the row that they begin with."""
@@ -339,18 +338,18 @@ def test_tables_are_those_of_the_code(header: str) -> None:
 
 def test_initial_distributions_are_listed() -> None:
     row = re.compile(r"^\| `~ (\w+)", re.MULTILINE)
-    assert row.findall(LANGUAGE.read_text()) == list(INITIALS)
+    assert row.findall(LANGUAGE.read_text()) == list(INITIALIZERS)
 
 
 # The picture and the table of commands --------------------------------------------------------------------------------
 
 
 def test_the_picture_shown_is_the_real_one() -> None:
-    from archspec.graph.mermaid import mermaid
+    from archspec.graph.mermaid import to_mermaid
 
     shown = [block.text for block in blocks(LANGUAGE.read_text()) if block.kind == "mermaid"]
     model = archspec.load("bert-base-uncased")
-    assert shown == [mermaid(model.graph("block", fold=True), model.name)], "run `python tests/test_docs.py`"
+    assert shown == [to_mermaid(model.graph("block", fold=True), model.name)], "run `python tests/test_docs.py`"
 
 
 def test_the_readme_lists_every_command(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pygls.workspace import PositionCodec
 from archspec.language_server import server
 from archspec.language_server.completion import active_argument, call_around, callee_of, complete, names_of
 from archspec.language_server.descriptions import hover
-from archspec.language_server.edits import Unsafe, _removal, applied, fixes, import_edit, rename
+from archspec.language_server.edits import UnsafeRenameError, _removal, applied, fixes, import_edit, rename
 from archspec.language_server.hints import hints
 from archspec.language_server.positions import Positions
 from archspec.language_server.workspace import Workspace
@@ -252,7 +252,7 @@ def test_names_that_mean_something_else_are_refused(workspace: Workspace, tmp_pa
         ("by = 2", "2", "`2` is not a name"),
         ("a, b =", "z", "the name has another meaning there"),
     ):
-        with pytest.raises(Unsafe, match=reason):
+        with pytest.raises(UnsafeRenameError, match=reason):
             renamed(place, name)
 
 
@@ -272,7 +272,7 @@ def test_a_folder_may_have_many_files(workspace: Workspace, tmp_path: Path, monk
             (tmp_path / folder / f"{name}.arch").write_text(RIGHT)
     workspace.folders = [str(tmp_path)]
     assert len(list(workspace.files())) == 4
-    monkeypatch.setattr("archspec.language_server.workspace.MOST_FILES", 1)
+    monkeypatch.setattr("archspec.language_server.workspace.MAX_FILES", 1)
     assert [Path(file).name for file in workspace.files()] == ["c.arch"]
 
 

@@ -14,19 +14,19 @@ from small import load
 
 import archspec
 from archspec.algebra import Polynomial, symbols
-from archspec.ir import canonical, leaves
-from archspec.libraries import silent
-from archspec.model import Model, internals
+from archspec.ir import canonical_name, iter_tensors
+from archspec.libraries import silence_loggers
+from archspec.model import Model, get_compilation
 from archspec.normal.arrays import Arrays
 
 torch = pytest.importorskip("torch")
 
 from archspec.equivalence.api import equivalent  # noqa: E402
 from archspec.equivalence.evaluate import Evaluation  # noqa: E402
-from archspec.equivalence.numeric import SAME as SAME_OUTPUTS  # noqa: E402
-from archspec.equivalence.numeric import largest_error, of_arrays, of_module  # noqa: E402
-from archspec.equivalence.places import Places  # noqa: E402
-from archspec.equivalence.sides import example_sizes, outputs_of  # noqa: E402
+from archspec.equivalence.numeric import RELATIVE_TOLERANCE as SAME_OUTPUTS  # noqa: E402
+from archspec.equivalence.numeric import array_runner, largest_error, module_runner  # noqa: E402
+from archspec.equivalence.places import LocationIndex  # noqa: E402
+from archspec.equivalence.sides import example_sizes, model_outputs  # noqa: E402
 
 TINY: dict[str, dict[str, Any]] = {
     "bert-base-uncased": {"vocab": 97, "hidden": 32, "layers": 2, "heads": 4, "ffn": 48, "positions": 20},
@@ -42,7 +42,7 @@ TINY: dict[str, dict[str, Any]] = {
 def test_loggers_are_silent_meanwhile(caplog: pytest.LogCaptureFixture) -> None:
     logger = logging.getLogger("archspec.tests")
     logger.setLevel(logging.INFO)
-    with silent("archspec.tests"):
+    with silence_loggers("archspec.tests"):
         logger.error("inside")
     logger.info("after")
     assert caplog.messages == ["after"]
@@ -68,15 +68,15 @@ model "masked" = Masked(8)
 def test_large_numbers_that_cancel_leave_scores_as_they_are() -> None:
     """As in `lowest * (1 - mask)`, which is a difference of two large numbers in normal form."""
     model = archspec.loads(MASKED)
-    body, arrays = internals(model).body, Arrays()
-    runs = of_arrays(arrays, outputs_of(arrays, body)), of_module(archspec.to_torch(model), body)
+    body, arrays = get_compilation(model).body, Arrays()
+    runs = array_runner(arrays, model_outputs(arrays, body)), module_runner(archspec.to_torch(model), body)
     error = largest_error(body, *runs)
     assert error is not None and error < SAME_OUTPUTS
 
 
 @pytest.mark.parametrize("name", TINY)
 def test_normal_forms_have_the_values_of_the_reference(name: str) -> None:
-    body = internals(tiny(name)).body
+    body = get_compilation(tiny(name)).body
     module = body.module
     assert module is not None
     generator = np.random.default_rng(0)
@@ -88,7 +88,9 @@ def test_normal_forms_have_the_values_of_the_reference(name: str) -> None:
     def drawn(shape: tuple[int, ...], dtype: str) -> Any:
         return generator.standard_normal(shape) * 0.3 if dtype == "real" else generator.integers(0, 2, shape)
 
-    weights = {canonical(module, a): drawn(leaf.weight.shape, leaf.weight.type.dtype) for a, leaf in leaves(module)}
+    weights = {
+        canonical_name(module, a): drawn(leaf.weight.shape, leaf.weight.type.dtype) for a, leaf in iter_tensors(module)
+    }
     inputs: dict[str, Any] = {}
     for name, type in body.inputs:
         inputs[name] = drawn(tuple(d.at(names) if isinstance(d, Polynomial) else d for d in type.shape), type.dtype)
@@ -98,7 +100,7 @@ def test_normal_forms_have_the_values_of_the_reference(name: str) -> None:
     stored = {("input", name): torch.tensor(value) for name, value in inputs.items()}
     stored |= {("tensor", name): torch.tensor(value) for name, value in weights.items()}
     values = Evaluation(arrays, stored, names)
-    found = outputs_of(arrays, body, Places(arrays))
+    found = model_outputs(arrays, body, LocationIndex(arrays))
     for output, array in zip(body.named_outputs(), found, strict=True):
         np.testing.assert_allclose(values.array(array).numpy(), expected[output], atol=1e-12)
 
@@ -310,14 +312,14 @@ def test_changed_builds_are_never_proven(name: str) -> None:
         except Exception:
             continue
         if equivalent(model, module):
-            body, arrays = internals(model).body, Arrays()
-            outputs = of_arrays(arrays, outputs_of(arrays, body, Places(arrays)))
-            error = largest_error(body, outputs, of_module(module, body))
+            body, arrays = get_compilation(model).body, Arrays()
+            outputs = array_runner(arrays, model_outputs(arrays, body, LocationIndex(arrays)))
+            error = largest_error(body, outputs, module_runner(module, body))
             assert error is not None and error <= SAME_OUTPUTS, text
 
 
 def test_huge_elements_do_not_hide_others() -> None:
-    body = internals(load("layer Net()(x [4]) -> [4] {\n  return exp(x)\n}\n")).body
+    body = get_compilation(load("layer Net()(x [4]) -> [4] {\n  return exp(x)\n}\n")).body
     hidden = torch.tensor([1.0, -3e38, -math.inf, 2.0], dtype=torch.float64)
 
     def error(change: list[float]) -> float | None:
@@ -332,8 +334,8 @@ def test_huge_elements_do_not_hide_others() -> None:
 
 def test_models_with_as_many_parameters_as_may_be_are_run() -> None:
     model = tiny("gpt2")
-    body, arrays = internals(model).body, Arrays()
-    run = of_arrays(arrays, outputs_of(arrays, body, Places(arrays)))
+    body, arrays = get_compilation(model).body, Arrays()
+    run = array_runner(arrays, model_outputs(arrays, body, LocationIndex(arrays)))
     total = model.params.total
     assert largest_error(body, run, run, {"batch": 1, "seq": 2}, most=total) == 0
     assert largest_error(body, run, run, {"batch": 1, "seq": 2}, most=total - 1) is None
@@ -341,7 +343,7 @@ def test_models_with_as_many_parameters_as_may_be_are_run() -> None:
 
 def test_many_convolutions_are_compared_at_values_of_ordinary_size() -> None:
     layers = "\n".join([f"    |> layer{turn}: Conv1d(96, 96, 7, padding = 3)" for turn in range(24)])
-    body = internals(load(f"import std {{ Conv1d }}\ndim seq\nblock Net()(x [4, 96, seq]) -> [4, 96, seq] {{\n"
+    body = get_compilation(load(f"import std {{ Conv1d }}\ndim seq\nblock Net()(x [4, 96, seq]) -> [4, 96, seq] {{\n"
                           f"  return x\n{layers}\n}}\n")).body  # fmt: skip
     found: list[float] = []
 
@@ -357,9 +359,10 @@ def test_many_convolutions_are_compared_at_values_of_ordinary_size() -> None:
     assert 0.1 < found[0] < 100
 
 
-def test_only_those_sizes_of_examples_are_large_that_have_to_be() -> None:
-    body = internals(load("dim batch, seq, n\nblock Net()(x [batch, seq], y [n]) -> ([batch, seq // 320], [n]) {\n"
-                          "  return slice(axis = -1, stop = seq // 320)(x), y\n}\n")).body  # fmt: skip
+def test_sizes_of_examples_are_only_as_large_as_they_have_to_be() -> None:
+    model = load("dim batch, seq, n\nblock Net()(x [batch, seq], y [n]) -> ([batch, seq // 320], [n]) {\n"
+                 "  return slice(axis = -1, stop = seq // 320)(x), y\n}\n")  # fmt: skip
+    body = get_compilation(model).body
     sizes = example_sizes(body)
     assert sizes["batch"] == 3 and sizes["seq"] // 320 >= 2
     assert len({*example_sizes(body, 4).values()}) == 3

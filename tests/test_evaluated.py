@@ -6,10 +6,10 @@ import pytest
 
 from archspec import resources
 from archspec.elaborate.models import check_definitions, check_files, compile_model
-from archspec.elaborate.numbers import Numbers
+from archspec.elaborate.numbers import StaticArithmetic
 from archspec.elaborate.program import Program
 from archspec.ir import Body, Call, Module
-from archspec.pipeline.trees import parsed
+from archspec.pipeline.trees import parse_cached
 from archspec.resolve.files import Library
 from archspec.source import Report, Source
 
@@ -51,9 +51,9 @@ model "c" = Merged()
 
 def bodies(label: str, text: str, repeats: bool, monkeypatch: pytest.MonkeyPatch) -> tuple[list[object], list[str]]:
     """Every body that the models and definitions of a file are compiled to, with numbers instead of slots."""
-    monkeypatch.setattr(Numbers, "repeats", repeats)
+    monkeypatch.setattr(StaticArithmetic, "repeats", repeats)
     report = Report()
-    library, program = Library(str(SPECS), parsed), Program()
+    library, program = Library(str(SPECS), parse_cached), Program()
     unit = library.define(Source(label, text), report, folder=str(SPECS), root=str(SPECS), path=label)
     program.begin(report, unit.source)
     check_files(program, library, unit)

@@ -9,8 +9,8 @@ torch = pytest.importorskip("torch")
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from archspec.equivalence import memory  # noqa: E402
-from archspec.equivalence.contraction import contracted  # noqa: E402
-from archspec.equivalence.memory import Unevaluated, Values  # noqa: E402
+from archspec.equivalence.contraction import contract  # noqa: E402
+from archspec.equivalence.memory import EvaluationError, Values  # noqa: E402
 
 
 class Largest(TorchDispatchMode):
@@ -30,7 +30,7 @@ def test_factors_with_the_same_indices_are_multiplied_before_a_small_weight() ->
     # as in `(silu(gate(x)) * up(x)) @ weight`, where the weight has the fewest elements
     gate, up, weight = (torch.randn(shape, dtype=torch.float64) for shape in [(50, 12), (50, 12), (10, 12)])
     with Largest() as largest:
-        found = contracted([(weight, [1, 2]), (gate, [0, 2]), (up, [0, 2])], [0, 1])
+        found = contract([(weight, [1, 2]), (gate, [0, 2]), (up, [0, 2])], [0, 1])
     assert torch.allclose(found, (gate * up) @ weight.T)
     assert largest.elements == 50 * 12
 
@@ -42,11 +42,11 @@ def test_products_of_any_number_of_factors(count: int) -> None:
     kept = [i for i in (0, 1) if any(i in own for own in all_indices[:count])]
     letters = ["".join("abcd"[i] for i in own) for _, own in operands]
     expected = torch.einsum(f"{','.join(letters)}->{''.join('abcd'[i] for i in kept)}", *[a for a, _ in operands])
-    assert torch.allclose(contracted(operands, kept), expected)
+    assert torch.allclose(contract(operands, kept), expected)
 
 
 def test_reductions_are_kept_longer_than_other_values_of_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "MOST_HELD", 3_000)
+    monkeypatch.setattr(memory, "MAX_TOTAL_BYTES", 3_000)
     values = Values(None)
     for element in range(4):
         value = values.counted(torch.zeros(100, dtype=torch.float64))
@@ -55,7 +55,7 @@ def test_reductions_are_kept_longer_than_other_values_of_their_size(monkeypatch:
 
 
 def test_the_largest_values_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "MOST_HELD", 4_800)
+    monkeypatch.setattr(memory, "MAX_TOTAL_BYTES", 4_800)
     values = Values(None)
     for element, count in enumerate([200, 40, 60, 100, 200]):
         value = values.counted(torch.zeros(count, dtype=torch.float64))
@@ -71,12 +71,12 @@ def test_evaluation_ends_after_so_many_bytes() -> None:
     values = Values(800)
     whole = values.counted(torch.zeros(100, dtype=torch.float64))
     values.counted(whole[:50])
-    with pytest.raises(Unevaluated, match="take too long to compute"):
+    with pytest.raises(EvaluationError, match="take too long to compute"):
         values.counted(torch.zeros(1))
 
 
 def test_vectors_are_summed_before_they_are_multiplied() -> None:
     operands = [(torch.ones(size, dtype=torch.float64), [place]) for place, size in enumerate((50, 60, 70))]
     with Largest() as largest:
-        found = contracted(operands, [])
+        found = contract(operands, [])
     assert found.item() == 50 * 60 * 70 and largest.elements <= 70

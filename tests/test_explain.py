@@ -18,12 +18,12 @@ from small import load
 import archspec
 from archspec.cli import main
 from archspec.explanations.arithmetic_errors import arithmetic_error, describe
-from archspec.explanations.explain import MOST_MATCHES, Explainer, Match, explainer_of
+from archspec.explanations.explain import MAX_MATCHES, Explainer, Match, explainer_of
 from archspec.explanations.family import relatives_of
 from archspec.explanations.numbers import read_number, rounded
 from archspec.explanations.tensor_groups import TensorGroups
 from archspec.explanations.uses import table_types, uses
-from archspec.model import internals
+from archspec.model import get_compilation
 
 pytestmark = pytest.mark.usefixtures("explainers_made_once")
 
@@ -364,7 +364,7 @@ def test_arithmetic_errors_by_their_digits() -> None:
 def test_relatives_and_kinds_hold_what_their_tables_hold(name: str) -> None:
     model = archspec.load(name)
     relatives = relatives_of(model)
-    universe = TensorGroups(internals(model).table, relatives, {})
+    universe = TensorGroups(get_compilation(model).table, relatives, {})
     whole = [base for base in universe.bases if base.rank == 0]
     totals = [model.params.total, *(relative.table.params.total for relative in relatives)]
     assert [universe.total(base.counted) for base in whole] == totals
@@ -376,7 +376,7 @@ def test_relatives_and_kinds_hold_what_their_tables_hold(name: str) -> None:
 @cache
 def explainer(name: str) -> Explainer:
     model = archspec.load(name)
-    return Explainer(internals(model).table, relatives_of(model), uses(internals(model).body))
+    return Explainer(get_compilation(model).table, relatives_of(model), uses(get_compilation(model).body))
 
 
 @pytest.mark.parametrize(
@@ -407,11 +407,11 @@ def test_every_convention_is_found_again(name: str, seed: int) -> None:
 def test_a_kind_left_out_or_counted_twice_is_found(seed: int) -> None:
     chance = random.Random(seed)
     model = archspec.load("bert-base-uncased")
-    universe = TensorGroups(internals(model).table, (), {})
+    universe = TensorGroups(get_compilation(model).table, (), {})
     kind = chance.choice(universe.groups)
     sign = chance.choice((-1, 1))
     number = model.params.total + sign * kind.times * kind.each
-    (answer,) = Explainer(internals(model).table).explain(read_number(str(number))).answers
+    (answer,) = Explainer(get_compilation(model).table).explain(read_number(str(number))).answers
     assert answer.matches[0].rank == 1
     found = [texts(m)[-1] for m in answer.matches]
     if sign > 0:
@@ -433,8 +433,8 @@ def test_any_text_is_a_number_or_is_refused(text: str) -> None:
 def test_where_anything_fits_there_is_an_end() -> None:
     tensors = "".join(f"  p{i}: unused param [{1 + i * i % 997}, {1 + i % 9}]\n" for i in range(600))
     model = load(f"block It()(x [...]) -> [...] {{\n{tensors}  return x\n}}\n")
-    (answer,) = Explainer(internals(model).table).explain(read_number(str(model.params.total - 17))).answers
-    assert max(len(answer.matches), answer.more) == MOST_MATCHES
+    (answer,) = Explainer(get_compilation(model).table).explain(read_number(str(model.params.total - 17))).answers
+    assert max(len(answer.matches), answer.more) == MAX_MATCHES
 
 
 @pytest.mark.parametrize(
@@ -530,7 +530,7 @@ block Net()(ids int [batch, seq], x [batch, seq, 4], y [7, 4]) -> [batch, seq, 4
 
 
 def test_rows_that_are_looked_up_in_a_loop_are_those_of_a_table() -> None:
-    assert table_types(internals(load(LOOKED_UP)).body) == {"Own"}
+    assert table_types(get_compilation(load(LOOKED_UP)).body) == {"Own"}
 
 
 RELATIVES = """
@@ -558,7 +558,7 @@ def test_relatives_have_the_sizes_of_the_model() -> None:
     assert model.params.total == 2 * 72 + 16
     relatives = relatives_of(model)
     assert [(r.definition, r.table.params.total) for r in relatives] == [("Pairs", 178), ("Deep", 187), ("Deep", 403)]
-    universe = TensorGroups(internals(model).table, relatives, {})
+    universe = TensorGroups(get_compilation(model).table, relatives, {})
     assert [(base.name, base.parts, universe.total(base.counted)) for base in universe.bases] == [
         ("body", (), 160),
         ("Pairs", ("pairs",), 178),
@@ -606,10 +606,10 @@ def test_active_parameters_do_not_include_idle_experts(number: int, kind: str) -
 
 
 def test_a_rank_with_too_many_conventions_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = internals(load(RELATIVES.partition("block Labels")[0])).table
+    table = get_compilation(load(RELATIVES.partition("block Labels")[0])).table
     assert Explainer(table).explain(read_number("31")).depth == 4
     for limit, depth, conventions in ((6, 4, 1 + 6 + 1), (5, 0, 1)):
-        monkeypatch.setattr("archspec.explanations.conventions.MOST_STATES", limit)
+        monkeypatch.setattr("archspec.explanations.conventions.MAX_STATES", limit)
         found = Explainer(table).explain(read_number("31"))
         assert (found.depth, found.conventions) == (depth, conventions)
 
@@ -619,7 +619,7 @@ def test_the_limit_on_matches_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def remarks(limit: int) -> tuple[int, str]:
         for module in ("explain", "report"):
-            monkeypatch.setattr(f"archspec.explanations.{module}.MOST_MATCHES", limit)
+            monkeypatch.setattr(f"archspec.explanations.{module}.MAX_MATCHES", limit)
         found = archspec.explain(model, 160 - 8)
         return len(found.answers[0].matches), str(found).splitlines()[-1]
 

@@ -8,17 +8,17 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from archspec.equivalence.bags import with_rows  # noqa: E402
-from archspec.equivalence.calls.values import Untranslatable, operation_of  # noqa: E402
-from archspec.equivalence.direct import solving  # noqa: E402
+from archspec.equivalence.bags import embedding_bag_mode  # noqa: E402
+from archspec.equivalence.calls.values import UntranslatableError, operation_name  # noqa: E402
+from archspec.equivalence.direct import use_triangular_solver  # noqa: E402
 from archspec.equivalence.epsilons import with_epsilon_of  # noqa: E402
-from archspec.equivalence.exporting import exported  # noqa: E402
-from archspec.equivalence.held import with_own_tensors  # noqa: E402
-from archspec.equivalence.hints import without_detection  # noqa: E402
-from archspec.equivalence.intercepting import intercepting  # noqa: E402
-from archspec.equivalence.lengths import free_lengths, namespaces  # noqa: E402
+from archspec.equivalence.exporting import export_module  # noqa: E402
+from archspec.equivalence.held import read_stored_tensors  # noqa: E402
+from archspec.equivalence.hints import disable_mask_detection  # noqa: E402
+from archspec.equivalence.intercepting import intercept_mode  # noqa: E402
+from archspec.equivalence.lengths import namespaces, symbolic_len  # noqa: E402
 from archspec.equivalence.precision import in_float64, keeps_rounded  # noqa: E402
-from archspec.equivalence.restoring import restored  # noqa: E402
+from archspec.equivalence.restoring import restore_attributes  # noqa: E402
 from archspec.ir import Type  # noqa: E402
 
 nn = torch.nn
@@ -36,7 +36,7 @@ def called(function: Any, *args: Any, **named: Any) -> tuple[Any, set[str]]:
         seen.add(getattr(func, "__name__", ""))
         return func(*args, **named)
 
-    with intercepting(note), with_rows():
+    with intercept_mode(note), embedding_bag_mode():
         return function(*args, **named), seen
 
 
@@ -127,13 +127,13 @@ def test_lengths_are_sizes_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "its.own", file)
     module = nn.Sequential(file.Long())
     assert [names["__name__"] for names in namespaces(module)] == ["its.own"]
-    with free_lengths(module):
+    with symbolic_len(module):
         length = vars(file)["len"]
         assert length(torch.zeros(3, 5)) == 3 and length([1, 2]) == 2
         with pytest.raises(TypeError):
             length(torch.zeros(()))
     assert "len" not in vars(file)
-    with pytest.raises(ValueError, match="inside"), free_lengths(module):
+    with pytest.raises(ValueError, match="inside"), symbolic_len(module):
         raise ValueError("inside")
     assert "len" not in vars(file)
 
@@ -143,7 +143,7 @@ def test_files_that_are_not_imported_have_names_too() -> None:
     module = nn.Sequential(first.Long(), second.Long(), second.Long())
     assert [names["__name__"] for names in namespaces(module)] == ["another", "its.own"]
     vars(second)["len"] = own = object()
-    with free_lengths(module):
+    with symbolic_len(module):
         assert vars(second)["len"] is own and vars(first)["len"] is not own
     assert vars(second)["len"] is own and "len" not in vars(first)
     unnamed = file_with(LONG, "")
@@ -193,7 +193,7 @@ def test_tables_that_are_not_stored_are_kept() -> None:
 def test_items_of_lists_and_dicts_are_restored() -> None:
     module = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
     module[1].kept, module[1].known, module[1].word = kept, known, word = [1, 2], {"a": 1}, ("x",)
-    with pytest.raises(ValueError, match="inside"), restored(module):
+    with pytest.raises(ValueError, match="inside"), restore_attributes(module):
         module[1].kept.append(3)
         module[1].kept[0] = 5
         module[1].known.update(a=2, b=3)
@@ -203,7 +203,7 @@ def test_items_of_lists_and_dicts_are_restored() -> None:
     assert module[1].kept is kept and kept == [1, 2]
     assert module[1].known is known and known == {"a": 1}
     assert module[1].word is word and not hasattr(module[0], "last")
-    with restored(module):
+    with restore_attributes(module):
         module[1].kept, module[1].known = [9], {}
         del module[1].word
     assert module[1].kept is kept and module[1].known is known and module[1].word is word
@@ -221,8 +221,8 @@ def test_operations_are_replaced_by_others_if_these_have_normal_forms(function: 
         def forward(self, x: Any) -> Any:
             return function(x)
 
-    program = exported(Called(), {"x": Type((3, 4))}, {})
-    assert [operation_of(node) for node in program.graph.nodes if node.op == "call_function"] == operations
+    program = export_module(Called(), {"x": Type((3, 4))}, {})
+    assert [operation_name(node) for node in program.graph.nodes if node.op == "call_function"] == operations
 
 
 def test_masks_are_causal_if_that_is_said() -> None:
@@ -231,7 +231,7 @@ def test_masks_are_causal_if_that_is_said() -> None:
     mask = nn.Transformer.generate_square_subsequent_mask(3)
     detect = vars(transformer)["_detect_is_causal_mask"]
     assert detect(mask, None, 3) is True
-    with without_detection():
+    with disable_mask_detection():
         found = vars(transformer)["_detect_is_causal_mask"]
         assert found(mask, None, 3) is found(mask) is False and found(mask, True, 3) is True
     assert vars(transformer)["_detect_is_causal_mask"] is detect
@@ -260,11 +260,11 @@ def between() -> bool:
 def test_systems_are_solved_while_others_are_exported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.compiler, "is_exporting", lambda: True)
     original = torch.compiler.is_exporting
-    with solving():
+    with use_triangular_solver():
         assert [inner(), outer(), plain(), between(), further()] == [False, False, True, True, True]
     assert torch.compiler.is_exporting is original
     monkeypatch.setattr(torch.compiler, "is_exporting", lambda: False)
-    with solving():
+    with use_triangular_solver():
         assert not inner() and not plain()
 
 
@@ -273,7 +273,7 @@ def held(constants: dict[str, Any], stored: dict[str, Any], buffers: tuple[str, 
     specs = [SimpleNamespace(kind="other", target=target, persistent=None) for target in (*constants, None, "absent")]
     signature = SimpleNamespace(buffers=[*buffers], input_specs=specs)
     program: Any = SimpleNamespace(graph_signature=signature, constants=constants, state_dict=stored)
-    with_own_tensors(program)
+    read_stored_tensors(program)
     return [(getattr(spec.kind, "name", spec.kind), spec.target, spec.persistent) for spec in specs]
 
 
@@ -295,5 +295,7 @@ def test_tensors_that_are_also_kept_elsewhere() -> None:
         *rest,
     ]
     for part in (weight[1:], weight[:2], weight.t(), weight.flatten(), weight.view(torch.int32)):
-        with pytest.raises(Untranslatable, match=r"^it reads a part of its `weight` that was taken before the call$"):
+        with pytest.raises(
+            UntranslatableError, match=r"^it reads a part of its `weight` that was taken before the call$"
+        ):
             held({"c0": part}, stored)

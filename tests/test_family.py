@@ -6,7 +6,7 @@ import pytest
 
 import archspec
 from archspec.explanations.family import relatives_of
-from archspec.pipeline.compile import model_of
+from archspec.pipeline.compile import as_model
 from archspec.source import ArchError
 
 SPEC = """
@@ -41,7 +41,7 @@ def spec(tmp_path: Path) -> str:
 
 
 def relatives(spec: str, **overrides: object) -> list[tuple[str, tuple[str, ...], str, str, int]]:
-    found = relatives_of(model_of(spec, overrides))
+    found = relatives_of(as_model(spec, overrides))
     return [(r.definition, r.models, r.body, r.home, r.table.params.total) for r in found]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from archspec.cli import main
-from archspec.cli.error import entries
+from archspec.cli.error import read_entries
 from archspec.reporting.findings import github_text, sarif_text
 from archspec.source import Diagnostic, Note, Source, Span
 
@@ -43,7 +43,7 @@ def test_formats(
         assert out == json.dumps(document, indent=1) + "\n"
         rules = document["runs"][0]["tool"]["driver"]["rules"]
         for rule in rules:
-            entry = entries()[rule["id"]]
+            entry = read_entries()[rule["id"]]
             assert entry == f"## {rule['id']}\n\n{rule['help'].pop('markdown')}"
             del rule["help"]
         out = json.dumps(document, indent=1) + "\n"

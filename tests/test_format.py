@@ -19,7 +19,7 @@ from archspec.cli import main
 from archspec.source import Report, Source
 from archspec.syntax import tree
 from archspec.syntax.parse import parse
-from archspec.syntax.walk import relocated
+from archspec.syntax.walk import relocate
 
 GOLDEN = Path(__file__).parent / "golden" / "format"
 BUNDLED = sorted(set(SPECS) - {"small"})
@@ -30,7 +30,7 @@ def parsed(text: str) -> tuple[object, tuple[str, ...], list[str]]:
     """The tree of a text without locations, its comments, and the codes of its errors."""
     report = Report()
     file = parse(Source("text.arch", text), report)
-    items = relocated(file.items, tree.Name(0, 0, ""))
+    items = relocate(file.items, tree.Name(0, 0, ""))
     return items, tuple(comment.text for comment in file.comments), sorted(d.code for d in report.diagnostics)
 
 

@@ -22,12 +22,12 @@ from archspec.algebra import (
     dim_max,
     dim_min,
     evaluate,
-    factored,
     index,
+    multiply_unexpanded,
     number,
     ratio,
     substitute,
-    summed,
+    sum_over_index,
     symbol,
     symbols,
     to_latex,
@@ -406,7 +406,7 @@ def test_a_ratio_takes_the_place_of_a_symbol_in_a_floor(times: int, by: int, shi
 @settings(max_examples=30, deadline=None)
 @given(polynomials, numbers, st.integers(0, 9))
 def test_sums_are_those_of_the_rounds(p: Expression, at: dict[str, int], rounds: int) -> None:
-    closed = summed(p, "a", symbol("n"))
+    closed = sum_over_index(p, "a", symbol("n"))
     assert closed is not None
     added = sum((value(p, {**at, "a": a}) for a in range(1, rounds + 1)), Fraction(0))
     assert value(closed, {**at, "n": rounds}) == added
@@ -462,7 +462,7 @@ LATEX_FLOOR = r"\left\lfloor \frac{%s}{%s} \right\rfloor"
         ),
         (lambda: -(dim_min(a, b + 1) ** 2), "-min(a, b + 1)**2", r"-\min(a, b + 1)^{2}"),
         (lambda: SEQ**10 * symbol("n_1"), "n_1*seq**10", r"\mathrm{n\_1} \, \mathrm{seq}^{10}"),
-        (lambda: factored([a + 1, b]), "(a + 1)*b", r"\left( a + 1 \right) \, b"),
+        (lambda: multiply_unexpanded([a + 1, b]), "(a + 1)*b", r"\left( a + 1 \right) \, b"),
     ],
 )
 def test_how_expressions_are_written(expr: Callable[[], Expression], text: str, latex: str) -> None:

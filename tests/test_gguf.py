@@ -279,11 +279,11 @@ def test_as_much_as_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
     strings = {"a": ["x", "y"], "b": ["z"]}
     data = gguf({"u": (2,), "v": (1, 2, 1, 3)}, strings)
     limits = {
-        "MOST_TENSORS": (2, "too many tensors: 2, the limit is 1"),
-        "MOST_VALUES": (2, "too many values of metadata: 2, the limit is 1"),
-        "MOST_STRINGS": (3, "too many strings in the metadata: the limit is 2"),
-        "MOST_DIMENSIONS": (4, "too many axes in the shape of `v`: the limit is 3"),
-        "LARGEST": (32, "`v` is too large: 1 x 2 x 1 x 3, from byte 32"),
+        "MAX_TENSORS": (2, "too many tensors: 2, the limit is 1"),
+        "MAX_VALUES": (2, "too many values of metadata: 2, the limit is 1"),
+        "MAX_STRINGS": (3, "too many strings in the metadata: the limit is 2"),
+        "MAX_DIMENSIONS": (4, "too many axes in the shape of `v`: the limit is 3"),
+        "MAX_SIZE": (32, "`v` is too large: 1 x 2 x 1 x 3, from byte 32"),
     }
     for name, (limit, message) in limits.items():
         monkeypatch.setattr(headers, name, limit)
@@ -291,7 +291,7 @@ def test_as_much_as_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
         with monkeypatch.context() as patch:
             patch.setattr(headers, name, limit - 1)
             assert refused(data) == message
-    monkeypatch.setattr(headers, "LARGEST", 35)
+    monkeypatch.setattr(headers, "MAX_SIZE", 35)
     assert refused(gguf({"u": (5, 7)})) == "" and refused(gguf({"u": (6, 6)})).startswith("`u` is too large: 6 x 6")
 
 
@@ -322,7 +322,7 @@ def test_headers_that_are_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
             headers.read(io.BytesIO(data), size, "m.gguf")
         return found.value.diagnostics[0].message
 
-    monkeypatch.setattr(headers, "LARGEST_HEADER", 400)
+    monkeypatch.setattr(headers, "MAX_HEADER_BYTES", 400)
     assert refusal(len(data)) == "m.gguf: the header exceeds the limit of 400 bytes"
     assert refusal(400) == "m.gguf: file is truncated: the header does not end within its 400 bytes"
     data = b"GGML" + data[4:]
@@ -389,9 +389,9 @@ def test_parts_of_a_model_are_read_together(tmp_path: Path) -> None:
 
 def test_as_many_parts_as_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one, _ = parts(tmp_path)
-    monkeypatch.setattr("archspec.checkpoints.ggufsplit.MOST_PARTS", 2)
+    monkeypatch.setattr("archspec.checkpoints.ggufsplit.MAX_PARTS", 2)
     assert read(str(one)).files == 2
-    monkeypatch.setattr("archspec.checkpoints.ggufsplit.MOST_PARTS", 1)
+    monkeypatch.setattr("archspec.checkpoints.ggufsplit.MAX_PARTS", 1)
     with pytest.raises(ArchError, match="too many parts: 2, the limit is 1"):
         read(str(one))
     whole = {"split.count": 0, "split.tensors.count": 9}

@@ -8,7 +8,7 @@ import pytest
 
 import archspec
 from archspec.configs.gguf_names import gguf_names_of
-from archspec.model import internals
+from archspec.model import get_compilation
 from archspec.resources import specs_root
 
 ARCHITECTURES = {
@@ -103,7 +103,7 @@ def test_names_are_those_of_llama_cpp(case: tuple[str, str]) -> None:
     model, architecture = case
     loaded = archspec.load(model if model in ARCHITECTURES else {"architectures": [model]})
     names = gguf.get_tensor_name_map(gguf.MODEL_ARCH[architecture], 200)
-    (family, *_) = gguf_names_of(internals(loaded).compiled.module.type, specs_root())
+    (family, *_) = gguf_names_of(get_compilation(loaded).compiled.module.type, specs_root())
     tensors = [*loaded.tensors, *loaded.buffers]
     assert tensors
     taken: set[tuple[str, int | None]] = set()

@@ -12,11 +12,11 @@ from bundled import each
 from small import load
 
 import archspec
-from archspec.graph.closed import closed
-from archspec.graph.dot import dot
-from archspec.graph.mermaid import mermaid
-from archspec.graph.nodelink import nodelink
-from archspec.graph.picture import Box, arrange
+from archspec.graph.closed import close_blocks
+from archspec.graph.dot import to_dot
+from archspec.graph.mermaid import to_mermaid
+from archspec.graph.nodelink import to_node_link
+from archspec.graph.picture import Box, build_picture
 
 MODELS = archspec.models()
 VIEWS: list[dict[str, Any]] = [
@@ -224,8 +224,11 @@ model "net" = Net()
     repeats = dict(graph.nodes(data="repeat"))
     assert (repeats["outer"], repeats["layers.*.inner.scale"], repeats["layers.*.inner#mul.0"]) == (None, 3, 12)
     assert sum(repeat or 1 for repeat in repeats.values()) == len(model.graph())
-    assert (closed(graph, 0).nodes["layers.*"]["repeat"], closed(graph, 1).nodes["layers.*.inner"]["repeat"]) == (3, 12)
-    picture = arrange(graph)
+    assert (
+        close_blocks(graph, 0).nodes["layers.*"]["repeat"],
+        close_blocks(graph, 1).nodes["layers.*.inner"]["repeat"],
+    ) == (3, 12)
+    picture = build_picture(graph)
     lines = {node.lines[0]: node.lines[1:] for node in picture.nodes if node.kind == "param"}
     assert lines == {"outer": ("real  5  25.0 %", "5"), "scale": ("real  3 x 5  75.0 %", "5")}
 
@@ -250,7 +253,7 @@ def shown(spec: str) -> dict[str, tuple[Any, ...]]:
             elif item.kind == "layer":
                 lines[layers[len(lines)]] = item.lines[1:-1]
 
-    collect(arrange(graph).box)
+    collect(build_picture(graph).box)
     return lines
 
 
@@ -325,8 +328,8 @@ def test_operations_carry_their_hyperparameters_and_constants() -> None:
     assert {"b": 0.125} in [data.get("constants") for data in nodes if data["type"] == "mul"]
     assert all("hyperparameters" not in data for data in nodes if data["type"] in ("linear", "tanh"))
     other = archspec.load("bert-base-uncased", eps=1e-6).graph("op")
-    assert nodelink(model.graph("op")) != nodelink(other)
-    json.dumps(nodelink(other), allow_nan=False)
+    assert to_node_link(model.graph("op")) != to_node_link(other)
+    json.dumps(to_node_link(other), allow_nan=False)
 
 
 def test_hyperparameters_of_a_graph_are_fresh() -> None:
@@ -349,9 +352,9 @@ block Net()(x [batch, 4]) -> [batch, 4] { return x |> layers[i]: Wrap() for i in
     )
     graph = model.graph(fold=True)
     assert graph.graph["repeats"] == {"layers.*": 3, "layers.*.inner.*": 12}
-    text = dot(graph, "nested")
+    text = to_dot(graph, "nested")
     assert "3 x Wrap" in text and "4 x Inner" in text
-    assert closed(graph, 0).nodes["layers.*"]["repeat"] == 3
+    assert close_blocks(graph, 0).nodes["layers.*"]["repeat"] == 3
 
 
 NESTED = """
@@ -475,7 +478,7 @@ def test_views_of_nested_blocks_stay_as_they_are(golden: Callable[[str, str], No
     golden("graph/nested.txt", "\n".join(parts))
     runs = archspec.loads(NESTED, "runs")
     parts = [described(runs.graph(level, fold=True)) for level in ("block", "layer", "op")]
-    golden("graph/runs.txt", "\n".join([*parts, mermaid(runs.graph(fold=True), "runs")]))
+    golden("graph/runs.txt", "\n".join([*parts, to_mermaid(runs.graph(fold=True), "runs")]))
 
 
 @pytest.mark.parametrize("level", ["block", "layer", "op"])
@@ -510,7 +513,7 @@ model "net" = Net()
 @pytest.mark.parametrize("depth", [0, 1, 2])
 def test_closed_blocks_are_those_of_the_level_block(name: str, depth: int) -> None:
     model = archspec.loads(NESTED, name) if name == "runs" else archspec.load(name)
-    small, expected = closed(model.graph(), depth), model.graph("block", depth + 1)
+    small, expected = close_blocks(model.graph(), depth), model.graph("block", depth + 1)
     assert {*small.edges} == {*expected.edges}
     for node, data in expected.nodes(data=True):
         for key in ("kind", "type", "params", "frozen", "role", "shape", "path"):
@@ -526,9 +529,9 @@ def test_sizes_of_graphs_are_estimated_before_they_are_made(
 ) -> None:
     model = archspec.loads(NESTED, "nested")
     made = model.graph(level, depth)
-    monkeypatch.setattr("archspec.graph.LARGEST_GRAPH", about)
+    monkeypatch.setattr("archspec.graph.MAX_GRAPH_NODES", about)
     assert [*model.graph(level, depth)] == [*made]
-    monkeypatch.setattr("archspec.graph.LARGEST_GRAPH", about - 1)
+    monkeypatch.setattr("archspec.graph.MAX_GRAPH_NODES", about - 1)
     with pytest.raises(archspec.ArchError, match=f"too many graph nodes: about {about}, the limit is {about - 1}"):
         model.graph(level, depth)
 

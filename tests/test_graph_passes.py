@@ -10,12 +10,12 @@ torch = pytest.importorskip("torch")
 
 from graphs import Program, run, targets_of, traced  # noqa: E402
 
-from archspec.equivalence.calls.values import Untranslatable  # noqa: E402
-from archspec.equivalence.folding import folded_constants  # noqa: E402
-from archspec.equivalence.matches import are_different, with_masks  # noqa: E402
-from archspec.equivalence.scattered import without_scattered  # noqa: E402
-from archspec.equivalence.selection import with_all_rows  # noqa: E402
-from archspec.equivalence.substitution import with_systems  # noqa: E402
+from archspec.equivalence.calls.values import UntranslatableError  # noqa: E402
+from archspec.equivalence.folding import fold_constants  # noqa: E402
+from archspec.equivalence.matches import are_different, rewrite_condition_indices  # noqa: E402
+from archspec.equivalence.scattered import rewrite_scatter  # noqa: E402
+from archspec.equivalence.selection import rewrite_row_selection  # noqa: E402
+from archspec.equivalence.substitution import rewrite_triangular_solves  # noqa: E402
 
 ATEN = torch.ops.aten
 
@@ -57,7 +57,7 @@ def test_places_where_one_choice_is_an_expert_select_by_a_mask(turned: bool) -> 
     else:
         places = places_of(program, condition)
     program.output(selected(program, shares, places), selected(program, x, places[:1]))
-    with_masks(program)  # type: ignore[arg-type]
+    rewrite_condition_indices(program)  # type: ignore[arg-type]
     assert "aten.nonzero_numpy.default" not in targets_of(program)
     given = torch.tensor([[1.0, 0.5, 2.0], [3.0, 2.0, 1.0], [0.0, 2.0, 1.0], [5.0, 4.0, 6.0]])
     values = torch.arange(40.0).reshape(4, 2, 5), torch.arange(24.0).reshape(4, 6)
@@ -73,7 +73,7 @@ def test_places_where_a_condition_is_true_once_select_by_a_mask() -> None:
         node = program.input("x", torch.empty(shape))
         places = places_of(program, program.call(ATEN.gt.Scalar, node, 0.0))
         program.output(selected(program, node, places[:axes]))
-        with_masks(program)  # type: ignore[arg-type]
+        rewrite_condition_indices(program)  # type: ignore[arg-type]
         given = x.reshape(shape)
         assert run(program, given)[0].tolist() == given[(given > 0.0).nonzero(as_tuple=True)[:axes]].tolist()
 
@@ -105,7 +105,7 @@ def test_rows_are_put_where_a_mask_is_true(change: Change, is_sum: bool) -> None
     x, y = (program.input(name, torch.empty(4, 6)) for name in "xy")
     places = places_of(program, condition)
     program.output(change(program, x, places, selected(program, y, places[:1])))
-    with_masks(program)  # type: ignore[arg-type]
+    rewrite_condition_indices(program)  # type: ignore[arg-type]
     assert "aten.nonzero_numpy.default" not in targets_of(program)
     given = torch.tensor([[1.0, 0.5, 2.0], [3.0, 2.0, 1.0], [0.0, 2.0, 1.0], [5.0, 4.0, 6.0]])
     before, rows = torch.arange(24.0).reshape(4, 6), torch.full((4, 6), 0.5)
@@ -143,8 +143,8 @@ def test_other_uses_of_places_are_refused(use: Change) -> None:
     x = program.input("x", torch.empty(4, 6))
     places = places_of(program, condition)
     use(program, x, places, selected(program, x, places[:1]))
-    with pytest.raises(Untranslatable, match=r"^it computes something of the places where a condition is true$"):
-        with_masks(program)  # type: ignore[arg-type]
+    with pytest.raises(UntranslatableError, match=r"^it computes something of the places where a condition is true$"):
+        rewrite_condition_indices(program)  # type: ignore[arg-type]
 
 
 def test_places_in_a_vector_are_those_of_a_mask() -> None:
@@ -153,7 +153,7 @@ def test_places_in_a_vector_are_those_of_a_mask() -> None:
     x = program.input("x", torch.empty(4, 6))
     places = places_of(program, mask)
     program.output(selected(program, x, places))
-    with_masks(program)  # type: ignore[arg-type]
+    rewrite_condition_indices(program)  # type: ignore[arg-type]
     given, values = torch.tensor([True, False, False, True]), torch.arange(24.0).reshape(4, 6)
     assert run(program, given, values)[0].equal(values[given])
 
@@ -164,7 +164,7 @@ def test_places_in_a_vector_of_different_numbers_are_those_of_a_mask() -> None:
     x = program.input("x", torch.empty(3, 6))
     condition = program.call(ATEN.eq.Scalar, program.call(operator.getitem, best, 1), 2)
     program.output(selected(program, x, places_of(program, condition)))
-    with_masks(program)  # type: ignore[arg-type]
+    rewrite_condition_indices(program)  # type: ignore[arg-type]
     scores, values = torch.tensor([1.0, 0.5, 3.0, 2.0]), torch.arange(18.0).reshape(3, 6)
     assert run(program, scores, values)[0].equal(values[:1])
 
@@ -173,8 +173,8 @@ def test_several_matches_for_a_row_are_refused() -> None:
     for target, other in ((ATEN.gt.Scalar, 0.0), (ATEN.eq.Scalar, 1)):
         program = Program()
         places_of(program, program.call(target, program.input("x", torch.empty(3, 2)), other))
-        with pytest.raises(Untranslatable, match="can be several times for one row"):
-            with_masks(program)  # type: ignore[arg-type]
+        with pytest.raises(UntranslatableError, match="can be several times for one row"):
+            rewrite_condition_indices(program)  # type: ignore[arg-type]
 
 
 def test_places_of_the_largest_are_different() -> None:
@@ -249,7 +249,7 @@ def test_numbers_at_indices_are_sums(function: Callable[..., Any], shapes: Any, 
     index = torch.randint(0, size, shapes[1], generator=generator)
     program = traced(function, x, index, y)
     before = targets_of(program)
-    without_scattered(program)
+    rewrite_scatter(program)
     assert (targets_of(program) != before) == is_rewritten
     torch.testing.assert_close(run(program, x, index, y)[0], function(x, index, y))
 
@@ -265,7 +265,7 @@ def test_reals_that_are_computed_of_constants_alone_are_known() -> None:
     whole = program.call(ATEN._to_copy.default, scale, dtype=torch.int64)
     drawn = program.call(ATEN.bernoulli.default, program.call(ATEN.div.Tensor, scale, 4.0))
     program.output(*[program.call(ATEN.mul.Tensor, x, part) for part in (twice, more, zeros, whole, drawn)])
-    found = folded_constants(program)  # type: ignore[arg-type]
+    found = fold_constants(program)  # type: ignore[arg-type]
     expected = {twice: numbers * 2, more: numbers * 2 + numbers.exp(), zeros: torch.zeros(3)}
     assert [*found] == [twice, more, zeros, *[node for node in found if node.target is ATEN.div.Tensor]]
     assert all(found[node].equal(value) for node, value in expected.items())
@@ -352,7 +352,7 @@ def masked(diagonal: int, fill: Any = torch.ones) -> Any:
 def test_systems_are_solved_at_once(begin: Any, options: dict[str, Any], is_solved: bool) -> None:
     a = torch.randn(2, 4, 4, generator=torch.Generator().manual_seed(0))
     program = traced(lambda a: solved(a, begin, **options), a)
-    with_systems(program)
+    rewrite_triangular_solves(program)
     assert ("aten.linalg_solve_triangular.default" in targets_of(program)) == is_solved
     torch.testing.assert_close(run(program, a)[0], solved(a, begin, **options))
 
@@ -389,7 +389,7 @@ def test_systems_are_left_if_their_rows_are_read_meanwhile(change: Any, reads: A
     a = torch.randn(2, 4, 4, generator=torch.Generator().manual_seed(0))
     function = begun(change, reads)
     program = traced(function, a)
-    with_systems(program)
+    rewrite_triangular_solves(program)
     assert ("aten.linalg_solve_triangular.default" in targets_of(program)) == is_solved
     for found, expected in zip(run(program, a), function(a), strict=True):
         torch.testing.assert_close(found, expected)
@@ -404,7 +404,7 @@ def test_rows_of_systems_may_be_contiguous() -> None:
     a = torch.randn(2, 4, 4, generator=torch.Generator().manual_seed(0))
     program = traced(lambda a: solved(a, lower, step=copied), a, composite=True)
     assert "aten.contiguous.default" in targets_of(program)
-    with_systems(program)
+    rewrite_triangular_solves(program)
     assert "aten.linalg_solve_triangular.default" in targets_of(program)
     torch.testing.assert_close(run(program, a)[0], solved(a, lower, step=copied))
 
@@ -432,7 +432,7 @@ def test_rows_that_a_mask_selects_are_put_back(function: Callable[..., Any]) -> 
     program = traced(function, x, mask, row, symbolic=True)
     (reads,) = [node for node in program.graph.nodes if str(node.target) == "aten.index.Tensor"]
     count, selecting = str(reads.meta["val"].shape[0]), reads.args[1][0]
-    assert with_all_rows(program) == {count: selecting}
+    assert rewrite_row_selection(program) == {count: selecting}
     assert not any("index" in name or "masked_scatter" in name for name in targets_of(program))
     torch.testing.assert_close(run(program, x, mask, row)[0], function(x, mask, row))
 
@@ -440,7 +440,7 @@ def test_rows_that_a_mask_selects_are_put_back(function: Callable[..., Any]) -> 
 def test_rows_at_indices_stay() -> None:
     x, places = torch.arange(12.0).reshape(4, 3), torch.tensor([1, 3, 0, 1])
     program = traced(lambda x, places: x[places] * 2.0, x, places, symbolic=True)
-    assert with_all_rows(program) == {}
+    assert rewrite_row_selection(program) == {}
     assert run(program, x, places)[0].equal(x[places] * 2.0)
 
 
@@ -472,5 +472,7 @@ def also_returned(x: Any, mask: Any, row: Any) -> Any:
 )
 def test_other_uses_of_rows_are_refused(function: Callable[..., Any]) -> None:
     program = traced(function, torch.randn(5, 3), torch.arange(5) % 2 == 0, torch.randn(3), symbolic=True)
-    with pytest.raises(Untranslatable, match=r"^it selects rows by a mask, and computes something of several rows$"):
-        with_all_rows(program)
+    with pytest.raises(
+        UntranslatableError, match=r"^it selects rows by a mask, and computes something of several rows$"
+    ):
+        rewrite_row_selection(program)

@@ -14,7 +14,7 @@ from archspec.source import Report, Source
 from archspec.syntax import tree
 from archspec.syntax.lines import scan
 from archspec.syntax.parse import CONTEXTUAL, parse, parser
-from archspec.syntax.walk import every
+from archspec.syntax.walk import iter_nodes
 
 ROOT = Path(__file__).parent.parent
 SPECS = sorted((ROOT / "specs").rglob("*.arch"))
@@ -32,7 +32,7 @@ def test_tokens_have_the_colours_of_what_they_are(path: Path) -> None:
     colours = coloured(text)
     by_start = {start: kind for (start, _), kind in colours.items()}
     file = parse(Source("x", text), Report())
-    names = {node.start for node in every(file) if isinstance(node, tree.Name)}
+    names = {node.start for node in iter_nodes(file) if isinstance(node, tree.Name)}
     for comment in file.comments:
         assert by_start[comment.start] in ("Token.Comment.Single", "Token.Literal.String.Doc")
     for token in parser().tokens(scan(text).text):

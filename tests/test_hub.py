@@ -20,7 +20,7 @@ import archspec
 from archspec.checkpoints.hub import read_remote, read_remote_gguf
 from archspec.hub import remote
 from archspec.hub.names import gguf_file, is_id
-from archspec.pipeline.tables import table_of
+from archspec.pipeline.tables import load_table
 from archspec.resources import specs_root
 
 TABLE = yaml.safe_load((Path(specs_root()) / "hub.yaml").read_text())
@@ -63,7 +63,7 @@ def test_the_table_names_bundled_models() -> None:
 
 def test_a_name_on_the_hub_is_the_bundled_model() -> None:
     for name in ("google-bert/bert-base-uncased", "bert-base-uncased"):
-        assert table_of(name)[0] == table_of("bert-base-uncased")[0]
+        assert load_table(name)[0] == load_table("bert-base-uncased")[0]
         assert archspec.load(name, layers=2).name == "bert-base-uncased"
 
 
@@ -118,14 +118,14 @@ def test_a_model_of_the_cache(cache: Path) -> None:
     model = archspec.load("me/tiny")
     assert (model.name, model.params.total) == ("tiny", TOTAL)
     assert archspec.import_config("me/tiny").startswith("# BertModel, from config.json.\n")
-    assert table_of("me/tiny")[0].params.total == TOTAL
+    assert load_table("me/tiny")[0].params.total == TOTAL
     assert sorted((path, path.lstat().st_mtime_ns) for path in cache.rglob("*")) == before
 
 
 def test_a_newer_commit_is_seen(cache: Path) -> None:
     for layers, commit in ((1, "a" * 40), (2, "b" * 40), (1, "a" * 40)):
         fill(cache, "me/tiny", {"config.json": json.dumps(SMALL | {"num_hidden_layers": layers}).encode()}, commit)
-        for total in (table_of("me/tiny")[0].params.total, archspec.load("me/tiny").params.total):
+        for total in (load_table("me/tiny")[0].params.total, archspec.load("me/tiny").params.total):
             assert total == TOTAL + (layers - 1) * 7_087_872
 
 
@@ -156,7 +156,7 @@ def test_a_checkpoint_of_the_cache(cache: Path) -> None:
 
 def test_a_gguf_file_of_the_cache(cache: Path) -> None:
     fill(cache, "me/tiny", {"q.gguf": checkpoints.gguf({"token_embd.weight": (9, 4)}, {})})
-    assert table_of("me/tiny/q.gguf")[0].params.total == 36
+    assert load_table("me/tiny/q.gguf")[0].params.total == 36
     with pytest.raises(archspec.ArchError, match=r"unknown checkpoint `me/tiny/other\.gguf`") as caught:
         archspec.verify("bert-base-uncased", "me/tiny/other.gguf")
     assert "not in the local cache" in str(caught.value)

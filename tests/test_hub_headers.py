@@ -11,7 +11,7 @@ from archspec import ArchError
 from archspec.checkpoints import hub
 from archspec.checkpoints import safetensors as safetensors_headers
 from archspec.hub import find, local, remote
-from archspec.hub.remote import NoSuchFile, Start, Unavailable
+from archspec.hub.remote import HubFileNotFoundError, HubUnavailableError, Start
 
 
 def safetensors(*names: str, padding: int = 0) -> bytes:
@@ -29,13 +29,13 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
     def start_of(id: str, file: str, length: int = 64) -> Start:
         assert id == "owner/net"
         if file not in found:
-            raise NoSuchFile(f"the model has no file {file}")
+            raise HubFileNotFoundError(f"the model has no file {file}")
         return Start(found[file][:length], len(found[file]))
 
     def download(id: str, file: str, largest: int) -> str:
         assert id == "owner/net"
         if file not in found:
-            raise NoSuchFile(f"the model has no file {file}")
+            raise HubFileNotFoundError(f"the model has no file {file}")
         (tmp_path / file).write_bytes(found[file])
         return str(tmp_path / file)
 
@@ -67,7 +67,7 @@ def test_how_much_of_a_file_is_requested(files: dict[str, bytes], monkeypatch: p
 
     def said(largest: int = 1000) -> str:
         requests.clear()
-        monkeypatch.setattr(safetensors_headers, "LARGEST_HEADER", largest)
+        monkeypatch.setattr(safetensors_headers, "MAX_HEADER_BYTES", largest)
         with pytest.raises(ArchError) as found:
             hub.read_remote("owner/net")
         return found.value.diagnostics[0].message.partition(": ")[2]
@@ -75,7 +75,7 @@ def test_how_much_of_a_file_is_requested(files: dict[str, bytes], monkeypatch: p
     monkeypatch.setattr(remote, "start_of", recorded)
     files[hub.FILE] = whole = safetensors("a", padding=500)
     length = int.from_bytes(whole[:8], "little")
-    monkeypatch.setattr(safetensors_headers, "LARGEST_HEADER", length)
+    monkeypatch.setattr(safetensors_headers, "MAX_HEADER_BYTES", length)
     assert names() == ["a"] and requests == [None, 8 + length]
     files[hub.FILE] = whole[:-8]  # without the values of the tensor
     assert said() == "file is truncated: expected 8 bytes of tensors, found 0" and requests == [None, 8 + length]
@@ -137,7 +137,7 @@ def test_the_configuration_of_an_adapter_is_downloaded(
     assert find.adapter_config("owner/net", 9) is None
 
     def offline(*_: object) -> str:
-        raise Unavailable("it cannot be reached")
+        raise HubUnavailableError("it cannot be reached")
 
     monkeypatch.setattr(remote, "download", offline)
     assert find.adapter_config("owner/net", 9) is None
@@ -200,7 +200,7 @@ def test_small_files_are_downloaded(library: Any) -> None:
     assert library.calls == ["bars", "errors", ("url of owner/net/config.json", remote.SECONDS)]
     for size in (2049, None):
         library.size = size
-        with pytest.raises(Unavailable, match=r"^config.json exceeds the size limit of 2 KiB$"):
+        with pytest.raises(HubUnavailableError, match=r"^config.json exceeds the size limit of 2 KiB$"):
             remote.download("owner/net", "config.json", 2048)
     assert remote.files("owner/net") == ["owner/net/a", "owner/net/b"]
 
@@ -208,16 +208,20 @@ def test_small_files_are_downloaded(library: Any) -> None:
 @pytest.mark.parametrize(
     ("problem", "kind", "reason"),
     [
-        (Gated(), Unavailable, "the model is gated: request access on its page and log in with `hf auth login`"),
-        (Missing(), Unavailable, "it has no public model of this name"),
-        (NoEntry(), NoSuchFile, "the model has no file config.json"),
-        (NoLocalEntry(), Unavailable, "it cannot be reached (NoLocalEntry)"),
-        (OSError(), Unavailable, "it cannot be reached (OSError)"),
+        (
+            Gated(),
+            HubUnavailableError,
+            "the model is gated: request access on its page and log in with `hf auth login`",
+        ),
+        (Missing(), HubUnavailableError, "it has no public model of this name"),
+        (NoEntry(), HubFileNotFoundError, "the model has no file config.json"),
+        (NoLocalEntry(), HubUnavailableError, "it cannot be reached (NoLocalEntry)"),
+        (OSError(), HubUnavailableError, "it cannot be reached (OSError)"),
     ],
 )
 def test_reasons(library: Any, problem: Exception, kind: type[Exception], reason: str) -> None:
     library.problem = problem
-    with pytest.raises(Unavailable) as found:
+    with pytest.raises(HubUnavailableError) as found:
         remote.download("owner/net", "config.json", 2048)
     assert type(found.value) is kind and str(found.value) == reason
 
@@ -226,12 +230,12 @@ def test_other_reasons(library: Any) -> None:
     problem = OSError()
     problem.response = SimpleNamespace(status_code=503)  # type: ignore[attr-defined]
     library.problem = problem
-    with pytest.raises(Unavailable, match=r"^it answered with status 503 \(OSError\)$"):
+    with pytest.raises(HubUnavailableError, match=r"^it answered with status 503 \(OSError\)$"):
         remote.download("owner/net", "config.json", 2048)
-    with pytest.raises(Unavailable, match=r"^it cannot be reached \(ZeroDivisionError\)$"):
+    with pytest.raises(HubUnavailableError, match=r"^it cannot be reached \(ZeroDivisionError\)$"):
         remote.files("owner/net")
     library.constants.HF_HUB_OFFLINE = True
-    with pytest.raises(Unavailable, match=r"^HF_HUB_OFFLINE is set$"):
+    with pytest.raises(HubUnavailableError, match=r"^HF_HUB_OFFLINE is set$"):
         remote.files("owner/net")
 
 

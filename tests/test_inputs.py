@@ -18,10 +18,10 @@ from archspec.cli import main
 from archspec.configs.family import known_types, read_family
 from archspec.configs.model_type import family_of
 from archspec.configs.read import read_json
-from archspec.configuration import LARGEST_CONFIGURATION
+from archspec.configuration import MAX_CONFIGURATION_BYTES
 from archspec.pipeline import streams
-from archspec.pipeline.tables import table_of
-from archspec.pipeline.trees import parsed
+from archspec.pipeline.tables import load_table
+from archspec.pipeline.trees import parse_cached
 from archspec.resolve.files import Library
 from archspec.resources import specs_root
 from archspec.source import Report, Source
@@ -54,14 +54,14 @@ def test_a_linked_folder_gives_the_model_its_name(tmp_path: Path) -> None:
     (tmp_path / "tiny").symlink_to(tmp_path / "real")
     for name in ("real", "tiny", "real"):
         assert archspec.load(tmp_path / name).name == name
-        assert table_of(tmp_path / name)[0].model == name
+        assert load_table(tmp_path / name)[0].model == name
 
 
 def test_a_folder_that_changes_is_read_again(tmp_path: Path) -> None:
     write(tmp_path, SMALL)
-    assert table_of(tmp_path)[0].params.total == archspec.load(tmp_path).params.total == TOTAL
+    assert load_table(tmp_path)[0].params.total == archspec.load(tmp_path).params.total == TOTAL
     write(tmp_path, SMALL | {"vocab_size": 100})
-    assert table_of(tmp_path)[0].params.total == archspec.load(tmp_path).params.total == TOTAL + 768
+    assert load_table(tmp_path)[0].params.total == archspec.load(tmp_path).params.total == TOTAL + 768
 
 
 def test_a_folder_without_a_configuration_is_refused(tmp_path: Path) -> None:
@@ -72,11 +72,11 @@ def test_a_folder_without_a_configuration_is_refused(tmp_path: Path) -> None:
 
 def test_a_folder_with_weights_only_is_its_checkpoint(tmp_path: Path) -> None:
     write_checkpoint(tmp_path / "model.safetensors", {"encoder.weight": (2, 3), "encoder.bias": (3,)})
-    assert table_of(tmp_path)[0].params.total == 9
+    assert load_table(tmp_path)[0].params.total == 9
     found = error(tmp_path)
     assert found.message == f"{tmp_path} is a checkpoint: it has tensors, but no computation"
     write(tmp_path, SMALL)
-    assert table_of(tmp_path)[0].params.total == TOTAL
+    assert load_table(tmp_path)[0].params.total == TOTAL
 
 
 def test_all_commands_with_configurations_read_them_as_specified(
@@ -106,7 +106,7 @@ def test_standard_input_is_read_each_time(monkeypatch: pytest.MonkeyPatch) -> No
     for layers in (1, 2, 1):
         data = json.dumps(SMALL | {"num_hidden_layers": layers}).encode()
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
-        assert table_of("/dev/stdin")[0].params.total == TOTAL + (layers - 1) * 7_087_872
+        assert load_table("/dev/stdin")[0].params.total == TOTAL + (layers - 1) * 7_087_872
 
 
 def test_a_spec_on_standard_input_by_its_other_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +147,7 @@ def test_a_file_that_is_open(tmp_path: Path) -> None:
 
 @with_pipes
 def test_a_pipe_without_a_writer_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "WAIT", 0.05)
+    monkeypatch.setattr(streams, "WRITER_TIMEOUT", 0.05)
     os.mkfifo(tmp_path / "config.json")
     found = error(tmp_path / "config.json")
     assert (found.code, "no process writes" in found.message) == ("unreadable", True)
@@ -155,7 +155,7 @@ def test_a_pipe_without_a_writer_is_not_waited_for(tmp_path: Path, monkeypatch: 
 
 @with_pipes
 def test_a_slow_writer_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "WAIT", 0.01)
+    monkeypatch.setattr(streams, "WRITER_TIMEOUT", 0.01)
     os.mkfifo(tmp_path / "slow")
     writer = subprocess.Popen(["bash", "-c", f"exec > {tmp_path}/slow; sleep 0.3; echo '{json.dumps(SMALL)}'"])
     reader = os.open(tmp_path / "slow", os.O_RDONLY)  # waits until the other process has opened it
@@ -228,7 +228,7 @@ def test_data_that_no_configuration_has() -> None:
         assert error(wrong).code == "wrong-kind"
     found = error(Object([1])).message
     assert found == "configuration cannot be written as JSON: `to_dict()` returned list"
-    assert error({"model_type": "bert", "a": "x" * LARGEST_CONFIGURATION}).code == "budget"
+    assert error({"model_type": "bert", "a": "x" * MAX_CONFIGURATION_BYTES}).code == "budget"
     assert error({"model_type": "bert", 1: 2, "1": 3}).code == "duplicate-name"
     assert error({"model_type": "bert", "vocab_sise": 3}).code == "unknown-name"
     with pytest.raises((TypeError, AttributeError, AssertionError)):
@@ -253,7 +253,7 @@ def family_without_type(name: str) -> tuple[str | None, list[archspec.Diagnostic
     source, report = Source("config.json", json.dumps({"architectures": [name]})), Report()
     root = read_json(source)
     assert isinstance(root.plain, dict)
-    family = family_of(root, root.plain, None, Library(specs_root(), parsed), report)
+    family = family_of(root, root.plain, None, Library(specs_root(), parse_cached), report)
     return family.type if family is not None else None, report.diagnostics
 
 
@@ -339,11 +339,11 @@ def test_options_are_part_of_what_is_kept(tmp_path: Path) -> None:
     path = write(tmp_path, {"num_hidden_layers": 1, "foo": 2})
     for type in ("bert", "electra", "bert"):
         config = archspec.Configuration(path, type, ("foo",))
-        assert table_of(config)[0].hyperparameters == archspec.load(config).hyperparameters
+        assert load_table(config)[0].hyperparameters == archspec.load(config).hyperparameters
     with pytest.raises(archspec.ArchError):
-        table_of(path)
+        load_table(path)
     with pytest.raises(archspec.ArchError):
-        table_of(archspec.Configuration(path, "bert"))
+        load_table(archspec.Configuration(path, "bert"))
 
 
 def test_only_configurations_are_imported() -> None:

@@ -742,10 +742,10 @@ def test_files_of_a_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
     assert found() == {"new.arch", "a.arch", "b.arch", "in/d.arch", "z/g.arch"}
     assert next(workspace.files()) == str(root / "new.arch")
-    monkeypatch.setattr(workspace_module, "MOST_FILES", 3)
+    monkeypatch.setattr(workspace_module, "MAX_FILES", 3)
     assert found() == {"new.arch", "a.arch", "b.arch"}
     workspace.close(str(root / "new.arch"))
-    monkeypatch.setattr(workspace_module, "MOST_FILES", 4)
+    monkeypatch.setattr(workspace_module, "MAX_FILES", 4)
     assert found() == {"a.arch", "b.arch", "in/d.arch", "z/g.arch"}
 
 
@@ -1016,16 +1016,16 @@ def test_garbage_is_collected_when_checks_pause_or_after_many(monkeypatch: pytes
     collector = garbage.Collector()
     for _ in range(2):
         waits: list[float] = []
-        for _ in range(garbage.MOST_CHECKS):
+        for _ in range(garbage.MAX_CHECKS):
             collector.after_check()
             (plan,) = plans  # no more than one
             waits.append(plan.seconds)
-        assert waits == [garbage.IDLE] * (garbage.MOST_CHECKS - 1) + [0]
+        assert waits == [garbage.IDLE] * (garbage.MAX_CHECKS - 1) + [0]
         plan.run()  # and then from the start
 
 
 def test_what_is_kept_of_the_library_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workspace_module, "MOST_KEPT", 50)
+    monkeypatch.setattr(workspace_module, "MAX_CACHED_BODIES", 50)
     path = str(tmp_path / "edited.arch")
     workspace = workspace_module.Workspace()
     kept: list[int] = []
@@ -1342,7 +1342,7 @@ def test_definitions_that_bundled_files_use_are_not_renamed(tmp_path: Path, monk
         found = analysis.occurrence_at(texts[Path(path).name].index(place))
         try:
             return {Path(p).name for p in edits.rename(workspace, analysis, found, "Other")}
-        except edits.Unsafe as reason:
+        except edits.UnsafeRenameError as reason:
             return str(reason)
 
     assert renamed(own, "w:") == {"own.arch"}
@@ -1387,7 +1387,7 @@ def test_new_names(place: str, name: str, reason: str | None, folder: Path) -> N
     if reason is None:
         assert edits.rename(workspace, analysis, found, name)
     else:
-        with pytest.raises(edits.Unsafe, match=f"^{re.escape(reason)}$"):
+        with pytest.raises(edits.UnsafeRenameError, match=f"^{re.escape(reason)}$"):
             edits.rename(workspace, analysis, found, name)
 
 

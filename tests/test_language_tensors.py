@@ -9,7 +9,7 @@ from reference import evaluate
 from small import DENSE, SCALE, codes, findings, load, shapes
 
 import archspec
-from archspec.model import internals
+from archspec.model import get_compilation
 from archspec.pytorch.build import torch_source
 
 # Tensors -------------------------------------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ def test_a_const_is_computed_and_not_stored() -> None:
     x = np.arange(8.0).reshape(2, 4)
     given = {name: np.full(4, 3.0) for name in shapes(model)}
     expected = ((x * 3 + np.arange(4)) * 3 + np.arange(4)) * 0.5 + 1
-    assert np.array_equal(evaluate(internals(model).body, {"x": x}, given).outputs["output"], expected)
+    assert np.array_equal(evaluate(get_compilation(model).body, {"x": x}, given).outputs["output"], expected)
 
 
 def test_a_const_in_pytorch_is_a_buffer_that_is_not_persistent() -> None:

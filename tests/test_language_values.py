@@ -8,7 +8,7 @@ import reference
 from small import DENSE, SCALE, codes, findings, layers, load, operations, output, shapes
 
 import archspec
-from archspec.model import internals
+from archspec.model import get_compilation
 
 TAKEN = """
 dim batch
@@ -693,7 +693,7 @@ layer Net()(x [batch, 3]) -> [batch, 3] {
 }
 """)
     x = np.arange(6.0).reshape(2, 3)
-    outputs = reference.evaluate(internals(model).body, {"x": x}, {"weight": np.ones(3)}).outputs
+    outputs = reference.evaluate(get_compilation(model).body, {"x": x}, {"weight": np.ones(3)}).outputs
     np.testing.assert_array_equal(outputs["output"], 3 * x)
 
 

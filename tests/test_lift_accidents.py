@@ -9,10 +9,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import archspec  # noqa: E402
-from archspec.lifting.accidents import accidental  # noqa: E402
+from archspec.lifting.accidents import coincidental_fields  # noqa: E402
 from archspec.lifting.api import lift_subject  # noqa: E402
 from archspec.lifting.sources.architecture import Architecture  # noqa: E402
-from archspec.lifting.sources.lifting import lifted  # noqa: E402
+from archspec.lifting.sources.lifting import lift_or_replace  # noqa: E402
 from archspec.lifting.sources.subjects import source_of_architecture  # noqa: E402
 from archspec.lifting.subject import Subject  # noqa: E402
 
@@ -139,14 +139,14 @@ def test_other_sizes_are_tried_if_two_differ_alike_by_accident() -> None:
         yield {"ids": torch.zeros(((3, 11), (2, 14))[turn], dtype=torch.long)}
 
     made = Architecture("Divided", fields, lambda changed: Divided({**fields, **changed}), ids)
-    text = lifted(source_of_architecture(made))
+    text = lift_or_replace(source_of_architecture(made))
     assert "split([rope_head_dim, index_head_dim - rope_head_dim], axis = -1)" in text
 
 
 @pytest.mark.slow
 def test_only_sizes_that_follow_a_field_are_called_by_its_name() -> None:
     made = Architecture("Sounds", FIELDS, lambda fields: Sounds({**FIELDS, **fields}), inputs)
-    text = lifted(source_of_architecture(made))
+    text = lift_or_replace(source_of_architecture(made))
     assert "(hidden_size = 64, num_labels = 5, text_kinds = 6)" in text
     assert "Conv1d(1, hidden_size, 3, stride = 2)" in text  # the length of the output would not follow
     assert all(f"Conv1d(hidden_size, hidden_size, {kernel})" in text for kernel in (7, 9))
@@ -342,5 +342,8 @@ def test_other_values_of_fields_are_larger_unless_they_are_large(value: int, tri
         return None
 
     subject = Subject(nn.Identity(), {}, {"size": value}, changed=changed)
-    assert accidental('block It()(x [4]) -> [4] { return x }\nmodel "it" = It()', {"size": value}, subject) == set()
+    assert (
+        coincidental_fields('block It()(x [4]) -> [4] { return x }\nmodel "it" = It()', {"size": value}, subject)
+        == set()
+    )
     assert found == tried

@@ -12,7 +12,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from archspec import ArchError  # noqa: E402
-from archspec.lifting.calling import failure  # noqa: E402
+from archspec.lifting.calling import call_exception  # noqa: E402
 from archspec.lifting.sources import configuration  # noqa: E402
 from archspec.lifting.sources.architecture import (  # noqa: E402
     Architecture,
@@ -25,12 +25,12 @@ from archspec.lifting.sources.architecture import (  # noqa: E402
 )
 from archspec.lifting.sources.proposals import SHALLOW  # noqa: E402
 from archspec.lifting.sources.variations import (  # noqa: E402
-    apart,
-    lighter,
-    relayered,
-    shallow,
+    resize_and_relayer,
+    separate_part_sizes,
     uncropped,
     unrolled,
+    with_fewer_layers,
+    with_fewer_parameters,
     with_longer,
     with_more_heads,
 )
@@ -107,8 +107,8 @@ def test_one_number_is_replaced_where_it_is() -> None:
 def test_inputs_are_in_the_order_of_the_signature() -> None:
     module = Toy({"hidden_size": 4, "num_hidden_layers": 1})
     assert [*ordered(module, {"mask": torch.ones(1), "x": torch.ones(1)})] == ["x", "mask"]
-    assert failure(module, {"x": torch.ones(2, 4)}) is None
-    assert isinstance(failure(module, {"x": torch.ones(2, 5)}), RuntimeError)
+    assert call_exception(module, {"x": torch.ones(2, 4)}) is None
+    assert isinstance(call_exception(module, {"x": torch.ones(2, 5)}), RuntimeError)
     x, other = torch.ones(2, 3), torch.ones(4, 5)
     assert are_alike({"x": x}, {"x": other})
     assert not are_alike({"x": x}, {"y": other}) and not are_alike({"x": x}, {"x": other[0]})
@@ -178,7 +178,7 @@ def test_a_class_may_only_take_the_sizes_of_some_proposal() -> None:
 
 
 def test_small_modules_that_keep_the_sizes_have_few_numbers() -> None:
-    subject = subject_of(shallow(toy()))
+    subject = subject_of(with_fewer_layers(toy()))
     assert subject.numbers == {"num_hidden_layers": 3}
     assert subject.inputs["x"].shape[-1] == 768
 
@@ -244,16 +244,18 @@ def test_modules_that_cannot_be_built_or_run() -> None:
 
 def test_variations_of_an_architecture() -> None:
     usual = toy()
-    assert [choices.are_apart for choices in apart(usual).choices] == [True] * 3
-    assert apart(usual).choices[1].heads == (16, 8, 32) and apart(usual).choices[0].heads == (6, 4, 12)
+    assert [choices.are_apart for choices in separate_part_sizes(usual).choices] == [True] * 3
+    assert separate_part_sizes(usual).choices[1].heads == (16, 8, 32) and separate_part_sizes(usual).choices[
+        0
+    ].heads == (6, 4, 12)
     assert with_more_heads(usual) is None
     more = with_more_heads(toy(num_key_value_heads=24))
     assert more is not None and more.choices[0].heads == (12, 8, 24)
     assert with_more_heads(toy(num_key_value_heads=12)) is None
-    assert [choices.layers for choices in relayered(usual).choices] == [(5, 3, 4), (3, 7, 5), ()]
-    light = lighter(usual)
+    assert [choices.layers for choices in resize_and_relayer(usual).choices] == [(5, 3, 4), (3, 7, 5), ()]
+    light = with_fewer_parameters(usual)
     assert light is not None and (light.choices[1].scale, light.choices[1].width) == (2, 5)
-    assert lighter(light) is None and lighter(shallow(usual)) is None
+    assert with_fewer_parameters(light) is None and with_fewer_parameters(with_fewer_layers(usual)) is None
     every = unrolled(usual)
     assert every is not None and [choices.layers for choices in every.choices] == [()] * 3
     assert unrolled(toy(num_hidden_layers=80)) is not None and unrolled(toy(num_hidden_layers=81)) is None

@@ -9,12 +9,12 @@ torch = pytest.importorskip("torch")
 from builders import builder, given  # noqa: E402
 
 import archspec  # noqa: E402
-from archspec.equivalence.calls.values import Untranslatable  # noqa: E402
+from archspec.equivalence.calls.values import UntranslatableError  # noqa: E402
 from archspec.lifting import api, capture  # noqa: E402
 from archspec.lifting.api import lift_subject  # noqa: E402
 from archspec.lifting.capture import dimensions  # noqa: E402
-from archspec.lifting.check import OfLargeSizes  # noqa: E402
-from archspec.lifting.runs import runs_of  # noqa: E402
+from archspec.lifting.check import TooLargeToRunError  # noqa: E402
+from archspec.lifting.runs import find_layer_runs  # noqa: E402
 from archspec.lifting.subject import Subject  # noqa: E402
 from archspec.lifting.values import Value  # noqa: E402
 
@@ -313,7 +313,7 @@ def test_layers_in_a_run_have_as_many_inputs(arguments: list[tuple[str, ...]], r
         values.append(
             Value("Layer", args, array=array, dtype="real", frame=frame, kind="block", address=f"layers.{turn}")
         )
-    found = runs_of(values[1:], values[-1:], lambda value: value.kind, "")
+    found = find_layer_runs(values[1:], values[-1:], lambda value: value.kind, "")
     assert [tuple(values.index(value) - 1 for value in run.values) for run in found.values()] == runs
 
 
@@ -362,7 +362,7 @@ def test_layers_that_alternate_are_a_run(
         address = (addresses if isinstance(addresses, str) else addresses[turn]).format(turn)
         array = inputs["x"].array
         values.append(Value(name, args, array=array, dtype="real", frame=b.frame, kind="block", address=address))
-    found = runs_of(values[1:], values[-1:], lambda value: value.op, "")
+    found = find_layer_runs(values[1:], values[-1:], lambda value: value.op, "")
     assert [*found] == [run.values[-1] for run in found.values()]
     assert runs == [
         (
@@ -423,15 +423,15 @@ def test_loops_in_turn() -> None:
 
 
 def test_what_cannot_be_written_with_loops_is_for_one_length(monkeypatch: pytest.MonkeyPatch) -> None:
-    program_of = capture.program_of
+    program_of = capture.build_program
 
     def without_loops(*args: Any) -> Any:
         *_, loops, _ = args
         if loops:
-            raise Untranslatable("not with loops")
+            raise UntranslatableError("not with loops")
         return program_of(*args)
 
-    monkeypatch.setattr(capture, "program_of", without_loops)
+    monkeypatch.setattr(capture, "build_program", without_loops)
     assert "block Loop(x [batch, 5, 8])" in lifted(Loop("equal"), X)
     with pytest.raises(archspec.ArchError, match=r"cannot lift `Block`: not with loops$"):
         lifted(Block(), X, X)
@@ -442,7 +442,7 @@ def test_a_second_module_with_loops_has_to_be_run(monkeypatch: pytest.MonkeyPatc
 
     def check_size(module: nn.Module) -> None:
         checked.append(module)
-        raise OfLargeSizes("too large")
+        raise TooLargeToRunError("too large")
 
     monkeypatch.setattr(api, "check_size", check_size)
     other = Loop("equal").eval()
@@ -465,9 +465,9 @@ class Framed(nn.Module):
 
 def test_lengths_may_be_multiples_of_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
     subject = Subject(Framed().eval(), {"x": torch.ones(3, 12)}, {"x": torch.ones(2, 20)})
-    monkeypatch.setattr(capture, "LARGEST_MULTIPLE", 4)
+    monkeypatch.setattr(capture, "MAX_MULTIPLE", 4)
     assert "block Framed(x [batch, 4 * seq]) -> [batch, seq]" in lift_subject(subject)
-    monkeypatch.setattr(capture, "LARGEST_MULTIPLE", 3)
+    monkeypatch.setattr(capture, "MAX_MULTIPLE", 3)
     with pytest.raises(archspec.ArchError, match=r"it can only be exported where `batch\*\(seq%4\) == 0`$"):
         lift_subject(subject)
 

@@ -30,7 +30,7 @@ from small import live_names
 import archspec
 from archspec.algebra import Polynomial
 from archspec.ir import Type
-from archspec.model import Model, internals
+from archspec.model import Model, get_compilation
 from archspec.normal.arrays import Array, Arrays
 from archspec.resources import specs_root
 
@@ -38,9 +38,9 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from archspec.equivalence.api import equivalent  # noqa: E402
-from archspec.equivalence.places import Places  # noqa: E402
-from archspec.equivalence.sides import outputs_of  # noqa: E402
-from archspec.equivalence.stack import deeply  # noqa: E402
+from archspec.equivalence.places import LocationIndex  # noqa: E402
+from archspec.equivalence.sides import model_outputs  # noqa: E402
+from archspec.equivalence.stack import run_with_deep_stack  # noqa: E402
 from archspec.lifting.api import lift_subject  # noqa: E402
 from archspec.lifting.sources.architecture import Architecture, subject_of  # noqa: E402
 from archspec.lifting.sources.configuration import architecture_from  # noqa: E402
@@ -153,8 +153,8 @@ def forms(arrays: Arrays, model: Model, names: Mapping[str, str]) -> dict[str, A
         return stored(kind, names[name] if kind == "tensor" else name, shape, dtype)
 
     arrays.stored = renamed  # pyright: ignore[reportAttributeAccessIssue]
-    body = internals(model).body
-    found = dict(zip(body.named_outputs(), outputs_of(arrays, body, Places(arrays)), strict=True))
+    body = get_compilation(model).body
+    found = dict(zip(body.named_outputs(), model_outputs(arrays, body, LocationIndex(arrays)), strict=True))
     arrays.stored = stored  # pyright: ignore[reportAttributeAccessIssue]
     return found
 
@@ -168,8 +168,8 @@ def same_form(text: str, bundled: Model) -> bool:
     lifted = archspec.loads(text)
     arrays = Arrays()
     own = {tensor.name: tensor.name for tensor in (*lifted.tensors, *lifted.buffers)}
-    ours = deeply(lambda: forms(arrays, lifted, own))
-    theirs = deeply(lambda: forms(arrays, bundled, live_names(bundled)))
+    ours = run_with_deep_stack(lambda: forms(arrays, lifted, own))
+    theirs = run_with_deep_stack(lambda: forms(arrays, bundled, live_names(bundled)))
     return bool(theirs) and {output: ours.get(output) for output in theirs} == theirs
 
 
@@ -186,7 +186,7 @@ def test_a_lifted_module_is_the_bundled_spec(name: str, tmp_path: Path) -> None:
     lifted = archspec.loads(text)
     assert same_form(text, pair.bundled) == ("differs" not in entry)
     assert not re.search(r"\b(part|n|tmp)[0-9]+\b", text)
-    assert lines_of(text) <= MOST_LINES * bundled_lines(internals(pair.bundled).compiled.module.type)
+    assert lines_of(text) <= MOST_LINES * bundled_lines(get_compilation(pair.bundled).compiled.module.type)
     follows_its_hyperparameters(text, lifted, pair.architecture)
 
 

@@ -12,11 +12,11 @@ torch = pytest.importorskip("torch")
 from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensor  # noqa: E402
 
 import archspec  # noqa: E402
-from archspec.equivalence.calls.values import Untranslatable  # noqa: E402
+from archspec.equivalence.calls.values import UntranslatableError  # noqa: E402
 from archspec.lifting import calling  # noqa: E402
-from archspec.lifting.calling import called  # noqa: E402
+from archspec.lifting.calling import call_module  # noqa: E402
 from archspec.lifting.repeating import check_repeatable  # noqa: E402
-from archspec.lifting.signatures import Argument, signatures_of  # noqa: E402
+from archspec.lifting.signatures import Argument, record_signatures  # noqa: E402
 from archspec.lifting.source_names import _statements  # noqa: E402
 
 nn = torch.nn
@@ -39,14 +39,14 @@ class Calling(nn.Module):
 
 def shaped(module: nn.Module, x: Any) -> bool:
     """Whether the outputs of a call have shapes alone."""
-    found = called(module, {"x": x})
+    found = call_module(module, {"x": x})
     assert isinstance(found, torch.Tensor) and found.shape == x.shape
     return isinstance(found, FakeTensor)
 
 
 def test_large_modules_and_inputs_are_called_for_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calling, "MOST_ELEMENTS", 4)
-    monkeypatch.setattr(calling, "MOST_INPUTS", 12)
+    monkeypatch.setattr(calling, "MAX_ELEMENTS", 4)
+    monkeypatch.setattr(calling, "MAX_INPUTS", 12)
     plain, large = (Calling(lambda self, x: x * self.weight.sum(), size) for size in (4, 5))
     assert not shaped(plain, torch.ones(3, 4)) and shaped(plain, torch.ones(13)) and shaped(large, torch.ones(3, 4))
 
@@ -58,12 +58,12 @@ def test_large_modules_that_read_values_are_run_unless_they_are_too_large(monkey
     def skips(self: Any, x: Any) -> Any:
         return x if isinstance(x, FakeTensor) else reads(self, x * self.weight.sum())
 
-    monkeypatch.setattr(calling, "MOST_ELEMENTS", 4)
-    monkeypatch.setattr(calling, "MOST_FILLED", 8)
+    monkeypatch.setattr(calling, "MAX_ELEMENTS", 4)
+    monkeypatch.setattr(calling, "MAX_FILLED", 8)
     x = torch.ones(3)
     assert not shaped(Calling(reads, 8), x) and shaped(Calling(skips, 9), x)
     with pytest.raises(DataDependentOutputException):
-        called(Calling(reads, 9), {"x": x})
+        call_module(Calling(reads, 9), {"x": x})
     assert not shaped(Calling(reads, 4), x)
 
 
@@ -106,7 +106,7 @@ def test_what_a_module_keeps_is_the_same_after_each_call(turn: int) -> None:
     if is_same:
         check_repeatable(module, {"x": torch.ones(3)}, {"x": torch.ones(4)})
     else:
-        with pytest.raises(Untranslatable, match=r"^a call of it changes its `kept`$"):
+        with pytest.raises(UntranslatableError, match=r"^a call of it changes its `kept`$"):
             check_repeatable(module, {"x": torch.ones(3)}, {"x": torch.ones(4)})
     assert len(calls) == 4
 
@@ -123,7 +123,7 @@ def test_outputs_are_the_same_for_each_call(changed: int) -> None:
     if changed == 2:  # with the other inputs
         check_repeatable(module, {"x": torch.ones(3)}, {"x": torch.ones(4)})
     else:
-        with pytest.raises(Untranslatable, match=r"^a call of it changes what the next one computes$"):
+        with pytest.raises(UntranslatableError, match=r"^a call of it changes what the next one computes$"):
             check_repeatable(module, {"x": torch.ones(3)}, {"x": torch.ones(4)})
 
 
@@ -145,7 +145,7 @@ class Outer(nn.Module):
 
 
 def test_arguments_in_lists_are_one_by_one() -> None:
-    found = signatures_of(Outer().eval(), {"x": torch.ones(3, 5)}).arguments
+    found = record_signatures(Outer().eval(), {"x": torch.ones(3, 5)}).arguments
     assert found["inner"] == [
         Argument("parts", (3, 5), "real"),
         Argument("parts", (5,), "real"),
@@ -156,8 +156,8 @@ def test_arguments_in_lists_are_one_by_one() -> None:
 
 def test_a_module_that_cannot_be_called_is_refused() -> None:
     module = Outer().eval()
-    with pytest.raises(Untranslatable, match=r"^calling it fails: "):
-        signatures_of(module, {"x": torch.ones(())})
+    with pytest.raises(UntranslatableError, match=r"^calling it fails: "):
+        record_signatures(module, {"x": torch.ones(())})
     assert not module._forward_pre_hooks and not module.inner._forward_pre_hooks
 
 

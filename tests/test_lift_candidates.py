@@ -5,19 +5,22 @@ from collections.abc import Iterable
 import pytest
 
 from archspec.lifting import candidates, remainders
-from archspec.lifting.candidates import Candidate, Found
+from archspec.lifting.candidates import Candidate, FieldExpression
 
-Expressions = dict[Found, tuple[float, float]]
+Expressions = dict[FieldExpression, tuple[float, float]]
 
 
 def values(**pairs: tuple[float, float]) -> Expressions:
     """Fields with their values."""
-    return {Found(name, (name,)): pair for name, pair in pairs.items()}
+    return {FieldExpression(name, (name,)): pair for name, pair in pairs.items()}
 
 
 def of(*items: tuple[str, tuple[float, float]]) -> Expressions:
     """Expressions with their values; their fields are the words in their texts."""
-    return {Found(text, tuple([word for word in text.split() if word.isidentifier()])): pair for text, pair in items}
+    return {
+        FieldExpression(text, tuple([word for word in text.split() if word.isidentifier()])): pair
+        for text, pair in items
+    }
 
 
 def shown(found: Iterable[Candidate]) -> list[tuple[str, tuple[float, float]]]:
@@ -70,18 +73,18 @@ def test_sizes_with_one_or_two_more_or_fewer() -> None:
 
 def test_widths_that_are_doubled_several_times() -> None:
     pairs = values(width=(24, 80)) | of(("heads * groups", (6, 8)))
-    assert shown(candidates.doubled(pairs)) == [("16 * width", (384, 1280)), ("32 * width", (768, 2560))]
+    assert shown(candidates.doubled_widths(pairs)) == [("16 * width", (384, 1280)), ("32 * width", (768, 2560))]
 
 
 def test_quotients_and_products_of_two() -> None:
-    assert shown(candidates.of_two(values(a=(24, 80), b=(3, 5), c=(7, 11)))) == [
+    assert shown(candidates.products_and_quotients(values(a=(24, 80), b=(3, 5), c=(7, 11)))) == [
         ("a // b", (8, 16)),
         ("a * b", (72, 400)),
         ("a * c", (168, 880)),
         ("b * c", (21, 55)),
     ]
     pairs = values(a=(6, 6), b=(6, 3), c=(3, 6), d=(4, 3), e=(3, 4))
-    assert [text for text, _ in shown(candidates.of_two(pairs)) if "//" in text] == []
+    assert [text for text, _ in shown(candidates.products_and_quotients(pairs)) if "//" in text] == []
 
 
 def test_sums() -> None:
@@ -102,8 +105,8 @@ def test_squares() -> None:
 
 def test_several_vocabularies() -> None:
     pairs = values(vocab_size=(50, 60), sound_vocab_size=(7, 9), streams=(3, 2))
-    products = [*candidates.of_two(pairs)]
-    found = shown(candidates.of_vocabularies(pairs, products))
+    products = [*candidates.products_and_quotients(pairs)]
+    found = shown(candidates.vocabulary_rows(pairs, products))
     assert found[:3] == [
         ("9 * vocab_size", (450, 540)),
         ("9 * sound_vocab_size", (63, 81)),
@@ -128,14 +131,14 @@ def test_several_vocabularies() -> None:
 
 def test_places_in_videos() -> None:
     ratios = of(("frames // step", (4, 5)), ("size // patch", (3, 2)), ("frames // heads", (6, 7)))
-    assert shown(candidates.of_videos(ratios)) == [("(frames // step) * (size // patch) ** 2", (36, 20))]
-    assert shown(candidates.of_videos(of(("frames // step", (4, 5)), ("width // heads", (3, 2))))) == []
-    assert shown(candidates.of_videos(of(("frames * step", (4, 5)), ("size // patch", (3, 2))))) == []
+    assert shown(candidates.video_place_counts(ratios)) == [("(frames // step) * (size // patch) ** 2", (36, 20))]
+    assert shown(candidates.video_place_counts(of(("frames // step", (4, 5)), ("width // heads", (3, 2))))) == []
+    assert shown(candidates.video_place_counts(of(("frames * step", (4, 5)), ("size // patch", (3, 2))))) == []
 
 
 def test_widths_for_all_layers() -> None:
     pairs = values(num_layers=(3, 5), hidden_size=(8, 9), size_per_layer=(7, 11), n_layer=(2, 4), depth=(6, 4))
-    assert shown(candidates.of_all_layers(pairs)) == [
+    assert shown(candidates.all_layer_widths(pairs)) == [
         ("num_layers * size_per_layer", (21, 55)),
         ("n_layer * size_per_layer", (14, 44)),
         ("depth * size_per_layer", (42, 44)),
@@ -144,16 +147,16 @@ def test_widths_for_all_layers() -> None:
 
 def test_thirds_and_fractions_of_heads() -> None:
     pairs = values(head_dim=(24, 120), d_head=(12, 27), width=(48, 96)) | of(("width // heads", (6, 12)))
-    assert shown(candidates.of_thirds(pairs)) == [
+    assert shown(candidates.rotary_thirds(pairs)) == [
         ("head_dim // 3", (8, 40)),
         ("d_head // 3", (4, 9)),
         ("(width // heads) // 3", (2, 4)),
         ("head_dim // 6", (4, 20)),
         ("(width // heads) // 6", (1, 2)),
     ]
-    assert shown(candidates.of_thirds(values(head_dim=(7, 10)))) == []  # the same rest
+    assert shown(candidates.rotary_thirds(values(head_dim=(7, 10)))) == []  # the same rest
     pairs = values(head_dim=(40, 280), d_kv=(8, 24), dim_head=(5, 10), width=(40, 80)) | of(("a // b", (40, 80)))
-    assert shown(candidates.of_fractions(pairs)) == [
+    assert shown(candidates.rotary_fractions(pairs)) == [
         ("3 * head_dim // 4", (30, 210)),
         ("3 * d_kv // 4", (6, 18)),
         ("3 * head_dim // 8", (15, 105)),
@@ -167,7 +170,7 @@ def test_thirds_and_fractions_of_heads() -> None:
 
 def test_rests_of_heads() -> None:
     pairs = values(head_dim=(9, 8), rope_head_dim=(4, 5), even_head_dim=(9, 3), width=(1, 2), d_kv=(9, 8))
-    assert shown(candidates.rests(pairs)) == [
+    assert shown(candidates.head_remainders(pairs)) == [
         ("head_dim - rope_head_dim", (5, 3)),
         ("d_kv - rope_head_dim", (5, 3)),
     ]
@@ -175,7 +178,7 @@ def test_rests_of_heads() -> None:
 
 def test_pixels_of_patches() -> None:
     pairs = values(num_channels=(3, 4), patch_size=(5, 7), temporal_patch_size=(2, 6), patch_size_ratio=(9, 9))
-    assert shown(candidates.of_patches(pairs)) == [
+    assert shown(candidates.patch_sizes(pairs)) == [
         ("num_channels * patch_size ** 2", (75, 196)),
         ("num_channels * temporal_patch_size * patch_size ** 2", (150, 1176)),
         ("num_channels * temporal_patch_size ** 2", (12, 144)),
@@ -188,8 +191,8 @@ def test_pixels_of_patches() -> None:
 def test_places_in_tiles() -> None:
     simple = values(max_tiles=(4, 5), hidden_size=(8, 9), heads=(2, 3))
     places = of(("(size // patch) ** 2", (9, 16)), ("(size // patch) ** 2 + 2", (11, 18)), ("size ** 2", (3, 3)))
-    compound = {Found(text, ("size", "patch")): pair for (text, _), pair in places.items()}
-    assert shown(candidates.of_tiles(simple, compound)) == [
+    compound = {FieldExpression(text, ("size", "patch")): pair for (text, _), pair in places.items()}
+    assert shown(candidates.tile_embedding_sizes(simple, compound)) == [
         ("max_tiles * ((size // patch) ** 2) * hidden_size", (288, 720)),
         ("max_tiles * ((size // patch) ** 2 + 2) * hidden_size", (352, 810)),
     ]
@@ -197,7 +200,7 @@ def test_places_in_tiles() -> None:
 
 def test_products_and_quotients_of_quotients() -> None:
     simple, compound = values(c=(7, 11), d=(2, 4), e=(8, 16)), of(("a // b", (8, 16)), ("a * b", (5, 6)))
-    assert shown(candidates.of_three(simple, compound)) == [
+    assert shown(candidates.products_of_three(simple, compound)) == [
         ("a // b * c", (56, 176)),
         ("a // b * d", (16, 64)),
         ("a // b * e", (64, 256)),
@@ -209,7 +212,7 @@ def test_products_and_quotients_of_quotients() -> None:
 def test_heads_in_parts() -> None:
     simple = values(heads=(2, 3), n_head=(4, 5), width=(6, 7), heads_size=(6, 6))
     compound = of(("head_dim + rope_head_dim", (10, 20)), ("head_dim + width", (5, 5)))
-    assert shown(candidates.of_heads_in_parts(simple, compound)) == [
+    assert shown(candidates.split_head_projections(simple, compound)) == [
         ("heads * (head_dim + rope_head_dim)", (20, 60)),
         ("n_head * (head_dim + rope_head_dim)", (40, 100)),
     ]
@@ -217,7 +220,7 @@ def test_heads_in_parts() -> None:
 
 def test_joined_projections() -> None:
     simple, compound = values(heads=(6, 8), width=(10, 20)), of(("width // heads", (3, 5)), ("width * heads", (1, 1)))
-    assert shown(candidates.joined(simple, compound)) == [
+    assert shown(candidates.joined_projections(simple, compound)) == [
         ("(heads + 1) * heads", (42, 72)),
         ("(heads + 1) * width", (70, 180)),
         ("(heads + 1) * (width // heads)", (21, 45)),
@@ -226,7 +229,7 @@ def test_joined_projections() -> None:
         ("(heads + 2) * (width // heads)", (24, 50)),
     ]
     simple = values(heads=(6, 8), kv_heads=(2, 3))
-    assert shown(candidates.joined(simple, of(("width // 2", (3, 5)))))[:8] == [
+    assert shown(candidates.joined_projections(simple, of(("width // 2", (3, 5)))))[:8] == [
         ("(heads + kv_heads) * heads", (48, 88)),
         ("(heads + kv_heads) * kv_heads", (16, 33)),
         ("(heads + 1) * heads", (42, 72)),
@@ -240,14 +243,14 @@ def test_joined_projections() -> None:
 
 def test_projections_that_are_joined_for_scans() -> None:
     pairs = values(num_heads=(2, 3), head_dim=(5, 7), n_groups=(11, 13), state_size=(17, 19), state=(4, 6))
-    assert shown(candidates.of_scans(pairs)) == [
+    assert shown(candidates.scan_projections(pairs)) == [
         ("num_heads * head_dim + 2 * n_groups * state_size", (384, 515)),
         ("2 * num_heads * head_dim + 2 * n_groups * state_size + num_heads", (396, 539)),
         ("num_heads * head_dim + 2 * n_groups * state", (98, 177)),
         ("2 * num_heads * head_dim + 2 * n_groups * state + num_heads", (110, 201)),
     ]
     pairs = values(dt_rank=(2, 3), time_step_rank=(4, 5), rank=(1, 1), state_size=(11, 13), state_dim=(1, 1))
-    assert shown(candidates.of_selections(pairs)) == [
+    assert shown(candidates.selection_projections(pairs)) == [
         ("dt_rank + 2 * state_size", (24, 29)),
         ("time_step_rank + 2 * state_size", (26, 31)),
     ]
@@ -283,7 +286,7 @@ def test_logarithms() -> None:
     ]
 
 
-def texts(found: list[Found]) -> list[str]:
+def texts(found: list[FieldExpression]) -> list[str]:
     assert all(name in item.text for item in found for name in item.fields)
     return [item.text for item in found]
 
@@ -388,7 +391,7 @@ def test_heads_whose_number_is_in_a_list() -> None:
 )
 def test_unlikely_sizes(text: str, unlikely: bool) -> None:
     first, _, second = text.split()
-    assert candidates.is_unlikely(Found(text, (first, second))) == unlikely
+    assert candidates.is_unlikely(FieldExpression(text, (first, second))) == unlikely
 
 
 @pytest.mark.parametrize(
@@ -409,4 +412,4 @@ def test_unlikely_sizes(text: str, unlikely: bool) -> None:
     ],
 )
 def test_sizes_of_heads(text: str, is_head: bool) -> None:
-    assert candidates.is_of_head(Found(text, ())) == is_head
+    assert candidates.is_of_head(FieldExpression(text, ())) == is_head

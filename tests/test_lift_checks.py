@@ -9,16 +9,16 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import archspec  # noqa: E402
-from archspec.equivalence.calls.values import Untranslatable  # noqa: E402
-from archspec.equivalence.memory import Unevaluated  # noqa: E402
-from archspec.equivalence.numeric import SAME  # noqa: E402
+from archspec.equivalence.calls.values import UntranslatableError  # noqa: E402
+from archspec.equivalence.memory import EvaluationError  # noqa: E402
+from archspec.equivalence.numeric import RELATIVE_TOLERANCE  # noqa: E402
 from archspec.lifting import check  # noqa: E402
-from archspec.lifting.accidents import accidental  # noqa: E402
+from archspec.lifting.accidents import coincidental_fields  # noqa: E402
 from archspec.lifting.api import lift_subject  # noqa: E402
-from archspec.lifting.check import ITERATIONS, ROUNDED, OfLargeSizes, Uncompared, Undecided  # noqa: E402
-from archspec.lifting.sizes import OfSmallSizes  # noqa: E402
+from archspec.lifting.check import FLOAT32_TOLERANCE, ITERATIONS, ComparisonError, TooLargeToRunError, UndecidedError  # noqa: E402
+from archspec.lifting.sizes import ActualSizeError  # noqa: E402
 from archspec.lifting.subject import Subject  # noqa: E402
-from archspec.model import internals  # noqa: E402
+from archspec.model import get_compilation  # noqa: E402
 
 nn = torch.nn
 F = nn.functional
@@ -49,29 +49,29 @@ def subject(module: Any, **others: Any) -> Subject:
 
 
 def test_modules_that_are_too_large_are_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(check, "MOST_ELEMENTS", 8)
+    monkeypatch.setattr(check, "MAX_ELEMENTS", 8)
     check.check_size(Net(8))
-    with pytest.raises(OfLargeSizes, match=r"^it is too large to compare outputs$"):
+    with pytest.raises(TooLargeToRunError, match=r"^it is too large to compare outputs$"):
         check.check_size(Net(9))
 
 
 def test_a_spec_has_the_tensors_of_its_module() -> None:
     check.check_again(SPEC, {"width": 9}, subject(Net(9)))
-    with pytest.raises(Untranslatable, match=r"^its spec has other tensors: .*weight"):
+    with pytest.raises(UntranslatableError, match=r"^its spec has other tensors: .*weight"):
         check.check_again(SPEC, {}, subject(Net(9)))
-    with pytest.raises(Untranslatable, match=r"^its spec does not compile: "):
+    with pytest.raises(UntranslatableError, match=r"^its spec does not compile: "):
         check.check_again(SPEC, {"width": 0}, subject(Net(9)))
 
 
 def test_outputs_of_another_module_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
     check.check_outputs(SPEC, {"width": 9}, subject(Net(9)))
-    check.check_outputs(SPEC, {}, subject(Net(8, lambda x: x * (1 + SAME / 2))))
-    with pytest.raises(Untranslatable, match=r"^its spec has other tensors: .*weight"):
+    check.check_outputs(SPEC, {}, subject(Net(8, lambda x: x * (1 + RELATIVE_TOLERANCE / 2))))
+    with pytest.raises(UntranslatableError, match=r"^its spec has other tensors: .*weight"):
         check.check_outputs(SPEC, {}, subject(Net(9)))
     other = subject(Net(8, lambda x: x + x.argmax()))
-    with pytest.raises(Untranslatable, match=r"^the outputs of its spec differ from its own by \d"):
+    with pytest.raises(UntranslatableError, match=r"^the outputs of its spec differ from its own by \d"):
         check.check_outputs(SPEC, {}, other)
-    monkeypatch.setattr(check, "MOST_ELEMENTS", 7)
+    monkeypatch.setattr(check, "MAX_ELEMENTS", 7)
     for error in (None, IndexError("a place beyond a table")):
         monkeypatch.setattr(check, "largest_error", raising(error))
         check.check_outputs(SPEC, {}, other)
@@ -87,7 +87,7 @@ def raising(error: Exception | None) -> Callable[..., None]:
 
 def test_a_module_without_a_normal_form_is_not_compared() -> None:
     check.check_unrounded(SPEC, {}, subject(Net()))
-    with pytest.raises(Uncompared, match=r"the operation `aten.argmax` has no normal form"):
+    with pytest.raises(ComparisonError, match=r"the operation `aten.argmax` has no normal form"):
         check.check_unrounded(SPEC, {}, subject(Net(8, lambda x: x + x.argmax())))
 
 
@@ -123,45 +123,45 @@ class Pair(SimpleNamespace):
         return result
 
 
-NOTHING = Unevaluated("it has no value")
-BETWEEN = (SAME + ROUNDED) / 2
+NOTHING = EvaluationError("it has no value")
+BETWEEN = (RELATIVE_TOLERANCE + FLOAT32_TOLERANCE) / 2
 
 
 @pytest.mark.parametrize(
     ("error", "unrounded", "expected", "reason"),
     [
         (0.0, 1.0, None, ""),
-        (SAME, 1.0, None, ""),
-        (BETWEEN, SAME, None, ""),
+        (RELATIVE_TOLERANCE, 1.0, None, ""),
+        (BETWEEN, RELATIVE_TOLERANCE, None, ""),
         (BETWEEN, None, None, ""),
-        (BETWEEN, BETWEEN, Untranslatable, "the outputs of its spec differ from its own by "),
-        (2 * ROUNDED, SAME, None, ""),
-        (2 * ROUNDED, None, Untranslatable, "the outputs of its spec differ from its own by 4e-06"),
-        (2 * ROUNDED, BETWEEN, Untranslatable, "the outputs of its spec differ from its own by 4e-06"),
-        (2e-4, 0.0, Untranslatable, "the outputs of its spec differ from its own by 0.0002"),
-        (None, 0.0, Undecided, "its spec cannot be proven equal to it, and it is too large to compare outputs"),
-        (NOTHING, 0.0, Uncompared, "its spec cannot be compared with it: it has no value"),
+        (BETWEEN, BETWEEN, UntranslatableError, "the outputs of its spec differ from its own by "),
+        (2 * FLOAT32_TOLERANCE, RELATIVE_TOLERANCE, None, ""),
+        (2 * FLOAT32_TOLERANCE, None, UntranslatableError, "the outputs of its spec differ from its own by 4e-06"),
+        (2 * FLOAT32_TOLERANCE, BETWEEN, UntranslatableError, "the outputs of its spec differ from its own by 4e-06"),
+        (2e-4, 0.0, UntranslatableError, "the outputs of its spec differ from its own by 0.0002"),
+        (None, 0.0, UndecidedError, "its spec cannot be proven equal to it, and it is too large to compare outputs"),
+        (NOTHING, 0.0, ComparisonError, "its spec cannot be compared with it: it has no value"),
     ],
 )
 def test_outputs_differ_by_rounding_at_most(error: Result, unrounded: Result, expected: Any, reason: str) -> None:
     pair: Any = Pair(module=nn.Identity(), errors=error, unrounded=unrounded)
     if expected is None:
-        check._check_error(pair, ROUNDED)
+        check._check_error(pair, FLOAT32_TOLERANCE)
         return
-    with pytest.raises(Untranslatable) as caught:
-        check._check_error(pair, ROUNDED)
+    with pytest.raises(UntranslatableError) as caught:
+        check._check_error(pair, FLOAT32_TOLERANCE)
     assert type(caught.value) is expected and str(caught.value).startswith(reason)
 
 
 def test_numbers_that_a_module_keeps_are_rounded() -> None:
     given: Any = {"errors": BETWEEN, "unrounded": BETWEEN}
-    check._check_error(Pair(module=Rounding(), **given), ROUNDED)  # type: ignore[arg-type]
-    with pytest.raises(Untranslatable):
-        check._check_error(Pair(module=nn.Identity(), **given), ROUNDED)  # type: ignore[arg-type]
+    check._check_error(Pair(module=Rounding(), **given), FLOAT32_TOLERANCE)  # type: ignore[arg-type]
+    with pytest.raises(UntranslatableError):
+        check._check_error(Pair(module=nn.Identity(), **given), FLOAT32_TOLERANCE)  # type: ignore[arg-type]
 
 
 def body(text: str) -> Any:
-    return internals(archspec.loads(text)).body
+    return get_compilation(archspec.loads(text)).body
 
 
 LOOP = """
@@ -184,13 +184,13 @@ def test_loops_over_a_length_are_run_several_times() -> None:
         return Pair(body=loop, errors=lambda sizes: errors.get(f"of_{sizes['seq']}", 0.0))
 
     assert [*ITERATIONS] == [1, 2, 4, 9]
-    for given in (pair(), pair(of_1=NOTHING), pair(of_4=ROUNDED)):
+    for given in (pair(), pair(of_1=NOTHING), pair(of_4=FLOAT32_TOLERANCE)):
         check._check_lengths(given)
         assert given.sizes == [{"seq": length} for length in ITERATIONS]
-    for wrong in (pair(of_4=2 * ROUNDED), pair(of_4=None)):
-        with pytest.raises(Untranslatable, match=r"^it does something else where `seq` is 4$"):
+    for wrong in (pair(of_4=2 * FLOAT32_TOLERANCE), pair(of_4=None)):
+        with pytest.raises(UntranslatableError, match=r"^it does something else where `seq` is 4$"):
             check._check_lengths(wrong)
-    with pytest.raises(Untranslatable, match=r"^its spec cannot be compared with it: it has no value$"):
+    with pytest.raises(UntranslatableError, match=r"^its spec cannot be compared with it: it has no value$"):
         check._check_lengths(pair(of_2=NOTHING))
     check._check_lengths(Pair(body=body(SPEC), errors=1.0))  # type: ignore[arg-type]
 
@@ -205,12 +205,12 @@ def test_multiples_of_a_number_are_also_compared_for_one() -> None:
     def pair(error: Result, of: Any = chunks) -> Any:
         return Pair(body=of, errors=error)
 
-    for error in (0.0, ROUNDED, None, NOTHING):
+    for error in (0.0, FLOAT32_TOLERANCE, None, NOTHING):
         given = pair(error)
         check._check_single(given)
         assert given.sizes == [{"seq": 1}]
-    with pytest.raises(Untranslatable, match=r"^it does something else where `seq` is 1$"):
-        check._check_single(pair(2 * ROUNDED))
+    with pytest.raises(UntranslatableError, match=r"^it does something else where `seq` is 1$"):
+        check._check_single(pair(2 * FLOAT32_TOLERANCE))
     check._check_single(pair(1.0, body(SPEC)))
 
 
@@ -220,13 +220,17 @@ def test_single_sizes_that_a_program_is_not_for_are_compared() -> None:
         check._check_excluded(pair, {("seq", size)})
         return vars(pair).get("sizes", [])
 
-    for error in (0.0, ROUNDED):
-        assert checked(error) == [{"seq": 4}] and checked(error, check.LONGEST) == [{"seq": check.LONGEST}]
-    for error in (2 * ROUNDED, None, NOTHING):
-        with pytest.raises(Untranslatable, match=r"^it can only be exported where `seq != 4`$"):
+    for error in (0.0, FLOAT32_TOLERANCE):
+        assert checked(error) == [{"seq": 4}] and checked(error, check.MAX_TRIED_LENGTH) == [
+            {"seq": check.MAX_TRIED_LENGTH}
+        ]
+    for error in (2 * FLOAT32_TOLERANCE, None, NOTHING):
+        with pytest.raises(UntranslatableError, match=r"^it can only be exported where `seq != 4`$"):
             checked(error)
-    with pytest.raises(Untranslatable, match=f"^it can only be exported where `seq != {check.LONGEST + 1}`$"):
-        checked(0.0, check.LONGEST + 1)
+    with pytest.raises(
+        UntranslatableError, match=f"^it can only be exported where `seq != {check.MAX_TRIED_LENGTH + 1}`$"
+    ):
+        checked(0.0, check.MAX_TRIED_LENGTH + 1)
 
 
 def test_modules_are_also_run_where_each_size_is_1(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,9 +253,9 @@ def test_modules_are_also_run_where_each_size_is_1(monkeypatch: pytest.MonkeyPat
     run([0.0, None, 0.0], seq=40, batch=1)
     assert seen[0]["seq"] == 40 and seen[0]["batch"] > 1
     assert seen[1:] == [{**seen[0], "batch": 1}, {**seen[0], "seq": 1}]
-    with pytest.raises(Untranslatable, match=r"^it does something else than its program, by 0\.5$"):
+    with pytest.raises(UntranslatableError, match=r"^it does something else than its program, by 0\.5$"):
         run([0.5])
-    with pytest.raises(Untranslatable, match=r"^it does something else where `seq` is 1$"):
+    with pytest.raises(UntranslatableError, match=r"^it does something else where `seq` is 1$"):
         run([NOTHING, NOTHING, 0.5])
 
 
@@ -264,15 +268,19 @@ def test_longer_inputs_than_a_module_was_exported_for_are_compared() -> None:
         check._check_longer(pair, captured)
         return vars(pair).get("sizes", [])
 
-    for error in (0.0, ROUNDED, *[kind("nothing") for kind in (Unevaluated, IndexError, RuntimeError)]):
+    for error in (0.0, FLOAT32_TOLERANCE, *[kind("nothing") for kind in (EvaluationError, IndexError, RuntimeError)]):
         assert checked(error) == [{"seq": 41}]
-    assert checked(2 * ROUNDED, ROUNDED) == [{"seq": 41}, {"seq": 41}]
-    for error, unrounded in ((2 * ROUNDED, 2 * ROUNDED), (2 * ROUNDED, None), (None, 0.0)):
-        with pytest.raises(Untranslatable, match=r"^it can only be exported where `seq` is at most 40$"):
+    assert checked(2 * FLOAT32_TOLERANCE, FLOAT32_TOLERANCE) == [{"seq": 41}, {"seq": 41}]
+    for error, unrounded in (
+        (2 * FLOAT32_TOLERANCE, 2 * FLOAT32_TOLERANCE),
+        (2 * FLOAT32_TOLERANCE, None),
+        (None, 0.0),
+    ):
+        with pytest.raises(UntranslatableError, match=r"^it can only be exported where `seq` is at most 40$"):
             checked(error, unrounded)
-    assert checked(1.0, most=check.LONGEST + 1) == []
-    with pytest.raises(Untranslatable, match=f"is at most {check.LONGEST}$"):
-        checked(1.0, most=check.LONGEST)
+    assert checked(1.0, most=check.MAX_TRIED_LENGTH + 1) == []
+    with pytest.raises(UntranslatableError, match=f"is at most {check.MAX_TRIED_LENGTH}$"):
+        checked(1.0, most=check.MAX_TRIED_LENGTH)
 
 
 # Optional masks -------------------------------------------------------------------------------------------------------
@@ -309,11 +317,11 @@ def test_fields_that_sizes_do_not_follow() -> None:
 
     given = subject(Net(), changed=changed)
     fields = {"width": 8, "other": 8, "wrong": 8, "twice": 8, "single": 8, "never": 8}
-    assert accidental(SPEC, fields, given) == {"wrong", "twice"}
+    assert coincidental_fields(SPEC, fields, given) == {"wrong", "twice"}
     narrow = SPEC.replace("  weight:", "  require width < 10\n  weight:")
-    assert accidental(narrow, fields, given) == {"width", "wrong", "twice"}
-    assert accidental(SPEC, fields, subject(Net())) == set()
-    assert accidental(SPEC.replace("x * .weight", "x * "), fields, given) == set()
+    assert coincidental_fields(narrow, fields, given) == {"width", "wrong", "twice"}
+    assert coincidental_fields(SPEC, fields, subject(Net())) == set()
+    assert coincidental_fields(SPEC.replace("x * .weight", "x * "), fields, given) == set()
 
 
 def test_a_spec_that_does_not_compile_for_the_actual_sizes_is_refused() -> None:
@@ -326,5 +334,5 @@ def test_a_spec_that_does_not_compile_for_the_actual_sizes_is_refused() -> None:
 
     with pytest.raises(archspec.ArchError) as caught:
         lift_subject(small(8, lambda: small(12)))
-    assert isinstance(caught.value.__cause__, OfSmallSizes)
+    assert isinstance(caught.value.__cause__, ActualSizeError)
     assert str(caught.value.__cause__).startswith("the spec of a small one does not compile for its sizes: ")

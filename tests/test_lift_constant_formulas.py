@@ -7,11 +7,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from archspec.equivalence.calls.values import Untranslatable  # noqa: E402
+from archspec.equivalence.calls.values import UntranslatableError  # noqa: E402
 from archspec.equivalence.evaluate import Evaluation  # noqa: E402
 from archspec.lifting.builder import Builder  # noqa: E402
 from archspec.lifting.constants import constant  # noqa: E402
-from archspec.lifting.frequencies import Parameters  # noqa: E402
+from archspec.lifting.frequencies import RotaryParameters  # noqa: E402
 from archspec.lifting.values import Value  # noqa: E402
 from archspec.normal.arrays import Arrays  # noqa: E402
 
@@ -26,12 +26,12 @@ def written(value: Any) -> str:
     return f"{value.op}({', '.join([*map(written, value.args), *settings])})"
 
 
-def formula(given: Any, parameters: Sequence[Parameters] = ()) -> str:
+def formula(given: Any, parameters: Sequence[RotaryParameters] = ()) -> str:
     """The formula of a constant, which has its elements."""
     builder = Builder(Arrays())
     try:
         found = builder.written(constant(builder, given, "own", parameters))
-    except Untranslatable as error:
+    except UntranslatableError as error:
         return str(error)
     numbers = torch.as_tensor(Evaluation(builder.arrays, {}, {}).array(found.array))
     assert tuple(numbers.shape) == tuple(given.shape)
@@ -333,9 +333,9 @@ def test_formulas_of_constants(group: str, golden: Callable[[str, str], None]) -
     golden(f"lift/constants/{group.replace(' ', '_')}.txt", "".join(lines))
 
 
-def rotary(kind: str, **others: Any) -> list[Parameters]:
+def rotary(kind: str, **others: Any) -> list[RotaryParameters]:
     given = {"factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 64}
-    return [Parameters(7e3, {}), Parameters(1e4, {"rope_type": kind, **given, **others})]
+    return [RotaryParameters(7e3, {}), RotaryParameters(1e4, {"rope_type": kind, **given, **others})]
 
 
 def test_frequencies_as_parameters_scale_them(golden: Callable[[str, str], None]) -> None:
@@ -349,9 +349,9 @@ def test_frequencies_as_parameters_scale_them(golden: Callable[[str, str], None]
         "llama3, nearly": (nearly(scaled), rotary("llama3")),
         "linear": (scaled, rotary("linear")),
         "other base": (scaled, rotary("llama3")[:1]),
-        "without scales": (powers(8, 123456.0), [Parameters(123456.0, {})]),
-        "some of them": (torch.cat([powers(8, 123456.0)[:5], torch.zeros(3)]), [Parameters(123456.0, {})]),
-        "none of them": (torch.zeros(2, 2), [Parameters(1e4, {})]),
+        "without scales": (powers(8, 123456.0), [RotaryParameters(123456.0, {})]),
+        "some of them": (torch.cat([powers(8, 123456.0)[:5], torch.zeros(3)]), [RotaryParameters(123456.0, {})]),
+        "none of them": (torch.zeros(2, 2), [RotaryParameters(1e4, {})]),
     }
     lines = [f"{name}: {formula(*case)}\n" for name, case in cases.items()]
     golden("lift/constants/scaled.txt", "".join(lines))

@@ -11,13 +11,13 @@ torch = pytest.importorskip("torch")
 from archspec.algebra import symbol  # noqa: E402
 from archspec.equivalence.calls.complex import Complex, call_complex, has_complex  # noqa: E402
 from archspec.equivalence.calls.registry import CALLS  # noqa: E402
-from archspec.equivalence.calls.values import Untranslatable, is_list, listed  # noqa: E402
+from archspec.equivalence.calls.values import UntranslatableError, as_list, is_list  # noqa: E402
 from archspec.equivalence.evaluate import Evaluation  # noqa: E402
 from archspec.ir import Type  # noqa: E402
 from archspec.lifting.operations.complex_values import ComplexValue, Pairs, complex_counterpart  # noqa: E402
 from archspec.lifting.operations.complex_values import has_complex as has_complex_values  # noqa: E402
 from archspec.lifting.operations.counterparts import COUNTERPARTS  # noqa: E402
-from archspec.lifting.operations.handlers import converted  # noqa: E402
+from archspec.lifting.operations.handlers import convert  # noqa: E402
 from archspec.lifting.values import Value  # noqa: E402
 
 ATEN = torch.ops.aten
@@ -55,27 +55,27 @@ class Direct:
     def call(self, operation: Any, *args: Any, **named: Any) -> tuple[list[Any], list[Any]]:
         """Return the results of PyTorch, and those of the counterpart; arguments may be calls."""
         pairs = [self.argument(arg) for arg in args]
-        expected = listed(operation(*[tensor for tensor, _ in pairs], **named))
+        expected = as_list(operation(*[tensor for tensor, _ in pairs], **named))
         types = [Type(tuple(map(sized, x.shape)), dtype_of(x)) for x in expected]
         name, values = operation._schema.name.rpartition("::")[2], [value for _, value in pairs]
         handler = COUNTERPARTS.get(name)
         if has_complex_values(values) or types[0].dtype == "complex":
-            return expected, listed(complex_counterpart(name, handler, self.b, types, *values, **named))
+            return expected, as_list(complex_counterpart(name, handler, self.b, types, *values, **named))
         if handler is None:
-            raise Untranslatable("no counterpart")
+            raise UntranslatableError("no counterpart")
         normal = self.normal(name, types, values, named)
         found = handler(self.b, types, *values, **named)
         if isinstance(found, Value):
-            found = converted(self.b, found, types[0].dtype)
-        if any(value is not None and value.array != array for value, array in zip(listed(found), normal, strict=True)):
-            raise Untranslatable("another result")
-        return expected, listed(found)
+            found = convert(self.b, found, types[0].dtype)
+        if any(value is not None and value.array != array for value, array in zip(as_list(found), normal, strict=True)):
+            raise UntranslatableError("another result")
+        return expected, as_list(found)
 
     def normal(self, name: str, types: list[Type], values: list[Any], named: dict[str, Any]) -> list[Any]:
         arrays = [arrays_of(value) for value in values]
         if has_complex(arrays):
-            return listed(call_complex(name, CALLS.get(name), self.b.arrays, types, *arrays, **named))
-        return listed(CALLS[name](self.b.arrays, types, *arrays, **named))
+            return as_list(call_complex(name, CALLS.get(name), self.b.arrays, types, *arrays, **named))
+        return as_list(CALLS[name](self.b.arrays, types, *arrays, **named))
 
     def argument(self, item: Any) -> tuple[Any, Any]:
         if isinstance(item, tuple) and isinstance(item[0], torch._ops.OpOverload):
@@ -147,7 +147,7 @@ def line(case: Sequence[Any]) -> str:
     direct = Direct()
     try:
         expected, found = direct.call(*args, **named)
-    except Untranslatable as problem:
+    except UntranslatableError as problem:
         return f"{called(case)} ! {problem}"
     except (TypeError, ValueError, IndexError, AttributeError) as problem:
         return f"{called(case)} ! {type(problem).__name__}"

@@ -8,8 +8,8 @@ from builders import given
 from calls import BATCH, SEQ, Net, shown
 from divided import MODULES
 
-from archspec.lifting.blocks import masks_of, with_own_names
-from archspec.lifting.stored import Stored
+from archspec.lifting.blocks import masks_of, use_local_tensor_names
+from archspec.lifting.stored import StoredTensors
 from archspec.lifting.values import Argument, Value
 
 
@@ -68,7 +68,7 @@ def test_a_tied_tensor_is_another_value_where_it_has_another_name() -> None:
     for frame in [net.call("first", "First"), net.call("second", "Second"), net.call("first", "First")]:
         x = net.steps(frame, net.op(frame, "mul", net.op(frame, "mul", x, tied), own), 8)
     bodies = net.bodies(net.op(net.root, "mul", x, own))
-    with_own_names(bodies, cast("Stored", net))
+    use_local_tensor_names(bodies, cast("StoredTensors", net))
     used = [(body.path, [value for value in body.values() if value.op == "tensor"]) for body in bodies]
     assert [path for path, _ in used] == ["first", "second", "first", ""]
     (_, first), (_, (other,)), (_, again), (_, outside) = used

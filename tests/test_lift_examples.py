@@ -15,7 +15,7 @@ from archspec.lifting.sources.examples import SIZES, examples  # noqa: E402
 from archspec.lifting.sources.inputs import parse_input  # noqa: E402
 from archspec.lifting.sources.patterns import shows_rule  # noqa: E402
 from archspec.lifting.sources.proposals import CHOICES, PROPOSALS  # noqa: E402
-from archspec.lifting.sources.shrinking import small  # noqa: E402
+from archspec.lifting.sources.shrinking import shrink_fields  # noqa: E402
 
 nn = torch.nn
 
@@ -24,7 +24,7 @@ nn = torch.nn
 
 def both(fields: dict[str, Any], proposal: int = 0, **changed: Any) -> list[dict[str, Any]]:
     """The fields of the first and of the second small configuration."""
-    return [small(fields, PROPOSALS[proposal], choices._replace(**changed)) for choices in CHOICES[:2]]
+    return [shrink_fields(fields, PROPOSALS[proposal], choices._replace(**changed)) for choices in CHOICES[:2]]
 
 
 @pytest.mark.parametrize(
@@ -418,13 +418,13 @@ class Reserving(nn.Module):
 
 
 def test_parameters_that_are_missing_stay_so() -> None:
-    module = unfilled.unfilled(lambda: nn.Linear(3, 4, bias=False))
+    module = unfilled.build_uninitialized(lambda: nn.Linear(3, 4, bias=False))
     assert module.bias is None and module.weight.shape == (4, 3) and not module.weight.is_meta
 
 
 def test_large_tensors_are_not_reserved(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unfilled, "MOST_RESERVED", 24)
-    module: Any = unfilled.unfilled(Reserving)
+    monkeypatch.setattr(unfilled, "MAX_RESERVED", 24)
+    module: Any = unfilled.build_uninitialized(Reserving)
     assert module.devices == ["meta", "meta", "cpu", "cpu"]
     sizes = [value.untyped_storage().nbytes() // 4 for value in module.parameters()]
     assert sizes == [1, 1, 24, 1] and module.large.shape == module.own.shape == (5, 5)

@@ -9,7 +9,7 @@ from builders import builder, given, text
 from archspec.algebra import symbol
 from archspec.ir import Type
 from archspec.lifting.builder import Builder
-from archspec.lifting.experts import gated_experts, product_of_experts, with_bias
+from archspec.lifting.experts import gated_experts, merge_expert_bias, product_of_experts
 from archspec.lifting.values import Value
 
 BATCH, SEQ = symbol("batch"), symbol("seq")
@@ -98,7 +98,7 @@ def rows(b: Builder, own: Value | None = None, name: str = "bias") -> Value:
 
 
 def two_biases(b: Builder) -> tuple[Any, Any]:
-    first = with_bias(b, product(b), rows(b))
+    first = merge_expert_bias(b, product(b), rows(b))
     return first, rows(b, name="other")
 
 
@@ -118,7 +118,7 @@ SUMS: dict[str, tuple[Callable[[Builder], tuple[Any, Any]], str | None]] = {
 def test_biases_of_experts(name: str) -> None:
     make, expected = SUMS[name]
     b = builder()
-    found = with_bias(b, *make(b))
+    found = merge_expert_bias(b, *make(b))
     assert (found and text(b.written(found))) == expected
 
 

@@ -7,10 +7,10 @@ from builders import builder, text
 
 torch = pytest.importorskip("torch")
 
-from archspec.equivalence.calls.values import Untranslatable  # noqa: E402
+from archspec.equivalence.calls.values import UntranslatableError  # noqa: E402
 from archspec.equivalence.evaluate import Evaluation  # noqa: E402
 from archspec.lifting.constants import constant  # noqa: E402
-from archspec.lifting.frequencies import Parameters  # noqa: E402
+from archspec.lifting.frequencies import RotaryParameters  # noqa: E402
 from archspec.lifting.sinusoids import complex_sinusoids  # noqa: E402
 
 
@@ -248,7 +248,9 @@ def test_sines_and_cosines_of_the_places_in_a_grid(name: str) -> None:
     assert numbers.shape == (36, 32) and torch.allclose(numbers.double(), GRIDS[name].double(), rtol=1e-5, atol=1e-6)
     other = GRIDS[name].clone()
     other[7, 20] += 0.1
-    with pytest.raises(Untranslatable, match=r"^a constant in its code of the shape \[36, 32\] has no known formula$"):
+    with pytest.raises(
+        UntranslatableError, match=r"^a constant in its code of the shape \[36, 32\] has no known formula$"
+    ):
         constant(b, other)
 
 
@@ -319,7 +321,7 @@ def test_a_constant_is_a_formula(name: str) -> None:
     ],
 )
 def test_other_constants_are_refused(value: Any, reason: str) -> None:
-    with pytest.raises(Untranslatable, match=f"^{reason}$"):
+    with pytest.raises(UntranslatableError, match=f"^{reason}$"):
         constant(builder(), value, "it")
 
 
@@ -399,9 +401,9 @@ def halves(found: str, end: int, rest: bool = False) -> str:
 )
 def test_frequencies_by_the_parameters_of_a_configuration(value: Any, parameters: Any, expected: str | None) -> None:
     b = builder()
-    given = [Parameters(*item) for item in parameters]
+    given = [RotaryParameters(*item) for item in parameters]
     if expected is None:
-        with pytest.raises(Untranslatable, match="no known formula"):
+        with pytest.raises(UntranslatableError, match="no known formula"):
             constant(b, value, "it", given)
         return
     found = constant(b, value, "it", given)

@@ -9,10 +9,10 @@ from builders import builder, given, text
 
 from archspec.algebra import symbol
 from archspec.ir import Type
-from archspec.lifting.attentions import MOST_STEPS, with_attention
+from archspec.lifting.attentions import MAX_STEPS, rewrite_attention
 from archspec.lifting.builder import Builder
 from archspec.lifting.operations.counterparts import COUNTERPARTS
-from archspec.lifting.scaling import with_scaling
+from archspec.lifting.scaling import rewrite_rotary_scaling
 from archspec.lifting.values import Operand, Value
 
 BATCH, SEQ = symbol("batch"), symbol("seq")
@@ -62,9 +62,9 @@ SCORES: dict[str, tuple[Changed, str]] = {
     "a number times these": (lambda b, x: b.op("mul", 0.5, x), "[scale=0.5](q, k, v)"),
     "times the usual number": (lambda b, x: b.op("mul", x, 8**-0.5), "(q, k, v)"),
     "divided": (lambda b, x: b.op("div", x, 4.0), "[scale=0.25](q, k, v)"),
-    "in many steps": (lambda b, x: scaled(b, x, MOST_STEPS - 1), "[scale=0.5](q, k, v)"),
+    "in many steps": (lambda b, x: scaled(b, x, MAX_STEPS - 1), "[scale=0.5](q, k, v)"),
     "in many steps and capped": (
-        lambda b, x: capped(b, scaled(b, x, MOST_STEPS - 2)),
+        lambda b, x: capped(b, scaled(b, x, MAX_STEPS - 2)),
         "[scale=1.0, cap=50.0, finite=False](q, k, v)",
     ),
     "biased": (lambda b, x: b.op("add", x, bias(b)), "[scale=1.0](q, k, v, None, bias)"),
@@ -109,7 +109,7 @@ def test_scores_are_settings_of_attention(name: str) -> None:
     b = builder()
     found = attended(b, change)
     array = found.array
-    with_attention(b, [found])
+    rewrite_attention(b, [found])
     assert text(found) == f"attention{expected}" and found.array == array
 
 
@@ -120,8 +120,8 @@ OTHER_SCORES: dict[str, Changed] = {
     "exponentials": lambda b, x: b.op("exp", x),
     "factors": lambda b, x: b.op("mul", x, given(b, "factors", (3, 1, 1))),
     "hidden by another number": lambda b, x: b.op("where", seen(b), x, -9.0),
-    "in too many steps": lambda b, x: scaled(b, x, MOST_STEPS),
-    "in too many steps and capped": lambda b, x: capped(b, scaled(b, x, MOST_STEPS - 1)),
+    "in too many steps": lambda b, x: scaled(b, x, MAX_STEPS),
+    "in too many steps and capped": lambda b, x: capped(b, scaled(b, x, MAX_STEPS - 1)),
     "exponentials, capped": lambda b, x: capped(b, b.op("exp", x)),
     "all hidden": lambda b, x: b.op("where", False, x, -inf),
     "hidden by a computed mask": lambda b, x: b.op(
@@ -141,7 +141,7 @@ OTHER_SCORES: dict[str, Changed] = {
 def test_other_scores_are_written_as_they_are(name: str) -> None:
     b = builder()
     found = attended(b, OTHER_SCORES[name])
-    with_attention(b, [found])
+    rewrite_attention(b, [found])
     assert found.op == "matmul"
 
 
@@ -194,7 +194,7 @@ def test_weights_are_those_of_attention(name: str) -> None:
     weigh, expected = WEIGHTS[name]
     b = builder()
     found = attended(b, lambda b, x: x, weigh)
-    with_attention(b, [found])
+    rewrite_attention(b, [found])
     assert text(found).partition("(" if expected == "matmul" else "$")[0] == expected
 
 
@@ -208,7 +208,7 @@ def test_heads_of_keys_may_be_fewer() -> None:
         for x in (k, v)
     ]
     found = b.op("matmul", b.op("softmax", b.op("matmul", q, b.permute(k, (0, 1, 3, 2))), axis=-1), v)
-    with_attention(b, [found])
+    rewrite_attention(b, [found])
     heads = "split_heads[count=6](q), split_heads[count=3](k), split_heads[count=3](div(v, 2.0))"
     assert text(found) == f"attention[scale=0.125]({heads})"
 
@@ -220,7 +220,7 @@ def test_products_without_batches_or_heads_are_written_as_they_are(first: str, s
     q, k, v = [given(b, name, (*lead, SEQ, 8)) for name, lead in zip("qkv", leads, strict=True)]
     turned = b.permute(k, (0, 1, 3, 2) if second else (0, 2, 1))
     found = b.op("matmul", softmax(b, b.op("matmul", q, turned)), v)
-    with_attention(b, [found])
+    rewrite_attention(b, [found])
     assert found.op == "matmul"
 
 
@@ -241,7 +241,7 @@ def test_what_is_the_same_for_each_item_of_a_batch_is_repeated(
     b = builder()
     q, k, v = [given(b, name, (*(lead if name == alone else (BATCH,)), 3, SEQ, 8)) for name in "qkv"]
     found = b.op("matmul", softmax(b, b.op("matmul", q, b.permute(k, (0, 1, 3, 2)))), v)
-    with_attention(b, [found])
+    rewrite_attention(b, [found])
     assert text(found) == f"attention[scale=1.0]({expected})"
 
 
@@ -250,7 +250,7 @@ def test_biases_for_more_heads_than_queries_are_written_as_they_are() -> None:
     q, k, v = [given(b, name, (BATCH, 1, SEQ, 8)) for name in "qkv"]
     scores = b.op("add", b.op("matmul", q, b.permute(k, (0, 1, 3, 2))), bias(b))
     found = b.op("matmul", softmax(b, scores), v)
-    with_attention(b, [found])
+    rewrite_attention(b, [found])
     assert found.op == "matmul"
 
 
@@ -259,7 +259,7 @@ def test_queries_may_be_multiplied_by_numbers_of_more_axes() -> None:
     q, k, v = [given(b, name, shape) for name, shape in (("q", (SEQ, 8)), ("k", (2, 3, SEQ, 8)), ("v", (2, 3, SEQ, 8)))]
     whole = b.op("mul", q, b.op("full", shape=(2, 3, SEQ, 8), value=0.5))
     found = b.op("matmul", softmax(b, b.op("matmul", whole, b.permute(k, (0, 1, 3, 2)))), v)
-    with_attention(b, [found])
+    rewrite_attention(b, [found])
     assert found.op == "attention" and found.operands[0].shape == (2, 3, SEQ, 8)
 
 
@@ -282,7 +282,7 @@ def test_scores_and_weights_that_are_used_elsewhere_are_kept(name: str) -> None:
     change, weigh, other = ELSEWHERE[name]
     b = builder()
     found = attended(b, change, weigh)
-    with_attention(b, [found, other(found)])
+    rewrite_attention(b, [found, other(found)])
     assert found.op == "matmul"
 
 
@@ -565,7 +565,7 @@ def test_tables_of_scaled_positions_are_the_results_of_a_function(name: str) -> 
     frame, tables, before = b.frame, found.operands[1:], text(found)
     arrays = [table.array for table in tables]
     tables[1].names = ["own"]
-    with_scaling(b, [found])
+    rewrite_rotary_scaling(b, [found])
     if expected is None:
         assert text(found) == before
         return

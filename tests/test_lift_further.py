@@ -11,7 +11,7 @@ import further  # noqa: E402
 
 import archspec  # noqa: E402
 from archspec.lifting.sources.architecture import Architecture  # noqa: E402
-from archspec.lifting.sources.lifting import lifted  # noqa: E402
+from archspec.lifting.sources.lifting import lift_or_replace  # noqa: E402
 from archspec.lifting.sources.subjects import source_of_architecture  # noqa: E402
 
 nn: Any = torch.nn
@@ -54,7 +54,7 @@ def test_parts_with_fields_of_the_same_names_and_values_have_their_own_sizes() -
     def build(changed: dict[str, Any]) -> Parts:
         return Parts({**FIELDS, **changed})
 
-    spec = lifted(source_of_architecture(Architecture("Parts", FIELDS, build, images)))
+    spec = lift_or_replace(source_of_architecture(Architecture("Parts", FIELDS, build, images)))
     sizes = {"hidden_size": 24, "intermediate_size": 20, "num_attention_heads": 4}
     other = build({**sizes, "vision_config": {"hidden_size": 60, "intermediate_size": 28, "num_attention_heads": 3}})
     model = archspec.loads(
@@ -88,7 +88,7 @@ def test_a_field_of_which_no_other_value_is_known_names_no_size() -> None:
         yield {"x": torch.zeros((3, 2)[turn], (5, 8)[turn], module.inner.in_features)}
 
     made = Architecture("Expanded", fields, lambda changed: Expanded({**fields, **changed}), inputs)
-    spec = lifted(source_of_architecture(made))
+    spec = lift_or_replace(source_of_architecture(made))
     assert "2 * hidden_size" in spec
     assert "expand" not in spec
 
@@ -131,7 +131,7 @@ def test_specs_that_refuse_further_sizes_are_not_compared() -> None:
 
 
 def test_specs_are_compared_by_normal_form_with_modules_that_are_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(further, "MOST_ELEMENTS", 0)
+    monkeypatch.setattr(further, "MAX_ELEMENTS", 0)
     spec = SCALED.format(sizes=NAMES, scale="hidden_size // num_attention_heads")
     assert compared(spec, SIZES) == further.EXACTLY
     assert compared('block Scaled()(x [8]) -> [8] { return x }\nmodel "Scaled" = Scaled()', SIZES) == further.FIXED

@@ -5,25 +5,25 @@ from typing import Any
 
 import pytest
 
-from archspec.equivalence.calls.values import Untranslatable
-from archspec.lifting.program import Program
-from archspec.lifting.sizes import IRREGULAR, Sizes, Unlike
-from archspec.lifting.templates import GAP, SWITCH, USE, Definition, Gaps, Statement, Template, filled
+from archspec.equivalence.calls.values import UntranslatableError
+from archspec.lifting.program import LiftedProgram
+from archspec.lifting.sizes import IRREGULAR, SizeDependenceError, Sizes
+from archspec.lifting.templates import GAP, SWITCH, USE, Definition, Gaps, Statement, Template, fill_gaps
 
 
-def program(*rows: tuple[Any, ...], hints: tuple[str, ...] = ("scale",), start: int = 0) -> Program:
+def program(*rows: tuple[Any, ...], hints: tuple[str, ...] = ("scale",), start: int = 0) -> LiftedProgram:
     """A module with a loop over layers, each of which has one row of numbers."""
     gaps = ", ".join([f"{GAP}{turn}{GAP}" for turn in range(len(hints))])
     layer = Template("Layer", (), (), (Statement(text=gaps),), hints, ())
     net = Template("Net", (), (), (Statement(text=f"{USE}0{USE}"),), (), (0,), (start,))
     places = [f"layers.{turn}" for turn in range(len(rows))]
     inside = Definition(layer, list(rows), [() for _ in rows], places)
-    return Program([inside, Definition(net, [()], [(tuple(range(len(rows))),)], [""])])
+    return LiftedProgram([inside, Definition(net, [()], [(tuple(range(len(rows))),)], [""])])
 
 
 def uses(
-    first: Program,
-    second: Program | None = None,
+    first: LiftedProgram,
+    second: LiftedProgram | None = None,
     numbers: Mapping[str, object] | None = None,
     attributes: Sequence[Mapping[str, object]] = (),
 ) -> tuple[list[str], str]:
@@ -81,15 +81,17 @@ def test_names_are_those_of_attributes_that_all_instances_have() -> None:
         (program((4,), (4,), (4,)), program((4,), (8,), (4,))),
     ],
 )
-def test_other_differences_are_refused(first: Program, second: Program | None) -> None:
-    with pytest.raises(Untranslatable, match=IRREGULAR):
+def test_other_differences_are_refused(first: LiftedProgram, second: LiftedProgram | None) -> None:
+    with pytest.raises(UntranslatableError, match=IRREGULAR):
         uses(first, second)
 
 
 def test_words_and_booleans_are_the_same_in_both_modules() -> None:
     for value, text in ((True, "true"), (False, "false"), ("none", "none"), ("replicate", "replicate")):
         assert uses(program((value,)), program((value,))) == ([text], "Layer")
-    with pytest.raises(Unlike, match=r"`Layer` does something else at other sizes than at the first ones$"):
+    with pytest.raises(
+        SizeDependenceError, match=r"`Layer` does something else at other sizes than at the first ones$"
+    ):
         uses(program(("none",)), program(("true",)))
     assert uses(program(("none",))) == (["none"], "Layer")
 
@@ -121,7 +123,7 @@ def test_settings_may_have_their_usual_values() -> None:
     ],
 )
 def test_a_call_needs_no_parentheses(gap: str, text: str) -> None:
-    assert filled(f"x * {GAP}0{GAP}", [gap], []) == text
+    assert fill_gaps(f"x * {GAP}0{GAP}", [gap], []) == text
 
 
 def test_a_size_that_no_field_decides_is_refused_for_an_actual_module() -> None:
@@ -129,5 +131,5 @@ def test_a_size_that_no_field_decides_is_refused_for_an_actual_module() -> None:
     assert sizes.defaults(None) == {"scale": 41}
     assert sizes.defaults({"scale": 9, "width": 30}) == {"scale": 9}
     reason = "the configuration has no field that decides a size, 41 in the module it was lifted from"
-    with pytest.raises(Unlike, match=f"^{reason}$"):
+    with pytest.raises(SizeDependenceError, match=f"^{reason}$"):
         sizes.defaults({"width": 30})

@@ -6,7 +6,7 @@ import pytest
 from calls import Net, shown
 
 from archspec.lifting.blocks import Body
-from archspec.lifting.layer_loops import loops_of
+from archspec.lifting.layer_loops import rewrite_layer_loops
 from archspec.lifting.values import Value
 
 
@@ -330,7 +330,7 @@ def test_layers_in_turn_with_other_operations(golden: Callable[[str, str], None]
     for name, make in MODULES.items():
         net = Net()
         body = Body(net.root, [net.x], make(net))
-        runs = loops_of(body, key, ())
+        runs = rewrite_layer_loops(body, key, ())
         loops = [f"    {run.address} from {run.start}: {len(run.values)}\n" for run in runs.values()]
         lines += [f"{name}\n", *loops, f"    {shown(body)}\n"]
     golden("lift/iterations.txt", "".join(lines))
@@ -340,5 +340,5 @@ def test_layers_in_turn_with_other_operations(golden: Callable[[str, str], None]
 def test_values_that_are_excluded_stay_as_they_are(of_stack: Callable[[Value], Value]) -> None:
     net = Net()
     whole, stack = residual(net, net.x, range(6)), stacked(net, 3)
-    found = loops_of(Body(net.root, [net.x], [whole, stack]), key, [whole.operands[0], of_stack(stack)])
+    found = rewrite_layer_loops(Body(net.root, [net.x], [whole, stack]), key, [whole.operands[0], of_stack(stack)])
     assert [(run.address, run.start, len(run.values)) for run in found.values()] == [("layers[i]", 0, 4)]

@@ -9,29 +9,29 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from archspec import ArchError  # noqa: E402
-from archspec.equivalence.calls.values import Untranslatable  # noqa: E402
-from archspec.equivalence.capture import OfShortInputs  # noqa: E402
-from archspec.lifting.check import OfLargeSizes, Uncompared, Undecided  # noqa: E402
-from archspec.lifting.sizes import OfSmallSizes, Unlike  # noqa: E402
+from archspec.equivalence.calls.values import UntranslatableError  # noqa: E402
+from archspec.equivalence.capture import SingleLengthError  # noqa: E402
+from archspec.lifting.check import ComparisonError, TooLargeToRunError, UndecidedError  # noqa: E402
+from archspec.lifting.sizes import ActualSizeError, SizeDependenceError  # noqa: E402
 from archspec.lifting.sources import lifting, subjects  # noqa: E402
 from archspec.lifting.sources.architecture import Architecture, subject_of  # noqa: E402
 from archspec.lifting.sources.inputs import parse_input  # noqa: E402
-from archspec.lifting.sources.source import OfFewLayers, OfOtherSizes, Source  # noqa: E402
+from archspec.lifting.sources.source import CoincidentSizeError, LayerPatternError, Source  # noqa: E402
 from archspec.lifting.sources.subjects import source_of  # noqa: E402
 from archspec.lifting.sources.variations import (  # noqa: E402
-    apart,
-    lighter,
     multiplied,
-    resized,
-    shallow,
+    resize_second,
+    separate_part_sizes,
     shrinks_lists,
     uncropped,
     unrolled,
+    with_fewer_layers,
+    with_fewer_parameters,
     with_more_heads,
 )
 from archspec.lifting.subject import Subject  # noqa: E402
 from archspec.lifting.subjects import subject_of as subject_of_module  # noqa: E402
-from archspec.source import fail  # noqa: E402
+from archspec.source import make_error  # noqa: E402
 
 nn = torch.nn
 FIELDS: dict[str, Any] = {
@@ -66,7 +66,7 @@ def inputs(module: Any, turn: int) -> Iterator[dict[str, Any]]:
 
 
 TOY = Architecture("Toy", FIELDS, build, inputs)
-WHOLE, LARGE, SHALLOW = unrolled(TOY), uncropped(TOY), shallow(TOY)
+WHOLE, LARGE, SHALLOW = unrolled(TOY), uncropped(TOY), with_fewer_layers(TOY)
 assert WHOLE is not None and LARGE is not None
 LARGE_WHOLE = unrolled(LARGE)
 ACTUAL = [SHALLOW, unrolled(SHALLOW)]
@@ -78,19 +78,23 @@ def tried(makers: Sequence[Callable[[], Source]]) -> list[Any]:
 
 
 OTHERS: dict[str, tuple[Exception, list[Any], list[Any]]] = {
-    "large": (OfLargeSizes(), [lighter(TOY), LARGE], [lighter(WHOLE), LARGE_WHOLE]),
-    "of other sizes": (OfOtherSizes(), [apart(TOY)], [apart(WHOLE)]),
-    "unlike": (Unlike(), [with_more_heads(TOY), WHOLE, LARGE_WHOLE], [LARGE_WHOLE]),
-    "of few layers": (OfFewLayers(), [LARGE, WHOLE], [LARGE_WHOLE]),
-    "of small sizes": (OfSmallSizes(), [resized(TOY), LARGE], [LARGE_WHOLE]),
-    "another reason": (Untranslatable(), [LARGE], [LARGE_WHOLE]),
+    "large": (TooLargeToRunError(), [with_fewer_parameters(TOY), LARGE], [with_fewer_parameters(WHOLE), LARGE_WHOLE]),
+    "of other sizes": (CoincidentSizeError(), [separate_part_sizes(TOY)], [separate_part_sizes(WHOLE)]),
+    "unlike": (SizeDependenceError(), [with_more_heads(TOY), WHOLE, LARGE_WHOLE], [LARGE_WHOLE]),
+    "of few layers": (LayerPatternError(), [LARGE, WHOLE], [LARGE_WHOLE]),
+    "of small sizes": (ActualSizeError(), [resize_second(TOY), LARGE], [LARGE_WHOLE]),
+    "another reason": (UntranslatableError(), [LARGE], [LARGE_WHOLE]),
 }
 
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_modules_depend_on_the_reason(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     cause, small, whole = OTHERS[name]
-    shallow_ones = [shallow(apart(TOY)), unrolled(shallow(apart(TOY)))] if name == "of other sizes" else ACTUAL
+    shallow_ones = (
+        [with_fewer_layers(separate_part_sizes(TOY)), unrolled(with_fewer_layers(separate_part_sizes(TOY)))]
+        if name == "of other sizes"
+        else ACTUAL
+    )
     found = subjects.source_of_architecture(TOY)
     assert tried(found.others(cause)) == [*small, *shallow_ones]
     assert found.subject.numbers["num_hidden_layers"] == 3 and found.actual().hidden == 64
@@ -105,19 +109,19 @@ def test_modules_with_many_layers_have_few() -> None:
     deep = replace(TOY, fields=fields, build=lambda own: build({**fields, **own}))
     assert unrolled(deep) is None and unrolled(replace(deep, fields={**fields, "num_hidden_layers": 80})) is not None
     found = subjects.source_of_architecture(deep)
-    assert tried(found.others(OfFewLayers())) == [uncropped(deep), shallow(deep)]
+    assert tried(found.others(LayerPatternError())) == [uncropped(deep), with_fewer_layers(deep)]
 
 
 def test_longer_inputs_are_tried_first() -> None:
-    longer, *rest = subjects.source_of_architecture(TOY).others(OfShortInputs())
+    longer, *rest = subjects.source_of_architecture(TOY).others(SingleLengthError())
     assert tried(rest) == [LARGE, *ACTUAL]
     assert longer().subject.inputs["x"].shape[1] == 9
 
 
 def test_the_second_module_of_another_one_may_be_lighter() -> None:
-    other = subjects.source_of_architecture(TOY).others(Untranslatable())[0]()
-    assert tried(other.others(OfLargeSizes())) == [lighter(LARGE)]
-    assert tried(other.others(Unlike())) == []
+    other = subjects.source_of_architecture(TOY).others(UntranslatableError())[0]()
+    assert tried(other.others(TooLargeToRunError())) == [with_fewer_parameters(LARGE)]
+    assert tried(other.others(SizeDependenceError())) == []
 
 
 def test_the_first_module_that_can_be_built_is_lifted() -> None:
@@ -129,7 +133,7 @@ def test_the_first_module_that_can_be_built_is_lifted() -> None:
     made = replace(TOY, fields={**FIELDS, "vocab_size": 5000}, build=picky)
     found = subjects.source_of_architecture(made)
     assert found.subject.numbers == {"num_hidden_layers": 3}
-    assert tried(found.others(OfLargeSizes())) == tried(found.others(None)) == [unrolled(shallow(made))]
+    assert tried(found.others(TooLargeToRunError())) == tried(found.others(None)) == [unrolled(with_fewer_layers(made))]
 
     def broken(fields: dict[str, Any]) -> Any:
         raise ValueError("never")
@@ -286,7 +290,7 @@ def test_modules_without_small_ones_are_lifted_as_they_are(factory: str, file: s
     width = 8 if factory == "unsigned" else 16
     found = source_of(f"{file}:{factory}", [f"x=real[batch,seq,{width}]"])
     assert found.subject.module is found.actual() and found.subject.second is None and found.whole is None
-    assert len(found.others(OfShortInputs())) == 1 and len(found.others(None)) == 0
+    assert len(found.others(SingleLengthError())) == 1 and len(found.others(None)) == 0
     assert found.subject.module.hidden == width
 
 
@@ -353,7 +357,7 @@ def subject(width: int = 8, **others: Any) -> Subject:
 
 def refusal(name: str, problem: Exception) -> ArchError:
     """A refusal to lift a subject of a name, and what it is for."""
-    found = fail("lift", f"cannot lift `{name}`: {problem}")
+    found = make_error("lift", f"cannot lift `{name}`: {problem}")
     found.__cause__ = problem
     return found
 
@@ -377,7 +381,7 @@ def source(name: str = "net", width: int = 8, **others: Any) -> Source:
 
 
 def test_the_first_other_module_that_is_lifted_counts(problems: dict[str, Exception]) -> None:
-    problems |= {"first": Unlike("a"), "second": OfFewLayers("b"), "third": OfOtherSizes("c")}
+    problems |= {"first": SizeDependenceError("a"), "second": LayerPatternError("b"), "third": CoincidentSizeError("c")}
     asked: list[tuple[str, type]] = []
 
     def others(name: str, *rest: Callable[[], Source]) -> Callable[[BaseException | None], Any]:
@@ -388,20 +392,20 @@ def test_the_first_other_module_that_is_lifted_counts(problems: dict[str, Except
         return found
 
     def failing() -> Source:
-        raise fail("lift", "cannot build it")
+        raise make_error("lift", "cannot build it")
 
     third = source("third", others=others("third"))
     second = source("second", others=others("second", failing, lambda: third))
-    assert lifting.lifted(source("first", others=others("first", lambda: second, source))) == SPEC
-    assert asked == [("first", Unlike), ("second", OfFewLayers), ("third", OfOtherSizes)]
+    assert lifting.lift_or_replace(source("first", others=others("first", lambda: second, source))) == SPEC
+    assert asked == [("first", SizeDependenceError), ("second", LayerPatternError), ("third", CoincidentSizeError)]
     with pytest.raises(ArchError, match=r"cannot lift `first`: a$"):
-        lifting.lifted(source("first", others=others("first", lambda: second)))
+        lifting.lift_or_replace(source("first", others=others("first", lambda: second)))
 
 
 def refused(given: Source) -> tuple[str, str | None, type]:
     """The reason why a source is not lifted, the help, and the class of the cause."""
     with pytest.raises(ArchError) as caught:
-        lifting.lifted(given)
+        lifting.lift_or_replace(given)
     (diagnostic,) = caught.value.diagnostics
     return diagnostic.message, diagnostic.help, type(caught.value.__cause__)
 
@@ -410,7 +414,7 @@ def refused(given: Source) -> tuple[str, str | None, type]:
 def test_a_spec_has_the_tensors_of_the_actual_module() -> None:
     message, _, cause = refused(source(width=9))
     assert message.startswith("cannot lift `net`: the spec of a small one does not hold for its sizes: ")
-    assert "weight" in message and cause is OfFewLayers
+    assert "weight" in message and cause is LayerPatternError
 
 
 @pytest.mark.usefixtures("problems")
@@ -425,8 +429,8 @@ def test_sizes_that_may_be_any_are_no_numbers_in_a_spec() -> None:
     assert help == "write a number in the place of `width`"
     other = Source(subject(), Net, whole=fixed, declared=named)
     assert refused(other)[0] == message
-    assert lifting.lifted(Source(fixed, Net, declared=named[:2])) == SPEC
-    assert lifting.lifted(Source(subject(), Net, declared=named)) == SPEC
+    assert lifting.lift_or_replace(Source(fixed, Net, declared=named[:2])) == SPEC
+    assert lifting.lift_or_replace(Source(subject(), Net, declared=named)) == SPEC
 
 
 @pytest.mark.usefixtures("problems")
@@ -455,31 +459,39 @@ def test_a_spec_holds_for_other_modules_of_the_class(monkeypatch: pytest.MonkeyP
     ):
         found.clear()
         raised.clear()
-        assert lifting.lifted(given) == SPEC
+        assert lifting.lift_or_replace(given) == SPEC
         ((own, one),) = found
         assert own == overrides and one is made
-    assert lifting.lifted(only(third=lambda: None)) == SPEC and len(found) == 1
+    assert lifting.lift_or_replace(only(third=lambda: None)) == SPEC and len(found) == 1
     with monkeypatch.context() as patch:
         patch.setattr(lifting, "lift_subject", lambda _: f"{SPEC}# a if i == 0 else b")
-        assert lifting.lifted(only(deep=lambda differs: deep if differs else None)) != SPEC and len(found) == 2
+        assert lifting.lift_or_replace(only(deep=lambda differs: deep if differs else None)) != SPEC and len(found) == 2
     others = "the spec of two small ones does not hold for other sizes: why"
     few = "the spec of one with few layers does not hold for all: why"
     small = "the spec of a small one does not hold for its sizes: why"
     for problem, reasons in (
-        (Untranslatable("why"), [(few, OfFewLayers), (others, OfOtherSizes), (small, Untranslatable)]),
-        (Undecided("why"), [(few, OfFewLayers), None, None]),
-        (Uncompared("why"), [(few, OfFewLayers), (others, OfOtherSizes), (small, Untranslatable)]),
+        (
+            UntranslatableError("why"),
+            [(few, LayerPatternError), (others, CoincidentSizeError), (small, UntranslatableError)],
+        ),
+        (UndecidedError("why"), [(few, LayerPatternError), None, None]),
+        (
+            ComparisonError("why"),
+            [(few, LayerPatternError), (others, CoincidentSizeError), (small, UntranslatableError)],
+        ),
     ):
         raised[:] = [problem]
         sources = [only(deep=lambda _: deep), only(third=lambda: third), only(whole=whole)]
         for given, reason in zip(sources, reasons, strict=True):
             if reason is None:
-                assert lifting.lifted(given) == SPEC
+                assert lifting.lift_or_replace(given) == SPEC
             else:
                 message, _, cause = refused(given)
                 assert (message, cause) == (f"cannot lift `net`: {reason[0]}", reason[1])
     monkeypatch.setattr(lifting, "check_outputs", lambda *given: None)
-    assert lifting.lifted(only(third=lambda: third)) == SPEC  # its outputs are the same, though it cannot be exported
+    assert (
+        lifting.lift_or_replace(only(third=lambda: third)) == SPEC
+    )  # its outputs are the same, though it cannot be exported
 
 
 def test_inputs_with_other_sizes_have_another_batch_and_length() -> None:

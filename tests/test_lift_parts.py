@@ -3,19 +3,19 @@
 import pytest
 
 from archspec.algebra import symbol
-from archspec.equivalence.calls.values import Untranslatable
-from archspec.lifting.api import refusing
+from archspec.equivalence.calls.values import UntranslatableError
+from archspec.lifting.api import as_refusal
 from archspec.lifting.conditions import Varying, branches_of, conditions, is_regular
 from archspec.lifting.expressions import Expressions
 from archspec.lifting.names import Names, definition_names
-from archspec.lifting.notation import written
-from archspec.lifting.program import Program
+from archspec.lifting.notation import quote_address
+from archspec.lifting.program import LiftedProgram
 from archspec.lifting.roles import role_statements
 from archspec.lifting.runs import address_pattern
 from archspec.lifting.sizes import Sizes
 from archspec.lifting.sources.proposals import CHOICES, PROPOSALS
-from archspec.lifting.sources.shrinking import small
-from archspec.lifting.templates import Definition, Gaps, Statement, Template, filled
+from archspec.lifting.sources.shrinking import shrink_fields
+from archspec.lifting.templates import Definition, Gaps, Statement, Template, fill_gaps
 from archspec.lifting.views import Layout, pattern
 from archspec.source import ArchError
 
@@ -371,13 +371,13 @@ def test_names_are_free() -> None:
 def test_gaps_are_filled_with_parentheses_where_they_are_operands() -> None:
     gaps = Gaps()
     text = f"x * {gaps.number(3, 'number')} |> Linear({gaps.number(48)}, {gaps.number(1)})"
-    assert filled(text, ["a + b", "a + b"], []) == "x * (a + b) |> Linear(a + b, 1)"
+    assert fill_gaps(text, ["a + b", "a + b"], []) == "x * (a + b) |> Linear(a + b, 1)"
 
 
 def test_addresses_are_quoted_where_they_have_to_be() -> None:
-    assert written("0.weight") == '"0".weight'
-    assert written("layer[i].layer-norm") == 'layer[i]."layer-norm"'
-    assert written("if.self") == '"if".self'
+    assert quote_address("0.weight") == '"0".weight'
+    assert quote_address("layer[i].layer-norm") == 'layer[i]."layer-norm"'
+    assert quote_address("if.self") == '"if".self'
 
 
 def test_roles_follow_from_classes_and_addresses() -> None:
@@ -397,16 +397,16 @@ def test_coefficients_of_dimensions_are_gaps() -> None:
         texts.append(f"reshape({gaps.number((times * BATCH * SEQ + 1, SEQ**2), 'shape')})")
         assert gaps.values == [times]
     assert texts[0] == texts[1]
-    assert filled(texts[0], ["k + 1"], []) == "reshape([(k + 1)*batch*seq + 1, seq**2])"
+    assert fill_gaps(texts[0], ["k + 1"], []) == "reshape([(k + 1)*batch*seq + 1, seq**2])"
 
 
 def test_modules_that_differ_in_more_than_sizes_are_refused() -> None:
     first, second = (
-        Program([Definition(Template("Net", (), (), (Statement(text=text),), (), ()), [()], [()], [""])])
+        LiftedProgram([Definition(Template("Net", (), (), (Statement(text=text),), (), ()), [()], [()], [""])])
         for text in ("return x", "return y")
     )
     Sizes(first, first, {}, {}, lambda path: {})
-    with pytest.raises(Untranslatable, match="`Net` does something else at other sizes"):
+    with pytest.raises(UntranslatableError, match="`Net` does something else at other sizes"):
         Sizes(first, second, {}, {}, lambda path: {})
 
 
@@ -416,7 +416,7 @@ def test_whatever_is_raised_becomes_one_refusal(problem: Exception) -> None:
         raise problem
 
     with pytest.raises(ArchError, match=f"cannot lift `Net`: {type(problem).__name__} in archspec: '?a"):
-        refusing("Net", fails)
+        as_refusal("Net", fails)
 
 
 def test_layers_that_alternate_are_told_apart_by_their_index() -> None:
@@ -435,27 +435,27 @@ def test_sections_of_rotary_positions_add_up_in_small_heads() -> None:
     fields = {"head_dim": 128, "num_attention_heads": 8, "rope_parameters": {"mrope_section": [24, 20, 20]}}
     for proposal in PROPOSALS:
         for choices in CHOICES:
-            found = small(fields, proposal, choices)
+            found = shrink_fields(fields, proposal, choices)
             assert 2 * sum(found["rope_parameters"]["mrope_section"]) == found.get("head_dim", 128)
 
 
 @pytest.mark.parametrize(("name", "least"), [("intermediate_size", 16), ("hidden_size", 16), ("head_dim", 8)])
 def test_sizes_that_are_small_stay(name: str, least: int) -> None:
     for choices in CHOICES:
-        assert small({name: least - 1}, PROPOSALS[0], choices) == {name: least - 1}
-        assert small({name: least}, PROPOSALS[0], choices) != {name: least}
+        assert shrink_fields({name: least - 1}, PROPOSALS[0], choices) == {name: least - 1}
+        assert shrink_fields({name: least}, PROPOSALS[0], choices) != {name: least}
 
 
 def test_tables_of_positions_in_images_keep_their_height_and_width() -> None:
     fields = {"pos_emb_height": 32, "pos_emb_width": 32}
-    assert all(small(fields, proposal, choices) == fields for proposal in PROPOSALS for choices in CHOICES)
+    assert all(shrink_fields(fields, proposal, choices) == fields for proposal in PROPOSALS for choices in CHOICES)
 
 
 def test_widths_of_stages_keep_their_ratios() -> None:
     widths = [64, 128, 320, 512]
     for proposal in PROPOSALS:
         for choices in CHOICES:
-            (found,) = small({"hidden_sizes": widths}, proposal, choices).values()
+            (found,) = shrink_fields({"hidden_sizes": widths}, proposal, choices).values()
             assert [found[0] * width for width in widths] == [widths[0] * size for size in found]
             assert proposal.unit != 8 or not choices.layers or found[0] < widths[0]
 

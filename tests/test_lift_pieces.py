@@ -7,9 +7,9 @@ from builders import builder, given
 
 from archspec.algebra import symbol
 from archspec.lifting.conditions import Varying, branches_of, conditions, is_regular
-from archspec.lifting.lengths import dimensions_of, joint_sizes, renamed_dimensions, total_length, total_lengths
+from archspec.lifting.lengths import dimensions_of, joint_sizes, total_length, total_lengths, usual_dimension_names
 from archspec.lifting.names import FALLBACKS, definition_names, identifier
-from archspec.lifting.notation import written
+from archspec.lifting.notation import quote_address
 from archspec.lifting.numbers import is_counted_exactly, literal
 from archspec.lifting.roles import role_of_address, role_of_class, role_statements
 from archspec.lifting.runs import address_pattern, are_alike, without_numbers
@@ -174,7 +174,7 @@ def test_steps_that_are_counted_exactly(values: list[object], is_exact: bool) ->
     ],
 )
 def test_addresses_in_the_notation_of_the_language(address: str, text: str) -> None:
-    assert written(address) == text
+    assert quote_address(address) == text
 
 
 ROLES = {
@@ -350,9 +350,9 @@ ROWS, COLUMNS = symbol("rows"), symbol("columns")
 def test_usual_names_of_dimensions(shapes: list[tuple[Any, ...]], names: dict[str, Any]) -> None:
     b = builder()
     values = [given(b, f"x{turn}", shape) for turn, shape in enumerate(shapes)]
-    assert renamed_dimensions(values, []) == names
+    assert usual_dimension_names(values, []) == names
     if len(values) > 1:
-        assert renamed_dimensions(values[:1], values[1:]) == names
+        assert usual_dimension_names(values[:1], values[1:]) == names
 
 
 def test_totals_of_lengths() -> None:

@@ -9,8 +9,8 @@ from builders import builder, given, text
 import archspec
 from archspec.algebra import symbol
 from archspec.lifting.builder import Builder
-from archspec.lifting.indices import Indexed
-from archspec.lifting.values import Frame, Value
+from archspec.lifting.indices import IndexWriter
+from archspec.lifting.values import ModuleCall, Value
 
 BATCH, SEQ = symbol("batch"), symbol("seq")
 
@@ -216,7 +216,7 @@ def test_positions_are_written_without_superfluous_steps(name: str) -> None:
     make, expected = POSITIONS[name]
     b = builder()
     value = make(b)
-    indexed = Indexed(b)
+    indexed = IndexWriter(b)
     indexed.sources = {b.arrays.elements.nodes[it.array.element].arguments[0]: it for it in inputs(value)}  # type: ignore
     found = indexed.written(value)
     assert (found and text(found)) == expected
@@ -283,7 +283,7 @@ def test_values_and_calls_are_shown_by_address_and_shape() -> None:
     b = builder()
     value = heads(b)
     assert repr(inputs(value)[0]) == "<x real [batch, seq, 12]>" and repr(value) == "<permute real [batch, 3, seq, 4]>"
-    assert [repr(frame) for frame in (b.frame, Frame("layers.0", "Layer", b.frame))] == [
+    assert [repr(frame) for frame in (b.frame, ModuleCall("layers.0", "Layer", b.frame))] == [
         "(the model): Net",
         "layers.0: Layer",
     ]

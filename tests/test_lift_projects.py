@@ -9,7 +9,7 @@ import archspec
 torch = pytest.importorskip("torch")
 
 from archspec.equivalence.epsilons import keep_epsilon  # noqa: E402
-from archspec.equivalence.factories import factory_from  # noqa: E402
+from archspec.equivalence.factories import load_factory  # noqa: E402
 from archspec.equivalence.precision import in_float64  # noqa: E402
 from archspec.lifting.sources.lifting import lift_source  # noqa: E402
 
@@ -81,6 +81,6 @@ def test_arguments_of_models_are_hyperparameters(name: str) -> None:
     model = archspec.loads(lift_source(source, inputs), **arguments)
     assert model.hyperparameters == arguments
     with in_float64():  # some have tables, which they round to float32 otherwise
-        module = factory_from(source, "")[2](**arguments)
+        module = load_factory(source, "")[2](**arguments)
     keep_epsilon(module)
     assert archspec.equivalent(model, module).verdict in ("equal", "outputs equal")

@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import archspec  # noqa: E402
-from archspec.equivalence.calls.values import Untranslatable  # noqa: E402
+from archspec.equivalence.calls.values import UntranslatableError  # noqa: E402
 from archspec.lifting.check import check_again  # noqa: E402
 from archspec.lifting.subjects import subject_of  # noqa: E402
 
@@ -50,5 +50,5 @@ def test_a_scale_of_scores_that_is_nearly_right(has_positions: bool, changes: tu
     assert text.count(f"(scale = {SCALE})") == 1
     check_again(text, {}, subject)
     for change in changes:
-        with pytest.raises(Untranslatable, match="the outputs of its spec differ"):
+        with pytest.raises(UntranslatableError, match="the outputs of its spec differ"):
             check_again(text.replace(f"scale = {SCALE}", f"scale = {SCALE * (1 + change)!r}"), {}, subject)

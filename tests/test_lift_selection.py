@@ -8,12 +8,12 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import archspec  # noqa: E402
-from archspec.equivalence.numeric import largest_error, of_arrays, of_module  # noqa: E402
-from archspec.equivalence.places import Places  # noqa: E402
-from archspec.equivalence.sides import outputs_of  # noqa: E402
+from archspec.equivalence.numeric import array_runner, largest_error, module_runner  # noqa: E402
+from archspec.equivalence.places import LocationIndex  # noqa: E402
+from archspec.equivalence.sides import model_outputs  # noqa: E402
 from archspec.lifting.api import lift_subject  # noqa: E402
 from archspec.lifting.subject import Subject  # noqa: E402
-from archspec.model import internals  # noqa: E402
+from archspec.model import get_compilation  # noqa: E402
 from archspec.normal.arrays import Arrays  # noqa: E402
 from archspec.source import ArchError  # noqa: E402
 
@@ -162,10 +162,10 @@ def test_rows_in_the_places_of_a_token_are_looked_up_by_their_number(is_wide: bo
         Subject(module, first, {"ids": torch.zeros(2, 9, dtype=torch.long), "image": torch.randn(2, 20, 6)})
     )
     assert "|> cumsum" in text
-    body = internals(archspec.loads(text)).body
+    body = get_compilation(archspec.loads(text)).body
     arrays = Arrays()
-    ours = outputs_of(arrays, body, Places(arrays))
-    error = largest_error(body, of_arrays(arrays, ours), of_module(module, body))
+    ours = model_outputs(arrays, body, LocationIndex(arrays))
+    error = largest_error(body, array_runner(arrays, ours), module_runner(module, body))
     assert error is not None and error < 1e-12
 
 

@@ -11,14 +11,14 @@ torch = pytest.importorskip("torch")
 from torch._subclasses.fake_tensor import FakeTensor  # noqa: E402
 
 import archspec  # noqa: E402
-from archspec.lifting.calling import called  # noqa: E402
+from archspec.lifting.calling import call_module  # noqa: E402
 from archspec.lifting.sources.architecture import Architecture  # noqa: E402
-from archspec.lifting.sources.lifting import lifted  # noqa: E402
+from archspec.lifting.sources.lifting import lift_or_replace  # noqa: E402
 from archspec.lifting.sources.patterns import shows_rule  # noqa: E402
 from archspec.lifting.sources.proposals import CHOICES, PROPOSALS  # noqa: E402
-from archspec.lifting.sources.shrinking import small  # noqa: E402
+from archspec.lifting.sources.shrinking import shrink_fields  # noqa: E402
 from archspec.lifting.sources.subjects import source_of_architecture  # noqa: E402
-from archspec.lifting.sources.unfilled import unfilled  # noqa: E402
+from archspec.lifting.sources.unfilled import build_uninitialized  # noqa: E402
 from archspec.lifting.sources.variations import shrinks_lists  # noqa: E402
 
 nn = torch.nn
@@ -105,7 +105,7 @@ def architecture(owner: type) -> Architecture:
 @pytest.mark.slow
 @pytest.mark.parametrize("owner", [Decoder, Picky])
 def test_sizes_that_no_small_module_explains_are_numbers(owner: type) -> None:
-    text = lifted(source_of_architecture(architecture(owner)))
+    text = lift_or_replace(source_of_architecture(architecture(owner)))
     assert "num_hidden_layers = 5" in text
     assert "Linear(64, 52)" in text
     assert archspec.equivalent(archspec.loads(text), owner(FIELDS).eval()).verdict in ("equal", "outputs equal")
@@ -120,7 +120,9 @@ def test_sizes_that_no_small_module_explains_are_numbers(owner: type) -> None:
 def test_other_numbers_of_heads_are_tried() -> None:
     fields = {"num_attention_heads": 16, "num_key_value_heads": 4, "head_dim": 16, "hidden_size": 64, "vocab_size": 100}
     made = architecture(Heads)
-    text = lifted(source_of_architecture(replace(made, fields=fields, build=lambda own: Heads({**fields, **own}))))
+    text = lift_or_replace(
+        source_of_architecture(replace(made, fields=fields, build=lambda own: Heads({**fields, **own})))
+    )
     assert "num_key_value_heads = 4" in text and "num_attention_heads = 16" in text
     others = {**fields, "num_attention_heads": 24, "num_key_value_heads": 3}
     other = archspec.loads(text, num_attention_heads=24, num_key_value_heads=3)
@@ -132,17 +134,17 @@ def test_layers_are_written_one_by_one_if_few_do_not_show_the_rule() -> None:
     kinds = ["plain", "turned", "plain", "turned", "plain", "plain", "turned"]
     fields = {**FIELDS, "num_hidden_layers": 7, "intermediate_size": 200, "layer_types": kinds}
     made = replace(architecture(Uneven), fields=fields, build=lambda own: Uneven({**fields, **own}))
-    text = lifted(source_of_architecture(made))
+    text = lift_or_replace(source_of_architecture(made))
     assert archspec.equivalent(archspec.loads(text), Uneven(fields).eval()).verdict in ("equal", "outputs equal")
 
 
 @pytest.mark.slow
 def test_a_large_module_takes_no_memory_and_is_not_run() -> None:
     fields = {**FIELDS, "hidden_size": 10_000, "vocab_size": 100_000}
-    module = unfilled(lambda: Decoder(fields))
+    module = build_uninitialized(lambda: Decoder(fields))
     assert module.head.weight is module.words.weight
     assert module.scale == 2.0
-    assert called(module, {"ids": torch.zeros(2, 7, dtype=torch.long)}).shape == (2, 7, 100_000)
+    assert call_module(module, {"ids": torch.zeros(2, 7, dtype=torch.long)}).shape == (2, 7, 100_000)
 
 
 class Experts(Decoder):
@@ -155,7 +157,7 @@ class Experts(Decoder):
 
 @pytest.mark.slow
 def test_the_largest_parameters_take_no_memory_at_all() -> None:
-    experts = unfilled(lambda: Experts({**FIELDS, "expert_size": 1_000_000})).experts
+    experts = build_uninitialized(lambda: Experts({**FIELDS, "expert_size": 1_000_000})).experts
     assert experts.shape == (1000, 64, 1_000_000) and experts.untyped_storage().nbytes() == 4
 
 
@@ -170,9 +172,9 @@ class Masked(Decoder):
 
 @pytest.mark.slow
 def test_a_large_module_that_looks_at_values_is_called_without_them() -> None:
-    module = unfilled(lambda: Masked({**FIELDS, "hidden_size": 10_000, "vocab_size": 100_000}))
+    module = build_uninitialized(lambda: Masked({**FIELDS, "hidden_size": 10_000, "vocab_size": 100_000}))
     ids = torch.zeros(2, 7, dtype=torch.long)
-    assert called(module, {"ids": ids, "mask": torch.ones_like(ids)}).shape == (2, 7, 100_000)
+    assert call_module(module, {"ids": ids, "mask": torch.ones_like(ids)}).shape == (2, 7, 100_000)
 
 
 def test_layers_are_as_many_as_show_the_rule_of_all() -> None:
@@ -181,7 +183,7 @@ def test_layers_are_as_many_as_show_the_rule_of_all() -> None:
     both = [*zip(kinds, ends, strict=True)]
     assert [few for few in range(6, 14) if shows_rule(both, few)] == [11, 12, 13]
     fields = {"num_hidden_layers": 48, "layer_types": kinds, "mlp_layer_types": ends}
-    assert [small(fields, PROPOSALS[0], choices)["num_hidden_layers"] for choices in CHOICES] == [8, 11, 48]
+    assert [shrink_fields(fields, PROPOSALS[0], choices)["num_hidden_layers"] for choices in CHOICES] == [8, 11, 48]
     assert shows_rule(["dense", "dense", "sparse", "sparse", "sparse"], 2)
     assert shows_rule(["local", "full"] * 9, 3) and not shows_rule(["local", "local", "full"] * 9, 3)
 
@@ -209,7 +211,7 @@ def test_images_have_places_for_all_queries() -> None:
             yield {"x": torch.zeros(3 - turn, 3, side, side)}
 
     made = Architecture("Choosing", fields, lambda changed: Choosing({**fields, **changed}), images)
-    text = lifted(source_of_architecture(made))
+    text = lift_or_replace(source_of_architecture(made))
     assert "(hidden_size = 64, num_queries = 300)(x [batch, 3, 40, 40])" in text
 
 
@@ -227,7 +229,7 @@ class Reading(nn.Module):
 @pytest.mark.slow
 def test_a_large_module_that_reads_values_is_run() -> None:
     ids = torch.zeros(2, 3, dtype=torch.long)
-    assert called(Reading().eval(), {"ids": ids}).shape == (2, 3, 8)
+    assert call_module(Reading().eval(), {"ids": ids}).shape == (2, 3, 8)
 
 
 class Scan(nn.Module):
@@ -252,9 +254,9 @@ class Scan(nn.Module):
 def test_a_second_module_that_has_to_be_run_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
     fields = {"hidden_size": 512, "num_experts": 64, "vocab_size": 100}
     made = replace(architecture(Scan), fields=fields, build=lambda own: Scan({**fields, **own}))
-    large = made.build(small(fields, PROPOSALS[0], CHOICES[1]))
-    monkeypatch.setattr("archspec.lifting.check.MOST_ELEMENTS", sum(value.numel() for value in large.parameters()) - 1)
-    text = lifted(source_of_architecture(made))
+    large = made.build(shrink_fields(fields, PROPOSALS[0], CHOICES[1]))
+    monkeypatch.setattr("archspec.lifting.check.MAX_ELEMENTS", sum(value.numel() for value in large.parameters()) - 1)
+    text = lift_or_replace(source_of_architecture(made))
     assert "num_experts = 64" in text and "for t in 0..seq" in text
 
 

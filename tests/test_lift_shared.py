@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import archspec  # noqa: E402
-from archspec.lifting.stored import Stored  # noqa: E402
+from archspec.lifting.stored import StoredTensors  # noqa: E402
 
 nn = torch.nn
 
@@ -118,7 +118,7 @@ def test_tensors_are_declared_as_what_they_are() -> None:
     module.words = nn.Embedding(4, 3)
     module.head = nn.Linear(3, 4)
     module.head.weight = module.words.weight
-    stored = Stored(module)
+    stored = StoredTensors(module)
     assert {name: stored.modifiers(name) for name in stored.names} == {
         "weight": "param",
         "fixed": "frozen param",

@@ -12,9 +12,14 @@ from archspec.lifting.sources import patterns
 from archspec.lifting.sources.architecture import Architecture
 from archspec.lifting.sources.depths import Depths
 from archspec.lifting.sources.kinds import kind_of
-from archspec.lifting.sources.proposals import CHOICES, LIGHTER, PROPOSALS, SHALLOW, THIRD
-from archspec.lifting.sources.shrinking import hidden_changes, merged, small, without_shrunk_lists
-from archspec.lifting.sources.variations import apart, lighter, relayered, with_more_heads
+from archspec.lifting.sources.proposals import CHOICES, LIGHT_SECOND_SIZES, PROPOSALS, SHALLOW, THIRD
+from archspec.lifting.sources.shrinking import hidden_changes, merge_fields, shrink_fields, without_shrunk_lists
+from archspec.lifting.sources.variations import (
+    resize_and_relayer,
+    separate_part_sizes,
+    with_fewer_parameters,
+    with_more_heads,
+)
 
 KINDS = ["local", "local", "full"] * 4
 
@@ -135,7 +140,9 @@ def changes(actual: Mapping[str, Any], found: Mapping[str, Any], prefix: str = "
 
 
 TURNS = {"first": CHOICES[0], "second": CHOICES[1], "apart": CHOICES[1]._replace(are_apart=True), "third": THIRD}
-TURNS["lighter"] = CHOICES[1]._replace(scale=LIGHTER[0], width=LIGHTER[1], experts=LIGHTER[2])
+TURNS["lighter"] = CHOICES[1]._replace(
+    scale=LIGHT_SECOND_SIZES[0], width=LIGHT_SECOND_SIZES[1], experts=LIGHT_SECOND_SIZES[2]
+)
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
@@ -143,12 +150,12 @@ def test_small_configurations(name: str, golden: Callable[[str, str], None]) -> 
     actual, found = CONFIGURATIONS[name], defaultdict[str, list[str]](list)
     for turn, choices in TURNS.items():
         for number, proposal in enumerate((*PROPOSALS, SHALLOW)):
-            found["\n  ".join(changes(actual, small(actual, proposal, choices)))].append(f"{turn} {number}")
+            found["\n  ".join(changes(actual, shrink_fields(actual, proposal, choices)))].append(f"{turn} {number}")
     architecture = Architecture(name, actual, lambda fields: 1 / 0, lambda module, turn: iter(()))
-    for vary in (apart, relayered, with_more_heads, lighter):
+    for vary in (separate_part_sizes, resize_and_relayer, with_more_heads, with_fewer_parameters):
         varied = vary(architecture)
         for turn, choices in zip(("first", "second"), varied.choices if varied is not None else (), strict=False):
-            few = small(actual, PROPOSALS[0], choices)
+            few = shrink_fields(actual, PROPOSALS[0], choices)
             found["\n  ".join(changes(actual, few))].append(f"{vary.__name__} {turn}")
     lines = [f"{', '.join(numbers)}\n  {changed}\n" for changed, numbers in found.items()]
     golden(f"lift/small/{name}.txt", "".join(lines))
@@ -257,9 +264,11 @@ def test_units_of_heads_are_even_and_not_much_larger() -> None:
 
 
 def test_changes_are_merged_into_the_parts_that_they_are_of() -> None:
-    found = merged({"a": 1, "b": 2, "inner": INNER, "other": {"c": 3}}, {"a": 4, "inner": {"flag": 0}, "other": {}})
+    found = merge_fields(
+        {"a": 1, "b": 2, "inner": INNER, "other": {"c": 3}}, {"a": 4, "inner": {"flag": 0}, "other": {}}
+    )
     assert found == {"a": 4, "b": 2, "inner": {**INNER, "flag": 0}, "other": {}}
-    assert merged({"a": 1}, {"b": {"c": 2}}) == {"a": 1, "b": {"c": 2}}
+    assert merge_fields({"a": 1}, {"b": {"c": 2}}) == {"a": 1, "b": {"c": 2}}
 
 
 def test_fields_that_are_the_same_in_both() -> None:
@@ -370,13 +379,13 @@ def test_other_layers_have_other_numbers() -> None:
     ],
 )
 def test_small_values_stay(name: str, least: int, few: int) -> None:
-    found = [small({name: value}, PROPOSALS[0], CHOICES[1])[name] for value in (least - 1, least)]
+    found = [shrink_fields({name: value}, PROPOSALS[0], CHOICES[1])[name] for value in (least - 1, least)]
     assert found == [least - 1 + (name == "max_positions"), few]
 
 
 def test_fields_that_follow_from_others() -> None:
     def first(**fields: Any) -> dict[str, Any]:
-        return small(fields, PROPOSALS[0], CHOICES[0])
+        return shrink_fields(fields, PROPOSALS[0], CHOICES[0])
 
     assert {first(num_layers=9, **{name: ["x"]})[name] for name in ("stage_names", "out_features", "out_indices")} == {
         None
@@ -392,14 +401,14 @@ def test_fields_that_follow_from_others() -> None:
     assert first(rope_parameters=parts, head_dim=64, qk_rope_head_dim=32)["qk_rope_head_dim"] == 13
     assert first(rope_parameters=parts, qk_rope_head_dim=32)["qk_rope_head_dim"] == 26
     widths = {"widths": [512, 1024]}
-    assert small(widths, PROPOSALS[0], CHOICES[2]) == widths
+    assert shrink_fields(widths, PROPOSALS[0], CHOICES[2]) == widths
 
 
 @pytest.mark.parametrize(
     ("name", "few"), [("num_heads", 4), ("hidden_sizes", 4), ("patch_sizes", 4), ("channels", 3), ("labels", 4)]
 )
 def test_stages_that_lists_have_stay(name: str, few: int) -> None:
-    assert small({"num_layers": 4, name: [2, 2, 2, 2]}, PROPOSALS[0], CHOICES[0])["num_layers"] == few
+    assert shrink_fields({"num_layers": 4, name: [2, 2, 2, 2]}, PROPOSALS[0], CHOICES[0])["num_layers"] == few
 
 
 @pytest.mark.parametrize(
@@ -426,4 +435,4 @@ def test_stages_that_lists_have_stay(name: str, few: int) -> None:
     ],
 )
 def test_lists_of_small_configurations(value: dict[str, Any], few: list[Any]) -> None:
-    assert [*small(value, PROPOSALS[0], CHOICES[0]).values()][-1] == few
+    assert [*shrink_fields(value, PROPOSALS[0], CHOICES[0]).values()][-1] == few

@@ -11,12 +11,12 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import archspec  # noqa: E402
-from archspec.lifting.sizes import Unlike  # noqa: E402
-from archspec.lifting.sources.architecture import Architecture, reals_of, small_of, subject_of  # noqa: E402
+from archspec.lifting.sizes import SizeDependenceError  # noqa: E402
+from archspec.lifting.sources.architecture import Architecture, build_small_module, reals_of, subject_of  # noqa: E402
 from archspec.lifting.sources.fields import Fields  # noqa: E402
-from archspec.lifting.sources.lifting import lifted  # noqa: E402
+from archspec.lifting.sources.lifting import lift_or_replace  # noqa: E402
 from archspec.lifting.sources.proposals import PROPOSALS, SHALLOW  # noqa: E402
-from archspec.lifting.sources.shrinking import merged, small  # noqa: E402
+from archspec.lifting.sources.shrinking import merge_fields, shrink_fields  # noqa: E402
 from archspec.lifting.sources.subjects import source_of, source_of_architecture  # noqa: E402
 from archspec.lifting.sources.variations import has_actual_heads, with_separate_sizes  # noqa: E402
 
@@ -63,10 +63,10 @@ def test_sizes_that_need_not_be_equal_differ_in_small_modules() -> None:
     assert first.proposal.separate == ("v_head_dim",)
     assert changed.proposals == [first.proposal, *PROPOSALS]
     for turn in (0, 1):
-        fields = small_of(changed, turn).fields
+        fields = build_small_module(changed, turn).fields
         assert fields["qk_rope_head_dim"] == fields["head_dim"] != fields["v_head_dim"]
     distinct = replace(made, build=lambda fields: Chain([fields["hidden_size"], fields["head_dim"]]))
-    assert small_of(distinct, 0).proposal.is_distinct and with_separate_sizes(distinct)[0] is distinct
+    assert build_small_module(distinct, 0).proposal.is_distinct and with_separate_sizes(distinct)[0] is distinct
 
 
 def test_sizes_stay_equal_where_modules_with_others_take_fewer_inputs() -> None:
@@ -114,9 +114,9 @@ def test_the_second_small_module_may_follow_another_proposal() -> None:
         return joined(fields)
 
     made = architecture(HEADS, picky)
-    assert small_of(made, 0).proposal.unit == 8 and small_of(made, 1).proposal.unit == 32
+    assert build_small_module(made, 0).proposal.unit == 8 and build_small_module(made, 1).proposal.unit == 32
     changed, first = with_separate_sizes(made)
-    second: Any = small_of(changed, 1, first.fields).fields
+    second: Any = build_small_module(changed, 1, first.fields).fields
     assert first.proposal.separate and second["v_head_dim"] != second["head_dim"]
 
 
@@ -124,12 +124,14 @@ def test_groups_of_heads_may_be_separate() -> None:
     fields: Fields = {"hidden_size": 192, "num_attention_heads": 12, "num_key_value_heads": 12}
     proposal = next(item for item in PROPOSALS if not item.is_distinct and item.unit)
     choices = architecture(fields, Chain).choices[0]
-    assert small(fields, proposal, choices)["num_key_value_heads"] == 6
-    assert small(fields, proposal._replace(separate=("num_key_value_heads",)), choices)["num_key_value_heads"] == 2
+    assert shrink_fields(fields, proposal, choices)["num_key_value_heads"] == 6
+    assert (
+        shrink_fields(fields, proposal._replace(separate=("num_key_value_heads",)), choices)["num_key_value_heads"] == 2
+    )
 
 
 def test_a_spec_has_a_hyperparameter_for_each_size() -> None:
-    spec = lifted(source_of_architecture(architecture(HEADS, joined)))
+    spec = lift_or_replace(source_of_architecture(architecture(HEADS, joined)))
     model = archspec.loads(spec, v_head_dim=24)
     assert archspec.equivalent(model, joined({**HEADS, "v_head_dim": 24}).eval())
 
@@ -142,7 +144,7 @@ PARTS: Fields = {
 
 def matched(fields: Any) -> Any:
     """A module of two parts, the widths of which have to be equal, unlike their numbers of heads."""
-    parts: list[Any] = [merged(PARTS, fields)[name] for name in PARTS]
+    parts: list[Any] = [merge_fields(PARTS, fields)[name] for name in PARTS]
     if parts[0]["hidden_size"] != parts[1]["hidden_size"]:
         raise ValueError("unequal widths")
     return Chain([parts[0]["hidden_size"], *[2 * part["num_attention_heads"] for part in parts]])
@@ -156,7 +158,9 @@ def test_a_width_that_is_named_after_another_part_need_not_be_the_width_of_that(
         return Chain([changed["hidden_size"], changed["audio_config"]["output_dim"]])
 
     made = architecture(fields, build)
-    assert small_of(made, 0).fields["audio_config"] == {"output_dim": small_of(made, 0).fields["hidden_size"]}
+    assert build_small_module(made, 0).fields["audio_config"] == {
+        "output_dim": build_small_module(made, 0).fields["hidden_size"]
+    }
     _, first = with_separate_sizes(made)
     assert first.fields["audio_config"] != {"output_dim": first.fields["hidden_size"]}
 
@@ -164,7 +168,7 @@ def test_a_width_that_is_named_after_another_part_need_not_be_the_width_of_that(
 def test_sizes_of_parts_that_need_not_be_equal() -> None:
     made = architecture(PARTS, matched)
     assert with_separate_sizes(made)[1].proposal.separate == ("text_num_attention_heads",)
-    spec = lifted(source_of_architecture(made))
+    spec = lift_or_replace(source_of_architecture(made))
     model = archspec.loads(spec, image_num_attention_heads=5)
     changed = {"num_attention_heads": 5}
     assert archspec.equivalent(model, matched({**PARTS, "image_config": {**PARTS["image_config"], **changed}}).eval())
@@ -178,8 +182,8 @@ def test_a_number_for_only_two_sizes_is_found_out_by_a_third() -> None:
         return Chain([width, width], {0: lambda x: x * (2.0 if width % 48 == 0 else 3.0)})
 
     made = architecture({"hidden_size": 192, "num_attention_heads": 3}, doubling)
-    assert not {small_of(made, turn).fields["hidden_size"] for turn in (0, 1)} & {64}
-    spec = lifted(source_of_architecture(made))
+    assert not {build_small_module(made, turn).fields["hidden_size"] for turn in (0, 1)} & {64}
+    spec = lift_or_replace(source_of_architecture(made))
     assert "* 2.0" in spec and not archspec.loads(spec).hyperparameters
 
 
@@ -206,7 +210,7 @@ def make(dim=192, heads=3, qk_head_dim=64, v_head_dim=64, head_dim=64):
 def test_arguments_of_a_factory_that_need_not_be_equal(tmp_path: Path) -> None:
     path = tmp_path / "joined.py"
     path.write_text(FACTORY)
-    spec = lifted(source_of(f"{path}:make", ["x=real[batch,192]"]))
+    spec = lift_or_replace(source_of(f"{path}:make", ["x=real[batch,192]"]))
     model = archspec.loads(spec, v_head_dim=24)
     assert model.params.total == (192 * 192 + 192) + (192 * 72 + 72) + (72 * 192 + 192)
 
@@ -231,7 +235,7 @@ class Norms(Chain):
 
 
 def test_reals_that_are_equal_by_accident_are_no_hyperparameter() -> None:
-    spec = lifted(source_of_architecture(architecture(NORMS, Norms)))
+    spec = lift_or_replace(source_of_architecture(architecture(NORMS, Norms)))
     assert "first: LayerNorm(hidden_size, layer_norm_eps)" in " ".join(spec.split())
     assert "second: LayerNorm(hidden_size, rms_norm_eps)" in " ".join(spec.split())
     assert "third: LayerNorm(hidden_size, 1e-5)" in " ".join(spec.split())
@@ -276,9 +280,9 @@ def test_modules_that_are_others_with_other_reals_have_the_same() -> None:
             return super().forward(x if self.first.eps == 1e-5 else x.relu())
 
     found = source_of_architecture(architecture(NORMS, Branching))
-    same, *_ = found.others(Unlike())
+    same, *_ = found.others(SizeDependenceError())
     assert same().subject.second is not None and same().subject.second().numbers["rms_norm_eps"] == 1e-5
-    assert archspec.loads(lifted(found)).hyperparameters["hidden_size"] == 192
+    assert archspec.loads(lift_or_replace(found)).hyperparameters["hidden_size"] == 192
 
 
 # Heads ----------------------------------------------------------------------------------------------------------------
@@ -303,7 +307,7 @@ def test_heads_are_hyperparameters_where_small_modules_need_more_of_them() -> No
     assert (numbers["num_attention_heads"], numbers["num_key_value_heads"]) == (12, 2)
     (instead,) = found.others(None)
     assert has_actual_heads(instead().subject) and instead().others(None)
-    spec = lifted(found)
+    spec = lift_or_replace(found)
     sizes = {"hidden_size": 20, "num_attention_heads": 12, "num_key_value_heads": 3}
     assert archspec.equivalent(archspec.loads(spec, **sizes), grouped(sizes).eval())
 
@@ -338,7 +342,7 @@ def test_a_layer_that_differs_beyond_those_of_small_modules() -> None:
     def build(fields: Any) -> Any:
         return chain(fields, [7])
 
-    spec = lifted(source_of_architecture(architecture(DEEP, build)))
+    spec = lift_or_replace(source_of_architecture(architecture(DEEP, build)))
     assert "relu" in spec and same(spec, build, hidden_size=24)
 
 
@@ -348,7 +352,7 @@ def test_layers_that_a_configuration_lists() -> None:
     def build(changed: Any) -> Any:
         return chain(changed, changed.get("full_attention_indexes", [3, 7, 11]))
 
-    spec = lifted(source_of_architecture(architecture(fields, build)))
+    spec = lift_or_replace(source_of_architecture(architecture(fields, build)))
     assert "layers[4 * i + 3]" in spec and same(spec, build, hidden_size=24)
 
 
@@ -369,7 +373,7 @@ def test_a_large_number_of_a_computation_follows_a_field() -> None:
         yield {"ids": torch.ones((3, 2)[turn], (5, 8)[turn], 12, dtype=torch.long)}
 
     made = Architecture("Codes", fields, lambda changed: Codes(**{**fields, **changed}), inputs)
-    spec = lifted(source_of_architecture(made))
+    spec = lift_or_replace(source_of_architecture(made))
     model = archspec.loads(spec, codebook_vocab_size=1000)
     assert archspec.equivalent(model, Codes(4001, 1000, 192).eval())
 
@@ -389,5 +393,5 @@ def test_a_large_number_is_no_field_that_names_no_size() -> None:
         yield {"ids": torch.ones((3, 2)[turn], (5, 8)[turn], dtype=torch.long)}
 
     made = Architecture("Tokens", fields, lambda changed: Tokens(**{**fields, **changed}), inputs)
-    spec = lifted(source_of_architecture(made))
+    spec = lift_or_replace(source_of_architecture(made))
     assert "300" in spec and "chunk" not in spec

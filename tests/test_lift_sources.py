@@ -14,10 +14,10 @@ from archspec import ArchError
 from archspec.cli import main
 from archspec.lifting.sources.collections import subject_of_collection
 from archspec.lifting.sources.fields import has_sections
-from archspec.lifting.sources.inputs import Declared, parse_input
+from archspec.lifting.sources.inputs import InputDeclaration, parse_input
 from archspec.lifting.sources.patterns import has_patterns
 from archspec.lifting.sources.proposals import CHOICES, OTHER_STEPS, PROPOSALS
-from archspec.lifting.sources.shrinking import hidden_changes, merged, small, without_shrunk_lists
+from archspec.lifting.sources.shrinking import hidden_changes, merge_fields, shrink_fields, without_shrunk_lists
 
 BERT: dict[str, Any] = {
     "model_type": "bert",
@@ -48,9 +48,9 @@ MIXTURE: dict[str, Any] = {
 
 
 def test_inputs_are_parsed() -> None:
-    assert parse_input("ids=int[batch, seq]") == Declared("ids", "int", ("batch", "seq"))
-    assert parse_input(" x = real[batch,3,224]") == Declared("x", "real", ("batch", 3, 224))
-    assert parse_input("flag=bool[]") == Declared("flag", "bool", ())
+    assert parse_input("ids=int[batch, seq]") == InputDeclaration("ids", "int", ("batch", "seq"))
+    assert parse_input(" x = real[batch,3,224]") == InputDeclaration("x", "real", ("batch", 3, 224))
+    assert parse_input("flag=bool[]") == InputDeclaration("flag", "bool", ())
 
 
 SHOWN = [
@@ -79,7 +79,7 @@ def test_without_pytorch_the_package_is_named(
 
 
 def test_sizes_of_small_configurations_are_distinct() -> None:
-    both = [merged(BERT, small(BERT, PROPOSALS[0], choices)) for choices in CHOICES[:2]]
+    both = [merge_fields(BERT, shrink_fields(BERT, PROPOSALS[0], choices)) for choices in CHOICES[:2]]
     names = [name for name in BERT if name.endswith(("size", "layers", "heads", "embeddings"))]
     assert len({(both[0][name], both[1][name]) for name in names}) == len(names)
     for found in both:
@@ -92,21 +92,21 @@ def test_sizes_of_small_configurations_are_distinct() -> None:
 
 def test_two_small_configurations_differ_in_all_that_is_changed() -> None:
     for fields in (BERT, MIXTURE):
-        first, second = (small(fields, PROPOSALS[0], choices) for choices in CHOICES[:2])
+        first, second = (shrink_fields(fields, PROPOSALS[0], choices) for choices in CHOICES[:2])
         assert hidden_changes(fields, first, second) == []
-        assert merged(fields, first) != merged(fields, second)
+        assert merge_fields(fields, first) != merge_fields(fields, second)
     assert hidden_changes({"n_group": 8, "size": 2}, {"n_group": 2}, {"n_group": 2}) == ["n_group"]
 
 
 def test_few_positions_are_as_many_as_there_are_and_one_more() -> None:
     fields: dict[str, object] = {"model_type": "a", "right_max_position_embeddings": 8}
-    values = [small(fields, PROPOSALS[0], choices)["right_max_position_embeddings"] for choices in CHOICES[:2]]
+    values = [shrink_fields(fields, PROPOSALS[0], choices)["right_max_position_embeddings"] for choices in CHOICES[:2]]
     assert values == [8, 9]
 
 
 def test_counts_of_experts_are_those_of_nothing_else() -> None:
     counts = ("n_routed_experts", "n_group", "topk_group", "num_experts_per_tok", "num_hidden_layers")
-    first, second = [small(MIXTURE, PROPOSALS[0], choices) for choices in CHOICES[:2]]
+    first, second = [shrink_fields(MIXTURE, PROPOSALS[0], choices) for choices in CHOICES[:2]]
     pairs = [(first[name], second[name]) for name in counts]
     pairs.append((first["n_routed_experts"] // first["n_group"], second["n_routed_experts"] // second["n_group"]))
     assert len({*pairs}) == len(pairs)
@@ -116,7 +116,7 @@ def test_counts_of_experts_are_those_of_nothing_else() -> None:
 def test_one_proposal_keeps_all_proportions() -> None:
     fields = {"hidden_size": 1024, "num_heads": 32, "head_dim": 64, "rank_dim": 192, "num_hidden_layers": 8}
     scaled = next(proposal for proposal in PROPOSALS if proposal.is_scaled)
-    first, second = (small(fields, scaled, choices) for choices in CHOICES[:2])
+    first, second = (shrink_fields(fields, scaled, choices) for choices in CHOICES[:2])
     for found, divisor in ((first, 4), (second, 2)):
         assert [found["hidden_size"], found["head_dim"], found["rank_dim"]] == [
             1024 // divisor,
@@ -132,7 +132,7 @@ def test_one_proposal_has_as_many_heads_of_keys_as_of_queries() -> None:
     sizes = {"head_dim": 128, "qk_rope_head_dim": 64, "rope_parameters": {"partial_rotary_factor": 0.5}}
     equal = next(proposal for proposal in PROPOSALS if proposal.has_equal_heads)
     for choices in CHOICES[:2]:
-        found = small(MIXTURE | sizes, equal, choices)
+        found = shrink_fields(MIXTURE | sizes, equal, choices)
         assert found["num_key_value_heads"] == found["num_attention_heads"] < found["n_routed_experts"]
         assert 2 * found["qk_rope_head_dim"] == found["head_dim"]
 
@@ -140,7 +140,7 @@ def test_one_proposal_has_as_many_heads_of_keys_as_of_queries() -> None:
 def test_parts_have_other_numbers_of_heads_of_keys() -> None:
     inner = {"model_type": "depth", "num_attention_heads": 8, "num_key_value_heads": 2, "hidden_size": 1024}
     outer = {"model_type": "speech", "num_attention_heads": 32, "num_key_value_heads": 8, "hidden_size": 2048}
-    found = [small({"inner_config": inner, **outer}, PROPOSALS[0], choices) for choices in CHOICES[:2]]
+    found = [shrink_fields({"inner_config": inner, **outer}, PROPOSALS[0], choices) for choices in CHOICES[:2]]
     assert [(each["num_key_value_heads"], each["inner_config"]["num_key_value_heads"]) for each in found] == [
         (3, 2),
         (2, 4),
@@ -152,13 +152,13 @@ def test_sizes_of_heads_are_no_sums_of_others() -> None:
     """Three sizes at even distances would be: the first and the last one are twice the one between."""
     heads = {"qk_rope_head_dim": 64, "v_head_dim": 256, "qk_nope_head_dim": 192}
     for choices in CHOICES[:2]:
-        rope, value, nope = (small(MIXTURE | heads, PROPOSALS[0], choices)[name] for name in heads)
+        rope, value, nope = (shrink_fields(MIXTURE | heads, PROPOSALS[0], choices)[name] for name in heads)
         assert rope + nope != 2 * value
 
 
 def test_widths_are_multiples_of_the_heads_in_lists() -> None:
     fields: dict[str, object] = {"model_type": "a", "embed_dim": 96, "num_heads": [3, 6, 12, 24]}
-    widths = [small(fields, PROPOSALS[0], choices)["embed_dim"] for choices in CHOICES[:2]]
+    widths = [shrink_fields(fields, PROPOSALS[0], choices)["embed_dim"] for choices in CHOICES[:2]]
     assert widths == [24, 72]
 
 
@@ -168,7 +168,7 @@ def test_other_sizes_do_not_add_up_alike() -> None:
     fields = dict.fromkeys([*heads, *widths], 2048)
     steps, head_steps = OTHER_STEPS
     other = CHOICES[1]._replace(steps=steps, head_steps=head_steps)
-    first, second = [small(fields, PROPOSALS[0], choices) for choices in (CHOICES[0], other)]
+    first, second = [shrink_fields(fields, PROPOSALS[0], choices) for choices in (CHOICES[0], other)]
     sums = [*combinations(heads, 2), *product(heads, widths)]
     assert len({tuple(own[a] + own[b] for own in (first, second)) for a, b in sums}) == len(sums)
     rests = [tuple(own[a] - own[b] for own in (first, second)) for a, b in combinations(heads, 2)]
@@ -178,14 +178,14 @@ def test_other_sizes_do_not_add_up_alike() -> None:
 def test_heads_have_the_share_of_rotary_positions_without_a_rest() -> None:
     for head, is_third in ((192, True), (1536, False)):  # 0.334 of 1536 is not a third of it
         fields = {"head_dim": head, "num_heads": 64, "rope_parameters": {"partial_rotary_factor": 0.334}}
-        found = [small(fields, PROPOSALS[0], choices)["head_dim"] for choices in CHOICES[:2]]
+        found = [shrink_fields(fields, PROPOSALS[0], choices)["head_dim"] for choices in CHOICES[:2]]
         assert all(size % 3 == 0 for size in found) == is_third
 
 
 @pytest.mark.parametrize("choices", CHOICES[:2])
 def test_small_heads_have_as_large_a_part_with_rotary_positions(choices: Any) -> None:
     fields = {"hidden_size": 4096, "num_attention_heads": 16, "rotary_dim": 64, "n_layer": 28}
-    found = small(fields, PROPOSALS[0], choices)
+    found = shrink_fields(fields, PROPOSALS[0], choices)
     assert found["rotary_dim"] * 4 == found["hidden_size"] // found["num_attention_heads"]
 
 
@@ -193,11 +193,13 @@ def test_small_heads_have_as_large_a_part_with_rotary_positions(choices: Any) ->
 def test_an_even_part_of_small_heads_has_rotary_positions(part: float) -> None:
     sizes = {"head_dim": 40, "rope_parameters": {"partial_rotary_factor": part}}
     for proposal, choices in product(PROPOSALS[:2], CHOICES[:2]):
-        assert small(MIXTURE | sizes, proposal, choices)["head_dim"] * part % 2 == 0
+        assert shrink_fields(MIXTURE | sizes, proposal, choices)["head_dim"] * part % 2 == 0
 
 
 def test_the_third_configuration_has_all_layers() -> None:
-    assert small(BERT, PROPOSALS[0], CHOICES[2]) == small(BERT, PROPOSALS[0], CHOICES[0]) | {"num_hidden_layers": 12}
+    assert shrink_fields(BERT, PROPOSALS[0], CHOICES[2]) == shrink_fields(BERT, PROPOSALS[0], CHOICES[0]) | {
+        "num_hidden_layers": 12
+    }
     assert has_patterns(MIXTURE) and not has_patterns(BERT)
     assert has_patterns({"num_hidden_layers": 3, "layer_types": ["local", "full", "local"]})
 
@@ -205,10 +207,10 @@ def test_the_third_configuration_has_all_layers() -> None:
 def test_few_layers_are_of_all_kinds() -> None:
     kinds = ["local"] * 5 + ["full"] + ["local"] * 6
     fields = {"num_hidden_layers": 12, "layer_types": kinds}
-    counts = [small(fields, PROPOSALS[0], choices)["num_hidden_layers"] for choices in CHOICES]
+    counts = [shrink_fields(fields, PROPOSALS[0], choices)["num_hidden_layers"] for choices in CHOICES]
     assert counts == [8, 9, 12]  # two or three more than have both kinds, so that the loop is seen to go on
     fields["layer_types"] = ["local", "full"] * 6
-    assert [small(fields, PROPOSALS[0], choices)["num_hidden_layers"] for choices in CHOICES] == [5, 6, 12]
+    assert [shrink_fields(fields, PROPOSALS[0], choices)["num_hidden_layers"] for choices in CHOICES] == [5, 6, 12]
 
 
 def test_parts_with_layers_of_several_kinds_have_other_numbers_of_them() -> None:
@@ -217,19 +219,19 @@ def test_parts_with_layers_of_several_kinds_have_other_numbers_of_them() -> None
         "text_config": {"model_type": "text", "num_hidden_layers": 24, "layer_types": text * 6},
         "vision_config": {"model_type": "vision", "num_hidden_layers": 20, "layer_types": vision * 5},
     }
-    found = [small(fields, PROPOSALS[0], choices) for choices in CHOICES[:2]]
+    found = [shrink_fields(fields, PROPOSALS[0], choices) for choices in CHOICES[:2]]
     counts = [[part["num_hidden_layers"] for part in both.values()] for both in found]
     assert counts == [[6, 10], [7, 11]]
 
 
 def test_both_small_configurations_end_with_two_layers_of_a_kind() -> None:
     fields = {"num_hidden_layers": 6, "sliding_windows": [[16, 4], [16, 4], [16, 0], [16, 0], [16, 4], [16, 4]]}
-    assert [small(fields, PROPOSALS[0], choices)["num_hidden_layers"] for choices in CHOICES] == [6, 6, 6]
+    assert [shrink_fields(fields, PROPOSALS[0], choices)["num_hidden_layers"] for choices in CHOICES] == [6, 6, 6]
 
 
 def test_lists_with_an_item_for_each_layer_are_shortened() -> None:
     fields = {"num_hidden_layers": 6, "layer_types": ["a", "b"] * 3, "depths": [2, 2, 6, 2], "eos_token_id": [1, 200]}
-    found = small(fields | {"vocab_size": 300}, PROPOSALS[0], CHOICES[0])
+    found = shrink_fields(fields | {"vocab_size": 300}, PROPOSALS[0], CHOICES[0])
     assert found["layer_types"] == ["a", "b", "a", "b", "a"] and len(found["depths"]) == 4
     assert max(found["eos_token_id"]) < found["vocab_size"]
 
@@ -427,7 +429,7 @@ def test_parts_that_need_inputs_get_them() -> None:
 
 def test_lists_of_sizes_are_told_from_other_lists() -> None:
     def shrinks(fields: dict[str, Any]) -> bool:
-        changed = small(fields, PROPOSALS[0], CHOICES[0])
+        changed = shrink_fields(fields, PROPOSALS[0], CHOICES[0])
         return without_shrunk_lists(fields, changed) != changed
 
     stages = {"model_type": "resnet", "depths": [3, 4, 6, 3], "hidden_sizes": [256, 512, 1024, 2048]}

@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import archspec  # noqa: E402
-from archspec.equivalence.restoring import restored  # noqa: E402
+from archspec.equivalence.restoring import restore_attributes  # noqa: E402
 from archspec.lifting.sources.lifting import lift_source  # noqa: E402
 
 nn = torch.nn
@@ -94,7 +94,7 @@ def test_a_module_may_keep_what_it_does_not_read() -> None:
 
 def test_attributes_are_restored() -> None:
     module = Keeping()
-    with restored(module):
+    with restore_attributes(module):
         module.calls, module.other = 3, 4
         module.kept.append(5)
         module.register_buffer("buffer", torch.zeros(2))

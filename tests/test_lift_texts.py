@@ -7,12 +7,12 @@ import pytest
 from builders import builder, given
 
 from archspec.algebra import symbol
-from archspec.equivalence.calls.values import Untranslatable
+from archspec.equivalence.calls.values import UntranslatableError
 from archspec.lifting.expressions import Expressions
-from archspec.lifting.lengths import renamed_dimensions
+from archspec.lifting.lengths import usual_dimension_names
 from archspec.lifting.names import FALLBACKS, Names, definition_names
 from archspec.lifting.numbers import literal
-from archspec.lifting.program import Program
+from archspec.lifting.program import LiftedProgram
 from archspec.lifting.sizes import Sizes
 from archspec.lifting.templates import GAP, USE, Definition, Gaps, Statement, Template, joined
 from archspec.lifting.text import WIDTH, source
@@ -24,7 +24,7 @@ BATCH, SEQ = symbol("batch"), symbol("seq")
 def lines(statement: Statement, imports: tuple[str, ...] = ()) -> list[str]:
     """The lines of a module with one statement."""
     template = Template("Net", (("x", "real", "[batch]"),), (("", "real", "[batch]"),), (statement,), (), ())
-    program = Program([Definition(template, [()], [()], [""])], {*imports})
+    program = LiftedProgram([Definition(template, [()], [()], [""])], {*imports})
     text = source(program, Sizes(program, None, {}, None, lambda path: {}), "Net", "net", {}, None)
     return text.splitlines()[2:-2]
 
@@ -54,7 +54,7 @@ def head(*inputs: int, outputs: tuple[int, ...] = (), own: tuple[int, ...] = ())
     """The lines before the body of a definition: the lengths of the names of what it has."""
     given, made = [tuple([("x" * size, "int", "[batch]") for size in sizes]) for sizes in (inputs, outputs)]
     template = Template("Net", given, made or (("", "bool", "[batch]"),), (Statement(text="x"),), (), ())
-    program = Program([Definition(template, [()], [()], [""])], set())
+    program = LiftedProgram([Definition(template, [()], [()], [""])], set())
     sizes = Sizes(program, None, {}, None, lambda path: {})
     sizes.heads[0].own = dict.fromkeys(["h" * size for size in own], ())
     found = source(program, sizes, "Net", "net", {}, None).splitlines()[2:]
@@ -187,7 +187,7 @@ def test_a_model_that_adds_layers_to_another_one_takes_over_its_head(call: str, 
     body = Template("Body", *types, (Statement((), f"f({GAP}0{GAP})(x, mask)"),), ("size",), ())
     steps = (f"body: {USE}0{USE}{call}", "head: Linear(8, 2)")
     net = Template("Net", *types, (Statement((), "x", steps),), (), (0,), (0,))
-    program = Program([Definition(body, [(8,)], [()], ["body"]), Definition(net, [()], [((0,),)], [""])])
+    program = LiftedProgram([Definition(body, [(8,)], [()], ["body"]), Definition(net, [()], [((0,),)], [""])])
     text = source(program, Sizes(program, None, {"width": 8}, None, lambda path: {}), "Net", "net", {"width": 8}, None)
     assert head[0] in text.splitlines() and head[1] in text.splitlines()
     assert ("block Body(width = 8)(" in text) == ("..Body" in head[0])
@@ -210,7 +210,7 @@ def test_sizes_that_differ_are_called_as_layers_call_them(hints: tuple[str, str]
     steps = (f"a: {USE}0{USE}", f"b: {USE}1{USE}")
     net = Template("Net", *types, (Statement((), "x", steps),), (), (0, 0), (0, 0))
     parts = Definition(part, [(3, 3, 3), (5, 5, 5)], [(), ()], ["a", "b"])
-    program = Program([parts, Definition(net, [()], [((0,), (1,))], [""])])
+    program = LiftedProgram([parts, Definition(net, [()], [((0,), (1,))], [""])])
     sizes = Sizes(program, None, {}, None, lambda path: {})
     assert sizes.heads[0].own == {name: (3, 5)}
     assert sizes.heads[1].uses == ["Part(3)", "Part(5)"]
@@ -236,13 +236,15 @@ def test_sizes_that_differ_are_called_as_layers_call_them(hints: tuple[str, str]
 def test_numbers_and_settings_are_those_of_both_modules(hint: str, first: Any, second: Any, text: str | None) -> None:
     types = (("x", "real", "[batch]"),), (("", "real", "[batch]"),)
     template = Template("Net", *types, (Statement(text=f"f({GAP}0{GAP})"),), (hint,), ())
-    program, other = [Program([Definition(template, [(value,)], [()], [""])]) for value in (first, second)]
+    program, other = [LiftedProgram([Definition(template, [(value,)], [()], [""])]) for value in (first, second)]
     if second is None:
         found = Sizes(program, None, {"depth": 4}, None, lambda path: {})
     else:
         numbers = {"width": 3, "depth": 4}, {"width": 5, "depth": 4}
         if text is None:
-            with pytest.raises(Untranslatable, match="`Net` does something else at other sizes than at the first ones"):
+            with pytest.raises(
+                UntranslatableError, match="`Net` does something else at other sizes than at the first ones"
+            ):
                 Sizes(program, other, *numbers, lambda path: {})
             return
         found = Sizes(program, other, *numbers, lambda path: {})
@@ -296,7 +298,7 @@ def test_there_is_an_end_of_names() -> None:
     names = Names([])
     assert [names.take(["for", "1"]) for _ in FALLBACKS] == [*FALLBACKS]
     with pytest.raises(
-        Untranslatable, match=r"^it computes too many values to be named, as a loop over a length does$"
+        UntranslatableError, match=r"^it computes too many values to be named, as a loop over a length does$"
     ):
         names.take(["h", "v6"])
     assert names.take(["h", "other"]) == "other"
@@ -354,7 +356,7 @@ def test_sizes_as_expressions(fields: dict[str, Any], pair: tuple[float, float],
 def test_dimensions_of_definitions_have_their_usual_names(shapes: list[Any], named: dict[str, Any]) -> None:
     b = builder()
     values = [given(b, f"x{turn}", shape) for turn, shape in enumerate(shapes)]
-    assert renamed_dimensions(values[:1], values[1:]) == named
+    assert usual_dimension_names(values[:1], values[1:]) == named
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 
 import archspec  # noqa: E402
 from archspec.equivalence.api import equivalent  # noqa: E402
-from archspec.lifting.templates import END, GAP, SETTING, SETTINGS, Gaps, Statement, Template, filled, joined  # noqa: E402
+from archspec.lifting.templates import END, GAP, SETTING, SETTINGS, Gaps, Statement, Template, fill_gaps, joined  # noqa: E402
 
 nn = torch.nn
 HIDDEN, HEADS = 8, 2
@@ -164,12 +164,12 @@ def test_templates_are_not_joined_if_masks_are_used_otherwise() -> None:
 def test_settings_with_their_usual_values_are_not_written(gaps: list[str], text: str) -> None:
     written = Gaps()
     parts = [f"scale = {written.number(0.5)}", written.setting("causal", True), written.setting("window", 3)]
-    assert filled(f"attention{SETTINGS}{SETTING.join(parts)}{END}(q)", gaps, []) == f"{text}(q)"
+    assert fill_gaps(f"attention{SETTINGS}{SETTING.join(parts)}{END}(q)", gaps, []) == f"{text}(q)"
 
 
 def test_no_settings_are_no_parentheses() -> None:
     written = Gaps()
     parts = [written.setting("causal", False), written.setting("window", None)]
     assert written.values == ["false", "none"]
-    assert filled(f"attention{SETTINGS}{SETTING.join(parts)}{END}(q)", ["false", "none"], []) == "attention(q)"
-    assert GAP not in filled(f"f{SETTINGS}{SETTING.join(parts)}{END}", ["true", "none"], [])
+    assert fill_gaps(f"attention{SETTINGS}{SETTING.join(parts)}{END}(q)", ["false", "none"], []) == "attention(q)"
+    assert GAP not in fill_gaps(f"f{SETTINGS}{SETTING.join(parts)}{END}", ["true", "none"], [])

@@ -51,24 +51,24 @@ layer First(a, b = 2)(x [4]) -> [4] { return x * a * b }
 model "it" = Net()
 """
 COUNTED = {
-    "MOST_ITERATIONS": (5, "too many loop iterations: the limit is 4"),
-    "MOST_INSTANCES": (4, "too many distinct instances of definitions: the limit is 3"),  # 3 modules and 5 bodies
-    "MOST_TEXT": (6032, "too much text to process: the limit is 6,031 characters, repetitions included"),
-    "MOST_UNUSED": (1, "too many unused tensors: 1 exceeds the limit of 0"),
-    "MOST_TENSORS": (6, "too many tensors: 6 exceeds the limit of 5"),
-    "MOST_CHARACTERS": (75, "tensor names are too long in total: 75 characters exceed the limit of 74"),
-    "MOST_OPERATIONS": (12, "too many operations: 12 exceeds the limit of 11"),
-    "MOST_SYMBOLIC": (1, "too many operations on symbolic sizes: the limit is 0"),
-    "DEEPEST": (3, "definitions are nested too deeply: the limit is 2 levels"),
+    "MAX_ITERATIONS": (5, "too many loop iterations: the limit is 4"),
+    "MAX_INSTANCES": (4, "too many distinct instances of definitions: the limit is 3"),  # 3 modules and 5 bodies
+    "MAX_PROCESSED_CHARACTERS": (6032, "too much text to process: the limit is 6,031 characters, repetitions included"),
+    "MAX_UNUSED": (1, "too many unused tensors: 1 exceeds the limit of 0"),
+    "MAX_TENSORS": (6, "too many tensors: 6 exceeds the limit of 5"),
+    "MAX_CHARACTERS": (75, "tensor names are too long in total: 75 characters exceed the limit of 74"),
+    "MAX_OPERATIONS": (12, "too many operations: 12 exceeds the limit of 11"),
+    "MAX_SYMBOLIC_OPERATIONS": (1, "too many operations on symbolic sizes: the limit is 0"),
+    "MAX_NESTED_DEFINITIONS": (3, "definitions are nested too deeply: the limit is 2 levels"),
 }
 
 
 OTHERS: dict[str, tuple[ModuleType, str, int, str]] = {
-    "MOST_SEGMENTS": (expressions, SPEC, 2, "address too long: the limit is 1 segments and 500 characters"),
-    "LONGEST_ADDRESS": (expressions, SPEC, 10, "address too long: the limit is 64 segments and 9 characters"),
-    "LONGEST_LIST": (interpreter, LISTS, 7, "list too long: the limit is 6 items, inner lists included"),
-    "MOST_HYPERPARAMETERS": (files, HEADS, 3, "too many hyperparameters in `Net`: the limit is 2"),
-    "DEEPEST_TAKEOVER": (files, HEADS, 2, "a head is inherited through too many definitions: the limit is 1"),
+    "MAX_SEGMENTS": (expressions, SPEC, 2, "address too long: the limit is 1 segments and 500 characters"),
+    "MAX_ADDRESS_LENGTH": (expressions, SPEC, 10, "address too long: the limit is 64 segments and 9 characters"),
+    "MAX_LIST_LENGTH": (interpreter, LISTS, 7, "list too long: the limit is 6 items, inner lists included"),
+    "MAX_HYPERPARAMETERS": (files, HEADS, 3, "too many hyperparameters in `Net`: the limit is 2"),
+    "MAX_INHERITANCE_DEPTH": (files, HEADS, 2, "a head is inherited through too many definitions: the limit is 1"),
 }
 
 

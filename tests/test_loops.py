@@ -9,7 +9,7 @@ import reference
 from small import codes, findings, load, output, shapes
 
 import archspec
-from archspec.model import internals
+from archspec.model import get_compilation
 
 SCAN = """
 dim batch, seq
@@ -42,7 +42,7 @@ def scan(body: str) -> str:
 def run(model: archspec.Model, **inputs: np.ndarray) -> dict[str, np.ndarray]:
     """The outputs of a model, with weights of 0.5."""
     weights = {tensor.name: np.full(tensor.shape, 0.5) for tensor in model.tensors}
-    return reference.evaluate(internals(model).body, inputs, weights).outputs
+    return reference.evaluate(get_compilation(model).body, inputs, weights).outputs
 
 
 # Values ---------------------------------------------------------------------------------------------------------------
@@ -84,14 +84,14 @@ def test_a_loop_takes_each_value_once_unless_it_is_carried(statements: str, inpu
     text = scan(statements)
     if "h2" in statements:
         text = text.replace("return h\n", "return h2\n")
-    (loop,) = [call for call in internals(load(text)).body.calls if call.kind == "loop"]
+    (loop,) = [call for call in get_compilation(load(text)).body.calls if call.kind == "loop"]
     assert [name for name, _ in loop.inputs] == inputs
     assert loop.body is not None and [name for name, _ in loop.body.inputs] == inputs
 
 
 def test_a_loop_that_changes_nothing_is_left_out() -> None:
     model = load(scan("g = h * 2.0\nfor t in 0..seq { g = g }\nh3 = g + h").replace("return h\n", "return h3\n"))
-    assert not [call for call in internals(model).body.calls if call.kind == "loop"]
+    assert not [call for call in get_compilation(model).body.calls if call.kind == "loop"]
 
 
 def test_values_are_collected_along_any_axis_and_in_nested_loops() -> None:
@@ -456,7 +456,7 @@ def test_recurrent_layers_are_those_of_pytorch(kind: str, bias: bool) -> None:
             expected, states = theirs(x)
             made = ours(x)
         states = states if isinstance(states, tuple) else (states,)
-        computed = reference.evaluate(internals(model).body, {"x": x.numpy()}, weights).outputs
+        computed = reference.evaluate(get_compilation(model).body, {"x": x.numpy()}, weights).outputs
         for name, value in zip(("output", "last", "cell"), (expected, *[state[0] for state in states]), strict=False):
             torch.testing.assert_close(getattr(made, name), value)
             np.testing.assert_allclose(computed[name], value.numpy(), atol=1e-12)
@@ -493,7 +493,7 @@ def test_a_loop_collects_what_is_declared_at_its_index() -> None:
     source = np.random.default_rng(0)
     weights = {tensor.name: source.normal(size=tensor.shape) for tensor in model.tensors}
     x, chosen = source.normal(size=(5, 4)), np.array([2, 0, 1, 2, 2])
-    found = reference.evaluate(internals(model).body, {"x": x, "chosen": chosen}, weights).outputs
+    found = reference.evaluate(get_compilation(model).body, {"x": x, "chosen": chosen}, weights).outputs
     expected = [weights[f"expert.{e}.weight"] @ row for e, row in zip(chosen, x, strict=True)]
     np.testing.assert_allclose(found["0"], expected)
     np.testing.assert_allclose(found["1"].T, [weights[f"expert.{i}.bias"] * (i + 1) for i in range(3)])

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 from graphs import Module  # noqa: E402
 
 import archspec  # noqa: E402
-from archspec.equivalence.mapped import without_maps  # noqa: E402
+from archspec.equivalence.mapped import inline_vmaps  # noqa: E402
 
 
 def masks(x: Any) -> Any:
@@ -45,7 +45,7 @@ def program_of(function: Callable[[Any], Any], x: Any) -> Any:
 def test_a_program_without_maps_computes_the_same(function: Callable[[Any], Any]) -> None:
     x = torch.randn(4, 6)
     program = program_of(function, x)
-    assert without_maps(program)
+    assert inline_vmaps(program)
     assert not [node for node in program.graph.nodes if "batch_dim" in str(node.target) or node.op == "get_attr"]
     program.graph.lint()
     program.graph_module.recompile()
@@ -61,7 +61,7 @@ def test_a_map_that_cannot_be_traced_stays() -> None:
         if "_remove_batch_dim" in str(node.target):
             node.target = failing
     before = str(program.graph)
-    assert not without_maps(program)
+    assert not inline_vmaps(program)
     assert str(program.graph) == before
     assert torch._C._functorch.maybe_current_level() is None
 

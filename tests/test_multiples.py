@@ -10,7 +10,7 @@ from small import findings, load
 
 import archspec
 from archspec.algebra import evaluate as number_at
-from archspec.model import internals
+from archspec.model import get_compilation
 
 FRAMES = """
 dim batch, seq
@@ -44,7 +44,7 @@ def test_a_dimension_is_the_size_divided_by_the_factor() -> None:
     assert str(model.inputs["x"].shape[1]) == "4*seq"
     rng = np.random.default_rng(0)
     x, weight, mask = rng.normal(size=(2, 20)), rng.normal(size=(3, 4)), np.arange(10).reshape(2, 5) % 3 > 0
-    found = evaluate(internals(model).body, {"x": x, "mask": mask}, {"weight": weight}).outputs["output"]
+    found = evaluate(get_compilation(model).body, {"x": x, "mask": mask}, {"weight": weight}).outputs["output"]
     assert np.allclose(found, np.where(mask[..., None], x.reshape(2, 5, 4) @ weight.T, 0))
 
 

@@ -16,9 +16,9 @@ from archspec.pytorch.build import torch_source
 torch = pytest.importorskip("torch")
 
 from archspec.equivalence.api import equivalent  # noqa: E402
-from archspec.equivalence.memory import Unevaluated  # noqa: E402
-from archspec.equivalence.numeric import SAME, largest_error, of_module  # noqa: E402
-from archspec.model import internals  # noqa: E402
+from archspec.equivalence.memory import EvaluationError  # noqa: E402
+from archspec.equivalence.numeric import RELATIVE_TOLERANCE, largest_error, module_runner  # noqa: E402
+from archspec.model import get_compilation  # noqa: E402
 
 MODELS: dict[str, dict[str, Any]] = {
     "bert-base-uncased": {"vocab": 97, "hidden": 32, "layers": 1, "heads": 4, "ffn": 48, "positions": 20},
@@ -163,10 +163,10 @@ def _is_run_by(body: Body, module: Any) -> bool:
     """Whether a file that fails at a place does fail."""
     if module is None:
         return True
-    run = of_module(module, body)
+    run = module_runner(module, body)
     try:
         largest_error(body, run, run)
-    except Unevaluated:
+    except EvaluationError:
         return True
     return False
 
@@ -174,8 +174,8 @@ def _is_run_by(body: Body, module: Any) -> bool:
 def _differs_for_long_inputs(body: Body, module: Any, other: Any) -> bool:
     """Whether outputs differ for longer inputs than are compared, as those of buckets of distances do."""
     sizes = {name: LONG for _, type in body.inputs for size in type.shape for name in symbols(size)}
-    error = largest_error(body, of_module(module, body), of_module(other, body), sizes)
-    return error is not None and error > SAME
+    error = largest_error(body, module_runner(module, body), module_runner(other, body), sizes)
+    return error is not None and error > RELATIVE_TOLERANCE
 
 
 def sample(kinds: int, seed: int) -> list[tuple[str, Mutant]]:
@@ -204,9 +204,9 @@ def outcomes(chosen: list[tuple[str, Mutant]]) -> Counter[str]:
         compared = equivalent(models[name], module)
         found[compared.verdict] += 1
         if compared.verdict in ("equal", "outputs equal"):
-            body = internals(models[name]).body
-            error = largest_error(body, of_module(modules[name], body), of_module(module, body))
-            assert error is not None and error <= SAME, (name, mutant)
+            body = get_compilation(models[name]).body
+            error = largest_error(body, module_runner(modules[name], body), module_runner(module, body))
+            assert error is not None and error <= RELATIVE_TOLERANCE, (name, mutant)
             is_known = why_equal(mutant) or not _is_run_by(body, built(mutant.failing))
             assert is_known or _differs_for_long_inputs(body, modules[name], module), (name, mutant)
     return found

@@ -21,15 +21,15 @@ from test_ops import rendered
 
 import archspec
 from archspec.ir import Type
-from archspec.ops import OPS, Attribute, Input, Interval, Op, Torch
-from archspec.ops.check import Shape, axis_of, broadcast, size_of
+from archspec.ops import OPS, Attribute, Input, Interval, Op, TorchForm
+from archspec.ops.check import Shape, broadcast_shapes, check_axis, check_size
 from archspec.pytorch.build import torch_source
 from archspec.source import ArchError
 
 
 def _bottomk_shapes(x: Type, k: object, axis: object) -> tuple[Shape, Shape]:
-    place = axis_of(axis, x)
-    shape = (*x.shape[:place], size_of(k, "k"), *x.shape[place + 1 :])
+    place = check_axis(axis, x)
+    shape = (*x.shape[:place], check_size(k, "k"), *x.shape[place + 1 :])
     return shape, shape
 
 
@@ -44,13 +44,13 @@ HYPOT = Op(
     (Input("a", "number"), Input("b", "number")),
     (),
     "real, common shape",
-    lambda a, b: broadcast(a.shape, b.shape, "b"),
+    lambda a, b: broadcast_shapes(a.shape, b.shape, "b"),
     ("real",),
     commutative=True,
     scalar=math.hypot,
     work=4,
     python="math.hypot(a, b)",
-    torch=Torch("torch.hypot(a, b)"),
+    torch=TorchForm("torch.hypot(a, b)"),
 )
 TWICE = Op(
     "twice",
@@ -63,7 +63,7 @@ TWICE = Op(
     ("x",),
     interval=_twice,
     work=1,
-    torch=Torch("2 * x"),
+    torch=TorchForm("2 * x"),
 )
 LOWEST = Op(
     "bottomk",
@@ -76,7 +76,7 @@ LOWEST = Op(
     ("x", "int"),
     work=1,
     over="input",
-    torch=Torch(
+    torch=TorchForm(
         "bottomk(x, k, axis)",
         helper='''def bottomk(x: Tensor, k: int, dim: int) -> tuple[Tensor, Tensor]:
     """The k smallest elements and their indices."""

@@ -8,13 +8,13 @@ import re
 import pytest
 from small import load
 
-from archspec.model import internals
+from archspec.model import get_compilation
 from archspec.normal.arrays import Array, Arrays
 
 pytest.importorskip("torch")
 
-from archspec.equivalence.places import Places
-from archspec.equivalence.sides import outputs_of
+from archspec.equivalence.places import LocationIndex
+from archspec.equivalence.sides import model_outputs
 
 NET = """
 dim batch, seq
@@ -36,7 +36,7 @@ block Net()(x [batch, seq, 6], y [batch, seq, 6], n int [batch, seq, 1], k int [
 
 def are_equal(first: str, second: str) -> bool:
     arrays = Arrays()
-    a, b, _ = outputs_of(arrays, internals(load(NET.format(first, second))).body, Places(arrays))
+    a, b, _ = model_outputs(arrays, get_compilation(load(NET.format(first, second))).body, LocationIndex(arrays))
     return a == b
 
 
@@ -119,7 +119,7 @@ block Net()(x [batch, seq, 6]) -> [batch, seq, 6] {{
 def test_loops_may_collect_along_any_axis() -> None:
     arrays = Arrays()
     found = [
-        outputs_of(arrays, internals(load(LOOP.format(axis, view))).body, Places(arrays))
+        model_outputs(arrays, get_compilation(load(LOOP.format(axis, view))).body, LocationIndex(arrays))
         for axis, view in ((0, "transpose(0, 1)"), (1, "permute([0, 1, 2])"), (2, "transpose(1, 2)"), (-1, "transpose"))
     ]
     assert all(outputs == found[0] for outputs in found)
@@ -321,8 +321,8 @@ def forms() -> dict[str, Array]:
     names = ", ".join(f"v{i}" for i in range(len(texts)))
     types = ", ".join(f"o{i} [batch, seq, 6]" for i in range(len(texts) + 1))
     arrays = Arrays()
-    body = internals(load(MANY.format(types=types, lines=lines, names=names))).body
-    return dict(zip(texts, outputs_of(arrays, body, Places(arrays))[1:], strict=True))
+    body = get_compilation(load(MANY.format(types=types, lines=lines, names=names))).body
+    return dict(zip(texts, model_outputs(arrays, body, LocationIndex(arrays))[1:], strict=True))
 
 
 @pytest.mark.parametrize(("first", "second"), [*ALIKE, *SWAPPED])

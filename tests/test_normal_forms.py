@@ -19,20 +19,20 @@ import archspec
 from archspec import ArchError
 from archspec.algebra import index, substitute, symbol
 from archspec.algebra.polynomial import terms_of
-from archspec.ir import Body, leaves
-from archspec.model import internals
+from archspec.ir import Body, iter_tensors
+from archspec.model import get_compilation
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.nodes import index_name
-from archspec.normal.numbers import Numbers
+from archspec.normal.numbers import NumberTable
 from archspec.ops import OPS
 from archspec.ops.forms.elementwise import to_integer
 
 torch = pytest.importorskip("torch")
 
 from archspec.equivalence.evaluate import Evaluation  # noqa: E402
-from archspec.equivalence.memory import Unevaluated  # noqa: E402
-from archspec.equivalence.places import Places  # noqa: E402
-from archspec.equivalence.sides import outputs_of  # noqa: E402
+from archspec.equivalence.memory import EvaluationError  # noqa: E402
+from archspec.equivalence.places import LocationIndex  # noqa: E402
+from archspec.equivalence.sides import model_outputs  # noqa: E402
 
 SIZES = {"batch": 3, "seq": 4}
 WIDTH = 6
@@ -217,7 +217,7 @@ def compare(seed: int, expressions: list[tuple[str, str]]) -> bool:
     """Compare expressions with the reference at random values; return whether they are valid, and not too large."""
     chosen = [("B", "m"), ("I", "n + arange(6)"), ("R", "y"), *expressions]
     try:
-        body = internals(load(net(chosen))).body
+        body = get_compilation(load(net(chosen))).body
     except ArchError:
         return False  # an expression of fewer axes is used where it may not be
     numbers = np.random.default_rng(seed)
@@ -226,7 +226,7 @@ def compare(seed: int, expressions: list[tuple[str, str]]) -> bool:
         shape = tuple(size if isinstance(size, int) else size.at(SIZES) for size in type.shape)
         inputs[name] = values(shape, type.dtype, numbers)
     assert body.module is not None
-    weights = {name: values(leaf.weight.shape, "real", numbers) for name, leaf in leaves(body.module)}
+    weights = {name: values(leaf.weight.shape, "real", numbers) for name, leaf in iter_tensors(body.module)}
     expected = reference_outputs(body, inputs, weights)
     rounded = reference_outputs(body, scaled(inputs), scaled(weights))
     arrays = Arrays()
@@ -234,7 +234,7 @@ def compare(seed: int, expressions: list[tuple[str, str]]) -> bool:
     stored |= {("tensor", name): torch.tensor(value) for name, value in weights.items()}
     evaluation = Evaluation(arrays, stored, SIZES)
     try:
-        outputs = outputs_of(arrays, body, Places(arrays))
+        outputs = model_outputs(arrays, body, LocationIndex(arrays))
     except OverflowError:
         return False
     for (_, text), name, array in zip(chosen, expected, outputs, strict=True):
@@ -363,8 +363,8 @@ block Net()(x [batch, 36, 4]) -> (a [batch, 3, 2, 6, 4], b [batch, 3, 2, 6, 4]) 
 
 def test_a_flattened_axis_is_divided_at_the_same_places() -> None:
     arrays = Arrays()
-    body = internals(load(ROLLED)).body
-    flat, square = outputs_of(arrays, body, Places(arrays))
+    body = get_compilation(load(ROLLED)).body
+    flat, square = model_outputs(arrays, body, LocationIndex(arrays))
     assert flat == square
 
 
@@ -381,16 +381,16 @@ layer Net()(x [batch, seq, 64], y [batch, seq, 64]) -> [batch, 2 * seq, 64] {
 @pytest.mark.parametrize("most", [1_000_000, 100_000])
 def test_sums_over_pieces_need_the_memory_of_each(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With less memory, values are computed again."""
-    monkeypatch.setattr("archspec.equivalence.evaluate.MOST_BYTES", most)
-    monkeypatch.setattr("archspec.equivalence.memory.MOST_HELD", most)
-    body, arrays, numbers = internals(load(PIECES)).body, Arrays(), np.random.default_rng(0)
+    monkeypatch.setattr("archspec.equivalence.evaluate.MAX_BYTES", most)
+    monkeypatch.setattr("archspec.equivalence.memory.MAX_TOTAL_BYTES", most)
+    body, arrays, numbers = get_compilation(load(PIECES)).body, Arrays(), np.random.default_rng(0)
     sizes = {"batch": 3, "seq": 16}
     inputs = {name: values((3, 16, 64), "real", numbers) for name in ("x", "y")}
     weights = {"square": values((64, 64), "real", numbers), "scale": values((64,), "real", numbers)}
     stored = {("input", name): torch.tensor(value) for name, value in inputs.items()}
     stored |= {("tensor", name): torch.tensor(value) for name, value in weights.items()}
-    (output,) = outputs_of(arrays, body, Places(arrays))
-    with pytest.raises(Unevaluated, match="take too long to compute"):
+    (output,) = model_outputs(arrays, body, LocationIndex(arrays))
+    with pytest.raises(EvaluationError, match="take too long to compute"):
         Evaluation(arrays, stored, sizes, 20_000).array(output)
     evaluation = Evaluation(arrays, stored, sizes)
     found = evaluation.array(output).numpy()
@@ -435,7 +435,7 @@ def test_integers_are_divided_exactly(seed: int) -> None:
 
 @pytest.mark.parametrize("value", [3.0, -2.5, 0.5, 1.0, 0.0, 2.0**60, math.pi])
 def test_integers_and_halves_represent_what_is_as_good_as_equal(value: float) -> None:
-    numbers = Numbers()
+    numbers = NumberTable()
     near = math.nextafter(value, 0.0)
     found = {numbers.representative(near), numbers.representative(value)}
     assert found == {near if value in (2.0**60, math.pi) else value}
@@ -515,8 +515,8 @@ block Net()(x [batch, seq, 6]) -> (a [batch, seq, 2], b int [batch, seq, 2], c [
 
 def test_an_order_does_not_depend_on_other_axes() -> None:
     arrays = Arrays()
-    body = internals(load(CHOSEN)).body
-    values, places, others, flat, first, largest = outputs_of(arrays, body, Places(arrays))
+    body = get_compilation(load(CHOSEN)).body
+    values, places, others, flat, first, largest = model_outputs(arrays, body, LocationIndex(arrays))
     assert values == others and places == flat and first == largest
 
 
@@ -544,8 +544,8 @@ block Net()(x [batch, seq, 6], y [batch, seq, 6], z [batch, 2 * seq, 6])
 
 def test_sums_are_those_of_the_parts_of_an_axis() -> None:
     arrays = Arrays()
-    body = internals(load(SUMMED)).body
-    outputs = outputs_of(arrays, body, Places(arrays))
+    body = get_compilation(load(SUMMED)).body
+    outputs = model_outputs(arrays, body, LocationIndex(arrays))
     assert outputs[::2] == outputs[1::2]
 
 
@@ -555,8 +555,8 @@ def test_normal_forms_have_the_values_of_the_operations(seed: int) -> None:
 
 
 def test_evaluation_ends_where_it_needs_too_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("archspec.equivalence.evaluate.MOST_BYTES", 100)
-    with pytest.raises(Unevaluated, match="need too much memory"):
+    monkeypatch.setattr("archspec.equivalence.evaluate.MAX_BYTES", 100)
+    with pytest.raises(EvaluationError, match="need too much memory"):
         compare(0, [("R", "exp(x) * y")])
 
 
@@ -567,7 +567,7 @@ def test_systems_are_equal_if_they_are_below_the_diagonal() -> None:
     assert compare(1, [("R", f"{system} + x") for system in systems])
     arrays = Arrays()
     used = [("B", "m"), ("I", "n + arange(6)"), *[("R", system) for system in systems]]
-    _, _, first, *others = outputs_of(arrays, internals(load(net(used))).body, Places(arrays))
+    _, _, first, *others = model_outputs(arrays, get_compilation(load(net(used))).body, LocationIndex(arrays))
     assert [other == first for other in others] == [True, False, False]
 
 

@@ -109,7 +109,7 @@ def test_the_order_of_what_does_not_vary(given: Given) -> None:
     whole = arrays.stored("input", "x", (4,), "real")
 
     def at(element: int, place: int) -> tuple[Any, Any]:
-        parts = arrays.ordered(element, over, place)
+        parts = arrays.descending_element(element, over, place)
         stored = {("input", "x"): torch.tensor(X)}
         value, index = [Evaluation(arrays, stored, {}).array(Array((), part)).item() for part in parts]
         return value, index

@@ -140,7 +140,7 @@ def test_roles_have_a_square_of_their_color() -> None:
 
 def test_a_graph_that_was_changed_shows_its_nodes() -> None:
     graph = archspec.load("gpt2").graph()
-    graph.show_as(lambda: "<svg/>")
+    graph.set_preview(lambda: "<svg/>")
     assert graph._repr_html_() == "<svg/>"
     graph.remove_node("lm_head")
     shown = ElementTree.fromstring(graph._repr_html_())
@@ -160,7 +160,7 @@ def test_a_graph_that_was_changed_shows_its_nodes() -> None:
 def test_a_table_of_a_large_graph_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = archspec.load("gpt2").graph()
     for most, more in ((75, ""), (74, "1 more nodes with parameters")):
-        monkeypatch.setattr("archspec.graph.network.MOST_ROWS", most)
+        monkeypatch.setattr("archspec.graph.network.MAX_ROWS", most)
         shown = ElementTree.fromstring(graph.copy()._repr_html_())
         assert len([*shown.iter("tr")]) == 1 + most
         assert "".join(shown.itertext()).endswith(more) and ("more nodes" in graph.copy()._repr_html_()) == bool(more)

@@ -9,13 +9,13 @@ from reference import evaluate
 from small import findings, load, operations, shapes
 
 import archspec
-from archspec.model import internals
-from archspec.ops.forms.shape import LOWEST
+from archspec.model import get_compilation
+from archspec.ops.forms.shape import LOWEST_FLOAT32
 
 
 def values(text: str, x: Any, **overrides: Any) -> Any:
     """What the only output of a text's model is for the input `x`."""
-    (result,) = evaluate(internals(load(text, **overrides)).body, {"x": np.asarray(x)}, {}).outputs.values()
+    (result,) = evaluate(get_compilation(load(text, **overrides)).body, {"x": np.asarray(x)}, {}).outputs.values()
     return result
 
 
@@ -342,7 +342,7 @@ LEAST = np.finfo(np.float64).min
 
 
 def test_the_least_number_of_normal_forms_is_that_of_float32() -> None:
-    assert np.finfo(np.float32).min == LOWEST
+    assert np.finfo(np.float32).min == LOWEST_FLOAT32
 
 
 def test_lowest() -> None:

@@ -17,8 +17,8 @@ from reference import Array, Result, evaluate, read_safetensors
 from small import live_names
 
 import archspec
-from archspec.ir import leaves
-from archspec.model import internals
+from archspec.ir import iter_tensors
+from archspec.model import get_compilation
 
 ORACLE = Path(__file__).parent / "oracle" / "numeric"
 TINY = {"vocab": 97, "hidden": 32, "layers": 2, "heads": 4, "ffn": 48, "positions": 20}
@@ -347,7 +347,7 @@ def run(case: Case, inputs: dict[str, Array], weights: dict[str, Array]) -> Resu
         inputs = {"decoder_attention_mask": np.ones_like(inputs["decoder_input_ids"]), **inputs}
     if "input_ids" in inputs:  # recorded without types: all are 0
         inputs = {"token_type_ids": np.zeros_like(inputs["input_ids"]), **inputs}
-    body = internals(model).body
+    body = get_compilation(model).body
     inputs = {**case.absent, **inputs}
     return evaluate(body, {name: inputs[name] for name, _ in body.inputs}, own)
 
@@ -429,7 +429,7 @@ def test_experts_one_by_one_compute_what_joined_ones_do(family: str) -> None:
             parts = zip((gate, up), np.split(matrix, 2), strict=True) if word == "gate_up_proj" else [(down, matrix)]
             weights.update(parts)
     assert {name: value.shape for name, value in weights.items()} == {t.name: t.shape for t in apart.tensors}
-    found = evaluate(internals(apart).body, expected.inputs, weights).outputs
+    found = evaluate(get_compilation(apart).body, expected.inputs, weights).outputs
     joined = run_as_recorded(case).outputs
     assert found.keys() == joined.keys()
     for name, value in found.items():
@@ -439,8 +439,8 @@ def test_experts_one_by_one_compute_what_joined_ones_do(family: str) -> None:
 def test_constant_tables_are_those_recorded() -> None:
     (case,) = (case for case in WHOLE if case.family == "transformer-seq2seq")
     expected = record(case.family)
-    module = internals(load(case)).compiled.module
-    tables = {name: leaf.weight.value for name, leaf in leaves(module) if leaf.weight.value is not None}
+    module = get_compilation(load(case)).compiled.module
+    tables = {name: leaf.weight.value for name, leaf in iter_tensors(module) if leaf.weight.value is not None}
     assert list(tables) == ["encoder.position_enc.weight", "decoder.position_enc.weight"]
     for name, body in tables.items():
         table = evaluate(body, {}, {}).outputs["output"]

@@ -15,7 +15,7 @@ from small import load
 import archspec
 from archspec import Model
 from archspec.cli import main
-from archspec.model import internals
+from archspec.model import get_compilation
 from archspec.onnx_export import loops
 
 torch = pytest.importorskip("torch")
@@ -71,7 +71,7 @@ def computes_the_same(model: Model, contents: Any, sizes: Iterable[tuple[int, ..
     module, session = module_of(model, contents), runtime.InferenceSession(contents.SerializeToString())
     weights = {name: tensor.double().numpy() for name, tensor in module.state_dict().items()}
     for chosen in sizes:
-        found = torch_compare.random_inputs(internals(model).body, chosen, weights)
+        found = torch_compare.random_inputs(get_compilation(model).body, chosen, weights)
         assert found is not None
         given = {name: x.astype("float32") if x.dtype == "float64" else x for name, x in found[0].items()}
         with torch.no_grad():
@@ -90,7 +90,7 @@ def test_onnxruntime_computes_what_the_module_does(name: str, tmp_path: Path) ->
     assert [each.name for each in contents.graph.input] == [*model.inputs]
     assert [each.name for each in contents.graph.output] == [*model.outputs]
     stored = {each.name: tuple(each.dims) for each in contents.graph.initializer}
-    tied = {tensor.name for tensor in model.tensors if tensor.tied_to} | {*internals(model).table.buffer_ties}
+    tied = {tensor.name for tensor in model.tensors if tensor.tied_to} | {*get_compilation(model).table.buffer_ties}
     tensors = {each.name: each.shape for each in (*model.tensors, *model.buffers)}
     kept = {name: shape for name, shape in stored.items() if name in tensors}
     assert kept == {name: shape for name, shape in tensors.items() if name not in tied}
@@ -310,7 +310,7 @@ def test_an_operation_without_a_form_is_named(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.slow
 def test_large_weights_are_in_a_file_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     api = importlib.import_module("archspec.onnx_export.api")
-    monkeypatch.setattr(api, "LARGEST_FILE", 1000)
+    monkeypatch.setattr(api, "MAX_FILE_BYTES", 1000)
     model = load(TINY)
     archspec.to_onnx(model, tmp_path / "it.onnx")
     assert {path.name for path in tmp_path.iterdir()} == {"it.onnx", "it.onnx.data"}

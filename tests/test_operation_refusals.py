@@ -12,7 +12,7 @@ from archspec.normal.arrays import Arrays
 from archspec.ops import OPS, OpError
 from archspec.ops.forms import elementwise, weights
 from archspec.python_code.trees import py
-from archspec.pytorch.operations import Applied, emit
+from archspec.pytorch.operations import AppliedOperation, emit
 
 SEQ = symbol("seq")
 
@@ -88,7 +88,7 @@ def code(
     """The form of an operation on a, b and c, of which those without a rank are not given."""
     op = OPS[name]
     tensors = [py(word) if rank != 0 else None for word, rank in zip(words, ranks, strict=False)]
-    made = Applied(
+    made = AppliedOperation(
         op,
         tuple(tensors),
         (number, False, False),

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archspec.algebra import LARGEST, Dim, dim_max, dim_min, symbol
+from archspec.algebra import MAX_SIZE, Dim, dim_max, dim_min, symbol
 from archspec.ir import Type
 from archspec.ops import OPERATORS, OPS, REQUIRED, Op, OpError
-from archspec.ops.forms import form_of
+from archspec.ops.forms import normal_form
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "operations.md"
 HEADER = "| Operation | Hyperparameters | Inputs | Computation | Result |"
@@ -332,7 +332,7 @@ def test_symbolic(result: tuple[Type, ...], expected: Type) -> None:
         (refused("permute", real(3, 4), order=(0, 0)), "order", "once"),
         (refused("concat", real(3, 4), real(3, 4), real(2, 4), axis=1), "tensors3", "on axis 1: 3 != 2"),
         (refused("concat", real(3), boolean(3), axis=0), "tensors2", "cannot mix booleans and numbers"),
-        (refused("concat", real(LARGEST), real(1), axis=0), None, "not fit in 64 bits"),
+        (refused("concat", real(MAX_SIZE), real(1), axis=0), None, "not fit in 64 bits"),
         (refused("stack", real(3, 4), real(3, 4), real(3, 1), axis=0), "tensors3", "of one shape"),
         (refused("stack", real(3, 4), axis=3), "axis", "from -3 to 2"),
         (refused("split", real(6), sizes=(4, 4)), "sizes", "8 != 6"),
@@ -375,7 +375,7 @@ def test_symbolic(result: tuple[Type, ...], expected: Type) -> None:
         (refused("group_norm", real(1, 6), real(4), groups=2, eps=0), "weight", "shape [6] for `weight`, found [4]"),
         (refused("arange", stop=0), "stop", "at least 1"),
         (refused("arange", stop=-seq), "stop", "at least 1"),
-        (refused("arange", stop=LARGEST + 1), "stop", "not fit in 64 bits"),
+        (refused("arange", stop=MAX_SIZE + 1), "stop", "not fit in 64 bits"),
         (refused("full", shape=(2,), value="x"), "value", 'found the string "x"'),
         (refused("full", shape=(2,), value=math.nan), "value", "expects a number"),
         (refused("reshape", real(*[symbol(f"s{i}") for i in range(20)]), shape=(1,)), None, "too large"),
@@ -390,18 +390,18 @@ hostile: st.SearchStrategy[Any] = st.recursive(
     st.none()
     | st.booleans()
     | st.integers(-5, 5)
-    | st.sampled_from([LARGEST, LARGEST + 1, -(10**400), 10**300])
+    | st.sampled_from([MAX_SIZE, MAX_SIZE + 1, -(10**400), 10**300])
     | st.floats()
     | st.text(max_size=50)
     | st.sampled_from(
-        [seq, batch * seq, seq - 1, -seq, 8 - seq, 7 // (seq - 1), seq**16 * LARGEST, OPS["add"], REQUIRED]
+        [seq, batch * seq, seq - 1, -seq, 8 - seq, 7 // (seq - 1), seq**16 * MAX_SIZE, OPS["add"], REQUIRED]
     )
     | st.sampled_from(cast(list[Any], [object(), Type, b"x", [1], {}, 1j])),
     lambda inner: st.lists(inner, max_size=4).map(tuple),
     max_leaves=6,
 )
 sizes = st.integers(1, 4) | st.sampled_from(
-    [seq, batch, 2 * seq, LARGEST, dim_min(seq, 8), seq // 2, seq**16 * LARGEST]
+    [seq, batch, 2 * seq, MAX_SIZE, dim_min(seq, 8), seq // 2, seq**16 * MAX_SIZE]
 )
 operands = st.none() | st.builds(Type, st.lists(sizes, max_size=4).map(tuple), st.sampled_from(["real", "int", "bool"]))
 
@@ -418,7 +418,7 @@ def test_nothing_but_op_error(name: str, inputs: list[Type | None], data: st.Dat
         return
     for type in types:
         assert type.dtype in KINDS
-        assert all(not isinstance(size, int) or 1 <= size <= LARGEST for size in type.shape)
+        assert all(not isinstance(size, int) or 1 <= size <= MAX_SIZE for size in type.shape)
 
 
 # Plain numbers --------------------------------------------------------------------------------------------------------
@@ -427,7 +427,9 @@ def test_nothing_but_op_error(name: str, inputs: list[Type | None], data: st.Dat
 @settings(deadline=None)
 @given(
     st.sampled_from(sorted(name for name, op in OPS.items() if op.scalar is not None)),
-    st.lists(st.integers(-LARGEST, LARGEST) | st.integers(-9, 9) | st.floats() | st.just(seq), min_size=2, max_size=2),
+    st.lists(
+        st.integers(-MAX_SIZE, MAX_SIZE) | st.integers(-9, 9) | st.floats() | st.just(seq), min_size=2, max_size=2
+    ),
 )
 def test_scalars_are_bounded(name: str, values: list[Any]) -> None:
     op = OPS[name]
@@ -436,7 +438,7 @@ def test_scalars_are_bounded(name: str, values: list[Any]) -> None:
         result = op.scalar(*values[: len(op.inputs)])
     except (ArithmeticError, ValueError, TypeError):
         return
-    assert not isinstance(result, int) or -LARGEST <= result <= LARGEST
+    assert not isinstance(result, int) or -MAX_SIZE <= result <= MAX_SIZE
 
 
 def test_static_values_do_not_grow_without_limit() -> None:
@@ -445,7 +447,7 @@ def test_static_values_do_not_grow_without_limit() -> None:
         assert scalar is not None
         return scalar(*values)
 
-    for name, other in (("mul", LARGEST), ("mul", seq + 1), ("mul", batch), ("max", None), ("floordiv", None)):
+    for name, other in (("mul", MAX_SIZE), ("mul", seq + 1), ("mul", batch), ("max", None), ("floordiv", None)):
         value: Any = seq
         with pytest.raises(OverflowError):
             for i in range(1000):
@@ -480,8 +482,8 @@ def test_scalars() -> None:
 def test_records_name_normal_forms_that_exist() -> None:
     named = [op for op in OPS.values() if op.normal]
     assert len(named) > 40
-    assert all(callable(form_of(op)) for op in named)
-    assert form_of(OPS["tanh"]) is None
+    assert all(callable(normal_form(op)) for op in named)
+    assert normal_form(OPS["tanh"]) is None
 
 
 def test_records() -> None:

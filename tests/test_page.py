@@ -10,8 +10,8 @@ import pages
 import pytest
 
 import archspec
-from archspec.model import internals
-from archspec.pictures.api import plan_of
+from archspec.model import get_compilation
+from archspec.pictures.api import build_plan
 from archspec.pictures.page import SCRIPTS, page, page_of
 from archspec.pictures.sources import sources_of
 
@@ -62,12 +62,12 @@ def test_a_page_has_the_files_of_all_definitions_that_are_applied() -> None:
         "import std { FeedForward }\ndim b\nblock A(n = 4)(x [b, n]) -> [b, n] {\n"
         '  return x |> f: FeedForward(n, n)\n}\nmodel "a" = A()\n'
     )
-    found = sources_of(internals(model).body)
+    found = sources_of(get_compilation(model).body)
     assert [*found] == sorted(found) and "<text>" in found
-    for node in plan_of(model).nodes:
+    for node in build_plan(model).nodes:
         file, _, line = node.source.rpartition(":")
         assert not node.source or int(line) <= len(found[file].splitlines())
-    assert {node.source.rpartition(":")[0] for node in plan_of(model).nodes if node.source} == {*found}
+    assert {node.source.rpartition(":")[0] for node in build_plan(model).nodes if node.source} == {*found}
 
 
 def test_the_plan_is_complete(bert: str) -> None:

@@ -12,9 +12,9 @@ import scripts
 import archspec
 from archspec.algebra import Polynomial, dim_max, dim_min, evaluate, symbol
 from archspec.model import Model
-from archspec.pictures.amounts import data_of as amount_data
-from archspec.pictures.api import plan_of
-from archspec.pictures.metrics import fitted, is_known, width
+from archspec.pictures.amounts import amount_data as amount_data
+from archspec.pictures.api import build_plan
+from archspec.pictures.metrics import is_known, shorten_text, width
 from archspec.pictures.page import data_of
 from archspec.pictures.paint import Coloring, Paint
 from archspec.pictures.plan import Plan
@@ -35,7 +35,7 @@ return input.cases.map(([open, color, theme]) => {
 
 
 def script_plan(model: Model) -> tuple[Plan, dict[str, Any]]:
-    plan = plan_of(model)
+    plan = build_plan(model)
     return plan, data_of({**plan.to_data(), "sizes": sizes_of(model)})
 
 
@@ -173,7 +173,7 @@ def test_texts_are_measured_and_shortened_alike() -> None:
     )
     for text, found in zip(texts, scripts.run(code, texts=texts), strict=True):
         assert found[:2] == pytest.approx([width(text, 9.5), width(text, 12.0, True)], abs=0.101)
-        assert found[2:] == [fitted(text, 11, 120), is_known(text)]
+        assert found[2:] == [shorten_text(text, 11, 120), is_known(text)]
 
 
 def test_numbers_are_rounded_as_in_python() -> None:

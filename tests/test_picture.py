@@ -13,8 +13,8 @@ from small import load
 
 import archspec
 from archspec.algebra import evaluate
-from archspec.model import internals
-from archspec.pictures.api import opened, picture, plan_of
+from archspec.model import get_compilation
+from archspec.pictures.api import build_plan, find_open_nodes, picture
 from archspec.pictures.frames import Frame
 from archspec.pictures.labels import subtitle
 from archspec.pictures.layout import layout
@@ -24,7 +24,7 @@ from archspec.pictures.plan import Node, Plan
 from archspec.pictures.svg import Drawing
 from archspec.pictures.theme import LIGHT
 from archspec.pictures.ties import tie_lines
-from archspec.work import work_of
+from archspec.work import body_work
 
 HERE = Path(__file__).parent
 MODELS = archspec.models()
@@ -46,7 +46,7 @@ def states(plan: Plan) -> Iterator[tuple[str, State]]:
     """Yield different ways of opening a plan: the levels of the command, everything closed, and some at random."""
     ways: dict[str, State] = {"closed": lambda node: False}
     for level, depth in (("layer", None), ("op", None), ("block", 1), ("block", 2), ("block", 3)):
-        ways[f"{level} {depth}"] = opened(plan, level, depth)
+        ways[f"{level} {depth}"] = find_open_nodes(plan, level, depth)
     for seed in range(3):
         chosen = random.Random(seed)
         flags = {node.id: chosen.random() < 0.6 for node in plan.nodes}
@@ -105,7 +105,7 @@ def check(plan: Plan, body_flops: object, sizes: dict[str, int]) -> str:
 
 def check_model(name: str) -> str:
     model = archspec.load(name)
-    plan = plan_of(model)
+    plan = build_plan(model)
     sizes = {name: 8_000 if name == "samples" else 24 for name in plan.dimensions}
     found = check(plan, archspec.cost(model, dims=sizes).work.flops, sizes)
     shares = {share.role: share.params for share in plan.roles}
@@ -130,9 +130,9 @@ def test_geometry_and_sums_of_all_models(name: str) -> None:
 @pytest.mark.parametrize("name", ["attention", "nested", "looped"])
 def test_geometry_of_other_specs(name: str, golden: Callable[[str, str], None]) -> None:
     model = archspec.load(f"{HERE / 'values.arch'}:{name}")
-    plan = plan_of(model)
+    plan = build_plan(model)
     sizes = {name: 8_000 if name == "samples" else 24 for name in plan.dimensions}
-    found = check(plan, evaluate(work_of(internals(model).body).flops, sizes), sizes)
+    found = check(plan, evaluate(body_work(get_compilation(model).body).flops, sizes), sizes)
     golden(f"pictures/layouts/{name}.txt", found)
 
 
@@ -144,7 +144,7 @@ def named(plan: Plan, name: str) -> Node:
 
 
 def test_a_period_is_one_frame() -> None:
-    plan = plan_of(archspec.load("modernbert-base"))
+    plan = build_plan(archspec.load("modernbert-base"))
     top = plan.children(plan.nodes[0])
     (period,) = [node for node in top if node.kind == "period"]
     assert (period.times, len(plan.children(period)), period.title) == (7, 3, "layers.1\N{EN DASH}21")
@@ -154,7 +154,7 @@ def test_a_period_is_one_frame() -> None:
 
 
 def test_the_same_weights_again_have_no_sheets() -> None:
-    plan = plan_of(archspec.load("albert-base-v2"))
+    plan = build_plan(archspec.load("albert-base-v2"))
     (layer,) = [node for node in plan.nodes if node.times == 12]
     assert layer.same and layer.copies == 1 and layer.badge is not None
     assert layer.badge[0] == "same weights, 12 times"
@@ -164,7 +164,7 @@ def test_the_same_weights_again_have_no_sheets() -> None:
 
 
 def test_main_values_masks_and_streams() -> None:
-    plan = plan_of(archspec.load("transformer-base"))
+    plan = build_plan(archspec.load("transformer-base"))
     layer = named(plan, "decoder.layer_stack.*")
     sides = {port.argument: port.side for port in layer.inputs}
     assert sides == {"x": "top", "memory": "left", "tokens": "right", "mask": "right", "memory_mask": "right"}
@@ -178,7 +178,7 @@ def test_main_values_masks_and_streams() -> None:
 
 def test_ties_and_frozen_parts_are_marked() -> None:
     model = archspec.load("transformer-seq2seq")
-    plan = plan_of(model)
+    plan = build_plan(model)
     tied = {(plan.nodes[a].name, plan.nodes[b].name) for a, b in plan.ties}
     assert tied == {("encoder.src_word_emb", name) for name in ("decoder.tgt_word_emb", "tgt_word_prj")}
     shown = picture(model)
@@ -192,7 +192,7 @@ def test_ties_and_frozen_parts_are_marked() -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_every_tie_and_every_frozen_tensor_is_in_the_plan(name: str) -> None:
     model = archspec.load(name)
-    plan = plan_of(model)
+    plan = build_plan(model)
     linked = {id for pair in plan.ties for id in pair}
     for node in plan.nodes:
         for tensor in node.tensors or ():
@@ -202,7 +202,7 @@ def test_every_tie_and_every_frozen_tensor_is_in_the_plan(name: str) -> None:
 
 
 def test_operations_collapse_with_their_tensors() -> None:
-    folded, whole = (plan_of(archspec.load("bert-base-uncased"), fold=fold) for fold in (True, False))
+    folded, whole = (build_plan(archspec.load("bert-base-uncased"), fold=fold) for fold in (True, False))
     assert len(folded.nodes) * 5 < len(whole.nodes)
     assert folded.nodes[0].params == whole.nodes[0].params
     linear = named(folded, "encoder.layer.*.intermediate.dense")
@@ -226,7 +226,7 @@ def test_tensors_that_differ_in_indices_are_one_node() -> None:
         model "mix" = Mix()
         """
     )
-    plan = plan_of(model)
+    plan = build_plan(model)
     (weight,) = [node for node in plan.nodes if node.kind == "param"]
     times = "\N{MULTIPLICATION SIGN}"
     assert subtitle(weight) == f"8 of 4 {times} 4"
@@ -239,7 +239,7 @@ def test_tensors_that_differ_in_indices_are_one_node() -> None:
 
 
 def test_only_operations_on_tensors_that_differ_in_indices_are_one_node() -> None:
-    plan = plan_of(
+    plan = build_plan(
         load("""
 dim batch
 block Mix(n = 4)(x [batch, n]) -> [batch, n] {
@@ -270,22 +270,22 @@ def test_the_whole_model_is_one_box() -> None:
 
 @pytest.mark.parametrize("name", ["albert-base-v2", "transformer-base"])
 def test_pictures_with_every_layer(name: str) -> None:
-    plan = plan_of(archspec.load(name), fold=False)
+    plan = build_plan(archspec.load(name), fold=False)
     assert plan.nodes[0].params == plan.total
     for level, depth in (("layer", None), ("block", 2)):
-        root = layout(plan, opened(plan, level, depth))
+        root = layout(plan, find_open_nodes(plan, level, depth))
         assert picture_lint.faults(plan, root) == []
         assert sum(node.params for node in closed_boxes(root)) == plan.total
 
 
 def test_a_picture_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     model = load("layer Net(n = 4)(x [n]) -> [n] {\n  w: param [n]\n  return exp(x * .w)\n}\n")
-    size = len(plan_of(model).nodes)
-    monkeypatch.setattr("archspec.pictures.scope.LARGEST_PICTURE", size)
-    assert len(plan_of(model).nodes) == size
-    monkeypatch.setattr("archspec.pictures.scope.LARGEST_PICTURE", size - 1)
+    size = len(build_plan(model).nodes)
+    monkeypatch.setattr("archspec.pictures.scope.MAX_PICTURE_NODES", size)
+    assert len(build_plan(model).nodes) == size
+    monkeypatch.setattr("archspec.pictures.scope.MAX_PICTURE_NODES", size - 1)
     with pytest.raises(archspec.ArchError) as caught:
-        plan_of(model)
+        build_plan(model)
     assert str(caught.value) == (
         f"error[budget]: too many nodes for a picture: the limit is {size - 1}\n"
         "help: draw stacks of equal blocks once, without `--no-fold`"
@@ -305,7 +305,7 @@ def test_lines_have_no_needless_corners() -> None:
 
 
 def test_an_operation_without_inputs_is_beside_the_one_that_uses_it() -> None:
-    plan = plan_of(
+    plan = build_plan(
         load("""
 dim batch
 layer Net(n = 4)(x [batch, n]) -> [batch, n] {
@@ -319,7 +319,7 @@ layer Net(n = 4)(x [batch, n]) -> [batch, n] {
 
 
 def test_an_input_that_nothing_reads_is_beside_the_others() -> None:
-    plan = plan_of(
+    plan = build_plan(
         load("""
 dim batch, seq
 block Net(types = 0)(x [batch, seq, 4], kinds int [batch, seq]) -> [batch, seq, 4] {

@@ -15,12 +15,12 @@ from bundled import groups
 
 import archspec
 from archspec.cli import main
-from archspec.graph.closed import closed
-from archspec.graph.dot import dot
+from archspec.graph.closed import close_blocks
+from archspec.graph.dot import to_dot
 from archspec.graph.exchange import gexf_text, graphml_text
-from archspec.graph.mermaid import MOST_CHARACTERS, MOST_EDGES, mermaid
-from archspec.graph.nodelink import nodelink
-from archspec.graph.picture import Box, arrange
+from archspec.graph.mermaid import MAX_CHARACTERS, MAX_EDGES, to_mermaid
+from archspec.graph.nodelink import to_node_link
+from archspec.graph.picture import Box, build_picture
 
 GEXF = "http://www.gexf.net/1.2draft"
 HOSTILE = 'a"b\\c<i>d</i>&amp;{|}\x1b[0m\n]]>%%#quot;\u202e'
@@ -58,11 +58,11 @@ def boxes(box: Box) -> list[Box]:
 
 
 def test_boxes_are_the_enclosing_blocks_with_their_repetition() -> None:
-    assert [box.title for box in boxes(arrange(STACKED).box)] == ["", "layer.*   12 x Layer", "inner   Inner"]
+    assert [box.title for box in boxes(build_picture(STACKED).box)] == ["", "layer.*   12 x Layer", "inner   Inner"]
 
 
 def test_labels_say_name_type_parameters_and_shape() -> None:
-    lines = [item.lines for box in boxes(arrange(STACKED).box) for item in box.items if not isinstance(item, Box)]
+    lines = [item.lines for box in boxes(build_picture(STACKED).box) for item in box.items if not isinstance(item, Box)]
     assert lines == [
         ("x", "batch x 4"),
         ("shared", "Linear, applied 3 times  7", "batch x 4"),
@@ -77,23 +77,23 @@ def test_labels_say_name_type_parameters_and_shape() -> None:
 
 def test_a_second_application_is_named_within_its_own_block() -> None:
     again = graph(("shared.dense@2", {"path": ("shared@2",)}))
-    (box,) = [item for item in arrange(again).box.items if isinstance(item, Box)]
+    (box,) = [item for item in build_picture(again).box.items if isinstance(item, Box)]
     assert box.title == "shared@2"
     assert box.items[0].lines[0] == "dense@2"  # type: ignore[union-attr]
     apart = graph(("other.dense", {"path": ("lone", "other@2")}), ("third.dense", {"path": ("lone", "other@2")}))
-    assert [node.lines[0] for node in arrange(apart).nodes] == ["dense", "third.dense"]
+    assert [node.lines[0] for node in build_picture(apart).nodes] == ["dense", "third.dense"]
 
 
 @pytest.mark.parametrize("kind", ["input", "output", "layer", "block", "op", "param", "buffer"])
 def test_every_kind_can_be_drawn(kind: str) -> None:
     one = graph((f"{kind}:x", {"kind": kind, "type": kind}))
-    assert "n0 [" in dot(one, "") and "n0" in mermaid(one, "")
+    assert "n0 [" in to_dot(one, "") and "n0" in to_mermaid(one, "")
 
 
 def test_nodes_are_frozen_if_all_of_their_parameters_are() -> None:
     amounts = [(0, 0), (1, 0), (1, 1), (2, 1), (2, 2)]
     nodes = [(f"n{i}", {"params": params, "frozen": frozen}) for i, (params, frozen) in enumerate(amounts)]
-    assert [node.frozen for node in arrange(graph(*nodes)).nodes] == [False, False, True, False, True]
+    assert [node.frozen for node in build_picture(graph(*nodes)).nodes] == [False, False, True, False, True]
 
 
 def test_nothing_in_a_name_acts_as_markup() -> None:
@@ -101,17 +101,17 @@ def test_nothing_in_a_name_acts_as_markup() -> None:
         (HOSTILE, {"type": HOSTILE, "path": (HOSTILE + "p",), "shared_with": (HOSTILE,)}),
         blocks={HOSTILE + "p": HOSTILE},
     )
-    drawn = mermaid(hostile, HOSTILE)
+    drawn = to_mermaid(hostile, HOSTILE)
     starts = ["--", "ti", "--", "fl", "su", "n0", "en", "cl", "cl", "cl"]
     assert [line.strip().split(" ")[0][:2] for line in drawn.splitlines()] == starts
     assert json.loads(drawn.splitlines()[1].removeprefix("title: ")).startswith('a"b\\c<i>d</i>')
     assert all(len(re.findall('"', line)) in (0, 2) for line in drawn.splitlines()[3:])
-    assert "\x1b" not in drawn + dot(hostile, HOSTILE) and "<i>" not in dot(hostile, HOSTILE)
+    assert "\x1b" not in drawn + to_dot(hostile, HOSTILE) and "<i>" not in to_dot(hostile, HOSTILE)
 
 
 def test_node_link_data_reads_back() -> None:
     model = archspec.load("bert-base-uncased")
-    back = nx.node_link_graph(json.loads(json.dumps(nodelink(model.graph()))), edges="edges")
+    back = nx.node_link_graph(json.loads(json.dumps(to_node_link(model.graph()))), edges="edges")
     assert isinstance(back, nx.DiGraph)
     assert list(back.edges) == list(model.graph().edges)
     query = back.nodes["encoder.layer.0.attention.self.query"]
@@ -128,7 +128,7 @@ def test_other_formats_read_back_as_node_link_data(
     text = write(graph)
     assert text == write(graph)
     back = read(io.BytesIO(text.encode()))
-    data: Any = json.loads(json.dumps(nodelink(graph)))
+    data: Any = json.loads(json.dumps(to_node_link(graph)))
     if write is gexf_text:
         description = ElementTree.fromstring(text).findtext("g:meta/g:description", "", {"g": GEXF})
         whole = json.loads(description)
@@ -172,13 +172,15 @@ def test_characters_that_xml_cannot_have_are_replaced() -> None:
 def test_mermaid_keeps_its_limits() -> None:
     model = archspec.load("bert-base-uncased")
     unfolded = model.graph()
-    text = mermaid(unfolded, model.name)
-    assert text.count(" --> ") <= MOST_EDGES < len(model.graph("op").edges) and len(text) <= MOST_CHARACTERS
-    closed = mermaid(model.graph("op"), model.name)
+    text = to_mermaid(unfolded, model.name)
+    assert text.count(" --> ") <= MAX_EDGES < len(model.graph("op").edges) and len(text) <= MAX_CHARACTERS
+    closed = to_mermaid(model.graph("op"), model.name)
     assert "blocks closed at depth 1, because Mermaid draws at most 500 edges" in closed.splitlines()[1]
-    assert closed.count(" --> ") <= MOST_EDGES
-    chain = graph(*((f"n{i}", {}) for i in range(MOST_EDGES + 2)))
-    assert "too large for Mermaid" in mermaid(chain, "chain") and mermaid(chain, "").count(" --> ") == MOST_EDGES + 1
+    assert closed.count(" --> ") <= MAX_EDGES
+    chain = graph(*((f"n{i}", {}) for i in range(MAX_EDGES + 2)))
+    assert (
+        "too large for Mermaid" in to_mermaid(chain, "chain") and to_mermaid(chain, "").count(" --> ") == MAX_EDGES + 1
+    )
 
 
 @pytest.mark.parametrize("model", ["bert-base-uncased", "t5-small", "transformer-seq2seq"])
@@ -186,7 +188,7 @@ def test_mermaid_keeps_its_limits() -> None:
 def test_closed_blocks_keep_the_parameters(model: str, depth: int) -> None:
     for fold in (False, True):
         made = archspec.load(model).graph(fold=fold)
-        small = closed(made, depth)
+        small = close_blocks(made, depth)
         assert nx.is_directed_acyclic_graph(small) and len(small) <= len(made)
         for key in ("params", "frozen"):
             assert sum(data.get(key, 0) for _, data in small.nodes(data=True)) == sum(
@@ -201,7 +203,7 @@ def test_the_shape_of_a_closed_block_is_that_of_what_leaves_it() -> None:
     made.add_node("b.z", **{**made.nodes["b.x"], "shape": ("batch", 9)})
     made.add_edge("b.x", "b.z", shape=("batch", 9), uses=[(0, "x")])
     made.nodes["b.x"]["shape"] = ("batch", 7)
-    assert closed(made, 0).nodes["b"]["shape"] == ("batch", 4)
+    assert close_blocks(made, 0).nodes["b"]["shape"] == ("batch", 4)
 
 
 def test_nodes_have_the_tensors_and_the_role_that_they_count() -> None:
@@ -253,7 +255,7 @@ def test_graphviz_takes_it_without_a_word(models: Sequence[str], capsys: pytest.
         (HOSTILE, {"type": HOSTILE, "path": (HOSTILE + "p",), "shared_with": (HOSTILE,)}),
         blocks={HOSTILE + "p": HOSTILE},
     )
-    texts = [dot(hostile, HOSTILE), dot(STACKED, "stack")]
+    texts = [to_dot(hostile, HOSTILE), to_dot(STACKED, "stack")]
     for name in models:
         for level in ("layer", "block", "op"):
             assert main(["graph", name, "--level", level]) == 0

@@ -9,13 +9,13 @@ import picture_lint
 import pytest
 
 import archspec
-from archspec.pictures.amounts import data_of
-from archspec.pictures.api import opened, picture, plan_of
+from archspec.pictures.amounts import amount_data
+from archspec.pictures.api import build_plan, find_open_nodes, picture
 from archspec.pictures.labels import measure
 from archspec.pictures.layout import layout
 from archspec.pictures.plan import Node, Plan
 from archspec.pictures.sizes import sizes_of
-from archspec.pictures.ties import Placed, TieLine, tie_lines
+from archspec.pictures.ties import DrawnShapes, TieLine, tie_lines
 from archspec.pictures.tracks import Net, assign_tracks
 
 MODEL = """
@@ -85,7 +85,7 @@ model "net" = Net()
 
 def test_plans_and_pictures_stay_as_they_are(golden: Callable[[str, str], None]) -> None:
     model = archspec.loads(MODEL)
-    plan = plan_of(model)
+    plan = build_plan(model)
     nodes, plan.nodes = plan.to_data()["nodes"], []
     lines = re.sub(r"(?<=\}, )(?=\{\"id\")", "\n", json.dumps([plan.to_data(), nodes]))
     golden("pictures/plan.txt", f"{lines}\n")
@@ -136,7 +136,7 @@ model "模型 é" = Net()
 def test_pictures_of_shares_and_of_the_whole_stay_as_they_are(golden: Callable[[str, str], None]) -> None:
     sizes = {"batch": 2, "seq": 8}
     streams = archspec.loads(STREAMS)
-    names = [node.name for node in plan_of(streams).nodes if node.kind == "layer"]
+    names = [node.name for node in build_plan(streams).nodes if node.kind == "layer"]
     assert [name for name in names if "@" in name] == ["last@2", "two@2", "last@3"]
     golden("pictures/streams.svg", picture(streams, "op"))
     golden("pictures/streams-flops.svg", picture(streams, coloring="flops", sizes=sizes))
@@ -196,8 +196,8 @@ def test_pictures_of_ports_and_tensors_stay_as_they_are(golden: Callable[[str, s
     """Two streams and two masks of one block, that is applied twice and has a tensor; unread tensors."""
     model = archspec.loads(MARKS)
     for level, depth in (("op", None), ("block", 1)):
-        plan = plan_of(model)
-        root = layout(plan, opened(plan, level, depth))
+        plan = build_plan(model)
+        root = layout(plan, find_open_nodes(plan, level, depth))
         assert [*picture_lint.faults(plan, root), *picture_lint.text_faults(root)] == []
         golden(f"pictures/marks-{level}.svg", picture(model, level, depth))
 
@@ -294,12 +294,12 @@ def test_pictures_with_many_ports_stay_as_they_are(golden: Callable[[str, str], 
         ("columns", "op", 2),
     ):
         model = archspec.loads(SIDES, name)
-        plan = plan_of(model)
-        root = layout(plan, opened(plan, level, depth))
+        plan = build_plan(model)
+        root = layout(plan, find_open_nodes(plan, level, depth))
         assert [*picture_lint.faults(plan, root), *picture_lint.text_faults(root)] == []
         golden(f"pictures/{name}-{depth or level}.svg", picture(model, level, depth))
     arguments = {
-        node.name: [port.argument for port in node.inputs] for node in plan_of(archspec.loads(SIDES, "sides")).nodes
+        node.name: [port.argument for port in node.inputs] for node in build_plan(archspec.loads(SIDES, "sides")).nodes
     }
     assert arguments["looked"] == ["x", "a, b, ...", "e", "f"]
     assert arguments["sides#period"] == ["x", "p, r, t", "q, s", "a, b, ...", "b", "d", "f"]
@@ -330,10 +330,10 @@ model "repeats" = Net()
 
 def test_pictures_of_what_is_repeated_stay_as_they_are(golden: Callable[[str, str], None]) -> None:
     model = archspec.loads(REPEATS)
-    (period,) = [node for node in plan_of(model).nodes if node.kind == "period"]
+    (period,) = [node for node in build_plan(model).nodes if node.kind == "period"]
     assert (period.title, period.type, period.times) == ("part.0\N{EN DASH}1", "period of 2", 2)
     for depth in (1, 2):
-        root = layout(plan_of(model), opened(plan_of(model), "block", depth))
+        root = layout(build_plan(model), find_open_nodes(build_plan(model), "block", depth))
         assert picture_lint.text_faults(root) == []
         golden(f"pictures/repeats-{depth}.svg", picture(model, "block", depth))
 
@@ -351,7 +351,7 @@ def tied(
     frames: Mapping[int, tuple[float, float, float, float]] = {},
 ) -> list[TieLine]:
     """The lines between five layers, of which some are drawn as closed boxes and some as frames."""
-    plan, placed = Plan("net", "", 0, 0), Placed()
+    plan, placed = Plan("net", "", 0, 0), DrawnShapes()
     plan.nodes = [Node(0, None, "root", ""), *(Node(id, around.get(id, 0), "layer", "Linear") for id in range(1, 6))]
     for id, first in again.items():
         plan.nodes[id].again = first
@@ -417,14 +417,14 @@ block Pair(a, b)(x [batch, 4]) -> [batch, 4] {
 block Net()(x [batch, 4]) -> [batch, 4] { return x |> p: Pair(18, 2) |> q: Pair(17, 3) |> r: Pair(1, 10) }
 model "net" = Net()
 """
-    nodes = plan_of(archspec.loads(text)).nodes
+    nodes = build_plan(archspec.loads(text)).nodes
     assert [(node.title, node.role) for node in nodes if node.kind == "block"] == [
         *(("p", "attention"), ("q", None), ("r", "norm"))
     ]
 
 
 def test_integers_that_javascript_cannot_represent_are_text() -> None:
-    assert [data_of(number) for number in (2**53 - 1, -(2**53 - 1), 2**53, -(2**53))] == [
+    assert [amount_data(number) for number in (2**53 - 1, -(2**53 - 1), 2**53, -(2**53))] == [
         *(9007199254740991, -9007199254740991),
         *("9007199254740992", "-9007199254740992"),
     ]
@@ -478,7 +478,7 @@ def test_ties_of_which_one_passes_near_another_part_are_apart() -> None:
 def test_titles_leave_out_what_siblings_share(addresses: list[str], titles: list[str]) -> None:
     steps = "".join(f"  |> {address}: Linear(n, n)\n" for address in addresses)
     head = "import std { Linear }\ndim batch\nblock Net(n = 4)(x [batch, n]) -> [batch, n] {\n  return x\n"
-    plan = plan_of(archspec.loads(f'{head}{steps}}}\nmodel "net" = Net()\n'))
+    plan = build_plan(archspec.loads(f'{head}{steps}}}\nmodel "net" = Net()\n'))
     assert [node.title for node in plan.nodes if node.kind == "layer"] == titles
 
 

@@ -8,7 +8,7 @@ import pytest
 from reference import Array, evaluate
 
 import archspec
-from archspec.model import internals
+from archspec.model import get_compilation
 
 LENGTH = 300
 TABLES = [(32, 128, False), (32, 128, True), (8, 12, False), (8, 12, True), (64, 256, False), (16, 100, True)]
@@ -51,7 +51,7 @@ def bucket(offset: int, rows: int, furthest: int, causal: bool) -> int:
 
 @pytest.mark.parametrize(("rows", "furthest", "causal"), TABLES)
 def test_buckets_are_exact(rows: int, furthest: int, causal: bool, tmp_path: Path) -> None:
-    body = internals(buckets(tmp_path, rows, furthest, causal)).body
+    body = get_compilation(buckets(tmp_path, rows, furthest, causal)).body
     found = evaluate(body, {"x": np.zeros((1, LENGTH, 1))}, {"none_of_it": np.zeros(())}).outputs["buckets"][0]
     by_offset = {o: bucket(o, rows, furthest, causal) for o in range(-LENGTH + 1, LENGTH)}
     assert found.tolist() == [[by_offset[key - query] for key in range(LENGTH)] for query in range(LENGTH)]

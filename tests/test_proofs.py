@@ -10,7 +10,7 @@ import archspec
 torch = pytest.importorskip("torch")
 
 from archspec.equivalence.api import equivalent  # noqa: E402
-from archspec.model import internals  # noqa: E402
+from archspec.model import get_compilation  # noqa: E402
 from archspec.pytorch.build import torch_source  # noqa: E402
 
 SMALL = {"vocab": 97, "words": 97, "hidden": 32, "layers": 2, "heads": 4, "ffn": 48, "positions": 20, "factor": 16}
@@ -220,4 +220,4 @@ def test_generated_files_are_proven_without_values() -> None:
     ) as caught:
         prove_source(model, torch_source(model).replace("gelu(", "relu("))
     assert caught.value.diagnostics[0].code == "unproven"
-    assert internals(model).body.inputs
+    assert get_compilation(model).body.inputs

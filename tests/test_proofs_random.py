@@ -10,7 +10,7 @@ from torch_attention import attention
 from torch_programs import Program
 
 import archspec
-from archspec.model import internals
+from archspec.model import get_compilation
 
 torch = pytest.importorskip("torch")
 
@@ -26,7 +26,7 @@ def programs() -> Iterator[tuple[str, archspec.Model]]:
             model = load(Program(seed).text())
         except archspec.ArchError:
             continue  # what the drawn numbers come to is invalid
-        if internals(model).body.size <= MOST:
+        if get_compilation(model).body.size <= MOST:
             yield f"Program({seed})", model
 
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from small import SCALE, load
 
 from archspec import Model, pipeline
-from archspec.counts.groups import by_block, by_layer, by_role, components_of_role
-from archspec.counts.select import Rule, select
-from archspec.counts.tree import tree as folded
-from archspec.model import internals
+from archspec.counts.groups import components_of_role, count_by_block, count_by_layer, count_by_role
+from archspec.counts.select import SelectionRule, select
+from archspec.counts.tree import count_tree as folded
+from archspec.model import get_compilation
 from archspec.source import Report, Source
 from archspec.syntax import store
 from archspec.table import Table, Tensors
@@ -161,7 +161,7 @@ def options(draw: st.DrawFn) -> Options:
 
 def sums_up(model: Model) -> None:
     """Every sum over the table is the total."""
-    table, params = internals(model).table, model.params
+    table, params = get_compilation(model).table, model.params
     assert sum(t.params for t in table.tensors) == params.total == params.trainable + params.frozen
     assert sum(t.params for t in table.tensors if t.trainable) == params.trainable
     names = {t.name: t for t in table.tensors}
@@ -172,11 +172,11 @@ def sums_up(model: Model) -> None:
             assert names[tensor.tied_to].trainable == tensor.trainable
     everything = select(table)
     for depth in (None, 1, 2, 3):
-        for groups in (by_layer(table, everything, depth), by_block(table, everything, depth)):
+        for groups in (count_by_layer(table, everything, depth), count_by_block(table, everything, depth)):
             assert sum(group.params for group in groups) == params.total
             assert sum(group.trainable for group in groups) == params.trainable
         assert sum(branch.total for branch in folded(table, everything, depth) if branch.level == 0) == params.total
-    assert sum(group.params for group in by_role(table, everything)) == params.total
+    assert sum(group.params for group in count_by_role(table, everything)) == params.total
 
 
 @settings(max_examples=12, deadline=None)
@@ -276,7 +276,7 @@ def test_totals_are_linear_in_the_number_of_layers(chosen: Options) -> None:
 @given(options())
 def test_loading_twice_gives_the_same(chosen: Options) -> None:
     one, two = load(chosen.text), load(chosen.text)
-    assert internals(one).table == internals(two).table
+    assert get_compilation(one).table == get_compilation(two).table
     assert (one.inputs, one.outputs) == (two.inputs, two.outputs)
     for view in VIEWS[:3]:
         graphs = one.graph(**view), one.graph(**view), two.graph(**view)
@@ -296,13 +296,13 @@ def without_place(data: dict[str, object]) -> dict[str, object]:
 @settings(max_examples=8, deadline=None)
 @given(options())
 def test_tables_and_trees_survive_being_written_down(chosen: Options) -> None:
-    table = internals(load(chosen.text)).table
+    table = get_compilation(load(chosen.text)).table
     assert Table.from_data(json.loads(json.dumps(table.to_data()))) == table
     whole = table._replace(tensors=Tensors(table.tensors.all()))
     assert folded(table, select(table)) == folded(whole, select(whole))
     for role in ("head", "pooler"):
         assert components_of_role(table, role) == components_of_role(whole, role)
-    file = pipeline.trees.parsed(Source("text", chosen.text), Report())
+    file = pipeline.trees.parse_cached(Source("text", chosen.text), Report())
     assert store.load(json.loads(json.dumps(store.dump(file)))) == file
 
 
@@ -311,10 +311,10 @@ def test_tables_and_trees_survive_being_written_down(chosen: Options) -> None:
     options(), st.lists(st.tuples(st.booleans(), st.sampled_from(["*.bias", "layers.*", "*.weight", "head.*", "*"])))
 )
 def test_a_selection_and_what_it_leaves_out_make_the_whole(chosen: Options, drawn: list[tuple[bool, str]]) -> None:
-    table = internals(load(chosen.text)).table
-    rules = [Rule(*rule) for rule in drawn]
+    table = get_compilation(load(chosen.text)).table
+    rules = [SelectionRule(*rule) for rule in drawn]
     selection = select(table, rules)
     assert sum(selection.params) == selection.total <= table.params.total
-    everything = select(table, [Rule(True, "*"), *rules])
-    nothing = select(table, [*rules, Rule(False, "*")])
+    everything = select(table, [SelectionRule(True, "*"), *rules])
+    nothing = select(table, [*rules, SelectionRule(False, "*")])
     assert (nothing.total, everything.total >= selection.total) == (0, True)

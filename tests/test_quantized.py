@@ -9,7 +9,7 @@ import pytest
 
 import archspec
 from archspec.cli import main
-from archspec.costs.quantized import _METHODS, _block, _integer, _packed
+from archspec.costs.quantized import _METHODS, _block, _integer, _packed_bytes
 from archspec.costs.report import page
 from archspec.reporting.page import render_plain
 
@@ -175,11 +175,11 @@ def test_numbers_of_layouts_are_checked() -> None:
         with pytest.raises(archspec.ArchError) as caught:
             _block(block)
         assert str(caught.value) == f"error[unsupported]: unsupported value of `weight_block_size`: {block!r}"
-    assert (_packed(32, 3), _packed(8, 4)) == (12, 4)
+    assert (_packed_bytes(32, 3), _packed_bytes(8, 4)) == (12, 4)
     with pytest.raises(
         archspec.ArchError, match=r"error\[unsupported\]: 1,001 numbers of 4 bits do not fill 32-bit integers$"
     ):
-        _packed(1001, 4)
+        _packed_bytes(1001, 4)
 
 
 def test_the_type_of_the_other_weights_is_known() -> None:

@@ -9,16 +9,16 @@ from small import load
 import archspec
 from archspec import cache
 from archspec.algebra import dim_max, symbol, to_latex
-from archspec.algebra.polynomial import cleared
+from archspec.algebra.polynomial import clear_fractions
 from archspec.cli import main
 from archspec.counts.report import page
 from archspec.elaborate import limits
-from archspec.elaborate.values import DYNAMIC, UNKNOWN, Several, arithmetic, kind_of, show
+from archspec.elaborate.values import DYNAMIC, UNKNOWN, MultipleOutputs, arithmetic, show, type_description
 from archspec.elaborate.values import Tensor as TensorValue
 from archspec.formulas import derivation
 from archspec.ir import Type
-from archspec.literals import literal
-from archspec.pipeline.compile import DEEPEST_LIST, _is_plain
+from archspec.literals import parse_literal
+from archspec.pipeline.compile import MAX_LIST_DEPTH, _is_plain
 from archspec.pipeline.spec import is_checkpoint
 from archspec.record import Node, Record
 from archspec.reporting.findings import _related
@@ -69,8 +69,8 @@ def test_powers_and_ratios() -> None:
     assert A.__pow__(1.5) is NotImplemented and A.__pow__(True) is NotImplemented  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         _ = A**1.5  # type: ignore[operator]
-    assert cleared(A * 2, B * A * 3) == (2, B * 3) and cleared(A + 1, B) == (A + 1, B)
-    assert cleared(A, A + B) == (A, A + B)
+    assert clear_fractions(A * 2, B * A * 3) == (2, B * 3) and clear_fractions(A + 1, B) == (A + 1, B)
+    assert clear_fractions(A, A + B) == (A, A + B)
     remainder, floor = r"\left( a \bmod 4 \right)", r"\left\lfloor \frac{a}{b} \right\rfloor"
     assert to_latex(3 * (A // B) + A % 4) == rf"{remainder} + 3 \, {floor}"
     assert to_latex(dim_max(A, B)).startswith(r"\max")
@@ -78,14 +78,14 @@ def test_powers_and_ratios() -> None:
 
 def test_values_are_described() -> None:
     tensor = TensorValue(0, Type((2,)))
-    assert [kind_of(value) for value in (Several((tensor,)), tensor, DYNAMIC, A, (1,))] == [
+    assert [type_description(value) for value in (MultipleOutputs((tensor,)), tensor, DYNAMIC, A, (1,))] == [
         "group of outputs",
         "tensor",
         "value",
         "dimension",
         "list",
     ]
-    assert [show(value) for value in (Several((tensor,)), tensor, DYNAMIC, A, UNKNOWN, True)] == [
+    assert [show(value) for value in (MultipleOutputs((tensor,)), tensor, DYNAMIC, A, UNKNOWN, True)] == [
         "...",
         "...",
         "DYNAMIC",
@@ -100,7 +100,7 @@ def test_values_are_described() -> None:
 
 
 def test_operations_on_sizes_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    name = "MOST_SYMBOLIC"
+    name = "MAX_SYMBOLIC_OPERATIONS"
     text = "dim seq\nblock Net(n = 4)(x [seq, n]) -> [seq * 2, n] {\n  a: unused param [n]\n  b: unused param [n]\n"
     text += "  return reshape([seq * 2, n])(concat(axis = 0)(x, x))\n}\n"
     count = next(n for n in range(1, 99) if _compiles(text, name, n, monkeypatch))
@@ -120,7 +120,7 @@ def _compiles(text: str, name: str, most: int, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_literals_are_parsed() -> None:
-    assert [literal(text) for text in ("-3", "-2.5", "[1, -2]", "none", "true")] == [
+    assert [parse_literal(text) for text in ("-3", "-2.5", "[1, -2]", "none", "true")] == [
         -3,
         -2.5,
         [1, -2],
@@ -146,7 +146,7 @@ def test_many_ties_are_counted() -> None:
     model = load(SCALE.replace("TIES", ties))
     assert "more names" not in render_plain(page(model.count()))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("archspec.counts.report._MOST_TIES", 1)
+        patch.setattr("archspec.counts.report._MAX_TIES", 1)
         text = render_plain(page(model.count()))
     assert "tied: b.weight = a.weight (4 counted once)" in text
     assert "tied: 1 more name; use --by tensor to show all" in text
@@ -154,7 +154,7 @@ def test_many_ties_are_counted() -> None:
 
 def test_graphs_have_a_largest_size(monkeypatch: pytest.MonkeyPatch) -> None:
     model = load(SCALE.replace("  TIES\n", ""))
-    monkeypatch.setattr("archspec.graph.LARGEST_GRAPH", 3)
+    monkeypatch.setattr("archspec.graph.MAX_GRAPH_NODES", 3)
     with pytest.raises(ArchError, match=r"too many graph nodes: about [0-9]+, the limit is 3") as found:
         model.graph("op")
     assert found.value.diagnostics[0].help == "use level `block` with a smaller depth"
@@ -220,7 +220,10 @@ def test_text_and_instances_are_counted_from_nothing(monkeypatch: pytest.MonkeyP
     outer = "block Net(n = 4)(x [seq, n]) -> [seq, n] {\n  return x |> b: Inner(n)\n}"
     text = f"dim seq\n{inner}\n{outer}\n"
     # Definitions are compiled for the model, and with their defaults.
-    for name, least in (("MOST_TEXT", 2 * limits.FIRST_TIME * len(inner + outer)), ("MOST_INSTANCES", 2)):
+    for name, least in (
+        ("MAX_PROCESSED_CHARACTERS", 2 * limits.NEW_INSTANCE_FACTOR * len(inner + outer)),
+        ("MAX_INSTANCES", 2),
+    ):
         assert _compiles(text, name, least, monkeypatch)
         assert not _compiles(text, name, least - 1, monkeypatch)
         monkeypatch.undo()
@@ -230,7 +233,7 @@ def test_lists_of_overrides_are_limited_in_depth() -> None:
     def nested(depth: int) -> Any:
         return [nested(depth - 1)] if depth else 1
 
-    assert _is_plain(nested(DEEPEST_LIST)) and not _is_plain(nested(DEEPEST_LIST + 1))
+    assert _is_plain(nested(MAX_LIST_DEPTH)) and not _is_plain(nested(MAX_LIST_DEPTH + 1))
 
 
 def test_a_path_that_does_not_exist_is_no_checkpoint(tmp_path: Path) -> None:
@@ -242,7 +245,7 @@ def test_a_path_that_does_not_exist_is_no_checkpoint(tmp_path: Path) -> None:
 def test_the_text_of_all_compilations_for_a_formula_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "block Net(n = 4)(x [seq, n]) -> [seq, n] {\n  require n % 2 == 0\n  a: param [n]\n  return x * .a\n}"
     model = load(f"dim seq\n{text}\n")
-    once = limits.FIRST_TIME * len(text)  # in the first compilation, before the assumption
+    once = limits.NEW_INSTANCE_FACTOR * len(text)  # in the first compilation, before the assumption
 
     def is_derived(name: str, limit: int) -> bool:
         with monkeypatch.context() as patch:
@@ -252,15 +255,15 @@ def test_the_text_of_all_compilations_for_a_formula_is_counted(monkeypatch: pyte
             except ArchError:
                 return False
 
-    for name, least in (("MOST_COMPILATIONS", 2), ("MOST_TEXT", once)):
+    for name, least in (("MAX_COMPILATIONS", 2), ("MAX_PROCESSED_CHARACTERS", once)):
         assert [is_derived(name, least + more) for more in (-1, 0)] == [False, True]
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("MOST_COMPILATIONS", "too many case distinctions: the limit is 1"),
-        ("MOST_TEXT", "too much text to process: the limit is 1 characters"),
+        ("MAX_COMPILATIONS", "too many case distinctions: the limit is 1"),
+        ("MAX_PROCESSED_CHARACTERS", "too much text to process: the limit is 1 characters"),
     ],
 )
 def test_compilations_for_a_formula_are_limited(name: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:

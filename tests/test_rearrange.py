@@ -12,7 +12,7 @@ from reference import Array, evaluate
 from small import findings, load, operations, output
 
 import archspec
-from archspec.model import internals
+from archspec.model import get_compilation
 from archspec.pytorch.build import torch_source
 
 
@@ -26,7 +26,7 @@ def model_of(call: str, shape: tuple[int, ...], out: tuple[int, ...]) -> archspe
 
 
 def computed(model: archspec.Model, x: Array) -> Array:
-    return evaluate(internals(model).body, {"x": x}, {"w": np.ones(1)}).outputs["output"]
+    return evaluate(get_compilation(model).body, {"x": x}, {"w": np.ones(1)}).outputs["output"]
 
 
 # What they become -----------------------------------------------------------------------------------------------------

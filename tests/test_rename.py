@@ -12,7 +12,7 @@ from bundled import each
 import archspec
 import archspec.pipeline.trees
 from archspec import Tensors, pipeline, resources
-from archspec.model import internals
+from archspec.model import get_compilation
 from archspec.record import Node
 from archspec.source import Report, Source
 from archspec.syntax import tree
@@ -23,7 +23,7 @@ MODELS = archspec.models()
 
 
 def parse(text: str) -> tree.File:
-    return pipeline.trees.parsed(Source("spec", text), Report())
+    return pipeline.trees.parse_cached(Source("spec", text), Report())
 
 
 def definitions(file: tree.File) -> list[tree.Definition]:
@@ -47,7 +47,7 @@ def renamed(path: Path) -> str:
             places |= {entry.start: entry.name for entry in taken}
             ours |= {entry.name for entry in taken if entry.alias == entry.name}
     for item in file.items:
-        if not isinstance(item, tree.Import | tree.Dims):
+        if not isinstance(item, tree.Import | tree.DimensionDeclaration):
             places |= {name.start: name.text for name in names(item) if name.text in ours}
     for start, name in sorted(places.items(), reverse=True):
         assert text.startswith(name, start)
@@ -103,7 +103,7 @@ def test_a_copy_with_every_definition_renamed_gives_the_same_tables(
     original = archspec.load(name)
     monkeypatch.setattr(resources, "specs_root", lambda: str(copy))
     model = archspec.load(name)
-    before, after = internals(original).table, internals(model).table
+    before, after = get_compilation(original).table, get_compilation(model).table
     assert {row.type for row in (*after.tensors, *after.modules)} <= set(OLD)
     assert restored(after.to_data()) == restored(before.to_data())
     assert restored(archspec.cost(model)) == restored(archspec.cost(original))

@@ -8,7 +8,7 @@ import pytest
 from archspec import resources
 from archspec.source import Report, Source
 from archspec.syntax.parse import parse
-from archspec.syntax.reparse import reparsed
+from archspec.syntax.reparse import reparse
 
 SPECS = sorted(Path(resources.specs_root()).glob("*.arch"))
 INSERTED = (
@@ -24,7 +24,7 @@ def check(old: str, new: str) -> bool:
     file = parse(Source("a", old), before)
     assert not before.diagnostics
     whole = parse(Source("a", new), after)
-    found = reparsed(Source("a", new), old, file)
+    found = reparse(Source("a", new), old, file)
     if after.diagnostics:
         assert found is None, new
     assert found is None or found == whole, new

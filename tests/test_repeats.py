@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archspec.addresses import ranges
-from archspec.addresses.repeats import Fold, fold
+from archspec.addresses import format_ranges
+from archspec.addresses.repeats import NamePattern, collapse_names
 
 
 def folded(*names: str) -> list[tuple[str, str]]:
-    return [(f.pattern, f.ranges) for f, _ in fold((name, None) for name in names)]
+    return [(f.pattern, f.ranges) for f, _ in collapse_names((name, None) for name in names)]
 
 
 def grid(pattern: str, *numbers: range | tuple[int, ...]) -> list[str]:
@@ -38,7 +38,7 @@ def test_one_number_stays_as_it_is() -> None:
 
 
 def test_what_is_said_keeps_names_apart() -> None:
-    found = fold([("a.0", (2,)), ("a.1", (3,)), ("a.2", (2,))])
+    found = collapse_names([("a.0", (2,)), ("a.1", (3,)), ("a.2", (2,))])
     assert [(f.pattern, f.ranges, said) for f, said in found] == [("a.*", "0,2", (2,)), ("a.1", "", (3,))]
 
 
@@ -57,12 +57,12 @@ def test_numbers_far_to_the_right_stay_as_they_are() -> None:
 
 
 def test_ranges() -> None:
-    assert ranges([0, 1, 2, 5]) == "0-2,5"
-    assert ranges([0, 2, 4, 6, 8, 10, 12, 14]) == "0,2,4,6,8,10,12,14"
-    assert ranges([3, 4]) == "3-4"
+    assert format_ranges([0, 1, 2, 5]) == "0-2,5"
+    assert format_ranges([0, 2, 4, 6, 8, 10, 12, 14]) == "0,2,4,6,8,10,12,14"
+    assert format_ranges([3, 4]) == "3-4"
 
 
-def spelt(f: Fold) -> list[str]:
+def spelt(f: NamePattern) -> list[str]:
     """The names that a reader of the pattern and the ranges would write down."""
     chosen = [[n for part in text.split(",") for n in between(part)] for text in f.ranges.split("; ") if text]
     return grid(f.pattern, *map(tuple, chosen))
@@ -81,7 +81,7 @@ NAMES = st.lists(
 @given(NAMES, st.randoms())
 def test_folds_are_exactly_the_names(names: list[str], random: object) -> None:
     facts = {name: random.randint(0, 1) for name in names}  # type: ignore[attr-defined]
-    found = fold(facts.items())
+    found = collapse_names(facts.items())
     assert sorted(name for f, _ in found for name in f.names) == sorted(names)
     for f, said in found:
         assert spelt(f) == list(f.names)
@@ -90,6 +90,6 @@ def test_folds_are_exactly_the_names(names: list[str], random: object) -> None:
 
 @given(st.sets(st.tuples(st.integers(0, 3), st.integers(0, 3))))
 def test_names_that_fold_into_one_are_one(points: set[tuple[int, int]]) -> None:
-    found = fold((f"a.{i}.b.{j}", None) for i, j in points)
+    found = collapse_names((f"a.{i}.b.{j}", None) for i, j in points)
     rows = {i: frozenset(j for k, j in points if k == i) for i, _ in points}
     assert len(found) == len(set(rows.values()))

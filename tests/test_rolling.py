@@ -10,10 +10,10 @@ torch = pytest.importorskip("torch")
 
 from graphs import targets_of, traced  # noqa: E402
 
-from archspec.equivalence.calls.values import Untranslatable  # noqa: E402
-from archspec.equivalence.in_place import without_changes  # noqa: E402
-from archspec.equivalence.iterations import _selected, looping  # noqa: E402
-from archspec.equivalence.rolling import rolled  # noqa: E402
+from archspec.equivalence.calls.values import UntranslatableError  # noqa: E402
+from archspec.equivalence.in_place import functionalize  # noqa: E402
+from archspec.equivalence.iterations import _selected, trace_loops  # noqa: E402
+from archspec.equivalence.rolling import roll_loops  # noqa: E402
 
 ATEN = torch.ops.aten
 
@@ -30,7 +30,7 @@ class Module(torch.nn.Module):
 def program_of(function: Callable[[Any], Any]) -> Any:
     """The program in which the loops of a function of rows, which are 2 by 4, run twice."""
     module = Module(function)
-    with looping(module):
+    with trace_loops(module):
         return traced(module, torch.zeros(2, 5, 4), symbolic=True)
 
 
@@ -144,7 +144,7 @@ def source_of(node: Any) -> Any:
 
 def test_lists_of_an_iteration_have_carried_values() -> None:
     program = program_of(joining)
-    assert rolled(program)
+    assert roll_loops(program)
     targets = targets_of(program)
     (joined,) = [node for node in program.graph.nodes if str(node.target) == "aten.cat.default"]
     read, state = map(source_of, joined.args[0])
@@ -156,7 +156,7 @@ def test_lists_of_an_iteration_have_carried_values() -> None:
 
 def test_lists_of_an_iteration_are_computed_in_each() -> None:
     program = program_of(stacking)
-    assert rolled(program)
+    assert roll_loops(program)
     (loop,) = [node for node in program.graph.nodes if str(node.target) == "archspec.looped.default"]
     (stacked,) = [node for node in program.graph.nodes if str(node.target) == "aten.stack.default"]
     (summed,) = stacked.users
@@ -187,7 +187,7 @@ def filling(x: Any, rows: Any = None, step: Any = None, more: Any = None) -> Any
 )
 def test_what_fills_a_tensor_is_collected(function: Callable[[Any], Any], is_filled: bool) -> None:
     program = program_of(function)
-    assert without_changes(program) and rolled(program)
+    assert functionalize(program) and roll_loops(program)
     (loop,) = [node for node in program.graph.nodes if str(node.target) == "archspec.looped.default"]
     starts, _, _, collected, axes, _ = loop.args
     assert (len(starts), len(collected), axes) == ((1, 1, [1]) if is_filled else (2, 0, []))
@@ -211,8 +211,8 @@ def test_what_fills_a_tensor_is_collected(function: Callable[[Any], Any], is_fil
 def test_other_loops_are_refused(function: Callable[[Any], Any], reason: str) -> None:
     SEEN.clear()
     program = program_of(function)
-    with pytest.raises(Untranslatable, match=f"{reason}$"):
-        rolled(program)
+    with pytest.raises(UntranslatableError, match=f"{reason}$"):
+        roll_loops(program)
 
 
 def test_parts_that_are_changed_at_an_index() -> None:

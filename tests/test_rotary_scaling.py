@@ -13,7 +13,7 @@ from small import live_names
 
 import archspec
 from archspec.configs.family import read_family
-from archspec.model import internals
+from archspec.model import get_compilation
 from archspec.resources import specs_root
 
 SIZE, THETA = 8, 100.0
@@ -98,7 +98,7 @@ model "probe" = Probe()
 
 @pytest.mark.parametrize("scaling", CASES)
 def test_cosines_and_sines_at_every_length(scaling: str, tmp_path: Path) -> None:
-    body = internals(probe(tmp_path, scaling)).body
+    body = get_compilation(probe(tmp_path, scaling)).body
     for length in (1, 9, 10, 11, 40):
         frequencies, strength = CASES[scaling](length)
         angles = np.arange(length)[:, None] * frequencies
@@ -289,7 +289,7 @@ def test_models_have_the_outputs_of_transformers(type: str, kind: str, tmp_path:
             found = module(**inputs).last_hidden_state
             expected = copy.deepcopy(live)(**inputs).last_hidden_state
         assert (found - expected).abs().max() <= 1e-6 * max(1.0, float(expected.abs().max())), length
-        body = internals(model).body
+        body = get_compilation(model).body
         arrays = {name: tensor.numpy() for name, tensor in module.state_dict().items()}
         evaluated = evaluate(body, {name: tensor.numpy() for name, tensor in inputs.items()}, arrays).outputs
         np.testing.assert_allclose(

@@ -193,9 +193,9 @@ def test_as_much_as_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     length = int.from_bytes(data[:8], "little")
     items = data.count(b",") + data.count(b"[") + data.count(b"{")
     for name, limit, message in (
-        ("safetensors.LARGEST_HEADER", length, f"header of {length:,} bytes exceeds the limit of {length - 1:,}"),
-        ("strictjson.MOST_ITEMS", items, f"too many items in the header: the limit is {items - 1:,}"),
-        ("safetensors.MOST_DIMENSIONS", 64, "too many axes in the shape of `w`: the limit is 63"),
+        ("safetensors.MAX_HEADER_BYTES", length, f"header of {length:,} bytes exceeds the limit of {length - 1:,}"),
+        ("strictjson.MAX_ITEMS", items, f"too many items in the header: the limit is {items - 1:,}"),
+        ("safetensors.MAX_DIMENSIONS", 64, "too many axes in the shape of `w`: the limit is 63"),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(f"archspec.checkpoints.{name}", limit)

@@ -591,7 +591,7 @@ def of(*shapes: tuple[int, ...]) -> Checkpoint:
 
 
 def test_sizes_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitting, "MOST_TENSORS", 11)
+    monkeypatch.setattr(fitting, "MAX_TENSORS", 11)
     fitting.check(of(*[(1,)] * 11))
     fitting.check(of((10**18 - 1,)))
     fitting.check(of((10**17, 5), (10**18 // 2 - 1,)))

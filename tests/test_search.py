@@ -85,7 +85,7 @@ def compiled(spec: str, values: dict[str, Any], sizes: dict[str, int] | None) ->
     return (model.params.total, work.flops, work.elementwise)
 
 
-def check_exactly(spec: str, vary: dict[str, Any], sizes: dict[str, int] | None) -> archspec.Search:
+def check_exactly(spec: str, vary: dict[str, Any], sizes: dict[str, int] | None) -> archspec.SearchResult:
     """Compares a search for everything with compiling every design."""
     dims = ", ".join(f"{name} = {size}" for name, size in (sizes or {}).items())
     where = ["params >= 0"]
@@ -358,7 +358,7 @@ def test_quantities_are_those_of_other_commands(folder: Path) -> None:
     for row in rows(found).rows[::5]:
         model = archspec.load(spec, hidden=row["hidden"], layers=row["layers"])
         work = archspec.cost(model, batch=2, seq=8).work
-        selected = model.count(rules=[archspec.Rule(True, "encoder.*.weight")]).selection.total
+        selected = model.count(rules=[archspec.SelectionRule(True, "encoder.*.weight")]).selection.total
         attention = sum(tensor.params for tensor in model.tensors if tensor.role == "attention")
         bytes = archspec.cost(model, dtype="int4").memory.weights
         expected = [attention, selected, model.params.total, 0, model.params.total, work.macs, work.elementwise, bytes]
@@ -440,7 +440,7 @@ def test_sums_over_loops_are_those_of_compiling(
         if value is not None:
             assert row[quantity] == value(row["n"], row["k"])
         if quantity.startswith("params("):
-            selected = model.count(rules=[archspec.Rule(True, quantity[8:-2])]).selection.total
+            selected = model.count(rules=[archspec.SelectionRule(True, quantity[8:-2])]).selection.total
             assert row[quantity] == selected
 
 

@@ -13,16 +13,16 @@ import pytest
 from small import load
 
 import archspec
-from archspec.algebra import dim_max, dim_min, evaluate, factored, symbol
+from archspec.algebra import dim_max, dim_min, evaluate, multiply_unexpanded, symbol
 from archspec.algebra.polynomial import ratio as quotient
 from archspec.cli import main
 from archspec.formulas.restarts import Assumption
 from archspec.searches import api, collecting, compilations, parquet, plot, quantities
-from archspec.searches.columns import Column, Inexact, binary, column, flags, negative, opposite, where
+from archspec.searches.columns import Column, InexactError, binary, column, flags, negative, opposite, where
 from archspec.searches.conditions import expression
 from archspec.searches.designs import Designs
 from archspec.searches.front import front
-from archspec.searches.plot import Dot, Plot, draw, svg
+from archspec.searches.plot import Plot, PlotPoint, draw, svg
 from archspec.searches.polynomials import holds, ratio, values
 from archspec.searches.quantities import Quantity, measured
 from archspec.searches.report import page, rows
@@ -109,13 +109,13 @@ NUMBERS, TRUTHS = (1, 2), (True, False)
         (lambda n, t: binary("+", "text", 1), TypeError, "expected a number"),
         (lambda n, t: binary("+", True, 1), TypeError, "expected a number"),
         (lambda n, t: binary("and", 1, True), TypeError, "expected a boolean"),
-        (lambda n, t: binary("*", n, Fraction(1, 2)), Inexact, "only integers can be combined"),
-        (lambda n, t: binary("/", n, 2), Inexact, "`/` is not exact"),
-        (lambda n, t: binary("**", 2, 65), Inexact, "an exponent is an integer up to 64"),
-        (lambda n, t: binary("**", 2, Fraction(1, 2)), Inexact, "an exponent is an integer up to 64"),
-        (lambda n, t: binary("**", n, 65), Inexact, "an exponent is one integer from 0 to 64"),
-        (lambda n, t: binary("**", n, -1), Inexact, "an exponent is one integer from 0 to 64"),
-        (lambda n, t: binary("**", 2, n), Inexact, "an exponent is one integer from 0 to 64"),
+        (lambda n, t: binary("*", n, Fraction(1, 2)), InexactError, "only integers can be combined"),
+        (lambda n, t: binary("/", n, 2), InexactError, "`/` is not exact"),
+        (lambda n, t: binary("**", 2, 65), InexactError, "an exponent is an integer up to 64"),
+        (lambda n, t: binary("**", 2, Fraction(1, 2)), InexactError, "an exponent is an integer up to 64"),
+        (lambda n, t: binary("**", n, 65), InexactError, "an exponent is one integer from 0 to 64"),
+        (lambda n, t: binary("**", n, -1), InexactError, "an exponent is one integer from 0 to 64"),
+        (lambda n, t: binary("**", 2, n), InexactError, "an exponent is one integer from 0 to 64"),
         (lambda n, t: binary("//", n, 0), ZeroDivisionError, ""),
     ],
 )
@@ -153,7 +153,7 @@ def test_formulas_have_values_for_many_designs() -> None:
     names = {"a": column([1, 6, 8]), "b": column([4, 2, 8])}
     assert values(dim_max(a, b) * 2 - dim_min(a, 5), names, 3).values.tolist() == [7, 7, 11]
     assert values(quotient(a * (a + 1), 2), names, 3).values.tolist() == [1, 21, 36]
-    assert values(factored([a + 1, a + b]) * b, names, 3).values.tolist() == [40, 112, 1152]
+    assert values(multiply_unexpanded([a + 1, a + b]) * b, names, 3).values.tolist() == [40, 112, 1152]
     assert values(5, names, 3).values.tolist() == [5] * 3
     with pytest.raises(ArithmeticError, match="the value of a formula is not an integer"):
         values(quotient(a, b), names, 3)
@@ -176,7 +176,7 @@ COLUMNS = {"a": column([a for a, _ in GRID]), "b": column([b for _, b in GRID])}
         (7 * A - 40) % B,
         dim_max(A, 2 * B) - dim_min(dim_min(A, 5), 3 * B - 7),
         quotient(A * (A + 1) * B, 2),
-        factored([A + 1, A + B, 3]) * B**3,
+        multiply_unexpanded([A + 1, A + B, 3]) * B**3,
         A**5 - B**7,
     ],
     ids=str,
@@ -352,14 +352,14 @@ def test_what_an_expression_uses(text: str, read: str | None, varied: list[str],
 
 
 def test_as_many_designs_are_kept(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collecting, "MOST_KEPT", 9)
+    monkeypatch.setattr(collecting, "MAX_COLLECTED_DESIGNS", 9)
     assert archspec.search(spec, {"width": range(4, 13)}).tally.answers == 9
     with pytest.raises(archspec.ArchError, match="more than 9 designs satisfy the conditions"):
         archspec.search(spec, {"width": range(4, 14)})
 
 
 def test_some_of_many_designs_are_compiled_to_check_them(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api, "MOST_COMPILED", 3)
+    monkeypatch.setattr(api, "MAX_COMPILED", 3)
     compiled = compilations.Compiler.compiled
     seen: list[Any] = []
 
@@ -373,14 +373,14 @@ def test_some_of_many_designs_are_compiled_to_check_them(spec: str, monkeypatch:
 
 
 def test_some_designs_are_drawn(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collecting, "MOST_DOTS", 4)
+    monkeypatch.setattr(collecting, "MAX_DOTS", 4)
     found = archspec.search(spec, {"width": range(1, 20)}, best="width")
     assert found.plotted is not None and [dot.x for dot in found.plotted.others] == [1, 9, 17]
     with monkeypatch.context() as patch:
         patch.setattr("archspec.searches.search.AT_ONCE", 3)
         found = archspec.search(spec, {"width": range(1, 36)}, best="width")
     assert found.plotted is not None and [dot.x for dot in found.plotted.others] == [1, 17, 33]
-    monkeypatch.setattr(collecting, "MOST_DOTS", 5)
+    monkeypatch.setattr(collecting, "MAX_DOTS", 5)
     found = archspec.search(spec, {"width": range(1, 20)}, best="width")
     assert found.plotted is not None and [dot.x for dot in found.plotted.others] == [1, 5, 9, 13, 17]
 
@@ -393,7 +393,7 @@ def test_names_of_statements_are_new(tmp_path: Path) -> None:
 
 
 def test_reports_of_all_and_of_the_nearest(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def text(found: archspec.Search) -> tuple[str, list[Any]]:
+    def text(found: archspec.SearchResult) -> tuple[str, list[Any]]:
         made = page(found)
         return made.heading, list(made.blocks)
 
@@ -424,7 +424,7 @@ def test_what_compiling_does_not_confirm_is_an_error(spec: str, monkeypatch: pyt
         ):
             archspec.search(spec, vary)
     with monkeypatch.context() as patch:
-        patch.setattr(api, "compile_in_place", lambda *_: [archspec.load(spec, width=3)])
+        patch.setattr(api, "compile_text_in_folder", lambda *_: [archspec.load(spec, width=3)])
         with pytest.raises(archspec.ArchError, match=f"the statement of net does not give the model.*{INTERNAL}"):
             archspec.search(spec, vary, best="width")
     with monkeypatch.context() as patch:
@@ -466,7 +466,7 @@ def test_quantities_that_are_measured_only(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_parameters_whose_use_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quantities, "has_choices", lambda body: True)
-    monkeypatch.setattr(quantities.Parts, "of_all", lambda self, tensors: ["unknown"])
+    monkeypatch.setattr(quantities.ActiveParts, "of_all", lambda self, tensors: ["unknown"])
     model = load(NET)
     with pytest.raises(archspec.ArchError, match="parameters of net that are used for one token are unknown"):
         measured(model, Quantity("active"))
@@ -600,7 +600,9 @@ def test_parquet_files_have_the_rows(
     ],
 )
 def test_plots_have_round_numbers_on_their_axes(numbers: list[int], ticks: list[str], places: list[float]) -> None:
-    drawn = svg(Plot("", "x", "y", (Dot(numbers[0], 3),), tuple([Dot(number, 4, "") for number in numbers])))
+    drawn = svg(
+        Plot("", "x", "y", (PlotPoint(numbers[0], 3),), tuple([PlotPoint(number, 4, "") for number in numbers]))
+    )
     assert re.findall(r'<text x="[^"]*" y="420"[^>]*>([^<]*)<', drawn) == ticks
     assert re.findall(r'<text x="76" y="([^"]*)"[^>]*>([^<]*)<', drawn) == [("406", "3"), ("62", "4")]
     dots = [(float(x), float(y)) for x, y in re.findall(r'cx="([^"]*)" cy="([^"]*)"', drawn)]
@@ -653,7 +655,7 @@ def test_plots_are_drawn_with_matplotlib(spec: str, monkeypatch: pytest.MonkeyPa
             return lambda *given, **named: calls.append((name, *given, *named.values()))
 
     axes = Axes()
-    others, chosen = (Dot(1, 2, ""), Dot(3, 4, "")), (Dot(5, 6, "best"),)
+    others, chosen = (PlotPoint(1, 2, ""), PlotPoint(3, 4, "")), (PlotPoint(5, 6, "best"),)
     found = Plot("title", "across", "up", others, chosen)
     assert draw(found, axes) is axes
     assert calls == [

@@ -9,8 +9,8 @@ torch = pytest.importorskip("torch")
 
 from graphs import traced  # noqa: E402
 
-from archspec.equivalence.calls.values import Untranslatable  # noqa: E402
-from archspec.equivalence.selection import with_all_rows  # noqa: E402
+from archspec.equivalence.calls.values import UntranslatableError  # noqa: E402
+from archspec.equivalence.selection import rewrite_row_selection  # noqa: E402
 
 
 def program_of(function: Callable[..., Any]) -> Any:
@@ -38,7 +38,7 @@ def put(x: Any, mask: Any, rows: Any) -> Any:
 )
 def test_what_is_computed_of_each_row_is_computed_of_all(function: Callable[..., Any]) -> None:
     program = program_of(function)
-    assert len(with_all_rows(program)) == 1
+    assert len(rewrite_row_selection(program)) == 1
     assert "where" in str(program.graph)
     assert "masked_scatter" not in str(program.graph)
 
@@ -59,11 +59,11 @@ def test_what_is_computed_of_each_row_is_computed_of_all(function: Callable[...,
 )
 def test_what_depends_on_other_rows_is_refused(function: Callable[..., Any]) -> None:
     program = program_of(function)
-    with pytest.raises(Untranslatable, match="several rows"):
-        with_all_rows(program)
+    with pytest.raises(UntranslatableError, match="several rows"):
+        rewrite_row_selection(program)
 
 
 def test_equations_of_rows_are_refused() -> None:
     program = program_of(lambda layer, x, mask: put(x, mask, torch.einsum("ij,kj->ik", x[mask], layer(x[0]))))
-    with pytest.raises(Untranslatable, match="several rows"):
-        with_all_rows(program)
+    with pytest.raises(UntranslatableError, match="several rows"):
+        rewrite_row_selection(program)

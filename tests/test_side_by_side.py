@@ -16,7 +16,7 @@ import pytest
 from test_svg import HOSTILE
 
 import archspec
-from archspec.addresses import pattern_of
+from archspec.addresses import address_pattern
 from archspec.cli import main
 from archspec.comparisons import pictures as comparisons
 from archspec.diffs import pictures as diffs
@@ -25,7 +25,7 @@ from archspec.pictures.correspondence import common
 from archspec.pictures.frames import Frame
 from archspec.pictures.marks import mark_colors, shown_marks, sign
 from archspec.pictures.paint import Paint
-from archspec.pictures.panels import Panel, level
+from archspec.pictures.panels import Panel, align_rows
 from archspec.pictures.plan import Node
 from archspec.pictures.svg import Drawing
 from archspec.pictures.theme import DARK, LIGHT, Theme, contrast
@@ -114,7 +114,7 @@ def marked(panel: Panel) -> dict[str, str]:
 def test_nothing_overlaps(pair: tuple[str, str]) -> None:
     a, b = map(archspec.load, pair)
     for panels, found in (comparisons.panels_of([a, b]), diffs.panels_of(archspec.diff(a, b), a, b)):
-        for panel, root in zip(panels, level(panels, found), strict=True):
+        for panel, root in zip(panels, align_rows(panels, found), strict=True):
             assert picture_lint.faults(panel.plan, root) == []
             assert picture_lint.text_faults(root) == []
             drawing = Drawing(panel.plan, Paint(panel.plan, LIGHT))
@@ -128,7 +128,7 @@ def heights(root: Frame) -> dict[str, float]:
 
 def test_what_corresponds_is_level() -> None:
     models = [archspec.load(name) for name in ("bert-base-uncased", "roberta-base", "albert-base-v2")]
-    a, b, c = map(heights, level(*comparisons.panels_of(models)))
+    a, b, c = map(heights, align_rows(*comparisons.panels_of(models)))
     layer, shared = "encoder.layer.*", "encoder.albert_layer_groups.0.albert_layers.0"
     for name in (layer, f"{layer}.attention.self.query", f"{layer}.intermediate.dense", f"{layer}.output.LayerNorm"):
         assert a[name] == pytest.approx(b[name], abs=0.5), name
@@ -456,13 +456,13 @@ def test_exactly_the_layers_that_differ_are_marked(pair: tuple[str, str]) -> Non
     added, removed = found.prefix
     changed = {change.name.rpartition(".")[0] for change in found.tensors}
     words = {name for change in found.operations for name in change.fold.names}
-    operated = {pattern_of(name) for name in words} | {pattern_of(added + name) for name in words}
+    operated = {address_pattern(name) for name in words} | {address_pattern(added + name) for name in words}
     for own, panel in enumerate(differing(a, b)):
         for node in panel.plan.nodes:
             if node.kind != "layer" or not node.addresses:
                 continue
             names = [added + address.removeprefix(removed) if own == 0 else address for address in node.addresses]
-            is_operated = bool({pattern_of(name) for name in names} & operated)
+            is_operated = bool({address_pattern(name) for name in names} & operated)
             if changed.intersection(names):
                 assert any(id in panel.marks for id in ids_around(panel, node)), node.name
             elif not is_operated:
@@ -507,7 +507,7 @@ def test_hostile_names_stay_inert_and_inside(name: str, tmp_path: Path) -> None:
         assert not [element for element in root.iter() if element.tag.endswith("script")]
         assert "\u202e" not in "".join(root.itertext())
     for panels, found in (comparisons.panels_of([a, b]), diffs.panels_of(archspec.diff(a, b), a, b)):
-        assert [picture_lint.text_faults(root) for root in level(panels, found)] == [[], []]
+        assert [picture_lint.text_faults(root) for root in align_rows(panels, found)] == [[], []]
 
 
 def test_small_pictures_are_as_they_were_looked_at(golden: Callable[[str, str], None]) -> None:

@@ -8,7 +8,7 @@ from reference import Array, evaluate
 from small import findings, load, shapes
 
 import archspec
-from archspec.model import internals
+from archspec.model import get_compilation
 from archspec.pytorch.build import torch_source
 from archspec.source import ArchError
 
@@ -21,7 +21,7 @@ def normal(*shape: int) -> Array:
 
 def run(text: str, weights: dict[str, Array] | None = None, **inputs: Any) -> Array:
     """The only output of a spec's model in the reference interpreter."""
-    body = internals(load(text)).body
+    body = get_compilation(load(text)).body
     (output,) = evaluate(body, {n: np.asarray(v) for n, v in inputs.items()}, weights or {}).outputs.values()
     return output
 
@@ -313,7 +313,7 @@ def test_experts_are_those_with_the_largest_shares(normalized: bool) -> None:
             gate, up = (weights[f"experts.{e}.{word}_proj.weight"] @ x[place] for word in ("gate", "up"))
             y = weights[f"experts.{e}.down_proj.weight"] @ (gate / (1 + np.exp(-gate)) * up)
             expected[place] += y * power[e] / (power[best].sum() if normalized else 1)
-    np.testing.assert_allclose(evaluate(internals(apart).body, {"x": x}, weights).outputs["output"], expected)
+    np.testing.assert_allclose(evaluate(get_compilation(apart).body, {"x": x}, weights).outputs["output"], expected)
 
     joined = load(MOE, normalized=normalized, joined=True)
     parts = {word: [weights[f"experts.{e}.{word}_proj.weight"] for e in range(5)] for word in ("gate", "up", "down")}
@@ -322,7 +322,7 @@ def test_experts_are_those_with_the_largest_shares(normalized: bool) -> None:
         "experts.gate_up_proj": np.concatenate([parts["gate"], parts["up"]], 1),
         "experts.down_proj": np.array(parts["down"]),
     }
-    np.testing.assert_allclose(evaluate(internals(joined).body, {"x": x}, together).outputs["output"], expected)
+    np.testing.assert_allclose(evaluate(get_compilation(joined).body, {"x": x}, together).outputs["output"], expected)
     assert joined.params == apart.params
     assert archspec.cost(joined).work == archspec.cost(apart).work
 

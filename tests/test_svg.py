@@ -17,13 +17,13 @@ from test_picture import named, states
 import archspec
 from archspec.algebra import evaluate
 from archspec.cli import main
-from archspec.pictures.api import opened, picture, plan_of
+from archspec.pictures.api import build_plan, find_open_nodes, picture
 from archspec.pictures.layout import layout
 from archspec.pictures.legend import percent
-from archspec.pictures.metrics import fitted, is_known, width
+from archspec.pictures.metrics import is_known, shorten_text, width
 from archspec.pictures.paint import Paint
 from archspec.pictures.svg import svg
-from archspec.pictures.theme import DARK, LIGHT, Theme, contrast, heat, role_styles
+from archspec.pictures.theme import DARK, LIGHT, Theme, contrast, heat_color, role_styles
 
 # The file
 
@@ -38,7 +38,7 @@ def test_svg_is_self_contained() -> None:
 
 
 def test_the_plan_is_data() -> None:
-    plan = plan_of(archspec.load("t5-small"))
+    plan = build_plan(archspec.load("t5-small"))
     data = json.loads(json.dumps(plan.to_data()))
     sizes = {"batch": 3, "seq": 5, "target": 7}
     for node, found in zip(plan.nodes, data["nodes"], strict=True):
@@ -97,7 +97,7 @@ def test_hostile_names_stay_inert_and_inside(name: str) -> None:
         model {quoted} = Net()
         """
     )
-    plan = plan_of(model)
+    plan = build_plan(model)
     root = ElementTree.fromstring(picture(model))
     assert not [element for element in root.iter() if element.tag.endswith("script")]
     assert "\u202e" not in "".join(root.itertext())
@@ -109,11 +109,11 @@ def test_hostile_names_stay_inert_and_inside(name: str) -> None:
 
 
 def test_texts_are_shortened_in_the_middle() -> None:
-    assert fitted("abcdefghijklmnop", 10, 40) == "abc\N{HORIZONTAL ELLIPSIS}op"
-    assert fitted("abcdefghijklmnop", 10, 45) == "abc\N{HORIZONTAL ELLIPSIS}nop"
-    assert fitted("mmmm", 10, 5) == "m\N{HORIZONTAL ELLIPSIS}"
-    assert fitted("a\tb", 10, 40) == "a\N{REPLACEMENT CHARACTER}b"
-    assert fitted("abc", 10, width("abc", 10)) == "abc"
+    assert shorten_text("abcdefghijklmnop", 10, 40) == "abc\N{HORIZONTAL ELLIPSIS}op"
+    assert shorten_text("abcdefghijklmnop", 10, 45) == "abc\N{HORIZONTAL ELLIPSIS}nop"
+    assert shorten_text("mmmm", 10, 5) == "m\N{HORIZONTAL ELLIPSIS}"
+    assert shorten_text("a\tb", 10, 40) == "a\N{REPLACEMENT CHARACTER}b"
+    assert shorten_text("abc", 10, width("abc", 10)) == "abc"
 
 
 def test_widths_of_characters_without_metrics_are_estimated() -> None:
@@ -154,7 +154,7 @@ def test_contrast_of_texts(theme: Theme) -> None:
     assert contrast(theme.badge_ink, theme.badge) >= 4.5
     assert contrast(theme.tie, theme.background) >= 4.5
     for share in range(101):
-        fill = heat(theme, share / 100)
+        fill = heat_color(theme, share / 100)
         assert max(contrast("#000000", fill), contrast("#ffffff", fill)) >= 4.5
 
 
@@ -171,13 +171,13 @@ def test_roles_are_distinguished_without_color(theme: Theme) -> None:
 
 def test_colors_by_share() -> None:
     model = archspec.load("bert-base-uncased")
-    plan = plan_of(model)
+    plan = build_plan(model)
     paint = Paint(plan, LIGHT, "flops", {"batch": 1, "seq": 128})
     whole = archspec.cost(model, 1, 128)
     dense = {module.address: module for module in whole.modules}["encoder.layer.0.intermediate.dense"]
     share = 12 * dense.own.flops / whole.work.flops
     assert paint.shares[named(plan, "encoder.layer.*.intermediate.dense").id] == pytest.approx(share)
-    shown = svg(plan, opened(plan, "layer", None), paint)
+    shown = svg(plan, find_open_nodes(plan, "layer", None), paint)
     assert "share of FLOPs at batch = 1, seq = 128" in shown
 
 

@@ -122,7 +122,7 @@ def test_slips_in_statements(golden: Callable[[str, str], None]) -> None:
         assert len(report.diagnostics) == 1, line
         kept = file.items[0]
         assert isinstance(kept, tree.Definition)
-        assert isinstance(kept.body[0], tree.Bind) and isinstance(kept.body[-1], tree.Return), line
+        assert isinstance(kept.body[0], tree.Assign) and isinstance(kept.body[-1], tree.Return), line
         assert len(file.broken) == 1 or "//" in line, line
         shown.append(report.diagnostics[0].render())
     golden("syntax/statements.txt", "\n\n".join(shown) + "\n")
@@ -170,7 +170,10 @@ def test_slips_in_items(golden: Callable[[str, str], None]) -> None:
     shown: list[str] = []
     for line in ITEMS:
         file, report = parsed(f"dim before\n{line}\n\ndim after\n")
-        assert [type(item) for item in (file.items[0], file.items[-1])] == [tree.Dims, tree.Dims], line
+        assert [type(item) for item in (file.items[0], file.items[-1])] == [
+            tree.DimensionDeclaration,
+            tree.DimensionDeclaration,
+        ], line
         assert report.failed, line
         shown.append("\n\n".join(d.render() for d in report.diagnostics))
     golden("syntax/items.txt", "\n\n".join(shown) + "\n")

@@ -8,7 +8,7 @@ import pytest
 import archspec
 from archspec.explanations.tensor_groups import TensorGroup as Group
 from archspec.explanations.tensor_groups import _around, _choices, _moved, _number, _outermost, _parts, _sums
-from archspec.model import internals
+from archspec.model import get_compilation
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from archspec.model import internals
     ],
 )
 def test_modules_that_a_model_declares_itself(model: str, found: list[str]) -> None:
-    assert _outermost(internals(archspec.load(model)).table) == found
+    assert _outermost(get_compilation(archspec.load(model)).table) == found
 
 
 def test_names() -> None:

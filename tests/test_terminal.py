@@ -12,7 +12,7 @@ import archspec
 from archspec.cli import main, progress
 from archspec.reporting.cells import shortened, width_of, wrapped
 from archspec.reporting.page import Page, render
-from archspec.reporting.results import Shown, page_of
+from archspec.reporting.results import Displayable, page_of
 from archspec.reporting.roles import ROLES
 from archspec.reporting.tables import Bar, Column, View
 from archspec.reporting.terminal import Layout, output_width, table
@@ -143,7 +143,7 @@ def test_the_characters_of_the_terminal_are_enough() -> None:
     assert all(len(line) <= 50 for line in lines(bars, 50))
 
 
-RESULTS: dict[str, Callable[[], Shown]] = {
+RESULTS: dict[str, Callable[[], Displayable]] = {
     "count": lambda: archspec.load("t5-small").count(),
     "tensors": lambda: archspec.load("bert-base-uncased").count(by="tensor"),
     "layers": lambda: archspec.load("bert-base-uncased").count(by="layer"),
@@ -236,7 +236,7 @@ def test_roles_have_the_colours_of_pictures(monkeypatch: pytest.MonkeyPatch, no_
 
 def test_colours_of_tables(golden: Callable[[str, str], None]) -> None:
     model = archspec.load("albert-base-v2", layers=2)
-    results: list[Shown] = [
+    results: list[Displayable] = [
         model.count(),
         model.count(by="tensor"),
         model.count(by="layer"),

@@ -12,14 +12,14 @@ torch = pytest.importorskip("torch")
 import torch.nn.functional as F  # noqa: E402
 
 from archspec.algebra import symbol  # noqa: E402
-from archspec.equivalence.api import deeply  # noqa: E402
+from archspec.equivalence.api import run_with_deep_stack  # noqa: E402
 from archspec.equivalence.calls.registry import CALLS  # noqa: E402
-from archspec.equivalence.calls.values import Untranslatable, listed  # noqa: E402
+from archspec.equivalence.calls.values import UntranslatableError, as_list  # noqa: E402
 from archspec.equivalence.evaluate import Evaluation  # noqa: E402
-from archspec.equivalence.exporting import exported  # noqa: E402
+from archspec.equivalence.exporting import export_module  # noqa: E402
 from archspec.ir import Type  # noqa: E402
 from archspec.lifting.operations.counterparts import COUNTERPARTS  # noqa: E402
-from archspec.lifting.recording import Recording, Unwritten  # noqa: E402
+from archspec.lifting.recording import FormRecording, Recording  # noqa: E402
 from archspec.lifting.values import Value  # noqa: E402
 from archspec.normal.arrays import Array, Arrays  # noqa: E402
 
@@ -291,13 +291,13 @@ def recorded(function: Callable[..., Any], tensors: tuple[Any, ...]) -> tuple[Re
     """The recording of a function, and its results in normal form and as values."""
     types = dict(zip("abcde", map(type_of, tensors), strict=False))
     module = Called(function).eval()
-    recording = Recording(Arrays(), exported(module, types, {}), module, types)
+    recording = Recording(Arrays(), export_module(module, types, {}), module, types)
     values = recording.results()
     return recording, [output for output in recording.outputs() if output is not None], values
 
 
 def check(function: Callable[..., Any], tensors: tuple[Any, ...]) -> None:
-    expected = listed(function(*[x.clone() for x in tensors]))
+    expected = as_list(function(*[x.clone() for x in tensors]))
     recording, arrays, values = recorded(function, tensors)
     stored = {("input", name): x for name, x in zip("abcde", tensors, strict=False)}
     evaluation = Evaluation(recording.arrays, stored, {})
@@ -312,28 +312,28 @@ def check(function: Callable[..., Any], tensors: tuple[Any, ...]) -> None:
 @pytest.mark.parametrize("group", GROUPS)
 def test_operations_have_the_values_of_pytorch(group: str) -> None:
     for function, *tensors in GROUPS[group]:
-        deeply(lambda f=function, t=tuple(tensors): check(f, t))
+        run_with_deep_stack(lambda f=function, t=tuple(tensors): check(f, t))
 
 
 @pytest.mark.parametrize(("function", "tensor"), UNWRITTEN)
 def test_operations_without_a_counterpart_have_the_values_of_pytorch(function: Callable[..., Any], tensor: Any) -> None:
     def found() -> list[Any]:
         module, types = Called(function).eval(), {"a": type_of(tensor)}
-        capture = Unwritten(Arrays(), exported(module, types, {}), module, types)
+        capture = FormRecording(Arrays(), export_module(module, types, {}), module, types)
         evaluation = Evaluation(capture.arrays, {("input", "a"): tensor}, {})
         return [evaluation.array(array) for array in capture.outputs() if array is not None]
 
-    for value, expected in zip(deeply(found), listed(function(tensor)), strict=True):
+    for value, expected in zip(run_with_deep_stack(found), as_list(function(tensor)), strict=True):
         torch.testing.assert_close(value.double(), expected.double(), atol=2e-5, rtol=1e-5)
-    with pytest.raises(Untranslatable):
-        deeply(lambda: recorded(function, (tensor,)))
+    with pytest.raises(UntranslatableError):
+        run_with_deep_stack(lambda: recorded(function, (tensor,)))
 
 
 def test_resizing_to_the_same_size_changes_nothing() -> None:
     def resized(x: Any) -> Any:
         return F.interpolate(x, size=(4, 5), mode="bilinear"), F.adaptive_avg_pool2d(x, (4, 5)), x
 
-    _, found, _ = deeply(lambda: recorded(resized, (r(2, 3, 4, 5),)))
+    _, found, _ = run_with_deep_stack(lambda: recorded(resized, (r(2, 3, 4, 5),)))
     assert found == [found[-1]] * 3
 
 
@@ -345,8 +345,8 @@ def test_images_are_resized_to_sizes_that_are_dimensions() -> None:
         return F.interpolate(x, size=tuple(y.shape), mode="bilinear") + y
 
     module = Called(resized).eval()
-    recording = Recording(Arrays(), exported(module, types, {"height": 7, "width": 8}), module, types)
-    (value,), (array,) = deeply(recording.results), deeply(recording.outputs)
+    recording = Recording(Arrays(), export_module(module, types, {"height": 7, "width": 8}), module, types)
+    (value,), (array,) = run_with_deep_stack(recording.results), run_with_deep_stack(recording.outputs)
     assert value.array == array
     for sizes in ({"height": 7, "width": 3}, {"height": 2, "width": 5}, {"height": 4, "width": 12}):
         x, y = r(2, 3, 4, 5), r(*sizes.values())
@@ -397,8 +397,8 @@ REFUSED: list[tuple[str, Any, Any]] = [
 
 @pytest.mark.parametrize(("reason", "function", "tensor"), REFUSED)
 def test_what_is_not_known_is_refused(reason: str, function: Callable[..., Any], tensor: Any) -> None:
-    with pytest.raises(Untranslatable, match=rf"{re.escape(reason)}(?!\w)"):
-        deeply(lambda: recorded(function, (tensor,)))
+    with pytest.raises(UntranslatableError, match=rf"{re.escape(reason)}(?!\w)"):
+        run_with_deep_stack(lambda: recorded(function, (tensor,)))
 
 
 OTHER_OVERLOADS = {
@@ -446,5 +446,5 @@ def test_a_refusal_has_its_module_and_line() -> None:
             return self.inner(a) + 1
 
     module, types = Outer().eval(), {"a": Type((4,))}
-    with pytest.raises(Untranslatable, match=r"in inner \(test_torch_calls.py:\d+\)$"):
-        Recording(Arrays(), exported(module, types, {}), module, types).results()
+    with pytest.raises(UntranslatableError, match=r"in inner \(test_torch_calls.py:\d+\)$"):
+        Recording(Arrays(), export_module(module, types, {}), module, types).results()

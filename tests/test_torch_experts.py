@@ -10,7 +10,7 @@ from small import load
 
 import archspec
 from archspec.pytorch.build import torch_source
-from archspec.pytorch.experts import sorted_once
+from archspec.pytorch.experts import sort_experts_once
 
 
 @pytest.fixture(scope="session")
@@ -193,13 +193,13 @@ def test_where_the_order_of_vectors_is_restored(golden: Callable[[str, str], Non
     functions, texts = {"F.silu", "F.gelu", "torch.maximum"}, list[str]()
     for line in STATEMENTS.splitlines():
         code = "\n".join(["h = expert_linear(x, chosen, self.up)", *line.split(";"), "return y"])
-        body = sorted_once(ast.parse(code).body, "order", functions, {"scale"})
+        body = sort_experts_once(ast.parse(code).body, "order", functions, {"scale"})
         found = "\n".join([ast.unparse(ast.fix_missing_locations(statement)) for statement in body])
         texts.append(f"# {line}\n{found if found != code else '(as it is)'}\n\n")
     branch = (
         "h = expert_linear(x, chosen, self.up)\ny = expert_linear(h, chosen, self.down)\nif a:\n    y = y + h\nreturn y"
     )
-    body = sorted_once(ast.parse(branch).body, "order", functions, set())
+    body = sort_experts_once(ast.parse(branch).body, "order", functions, set())
     golden("torch/experts.txt", "".join([*texts, *[f"{ast.unparse(statement)}\n" for statement in body]]))
 
 

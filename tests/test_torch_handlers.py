@@ -9,7 +9,7 @@ from builders import builder, given
 torch = pytest.importorskip("torch")
 
 from archspec.equivalence.calls.registry import CALLS  # noqa: E402
-from archspec.equivalence.calls.values import listed  # noqa: E402
+from archspec.equivalence.calls.values import as_list  # noqa: E402
 from archspec.equivalence.evaluate import Evaluation  # noqa: E402
 from archspec.ir import Type  # noqa: E402
 from archspec.lifting.constants import constant  # noqa: E402
@@ -421,12 +421,12 @@ def check(case: Case) -> None:
         return item
 
     args = mapped(lambda item: item.value if isinstance(item, Known) else item, [*case.args])
-    expected = listed(getattr(torch.ops.aten, case.name)(*args, **case.keywords))
+    expected = as_list(getattr(torch.ops.aten, case.name)(*args, **case.keywords))
     types = [type_of(x) for x in expected]
     values = mapped(value, [*case.args])
     of_values = mapped(lambda item: item.array if isinstance(item, Value) else item, values)
-    arrays = listed(CALLS[case.name](made.arrays, types, *of_values, **case.keywords))
-    found = listed(COUNTERPARTS[case.name](made, types, *values, **case.keywords))
+    arrays = as_list(CALLS[case.name](made.arrays, types, *of_values, **case.keywords))
+    found = as_list(COUNTERPARTS[case.name](made, types, *values, **case.keywords))
     evaluation = Evaluation(made.arrays, {("input", name): x for name, x in tensors.items()}, {})
     for own, other, tensor in zip(arrays, found, expected, strict=True):
         if own is not None and other is not None:

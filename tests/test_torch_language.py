@@ -11,7 +11,7 @@ from bundled import SIZES_ONLY
 from small import DENSE, SCALE, load
 
 import archspec
-from archspec.model import internals
+from archspec.model import get_compilation
 from archspec.pytorch.build import torch_source
 
 torch = pytest.importorskip("torch")
@@ -79,7 +79,7 @@ def in_half_precision(model: archspec.Model, dtype: Any) -> None:
     module.load_state_dict(whole.state_dict())
     module = module.to(dtype).eval()
     weights = {name: tensor.numpy() for name, tensor in whole.state_dict().items()}
-    found = torch_compare.random_inputs(internals(model).body, torch_compare.SIZES[0], weights)
+    found = torch_compare.random_inputs(get_compilation(model).body, torch_compare.SIZES[0], weights)
     assert found is not None
     inputs = torch_compare.by_parameter(model, whole, found[0])
     halves = {name: x.to(dtype) if x.is_floating_point() else x for name, x in inputs.items()}

@@ -19,7 +19,7 @@ import archspec
 from archspec.cli import main
 from archspec.python_code import layout
 from archspec.pytorch.build import torch_source
-from archspec.pytorch.names import TAKEN_BY_MODULES
+from archspec.pytorch.names import RESERVED_MODULE_NAMES
 
 TESTS = Path(__file__).parent
 GOLDEN = {
@@ -894,7 +894,7 @@ layer Net(n = 4)(x [batch, seq, 3, n]) -> [3, batch, seq, n] {
 
 def test_no_name_that_modules_keep_is_free() -> None:
     nn = pytest.importorskip("torch").nn
-    assert [name for name in TAKEN_BY_MODULES if not hasattr(nn.Module(), name)] == []
+    assert [name for name in RESERVED_MODULE_NAMES if not hasattr(nn.Module(), name)] == []
 
 
 def test_conditions_may_forward_their_numbers() -> None:

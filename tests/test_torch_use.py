@@ -18,7 +18,7 @@ from small import load
 import archspec
 from archspec import Model
 from archspec.algebra import evaluate, symbols
-from archspec.model import internals
+from archspec.model import get_compilation
 from archspec.pytorch import names
 from archspec.pytorch.build import torch_source
 
@@ -41,7 +41,7 @@ def model_of(name: str) -> Model:
 
 def inputs_of(model: Model, module: Any, sizes: tuple[int, ...] = torch_compare.SIZES[0]) -> dict[str, Any]:
     weights = {name: tensor.double().numpy() for name, tensor in module.state_dict().items()}
-    found = torch_compare.random_inputs(internals(model).body, sizes, weights)
+    found = torch_compare.random_inputs(get_compilation(model).body, sizes, weights)
     assert found is not None
     given = torch_compare.by_parameter(model, module, found[0])
     return {name: x.float() if x.is_floating_point() else x for name, x in given.items()}
@@ -98,7 +98,7 @@ def test_training_reaches_every_trainable_parameter_and_none_of_the_frozen(name:
     loss.backward()
     parameters = dict(module.named_parameters(remove_duplicate=False))
     unused = {name for name, data in model.graph().nodes(data=True) if data.get("unused")}  # marked so in the spec
-    unused.update(internals(model).body.unused)
+    unused.update(get_compilation(model).body.unused)
     read = {torch_compare.canonical_of(model, t.name) for t in model.tensors if t.name not in unused}
     for tensor in model.tensors:
         grad = parameters[tensor.name].grad
@@ -264,4 +264,4 @@ def test_a_missing_torch_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_names_that_modules_have_are_known() -> None:
     code = "import torch; print(*dir(torch.nn.Module()))"  # other libraries add to it where they are imported
     own = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert {name for name in own if not name.startswith("_")} <= names.TAKEN_BY_MODULES
+    assert {name for name in own if not name.startswith("_")} <= names.RESERVED_MODULE_NAMES

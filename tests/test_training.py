@@ -8,7 +8,7 @@ import reference
 from small import findings, load
 
 import archspec
-from archspec.model import internals
+from archspec.model import get_compilation
 from archspec.pytorch.build import torch_source
 
 NET = """
@@ -96,7 +96,9 @@ def test_values_are_those_of_evaluation() -> None:
     rng = np.random.default_rng(0)
     weights = {t.name: rng.normal(size=t.shape) for t in model.tensors}
     inputs = {"x": rng.normal(size=(2, 3, 8))}
-    outputs = [reference.evaluate(internals(m).body, inputs, weights).outputs for m in (model, load(without_dropout()))]
+    outputs = [
+        reference.evaluate(get_compilation(m).body, inputs, weights).outputs for m in (model, load(without_dropout()))
+    ]
     assert np.array_equal(outputs[0]["output"], outputs[1]["output"])
 
 

@@ -10,7 +10,7 @@ import pytest
 from test_torch_training import STEPS, TINY
 
 import archspec
-from archspec.transformers_export.names import TAKEN_BY_CONFIGURATIONS, TAKEN_BY_MODELS, TAKEN_BY_OUTPUTS
+from archspec.transformers_export.names import RESERVED_CONFIG_NAMES, RESERVED_MODEL_NAMES, RESERVED_OUTPUT_NAMES
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -380,7 +380,7 @@ def test_names_that_transformers_takes() -> None:
     def public(something: object) -> set[str]:
         return {name for name in dir(something) if not name.startswith("_")}
 
-    assert public(Model(Configuration())) - public(torch.nn.Module()) <= TAKEN_BY_MODELS
+    assert public(Model(Configuration())) - public(torch.nn.Module()) <= RESERVED_MODEL_NAMES
     generation = set(transformers.GenerationConfig._get_default_generation_params())
-    assert public(Configuration()) | generation <= TAKEN_BY_CONFIGURATIONS
-    assert public(transformers.utils.ModelOutput) <= TAKEN_BY_OUTPUTS
+    assert public(Configuration()) | generation <= RESERVED_CONFIG_NAMES
+    assert public(transformers.utils.ModelOutput) <= RESERVED_OUTPUT_NAMES

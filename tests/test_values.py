@@ -17,7 +17,7 @@ from small import load as load_text
 
 import archspec
 from archspec.ir import Body
-from archspec.model import internals
+from archspec.model import get_compilation
 
 TESTS = Path(__file__).parent
 EXAMPLES = TESTS.parent / "specs" / "std" / "examples.arch"
@@ -37,16 +37,16 @@ def run(name: str, overrides: dict[str, Any] | None = None, **inputs: Any) -> tu
     """A model of `values.arch` with random weights, and those weights; tables of constants are left to the spec."""
     model = archspec.load(f"{TESTS / 'values.arch'}:{name}", **overrides or {})
     weights = {} if name == "positions" else weights_of(model)
-    return evaluate(internals(model).body, inputs, weights), weights
+    return evaluate(get_compilation(model).body, inputs, weights), weights
 
 
 def run_example(name: str, overrides: dict[str, Any], **inputs: Array) -> Result:
     model = archspec.load(f"{EXAMPLES}:{name}", **overrides)
-    return evaluate(internals(model).body, inputs, weights_of(model))
+    return evaluate(get_compilation(model).body, inputs, weights_of(model))
 
 
 def body_of(spec: str) -> Body:
-    return internals(archspec.load(spec)).body
+    return get_compilation(archspec.load(spec)).body
 
 
 def close(ours: Array, theirs: Any) -> None:
@@ -228,7 +228,7 @@ def test_the_image_encoder_cuts_patches() -> None:
     pixels = normal(2, 3, 12, 12)
     model = archspec.load(f"{EXAMPLES}:small-vision", **sizes)
     weights = weights_of(model)
-    result = evaluate(internals(model).body, {"pixels": pixels}, weights)
+    result = evaluate(get_compilation(model).body, {"pixels": pixels}, weights)
     assert result.outputs["output"].shape == (2, 10, 16)
     patch = pixels[:, :, 4:8, 8:12].reshape(2, -1)
     expected = patch @ weights["patches.weight"].reshape(16, -1).T + weights["patches.bias"]

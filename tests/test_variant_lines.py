@@ -8,7 +8,7 @@ from small import load
 
 import archspec
 from archspec.adapters import base
-from archspec.model import internals
+from archspec.model import get_compilation
 from archspec.pipeline.spec import Spec
 from archspec.source import ArchError, Report, Source
 from archspec.syntax.parse import parse
@@ -39,11 +39,11 @@ block Net(n = 4, f = relu, Part = Linear)(x [n]) -> [n] { return x |> f |> a: Pa
 model "net" = Net()
 """
     values: Any = {"f": "gelu"}
-    unit = internals(load(text, **values)).unit
+    unit = get_compilation(load(text, **values)).unit
     assert imports_for(unit, values) == ["gelu"]
     several: Any = {"f": ["silu", "tanh"], "Part": "Linear", "g": "gelu", "h": "gelu", "text": "of nothing"}
     assert imports_for(unit, several) == ["silu", "gelu"]
-    assert imports_for(internals(load(text)).unit, several) == []
+    assert imports_for(get_compilation(load(text)).unit, several) == []
 
 
 def test_lines_of_long_imports_and_statements_are_filled() -> None:
@@ -68,12 +68,12 @@ def test_long_imports_are_broken() -> None:
     assert new._import("std", ["Linear", "Norm as LayerNorm"]) == short
     text = new._import("std", names)
     lines = text.splitlines()
-    assert lines[0] == "import std {" and lines[-1] == "}" and max(map(len, lines)) <= new.WIDEST
+    assert lines[0] == "import std {" and lines[-1] == "}" and max(map(len, lines)) <= new.MAX_LINE_WIDTH
     assert [name for line in lines[1:-1] for name in line.strip().rstrip(",").split(", ")] == names
     assert all(line.startswith("  Name") for line in lines[1:-1]) and lines[-2].endswith("8")
     assert all(line.endswith(",") for line in lines[1:-2])
-    assert new.WIDEST == 100
-    fitting = new.WIDEST - len("import s {  }")
+    assert new.MAX_LINE_WIDTH == 100
+    fitting = new.MAX_LINE_WIDTH - len("import s {  }")
     assert (
         new._import("s", ["n" * fitting]).count("\n") == 1 and new._import("s", ["n" * (fitting + 1)]).count("\n") == 3
     )
@@ -88,9 +88,9 @@ def test_long_statements_are_broken() -> None:
     values = [f"name{i} = [{i}, {i}]" for i in range(20)]
     text = new._wrapped(f'model "net" = Net({", ".join(values)})')
     lines = text.splitlines()
-    assert lines[0] == 'model "net" = Net(' and lines[-1] == ")" and max(map(len, lines)) <= new.WIDEST
+    assert lines[0] == 'model "net" = Net(' and lines[-1] == ")" and max(map(len, lines)) <= new.MAX_LINE_WIDTH
     assert len(lines) > 4 and " ".join(line.strip() for line in lines[1:-1]) == ", ".join(values)
-    exact = "x" * (new.WIDEST - 3)
+    exact = "x" * (new.MAX_LINE_WIDTH - 3)
     assert new._wrapped(f"a({exact})") == f"a({exact})" and new._wrapped(f"a({exact}y)") == f"a(\n  {exact}y\n)"
 
 
@@ -98,7 +98,7 @@ def test_a_new_file_is_compared_with_the_model(tmp_path: Any, monkeypatch: pytes
     model = archspec.load("bert-base-uncased", layers=1)
     path = str(tmp_path / "variant.arch")
     assert new.new_spec(path, model, {"layers": 1}).startswith("# A variant of bert-base-uncased.\n")
-    monkeypatch.setattr(new, "compile_in_place", lambda *_: [archspec.load("bert-base-uncased", layers=2)])
+    monkeypatch.setattr(new, "compile_text_in_folder", lambda *_: [archspec.load("bert-base-uncased", layers=2)])
     with pytest.raises(ArchError, match=r"variant.arch would not give bert-base-uncased; this is a bug in archspec"):
         new.new_spec(path, model, {"layers": 1})
 

@@ -16,7 +16,7 @@ import archspec
 from archspec import ArchError, Model
 from archspec.cli import main
 from archspec.configs.names import Names
-from archspec.model import internals
+from archspec.model import get_compilation
 from archspec.verification import verify as verification
 from archspec.verification.naming import Rename, respell
 from archspec.verification.verify import Verification
@@ -158,7 +158,7 @@ def test_one_wrong_shape_of_two_names(tmp_path: Path) -> None:
 def test_a_tie_between_buffers(tmp_path: Path) -> None:
     text = "block It(n = 4)(x [n]) -> [n] {\n  a: buffer [n]\n  b: buffer [n]\n  tie b = a\n  return x + .a + .b\n}\n"
     model = load(text)
-    assert internals(model).table.buffer_ties == {"b": "a"}
+    assert get_compilation(model).table.buffer_ties == {"b": "a"}
     assert verify(tmp_path, model, {"a": (4,)}).is_exact and verify(tmp_path, model, {"b": (4,)}).is_exact
     assert brief(verify(tmp_path, model, {})) == [("missing", "a", "")]
     untied = load(text.replace("  tie b = a\n", ""))

@@ -10,7 +10,7 @@ import archspec
 from archspec import ArchError, Model
 from archspec.checkpoints.checkpoint import read
 from archspec.cli import main
-from archspec.pipeline.tables import table_of
+from archspec.pipeline.tables import load_table
 from archspec.verification.verify import compare
 
 Shapes = dict[str, tuple[int, ...]]
@@ -139,7 +139,7 @@ def test_heads_of_encoders(tmp_path: Path) -> None:
     "case", [pytest.param(case, marks=() if case in ("bert", "deepseek") else pytest.mark.slow) for case in MODELS]
 )
 def test_any_other_shape_or_number_of_tensors_is_found(tmp_path: Path, case: str) -> None:
-    table, good = table_of(model_of(case))[0], MODELS[case][2]
+    table, good = load_table(model_of(case))[0], MODELS[case][2]
 
     def is_exact(shapes: Shapes) -> bool:
         return compare(table, read(write(tmp_path, shapes))).is_exact

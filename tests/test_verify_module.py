@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 import archspec  # noqa: E402
 from archspec.cli import main  # noqa: E402
 from archspec.equivalence.api import Equivalence, Verdict  # noqa: E402
-from archspec.equivalence.factories import module_from  # noqa: E402
+from archspec.equivalence.factories import load_module  # noqa: E402
 from archspec.equivalence.prove import prove_source  # noqa: E402
 from archspec.equivalence.report import verdict  # noqa: E402
 from archspec.pytorch.build import torch_source  # noqa: E402
@@ -110,7 +110,7 @@ def test_a_module_is_verified(capsys: pytest.CaptureFixture[str]) -> None:
 def test_files_that_make_no_module(module: str, reason: str) -> None:
     path = list(sys.path)
     with pytest.raises(archspec.ArchError) as caught:
-        module_from(module)
+        load_module(module)
     assert reason in str(caught.value) and caught.value.diagnostics[0].code == "usage"
     assert sys.path == path
 

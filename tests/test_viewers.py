@@ -13,8 +13,8 @@ from small import load
 import archspec
 from archspec import Model
 from archspec.cli import main
-from archspec.graph.formats import text_of
-from archspec.graph.viewers import model_explorer, netron
+from archspec.graph.formats import format_graph
+from archspec.graph.viewers import to_model_explorer, to_netron
 
 TINY = """
 import std { Linear, Embedding }
@@ -41,7 +41,7 @@ def shapes(model: Model) -> Any:
 
 def for_netron(model: Model, **options: Any) -> Any:
     """The graph, with the values of arguments instead of their numbers."""
-    contents: Any = json.loads(json.dumps(netron(model.graph(**options), model.name, shapes(model))))
+    contents: Any = json.loads(json.dumps(to_netron(model.graph(**options), model.name, shapes(model))))
     graph = contents["graphs"][0]
     for each in (graph, *graph["nodes"]):
         for side in ("inputs", "outputs"):
@@ -50,7 +50,7 @@ def for_netron(model: Model, **options: Any) -> Any:
 
 
 def for_explorer(model: Model, **options: Any) -> Any:
-    return json.loads(json.dumps(model_explorer(model.graph(**options), model.name, shapes(model))))
+    return json.loads(json.dumps(to_model_explorer(model.graph(**options), model.name, shapes(model))))
 
 
 def test_netron_has_layers_with_their_tensors() -> None:
@@ -110,7 +110,7 @@ def test_netron_has_each_tensor_once_and_equal_layers_together_if_folded() -> No
     named = [value["name"] for value in for_netron(model)["values"] if "initializer" in value]
     assert sorted(named) == sorted(t.name for t in model.tensors if t.tied_to is None)
     twice = load("layer It(n = 4)(x [n]) -> [n] {\n  w: param [n]\n  return x * .w + .w\n}\n")
-    values = netron(twice.graph("op"), "it", shapes(twice))["graphs"][0]["values"]
+    values = to_netron(twice.graph("op"), "it", shapes(twice))["graphs"][0]["values"]
     assert [value["name"] for value in values if "initializer" in value] == ["w"]
     folded = {node["name"]: node for node in for_netron(model, fold=True)["nodes"]}
     dense = folded["layers.*.inner.dense"]["inputs"]
@@ -147,9 +147,9 @@ def test_every_edge_is_there_at_every_level(name: str, level: str) -> None:
     model = archspec.load(name)
     graph = model.graph(level, fold=True)
     uses = sum(len(data["uses"]) for _, _, data in graph.edges(data=True))
-    explorer: Any = model_explorer(graph, name, shapes(model))
+    explorer: Any = to_model_explorer(graph, name, shapes(model))
     assert sum(len(node["incomingEdges"]) for node in explorer["graphs"][0]["nodes"]) == uses
-    (shown,) = json.loads(json.dumps(netron(graph, name, shapes(model))))["graphs"]
+    (shown,) = json.loads(json.dumps(to_netron(graph, name, shapes(model))))["graphs"]
     stored = {i for i, value in enumerate(shown["values"]) if "initializer" in value}
     read = [i for node in (*shown["nodes"], {"inputs": shown["outputs"]}) for a in node["inputs"] for i in a["value"]]
     tensors = sum(1 for a, b in graph.edges if graph.nodes[a]["kind"] in ("param", "buffer", "const"))
@@ -188,7 +188,7 @@ def test_netron_reads_it(tmp_path: Path) -> None:
     package = pytest.importorskip("netron")
     model = load(TINY)
     file, reader = tmp_path / "it.netron", tmp_path / "message.mjs"
-    file.write_text(json.dumps(netron(model.graph(), model.name, shapes(model))), encoding="utf-8")
+    file.write_text(json.dumps(to_netron(model.graph(), model.name, shapes(model))), encoding="utf-8")
     shutil.copy(Path(package.__file__).parent / "message.js", reader)
     command = ["node", "--input-type=module", "-e", READ, str(reader), str(file)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -245,5 +245,5 @@ FORMATS = ["dot", "mermaid", "graphml", "gexf", "json", "netron", "model-explore
 )
 def test_graphs_stay_as_they_are(level: str, format: str, golden: Callable[[str, str], None]) -> None:
     model = archspec.loads(MARKED)
-    text = text_of(model.graph(level, fold=True), format, model.name, shapes(model))
+    text = format_graph(model.graph(level, fold=True), format, model.name, shapes(model))
     golden(f"graph/{level}.{format}", text)

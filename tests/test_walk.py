@@ -10,7 +10,7 @@ from archspec import resources
 from archspec.pipeline.files import load_file
 from archspec.pipeline.spec import read_spec
 from archspec.resolve import nodes, walk
-from archspec.resolve.definition import resolved
+from archspec.resolve.definition import resolve_definition
 from archspec.resolve.unit import Definition
 from archspec.resolve.walk import Visitor
 from archspec.source import Report
@@ -30,7 +30,7 @@ SPECS = [
 def bodies(path: Path) -> Iterator[tuple[nodes.Statement, ...]]:
     for binding in load_file(read_spec(str(path)), Report()).unit.names.values():
         if isinstance(binding.target, Definition):
-            yield resolved(binding.target, Report()).body
+            yield resolve_definition(binding.target, Report()).body
 
 
 def parts(value: Any, kinds: tuple[type, ...]) -> Iterator[Any]:
@@ -73,29 +73,31 @@ class Recorder(Visitor):
 @pytest.mark.parametrize("path", SPECS, ids=lambda path: path.name)
 def test_walks_are_complete(path: Path) -> None:
     for body in bodies(path):
-        statements = list(walk.every_statement(body))
+        statements = list(walk.iter_statements(body))
         for statement in statements:
-            walked = (inner for whole in walk.expressions(statement) for inner in walk.every_expression(whole))
+            walked = (
+                inner for whole in walk.statement_expressions(statement) for inner in walk.iter_expressions(whole)
+            )
             assert ids(walked) == ids(parts(statement, EXPRESSIONS)), statement.at
-            assert ids(walk.loops(statement)) == ids(parts(statement, (nodes.Loop,))), statement.at
-        declared = ids(d for s in statements for d in parts(s, (nodes.Declaration,)))
+            assert ids(walk.statement_loops(statement)) == ids(parts(statement, (nodes.Loop,))), statement.at
+        declared = ids(d for s in statements for d in parts(s, (nodes.GuardedDeclaration,)))
         assert ids(walk.declarations(body)) == declared
-        targets = [name for s in statements if isinstance(s, nodes.Bind) for name in s.targets]
-        assert list(walk.assigned(body)) == targets
+        targets = [name for s in statements if isinstance(s, nodes.Assign) for name in s.targets]
+        assert list(walk.assigned_names(body)) == targets
         recorder = Recorder()
         assert not recorder.visit(body)
         assert list(map(id, recorder.visited)) == list(map(id, statements))
 
 
 def test_every_kind_of_statement_is_compared() -> None:
-    found = {type(s) for path in SPECS for body in bodies(path) for s in walk.every_statement(body)}
+    found = {type(s) for path in SPECS for body in bodies(path) for s in walk.iter_statements(body)}
     assert found == set(STATEMENTS)
 
 
 def test_sites_have_what_is_around_them() -> None:
     for path in SPECS:
         for body in bodies(path):
-            for site in walk.sites(body):
+            for site in walk.iter_declaration_sites(body):
                 own = site.declaration.loop is not None
                 assert [around.is_own for around in site.loops] == [False] * (len(site.loops) - own) + [True] * own
                 assert site.guards[len(site.guards) - len(site.declaration.guards) :] == site.declaration.guards

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from archspec.cli import main, watching
-from archspec.pipeline.watching import changed, contents, with_imports
+from archspec.pipeline.watching import files_with_imports, read_contents, wait_for_change
 
 SPEC = 'import "parts/more.arch" { twice }\ndim batch\nblock Net(n = 2)(x [batch, n]) -> [batch, n] {\n'
 SPEC += "  return twice(x) |> a: Scale(n)\n}\nlayer Scale(n)(x [batch, n]) -> [batch, n] {\n  weight: param [n]\n"
@@ -43,7 +43,7 @@ def after_each_run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             assert look() != before
             return look()
 
-        monkeypatch.setattr(watching, "changed", wait)
+        monkeypatch.setattr(watching, "wait_for_change", wait)
 
     return use
 
@@ -99,19 +99,19 @@ def test_only_files_are_watched(spec_name: str, capsys: pytest.CaptureFixture[st
 
 def test_imports_are_watched_also_with_errors(spec: Path) -> None:
     more = str(spec.parent / "parts" / "more.arch")
-    assert with_imports(str(spec)) == [str(spec), more]
+    assert files_with_imports(str(spec)) == [str(spec), more]
     spec.write_text(f'{SPEC}\n import "gone.arch" {{ x }}\nblock (')
-    assert with_imports(str(spec)) == [str(spec), str(spec.parent / "gone.arch"), more]
+    assert files_with_imports(str(spec)) == [str(spec), str(spec.parent / "gone.arch"), more]
     Path(more).write_text('import "../net.arch" { Net }\n')  # a circle
-    assert len(with_imports(str(spec))) == 3
-    assert with_imports(str(spec.parent / "none.arch")) == [str(spec.parent / "none.arch")]
+    assert len(files_with_imports(str(spec))) == 3
+    assert files_with_imports(str(spec.parent / "none.arch")) == [str(spec.parent / "none.arch")]
 
 
 def test_a_change_is_seen_when_it_is_complete(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     steps = iter([lambda: None, lambda: spec.write_text("a"), lambda: spec.write_text("ab"), lambda: None])
     monkeypatch.setattr("archspec.pipeline.watching.sleep", lambda _: next(steps)())
-    before = contents([str(spec)])
-    assert changed(before, lambda: contents([str(spec)])) == {str(spec): b"ab"}
+    before = read_contents([str(spec)])
+    assert wait_for_change(before, lambda: read_contents([str(spec)])) == {str(spec): b"ab"}
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
@@ -136,9 +136,9 @@ def test_the_process(spec: Path) -> None:
 
 
 def test_a_file_that_becomes_too_large_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("archspec.pipeline.watching.LARGEST_FILE", 4)
+    monkeypatch.setattr("archspec.pipeline.watching.MAX_FILE_BYTES", 4)
     path = tmp_path / "net.arch"
     path.write_text("1234")
-    before = contents([str(path)])
+    before = read_contents([str(path)])
     path.write_text("12345")
-    assert contents([str(path)]) != before
+    assert read_contents([str(path)]) != before

@@ -16,8 +16,8 @@ import archspec
 from archspec import Model
 from archspec.algebra import Polynomial, substitute
 from archspec.algebra import symbols as names_of
-from archspec.ir import Body, Leaf, Type, canonical, find
-from archspec.model import internals
+from archspec.ir import Body, LocatedTensor, Type, canonical_name, find_member
+from archspec.model import get_compilation
 from archspec.pytorch.build import torch_source
 
 ROOT = Path(__file__).parent.parent
@@ -48,7 +48,7 @@ def computes(model: Model, module: Any, sizes: Iterable[tuple[int, ...]] = SIZES
     module.eval()
     tried = 0
     is_lenient = "scaled_dot_product_attention" in torch_source(model)
-    trace = internals(model).trace()
+    trace = get_compilation(model).trace()
     for use in trace.uses[trace.root]:
         for chosen in sizes:
             found = random_inputs(use.body, chosen, weights)
@@ -89,9 +89,9 @@ def has_reals(model: Model, module: Any) -> bool:
 
 
 def canonical_of(model: Model, name: str) -> str:
-    module = internals(model).body.module
+    module = get_compilation(model).body.module
     assert module is not None
-    return canonical(module, name)
+    return canonical_name(module, name)
 
 
 def same_tensors(model: Model, module: Any) -> None:
@@ -109,11 +109,11 @@ def same_tensors(model: Model, module: Any) -> None:
     for one, other in itertools.combinations(model.tensors, 2):
         tied = (one.tied_to or one.name) == (other.tied_to or other.name)
         assert (ids[one.name] == ids[other.name]) == tied, f"{one.name}, {other.name}"
-    owner = internals(model).body.module
+    owner = get_compilation(model).body.module
     assert owner is not None
     for name, tensor in state.items():
-        leaf = find(owner, name)
-        assert isinstance(leaf, Leaf)
+        leaf = find_member(owner, name)
+        assert isinstance(leaf, LocatedTensor)
         wanted = DTYPES[leaf.weight.type.dtype]
         assert tensor.numpy().dtype == wanted, f"{name}: {tensor.dtype}"
 
@@ -121,14 +121,14 @@ def same_tensors(model: Model, module: Any) -> None:
 def random_weights(model: Model, module: Any) -> dict[str, Array]:
     """Values for every counted name: random, but for the constant tables, which must be what the spec computes."""
     generator = np.random.default_rng(0)
-    owner = internals(model).body.module
+    owner = get_compilation(model).body.module
     assert owner is not None
     weights: dict[str, Array] = {}
     for name, tensor in module.state_dict().items():
-        if canonical(owner, name) != name:
+        if canonical_name(owner, name) != name:
             continue
-        leaf = find(owner, name)
-        assert isinstance(leaf, Leaf)
+        leaf = find_member(owner, name)
+        assert isinstance(leaf, LocatedTensor)
         if leaf.weight.value is not None:
             value = np.asarray(_Run(owner, {}).weight(name, leaf.weight.type))
             np.testing.assert_allclose(tensor.numpy(), value, 1e-12, 1e-12, err_msg=name)
@@ -198,7 +198,7 @@ def by_parameter(model: Model, module: Any, inputs: Mapping[str, Array]) -> dict
     """Inputs as tensors, by the names that they have in Python."""
     import torch
 
-    entries = [entry.name for entry in internals(model).trace().root.inputs]
+    entries = [entry.name for entry in get_compilation(model).trace().root.inputs]
     parameters = inspect.signature(module.forward).parameters
     by_order = {name.rstrip("_"): name for name in parameters}
     assert len(parameters) == len(entries)

@@ -9,7 +9,7 @@ from family_table import Family, families
 import archspec
 from archspec.pictures.api import picture
 from archspec.reporting.page import Page, render_markdown
-from archspec.reporting.results import Shown, page_of
+from archspec.reporting.results import Displayable, page_of
 
 DEPTH = 2
 LARGEST_PICTURE = 120_000
@@ -56,7 +56,7 @@ def _models(family: Family) -> str:
     return "\n".join(lines)
 
 
-def _report(result: Shown) -> str:
+def _report(result: Displayable) -> str:
     """Return a report as markdown; its heading is the caption of the tables."""
     page = page_of(result, "markdown")
     return f"**{_escaped(page.heading)}**\n\n" + render_markdown(Page("", page.blocks))

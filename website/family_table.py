@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from archspec.pipeline.trees import parsed
+from archspec.pipeline.trees import parse_cached
 from archspec.resources import specs_root
 from archspec.source import Report, Source
 from archspec.syntax import tree
@@ -28,7 +28,7 @@ def families() -> dict[str, Family]:
     found: dict[str, Family] = {}
     for path in sorted(Path(specs_root()).glob("*.arch")):
         text = path.read_text(encoding="utf-8")
-        items = parsed(Source(str(path), text), Report()).items
+        items = parse_cached(Source(str(path), text), Report()).items
         models = [str(item.name.value) for item in items if isinstance(item, tree.Model)]
         parents: dict[str, list[str]] = {}
         for item in items:

@@ -8,13 +8,13 @@ from math import prod
 
 from archspec.adapters.config import Lora
 from archspec.adapters.targets import ALL_LINEAR, LINEAR, BaseModule, all_linear, is_saved, is_target, modules_of
-from archspec.addresses import is_inside, last, prefixes, relative
+from archspec.addresses import is_inside, last_segment, prefixes, relative
 from archspec.configs.family import Layers, read_layers
 from archspec.configs.names import names_of
 from archspec.record import Record
 from archspec.reporting.results import Result
 from archspec.resources import specs_root
-from archspec.source import fail
+from archspec.source import make_error
 from archspec.table import Params, Table, Tensor, Tensors
 
 PREFIX = "base_model.model."
@@ -103,26 +103,30 @@ class _Adapting:
         """Raise ArchError for what peft cannot adapt, or what this does not count."""
         if not self.adapted:
             shown = self.lora.targets if isinstance(self.lora.targets, str) else ", ".join(self.lora.targets)
-            names = ", ".join(dict.fromkeys(last(m.name) for m in self.modules if m.kind in LINEAR))
+            names = ", ".join(dict.fromkeys(last_segment(m.name) for m in self.modules if m.kind in LINEAR))
             message = f"no module of {self.base.model} is a target of the adapter: {shown:.200}"
-            raise fail("unknown-name", message, help=f"name its base model with --base; modules of this one: {names}")
+            raise make_error(
+                "unknown-name", message, help=f"name its base model with --base; modules of this one: {names}"
+            )
         for module in self.adapted:
             if not module.kind:
                 what = f"is a `{module.type}`" if module.type else "only encloses others"
                 message = f"cannot adapt `{module.name}`: it {what}"
-                raise fail("unsupported", message, help="only linear layers and embeddings are supported")
+                raise make_error("unsupported", message, help="only linear layers and embeddings are supported")
             if module.kind == "embedding" and self._is_shared(module):
                 message = f"cannot adapt `{module.name}`: several embeddings share its table"
-                raise fail("unsupported", message)
+                raise make_error("unsupported", message)
         if self.is_all and self.is_fused:
             message = f"the linear layers of {self.base.model} depend on the version of transformers"
-            raise fail("unsupported", message, help="list those to adapt in `target_modules`, instead of `all-linear`")
+            raise make_error(
+                "unsupported", message, help="list those to adapt in `target_modules`, instead of `all-linear`"
+            )
         for one in self.saved:
             if one in self.adapted:
-                raise fail("unsupported", f"`{one.name}` is both a target and a module to save")
+                raise make_error("unsupported", f"`{one.name}` is both a target and a module to save")
             inside = [m.name for m in (*self.saved, *self.adapted) if m is not one and is_inside(m.name, one.name)]
             if inside:
-                raise fail("unsupported", f"`{inside[0]}` is inside `{one.name}`, of which a copy is trained")
+                raise make_error("unsupported", f"`{inside[0]}` is inside `{one.name}`, of which a copy is trained")
 
     def _is_shared(self, module: BaseModule) -> bool:
         tables = [(t.tied_to or t.name) for m in self.modules if m.kind == "embedding" for t in m.own]
@@ -154,7 +158,7 @@ class _Adapting:
         shapes: dict[str, tuple[int, ...]]
         if module.kind == "embedding":
             if self.lora.lora_bias:
-                raise fail("unsupported", f"`lora_bias` is not supported for the embedding `{module.name}`")
+                raise make_error("unsupported", f"`lora_bias` is not supported for the embedding `{module.name}`")
             shapes = {"lora_embedding_A": (rank, inputs), "lora_embedding_B": (outputs, rank)}
         else:
             shapes = {"lora_A.weight": (rank, inputs), "lora_B.weight": (outputs, rank)}
@@ -233,7 +237,7 @@ def _rows(what: str, trained: Iterable[tuple[BaseModule, list[Tensor]]], lora: L
         shape = tuple(reversed(module.features)) if lora is not None else ()
         rank = lora.rank_of(module.name) if lora is not None else 0
         params = sum(tensor.params for tensor in tensors)
-        label = last(module.name) if lora is not None else module.name
+        label = last_segment(module.name) if lora is not None else module.name
         first = TargetRow(label, module.type, what, 0, shape, rank, params, 0)
         row = rows.setdefault((first, len(tensors)), first)
         rows[first, len(tensors)] = row._replace(modules=row.modules + 1, params=row.params + params)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from archspec.adapters.adapter import Adapter, adapter_of
 from archspec.adapters.base import base_table
 from archspec.adapters.config import read_config
-from archspec.pipeline.spec import ADAPTER, Spec, adapter_path, read_spec
-from archspec.source import fail
+from archspec.pipeline.spec import ADAPTER_FILE, Spec, adapter_path, read_spec
+from archspec.source import make_error
 
 if TYPE_CHECKING:
     from archspec.model import ModelLike
-    from archspec.table import Plain
+    from archspec.table import PlainValue
 
 
 def adapter(
@@ -23,7 +23,7 @@ def adapter(
     base: ModelLike | None = None,
     *,
     ignore: Sequence[str] = (),
-    **overrides: Plain,
+    **overrides: PlainValue,
 ) -> Adapter:
     """Count the parameters of a LoRA adapter, and of the model with it, as `peft` does.
 
@@ -37,12 +37,12 @@ def adapter(
     return adapter_at(read_spec(source)._replace(ignore=tuple(ignore)), base, overrides)
 
 
-def adapter_at(spec: Spec, base: ModelLike | None, overrides: Mapping[str, Plain]) -> Adapter:
+def adapter_at(spec: Spec, base: ModelLike | None, overrides: Mapping[str, PlainValue]) -> Adapter:
     """Count the parameters of an adapter, as `adapter` does; `spec` has the patterns of fields to ignore."""
     found = adapter_path(spec)
     if found is None:
-        help = f"expected an `{ADAPTER}`, or a directory with one"
-        raise fail("usage", f"`{spec}` is not an adapter", help=help)
+        help = f"expected an `{ADAPTER_FILE}`, or a directory with one"
+        raise make_error("usage", f"`{spec}` is not an adapter", help=help)
     path, label = found
     lora, skipped = read_config(path, label, spec.ignore)
     notes = [f"ignored as specified: {name}" for name in skipped]
@@ -52,4 +52,4 @@ def adapter_at(spec: Spec, base: ModelLike | None, overrides: Mapping[str, Plain
 def _name(path: str, label: str) -> str:
     """Return the name of an adapter: that of its directory, or of the file if it has another than usual."""
     folder, file = os.path.split(os.path.abspath(path) if label == path else label)
-    return os.path.basename(folder) if file == ADAPTER else file.removesuffix(".json")
+    return os.path.basename(folder) if file == ADAPTER_FILE else file.removesuffix(".json")

@@ -11,15 +11,15 @@ from archspec.configs.family import Family, known_types, read_family
 from archspec.elaborate.program import Program
 from archspec.elaborate.values import Value
 from archspec.explanations.family import compile_with, redeclared
-from archspec.ir import uncollected
-from archspec.model import Model, ModelLike, compiled_table, internals
+from archspec.ir import gc_paused
+from archspec.model import Model, ModelLike, build_model_table, get_compilation
 from archspec.pipeline.compile import compile_spec
-from archspec.pipeline.spec import Spec, located, read_spec
+from archspec.pipeline.spec import Spec, locate, read_spec
 from archspec.pipeline.streams import is_stream
 from archspec.resolve.unit import Definition
 from archspec.resources import specs_root
-from archspec.source import ArchError, Note, fail
-from archspec.table import Plain, Table
+from archspec.source import ArchError, Note, make_error
+from archspec.table import PlainValue, Table
 
 _ALSO = {"CAUSAL_LM": ("LMHeadModel",), "SEQ_2_SEQ_LM": ("MTModel",)}
 """Other ends of the names of classes for a type of task."""
@@ -27,7 +27,7 @@ _ALSO = {"CAUSAL_LM": ("LMHeadModel",), "SEQ_2_SEQ_LM": ("MTModel",)}
 _LABELS = "labels"
 
 
-def base_table(lora: Lora, given: ModelLike | None, overrides: Mapping[str, Plain], adapter: Spec) -> Table:
+def base_table(lora: Lora, given: ModelLike | None, overrides: Mapping[str, PlainValue], adapter: Spec) -> Table:
     """Return the table of the base model of an adapter. Raises ArchError if it is unknown.
 
     `given` replaces the model that the adapter names, which is read with the `type` and `ignore` of the adapter.
@@ -38,9 +38,9 @@ def base_table(lora: Lora, given: ModelLike | None, overrides: Mapping[str, Plai
     if given is not None:
         return _table_of_spec(read_spec(given), lora.task, overrides)
     if not lora.base:
-        raise fail("missing-argument", "the adapter names no base model", help=_BASE)
+        raise make_error("missing-argument", "the adapter names no base model", help=_BASE)
     if is_stream(lora.base):
-        raise fail("usage", f"the base model of an adapter cannot be a stream: `{lora.base}`", help=_BASE)
+        raise make_error("usage", f"the base model of an adapter cannot be a stream: `{lora.base}`", help=_BASE)
     try:
         named = read_spec(lora.base)._replace(type=adapter.type, ignore=adapter.ignore)
         return _table_of_spec(named, lora.task, overrides)
@@ -54,8 +54,8 @@ def base_table(lora: Lora, given: ModelLike | None, overrides: Mapping[str, Plai
 _BASE = "name the base model with --base SPEC"
 
 
-def _table_of_spec(spec: Spec, task: str | None, overrides: Mapping[str, Plain]) -> Table:
-    found = located(spec)
+def _table_of_spec(spec: Spec, task: str | None, overrides: Mapping[str, PlainValue]) -> Table:
+    found = locate(spec)
     if task is not None and (found.text is not None or (found.path or "").endswith(".json")):
         return _table_of_configuration(found, task, dict(overrides))
     model, _ = compile_spec(spec, {})
@@ -75,7 +75,7 @@ class _Configuration(TypedDict, total=False):
     architectures: list[str] | None
 
 
-def _table_of_configuration(spec: Spec, task: str, overrides: dict[str, Plain]) -> Table:
+def _table_of_configuration(spec: Spec, task: str, overrides: dict[str, PlainValue]) -> Table:
     """Compile a configuration with the architecture for a task."""
     model, _ = compile_spec(spec, {})
     data: _Configuration = json.loads(spec.text if spec.text is not None else _text(spec.path or ""))
@@ -85,8 +85,8 @@ def _table_of_configuration(spec: Spec, task: str, overrides: dict[str, Plain]) 
             raise _unknown_labels(task, model.name)
         changed = Spec(None, None, json.dumps({**data, "architectures": [wanted]}), type=spec.type, ignore=spec.ignore)
         name = f"{model.name} ({wanted})"
-        return internals(compile_spec(changed, overrides)[0]).table._replace(model=name)
-    return internals(compile_spec(spec, overrides)[0] if overrides else model).table
+        return get_compilation(compile_spec(changed, overrides)[0]).table._replace(model=name)
+    return get_compilation(compile_spec(spec, overrides)[0] if overrides else model).table
 
 
 def _family(data: _Configuration, type: str | None) -> Family:
@@ -121,15 +121,15 @@ def _is_for(architecture: str, task: str) -> bool:
 # Specs ----------------------------------------------------------------------------------------------------------------
 
 
-def _table(model: Model, task: str | None, overrides: Mapping[str, Plain]) -> Table:
+def _table(model: Model, task: str | None, overrides: Mapping[str, PlainValue]) -> Table:
     """Return the table of a model, or of its relative with the head for a task."""
     wanted = _definition(model, task) if task is not None else None
     if wanted is not None:
         return _with_head(model, wanted, task or "", overrides)
     if overrides:
         name = next(iter(overrides))
-        raise fail("bad-override", f"unknown hyperparameter `{name}` of {model.name}")
-    return internals(model).table
+        raise make_error("bad-override", f"unknown hyperparameter `{name}` of {model.name}")
+    return get_compilation(model).table
 
 
 def _definition(model: Model, task: str) -> Definition | None:
@@ -137,7 +137,7 @@ def _definition(model: Model, task: str) -> Definition | None:
 
     None also for a model of a file that is not bundled. Raises ArchError if the bundled file has no such definition.
     """
-    unit, current = internals(model).unit, internals(model).node.callee.text
+    unit, current = get_compilation(model).unit, get_compilation(model).node.callee.text
     folder, _, file = unit.source.label.removesuffix(".arch").rpartition("/")
     if folder != "specs":
         return None
@@ -157,22 +157,22 @@ def _definition(model: Model, task: str) -> Definition | None:
     return binding.target
 
 
-def _with_head(model: Model, head: Definition, task: str, given: Mapping[str, Plain]) -> Table:
+def _with_head(model: Model, head: Definition, task: str, given: Mapping[str, PlainValue]) -> Table:
     """Compile the definition with a head for the hyperparameters of a model."""
     if _LABELS in head.hyperparameters and _LABELS not in given and _needs_labels(task):
         raise _unknown_labels(task, model.name)
     for each, value in given.items():
         if each not in head.hyperparameters or not isinstance(value, bool | int | float | None):
             message = f"unknown hyperparameter `{each}` of {head.name}, or not a number: `{value!r:.40}`"
-            raise fail("bad-override", message)
+            raise make_error("bad-override", message)
     anew = redeclared(head)
-    values = {name: value for name, value in internals(model).values.items() if name not in anew}
-    with uncollected():
+    values = {name: value for name, value in get_compilation(model).values.items() if name not in anew}
+    with gc_paused():
         compiled = compile_with(Program(), head.unit, head, values | cast("dict[str, Value]", dict(given)))
     if compiled is None:
         message = f"`{head.name}`, for the task type {task}, does not compile with the hyperparameters of {model.name}"
-        raise fail("unsupported", message, help=f"{_BASE}, with its head")
-    return compiled_table(compiled._replace(name=f"{model.name} ({head.name})"), ())
+        raise make_error("unsupported", message, help=f"{_BASE}, with its head")
+    return build_model_table(compiled._replace(name=f"{model.name} ({head.name})"), ())
 
 
 def _needs_labels(task: str) -> bool:
@@ -181,9 +181,9 @@ def _needs_labels(task: str) -> bool:
 
 def _unknown_labels(task: str, model: str) -> ArchError:
     message = f"unknown number of labels: the adapter is for {task}, and {model} has no head"
-    return fail("missing-argument", message, help=f"use `--set labels=N`, or {_BASE}, with its head")
+    return make_error("missing-argument", message, help=f"use `--set labels=N`, or {_BASE}, with its head")
 
 
 def _no_architecture(name: str, task: str) -> ArchError:
     message = f"no architecture of {name} ends with `{TASKS[task]}`, as the task type {task} needs"
-    return fail("unsupported", message, help=f"{_BASE}, with its head")
+    return make_error("unsupported", message, help=f"{_BASE}, with its head")

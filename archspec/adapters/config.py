@@ -10,10 +10,10 @@ from archspec.adapters.patterns import compiled
 from archspec.configs.family import read_adapter_type
 from archspec.configs.read import Member, read_json
 from archspec.configs.settings import Settings
-from archspec.configuration import LARGEST_CONFIGURATION
+from archspec.configuration import MAX_CONFIGURATION_BYTES
 from archspec.record import Record
 from archspec.resources import specs_root
-from archspec.source import Report, Source, decode, fail, read_bytes, suggest
+from archspec.source import Report, Source, decode, make_error, read_bytes, suggest
 
 TASKS = {
     "CAUSAL_LM": "ForCausalLM",
@@ -82,12 +82,12 @@ class _Given(TypedDict):
 def read_config(path: str, label: str, ignore: Sequence[str] = ()) -> tuple[Lora, list[str]]:
     """Read the configuration of an adapter; also return the fields that were ignored. Raises ArchError."""
     report = Report()
-    data = read_bytes(path, label, report, largest=LARGEST_CONFIGURATION)
-    text = decode(data, label, report, largest=LARGEST_CONFIGURATION) if data is not None else None
+    data = read_bytes(path, label, report, largest=MAX_CONFIGURATION_BYTES)
+    text = decode(data, label, report, largest=MAX_CONFIGURATION_BYTES) if data is not None else None
     report.check()
     root = read_json(Source(label, text or ""))
     if not isinstance(root.plain, dict):
-        raise fail("wrong-kind", f"expected a JSON object, found {root.written()}", root.span)
+        raise make_error("wrong-kind", f"expected a JSON object, found {root.written()}", root.span)
     members = dict(root.plain)
     _check_type(members.pop("peft_type", None), label)
     settings = Settings(read_adapter_type(specs_root(), "LORA", {}), "", report, ignore)
@@ -104,12 +104,12 @@ def read_config(path: str, label: str, ignore: Sequence[str] = ()) -> tuple[Lora
 
 def _check_type(member: Member | None, label: str) -> None:
     if member is None:
-        raise fail("missing-argument", f"{label}: missing field `peft_type`")
+        raise make_error("missing-argument", f"{label}: missing field `peft_type`")
     stated = member.value.plain
     if stated != "LORA":
         message = f"adapters of the type {member.value.written()} are not supported"
         help = suggest(str(stated), ["LORA"]) or 'only LoRA is supported: `"peft_type": "LORA"`'
-        raise fail("unsupported", message, member.value.span, help=help)
+        raise make_error("unsupported", message, member.value.span, help=help)
 
 
 def _lora(given: _Given, targets: Member | None, label: str) -> Lora:
@@ -117,20 +117,20 @@ def _lora(given: _Given, targets: Member | None, label: str) -> Lora:
     if not adapted:
         span = targets and targets.value.span
         help = "list the modules, as peft does in the configurations that it saves"
-        raise fail("missing-argument", f"{label}: missing value of `target_modules`", span, help=help)
+        raise make_error("missing-argument", f"{label}: missing value of `target_modules`", span, help=help)
     task = given.get("task")
     if task is not None and task not in TASKS:
         help = suggest(task, [*TASKS]) or f"supported: {', '.join(TASKS)}"
-        raise fail("unsupported", f"{label}: unknown `task_type` `{task:.80}`", help=help)
+        raise make_error("unsupported", f"{label}: unknown `task_type` `{task:.80}`", help=help)
     if isinstance(adapted, str):
         what = "`all-linear`" if adapted.lower() == "all-linear" else "a pattern of `target_modules`"
         for name, field in (("layers", "layers_to_transform"), ("stacks", "layers_pattern")):
             if given.get(name) is not None:
-                raise fail("unsupported", f"{label}: `{field}` cannot be combined with {what}")
+                raise make_error("unsupported", f"{label}: `{field}` cannot be combined with {what}")
     if given.get("stacks") and given.get("layers") is None:
-        raise fail("unsupported", f"{label}: `layers_pattern` has no effect without `layers_to_transform`")
+        raise make_error("unsupported", f"{label}: `layers_pattern` has no effect without `layers_to_transform`")
     if given["dora"] and given["lora_bias"]:
-        raise fail("unsupported", f"{label}: `use_dora` cannot be combined with `lora_bias`")
+        raise make_error("unsupported", f"{label}: `use_dora` cannot be combined with `lora_bias`")
     layers = given.get("layers")
     saved, heads = tuple(given.get("saved") or ()), _HEADS.get(task or "", ())
     return Lora(

@@ -8,25 +8,25 @@ from re import _constants, _parser  # pyright: ignore  # the only way to see wha
 from typing import cast
 
 from archspec.record import is_tuple
-from archspec.source import Span, fail
+from archspec.source import Span, make_error
 
-LONGEST = 4000
+MAX_PATTERN_LENGTH = 4000
 LONG_REPEAT = 64
 
 
 def compiled(pattern: str, at: Span | None = None) -> re.Pattern[str]:
     """Compile a pattern. Raises ArchError for an invalid one, and for one that could take exponential time."""
     shown = pattern if len(pattern) <= 60 else f"{pattern[:57]}..."
-    if len(pattern) > LONGEST:
-        raise fail("budget", f"pattern is too long: the limit is {LONGEST:,} characters", at)
+    if len(pattern) > MAX_PATTERN_LENGTH:
+        raise make_error("budget", f"pattern is too long: the limit is {MAX_PATTERN_LENGTH:,} characters", at)
     try:
         found = re.compile(pattern)
         is_nested = _has_nested_repeats(_parser.parse(pattern))  # pyright: ignore
     except (re.error, OverflowError, RecursionError) as problem:
-        raise fail("syntax", f"invalid regular expression `{shown}`: {problem}", at) from None
+        raise make_error("syntax", f"invalid regular expression `{shown}`: {problem}", at) from None
     if is_nested:
         message = f"regular expression `{shown}` repeats a repetition, which can take exponential time"
-        raise fail("budget", message, at, help="write it without nested `*` or `+`")
+        raise make_error("budget", message, at, help="write it without nested `*` or `+`")
     return found
 
 

@@ -41,12 +41,12 @@ def prefixes(address: str) -> Iterator[str]:
         yield address
 
 
-def first(address: str) -> str:
+def first_segment(address: str) -> str:
     """Return the first segment."""
     return address.partition(".")[0]
 
 
-def last(address: str) -> str:
+def last_segment(address: str) -> str:
     """Return the last segment."""
     return address.rpartition(".")[2]
 
@@ -81,12 +81,12 @@ def is_index(segment: str) -> bool:
     return INDEX.fullmatch(segment) is not None
 
 
-def pattern_of(address: str) -> Pattern:
+def address_pattern(address: str) -> Pattern:
     """Replace each index in an address by `*`."""
     return INDEX.sub(ANY_INDEX, address)
 
 
-def ranges(indices: Sequence[int], most: int | None = None) -> str:
+def format_ranges(indices: Sequence[int], most: int | None = None) -> str:
     """Format ascending integers as ranges: `0-2,5` for 0, 1, 2, 5. Beyond `most` ranges, `...` replaces the middle."""
     found: list[list[int]] = []
     for index in indices:

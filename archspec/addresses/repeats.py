@@ -6,9 +6,9 @@ from collections.abc import Hashable, Iterable, Sequence
 from itertools import product
 from typing import NamedTuple, TypeAlias, TypeVar
 
-from archspec.addresses import ANY_INDEX, INDEX, Pattern, ranges
+from archspec.addresses import ANY_INDEX, INDEX, Pattern, format_ranges
 
-MOST_NUMBERS = 6
+MAX_NUMBERS = 6
 """The limit on numbers in a name that may become a `*`; those further right are kept."""
 
 T = TypeVar("T", bound=Hashable)
@@ -17,7 +17,7 @@ Box: TypeAlias = tuple[tuple[int, ...], ...]
 """Tuples of numbers as a product: the numbers of each position."""
 
 
-class Fold(NamedTuple):
+class NamePattern(NamedTuple):
     """Names that differ only in indices, as one `pattern` with `*` for these.
 
     `numbers` has the indices of each `*` from left to right, ascending. `names` are those of all combinations, in this
@@ -31,10 +31,10 @@ class Fold(NamedTuple):
     @property
     def ranges(self) -> str:
         """Return the indices as text: `0-2,5`; those of the second `*` follow a semicolon."""
-        return "; ".join(map(ranges, self.numbers))
+        return "; ".join(map(format_ranges, self.numbers))
 
 
-def fold(items: Iterable[tuple[str, T]]) -> list[tuple[Fold, T]]:
+def collapse_names(items: Iterable[tuple[str, T]]) -> list[tuple[NamePattern, T]]:
     """Collapse names with equal descriptions: `items` are names, each with a description.
 
     Only whole segments of a name count as numbers (`layer.0`, not `layer0` or `layer.00`). Each name is in exactly one
@@ -46,11 +46,11 @@ def fold(items: Iterable[tuple[str, T]]) -> list[tuple[Fold, T]]:
         around, numbers = _split(name)
         alike.setdefault((around, described), {})[numbers] = name
         order.setdefault(name, len(order))
-    folds: list[tuple[Fold, T]] = []
+    folds: list[tuple[NamePattern, T]] = []
     for (around, described), names in alike.items():
         if len(names) == 1:
             (name,) = names.values()
-            folds.append((Fold(name, (), (name,)), described))
+            folds.append((NamePattern(name, (), (name,)), described))
             continue
         for box in _boxes(sorted(names)):
             folds.append((_fold(around, box, [names[numbers] for numbers in product(*box)]), described))
@@ -59,7 +59,7 @@ def fold(items: Iterable[tuple[str, T]]) -> list[tuple[Fold, T]]:
 
 def _split(name: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """Split a name into its numbers and the text around them."""
-    parts = INDEX.split(name, MOST_NUMBERS)
+    parts = INDEX.split(name, MAX_NUMBERS)
     return tuple(parts[::2]), tuple(map(int, parts[1::2]))
 
 
@@ -76,8 +76,8 @@ def _boxes(points: Sequence[tuple[int, ...]]) -> list[Box]:
     return [(tuple(numbers), *box) for boxes, numbers in firsts.items() for box in boxes]
 
 
-def _fold(around: Sequence[str], box: Sequence[tuple[int, ...]], names: Sequence[str]) -> Fold:
+def _fold(around: Sequence[str], box: Sequence[tuple[int, ...]], names: Sequence[str]) -> NamePattern:
     """Keep a number that is the same in all names in the pattern."""
     marks = [ANY_INDEX if len(numbers) > 1 else str(min(numbers)) for numbers in box]
     pattern = "".join(part for pair in zip(around, [*marks, ""], strict=True) for part in pair)
-    return Fold(pattern, tuple(numbers for numbers in box if len(numbers) > 1), tuple(names))
+    return NamePattern(pattern, tuple(numbers for numbers in box if len(numbers) > 1), tuple(names))

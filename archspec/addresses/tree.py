@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
-from archspec.addresses import ANY_INDEX, is_index, join, last, parent, ranges
+from archspec.addresses import ANY_INDEX, format_ranges, is_index, join, last_segment, parent
 
-MOST_RANGES = 6
+MAX_RANGES = 6
 """The limit on ranges of indices in a label."""
 
-Own = TypeVar("Own")
-Sum = TypeVar("Sum")
+Content = TypeVar("Content")
+Total = TypeVar("Total")
 
 
-class Node(Generic[Own, Sum]):
+class Node(Generic[Content, Total]):
     """A node of the tree; `segment` is its address relative to its parent.
 
     `type` is the name of the definition; `own` has the values of the node itself, `each` their sum including all nested
@@ -24,26 +24,26 @@ class Node(Generic[Own, Sum]):
 
     __slots__ = ("children", "each", "kind", "like", "numbered", "own", "segment", "times", "type")
 
-    def __init__(self, segment: str, each: Sum) -> None:
+    def __init__(self, segment: str, each: Total) -> None:
         self.segment = segment
         self.numbered = is_index(segment)
         self.type = ""
-        self.own: list[Own] = []
-        self.children: dict[str, Node[Own, Sum]] = {}
+        self.own: list[Content] = []
+        self.children: dict[str, Node[Content, Total]] = {}
         self.times = 1
         self.each = each
         self.kind: int | None = None
-        self.like: Node[Own, Sum] | None = None
+        self.like: Node[Content, Total] | None = None
 
 
-class TreeRow(NamedTuple, Generic[Own, Sum]):
+class TreeRow(NamedTuple, Generic[Content, Total]):
     """A row of the tree, `level` 0 outermost: a node, or a chain of nodes of which only the last has content.
 
     `label` is its address relative to the parent row, `address` the full one; a collapsed number is `*`, or the numbers
     if others differ (`0,3,6`). It represents `times` equal components, in `copies` repetitions of its parents.
     """
 
-    node: Node[Own, Sum]
+    node: Node[Content, Total]
     level: int
     label: str
     address: str
@@ -51,22 +51,22 @@ class TreeRow(NamedTuple, Generic[Own, Sum]):
     copies: int
 
 
-class AddressTree(Generic[Own, Sum]):
+class AddressTree(Generic[Content, Total]):
     """The tree. `nothing` is an empty sum."""
 
-    def __init__(self, nothing: Sum) -> None:
+    def __init__(self, nothing: Total) -> None:
         self._nothing = nothing
-        self.root: Node[Own, Sum] = Node("", nothing)
-        self._nodes: dict[str, Node[Own, Sum]] = {"": self.root}
+        self.root: Node[Content, Total] = Node("", nothing)
+        self._nodes: dict[str, Node[Content, Total]] = {"": self.root}
 
-    def at(self, address: str) -> Node[Own, Sum]:
+    def at(self, address: str) -> Node[Content, Total]:
         """Return the node at an address, which is created if necessary."""
         missing: list[str] = []
         while (node := self._nodes.get(address)) is None:
             missing.append(address)
             address = parent(address)
         for inner in reversed(missing):
-            made: Node[Own, Sum] = Node(last(inner), self._nothing)
+            made: Node[Content, Total] = Node(last_segment(inner), self._nothing)
             node.children[made.segment] = self._nodes[inner] = made
             node = made
         return node
@@ -75,11 +75,11 @@ class AddressTree(Generic[Own, Sum]):
         """Create a node with the contents of another one, which exists."""
         self.at(address).like = self.at(of)
 
-    def find(self, address: str) -> Node[Own, Sum] | None:
+    def find(self, address: str) -> Node[Content, Total] | None:
         """Return the node at an address if it exists."""
         return self._nodes.get(address)
 
-    def settle(self, add: Callable[[Node[Own, Sum]], Hashable], fold: bool) -> None:
+    def compute_sums(self, add: Callable[[Node[Content, Total]], Hashable], fold: bool) -> None:
         """Compute the sum of each node with `add`, from the leaves up; with `fold`, join equal numbered siblings first.
 
         `add` returns equal values for nodes with equal contents.
@@ -103,7 +103,7 @@ class AddressTree(Generic[Own, Sum]):
                 below = tuple([(child.segment, child.times, child.kind) for child in node.children.values()])
                 node.kind = kinds.setdefault((node.type, own, below), len(kinds))
 
-    def rows(self, depth: int | None) -> Iterator[TreeRow[Own, Sum]]:
+    def rows(self, depth: int | None) -> Iterator[TreeRow[Content, Total]]:
         """Return the rows in order, with the root if it has content, down to `depth`; at depth 0, only the root."""
         root = self.root
         if depth == 0:
@@ -126,7 +126,7 @@ class AddressTree(Generic[Own, Sum]):
                 waiting.extend(reversed(below))
 
 
-def _collapse(node: Node[Own, Sum]) -> None:
+def _collapse(node: Node[Content, Total]) -> None:
     numbered: dict[int | None, list[str]] = {}
     for segment, child in node.children.items():
         if child.numbered:
@@ -136,6 +136,6 @@ def _collapse(node: Node[Own, Sum]) -> None:
         if len(equal) > 1:
             first = node.children[equal[0]]
             first.times = len(equal)
-            first.segment = ANY_INDEX if together else ranges([*map(int, equal)], MOST_RANGES)
+            first.segment = ANY_INDEX if together else format_ranges([*map(int, equal)], MAX_RANGES)
             for segment in equal[1:]:
                 del node.children[segment]

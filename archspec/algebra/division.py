@@ -16,7 +16,7 @@ from archspec.algebra.terms import (
     Coefficient,
     Monomial,
     Terms,
-    added,
+    add,
     atom_bounds,
     atoms_of,
     bounds_of,
@@ -25,25 +25,25 @@ from archspec.algebra.terms import (
     constant_of,
     degree,
     denominator,
+    divide_monomials,
     inverse,
     is_at_least,
-    multiplied,
+    multiply,
+    multiply_monomials,
     only_atom,
-    over,
     quotient_bounds,
     scaled,
     single,
     size_of,
-    subtracted,
-    times,
+    subtract,
 )
 
-LARGEST_ATOM = 64
-MOST_STEPS = 64
-MOST_ALTERNATIVES = 8
+MAX_ATOM_NODES = 64
+MAX_STEPS = 64
+MAX_ALTERNATIVES = 8
 
 
-def applied(kind: str, arguments: Sequence[Terms]) -> Terms:
+def operation_of_atom(kind: str, arguments: Sequence[Terms]) -> Terms:
     """The operation that an atom of this kind stands for."""
     match kind:
         case "//":
@@ -51,7 +51,7 @@ def applied(kind: str, arguments: Sequence[Terms]) -> Terms:
         case "%":
             return remainder(*arguments)
         case "()":
-            return bracketed(*arguments)
+            return bracket(*arguments)
         case _:
             return reduce(lambda a, b: extreme(kind, a, b), arguments)
 
@@ -65,32 +65,32 @@ def floor(a: Terms, b: Terms) -> Terms:
     quotient, rest = _divided(a, b)
     known = _known_quotient(rest, b)
     if known is not None:
-        return added(quotient, constant(known))
+        return add(quotient, constant(known))
     common, part, divisor = _cancelled(rest, b)
     if common is not None:
-        return added(quotient, floor(part, divisor))
+        return add(quotient, floor(part, divisor))
     number = constant_of(b)
     if number is not None:
         step, extra = _step(rest, int(number))
         if step > 1:
-            part = _exact(subtracted(rest, constant(extra)), step)
-            return added(quotient, floor(part, constant(number // step)))
+            part = _exact(subtract(rest, constant(extra)), step)
+            return add(quotient, floor(part, constant(number // step)))
         inner = _inner(rest)
         if inner is not None:
             part, by, others = inner
-            return added(quotient, floor(added(part, others, by), constant(number * by)))
+            return add(quotient, floor(add(part, others, by), constant(number * by)))
         reduced = _reduced(rest)
         if reduced is not None and reduced[1] % number == 0:
             part, by = reduced
-            return added(quotient, remainder(floor(part, b), constant(by // number)))
-    return added(quotient, _compound("//", (rest, b)))
+            return add(quotient, remainder(floor(part, b), constant(by // number)))
+    return add(quotient, _compound("//", (rest, b)))
 
 
 def remainder(a: Terms, b: Terms) -> Terms:
     """`a % b`, which has the sign of b. Raises ZeroDivisionError if b is 0."""
     (a, b), scale = _cleared(a, b)
     if scale is not None:
-        return multiplied(remainder(a, b), scale)
+        return multiply(remainder(a, b), scale)
     if _is_negative(b):
         return scaled(remainder(scaled(a, -1), scaled(b, -1)), -1)
     number = constant_of(b)
@@ -99,15 +99,15 @@ def remainder(a: Terms, b: Terms) -> Terms:
     _, rest = _divided(a, b)
     known = _known_quotient(rest, b)
     if known is not None:
-        return added(rest, b, -known)
+        return add(rest, b, -known)
     common, part, divisor = _cancelled(rest, b)
     if common is not None:
-        return multiplied(common, remainder(part, divisor))
+        return multiply(common, remainder(part, divisor))
     if number is not None:
         step, extra = _step(rest, int(number))
         if step > 1:
-            part = _exact(subtracted(rest, constant(extra)), step)
-            return added(constant(extra), remainder(part, constant(number // step)), step)
+            part = _exact(subtract(rest, constant(extra)), step)
+            return add(constant(extra), remainder(part, constant(number // step)), step)
     return _compound("%", (rest, b))
 
 
@@ -115,15 +115,15 @@ def extreme(kind: str, a: Terms, b: Terms) -> Terms:
     """`min(a, b)` or `max(a, b)`: one of them where it is known which."""
     (a, b), scale = _cleared(a, b)
     if scale is not None:
-        return multiplied(extreme(kind, a, b), scale)
+        return multiply(extreme(kind, a, b), scale)
     candidates = {*_alternatives(kind, a), *_alternatives(kind, b)}
-    if len(candidates) > MOST_ALTERNATIVES:
+    if len(candidates) > MAX_ALTERNATIVES:
         raise _too_large()
     kept = [x for x in candidates if not any(y != x and is_at_least(_excess(kind, x, y), 0) for y in candidates)]
     return kept[0] if len(kept) == 1 else _compound(kind, tuple(sorted(kept, key=text)))
 
 
-def bracketed(a: Terms) -> Terms:
+def bracket(a: Terms) -> Terms:
     """A sum as one factor, which is not multiplied out."""
     return a if len(a) < 2 else single(Atom(text(a), "()", (a,), bounds_of(a), 1 + size_of(a)))
 
@@ -142,7 +142,7 @@ def _cleared(a: Terms, b: Terms) -> tuple[tuple[Terms, Terms], Terms | None]:
     if number == 1 and not lowest:
         return (a, b), None
     by: Terms = ((tuple(sorted([(atom, -exponent) for atom, exponent in lowest.items()])), number),)
-    return (multiplied(a, by), multiplied(b, by)), inverse(by)
+    return (multiply(a, by), multiply(b, by)), inverse(by)
 
 
 def _is_negative(b: Terms) -> bool:
@@ -166,11 +166,11 @@ def _divided(a: Terms, b: Terms) -> tuple[Terms, Terms]:
     steps = 0
     while todo:
         steps += 1
-        if steps > MOST_STEPS:
+        if steps > MAX_STEPS:
             raise _too_large()
         monomial = max(todo, key=order)
         coefficient = todo.pop(monomial)
-        ratio = over(monomial, head)
+        ratio = divide_monomials(monomial, head)
         factor, left = divmod(coefficient, divisor[head]) if ratio is not None else (0, coefficient)
         if left:
             rest[monomial] = left
@@ -178,7 +178,7 @@ def _divided(a: Terms, b: Terms) -> tuple[Terms, Terms]:
             quotient[ratio] = factor
             for other, scale in divisor.items():
                 if other != head:
-                    target = times(ratio, other)
+                    target = multiply_monomials(ratio, other)
                     todo[target] = todo.get(target, 0) - factor * scale
                     if not todo[target]:
                         del todo[target]
@@ -192,9 +192,9 @@ def _known_quotient(a: Terms, b: Terms) -> int | None:
     low, high = quotient_bounds(bounds_of(a), bounds_of(b))
     if low is not None and low == high:
         return low
-    if is_at_least(a, 0) and is_at_least(subtracted(b, a), 1):
+    if is_at_least(a, 0) and is_at_least(subtract(b, a), 1):
         return 0
-    if is_at_least(scaled(a, -1), 1) and is_at_least(added(a, b), 0):
+    if is_at_least(scaled(a, -1), 1) and is_at_least(add(a, b), 0):
         return -1
     return None
 
@@ -214,7 +214,7 @@ def _cancelled(a: Terms, b: Terms) -> tuple[Terms | None, Terms, Terms]:
 
 
 def _exact(a: Terms, scale: int, common: Monomial = ()) -> Terms:
-    return canonical({over(monomial, common) or (): coefficient // scale for monomial, coefficient in a})
+    return canonical({divide_monomials(monomial, common) or (): coefficient // scale for monomial, coefficient in a})
 
 
 def _step(a: Terms, b: int) -> tuple[int, int]:
@@ -230,7 +230,7 @@ def _inner(a: Terms) -> tuple[Terms, int, Terms] | None:
         if atom is not None and atom.kind == "//":
             by = constant_of(atom.arguments[1])
             if by is not None:
-                return atom.arguments[0], int(by), subtracted(a, (term,))
+                return atom.arguments[0], int(by), subtract(a, (term,))
     return None
 
 
@@ -247,9 +247,9 @@ def _unreduced(a: Terms, b: int) -> Terms:
     for monomial, coefficient in a:
         reduced = _reduced(((monomial, 1),))
         if reduced is not None and reduced[1] % b == 0:
-            total = added(total, reduced[0], coefficient)
+            total = add(total, reduced[0], coefficient)
         else:
-            total = added(total, ((monomial, coefficient),))
+            total = add(total, ((monomial, coefficient),))
     return total
 
 
@@ -258,7 +258,7 @@ def _unreduced(a: Terms, b: int) -> Terms:
 
 def _compound(kind: str, arguments: tuple[Terms, ...]) -> Terms:
     size = 1 + sum(max(1, size_of(a)) for a in arguments)
-    if size > LARGEST_ATOM:
+    if size > MAX_ATOM_NODES:
         raise _too_large()
     written = division(kind, *arguments) if kind in ("//", "%") else f"{kind}({', '.join(map(text, arguments))})"
     return single(Atom(written, kind, arguments, atom_bounds(kind, arguments), size))
@@ -271,7 +271,7 @@ def _alternatives(kind: str, a: Terms) -> tuple[Terms, ...]:
 
 def _excess(kind: str, a: Terms, b: Terms) -> Terms:
     """What is not negative where `b` serves `kind` as well as `a` does."""
-    return subtracted(a, b) if kind == "min" else subtracted(b, a)
+    return subtract(a, b) if kind == "min" else subtract(b, a)
 
 
 def _too_large() -> OverflowError:

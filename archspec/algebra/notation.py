@@ -10,14 +10,14 @@ from archspec.algebra.terms import (
     Monomial,
     Terms,
     atoms_of,
-    collected,
+    coefficients_of_name,
     constant_of,
     degree,
     denominator,
-    multiplied,
+    multiply,
     only_atom,
     single,
-    subtracted,
+    subtract,
 )
 
 DIVISIONS = ("//", "%")
@@ -66,10 +66,10 @@ class _Text:
         The terms of a name to be collected are one.
         """
         for name in collect:
-            found = collected(terms, name)
+            found = coefficients_of_name(terms, name)
             inner = found.get(1) if found is not None else None
             if inner is not None and len(inner) > 1 and denominator(inner) == 1:
-                rest = subtracted(terms, multiplied(inner, single(Atom(name))))
+                rest = subtract(terms, multiply(inner, single(Atom(name))))
                 body = self.times.join([self.name(name), self.bracketed(self.sum(inner, collect))])
                 return [(False, body, False), *self._parts(rest, collect)]
         ranked = sorted(terms, key=lambda term: self._rank(term[0])) if self.order else terms

@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import comb
 from typing import TypeAlias
 
-from archspec.algebra.division import applied, bracketed, extreme, floor, remainder
+from archspec.algebra.division import bracket, extreme, floor, operation_of_atom, remainder
 from archspec.algebra.notation import latex, text
 from archspec.algebra.terms import (
     NAMED,
@@ -16,24 +16,24 @@ from archspec.algebra.terms import (
     Coefficient,
     Monomial,
     Terms,
-    added,
+    add,
     atoms_of,
     bounds_of,
     canonical,
     constant,
     constant_of,
     inverse,
-    multiplied,
+    multiply,
     names_of,
     only_atom,
-    raised,
+    raise_to_power,
     scaled,
     single,
-    subtracted,
+    subtract,
 )
-from archspec.algebra.terms import collected as terms_by_power
+from archspec.algebra.terms import coefficients_of_name as terms_by_power
 
-HIGHEST_POWER = 64
+MAX_POWER = 64
 
 
 Method: TypeAlias = "Callable[[Polynomial, Expression], Expression]"
@@ -112,9 +112,9 @@ class Polynomial:
     def __neg__(self) -> Expression:
         return expression(scaled(self.terms, -1))
 
-    __add__, __radd__ = _operator(added)
-    __sub__, __rsub__ = _operator(subtracted)
-    __mul__, __rmul__ = _operator(multiplied)
+    __add__, __radd__ = _operator(add)
+    __sub__, __rsub__ = _operator(subtract)
+    __mul__, __rmul__ = _operator(multiply)
     __floordiv__, __rfloordiv__ = _operator(floor)
     __mod__, __rmod__ = _operator(remainder)
 
@@ -123,9 +123,9 @@ class Polynomial:
             return NotImplemented
         if exponent < 0:
             raise ValueError("negative powers are ratios: use `ratio(1, x)`")
-        if exponent > HIGHEST_POWER:
-            raise OverflowError(f"this power is above {HIGHEST_POWER}")
-        return expression(raised(self.terms, exponent))
+        if exponent > MAX_POWER:
+            raise OverflowError(f"this power is above {MAX_POWER}")
+        return expression(raise_to_power(self.terms, exponent))
 
 
 Expression: TypeAlias = int | Polynomial
@@ -162,7 +162,7 @@ def index(name: str) -> Polynomial:
 
 def ratio(a: Expression, b: Expression) -> Expression:
     """a / b exactly. Raises ValueError unless b is a number or a single term of names."""
-    return expression(multiplied(terms_of(a), inverse(terms_of(b))))
+    return expression(multiply(terms_of(a), inverse(terms_of(b))))
 
 
 def dim_min(a: Expression, b: Expression) -> Expression:
@@ -175,7 +175,7 @@ def dim_max(a: Expression, b: Expression) -> Expression:
     return expression(extreme("max", terms_of(a), terms_of(b)))
 
 
-def total(parts: Iterable[tuple[Expression, int]]) -> Expression:
+def weighted_sum(parts: Iterable[tuple[Expression, int]]) -> Expression:
     """The sum of values, each so many times; it may have any number of terms."""
     found: dict[Monomial, Coefficient] = {}
     for value, times in parts:
@@ -184,15 +184,15 @@ def total(parts: Iterable[tuple[Expression, int]]) -> Expression:
     return expression(canonical(found))
 
 
-def factored(factors: Iterable[Expression]) -> Expression:
+def multiply_unexpanded(factors: Iterable[Expression]) -> Expression:
     """The product of values, 1 if there are none. A factor that is a sum stays one; nothing is multiplied out."""
     result = constant(1)
     for factor in factors:
-        result = multiplied(result, bracketed(terms_of(factor)))
+        result = multiply(result, bracket(terms_of(factor)))
     return expression(result)
 
 
-def expanded(value: Expression) -> Expression:
+def expand(value: Expression) -> Expression:
     """The same value with all factors that are sums multiplied out. Raises OverflowError if it has too many terms."""
     return expression(_expanded(value.terms)) if isinstance(value, Polynomial) else value
 
@@ -205,8 +205,8 @@ def _expanded(terms: Terms) -> Terms:
         product = constant(coefficient)
         for atom, exponent in monomial:
             factor = _expanded(atom.arguments[0]) if atom.kind == "()" else single(atom)
-            product = multiplied(product, raised(factor, exponent))
-        result = added(result, product)
+            product = multiply(product, raise_to_power(factor, exponent))
+        result = add(result, product)
     return result
 
 
@@ -230,7 +230,7 @@ def bounds(value: Expression) -> Bounds:
     return value.bounds if isinstance(value, Polynomial) else (value, value)
 
 
-def at_least(value: Expression, least: int) -> bool:
+def has_lower_bound(value: Expression, least: int) -> bool:
     """Whether `value >= least` is certain."""
     low = bounds(value)[0]
     return low is not None and low >= least
@@ -240,14 +240,14 @@ def is_at_least(value: Expression, least: int) -> bool:
     """Whether `value >= least` is certain, also because a minimum is not above, or a maximum not below, its parts, and
     a quotient by a number is less than 1 below the ratio.
     """
-    if at_least(value, least):
+    if has_lower_bound(value, least):
         return True
     for monomial, coefficient in terms_of(value):
         atom = monomial[0][0] if len(monomial) == 1 and monomial[0][1] == 1 else None
         bounds = _bounds_of_atom(atom, coefficient > 0) if atom is not None else ()
         if bounds:
             term = expression(((monomial, coefficient),))
-            others = [expression(multiplied(constant(coefficient), bound)) for bound in bounds]
+            others = [expression(multiply(constant(coefficient), bound)) for bound in bounds]
             return any(is_at_least(value - term + other, least) for other in others)
     return False
 
@@ -259,7 +259,7 @@ def _bounds_of_atom(atom: Atom, below: bool) -> Sequence[Terms]:
     by = constant_of(atom.arguments[1]) if atom.kind == "//" else None
     if by is None or by < 1:
         return []
-    whole = added(atom.arguments[0], constant(1 - by)) if below else atom.arguments[0]
+    whole = add(atom.arguments[0], constant(1 - by)) if below else atom.arguments[0]
     return [scaled(whole, Fraction(1) / by)]
 
 
@@ -268,16 +268,16 @@ def number(value: Expression) -> Coefficient | None:
     return constant_of(terms_of(value))
 
 
-def by_power(value: Expression, name: str) -> dict[int, Expression] | None:
+def coefficients_by_power(value: Expression, name: str) -> dict[int, Expression] | None:
     """The coefficients of the powers of a name; None if it also appears inside other atoms."""
     found = terms_by_power(terms_of(value), name)
     return None if found is None else {power: expression(part) for power, part in found.items()}
 
 
-def cleared(a: Expression, b: Expression) -> tuple[Expression, Expression]:
+def clear_fractions(a: Expression, b: Expression) -> tuple[Expression, Expression]:
     """Two values whose ratio is a / b, without fractions in them where that is a single term."""
     try:
-        ((monomial, coefficient),) = multiplied(terms_of(a), inverse(terms_of(b)))
+        ((monomial, coefficient),) = multiply(terms_of(a), inverse(terms_of(b)))
     except (ValueError, ZeroDivisionError):  # there is no such ratio, or it has several terms
         return a, b
     above = tuple([item for item in monomial if item[1] > 0])
@@ -315,8 +315,8 @@ def _substituted(terms: Terms, values: Mapping[str, Expression]) -> Terms:
             if replacement is None:
                 kept.append((atom, exponent))
             else:
-                term = multiplied(term, raised(replacement, exponent))
-        for product, scale in multiplied(term, ((tuple(kept), 1),)) if kept else term:
+                term = multiply(term, raise_to_power(replacement, exponent))
+        for product, scale in multiply(term, ((tuple(kept), 1),)) if kept else term:
             found[product] = found.get(product, 0) + scale
     return canonical(found)
 
@@ -326,7 +326,7 @@ def _replacement(atom: Atom, values: Mapping[str, Expression]) -> Terms | None:
     if atom.kind in NAMED:
         return terms_of(values[atom.text]) if atom.text in values else None
     arguments = tuple([_substituted(argument, values) for argument in atom.arguments])
-    return applied(atom.kind, arguments) if arguments != atom.arguments else None
+    return operation_of_atom(atom.kind, arguments) if arguments != atom.arguments else None
 
 
 # Writing --------------------------------------------------------------------------------------------------------------
@@ -342,9 +342,9 @@ def to_latex(value: Expression, order: Sequence[str] = (), collect: Sequence[str
     return latex(terms_of(value), order, collect)
 
 
-def summed(each: Expression, index: str, count: Expression) -> Expression | None:
+def sum_over_index(each: Expression, index: str, count: Expression) -> Expression | None:
     """The sum of `each` over `index` = 1, 2, ..., `count`; None if `index` appears inside other atoms, or divides."""
-    coefficients = by_power(each, index)
+    coefficients = coefficients_by_power(each, index)
     if coefficients is None or min(coefficients, default=0) < 0:
         return None
     sums = power_sums(max(coefficients, default=0), count)

@@ -12,24 +12,24 @@ from typing import TypeAlias
 from archspec.algebra.polynomial import Expression, Polynomial
 from archspec.algebra.terms import degree, size_of
 
-LARGEST = 2**63 - 1
-LARGEST_EXPRESSION = 64
-HIGHEST_DEGREE = 16
+MAX_SIZE = 2**63 - 1
+MAX_EXPRESSION_NODES = 64
+MAX_DEGREE = 16
 
 Dim: TypeAlias = Expression
 """A size, or a static integer: a number or an expression of symbols."""
 
 
-def checked(dim: Dim) -> Dim:
+def check_size_limits(dim: Dim) -> Dim:
     """`dim` itself. Raises OverflowError if it is no 64-bit integer, or too large an expression for a size."""
     if isinstance(dim, Polynomial):
         terms = dim.terms
-        if degree(terms[0][0]) > HIGHEST_DEGREE or size_of(terms) > LARGEST_EXPRESSION:
+        if degree(terms[0][0]) > MAX_DEGREE or size_of(terms) > MAX_EXPRESSION_NODES:
             raise OverflowError("this dimension is too large an expression")
         largest = max([abs(coefficient) for _, coefficient in terms])
     else:
         largest = abs(dim)
-    if largest > LARGEST:
+    if largest > MAX_SIZE:
         raise OverflowError("this dimension does not fit in 64 bits")
     return dim
 
@@ -39,13 +39,13 @@ def product(dims: Iterable[Dim]) -> Dim:
     number, result = 1, None
     for dim in dims:
         if isinstance(dim, Polynomial):
-            result = dim if result is None else checked(result * dim)
+            result = dim if result is None else check_size_limits(result * dim)
         else:
             number *= dim
-    return number if result is None else checked(number * result)
+    return number if result is None else check_size_limits(number * result)
 
 
-def scaled(size: Dim) -> tuple[int, str] | None:
+def split_multiple(size: Dim) -> tuple[int, str] | None:
     """The factor and the symbol of a size such as `80*seq`, or of one that is a symbol; None for any other size."""
     if not isinstance(size, Polynomial) or len(size.terms) != 1:
         return None

@@ -19,7 +19,7 @@ from archspec.record import Record
 if TYPE_CHECKING:
     from fractions import Fraction
 
-MOST_TERMS = 1_000
+MAX_TERMS = 1_000
 
 
 class Atom(Record):
@@ -52,19 +52,19 @@ NAMED = ("symbol", "index")
 
 def canonical(found: Mapping[Monomial, Coefficient]) -> Terms:
     """The terms with these coefficients."""
-    kept = [(monomial, whole(coefficient)) for monomial, coefficient in found.items() if coefficient]
+    kept = [(monomial, normalize_number(coefficient)) for monomial, coefficient in found.items() if coefficient]
     if len(kept) > 1:
         kept.sort(key=lambda term: (-degree(term[0]), term[0]))
     return tuple(kept)
 
 
-def whole(value: Coefficient) -> Coefficient:
+def normalize_number(value: Coefficient) -> Coefficient:
     """The same number, an `int` if it is an integer."""
     return value.numerator if value.denominator == 1 else value
 
 
 def constant(value: Coefficient) -> Terms:
-    return (((), whole(value)),) if value else ()
+    return (((), normalize_number(value)),) if value else ()
 
 
 def constant_of(terms: Terms) -> Coefficient | None:
@@ -116,7 +116,7 @@ def denominator(terms: Terms) -> int:
     return lcm(*[coefficient.denominator for _, coefficient in terms])
 
 
-def collected(terms: Terms, name: str) -> dict[int, Terms] | None:
+def coefficients_of_name(terms: Terms, name: str) -> dict[int, Terms] | None:
     """The coefficients of the powers of a name; None if other atoms depend on it."""
     found: dict[int, dict[Monomial, Coefficient]] = {}
     for monomial, coefficient in terms:
@@ -136,7 +136,7 @@ def collected(terms: Terms, name: str) -> dict[int, Terms] | None:
 # Arithmetic -----------------------------------------------------------------------------------------------------------
 
 
-def added(a: Terms, b: Terms, times: Coefficient = 1) -> Terms:
+def add(a: Terms, b: Terms, times: Coefficient = 1) -> Terms:
     """`a + b * times`."""
     found = dict(a)
     for monomial, coefficient in b:
@@ -145,31 +145,31 @@ def added(a: Terms, b: Terms, times: Coefficient = 1) -> Terms:
     return canonical(found)
 
 
-def subtracted(a: Terms, b: Terms) -> Terms:
-    return added(a, b, -1)
+def subtract(a: Terms, b: Terms) -> Terms:
+    return add(a, b, -1)
 
 
 def scaled(a: Terms, factor: Coefficient) -> Terms:
-    return tuple([(monomial, whole(coefficient * factor)) for monomial, coefficient in a]) if factor else ()
+    return tuple([(monomial, normalize_number(coefficient * factor)) for monomial, coefficient in a]) if factor else ()
 
 
-def multiplied(a: Terms, b: Terms) -> Terms:
+def multiply(a: Terms, b: Terms) -> Terms:
     """`a * b`. With a single term it has no more terms than the other, and may have any number."""
     found: dict[Monomial, Coefficient] = {}
     for left, m in a:
         for right, n in b:
-            monomial = times(left, right)
+            monomial = multiply_monomials(left, right)
             found[monomial] = found.get(monomial, 0) + m * n
         if len(a) > 1 and len(b) > 1:
             _check_length(found)
     return canonical(found)
 
 
-def raised(a: Terms, exponent: int) -> Terms:
+def raise_to_power(a: Terms, exponent: int) -> Terms:
     """Raises ValueError for a negative power of what has no `inverse`."""
     base, result = (a, constant(1)) if exponent >= 0 else (inverse(a), constant(1))
     for _ in range(abs(exponent)):
-        result = multiplied(result, base)
+        result = multiply(result, base)
     return result
 
 
@@ -182,10 +182,10 @@ def inverse(a: Terms) -> Terms:
     if len(a) > 1 or any(atom.kind not in NAMED for atom in atoms_of(a)):
         raise ValueError("this has no inverse that is a polynomial")
     monomial, coefficient = next(iter(a))
-    return ((tuple([(atom, -exponent) for atom, exponent in monomial]), whole(1 / Fraction(coefficient))),)
+    return ((tuple([(atom, -exponent) for atom, exponent in monomial]), normalize_number(1 / Fraction(coefficient))),)
 
 
-def times(left: Monomial, right: Monomial) -> Monomial:
+def multiply_monomials(left: Monomial, right: Monomial) -> Monomial:
     if not left or not right:
         return left or right
     exponents = dict(left)
@@ -194,7 +194,7 @@ def times(left: Monomial, right: Monomial) -> Monomial:
     return tuple(sorted(item for item in exponents.items() if item[1]))
 
 
-def over(left: Monomial, right: Monomial) -> Monomial | None:
+def divide_monomials(left: Monomial, right: Monomial) -> Monomial | None:
     """`left / right`, None if that has negative exponents."""
     exponents = dict(left)
     for atom, exponent in right:
@@ -205,11 +205,11 @@ def over(left: Monomial, right: Monomial) -> Monomial | None:
 
 
 def _check_length(found: Mapping[Monomial, Coefficient]) -> None:
-    if len(found) > MOST_TERMS:
-        raise OverflowError(f"this expression has more than {MOST_TERMS:,} terms")
+    if len(found) > MAX_TERMS:
+        raise OverflowError(f"this expression has more than {MAX_TERMS:,} terms")
 
 
-HIGHEST_DEGREE = 8
+MAX_DEGREE = 8
 
 
 def bounds_of(terms: Terms) -> Bounds:
@@ -258,7 +258,7 @@ def _lowest(terms: Terms) -> int | None:
     """The least value, if it can be seen by counting every atom from its own least value."""
     if not terms:
         return 0
-    if degree(terms[0][0]) > HIGHEST_DEGREE:
+    if degree(terms[0][0]) > MAX_DEGREE:
         return None
     shifted: dict[Monomial, Coefficient] = {}
     for monomial, coefficient in terms:
@@ -271,7 +271,7 @@ def _lowest(terms: Terms) -> int | None:
                 raised: dict[Monomial, Coefficient] = {}
                 for part, scale in parts.items():
                     raised[part] = raised.get(part, 0) + scale * low
-                    longer = times(part, ((atom, 1),))
+                    longer = multiply_monomials(part, ((atom, 1),))
                     raised[longer] = raised.get(longer, 0) + scale
                 parts = raised
         for part, scale in parts.items():

@@ -12,7 +12,7 @@ from archspec.audits.judge import JudgedLine, judge
 from archspec.audits.models import Models
 from archspec.audits.read import read_audit
 from archspec.reporting.results import Result
-from archspec.source import Report, Source, decode, fail, read_bytes, suggest
+from archspec.source import Report, Source, decode, make_error, read_bytes, suggest
 
 
 class Audit(Result):
@@ -40,7 +40,7 @@ def audit(path: str | os.PathLike[str]) -> Audit:
     """
     place, label = _find(os.fspath(path))
     if "\0" in place:
-        raise fail("missing-file", "a file name cannot contain a zero byte")
+        raise make_error("missing-file", "a file name cannot contain a zero byte")
     report = Report()
     data = read_bytes(place, label, report)
     text = decode(data, label, report) if data is not None else None
@@ -67,5 +67,5 @@ def _find(path: str) -> tuple[str, str]:
     known = bundled_audits()
     if path not in known:
         help = suggest(path, known) or f"use {', '.join(known)}, or a path that has a `/` or ends in .yaml"
-        raise fail("missing-file", f"unknown bundled audit `{path}`", help=help)
+        raise make_error("missing-file", f"unknown bundled audit `{path}`", help=help)
     return os.path.join(_folder(), f"{path}.yaml"), f"specs/audits/{path}.yaml"

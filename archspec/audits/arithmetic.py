@@ -7,11 +7,11 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from archspec.audits.nodes import Text
-from archspec.source import ArchError, Report, Source, Span, fail
+from archspec.source import ArchError, Report, Source, Span, make_error
 from archspec.syntax import tree
 from archspec.syntax.parse import parse_expression
 
-LARGEST_BITS = 256
+MAX_BITS = 256
 
 
 class Arithmetic(NamedTuple):
@@ -54,7 +54,7 @@ class Arithmetic(NamedTuple):
                 assert isinstance(expr, tree.Binary)
                 left, right = self._value(expr.left, name, line), self._value(expr.right, name, line)
                 value = self._combined(expr, left, right)
-        if _bits(value) > LARGEST_BITS:
+        if _bits(value) > MAX_BITS:
             raise self._too_large(expr)
         return value
 
@@ -68,17 +68,17 @@ class Arithmetic(NamedTuple):
                 return left * right
             case "**":
                 if right.denominator != 1 or right < 0:
-                    raise fail("arithmetic", "expected a non-negative integer exponent of `**`", self.span(expr))
-                if right > LARGEST_BITS:
+                    raise make_error("arithmetic", "expected a non-negative integer exponent of `**`", self.span(expr))
+                if right > MAX_BITS:
                     raise self._too_large(expr)
                 return left ** int(right)
             case _:
                 if right == 0:
-                    raise fail("arithmetic", "division by zero", self.span(expr))
+                    raise make_error("arithmetic", "division by zero", self.span(expr))
                 return left / right if expr.operator == "/" else Fraction(left // right)
 
     def _too_large(self, expr: tree.Expr) -> ArchError:
-        return fail("budget", "this number is too large to compute", self.span(expr))
+        return make_error("budget", "this number is too large to compute", self.span(expr))
 
 
 def read_arithmetic(written: Text, report: Report) -> Arithmetic | None:

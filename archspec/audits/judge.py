@@ -13,7 +13,7 @@ from archspec.explanations.explain import Explanation, Match
 from archspec.explanations.numbers import PublishedNumber, Reading, rounded
 from archspec.source import ArchError, Diagnostic
 
-MOST_ADJUSTMENTS = 3
+MAX_ADJUSTMENTS = 3
 VERDICTS = {
     "right": "right",
     "convention": "right under another convention",
@@ -210,7 +210,7 @@ class _Judge:
     def _conventions(self, number: PublishedNumber) -> tuple[Match, ...]:
         """Return the simplest conventions that give a number, in its coarsest interpretation that has any."""
         for answer in self._explained(number).answers if self._may_be_count(number) else ():
-            found = tuple([m for m in answer.matches if m.kind == "convention" and m.rank <= MOST_ADJUSTMENTS])
+            found = tuple([m for m in answer.matches if m.kind == "convention" and m.rank <= MAX_ADJUSTMENTS])
             if found:
                 return found
         return ()

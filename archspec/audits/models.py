@@ -8,15 +8,15 @@ from fractions import Fraction
 
 from archspec.audits.arithmetic import Arithmetic
 from archspec.audits.read import AuditLine
-from archspec.counts.select import Rule, select
+from archspec.counts.select import SelectionRule, select
 from archspec.explanations.explain import Explainer, explainer_of
-from archspec.pipeline.compile import model_of
+from archspec.pipeline.compile import as_model
 from archspec.pipeline.spec import parse_spec
-from archspec.source import ArchError, Diagnostic, fail, suggest
+from archspec.source import ArchError, Diagnostic, make_error, suggest
 from archspec.syntax import tree
-from archspec.table import Active, Tensors
+from archspec.table import ActiveParameters, Tensors
 
-MOST_MODELS = 32
+MAX_MODELS = 32
 
 
 class Models:
@@ -37,7 +37,7 @@ class Models:
             return Fraction(part)
         whole = self._sum(line, "of", line.of)
         if not whole:
-            raise fail("arithmetic", "cannot compute a share: this selects no parameters", line.spans["of"])
+            raise make_error("arithmetic", "cannot compute a share: this selects no parameters", line.spans["of"])
         return Fraction(part, whole)
 
     def explainer(self, line: AuditLine) -> Explainer:
@@ -78,28 +78,30 @@ class Models:
             if isinstance(fact, int | float) and not isinstance(fact, bool) and abs(fact) < float("inf"):
                 return Fraction(str(fact))
             if node.text in facts:
-                raise fail("wrong-kind", f"hyperparameter `{node.text}` is not a number", at)
+                raise make_error("wrong-kind", f"hyperparameter `{node.text}` is not a number", at)
             help = suggest(node.text, list(facts)) or "put the name of another line in quotes"
-            raise fail("unknown-name", f"unknown hyperparameter `{node.text}`", at, help=help)
+            raise make_error("unknown-name", f"unknown hyperparameter `{node.text}`", at, help=help)
 
         return arithmetic.evaluate(named, value)
 
-    def _sum(self, line: AuditLine, key: str, rules: tuple[Rule, ...]) -> int:
+    def _sum(self, line: AuditLine, key: str, rules: tuple[SelectionRule, ...]) -> int:
         selection = select(self._model(line).table, rules)
         if selection.unmatched:
             pattern = selection.unmatched[0].pattern
             help = f"run `archspec count {line.spec} --by tensor` to list the names"
             at = line.spans.get(f"{key} {pattern}", line.spans[key])
-            raise fail("no-match", f"`{pattern}` matches no tensor", at, help=help)
+            raise make_error("no-match", f"`{pattern}` matches no tensor", at, help=help)
         return selection.total
 
     def _model(self, line: AuditLine) -> Explainer:
         key = repr((line.spec, line.overrides))
         if key not in self._models:
-            if len(self._models) >= MOST_MODELS:
-                raise fail("budget", f"too many models in an audit: the limit is {MOST_MODELS}", line.spans["spec"])
+            if len(self._models) >= MAX_MODELS:
+                raise make_error(
+                    "budget", f"too many models in an audit: the limit is {MAX_MODELS}", line.spans["spec"]
+                )
             try:
-                self._models[key] = explainer_of(model_of(self._spec(line), line.overrides))
+                self._models[key] = explainer_of(as_model(self._spec(line), line.overrides))
             except ArchError as error:
                 self._models[key] = _located(error, line)
         found = self._models[key]
@@ -117,11 +119,11 @@ class Models:
         if spec.path == "-" or "\0" in path or not inside:
             help = "use a bundled name, or a file in the directory of the audit or below it"
             message = f"`{line.spec}` is outside the directory of the audit"
-            raise fail("import-outside", message, line.spans["spec"], help=help)
+            raise make_error("import-outside", message, line.spans["spec"], help=help)
         return path if spec.model is None else f"{path}:{spec.model}"
 
 
-def _selected(active: Active, chosen: Sequence[bool]) -> Active:
+def _selected(active: ActiveParameters, chosen: Sequence[bool]) -> ActiveParameters:
     """Return which of the selected tensors are used for one token; the totals stay those of all tensors."""
     places = [place for place, tensors in active.runs for _ in range(tensors)]
     runs = tuple([(place, 1) for place, is_chosen in zip(places, chosen, strict=True) if is_chosen])

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
-from archspec.source import Note, Source, Span, fail
+from archspec.source import Note, Source, Span, make_error
 
 if TYPE_CHECKING:
     from yaml import Event
 
-MOST_NODES = 20_000
-DEEPEST = 8
+MAX_NODES = 20_000
+MAX_DEPTH = 8
 
 
 class Text(NamedTuple):
@@ -66,12 +66,12 @@ def read_nodes(source: Source) -> Node:
         at = mark.index if mark is not None else 0
         described = " ".join(part for part in (problem.context, problem.problem) if part)
         help = _QUOTES if "alias" in described or "tag" in described or "%" in described else None
-        raise fail("syntax", f"invalid YAML: {described}", reader.point(at), help=help) from None
+        raise make_error("syntax", f"invalid YAML: {described}", reader.point(at), help=help) from None
     except yaml.reader.ReaderError as problem:
         at = problem.position
-        raise fail("syntax", "this character is not allowed in YAML", reader.point(at)) from None
+        raise make_error("syntax", "this character is not allowed in YAML", reader.point(at)) from None
     except (ValueError, OverflowError):  # an escape beyond Unicode, an invalid version number
-        raise fail("syntax", "invalid YAML: a number is out of range", reader.point(reader.last)) from None
+        raise make_error("syntax", "invalid YAML: a number is out of range", reader.point(reader.last)) from None
 
 
 _QUOTES = "quote text that begins with `*`, `!`, `&`, `%` or `@`"
@@ -96,12 +96,12 @@ class _Reader:
 
         self._next()  # the beginning of the stream
         if isinstance(self._next(), StreamEndEvent):
-            raise fail("syntax", f"{self.source.label} is empty", self.point(0))
+            raise make_error("syntax", f"{self.source.label} is empty", self.point(0))
         root = self._node(self._next(), 0)
         self._next()  # the end of the document
         event = self._next()
         if not isinstance(event, StreamEndEvent):
-            raise fail("syntax", "expected a single YAML document", self._span(event))
+            raise make_error("syntax", "expected a single YAML document", self._span(event))
         return root
 
     def _next(self) -> Event:
@@ -119,17 +119,17 @@ class _Reader:
 
         span = self._span(event)
         if isinstance(event, AliasEvent) or getattr(event, "anchor", None) or getattr(event, "tag", None):
-            raise fail("syntax", "YAML anchors, aliases and tags are not supported", span, help=_QUOTES)
+            raise make_error("syntax", "YAML anchors, aliases and tags are not supported", span, help=_QUOTES)
         is_scalar = isinstance(event, ScalarEvent)
-        if not is_scalar and depth >= DEEPEST:
-            raise fail("budget", f"nesting is too deep: the limit is {DEEPEST}", span)
+        if not is_scalar and depth >= MAX_DEPTH:
+            raise make_error("budget", f"nesting is too deep: the limit is {MAX_DEPTH}", span)
         self._nodes += 1
-        if self._nodes > MOST_NODES:
-            raise fail("budget", f"too many entries: the limit is {MOST_NODES:,}", span)
+        if self._nodes > MAX_NODES:
+            raise make_error("budget", f"too many entries: the limit is {MAX_NODES:,}", span)
         if is_scalar:
             return Text(span, event.value)
         if is_key:
-            raise fail("wrong-kind", "expected a scalar key", span)
+            raise make_error("wrong-kind", "expected a scalar key", span)
         if not isinstance(event, SequenceStartEvent):
             return Mapping(span, self._entries(depth + 1))
         items: list[Node] = []
@@ -147,6 +147,6 @@ class _Reader:
             if key.text in entries:
                 first = Note("first specified here", entries[key.text][0])
                 message = f"key `{key.text}` is specified more than once"
-                raise fail("duplicate-name", message, key.span, notes=(first,))
+                raise make_error("duplicate-name", message, key.span, notes=(first,))
             entries[key.text] = key.span, self._node(self._next(), depth)
         return entries

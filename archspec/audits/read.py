@@ -7,13 +7,13 @@ from typing import NamedTuple, NoReturn
 
 from archspec.audits.arithmetic import Arithmetic, read_arithmetic
 from archspec.audits.nodes import Items, Mapping, Node, Text, read_nodes
-from archspec.counts.select import Rule
+from archspec.counts.select import SelectionRule
 from archspec.explanations.numbers import UNITS, PublishedNumber, read_number
 from archspec.overrides import parse_override
-from archspec.source import ArchError, Note, Report, Source, Span, fail, suggest
-from archspec.table import Plain
+from archspec.source import ArchError, Note, Report, Source, Span, make_error, suggest
+from archspec.table import PlainValue
 
-MOST_LINES = 1_000
+MAX_LINES = 1_000
 
 _FILE = ("title", "where", "note", "spec", "set", "units", "lines")
 _LINE = ("line", "says", "where", "spec", "set", "claimed", "arithmetic", "select", "of")
@@ -31,11 +31,11 @@ class AuditLine(NamedTuple):
     says: str
     where: str
     spec: str
-    overrides: dict[str, Plain]
+    overrides: dict[str, PlainValue]
     claimed: tuple[PublishedNumber, ...]
     arithmetic: Arithmetic | None
-    select: tuple[Rule, ...]
-    of: tuple[Rule, ...]
+    select: tuple[SelectionRule, ...]
+    of: tuple[SelectionRule, ...]
     spans: dict[str, Span]
 
 
@@ -53,7 +53,7 @@ def read_audit(source: Source) -> AuditFile:
     root = read_nodes(source)
     if not isinstance(root, Mapping):
         message = "expected an audit as a mapping: `title: ...`, `spec: ...`, `lines: ...`"
-        raise fail("wrong-kind", message, root.span)
+        raise make_error("wrong-kind", message, root.span)
     report = Report()
     audit = _Reader(report).file(root)
     report.check()
@@ -79,8 +79,8 @@ class _Reader:
         items = entry.items if isinstance(entry, Items) else []
         if entry is not None and not isinstance(entry, Items):
             self._wrong("`lines` expects a list", entry.span)
-        if len(items) > MOST_LINES:
-            self.report.error("budget", f"too many lines: the limit is {MOST_LINES:,}", items[MOST_LINES].span)
+        if len(items) > MAX_LINES:
+            self.report.error("budget", f"too many lines: the limit is {MAX_LINES:,}", items[MAX_LINES].span)
             items = []
         lines: list[AuditLine] = []
         for item in items:
@@ -150,15 +150,15 @@ class _Reader:
                     self.report.error("unknown-name", f"unknown line `{name}`", arithmetic.span(part), help=help)
         return arithmetic
 
-    def _rules(self, node: Mapping, key: str) -> tuple[Rule, ...]:
+    def _rules(self, node: Mapping, key: str) -> tuple[SelectionRule, ...]:
         texts = self._texts(node.get(key), f"`{key}` expects a pattern of tensor names or a list of patterns")
         for text in texts:
             if not text.text.lstrip("!"):
                 self._wrong("expected a pattern of tensor names", text.span)
-        return tuple([Rule(not text.text.startswith("!"), text.text.removeprefix("!")) for text in texts])
+        return tuple([SelectionRule(not text.text.startswith("!"), text.text.removeprefix("!")) for text in texts])
 
-    def _overrides(self, node: Mapping) -> dict[str, Plain]:
-        values: dict[str, Plain] = {}
+    def _overrides(self, node: Mapping) -> dict[str, PlainValue]:
+        values: dict[str, PlainValue] = {}
         for key, at, value in self._entries(node.get("set")):
             text = self._scalar(value, "expected the value of a hyperparameter as text; a list must be quoted")
             if not key.isidentifier():

@@ -19,27 +19,27 @@ from typing import Literal, TypeAlias
 
 from archspec.addresses import is_inside, parent, prefixes, relative
 from archspec.algebra import Dim, Expression, product, substitute, symbols
-from archspec.bodies.fold import Folded, StepBudget, arguments, fold_back, fold_body
-from archspec.ir import Body, Call, Operand, canonical
+from archspec.bodies.fold import ForwardResult, VisitLimit, arguments, propagate_backward, propagate_forward
+from archspec.ir import Body, Call, Operand, canonical_name
 from archspec.ops import OPS, Op
 from archspec.record import Record
 from archspec.source import ArchError
-from archspec.table import Active, Table, Tensor, Tensors, used_parameters
+from archspec.table import ActiveParameters, Table, Tensor, Tensors, count_active_parameters
 
 Fact: TypeAlias = Literal["stored", "computed", "unclear"]
 """What a value depends on: on parameters alone, on inputs too, or on indices that were chosen."""
 
 
-class Chosen(Record):
+class ChosenIndices(Record):
     """A value with this many indices for each token, which are all different."""
 
     number: int
 
 
-Content: TypeAlias = "Fact | Chosen"
+Content: TypeAlias = "Fact | ChosenIndices"
 
 
-Read: TypeAlias = Literal["whole", "rows", "unknown"]
+ReadPart: TypeAlias = Literal["whole", "rows", "unknown"]
 """The part of a value that is read for one token: all of it; a row of a table for each id; or it is unknown."""
 
 
@@ -50,7 +50,7 @@ class Share(Record):
     of: int
 
 
-Part: TypeAlias = "Read | Share | None"
+Part: TypeAlias = "ReadPart | Share | None"
 """The part of a value that is read; None if none is."""
 
 
@@ -65,10 +65,10 @@ class _Reads(Record):
     calls: dict[str, list[tuple[str, _Reads]]]
 
 
-def active_parameters(body: Body, table: Table) -> Active | None:
+def active_parameters(body: Body, table: Table) -> ActiveParameters | None:
     """Return the parameters that a model uses for one token; None if these are all of them, or if it is unknown."""
     try:
-        parts = Parts(body)
+        parts = ActiveParts(body)
     except ArchError:  # following values takes too many steps
         return None
     tensors = table.tensors
@@ -80,16 +80,16 @@ def active_parameters(body: Body, table: Table) -> Active | None:
     if "unknown" in params:
         return None
     chosen = {part: n for part, n in params.items() if isinstance(part, Share) and part.number < part.of}
-    total = used_parameters(table.params.total, {(part.number, part.of): n for part, n in chosen.items()})
+    total = count_active_parameters(table.params.total, {(part.number, part.of): n for part, n in chosen.items()})
     if not chosen or total is None:
         return None
     indices = {**dict.fromkeys(params, -1), **{part: i for i, part in enumerate(chosen)}}
     choices = tuple([(part.number, part.of) for part in chosen])
     runs = tuple([(choice, len([*run])) for choice, run in groupby([indices[part] for part in read])])
-    return Active(total, total - params["rows"], choices, runs)
+    return ActiveParameters(total, total - params["rows"], choices, runs)
 
 
-class Parts:
+class ActiveParts:
     """The part of each tensor that a model reads for one token."""
 
     def __init__(self, body: Body) -> None:
@@ -108,7 +108,7 @@ class Parts:
         """The part of each tensor, by the name under which it is counted."""
         found = dict(self._of(self._reads))
         for alias in self._module.aliases.keys() & found.keys():
-            name, part = canonical(self._module, alias), found.pop(alias)
+            name, part = canonical_name(self._module, alias), found.pop(alias)
             found[name] = _joined(found[name], part) if name in found else part
         return found
 
@@ -186,18 +186,18 @@ class _Reader:
     """Follows values through bodies: each body once for the contents of its inputs and the parts of its results."""
 
     def __init__(self) -> None:
-        self._budget = StepBudget()
-        self._contents: Callable[[Body, tuple[Content, ...]], Folded[Content]] = cache(self._find_contents)
+        self._budget = VisitLimit()
+        self._contents: Callable[[Body, tuple[Content, ...]], ForwardResult[Content]] = cache(self._find_contents)
         self.read: Callable[[Body, tuple[Content, ...], tuple[Part, ...]], _Reads] = cache(self._read)
 
-    def _find_contents(self, body: Body, inputs: tuple[Content, ...]) -> Folded[Content]:
+    def _find_contents(self, body: Body, inputs: tuple[Content, ...]) -> ForwardResult[Content]:
         def visit_call(call: Call, given: list[Content]) -> list[Content]:
             return self._contents(*self._inside(call, given)).outputs
 
         def weight(name: str) -> Content:
             return "stored"
 
-        found = fold_body(
+        found = propagate_forward(
             body, inputs, _contents_of(body), visit_call, "stored", lambda _: "stored", weight, self._budget
         )
         return found._replace(outputs=["unclear"] * len(found.outputs)) if body.loop is not None else found
@@ -233,7 +233,7 @@ class _Reader:
             found: list[Part] = [parts.get(name) for name, _ in call.inputs]
             return ["unknown" if repeats and isinstance(part, Share) else part for part in found]
 
-        slots = fold_back(body, outputs, visit_op, visit_call, None, _joined, self._budget)
+        slots = propagate_backward(body, outputs, visit_op, visit_call, None, _joined, self._budget)
         return _Reads(slots[: len(body.inputs)], {name: slots[slot] for name, slot in body.weights}, calls)
 
 
@@ -243,7 +243,7 @@ def _contents_of(body: Body) -> Callable[[Call, list[Content]], list[Content]]:
         operands: list[Content] = [
             content for (_, operand), content in zip(call.inputs, given, strict=True) if operand is not None
         ]
-        unclear = any(isinstance(content, Chosen) or content == "unclear" for content in operands)
+        unclear = any(isinstance(content, ChosenIndices) or content == "unclear" for content in operands)
         if op.chooses is not None:
             found: list[Content] = ["computed"] * len(call.outputs)
             found[op.chooses] = _chosen(call, body)
@@ -270,7 +270,7 @@ def _chosen(call: Call, body: Body) -> Content:
     assert isinstance(axis, int)
     others = [size for i, size in enumerate(shape) if i != axis % len(shape)]
     count = _for_one_token(result.shape)
-    return Chosen(count) if _for_one_token(others) == 1 and isinstance(count, int) else "unclear"
+    return ChosenIndices(count) if _for_one_token(others) == 1 and isinstance(count, int) else "unclear"
 
 
 def _for_one_token(shape: Sequence[Dim]) -> Expression | None:
@@ -316,7 +316,7 @@ def _indexed(op: Op, given: list[Content]) -> dict[str, Content]:
 def _selected(index: Content, operand: Operand, body: Body) -> Part:
     if index == "unclear":
         return "unknown"
-    if not isinstance(index, Chosen):
+    if not isinstance(index, ChosenIndices):
         return "rows"
     size = body.types[operand].shape[0] if isinstance(operand, int) else None
     return Share(index.number, size) if isinstance(size, int) and index.number <= size else "unknown"

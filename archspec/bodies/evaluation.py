@@ -6,7 +6,7 @@ from archspec.ir import Body, Call
 from archspec.ops import OPS
 
 
-def passed(call: Call) -> int | None:
+def passed_through_slot(call: Call) -> int | None:
     """Return the slot that a call passes on unchanged in evaluation; None if it computes something."""
     if call.body is None:
         operand = call.inputs[0][1] if OPS[call.type].trains else None
@@ -29,7 +29,7 @@ def _find_input(body: Body) -> int | None:
         return None
     origins: dict[int, int] = {}
     for call in body.calls:
-        slot = passed(call)
+        slot = passed_through_slot(call)
         if slot is None:
             return None
         origins[call.first] = origins.get(slot, slot)

@@ -3,7 +3,7 @@
 Every analysis that follows values through bodies is one of these folds. It supplies what an operation does
 (`visit_op`) and what the application of a definition does (`visit_call`: usually the same fold over `call.body`).
 Bodies are shared, so an analysis keeps its results by body and inputs with `functools.cache`, and may limit with a
-`StepBudget` how many calls it visits.
+`VisitLimit` how many calls it visits.
 """
 
 from __future__ import annotations
@@ -14,39 +14,39 @@ from typing import Generic, TypeAlias, TypeVar
 from archspec.ir import Body, Call, Loop, Operand
 from archspec.ops import OPS
 from archspec.record import Record
-from archspec.source import fail
+from archspec.source import make_error
 
 V = TypeVar("V")
 
-MOST_FOLLOWED = 5_000_000
+MAX_VISITED_CALLS = 5_000_000
 """The limit on calls that an analysis visits."""
 
 Visit: TypeAlias = Callable[[Call, list[V]], Sequence[V]]
 """From the values of a call's inputs to those of its outputs, in order; in `fold_back` the other way round."""
 
 
-class Folded(Record, Generic[V]):
+class ForwardResult(Record, Generic[V]):
     """The values of a body's slots, and of its outputs in order."""
 
     slots: list[V]
     outputs: list[V]
 
 
-class StepBudget:
+class VisitLimit:
     """Counts the calls that an analysis visits: a body is visited again for each context in which it is applied."""
 
     def __init__(self) -> None:
-        self._left = MOST_FOLLOWED
+        self._left = MAX_VISITED_CALLS
 
     def spend(self, body: Body) -> None:
         """Count the calls of one body. Raises ArchError if the total exceeds the limit."""
         self._left -= len(body.calls)
         if self._left < 0:
-            message = f"too many applications to follow values through: the limit is {MOST_FOLLOWED:,}"
-            raise fail("budget", message)
+            message = f"too many applications to follow values through: the limit is {MAX_VISITED_CALLS:,}"
+            raise make_error("budget", message)
 
 
-def fold_body(
+def propagate_forward(
     body: Body,
     inputs: Sequence[V],
     visit_op: Visit[V],
@@ -54,8 +54,8 @@ def fold_body(
     absent: V,
     constant: Callable[[object], V] | None = None,
     weight: Callable[[str], V] | None = None,
-    budget: StepBudget | None = None,
-) -> Folded[V]:
+    budget: VisitLimit | None = None,
+) -> ForwardResult[V]:
     """The values in a body, from those of its inputs.
 
     `constant` and `weight` give the values of numbers and of tensors (by relative name). `absent` is the value of
@@ -75,11 +75,11 @@ def fold_body(
             return slots[operand]
         return constant(operand.value) if operand is not None and constant is not None else absent
 
-    fold_calls(body.calls, slots, value_of, visit_op, visit_call)
-    return Folded(slots, [value_of(operand) for _, operand in body.outputs])
+    propagate_calls(body.calls, slots, value_of, visit_op, visit_call)
+    return ForwardResult(slots, [value_of(operand) for _, operand in body.outputs])
 
 
-def fold_calls(
+def propagate_calls(
     calls: Iterable[Call],
     slots: list[V] | dict[int, V],
     value_of: Callable[[Operand], V],
@@ -90,18 +90,18 @@ def fold_calls(
     for call in calls:
         given = [value_of(operand) for _, operand in call.inputs]
         results = visit_op(call, given) if call.body is None else visit_call(call, given)
-        for i, slot in yielded(call):
+        for i, slot in present_outputs(call):
             slots[slot] = results[i]
 
 
-def fold_back(
+def propagate_backward(
     body: Body,
     outputs: Sequence[V],
     visit_op: Visit[V],
     visit_call: Visit[V],
     absent: V,
     join: Callable[[V, V], V],
-    budget: StepBudget | None = None,
+    budget: VisitLimit | None = None,
 ) -> list[V]:
     """The values in a body, from those of its outputs: in each slot those of all its uses, joined."""
     if budget is not None:
@@ -116,13 +116,13 @@ def fold_back(
     add(body.outputs, outputs)
     for call in reversed(body.calls):
         results = [absent] * len(call.outputs)
-        for i, slot in yielded(call):
+        for i, slot in present_outputs(call):
             results[i] = slots[slot]
         add(call.inputs, visit_op(call, results) if call.body is None else visit_call(call, results))
     return slots
 
 
-def fold_loop(
+def propagate_loop(
     loop: Loop, inputs: Sequence[V], outputs: Callable[[tuple[V, ...]], Sequence[V]], join: Callable[[V, V], V]
 ) -> list[V]:
     """The values of a loop's outputs, where there are few values and joining them comes to an end.
@@ -139,7 +139,7 @@ def fold_loop(
         given[: loop.carried] = carried
 
 
-def yielded(call: Call) -> Sequence[tuple[int, int]]:
+def present_outputs(call: Call) -> Sequence[tuple[int, int]]:
     """The position and the slot of each output that is not absent."""
     if len(call.outputs) == 1:  # as nearly always
         return ((0, call.first),) if call.outputs[0] is not None else ()

@@ -10,10 +10,10 @@ from archspec.checkpoints.entries import Checkpoint, Entry
 from archspec.checkpoints.faults import damaged
 from archspec.checkpoints.ggufsplit import is_one_model, read_gguf
 from archspec.checkpoints.hub import read_remote, read_remote_gguf
-from archspec.checkpoints.shards import LARGEST_INDEX, check_presence, read_index, read_shards
+from archspec.checkpoints.shards import MAX_INDEX_BYTES, check_presence, read_index, read_shards
 from archspec.hub.local import cached, snapshot
 from archspec.hub.names import gguf_file, is_id
-from archspec.source import fail, opened, unreadable
+from archspec.source import make_error, open_regular_file, unreadable_error
 
 USUAL = (
     "model.safetensors",
@@ -67,7 +67,7 @@ def _in_directory(directory: str) -> str:
     try:
         names = sorted(os.listdir(directory))
     except OSError as error:
-        raise unreadable(directory, error) from None
+        raise unreadable_error(directory, error) from None
     for name in USUAL:
         if name in names:
             return os.path.join(directory, name)
@@ -78,19 +78,19 @@ def _in_directory(directory: str) -> str:
     if len(found) == 1 or is_one_model(found):
         return os.path.join(directory, found[0])
     if not found:
-        raise fail("missing-file", f"no checkpoint in {directory}", help=f"expected one of: {', '.join(USUAL)}")
+        raise make_error("missing-file", f"no checkpoint in {directory}", help=f"expected one of: {', '.join(USUAL)}")
     shown = ", ".join(found[:4]) + (", ..." if len(found) > 4 else "")
-    raise fail("usage", f"{len(found)} checkpoints in {directory}", help=f"name one: {shown}")
+    raise make_error("usage", f"{len(found)} checkpoints in {directory}", help=f"name one: {shown}")
 
 
 def _is_gguf(path: str) -> bool:
-    with opened(path, path) as file:
+    with open_regular_file(path, path) as file:
         return file.read(len(gguf.MAGIC)) == gguf.MAGIC
 
 
 def _read_file(path: str) -> tuple[list[Entry], list[str]]:
     """Return the tensors of one file, and notes on its other contents."""
-    with opened(path, path) as file:
+    with open_regular_file(path, path) as file:
         size = os.fstat(file.fileno()).st_size
         head = file.read(32)
         file.seek(0)
@@ -120,11 +120,11 @@ def _read_hub_gguf(id: str, file: str) -> Checkpoint:
 
 def _read_sharded(path: str) -> Checkpoint:
     """Read the shards listed in an index, and check that each holds exactly the tensors listed for it."""
-    with opened(path, path) as file:
+    with open_regular_file(path, path) as file:
         size = os.fstat(file.fileno()).st_size
-        if size > LARGEST_INDEX:
-            raise damaged(path, f"index of {size:,} bytes exceeds the limit of {LARGEST_INDEX:,}")
-        index = read_index(path, file.read(LARGEST_INDEX))
+        if size > MAX_INDEX_BYTES:
+            raise damaged(path, f"index of {size:,} bytes exceeds the limit of {MAX_INDEX_BYTES:,}")
+        index = read_index(path, file.read(MAX_INDEX_BYTES))
     directory = os.path.dirname(path)
     check_presence(path, directory, index)
     return read_shards(path, index, lambda shard: _read_file(os.path.join(directory, shard)))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 from archspec.checkpoints.entries import BITS, Entry
 from archspec.checkpoints.faults import damaged
 from archspec.checkpoints.torchfile import WRAPPERS
-from archspec.source import fail, opened
+from archspec.source import make_error, open_regular_file
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -23,7 +23,7 @@ def elements_of(entries: Mapping[str, Entry]) -> dict[str, Tensor]:
     found: dict[str, Tensor] = {}
     for file, part in files.items():
         if not os.path.isfile(file):
-            raise fail("missing-file", f"{file} is not a local file", help="download the checkpoint first")
+            raise make_error("missing-file", f"{file} is not a local file", help="download the checkpoint first")
         is_torch_file = any(entry.storage for entry in part.values())
         found |= _of_torch_file(file, part) if is_torch_file else _of_safetensors(file, part)
     return {name: found[name] for name in entries}
@@ -33,11 +33,13 @@ def _of_safetensors(path: str, entries: Mapping[str, Entry]) -> dict[str, Tensor
     import torch
 
     found: dict[str, Tensor] = {}
-    with opened(path, path) as file:
+    with open_regular_file(path, path) as file:
         begin = 8 + int.from_bytes(file.read(8), "little")
         for name, entry in entries.items():
             if BITS[entry.dtype] < 8:
-                raise fail("unsupported", f"`{entry.name}` is of type {entry.dtype}, which PyTorch packs differently")
+                raise make_error(
+                    "unsupported", f"`{entry.name}` is of type {entry.dtype}, which PyTorch packs differently"
+                )
             data = bytearray(entry.bytes)
             file.seek(begin + entry.start)
             if file.readinto(data) != entry.bytes:

@@ -6,7 +6,7 @@ import re
 from math import prod
 from typing import NamedTuple, TypeGuard
 
-from archspec.algebra import LARGEST
+from archspec.algebra import MAX_SIZE
 
 
 class Entry(NamedTuple):
@@ -94,13 +94,13 @@ BITS = {
 }
 """Bits per element by dtype."""
 
-LONGEST_NAME = 10_000
-MOST_DIMENSIONS = 64
+MAX_NAME_LENGTH = 10_000
+MAX_DIMENSIONS = 64
 
 
 def is_size(value: object) -> TypeGuard[int]:
     """Whether a value is a valid size, offset or stride: an integer from 0 to 2^63 - 1, not a bool."""
-    return type(value) is int and 0 <= value <= LARGEST
+    return type(value) is int and 0 <= value <= MAX_SIZE
 
 
 def bits_per_element(bytes: int, elements: int) -> str:

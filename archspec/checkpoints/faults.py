@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from archspec.checkpoints.entries import LONGEST_NAME
-from archspec.source import ArchError, Diagnostic, fail
+from archspec.checkpoints.entries import MAX_NAME_LENGTH
+from archspec.source import ArchError, Diagnostic, make_error
 
 
-class Faults:
+class DefectCollector:
     """Collector of the defects of one file."""
 
     def __init__(self, label: str) -> None:
@@ -23,8 +23,8 @@ class Faults:
 
     def has_name(self, name: str) -> bool:
         """Whether a tensor name is valid; records a defect if it is not."""
-        if len(name) > LONGEST_NAME:
-            self.add("long name", f"tensor name of {len(name):,} characters exceeds the limit of {LONGEST_NAME:,}")
+        if len(name) > MAX_NAME_LENGTH:
+            self.add("long name", f"tensor name of {len(name):,} characters exceeds the limit of {MAX_NAME_LENGTH:,}")
             return False
         if name.isascii():
             return True
@@ -48,4 +48,4 @@ class Faults:
 
 def damaged(label: str, message: str, help: str | None = None) -> ArchError:
     """Return the error to raise for a file that cannot be read further."""
-    return fail("bad-checkpoint", f"{label}: {message}", help=help)
+    return make_error("bad-checkpoint", f"{label}: {message}", help=help)

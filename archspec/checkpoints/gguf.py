@@ -11,22 +11,22 @@ from math import prod
 from struct import Struct
 from typing import BinaryIO, NamedTuple
 
-from archspec.algebra import LARGEST
+from archspec.algebra import MAX_SIZE
 from archspec.checkpoints.entries import Entry
-from archspec.checkpoints.faults import Faults, damaged
+from archspec.checkpoints.faults import DefectCollector, damaged
 
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)
 
-LARGEST_HEADER = 200_000_000
+MAX_HEADER_BYTES = 200_000_000
 """The limit on the bytes before the data of the tensors; vocabularies take a few tens of millions."""
 
-MOST_TENSORS = 200_000
-MOST_VALUES = 100_000
-MOST_STRINGS = 5_000_000
-MOST_DIMENSIONS = 4
-LONGEST_KEY = 65_535
-LONGEST_VALUE = 1_000
+MAX_TENSORS = 200_000
+MAX_VALUES = 100_000
+MAX_STRINGS = 5_000_000
+MAX_DIMENSIONS = 4
+MAX_KEY_LENGTH = 65_535
+MAX_VALUE_LENGTH = 1_000
 
 TYPES = {
     0: ("float32", 1, 4),
@@ -73,8 +73,8 @@ _NUMBERS = {
 }
 """Types of values of metadata, apart from strings and arrays."""
 
-_SMALLEST_VALUE = 8 + 4 + 1
-_SMALLEST_TENSOR = 8 + 4 + 4 + 8
+_MIN_VALUE_BYTES = 8 + 4 + 1
+_MIN_TENSOR_BYTES = 8 + 4 + 4 + 8
 """The bytes of an entry with an empty name."""
 
 
@@ -85,18 +85,18 @@ class Header(NamedTuple):
     metadata: dict[str, object]
 
 
-class _Truncated(Exception):
+class _TruncatedFileError(Exception):
     """The file ends inside the header."""
 
 
 def read(file: BinaryIO, size: int, label: str) -> Header:
     """Return the header of a file of `size` bytes. Raises ArchError for an invalid file."""
-    reader = _Reader(file, min(size, LARGEST_HEADER), label)
+    reader = _Reader(file, min(size, MAX_HEADER_BYTES), label)
     try:
         return _read(reader, size, label)
-    except _Truncated:
-        if size > LARGEST_HEADER:
-            raise damaged(label, f"the header exceeds the limit of {LARGEST_HEADER:,} bytes") from None
+    except _TruncatedFileError:
+        if size > MAX_HEADER_BYTES:
+            raise damaged(label, f"the header exceeds the limit of {MAX_HEADER_BYTES:,} bytes") from None
         raise damaged(label, f"file is truncated: the header does not end within its {size:,} bytes") from None
 
 
@@ -109,13 +109,13 @@ def _read(reader: _Reader, size: int, label: str) -> Header:
             raise damaged(label, "unsupported byte order: expected a little-endian file")
         raise damaged(label, f"unsupported version {version:,} of GGUF: expected 2 or 3")
     tensors, values = reader.number(8), reader.number(8)
-    for count, limit, what in ((tensors, MOST_TENSORS, "tensors"), (values, MOST_VALUES, "values of metadata")):
+    for count, limit, what in ((tensors, MAX_TENSORS, "tensors"), (values, MAX_VALUES, "values of metadata")):
         if count > limit:
             raise damaged(label, f"too many {what}: {count:,}, the limit is {limit:,}")
-    if values * _SMALLEST_VALUE + tensors * _SMALLEST_TENSOR > reader.left:
+    if values * _MIN_VALUE_BYTES + tensors * _MIN_TENSOR_BYTES > reader.left:
         message = f"file is truncated: too short for {tensors:,} tensors and {values:,} values of metadata"
         raise damaged(label, message)
-    faults = Faults(label)
+    faults = DefectCollector(label)
     metadata = _metadata(reader, values, faults)
     found = [_tensor(reader, label, faults) for _ in range(tensors)]
     faults.check()
@@ -129,21 +129,21 @@ def _read(reader: _Reader, size: int, label: str) -> Header:
     return Header([entry._replace(start=begin + entry.start) for entry in entries], metadata)
 
 
-def _metadata(reader: _Reader, count: int, faults: Faults) -> dict[str, object]:
+def _metadata(reader: _Reader, count: int, faults: DefectCollector) -> dict[str, object]:
     found: dict[str, object] = {}
     for _ in range(count):
-        key = reader.text(LONGEST_KEY, "key of the metadata")
+        key = reader.text(MAX_KEY_LENGTH, "key of the metadata")
         if key in found:
             faults.add("key", f"`{key:.60}` appears more than once in the metadata")
         found[key] = reader.value(key)
     return found
 
 
-def _tensor(reader: _Reader, label: str, faults: Faults) -> Entry | None:
+def _tensor(reader: _Reader, label: str, faults: DefectCollector) -> Entry | None:
     name = reader.text(reader.size, "name of a tensor")
     rank = reader.number(4)
-    if rank > MOST_DIMENSIONS:
-        raise damaged(label, f"too many axes in the shape of `{name:.60}`: the limit is {MOST_DIMENSIONS}")
+    if rank > MAX_DIMENSIONS:
+        raise damaged(label, f"too many axes in the shape of `{name:.60}`: the limit is {MAX_DIMENSIONS}")
     shape = tuple([reader.number(8) for _ in range(rank)][::-1])
     row = shape[-1] if shape else 1
     type, start = reader.number(4), reader.number(8)
@@ -151,7 +151,7 @@ def _tensor(reader: _Reader, label: str, faults: Faults) -> Entry | None:
         return None
     if type not in TYPES:
         faults.add("type", f"unknown type of `{name}`: {type}")
-    elif prod(shape) > LARGEST or max((*shape, start)) > LARGEST:
+    elif prod(shape) > MAX_SIZE or max((*shape, start)) > MAX_SIZE:
         faults.add("shape", f"`{name}` is too large: {' x '.join(map(str, shape))}, from byte {start:,}")
     elif row % TYPES[type][1]:
         dtype, block, _ = TYPES[type]
@@ -162,7 +162,7 @@ def _tensor(reader: _Reader, label: str, faults: Faults) -> Entry | None:
     return None
 
 
-def _check_layout(entries: list[Entry], alignment: int, size: int, faults: Faults) -> None:
+def _check_layout(entries: list[Entry], alignment: int, size: int, faults: DefectCollector) -> None:
     """Check that the tensors lie in the `size` bytes after the header, aligned, and do not overlap."""
     names: set[str] = set()
     end, before = 0, ""
@@ -185,7 +185,7 @@ class _Reader:
     def __init__(self, file: BinaryIO, size: int, label: str) -> None:
         self._file = file
         self._label = label
-        self._strings = MOST_STRINGS
+        self._strings = MAX_STRINGS
         self.size = size
         self.position = 0
 
@@ -199,7 +199,7 @@ class _Reader:
         self._advance(count)
         data = self._file.read(count)
         if len(data) < count:
-            raise _Truncated
+            raise _TruncatedFileError
         return data
 
     def number(self, size: int) -> int:
@@ -210,7 +210,7 @@ class _Reader:
         """Return a string. Raises ArchError for one that is longer than `longest` bytes, or not UTF-8."""
         length = self.number(8)
         if length > self.left:
-            raise _Truncated
+            raise _TruncatedFileError
         if length > longest:
             raise damaged(self._label, f"{what} of {length:,} bytes exceeds the limit of {longest:,}")
         try:
@@ -244,7 +244,7 @@ class _Reader:
 
     def _short_text(self) -> str | None:
         length = self.number(8)
-        if length > LONGEST_VALUE:
+        if length > MAX_VALUE_LENGTH:
             self._skip(length)
             return None
         return self.take(length).decode("utf-8", errors="replace")
@@ -252,9 +252,9 @@ class _Reader:
     def _skip_strings(self, count: int) -> None:
         self._strings -= count
         if self._strings < 0:
-            raise damaged(self._label, f"too many strings in the metadata: the limit is {MOST_STRINGS:,}")
+            raise damaged(self._label, f"too many strings in the metadata: the limit is {MAX_STRINGS:,}")
         if 8 * count > self.left:
-            raise _Truncated
+            raise _TruncatedFileError
         for _ in range(count):
             self._skip(int.from_bytes(self.take(8), "little"))
 
@@ -264,5 +264,5 @@ class _Reader:
 
     def _advance(self, count: int) -> None:
         if count > self.left:
-            raise _Truncated
+            raise _TruncatedFileError
         self.position += count

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from archspec.checkpoints import gguf
 from archspec.checkpoints.entries import Checkpoint, Entry
-from archspec.checkpoints.faults import Faults, damaged
-from archspec.source import fail, opened
+from archspec.checkpoints.faults import DefectCollector, damaged
+from archspec.source import make_error, open_regular_file
 
-MOST_PARTS = 10_000
+MAX_PARTS = 10_000
 
 _PART = re.compile(r"(?P<stem>.*)-(?P<number>[0-9]{5})-of-(?P<count>[0-9]{5})\.gguf")
 
@@ -33,8 +33,8 @@ def read_gguf(path: str, read: Callable[[str], gguf.Header] | None = None) -> Ch
         return Checkpoint(
             path, tuple(header.entries), notes=tuple(_notes(header.entries, header.metadata)), format="gguf"
         )
-    if count > MOST_PARTS:
-        raise damaged(path, f"too many parts: {count:,}, the limit is {MOST_PARTS:,}")
+    if count > MAX_PARTS:
+        raise damaged(path, f"too many parts: {count:,}, the limit is {MAX_PARTS:,}")
     part = _PART.fullmatch(path)
     if part is None or int(part["count"]) != count:
         message = f"one of {count:,} parts, whose name does not end in `-of-{count:05}.gguf`"
@@ -43,9 +43,9 @@ def read_gguf(path: str, read: Callable[[str], gguf.Header] | None = None) -> Ch
     missing = [path for path in paths if read is None and not os.path.exists(path)]
     if missing:
         more = f" (and {len(missing) - 1:,} more like it)" if len(missing) > 1 else ""
-        raise fail("missing-file", f"file not found: {missing[0]}{more}, one of the {count:,} parts of the model")
+        raise make_error("missing-file", f"file not found: {missing[0]}{more}, one of the {count:,} parts of the model")
     headers = [(read or _header)(each) for each in paths]
-    faults = Faults(path)
+    faults = DefectCollector(path)
     entries: dict[str, Entry] = {}
     for number, each in enumerate(headers):
         found = _number(each.metadata, "split.no", path), _number(each.metadata, "split.count", path)
@@ -63,7 +63,7 @@ def read_gguf(path: str, read: Callable[[str], gguf.Header] | None = None) -> Ch
 
 
 def _header(path: str) -> gguf.Header:
-    with opened(path, path) as file:
+    with open_regular_file(path, path) as file:
         return gguf.read(file, os.fstat(file.fileno()).st_size, path)
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from archspec.checkpoints import gguf, safetensors
 from archspec.checkpoints.entries import Checkpoint, Entry
 from archspec.checkpoints.ggufsplit import is_one_model, read_gguf
-from archspec.checkpoints.shards import LARGEST_INDEX, read_index, read_shards
+from archspec.checkpoints.shards import MAX_INDEX_BYTES, read_index, read_shards
 from archspec.hub import remote
 from archspec.hub.find import not_found
-from archspec.source import fail
+from archspec.source import make_error
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -25,16 +25,16 @@ def read_remote(id: str) -> Checkpoint:
     try:
         try:
             return Checkpoint(id, tuple(_header(id, FILE)))
-        except remote.NoSuchFile:
+        except remote.HubFileNotFoundError:
             pass
         try:
-            path = remote.download(id, INDEX, LARGEST_INDEX)
-        except remote.NoSuchFile:
+            path = remote.download(id, INDEX, MAX_INDEX_BYTES)
+        except remote.HubFileNotFoundError:
             return _only_gguf(id)
         with open(path, "rb") as file:
-            index = read_index(f"{id}/{INDEX}", file.read(LARGEST_INDEX))
+            index = read_index(f"{id}/{INDEX}", file.read(MAX_INDEX_BYTES))
         return read_shards(f"{id}/{INDEX}", index, lambda shard: (_header(id, shard), []))._replace(label=id)
-    except remote.Unavailable as unavailable:
+    except remote.HubUnavailableError as unavailable:
         raise not_found(id, f"{unavailable}", "checkpoint") from None
 
 
@@ -42,7 +42,7 @@ def read_remote_gguf(id: str, file: str) -> Checkpoint:
     """Read the tensors of a GGUF file of a model on the hub. Raises ArchError, which states what was tried."""
     try:
         return _gguf(id, file)
-    except remote.Unavailable as unavailable:
+    except remote.HubUnavailableError as unavailable:
         raise not_found(f"{id}/{file}", f"{unavailable}", "checkpoint") from None
 
 
@@ -51,9 +51,9 @@ def _only_gguf(id: str) -> Checkpoint:
     found = [file for file in remote.files(id) if file.endswith(".gguf")]
     if len(found) > 1 and not is_one_model(found):
         shown = ", ".join(f"{id}/{file}" for file in found[:4]) + (", ..." if len(found) > 4 else "")
-        raise fail("usage", f"{len(found)} GGUF files in {id}", help=f"name one: {shown}")
+        raise make_error("usage", f"{len(found)} GGUF files in {id}", help=f"name one: {shown}")
     if not found:
-        raise remote.Unavailable(f"the model has neither {FILE} nor {INDEX} nor a GGUF file")
+        raise remote.HubUnavailableError(f"the model has neither {FILE} nor {INDEX} nor a GGUF file")
     return _gguf(id, found[0])
 
 
@@ -103,6 +103,6 @@ def _header(id: str, file: str) -> list[Entry]:
     """Return the tensors of a safetensors file on the hub."""
     start = remote.start_of(id, file)
     needed = 8 + int.from_bytes(start.data[:8], "little")
-    if len(start.data) < needed <= min(start.size, 8 + safetensors.LARGEST_HEADER):
+    if len(start.data) < needed <= min(start.size, 8 + safetensors.MAX_HEADER_BYTES):
         start = remote.start_of(id, file, needed)
     return safetensors.read(BytesIO(start.data), start.size, f"{id}/{file}")

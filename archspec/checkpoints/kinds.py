@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from archspec.addresses import last, parent
+from archspec.addresses import last_segment, parent
 from archspec.checkpoints.entries import Entry
 
 STATISTICS = ("running_mean", "running_var")
@@ -22,5 +22,8 @@ def buffer_names(entries: Sequence[Entry]) -> frozenset[str]:
         for entry in entries
         if entry.dtype.startswith(("bool", "int", "uint"))
         or entry.name in ROTARY
-        or (last(entry.name) in STATISTICS and all(f"{parent(entry.name)}.{other}" in names for other in STATISTICS))
+        or (
+            last_segment(entry.name) in STATISTICS
+            and all(f"{parent(entry.name)}.{other}" in names for other in STATISTICS)
+        )
     )

@@ -11,9 +11,9 @@ from collections.abc import Callable, Container, Sequence
 from struct import unpack
 from typing import BinaryIO, cast
 
-LARGEST = 32 * 1024 * 1024
-MOST_OPERATIONS = 5_000_000
-MOST_PENDING = 1_000_000
+MAX_PICKLE_BYTES = 32 * 1024 * 1024
+MAX_OPERATIONS = 5_000_000
+MAX_PENDING = 1_000_000
 
 
 class PickleError(Exception):
@@ -30,8 +30,8 @@ class Global:
 
 
 class Reader:
-    """Reader of consecutive pickles in a stream, limited to LARGEST bytes and MOST_OPERATIONS opcodes in total, and to
-    MOST_PENDING values on its stack.
+    """Reader of consecutive pickles in a stream, limited to LARGEST bytes and MAX_OPERATIONS opcodes in total, and to
+    MAX_PENDING values on its stack.
 
     `names` lists the globals (`module.name`) that are allowed. `persistent` resolves a persistent identifier, `call`
     replaces the call of a global, and both raise PickleError for unknown input. Values are None, bool, int, float, str,
@@ -46,8 +46,8 @@ class Reader:
         call: Callable[[str, tuple[object, ...]], object],
     ) -> None:
         self._stream = stream
-        self._left = LARGEST
-        self._operations = MOST_OPERATIONS
+        self._left = MAX_PICKLE_BYTES
+        self._operations = MAX_OPERATIONS
         self._names = names
         self._persistent = persistent
         self._call = call
@@ -61,13 +61,13 @@ class Reader:
         while True:
             self._operations -= 1
             if self._operations < 0:
-                raise PickleError(f"too many pickle operations: the limit is {MOST_OPERATIONS:,}")
+                raise PickleError(f"too many pickle operations: the limit is {MAX_OPERATIONS:,}")
             operation = self._take(1)
             if operation == pickle.STOP:
                 return self._pop()
             if operation in _VALUES:
-                if len(self._stack) >= MOST_PENDING:
-                    raise PickleError(f"too many values on the stack of a pickle: the limit is {MOST_PENDING:,}")
+                if len(self._stack) >= MAX_PENDING:
+                    raise PickleError(f"too many values on the stack of a pickle: the limit is {MAX_PENDING:,}")
                 self._stack.append(_VALUES[operation](self))
             elif operation in _STEPS:
                 _STEPS[operation](self)
@@ -79,14 +79,14 @@ class Reader:
     def _take(self, count: int) -> bytes:
         self._left -= count
         if self._left < 0:
-            raise PickleError(f"pickle exceeds the limit of {LARGEST:,} bytes")
+            raise PickleError(f"pickle exceeds the limit of {MAX_PICKLE_BYTES:,} bytes")
         data = self._stream.read(count)
         if len(data) != count:
             raise PickleError("pickle is truncated")
         return data
 
     def _line(self) -> str:
-        data = self._stream.readline(_LONGEST_LINE)
+        data = self._stream.readline(_MAX_LINE_LENGTH)
         self._left -= len(data)
         if not data.endswith(b"\n"):
             raise PickleError("invalid pickle: unterminated name")
@@ -168,7 +168,7 @@ class Reader:
         self._top(dict)
 
 
-_LONGEST_LINE = 1_000
+_MAX_LINE_LENGTH = 1_000
 
 
 def _text(data: bytes) -> str:

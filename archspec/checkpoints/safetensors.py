@@ -11,11 +11,11 @@ from math import prod
 from typing import BinaryIO, TypeGuard, cast
 
 from archspec.checkpoints import strictjson
-from archspec.checkpoints.entries import BITS, DTYPES, MOST_DIMENSIONS, Entry, is_size
-from archspec.checkpoints.faults import Faults, damaged
+from archspec.checkpoints.entries import BITS, DTYPES, MAX_DIMENSIONS, Entry, is_size
+from archspec.checkpoints.faults import DefectCollector, damaged
 from archspec.reporting.text import number
 
-LARGEST_HEADER = 100_000_000
+MAX_HEADER_BYTES = 100_000_000
 """The limit of the format itself, in bytes."""
 
 
@@ -24,8 +24,8 @@ def read(file: BinaryIO, size: int, label: str) -> list[Entry]:
     if size < 8:
         raise damaged(label, "not a safetensors file: it is too short for a header")
     length = int.from_bytes(file.read(8), "little")
-    if length > LARGEST_HEADER:
-        message = f"not a safetensors file: header of {length:,} bytes exceeds the limit of {LARGEST_HEADER:,}"
+    if length > MAX_HEADER_BYTES:
+        message = f"not a safetensors file: header of {length:,} bytes exceeds the limit of {MAX_HEADER_BYTES:,}"
         raise damaged(label, message)
     if 8 + length > size:
         raise damaged(label, f"file is truncated: expected a header of {length:,} bytes, but the file has {size:,}")
@@ -33,7 +33,7 @@ def read(file: BinaryIO, size: int, label: str) -> list[Entry]:
     if not text.startswith(b"{"):
         raise damaged(label, "not a safetensors file: the header does not start with `{`")
     header = strictjson.parse(text, label, "the header")
-    faults = Faults(label)
+    faults = DefectCollector(label)
     _check_metadata(header.pop("__metadata__", {}), faults)
     entries = [entry for name, info in header.items() if (entry := _entry(name, info, label, faults))]
     faults.check()
@@ -42,14 +42,14 @@ def read(file: BinaryIO, size: int, label: str) -> list[Entry]:
     return entries
 
 
-def _check_metadata(metadata: object, faults: Faults) -> None:
+def _check_metadata(metadata: object, faults: DefectCollector) -> None:
     if not isinstance(metadata, dict) or any(
         not isinstance(value, str) for value in cast("dict[str, object]", metadata).values()
     ):
         faults.add("metadata", "expected a mapping of strings to strings in `__metadata__`")
 
 
-def _entry(name: str, info: object, label: str, faults: Faults) -> Entry | None:
+def _entry(name: str, info: object, label: str, faults: DefectCollector) -> Entry | None:
     if not faults.has_name(name):
         return None
     fields = cast("dict[str, object]", info) if isinstance(info, dict) else {}
@@ -60,8 +60,8 @@ def _entry(name: str, info: object, label: str, faults: Faults) -> Entry | None:
         faults.add("dtype", f"unknown dtype of `{name}`: {_shown(dtype)}")
     elif not _is_sizes(shape):
         faults.add("shape", f"invalid shape of `{name}`: {_shown(shape)}")
-    elif len(shape) > MOST_DIMENSIONS:
-        faults.add("rank", f"too many axes in the shape of `{name}`: the limit is {MOST_DIMENSIONS}")
+    elif len(shape) > MAX_DIMENSIONS:
+        faults.add("rank", f"too many axes in the shape of `{name}`: the limit is {MAX_DIMENSIONS}")
     elif not _is_pair(offsets):
         faults.add("offsets", f"invalid data_offsets of `{name}`: {_shown(offsets)}")
     else:
@@ -83,7 +83,7 @@ def _is_pair(offsets: object) -> TypeGuard[list[int]]:
     return _is_sizes(offsets) and len(offsets) == 2 and offsets[0] <= offsets[1]
 
 
-def _check_layout(entries: list[Entry], size: int, faults: Faults) -> None:
+def _check_layout(entries: list[Entry], size: int, faults: DefectCollector) -> None:
     """Check that every one of the `size` bytes after the header belongs to exactly one tensor."""
     end, before = 0, ""
     for entry in sorted(entries, key=lambda entry: (entry.start, entry.bytes)):

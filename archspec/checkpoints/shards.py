@@ -8,12 +8,12 @@ from typing import NamedTuple, cast
 
 from archspec.checkpoints import strictjson
 from archspec.checkpoints.entries import Checkpoint, Entry
-from archspec.checkpoints.faults import Faults, damaged
+from archspec.checkpoints.faults import DefectCollector, damaged
 from archspec.reporting.text import number
-from archspec.source import fail
+from archspec.source import make_error
 
-LARGEST_INDEX = 100_000_000
-MOST_SHARDS = 10_000
+MAX_INDEX_BYTES = 100_000_000
+MAX_SHARDS = 10_000
 
 
 class Index(NamedTuple):
@@ -33,7 +33,7 @@ def read_shards(path: str, index: Index, read_shard: Callable[[str], tuple[list[
     entries: list[Entry] = []
     notes: list[str] = []
     holders: dict[str, str] = {}
-    faults = Faults(path)
+    faults = DefectCollector(path)
     for shard in index.shards:
         found, shard_notes = read_shard(shard)
         notes += [f"{shard}: {note}" for note in shard_notes]
@@ -57,7 +57,7 @@ def read_shards(path: str, index: Index, read_shard: Callable[[str], tuple[list[
 def read_index(path: str, data: bytes) -> Index:
     """Return the contents of the index at `path`. Raises ArchError."""
     index = strictjson.parse(data, path, "the index")
-    faults = Faults(path)
+    faults = DefectCollector(path)
     weight_map: object = index.get("weight_map")
     if not isinstance(weight_map, dict):
         raise damaged(path, "not an index of shards: missing `weight_map`")
@@ -74,8 +74,8 @@ def read_index(path: str, data: bytes) -> Index:
         faults.add("total", "invalid `total_size`: expected a number of bytes")
     faults.check()
     placed = cast("dict[str, str]", weight_map)
-    if len(set(placed.values())) > MOST_SHARDS:
-        raise damaged(path, f"too many shards: the limit is {MOST_SHARDS:,}")
+    if len(set(placed.values())) > MAX_SHARDS:
+        raise damaged(path, f"too many shards: the limit is {MAX_SHARDS:,}")
     return Index(placed, total)
 
 
@@ -91,4 +91,4 @@ def check_presence(path: str, directory: str, index: Index) -> None:
     if missing:
         tensors = number(sum(shard in missing for shard in index.weight_map.values()), "tensor")
         more = f" (and {len(missing) - 1:,} more like it)" if len(missing) > 1 else ""
-        raise fail("missing-file", f"file not found: {missing[0]}{more}, where {path} places {tensors}")
+        raise make_error("missing-file", f"file not found: {missing[0]}{more}, where {path} places {tensors}")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from archspec.checkpoints.faults import damaged
 
-MOST_ITEMS = 4_000_000
+MAX_ITEMS = 4_000_000
 
 
 def parse(data: bytes, label: str, what: str) -> dict[str, object]:
     """Parse the JSON object in `data`; `what` names it in messages. Raises ArchError if it is invalid."""
     import json
 
-    if sum(map(data.count, (b",", b"[", b"{"))) > MOST_ITEMS:
-        raise damaged(label, f"too many items in {what}: the limit is {MOST_ITEMS:,}")
+    if sum(map(data.count, (b",", b"[", b"{"))) > MAX_ITEMS:
+        raise damaged(label, f"too many items in {what}: the limit is {MAX_ITEMS:,}")
     try:
         value = json.loads(data.decode("utf-8"), object_pairs_hook=_object, parse_constant=_constant)
     except UnicodeDecodeError as error:

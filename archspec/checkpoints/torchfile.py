@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import BinaryIO, cast
 
 from archspec.checkpoints.entries import BITS, Entry
-from archspec.checkpoints.faults import Faults, damaged
+from archspec.checkpoints.faults import DefectCollector, damaged
 from archspec.checkpoints.pickled import PickleError
 from archspec.checkpoints.torchpickle import Loader, View
 from archspec.checkpoints.torchzip import Archive
@@ -25,7 +25,7 @@ WRAPPERS = ("state_dict", "model_state_dict", "model")
 
 _MAGIC = 0x1950A86A20F9469CFC6C
 _VERSION = 1001
-_MOST_NAMED = 5
+_MAX_NAMED = 5
 _HELP = "save the tensors with `torch.save(model.state_dict(), path)`"
 
 
@@ -87,7 +87,7 @@ def _entries(root: object, label: str) -> tuple[list[Entry], list[str]]:
         found = inner.get(wrapper or "")
     if found is None:
         raise damaged(label, "expected a mapping of names to tensors", help=_HELP)
-    faults = Faults(label)
+    faults = DefectCollector(label)
     entries: list[Entry] = []
     others: list[str] = []
     for name, value in found.items():
@@ -99,8 +99,8 @@ def _entries(root: object, label: str) -> tuple[list[Entry], list[str]]:
             others.append(name)
     faults.check()
     if others:
-        named = ", ".join(f"`{name}`" for name in others[:_MOST_NAMED])
-        more = f" and {len(others) - _MOST_NAMED:,} more" if len(others) > _MOST_NAMED else ""
+        named = ", ".join(f"`{name}`" for name in others[:_MAX_NAMED])
+        more = f" and {len(others) - _MAX_NAMED:,} more" if len(others) > _MAX_NAMED else ""
         notes.append(f"ignored, because they are not tensors: {named}{more}")
     return entries, notes
 

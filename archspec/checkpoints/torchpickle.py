@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, TypeGuard, cast
 
-from archspec.checkpoints.entries import BITS, MOST_DIMENSIONS, is_size
+from archspec.checkpoints.entries import BITS, MAX_DIMENSIONS, is_size
 from archspec.checkpoints.pickled import Global, PickleError, Reader
 
 
@@ -155,4 +155,4 @@ def _view(arguments: Sequence[object], written: object) -> View:
 
 def _is_sizes(value: object) -> TypeGuard[tuple[int, ...]]:
     sizes = cast("tuple[object, ...]", value)
-    return isinstance(value, tuple) and len(sizes) <= MOST_DIMENSIONS and all(map(is_size, sizes))
+    return isinstance(value, tuple) and len(sizes) <= MAX_DIMENSIONS and all(map(is_size, sizes))

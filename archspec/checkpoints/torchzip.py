@@ -9,21 +9,21 @@ from typing import BinaryIO, cast
 from zipfile import ZIP_STORED, BadZipFile, LargeZipFile, ZipFile, ZipInfo
 from zlib import error as ZlibError
 
-from archspec.checkpoints.pickled import LARGEST, PickleError
+from archspec.checkpoints.pickled import MAX_PICKLE_BYTES, PickleError
 
-LARGEST_DIRECTORY = 100_000_000
+MAX_DIRECTORY_BYTES = 100_000_000
 _LOCAL = Struct("<4s2xHH16xHH")
 """A local header: signature, flags, compression, and the lengths of the name and of the extra field."""
 
 _HAS_DESCRIPTOR, _UTF8 = 0x8, 0x800
 _FLAGS = _HAS_DESCRIPTOR | _UTF8 | 0x6  # and the level of compression
-_LONGEST_DESCRIPTOR = 24
+_MAX_DESCRIPTOR_LENGTH = 24
 _DIRECTORY = 0x10
 _PICKLE = "/data.pkl"
 _SMALL = ("version", "byteorder", ".format_version", ".storage_alignment", ".data/serialization_id")
 """Members that `torch.load` reads besides the pickle and the storages."""
 
-_LONGEST_SMALL = 1000
+_MAX_SMALL_MEMBER_BYTES = 1000
 _ENTRY = Struct("<4s24xHHH12x")
 """An entry of the directory: signature, and the lengths of the name, of the extra field and of the comment."""
 
@@ -49,10 +49,10 @@ class Archive:
                 _check_end(file, len(infos), archive.start_dir, size)
                 for name in _SMALL:
                     if f"{self._root}/{name}" in self._members:
-                        archive.open(f"{self._root}/{name}").read(_LONGEST_SMALL)  # checks its sum
+                        archive.open(f"{self._root}/{name}").read(_MAX_SMALL_MEMBER_BYTES)  # checks its sum
                 size = pickles[0].file_size
-                if size > LARGEST:
-                    raise PickleError(f"pickle of {size:,} bytes exceeds the limit of {LARGEST:,}")
+                if size > MAX_PICKLE_BYTES:
+                    raise PickleError(f"pickle of {size:,} bytes exceeds the limit of {MAX_PICKLE_BYTES:,}")
                 with archive.open(pickles[0]) as member:
                     self.pickle = io.BytesIO(member.read(size))
         except _ERRORS as error:
@@ -101,7 +101,7 @@ def _check_members(file: BinaryIO, infos: list[ZipInfo], end: int) -> None:
         if stop > after:
             raise PickleError(f"archive member `{info.filename}` overlaps the data that follows it")
         file.seek(stop)
-        rest = file.read(min(after - stop, _LONGEST_DESCRIPTOR + 1))
+        rest = file.read(min(after - stop, _MAX_DESCRIPTOR_LENGTH + 1))
         if (
             signature != b"PK\x03\x04"
             or (flags, method) != (info.flag_bits, info.compress_type)
@@ -121,7 +121,7 @@ def _check_end(file: BinaryIO, count: int, start: int, stop: int) -> None:
     PyTorch refuses an archive in which they do not.
     """
     file.seek(start)
-    rest = file.read(min(stop - start, LARGEST_DIRECTORY))
+    rest = file.read(min(stop - start, MAX_DIRECTORY_BYTES))
     size = 0
     for _ in range(count):
         signature, *lengths = _ENTRY.unpack_from(rest, size)
@@ -161,8 +161,8 @@ class _LimitedFile:
     def read(self, count: int = -1) -> bytes:
         left = max(self._size - self._file.tell(), 0)
         count = left if count < 0 else min(count, left)
-        if count > LARGEST_DIRECTORY:
-            raise ValueError(f"directory of {count:,} bytes exceeds the limit of {LARGEST_DIRECTORY:,}")
+        if count > MAX_DIRECTORY_BYTES:
+            raise ValueError(f"directory of {count:,} bytes exceeds the limit of {MAX_DIRECTORY_BYTES:,}")
         return self._file.read(count)
 
     def __getattr__(self, name: str) -> object:

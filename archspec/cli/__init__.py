@@ -13,7 +13,7 @@ from archspec.cli.progress import PROGRESS
 from archspec.reporting.colour import coloured
 from archspec.source import ArchError, Diagnostic
 
-USAGE = frozenset(
+USAGE_CODES = frozenset(
     {
         "bad-checkpoint",
         "bad-override",
@@ -36,24 +36,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     130 interrupted.
     """
     try:
-        _prepare()
+        _prepare_stdout()
         status = _run(arguments)
         sys.stdout.flush()
         return status
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        _silence(sys.stdout)
+        _redirect_to_null(sys.stdout)
         return 0
     except OSError as error:  # files named by the user report their errors where they are opened
-        _silence(sys.stdout)
+        _redirect_to_null(sys.stdout)
         write_diagnostics([Diagnostic("unreadable", f"cannot continue: {error.strerror or error}")])
         return 2
 
 
 def is_usage(diagnostics: Sequence[Diagnostic]) -> bool:
     """Whether one of the diagnostics is about the use of a command, or about an unreadable file."""
-    return any(diagnostic.code in USAGE for diagnostic in diagnostics)
+    return any(diagnostic.code in USAGE_CODES for diagnostic in diagnostics)
 
 
 def write_diagnostics(diagnostics: Sequence[Diagnostic]) -> None:
@@ -67,7 +67,7 @@ def write_diagnostics(diagnostics: Sequence[Diagnostic]) -> None:
         sys.stderr.write(text + "\n")
         sys.stderr.flush()
     except OSError:  # there is no reader; the exit status still reports the result
-        _silence(sys.stderr)
+        _redirect_to_null(sys.stderr)
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -84,7 +84,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         PROGRESS.end()
 
 
-def _prepare() -> None:
+def _prepare_stdout() -> None:
     """Make standard output one that anything can be written to."""
     if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison] -- closed by `>&-`
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
@@ -93,7 +93,7 @@ def _prepare() -> None:
         reconfigure(errors="backslashreplace")  # any text can be written in any encoding
 
 
-def _silence(stream: TextIO) -> None:
+def _redirect_to_null(stream: TextIO) -> None:
     """Redirect a stream to the null device, so that the interpreter's last flush cannot fail again."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -27,7 +27,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         formatter_class=_formatter,
         allow_abbrev=False,
     )
-    root.set_defaults(run=_introduce)
+    root.set_defaults(run=_print_short_help)
     root.add_argument("--version", action="version", version=f"archspec-dsl {__version__}")
     subparsers = root.add_subparsers(prog="archspec", dest="command", metavar="COMMAND")
     named = [name for name in arguments[:1] if name in COMMANDS]
@@ -41,9 +41,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         if name in arguments:
             command.arguments(parser)
     # `-:name` is not an option; a space in it keeps argparse from reading it as one.
-    options = root.parse_args([f"-: {a[2:]}" if a.startswith("-:") else a for a in _with_values(arguments)])
+    options = root.parse_args([f"-: {a[2:]}" if a.startswith("-:") else a for a in _join_option_values(arguments)])
     if getattr(options, "type", None) or getattr(options, "ignore", None):
-        _configure(options)
+        _apply_reading_options(options)
     return options
 
 
@@ -56,7 +56,7 @@ def parsers() -> dict[str, argparse.ArgumentParser]:
     return found
 
 
-def _configure(options: argparse.Namespace) -> None:
+def _apply_reading_options(options: argparse.Namespace) -> None:
     """Let the names of models stand for configurations that are read as --type and --ignore specify."""
 
     def read_as(spec: str) -> Configuration:
@@ -68,14 +68,14 @@ def _configure(options: argparse.Namespace) -> None:
             setattr(options, name, read_as(given) if isinstance(given, str) else [*map(read_as, given)])
 
 
-def _introduce(options: argparse.Namespace) -> int:
+def _print_short_help(options: argparse.Namespace) -> int:
     """Write a short help, for a command line without a command. Returns the exit status."""
     with open(os.path.join(os.path.dirname(__file__), "introduction.txt"), encoding="utf-8") as text:
         sys.stdout.write(text.read())
     return 0
 
 
-def _with_values(arguments: Sequence[str]) -> list[str]:
+def _join_option_values(arguments: Sequence[str]) -> list[str]:
     """Return the arguments with `--set NAME VALUE` as `--set NAME=VALUE`, and `--best -X` as `--best=-X`."""
     found: list[str] = []
     for argument in arguments:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from argparse import Namespace
 
 from archspec.audits.api import audit
-from archspec.cli.output import show
+from archspec.cli.output import print_result
 
 
 def run(options: Namespace) -> int:
     """Write the lines with their verdicts; the exit status is 1 if a line is wrong."""
     found = audit(options.file)
-    show(found, options)
+    print_result(found, options)
     return 0 if found.clean else 1

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from archspec.cli import write_diagnostics
 from archspec.cli.files import write_text
-from archspec.cli.proofs import prover
+from archspec.cli.proofs import import_prover
 from archspec.model import Model
 from archspec.onnx_export.api import refuse_existing, write_onnx
 from archspec.overrides import parse_overrides
-from archspec.pipeline.compile import model_of
+from archspec.pipeline.compile import as_model
 from archspec.pytorch.build import torch_source
-from archspec.source import Diagnostic, fail
+from archspec.source import Diagnostic, make_error
 from archspec.transformers_export.api import refuse_existing_folder, write_folder
 from archspec.transformers_export.files import folder_files
 
@@ -31,7 +31,7 @@ def run(options: Namespace) -> int:
         model = _model(options)
         text = torch_source(model)
         if options.prove:
-            prover().prove_source(model, text)
+            import_prover().prove_source(model, text)
         return text, model.warnings
 
     write_text(options, source)
@@ -40,26 +40,26 @@ def run(options: Namespace) -> int:
 
 def _write_folder(options: Namespace) -> None:
     if not options.output or options.output == "-":
-        raise fail("usage", "`--to transformers` writes a folder", help="name it with `-o FOLDER`")
+        raise make_error("usage", "`--to transformers` writes a folder", help="name it with `-o FOLDER`")
     refuse_existing_folder(options.output, options.force)
     model = _model(options)
     files = folder_files(model)
     if options.prove:
-        prover().prove_source(model, torch_source(model))
+        import_prover().prove_source(model, torch_source(model))
     write_folder(options.output, files, options.force)
     write_diagnostics(model.warnings)
 
 
 def _write_onnx(options: Namespace) -> None:
     if not options.output or options.output == "-":
-        raise fail("usage", "`--to onnx` writes a file", help="name it with `-o FILE.onnx`")
+        raise make_error("usage", "`--to onnx` writes a file", help="name it with `-o FILE.onnx`")
     refuse_existing(options.output, options.force)
     model = _model(options)
     if options.prove:
-        prover().prove_source(model, torch_source(model))
+        import_prover().prove_source(model, torch_source(model))
     write_onnx(model, options.output, options.force)
     write_diagnostics(model.warnings)
 
 
 def _model(options: Namespace) -> Model:
-    return model_of(options.spec, parse_overrides(options.settings))
+    return as_model(options.spec, parse_overrides(options.settings))

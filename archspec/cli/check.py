@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from archspec import __version__
 from archspec.cli import is_usage, write_diagnostics
-from archspec.cli.error import entries
+from archspec.cli.error import read_entries
 from archspec.cli.output import write
 from archspec.cli.progress import PROGRESS
 from archspec.cli.spec_files import spec_files
@@ -42,7 +42,7 @@ def _write(found: Sequence[Diagnostic], files: Sequence[str], summary: str, form
         case "json":
             write(json_text(found, files))
         case "sarif":
-            write(sarif_text(found, entries() if found else {}, __version__))
+            write(sarif_text(found, read_entries() if found else {}, __version__))
         case "github":
             write(github_text(found) + summary)
         case _:

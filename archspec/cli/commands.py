@@ -21,11 +21,11 @@ from archspec.cli.options import (
     add_spec,
     add_watch,
     add_wide,
-    depth,
-    jobs,
-    past,
+    parse_depth,
+    parse_jobs,
+    parse_past,
 )
-from archspec.counts.select import Rule
+from archspec.counts.select import SelectionRule
 from archspec.record import Record
 
 
@@ -44,7 +44,7 @@ class Command(Record):
         """Import the module of the command and run it. Returns the exit status."""
         run = import_module(f"archspec.cli.{self.module or options.command}").run
         if self.repeats and options.watch:
-            return import_module("archspec.cli.watching").watched(options, run)
+            return import_module("archspec.cli.watching").run_watching(options, run)
         return run(options)
 
 
@@ -55,12 +55,12 @@ def _count(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--by", choices=("tensor", "layer", "block", "role"), help="print a flat table instead of the tree of layers"
     )
-    parser.add_argument("--depth", metavar="N", type=depth, help="combine everything nested deeper than N levels")
+    parser.add_argument("--depth", metavar="N", type=parse_depth, help="combine everything nested deeper than N levels")
     parser.add_argument(
         "--select",
         metavar="GLOB",
         action="append",
-        type=partial(Rule, True),
+        type=partial(SelectionRule, True),
         dest="rules",
         default=[],
         help="count the tensors with matching names",
@@ -69,7 +69,7 @@ def _count(parser: argparse.ArgumentParser) -> None:
         "--exclude",
         metavar="GLOB",
         action="append",
-        type=partial(Rule, False),
+        type=partial(SelectionRule, False),
         dest="rules",
         default=[],
         help="do not count these; `*` also matches dots, and the last matching --select or --exclude applies",
@@ -89,7 +89,7 @@ def _graph(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--level", choices=("layer", "block", "op"), help="type of a node (layer, or block with --depth)"
     )
-    parser.add_argument("--depth", metavar="N", type=depth, help="expand N levels of blocks")
+    parser.add_argument("--depth", metavar="N", type=parse_depth, help="expand N levels of blocks")
     parser.add_argument(
         "--to",
         "--format",
@@ -167,7 +167,10 @@ def _cost(parser: argparse.ArgumentParser) -> None:
     add_dims(parser)
     parser.add_argument("--dtype", choices=(*BITS,), default="float32", help="data type of the weights (float32)")
     parser.add_argument(
-        "--past", metavar="N", type=past, help="the cost of a decoding step: one position after N others, with a cache"
+        "--past",
+        metavar="N",
+        type=parse_past,
+        help="the cost of a decoding step: one position after N others, with a cache",
     )
     parser.add_argument(
         "--cache-dtype",
@@ -182,7 +185,7 @@ def _cost(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--causal-half", action="store_true", help="count the products of causal attention as half (in full)"
     )
-    parser.add_argument("--depth", metavar="N", type=depth, help="combine everything nested deeper than N levels")
+    parser.add_argument("--depth", metavar="N", type=parse_depth, help="combine everything nested deeper than N levels")
     add_format(parser)
 
 
@@ -286,7 +289,7 @@ def _compare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("others", metavar="B", nargs="+", help="the models to compare it with, specified like A")
     add_set(parser, "[K:]NAME=VALUE", "override a hyperparameter of every model, or only of the K-th (`2:layers=6`)")
     add_reading(parser)
-    parser.add_argument("--depth", metavar="N", type=depth, default=1, help="expand components N levels deep (1)")
+    parser.add_argument("--depth", metavar="N", type=parse_depth, default=1, help="expand components N levels deep (1)")
     add_dims(parser)
     add_pictures(parser)
     add_format(parser)
@@ -314,7 +317,7 @@ def _search(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--near", metavar="EXPRESSION=N", help="the designs that are nearest to a value (params=50M)")
     parser.add_argument("--all", action="store_true", help="write all designs that satisfy the conditions, too")
     parser.add_argument(
-        "--jobs", metavar="N", type=jobs, default=1, help="compile designs without formulas in N processes (1)"
+        "--jobs", metavar="N", type=parse_jobs, default=1, help="compile designs without formulas in N processes (1)"
     )
     parser.add_argument("--svg", metavar="FILE", help="plot the designs as SVG")
     parser.add_argument("--html", metavar="FILE", help="write a page with the plot and the table")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from archspec.cli import write_diagnostics
-from archspec.cli.output import show
+from archspec.cli.output import print_result
 from archspec.cli.side_by_side import save_pictures, wants_picture
 from archspec.comparisons.api import compare_models
 from archspec.costs.dimension_sizes import given_sizes, parse_sizes
@@ -27,6 +27,6 @@ def run(options: Namespace) -> int:
         save_pictures(options, found, lambda theme: picture(compiled, theme=theme))
     else:
         found, warnings = compare_models(models, options.depth, sizes)
-    show(found, options)
+    print_result(found, options)
     write_diagnostics(list(dict.fromkeys(warnings)))
     return 0

@@ -8,7 +8,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 
 from archspec.cli.arguments import parsers
-from archspec.cli.error import entries
+from archspec.cli.error import read_entries
 from archspec.pipeline.files import models
 from archspec.record import Record
 
@@ -37,7 +37,7 @@ class Option(Record):
     value: Value | None
 
 
-class Completed(Record):
+class CompletedCommand(Record):
     """A command; its last operand can be given several times if `repeats`."""
 
     name: str
@@ -55,19 +55,21 @@ def run(options: Namespace) -> int:
     return 0
 
 
-def _completed(name: str, parser: argparse.ArgumentParser) -> Completed:
+def _completed(name: str, parser: argparse.ArgumentParser) -> CompletedCommand:
     actions = parser._actions  # pyright: ignore[reportPrivateUsage] -- argparse has no public list of them
     operands = [action for action in actions if not action.option_strings]
     options = [
-        Option(tuple(action.option_strings), _plain(action.help), None if action.nargs == 0 else _value(action))
+        Option(tuple(action.option_strings), _unescape_help(action.help), None if action.nargs == 0 else _value(action))
         for action in actions
         if action.option_strings
     ]
     repeats = bool(operands) and operands[-1].nargs in ("*", "+")
-    return Completed(name, _plain(parser.description), options, [_value(action) for action in operands], repeats)
+    return CompletedCommand(
+        name, _unescape_help(parser.description), options, [_value(action) for action in operands], repeats
+    )
 
 
-def _plain(help: str | None) -> str:
+def _unescape_help(help: str | None) -> str:
     """Return a text of argparse, which has `%%` for `%`."""
     return (help or "").replace("%%", "%")
 
@@ -77,7 +79,7 @@ def _value(action: argparse.Action) -> Value:
     if action.choices is not None:
         return Value(metavar, tuple(map(str, action.choices)))
     if metavar == "CODE":
-        return Value(metavar, tuple(entries()))
+        return Value(metavar, tuple(read_entries()))
     is_name = action.option_strings and metavar == "NAME"  # of a field of a configuration
     return Value(metavar, (), "" if is_name else _METAVARS.get(metavar, ""))
 
@@ -85,7 +87,7 @@ def _value(action: argparse.Action) -> Value:
 # bash -----------------------------------------------------------------------------------------------------------------
 
 
-def _bash(commands: Sequence[Completed], names: Sequence[str]) -> str:
+def _bash(commands: Sequence[CompletedCommand], names: Sequence[str]) -> str:
     values: list[str] = []
     options: list[str] = []
     operands: list[str] = []
@@ -181,7 +183,7 @@ complete -F _archspec archspec
 # zsh ------------------------------------------------------------------------------------------------------------------
 
 
-def _zsh(commands: Sequence[Completed], names: Sequence[str]) -> str:
+def _zsh(commands: Sequence[CompletedCommand], names: Sequence[str]) -> str:
     described = "\n".join(f"    {_quoted(f'{command.name}:{command.help}')}" for command in commands)
     cases: list[str] = []
     for command in commands:
@@ -249,7 +251,7 @@ if [[ $funcstack[1] == _archspec ]]; then _archspec "$@"; else compdef _archspec
 # fish -----------------------------------------------------------------------------------------------------------------
 
 
-def _fish(commands: Sequence[Completed], names: Sequence[str]) -> str:
+def _fish(commands: Sequence[CompletedCommand], names: Sequence[str]) -> str:
     listed = " ".join(command.name for command in commands)
     lines = [
         "# Completions of archspec for fish: archspec completions fish | source",

@@ -5,20 +5,20 @@ from __future__ import annotations
 from argparse import Namespace
 
 from archspec.cli import write_diagnostics
-from archspec.cli.output import show
+from archspec.cli.output import print_result
 from archspec.costs.api import cost
 from archspec.costs.dimension_sizes import parse_sizes
 from archspec.overrides import parse_overrides
-from archspec.pipeline.compile import model_of
-from archspec.source import fail
+from archspec.pipeline.compile import as_model
+from archspec.source import make_error
 
 
 def run(options: Namespace) -> int:
     """Write the cost of a model."""
     if options.cache_dtype is not None and options.past is None:
-        raise fail("usage", "--cache-dtype has no effect without --past", help="use --past N for a decoding step")
+        raise make_error("usage", "--cache-dtype has no effect without --past", help="use --past N for a decoding step")
     sizes = parse_sizes(options.dims)
-    model = model_of(options.spec, parse_overrides(options.settings))
+    model = as_model(options.spec, parse_overrides(options.settings))
     found = cost(
         model,
         options.batch,
@@ -31,6 +31,6 @@ def run(options: Namespace) -> int:
         causal_half=options.causal_half,
         depth=options.depth,
     )
-    show(found, options)
+    print_result(found, options)
     write_diagnostics(model.warnings)
     return 0

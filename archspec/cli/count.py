@@ -6,26 +6,28 @@ from argparse import Namespace
 
 from archspec.cli import write_diagnostics
 from archspec.cli.adapters import adapter_for
-from archspec.cli.output import show
+from archspec.cli.output import print_result
 from archspec.counts.count import count
-from archspec.counts.select import Rule
+from archspec.counts.select import SelectionRule
 from archspec.overrides import parse_overrides
 from archspec.pipeline.spec import is_adapter
-from archspec.pipeline.tables import table_of
-from archspec.source import Diagnostic, fail
+from archspec.pipeline.tables import load_table
+from archspec.source import Diagnostic, make_error
 
 
 def run(options: Namespace) -> int:
     """Write the parameter count of a model."""
     if options.depth is not None and options.by in ("tensor", "role"):
-        raise fail("usage", f"--depth cannot be combined with --by {options.by}", help="remove it, or use --by layer")
+        raise make_error(
+            "usage", f"--depth cannot be combined with --by {options.by}", help="remove it, or use --by layer"
+        )
     if is_adapter(options.spec):
         return _count_adapter(options)
     if options.base is not None:
-        raise fail("usage", "--base has no effect: SPEC is not an adapter", help="remove it")
-    table, warnings = table_of(options.spec, parse_overrides(options.settings))
+        raise make_error("usage", "--base has no effect: SPEC is not an adapter", help="remove it")
+    table, warnings = load_table(options.spec, parse_overrides(options.settings))
     counted = count(table, options.rules, options.by, options.depth)
-    show(counted, options)
+    print_result(counted, options)
     write_diagnostics([*warnings, *map(_unmatched, counted.selection.unmatched)])
     return 0
 
@@ -33,15 +35,15 @@ def run(options: Namespace) -> int:
 def _count_adapter(options: Namespace) -> int:
     found = adapter_for(options)
     if options.by is None and options.depth is None and not options.rules:
-        show(found, options)
+        print_result(found, options)
         return 0
     counted = count(found.table, options.rules, options.by, options.depth)
-    show(counted, options)
+    print_result(counted, options)
     write_diagnostics([*map(_unmatched, counted.selection.unmatched)])
     return 0
 
 
-def _unmatched(rule: Rule) -> Diagnostic:
+def _unmatched(rule: SelectionRule) -> Diagnostic:
     option = "--select" if rule.include else "--exclude"
     return Diagnostic(
         "no-match",

@@ -5,22 +5,22 @@ from __future__ import annotations
 from argparse import Namespace
 
 from archspec.cli import write_diagnostics
-from archspec.cli.output import show
+from archspec.cli.output import print_result
 from archspec.cli.side_by_side import save_pictures, wants_picture
 from archspec.diffs.api import diff
 from archspec.diffs.pictures import picture
 from archspec.overrides import overrides_for
-from archspec.pipeline.compile import model_of
+from archspec.pipeline.compile import as_model
 
 
 def run(options: Namespace) -> int:
     """Write the differences between two models; the exit status is 1 if there are any."""
     is_drawn = wants_picture(options)
     ours, theirs = overrides_for(2, options.settings)
-    a, b = model_of(options.a, ours), model_of(options.b, theirs)
+    a, b = as_model(options.a, ours), as_model(options.b, theirs)
     found = diff(a, b)
     if is_drawn:
         save_pictures(options, found, lambda theme: picture(found, a, b, theme=theme))
-    show(found, options)
+    print_result(found, options)
     write_diagnostics([*a.warnings, *(warning for warning in b.warnings if warning not in a.warnings)])
     return int(bool(found))

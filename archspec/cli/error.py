@@ -6,35 +6,35 @@ import os
 import sys
 from argparse import Namespace
 
-from archspec.source import fail, printable, suggest
+from archspec.source import escape_for_terminal, make_error, suggest
 
 
 def run(options: Namespace) -> int:
     """Write the entry of a diagnostic code in `docs/errors.md`, or all codes."""
-    known = entries()
+    known = read_entries()
     if options.code is None:
         print("\n".join(known))
         return 0
     code = options.code.strip().removeprefix("error").removeprefix("warning").strip("[]")
     if code not in known:
         help = suggest(code, [*known]) or "run `archspec error` to list all codes"
-        raise fail("usage", f"unknown diagnostic code `{printable(code)}`", help=help)
+        raise make_error("usage", f"unknown diagnostic code `{escape_for_terminal(code)}`", help=help)
     sys.stdout.write(known[code])
     return 0
 
 
-def entries() -> dict[str, str]:
+def read_entries() -> dict[str, str]:
     """Return the entry of each code with its heading. Raises ArchError if the document is not installed."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     for folder in (package, os.path.dirname(package)):
         path = os.path.join(folder, "docs", "errors.md")
         if os.path.isfile(path):
             with open(path, encoding="utf-8") as file:
-                return split(file.read())
-    raise fail("unreadable", "docs/errors.md is not part of this installation")
+                return split_sections(file.read())
+    raise make_error("unreadable", "docs/errors.md is not part of this installation")
 
 
-def split(text: str) -> dict[str, str]:
+def split_sections(text: str) -> dict[str, str]:
     """Split a page into the sections under its `## code` headings; headings inside fenced examples do not count."""
     sections: dict[str, list[str]] = {}
     code: str | None = None

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from archspec.cli.output import show
+from archspec.cli.output import print_result
 from archspec.costs.dimension_sizes import parse_sizes
 from archspec.explanations.api import explain
 from archspec.flop_explanations.api import explain_flops
 from archspec.overrides import parse_overrides
-from archspec.pipeline.compile import model_of
-from archspec.source import fail
+from archspec.pipeline.compile import as_model
+from archspec.source import make_error
 
 
 def run(options: Namespace) -> int:
     """Write the conventions that give a number; the exit status is 1 if none does."""
     if options.flops:
-        model = model_of(options.spec, parse_overrides(options.settings))
+        model = as_model(options.spec, parse_overrides(options.settings))
         sizes = parse_sizes(options.dims)
         counted = explain_flops(model, options.number, options.batch, options.seq, dims=sizes)
-        show(counted, options)
+        print_result(counted, options)
         return 0 if counted.fits else 1
     if options.dims or options.batch or options.seq:
-        raise fail("usage", "sizes of dimensions have no effect without --flops", help="add --flops, or remove them")
+        raise make_error(
+            "usage", "sizes of dimensions have no effect without --flops", help="add --flops, or remove them"
+        )
     found = explain(options.spec, options.number, **parse_overrides(options.settings))
-    show(found, options)
+    print_result(found, options)
     return 0 if found.fits else 1

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from archspec.cli import write_diagnostics
 from archspec.cli.output import write
-from archspec.source import Diagnostic, fail
+from archspec.source import Diagnostic, make_error
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -27,7 +27,7 @@ def write_text(options: Namespace, make: Callable[[], tuple[str | bytes, Sequenc
         refuse_existing(options.output, options.force)
     text, diagnostics = make()
     if to_file:
-        save(options.output, text, options.force)
+        write_new_file(options.output, text, options.force)
     elif isinstance(text, str):
         write(text)
     else:
@@ -38,10 +38,10 @@ def write_text(options: Namespace, make: Callable[[], tuple[str | bytes, Sequenc
 def refuse_existing(path: str, force: bool) -> None:
     """Raise ArchError if the file exists and `force` is not set."""
     if os.path.lexists(path) and not force:
-        raise fail("usage", f"`{path}` already exists", help="use --force to overwrite it")
+        raise make_error("usage", f"`{path}` already exists", help="use --force to overwrite it")
 
 
-def save(path: str, text: str | bytes, force: bool) -> None:
+def write_new_file(path: str, text: str | bytes, force: bool) -> None:
     """Write the bytes, or the text as UTF-8.
 
     Raises ArchError if the file exists and `force` is not set, or cannot be written.
@@ -49,7 +49,7 @@ def save(path: str, text: str | bytes, force: bool) -> None:
     content = text.encode("utf-8", "backslashreplace") if isinstance(text, str) else text
     try:
         if force and os.path.exists(path) and not os.path.isfile(path):
-            with open(path, "wb", opener=_without_waiting) as device:
+            with open(path, "wb", opener=_open_nonblocking) as device:
                 device.write(content)
         else:
             _replace(os.path.realpath(path), content, force)
@@ -58,10 +58,10 @@ def save(path: str, text: str | bytes, force: bool) -> None:
         raise
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise fail("usage", f"cannot write {path}: {reason}") from None
+        raise make_error("usage", f"cannot write {path}: {reason}") from None
 
 
-def rewrite(path: str, content: bytes) -> None:
+def replace_contents(path: str, content: bytes) -> None:
     """Replace the contents of a file, or of the file that a link leads to. Its permissions stay as they are.
 
     Raises ArchError if it cannot be written.
@@ -72,10 +72,10 @@ def rewrite(path: str, content: bytes) -> None:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         _replace(target, content, True, stat.S_IMODE(os.stat(target).st_mode))
     except OSError as error:
-        raise fail("unreadable", f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
+        raise make_error("unreadable", f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
 
 
-def _without_waiting(path: str, flags: int) -> int:
+def _open_nonblocking(path: str, flags: int) -> int:
     """Open a device or a pipe; a pipe without a reader is an error."""
     descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
     os.set_blocking(descriptor, True)
@@ -93,13 +93,13 @@ def _replace(path: str, content: bytes, force: bool, mode: int | None = None) ->
         if force:
             os.replace(part, path)
         else:
-            _link(part, path)
+            _move_into_place(part, path)
     finally:
         if os.path.exists(part):
             os.unlink(part)
 
 
-def _link(part: str, path: str) -> None:
+def _move_into_place(part: str, path: str) -> None:
     """Give the file its name, unless that has been taken in the meantime."""
     try:
         os.link(part, path)

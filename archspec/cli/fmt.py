@@ -8,14 +8,14 @@ from difflib import unified_diff
 from io import StringIO
 
 from archspec.cli import is_usage, write_diagnostics
-from archspec.cli.files import rewrite
+from archspec.cli.files import replace_contents
 from archspec.cli.output import write
 from archspec.cli.progress import PROGRESS
 from archspec.cli.spec_files import spec_files
 from archspec.formatting.api import format_bytes
-from archspec.pipeline.streams import label_of, read_stream
+from archspec.pipeline.streams import read_stream, stream_label
 from archspec.reporting.text import number
-from archspec.source import LARGEST_FILE, ArchError, Diagnostic, Report, read_bytes
+from archspec.source import MAX_FILE_BYTES, ArchError, Diagnostic, Report, read_bytes
 
 
 def run(options: Namespace) -> int:
@@ -43,8 +43,8 @@ def run(options: Namespace) -> int:
 
 def _format(path: str, options: Namespace, report: Report) -> bool | None:
     """Format a file; return whether that changes it, or None if it cannot be read."""
-    label = label_of(path)
-    before = read_stream(path, LARGEST_FILE + 1) if path == "-" else read_bytes(path, label, report)
+    label = stream_label(path)
+    before = read_stream(path, MAX_FILE_BYTES + 1) if path == "-" else read_bytes(path, label, report)
     if before is None:
         return None
     after = format_bytes(before, label, report)
@@ -57,7 +57,7 @@ def _format(path: str, options: Namespace, report: Report) -> bool | None:
     elif before != after and options.check:
         print(f"not formatted: {label}")
     elif before != after:
-        rewrite(path, after)
+        replace_contents(path, after)
         print(f"formatted: {label}")
     return before != after
 

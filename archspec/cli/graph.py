@@ -12,12 +12,12 @@ from archspec.costs.dimension_sizes import given_sizes, parse_sizes
 from archspec.model import Model
 from archspec.overrides import parse_overrides
 from archspec.pictures.api import picture
-from archspec.pipeline.compile import model_of
-from archspec.source import Diagnostic, fail, suggest
+from archspec.pipeline.compile import as_model
+from archspec.source import Diagnostic, make_error, suggest
 
-DRAWN = ("svg", "png", "pdf")
-FORMATS = (*DRAWN, "html", "dot", "mermaid", "json", "graphml", "gexf", "netron", "model-explorer")
-SOURCES = ("dot", "mermaid")
+PICTURE_FORMATS = ("svg", "png", "pdf")
+FORMATS = (*PICTURE_FORMATS, "html", "dot", "mermaid", "json", "graphml", "gexf", "netron", "model-explorer")
+PICTURE_SOURCE_FORMATS = ("dot", "mermaid")
 """Formats that other programs draw."""
 EXTENSIONS = {"mmd": "mermaid", "gv": "dot"}
 """Extensions of files that are not the name of the format."""
@@ -27,19 +27,23 @@ def run(options: Namespace) -> int:
     """Write the graph of a model as a picture or as data."""
     level = options.level or ("layer" if options.depth is None else "block")
     if options.depth is not None and level != "block":
-        raise fail("usage", f"--depth cannot be combined with --level {level}", help="use `--level block`")
+        raise make_error("usage", f"--depth cannot be combined with --level {level}", help="use `--level block`")
     format = EXTENSIONS.get(options.to, options.to) or _format_of(options.output)
-    if format not in DRAWN and (options.color != "role" or options.dark):
+    if format not in PICTURE_FORMATS and (options.color != "role" or options.dark):
         option = "--dark" if options.dark else "--color"
-        raise fail("usage", f"{option} requires a picture", help=f"use `--to {', '.join(DRAWN)}`")
+        raise make_error("usage", f"{option} requires a picture", help=f"use `--to {', '.join(PICTURE_FORMATS)}`")
     if format == "html" and (options.level or options.depth is not None or options.fold is not None):
-        raise fail("usage", "--level, --depth and --fold do not apply to html", help="open blocks on the page")
+        raise make_error("usage", "--level, --depth and --fold do not apply to html", help="open blocks on the page")
     if format in ("png", "pdf") and options.output in (None, "-"):
-        raise fail("usage", f"{format.upper()} requires a file", help=f"use `-o FILE.{format}`")
+        raise make_error("usage", f"{format.upper()} requires a file", help=f"use `-o FILE.{format}`")
 
     def make() -> tuple[str | bytes, Sequence[Diagnostic]]:
-        model = model_of(options.spec, parse_overrides(options.settings))
-        found = _drawn(options, model, format, level) if format in DRAWN else _data(options, model, format, level)
+        model = as_model(options.spec, parse_overrides(options.settings))
+        found = (
+            _render_picture(options, model, format, level)
+            if format in PICTURE_FORMATS
+            else _render_data(options, model, format, level)
+        )
         return found, model.warnings
 
     write_text(options, make)
@@ -56,11 +60,13 @@ def _format_of(output: str | None) -> str:
     if format not in FORMATS:
         known = [*FORMATS, *EXTENSIONS]
         problem = f"unknown extension `.{extension}`" if extension else f"`{output}` has no extension"
-        raise fail("usage", problem, help=suggest(extension, known) or f"use `--to`, or one of {', '.join(known)}")
+        raise make_error(
+            "usage", problem, help=suggest(extension, known) or f"use `--to`, or one of {', '.join(known)}"
+        )
     return format
 
 
-def _drawn(options: Namespace, model: Model, format: str, level: str) -> str | bytes:
+def _render_picture(options: Namespace, model: Model, format: str, level: str) -> str | bytes:
     drawn = picture(
         model,
         level,
@@ -81,7 +87,7 @@ def _sizes(options: Namespace, model: Model) -> Mapping[str, int]:
     """Return the sizes of all dimensions. Raises ArchError if one is missing that the colors depend on."""
     if options.color not in ("flops", "bytes"):
         if options.dims or options.batch is not None or options.seq is not None:
-            raise fail("usage", f"--color {options.color} does not depend on sizes", help="use `--color flops`")
+            raise make_error("usage", f"--color {options.color} does not depend on sizes", help="use `--color flops`")
         return {}
     from archspec.costs.api import valid_sizes  # which takes long to import, and few pictures need
 
@@ -91,17 +97,19 @@ def _sizes(options: Namespace, model: Model) -> Mapping[str, int]:
     if missing:
         used = [f"--{name} N" if name in ("batch", "seq") else f"--dim {name}=N" for name in missing]
         message = f"--color {options.color} requires sizes of {', '.join(f'`{name}`' for name in missing)}"
-        raise fail("usage", message, help=f"use `{' '.join(used)}`")
+        raise make_error("usage", message, help=f"use `{' '.join(used)}`")
     return sizes
 
 
-def _data(options: Namespace, model: Model, format: str, level: str) -> str:
+def _render_data(options: Namespace, model: Model, format: str, level: str) -> str:
     if format == "html":
         from archspec.pictures.page import page  # which imports more than a static picture needs
 
         return page(model)
-    from archspec.graph.formats import text_of  # with networkx, which takes longer to import than to draw a picture
+    from archspec.graph.formats import (
+        format_graph,  # with networkx, which takes longer to import than to draw a picture
+    )
 
-    fold = format in SOURCES if options.fold is None else options.fold
+    fold = format in PICTURE_SOURCE_FORMATS if options.fold is None else options.fold
     shapes = {tensor.name: tensor.shape for tensor in (*model.tensors, *model.buffers)}
-    return text_of(model.graph(level, options.depth, fold=fold), format, model.name, shapes)
+    return format_graph(model.graph(level, options.depth, fold=fold), format, model.name, shapes)

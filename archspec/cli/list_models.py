@@ -8,23 +8,23 @@ from collections.abc import Iterator
 from archspec.cli.output import write
 from archspec.cli.pages import page_text
 from archspec.cli.progress import PROGRESS
-from archspec.pipeline.index import BundledModel, shipped
-from archspec.pipeline.tables import table_of
+from archspec.pipeline.index import BundledModel, read_index
+from archspec.pipeline.tables import load_table
 from archspec.reporting import documents
 from archspec.reporting.page import Page
 from archspec.reporting.tables import Column, Row, View, columns, csv
 from archspec.reporting.units import parameters
-from archspec.source import fail, suggest
+from archspec.source import make_error, suggest
 
 
 def run(options: Namespace) -> int:
     """Write the bundled models with their parameter counts, by family; those that match a word if there is one."""
-    models = shipped() or [*_compiled()]
+    models = read_index() or [*_compile_models()]
     found = [model for model in models if _matches(model, options.word)]
     if not found:
         near = suggest(options.word, [*dict.fromkeys(model.file for model in models), *(m.name for m in models)])
         help = near or "run `archspec list` to show all bundled models"
-        raise fail("unknown-model", f"no bundled model or family matches `{options.word}`", help=help)
+        raise make_error("unknown-model", f"no bundled model or family matches `{options.word}`", help=help)
     rows: list[Row] = [{"family": model.file, "model": model.name, **model.params._asdict()} for model in found]
     if options.format in documents.FORMATS:
         write(documents.write({"format": 1, "models": rows}, options.format))
@@ -62,10 +62,10 @@ def _letters(name: str) -> str:
     return "".join(filter(str.isalnum, name.lower()))
 
 
-def _compiled() -> Iterator[BundledModel]:
+def _compile_models() -> Iterator[BundledModel]:
     from archspec.pipeline.files import parse_bundled_models  # the compiler, which the index makes unnecessary
 
     models = parse_bundled_models()
     for number, (file, name) in enumerate(models, 1):
         PROGRESS.what = f"archspec list, model {number} of {len(models)}"
-        yield BundledModel(file, name, table_of(name)[0].params)
+        yield BundledModel(file, name, load_table(name)[0].params)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from archspec.source import missing_package
+from archspec.source import missing_package_error
 
 try:
     from archspec.language_server.server import serve
@@ -17,6 +17,6 @@ except ModuleNotFoundError as missing:
 def run(options: Namespace) -> int:
     """Serve an editor on standard input and output until it closes them."""
     if serve is None:
-        raise missing_package("pygls is required but not installed", "lsp")
+        raise missing_package_error("pygls is required but not installed", "lsp")
     serve()
     return 0

@@ -5,26 +5,27 @@ from __future__ import annotations
 from argparse import Namespace
 
 from archspec.cli import write_diagnostics
-from archspec.cli.files import refuse_existing, save
+from archspec.cli.files import refuse_existing, write_new_file
 from archspec.cli.output import write
 from archspec.overrides import parse_overrides
-from archspec.pipeline.compile import model_of
-from archspec.source import fail
+from archspec.pipeline.compile import as_model
+from archspec.source import make_error
 from archspec.variants.new import new_spec
 
 
 def run(options: Namespace) -> int:
     """Write the first file of a variant."""
     if not options.file.endswith(".arch"):
-        raise fail("usage", f"`{options.file}` is not the name of a spec", help="use a name that ends in .arch")
+        raise make_error("usage", f"`{options.file}` is not the name of a spec", help="use a name that ends in .arch")
     refuse_existing(options.file, options.force)
     overrides = parse_overrides(options.settings)
-    model = model_of(options.spec, overrides)
-    save(options.file, new_spec(options.file, model, overrides, options.block), options.force)
-    write(f"{options.file}: {model.params.total:,} parameters, the same model as {model.name}{_with(options)}\n")
+    model = as_model(options.spec, overrides)
+    write_new_file(options.file, new_spec(options.file, model, overrides, options.block), options.force)
+    same = f"the same model as {model.name}{_format_overrides(options)}"
+    write(f"{options.file}: {model.params.total:,} parameters, {same}\n")
     write_diagnostics(model.warnings)
     return 0
 
 
-def _with(options: Namespace) -> str:
+def _format_overrides(options: Namespace) -> str:
     return f" with {', '.join(options.settings)}" if options.settings else ""

@@ -44,8 +44,8 @@ def add_set(parser: argparse.ArgumentParser, metavar: str, help: str) -> None:
 
 def add_dims(parser: argparse.ArgumentParser) -> None:
     """Add the options for sizes of dimensions."""
-    parser.add_argument("--batch", metavar="B", type=_size, help="size of the dimension `batch`")
-    parser.add_argument("--seq", metavar="S", type=_size, help="size of the dimension `seq`")
+    parser.add_argument("--batch", metavar="B", type=_parse_size, help="size of the dimension `batch`")
+    parser.add_argument("--seq", metavar="S", type=_parse_size, help="size of the dimension `seq`")
     parser.add_argument(
         "--dim",
         metavar="NAME=N",
@@ -93,26 +93,26 @@ def add_wide(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--wide", action="store_true", help="print tables in full, also if they exceed the terminal")
 
 
-def depth(text: str) -> int:
+def parse_depth(text: str) -> int:
     """Return a number of levels."""
-    return _integer(text, 0, float("inf"), f"expected a depth of at least 0, found {text!r}")
+    return _parse_integer(text, 0, float("inf"), f"expected a depth of at least 0, found {text!r}")
 
 
-def jobs(text: str) -> int:
+def parse_jobs(text: str) -> int:
     """Return a number of processes."""
-    return _integer(text, 1, 1024, f"expected a number of processes from 1 to 1024, found {text[:40]!r}")
+    return _parse_integer(text, 1, 1024, f"expected a number of processes from 1 to 1024, found {text[:40]!r}")
 
 
-def _size(text: str) -> int:
-    return _integer(text, 1, 2**63 - 1, f"expected a size from 1 to 2^63 - 1, found {text[:40]!r}")
+def _parse_size(text: str) -> int:
+    return _parse_integer(text, 1, 2**63 - 1, f"expected a size from 1 to 2^63 - 1, found {text[:40]!r}")
 
 
-def past(text: str) -> int:
+def parse_past(text: str) -> int:
     """Return a number of positions."""
-    return _integer(text, 0, 2**63 - 2, f"expected a number of positions from 0 to 2^63 - 2, found {text[:40]!r}")
+    return _parse_integer(text, 0, 2**63 - 2, f"expected a number of positions from 0 to 2^63 - 2, found {text[:40]!r}")
 
 
-def _integer(text: str, least: int, most: float, message: str) -> int:
+def _parse_integer(text: str, least: int, most: float, message: str) -> int:
     try:
         number = int(text)
     except ValueError:

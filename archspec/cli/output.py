@@ -7,15 +7,15 @@ from argparse import Namespace
 
 from archspec.cli.progress import PROGRESS
 from archspec.reporting import documents
-from archspec.reporting.results import Shown, contents_of, page_of, rows_of
+from archspec.reporting.results import Displayable, contents_of, page_of, rows_of
 
 
-def show(found: Shown, options: Namespace) -> None:
+def print_result(found: Displayable, options: Namespace) -> None:
     """Write a result in the format of the options."""
-    write(document_text(found, options))
+    write(format_result(found, options))
 
 
-def document_text(found: Shown, options: Namespace) -> str:
+def format_result(found: Displayable, options: Namespace) -> str:
     """Return a result in the format of the options."""
     format = options.format
     if format in documents.FORMATS:

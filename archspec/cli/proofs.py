@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 
 
-def prover() -> ModuleType:
+def import_prover() -> ModuleType:
     """Return the module of these functions."""
     from archspec.equivalence import prove  # which imports all operations of PyTorch that it knows
 

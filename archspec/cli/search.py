@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 
-from archspec.cli.files import refuse_existing, save
-from archspec.cli.output import document_text, write
+from archspec.cli.files import refuse_existing, write_new_file
+from archspec.cli.output import format_result, write
 from archspec.cli.progress import PROGRESS
 from archspec.cli.side_by_side import wants_picture
 from archspec.overrides import parse_overrides
@@ -15,9 +15,9 @@ from archspec.reporting.webpage import webpage
 from archspec.searches.api import search
 from archspec.searches.parquet import parquet
 from archspec.searches.plot import svg
-from archspec.searches.result import Search
+from archspec.searches.result import SearchResult
 from archspec.searches.space import parse_vary
-from archspec.source import fail
+from archspec.source import make_error
 
 
 def run(options: Namespace) -> int:
@@ -26,12 +26,12 @@ def run(options: Namespace) -> int:
     if options.output:
         refuse_existing(options.output, options.force)
     if options.format == "parquet" and not options.output:
-        raise fail("usage", "--format parquet requires a file", help="use `-o FILE`")
+        raise make_error("usage", "--format parquet requires a file", help="use `-o FILE`")
     vary: dict[str, object] = {}
     for text in options.vary:
         name, values = parse_vary(text)
         if name in vary:
-            raise fail("usage", f"`--vary {name}` is specified more than once")
+            raise make_error("usage", f"`--vary {name}` is specified more than once")
         vary[name] = values
     found = search(
         options.spec,
@@ -47,11 +47,11 @@ def run(options: Namespace) -> int:
     if is_drawn:
         _save_plots(options, found)
     if options.format == "parquet":
-        save(options.output, parquet(found), options.force)
+        write_new_file(options.output, parquet(found), options.force)
     elif options.output:
-        save(options.output, document_text(found, options), options.force)
+        write_new_file(options.output, format_result(found, options), options.force)
     else:
-        write(document_text(found, options))
+        write(format_result(found, options))
     return 130 if found.tally.is_interrupted else 0 if found.designs else 1
 
 
@@ -59,12 +59,12 @@ def _progress(examined: int, satisfying: int) -> None:
     PROGRESS.what = f"archspec search, {examined:,} designs examined, {satisfying:,} satisfy the conditions"
 
 
-def _save_plots(options: Namespace, found: Search) -> None:
+def _save_plots(options: Namespace, found: SearchResult) -> None:
     if found.plotted is None:
         sys.stderr.write("no design satisfies the conditions: no plot was written\n")
         return
     if options.svg is not None:
-        save(options.svg, svg(found.plotted, "dark" if options.dark else "light"), options.force)
+        write_new_file(options.svg, svg(found.plotted, "dark" if options.dark else "light"), options.force)
     if options.html is not None:
         page = webpage(page_of(found, "html"), svg(found.plotted, "light"), svg(found.plotted, "dark"))
-        save(options.html, page, options.force)
+        write_new_file(options.html, page, options.force)

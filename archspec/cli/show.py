@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 
-from archspec.pipeline.sources import text_of
+from archspec.pipeline.sources import bundled_source
 
 
 def run(options: Namespace) -> int:
     """Write the source of a bundled file or definition."""
-    sys.stdout.write(text_of(options.name))
+    sys.stdout.write(bundled_source(options.name))
     return 0

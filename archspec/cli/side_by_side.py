@@ -5,9 +5,9 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Callable
 
-from archspec.cli.files import refuse_existing, save
-from archspec.reporting.results import Shown, page_of
-from archspec.source import fail
+from archspec.cli.files import refuse_existing, write_new_file
+from archspec.reporting.results import Displayable, page_of
+from archspec.source import make_error
 
 
 def wants_picture(options: Namespace) -> bool:
@@ -16,17 +16,17 @@ def wants_picture(options: Namespace) -> bool:
     for path in files:
         refuse_existing(path, options.force)
     if options.dark and options.svg is None:
-        raise fail("usage", "--dark requires --svg", help="use `--svg FILE`; a page follows the reader's theme")
+        raise make_error("usage", "--dark requires --svg", help="use `--svg FILE`; a page follows the reader's theme")
     if len(files) == 2 and files[0] == files[1]:
-        raise fail("usage", "--svg and --html name the same file", help="use two files")
+        raise make_error("usage", "--svg and --html name the same file", help="use two files")
     return bool(files)
 
 
-def save_pictures(options: Namespace, found: Shown, draw: Callable[[str], str]) -> None:
+def save_pictures(options: Namespace, found: Displayable, draw: Callable[[str], str]) -> None:
     """Write the files that the options name; `draw` returns the picture in a theme."""
     if options.svg is not None:
-        save(options.svg, draw("dark" if options.dark else "light"), options.force)
+        write_new_file(options.svg, draw("dark" if options.dark else "light"), options.force)
     if options.html is not None:
         from archspec.reporting.webpage import webpage  # which tables do not need
 
-        save(options.html, webpage(page_of(found, "html"), draw("light"), draw("dark")), options.force)
+        write_new_file(options.html, webpage(page_of(found, "html"), draw("light"), draw("dark")), options.force)

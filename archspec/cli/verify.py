@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from archspec.cli import write_diagnostics
 from archspec.cli.adapters import adapter_for
-from archspec.cli.output import show
-from archspec.cli.proofs import prover
+from archspec.cli.output import print_result
+from archspec.cli.proofs import import_prover
 from archspec.overrides import parse_overrides
-from archspec.pipeline.compile import model_of
+from archspec.pipeline.compile import as_model
 from archspec.pipeline.spec import is_adapter
-from archspec.pipeline.tables import table_of
-from archspec.source import Diagnostic, fail
+from archspec.pipeline.tables import load_table
+from archspec.source import Diagnostic, make_error
 from archspec.verification.api import verify_table
 from archspec.verification.naming import Rename, parse_rename
 
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
 def run(options: Namespace) -> int:
     """Write the differences between a checkpoint and a model; the exit status is 1 if there are any."""
     if (options.module is None) == (options.checkpoint is None):
-        raise fail("usage", "expected either a checkpoint or --module")
+        raise make_error("usage", "expected either a checkpoint or --module")
     if options.module is not None:
         return _prove(options)
     renames = [_rename(text) for text in options.renames]
     if is_adapter(options.spec):
         model, warnings = adapter_for(options).stored, ()
     else:
-        model, warnings = table_of(options.spec, parse_overrides(options.settings))
+        model, warnings = load_table(options.spec, parse_overrides(options.settings))
     found = verify_table(model, options.checkpoint, renames)
-    show(found, options)
+    print_result(found, options)
     write_diagnostics([*warnings, *map(_unmatched, found.unmatched)])
     return 0 if found.is_exact else 1
 
 
 def _prove(options: Namespace) -> int:
     """Write whether a PyTorch module is equal to the model; the exit status is 1 unless that is proven."""
-    model = model_of(options.spec, parse_overrides(options.settings))
-    found: Equivalence = prover().compare_file(model, options.module)
-    show(found, options)
+    model = as_model(options.spec, parse_overrides(options.settings))
+    found: Equivalence = import_prover().compare_file(model, options.module)
+    print_result(found, options)
     write_diagnostics(model.warnings)
     return 0 if found else 1
 
@@ -50,7 +50,9 @@ def _prove(options: Namespace) -> int:
 def _rename(text: str) -> Rename:
     old, separator, new = text.partition("=")
     if not separator:
-        raise fail("usage", f"invalid --rename `{text}`: expected OLD=NEW", help="write it as `--rename 'model.*=*'`")
+        raise make_error(
+            "usage", f"invalid --rename `{text}`: expected OLD=NEW", help="write it as `--rename 'model.*=*'`"
+        )
     return parse_rename(old, new)
 
 

@@ -7,20 +7,20 @@ from argparse import Namespace
 from archspec.cli import write_diagnostics
 from archspec.overrides import parse_overrides
 from archspec.pictures.view import view, watch
-from archspec.pipeline.compile import model_of
-from archspec.source import fail
+from archspec.pipeline.compile import as_model
+from archspec.source import make_error
 
 
 def run(options: Namespace) -> int:
     """Open the page of a model in a browser; with `--watch`, renew it until interrupted."""
     overrides = parse_overrides(options.settings)
     if not options.watch:
-        model = model_of(options.spec, overrides)
+        model = as_model(options.spec, overrides)
         print(view(model))
         write_diagnostics(model.warnings)
         return 0
     if options.spec.startswith("-"):
-        raise fail("usage", "--watch cannot be combined with a spec on standard input", help="name a file")
+        raise make_error("usage", "--watch cannot be combined with a spec on standard input", help="name a file")
     try:
         for number, (url, diagnostics) in enumerate(watch(options.spec, overrides)):
             if number == 0:

@@ -10,11 +10,11 @@ from archspec.cli import is_usage, write_diagnostics
 from archspec.cli.spec_files import spec_files
 from archspec.pipeline.spec import parse_spec
 from archspec.pipeline.streams import is_stream
-from archspec.pipeline.watching import Files, changed, contents, with_imports
-from archspec.source import ArchError, fail
+from archspec.pipeline.watching import Files, files_with_imports, read_contents, wait_for_change
+from archspec.source import ArchError, make_error
 
 
-def watched(options: Namespace, command: Callable[[Namespace], int]) -> int:
+def run_watching(options: Namespace, command: Callable[[Namespace], int]) -> int:
     """Run a command, and again whenever one of the files of its specs changes, until it is interrupted.
 
     Raises ArchError if the specs are not files, or the first run fails because of its options.
@@ -23,15 +23,15 @@ def watched(options: Namespace, command: Callable[[Namespace], int]) -> int:
     is_first = True
     try:
         while True:
-            listed = _files(paths)
-            imported = [each for file in listed for each in with_imports(file)]
+            listed = _spec_paths(paths)
+            imported = [each for file in listed for each in files_with_imports(file)]
 
             def look(imported: Sequence[str] = imported) -> Files:
-                return contents([*_files(paths), *imported])
+                return read_contents([*_spec_paths(paths), *imported])
 
             before = look()
             if not is_first:
-                _separate()
+                _print_separator()
             try:
                 command(options)
             except ArchError as error:
@@ -42,7 +42,7 @@ def watched(options: Namespace, command: Callable[[Namespace], int]) -> int:
                 print("watching for changes (press Ctrl+C to stop)", file=sys.stderr)
             sys.stdout.flush()
             is_first = False
-            changed(before, look)
+            wait_for_change(before, look)
     except KeyboardInterrupt:  # the usual way to stop
         return 0
 
@@ -50,14 +50,14 @@ def watched(options: Namespace, command: Callable[[Namespace], int]) -> int:
 def _path(spec: object) -> str:
     path = parse_spec(spec).path if isinstance(spec, str) else None
     if path is None or is_stream(path):
-        raise fail("usage", f"--watch cannot be combined with `{spec}`", help="name a file")
+        raise make_error("usage", f"--watch cannot be combined with `{spec}`", help="name a file")
     return path
 
 
-def _files(paths: Sequence[str]) -> list[str]:
+def _spec_paths(paths: Sequence[str]) -> list[str]:
     return [file for path in paths for file, _ in spec_files(path)]
 
 
-def _separate() -> None:
+def _print_separator() -> None:
     """Begin the output of another run: on a cleared terminal, or below a line."""
     sys.stdout.write("\x1b[2J\x1b[3J\x1b[H" if sys.stdout.isatty() else "-" * 80 + "\n")

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from archspec.comparisons.compare import Comparison, Computation, compare_tables
 from archspec.costs.dimension_sizes import given_sizes
 from archspec.diffs.structure import contents
-from archspec.pipeline.tables import table_of
+from archspec.pipeline.tables import load_table
 from archspec.source import Diagnostic
-from archspec.table import Plain
+from archspec.table import PlainValue
 
 if TYPE_CHECKING:
     from archspec.model import ModelLike
@@ -38,12 +38,12 @@ def compare(
         raise ValueError(f"expected a depth of at least 0, found {depth}")
     if not others:
         raise ValueError("expected at least two models")
-    models = [(model, dict[str, Plain]()) for model in (first, *others)]
+    models = [(model, dict[str, PlainValue]()) for model in (first, *others)]
     return compare_models(models, depth, given_sizes(dims, batch, seq))[0]
 
 
 def compare_models(
-    models: Sequence[tuple[ModelLike, Mapping[str, Plain]]], depth: int, sizes: Mapping[str, int]
+    models: Sequence[tuple[ModelLike, Mapping[str, PlainValue]]], depth: int, sizes: Mapping[str, int]
 ) -> tuple[Comparison, list[Diagnostic]]:
     """Compare models with their overrides; also returns the warnings about the overrides.
 
@@ -55,7 +55,7 @@ def compare_models(
 
         compiled, costs = compiled_costs(models, sizes)
         models = [(model, {}) for model in compiled]
-    found = [table_of(model, overrides) for model, overrides in models]
+    found = [load_table(model, overrides) for model, overrides in models]
     warnings = [warning for _, each in found for warning in each]
     tables = [table for table, _ in found]
     operations: list[Computation] = [None for _ in tables]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from archspec.comparisons.components import Alignment, Component, align, components
-from archspec.counts.groups import by_role
+from archspec.counts.groups import count_by_role
 from archspec.counts.select import select
 from archspec.reporting.results import Result
 from archspec.table import Table
@@ -21,7 +21,7 @@ Computation: TypeAlias = 'Literal["equal", "equal up to rounding", "different"] 
 """How a model's operations compare with those of the first; None if the two were not compared."""
 
 
-class Figure(NamedTuple):
+class ComparisonRow(NamedTuple):
     """A row of numbers, one for each model.
 
     A value is an integer, a Polynomial in symbolic dimensions, or None if the model has none.
@@ -63,7 +63,7 @@ class ComponentRow(NamedTuple):
     """Corresponding components, with the parameter count of each."""
 
     row: Alignment
-    params: Figure
+    params: ComparisonRow
 
 
 class CostComparison(NamedTuple):
@@ -74,7 +74,7 @@ class CostComparison(NamedTuple):
     """
 
     dims: dict[str, int]
-    figures: tuple[Figure, ...]
+    figures: tuple[ComparisonRow, ...]
     notes: tuple[str, ...]
 
 
@@ -90,8 +90,8 @@ class Comparison(Result):
 
     models: tuple[Table, ...]
     settings: tuple[DifferingHyperparameter, ...]
-    totals: tuple[Figure, ...]
-    roles: tuple[Figure, ...]
+    totals: tuple[ComparisonRow, ...]
+    roles: tuple[ComparisonRow, ...]
     parts: tuple[ComponentRow, ...]
     costs: CostComparison | None
     operations: tuple[Computation, ...] = ()
@@ -104,7 +104,7 @@ def compare_tables(tables: Sequence[Table], depth: int, costs: CostComparison | 
     """Compare the models of these tables, with components expanded to a depth; none at depth 0."""
     found = [components(table) for table in tables]
     rows = align(found, depth) if depth else []
-    parts = [ComponentRow(row, Figure(_name(row), tuple(map(_params, row.groups)))) for row in rows]
+    parts = [ComponentRow(row, ComparisonRow(_name(row), tuple(map(_params, row.groups)))) for row in rows]
     settings, totals, roles = _settings(tables), _totals(tables, found), _roles(tables)
     return Comparison(tuple(tables), tuple(settings), tuple(totals), tuple(roles), tuple(parts), costs)
 
@@ -121,14 +121,14 @@ def _settings(tables: Sequence[Table]) -> list[DifferingHyperparameter]:
     ]
 
 
-def _totals(tables: Sequence[Table], found: Sequence[tuple[Component, ...]]) -> list[Figure]:
+def _totals(tables: Sequence[Table], found: Sequence[tuple[Component, ...]]) -> list[ComparisonRow]:
     return [
-        Figure("all", tuple(table.params.total for table in tables)),
-        Figure("trainable", tuple(table.params.trainable for table in tables)),
-        Figure("frozen", tuple(table.params.frozen for table in tables)),
-        Figure("without embeddings", tuple(map(_without_embeddings, tables))),
-        Figure("per layer of its stack", tuple(map(_each_layer, found))),
-        Figure("tensors", tuple(sum(not tensor.tied_to for tensor in table.tensors) for table in tables)),
+        ComparisonRow("all", tuple(table.params.total for table in tables)),
+        ComparisonRow("trainable", tuple(table.params.trainable for table in tables)),
+        ComparisonRow("frozen", tuple(table.params.frozen for table in tables)),
+        ComparisonRow("without embeddings", tuple(map(_without_embeddings, tables))),
+        ComparisonRow("per layer of its stack", tuple(map(_each_layer, found))),
+        ComparisonRow("tensors", tuple(sum(not tensor.tied_to for tensor in table.tensors) for table in tables)),
     ]
 
 
@@ -145,10 +145,10 @@ def _each_layer(parts: Sequence[Component]) -> int | None:
     return stacks[0].each if len(stacks) == 1 else None
 
 
-def _roles(tables: Sequence[Table]) -> list[Figure]:
-    sums = [{group.name: group.params for group in by_role(table, select(table))} for table in tables]
+def _roles(tables: Sequence[Table]) -> list[ComparisonRow]:
+    sums = [{group.name: group.params for group in count_by_role(table, select(table))} for table in tables]
     names = dict.fromkeys(name for groups in sums for name in groups)
-    return [Figure(name, tuple(groups.get(name, 0) for groups in sums)) for name in names]
+    return [ComparisonRow(name, tuple(groups.get(name, 0) for groups in sums)) for name in names]
 
 
 def _params(group: Sequence[Component]) -> int | None:

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 from archspec.addresses import ANY_INDEX, ends_with, join, parent, prefixes, relative
 from archspec.addresses.tree import Node
 from archspec.counts.select import select
-from archspec.counts.tree import Own, address_tree
+from archspec.counts.tree import NodeContent, address_tree
 from archspec.table import Table
 
 Structure: TypeAlias = Counter[tuple[str | None, str]]
@@ -77,7 +77,7 @@ def align(models: Sequence[Group], depth: int) -> list[Alignment]:
 # Components of one model ----------------------------------------------------------------------------------------------
 
 
-def _opened(node: Node[Own, int], address: str, copies: int) -> Iterator[Component]:
+def _opened(node: Node[NodeContent, int], address: str, copies: int) -> Iterator[Component]:
     for child in node.children.values():
         name, times = child.segment, child.times
         numbered = child.numbered
@@ -94,7 +94,7 @@ def _opened(node: Node[Own, int], address: str, copies: int) -> Iterator[Compone
             yield part._replace(times=times)
 
 
-def _component(node: Node[Own, int], address: str, copies: int, numbered: bool) -> Component:
+def _component(node: Node[NodeContent, int], address: str, copies: int, numbered: bool) -> Component:
     parts = [*_opened(node, address, copies)]
     roles = _roles(parts)
     pattern: Structure = Counter()
@@ -154,7 +154,7 @@ def _direction(shape: tuple[int, ...]) -> str:
     return way if all(size == 1 for size in shape[2:]) else f"{way} and mixes"
 
 
-def _has_numbered(node: Node[Own, int]) -> bool:
+def _has_numbered(node: Node[NodeContent, int]) -> bool:
     return any(child.numbered or _has_numbered(child) for child in node.children.values())
 
 

@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from archspec.comparisons.compare import Computation
 from archspec.diffs.api import diff
 from archspec.model import ModelLike
-from archspec.pipeline.compile import model_of
+from archspec.pipeline.compile import as_model
 from archspec.source import ArchError
-from archspec.table import Plain
+from archspec.table import PlainValue
 
 
 def computation_of(
-    first: tuple[ModelLike, Mapping[str, Plain]], other: tuple[ModelLike, Mapping[str, Plain]]
+    first: tuple[ModelLike, Mapping[str, PlainValue]], other: tuple[ModelLike, Mapping[str, PlainValue]]
 ) -> Computation:
     """Compare the operations of a model with those of the first; None if there are too many."""
     try:
-        found = diff(model_of(*first), model_of(*other))
+        found = diff(as_model(*first), as_model(*other))
     except ArchError:
         return None
     return "different" if found.operations else "equal up to rounding" if found.unified else "equal"

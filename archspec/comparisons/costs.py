@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from archspec.comparisons.compare import CostComparison, Figure
+from archspec.comparisons.compare import ComparisonRow, CostComparison
 from archspec.costs.api import cost
 from archspec.costs.cost import Cost, dimensions
-from archspec.model import Model, ModelLike, internals
-from archspec.pipeline.compile import model_of
-from archspec.source import ArchError, fail
-from archspec.table import Plain
+from archspec.model import Model, ModelLike, get_compilation
+from archspec.pipeline.compile import as_model
+from archspec.source import ArchError, make_error
+from archspec.table import PlainValue
 from archspec.work import Quantity
 
 
 def compiled_costs(
-    models: Sequence[tuple[ModelLike, Mapping[str, Plain]]], sizes: Mapping[str, int]
+    models: Sequence[tuple[ModelLike, Mapping[str, PlainValue]]], sizes: Mapping[str, int]
 ) -> tuple[list[Model], CostComparison]:
     """Compile models with their overrides, and compute their costs. Raises ArchError as `costs_of` does."""
-    compiled = [model_of(model, overrides) for model, overrides in models]
+    compiled = [as_model(model, overrides) for model, overrides in models]
     return compiled, costs_of(compiled, sizes)
 
 
@@ -27,12 +27,12 @@ def costs_of(models: Sequence[Model], sizes: Mapping[str, int]) -> CostCompariso
 
     Raises ArchError for a size of a dimension that no model has.
     """
-    open_dims = [dimensions(internals(model).body.inputs) for model in models]
+    open_dims = [dimensions(get_compilation(model).body.inputs) for model in models]
     for name in sizes:
         if all(name not in dims for dims in open_dims):
             known = ", ".join(dict.fromkeys(name for dims in open_dims for name in dims))
             help = f"dimensions: {known}" if known else "all their sizes are fixed"
-            raise fail("usage", f"unknown dimension `{name}`: no model has it", help=help)
+            raise make_error("usage", f"unknown dimension `{name}`: no model has it", help=help)
     found: list[Cost | None] = []
     notes: list[str] = []
     for model, dims in zip(models, open_dims, strict=True):
@@ -46,7 +46,7 @@ def costs_of(models: Sequence[Model], sizes: Mapping[str, int]) -> CostCompariso
             note = [diagnostic.message for diagnostic in error.diagnostics]
         notes.append("; ".join(note))
     figures = [
-        Figure(name, tuple(None if each is None else measure(each) for each in found))
+        ComparisonRow(name, tuple(None if each is None else measure(each) for each in found))
         for name, measure in _MEASURES.items()
     ]
     return CostComparison(dict(sizes), tuple(figures), tuple(notes))

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 
-from archspec.addresses import pattern_of
+from archspec.addresses import address_pattern
 from archspec.comparisons.components import align, components
-from archspec.ir import uncollected
-from archspec.model import Model, ModelLike, internals
-from archspec.pictures.api import opened, plan_of
+from archspec.ir import gc_paused
+from archspec.model import Model, ModelLike, get_compilation
+from archspec.pictures.api import build_plan, find_open_nodes
 from archspec.pictures.correspondence import Correspondence, key_from
 from archspec.pictures.labels import annotate, setting, subtitle
 from archspec.pictures.marks import Kind, Mark
 from archspec.pictures.panels import Panel, side_by_side
 from archspec.pictures.plan import Node
 from archspec.pictures.theme import THEMES
-from archspec.pipeline.compile import model_of
+from archspec.pipeline.compile import as_model
 from archspec.reporting.text import titles
-from archspec.table import Plain
+from archspec.table import PlainValue
 
-DEEPEST = 16
+MAX_LEVEL = 16
 """Components are aligned down to this level."""
 
-MOST_SETTINGS = 2
+MAX_SETTINGS = 2
 """Hyperparameters that the text on a box names."""
 
 _KEY: list[tuple[Kind | None, str]] = [
@@ -33,32 +33,32 @@ _KEY: list[tuple[Kind | None, str]] = [
 ]
 
 
-def compiled_models(models: Sequence[tuple[ModelLike, Mapping[str, Plain]]]) -> list[Model]:
+def compiled_models(models: Sequence[tuple[ModelLike, Mapping[str, PlainValue]]]) -> list[Model]:
     """Compile models with their overrides."""
-    return [model_of(model, overrides) for model, overrides in models]
+    return [as_model(model, overrides) for model, overrides in models]
 
 
 def picture(models: Sequence[Model], theme: str = "light") -> str:
     """Return the pictures of models side by side, as SVG."""
-    with uncollected():
+    with gc_paused():
         panels, found = panels_of(models)
         return side_by_side(panels, found, _KEY, THEMES[theme])
 
 
 def panels_of(models: Sequence[Model]) -> tuple[list[Panel], Correspondence]:
     """Return the marked plans of models, and what corresponds in them."""
-    plans = [plan_of(model) for model in models]
+    plans = [build_plan(model) for model in models]
     found = Correspondence(plans, _Keys(models))
     marks = [_marks(found, own) for own in range(len(plans))]
     panels = [
-        Panel(f"{_letter(own)}: {title}", plan, opened(plan, "layer", None), marks[own])
+        Panel(f"{_letter(own)}: {title}", plan, find_open_nodes(plan, "layer", None), marks[own])
         for own, (plan, title) in enumerate(zip(plans, _titles(models), strict=True))
     ]
     return panels, found
 
 
 def _titles(models: Sequence[Model]) -> list[str]:
-    tables = [internals(model).table for model in models]
+    tables = [get_compilation(model).table for model in models]
     return titles((table.model, table.overrides) for table in tables)
 
 
@@ -70,15 +70,15 @@ class _Keys:
     """
 
     def __init__(self, models: Sequence[Model]) -> None:
-        rows = align([components(internals(model).table) for model in models], DEEPEST)
+        rows = align([components(get_compilation(model).table) for model in models], MAX_LEVEL)
         self._rows: list[dict[str, Hashable]] = [{} for _ in models]
         for number, row in enumerate(rows):
             for own, group, by in zip(self._rows, row.groups, row.by, strict=True):
                 if len(group) == 1 and (group[0].parts or by in ("", "address")):
-                    own[group[0].address] = own[pattern_of(group[0].address)] = ("component", number)
+                    own[group[0].address] = own[address_pattern(group[0].address)] = ("component", number)
 
     def __call__(self, own: int, node: Node) -> Hashable:
-        return key_from(self._rows[own], node, pattern_of)
+        return key_from(self._rows[own], node, address_pattern)
 
 
 def _marks(found: Correspondence, own: int) -> dict[int, Mark]:
@@ -89,7 +89,7 @@ def _marks(found: Correspondence, own: int) -> dict[int, Mark]:
     def visit(node: Node) -> None:
         for child in plan.children(node):
             known = {other: found.node(own, child.id, other) for other in others}
-            if child.kind in ("period", "group") or found.is_around(own, child, others):
+            if child.kind in ("period", "group") or found.only_groups(own, child, others):
                 visit(child)
                 continue
             missing = [f"not in {_letter(other)}" for other, counterpart in known.items() if counterpart is None]
@@ -175,8 +175,8 @@ def _settings(node: Node, other: Node) -> list[str]:
     for own, theirs in ((node.hyperparameters, other.hyperparameters), (node.constants, other.constants)):
         before = _plain(own)
         found += [setting(name, value) for name, value in _plain(theirs).items() if value != before.get(name, value)]
-    more = len(found) - MOST_SETTINGS
-    return [*found[:MOST_SETTINGS], f"{more} more"] if more > 0 else found
+    more = len(found) - MAX_SETTINGS
+    return [*found[:MAX_SETTINGS], f"{more} more"] if more > 0 else found
 
 
 def _plain(values: Mapping[str, object] | None) -> dict[str, object]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from archspec.addresses import relative
-from archspec.comparisons.compare import Comparison, ComponentRow, Figure, Value
+from archspec.comparisons.compare import Comparison, ComparisonRow, ComponentRow, Value
 from archspec.comparisons.components import Component
 from archspec.reporting.documents import Document, finite, finite_value
 from archspec.reporting.page import Page
@@ -47,7 +47,7 @@ def _settings(found: Comparison, names: Sequence[str]) -> View:
     return View(shown, rows)
 
 
-def _figures(what: str, figures: Sequence[Figure], names: Sequence[str]) -> View:
+def _figures(what: str, figures: Sequence[ComparisonRow], names: Sequence[str]) -> View:
     shown = [Column("name", what, "(none)", style="role"), *_numbers(names)]
     return View(shown, [{"name": figure.name, "role": figure.name, **_cells(figure)} for figure in figures])
 
@@ -66,7 +66,7 @@ def _drop(model: int) -> int:
     return 1_000_000 - model if model > 1 else 0
 
 
-def _cells(figure: Figure) -> Row:
+def _cells(figure: ComparisonRow) -> Row:
     cells: Row = {}
     for i, value in enumerate(figure.values):
         ratio = figure.ratios[i]
@@ -182,7 +182,7 @@ def rows(found: Comparison) -> View:
     names = _names(found)
     values: list[Row] = []
 
-    def add(section: str, figure: Figure, model: int, address: str = "", by: str = "") -> None:
+    def add(section: str, figure: ComparisonRow, model: int, address: str = "", by: str = "") -> None:
         ratio = figure.ratios[model]
         values.append(
             {
@@ -243,7 +243,7 @@ def contents(found: Comparison) -> Document:
     }
 
 
-def _figure_entry(figure: Figure) -> Document:
+def _figure_entry(figure: ComparisonRow) -> Document:
     return {
         "name": figure.name or None,
         "values": list(figure.plain),

@@ -7,7 +7,7 @@ import os
 from archspec.configs.family import Family, known_types, read_family
 from archspec.configs.read import JsonValue, Member
 from archspec.resolve.files import Library
-from archspec.source import Report, Span, fail, suggest
+from archspec.source import Report, Span, make_error, suggest
 
 
 def family_of(
@@ -17,7 +17,7 @@ def family_of(
     known = known_types(library.specs)
     if type is not None and type not in known:
         help = suggest(type, known) or f"supported: {', '.join(known)}"
-        raise fail("usage", f"unknown model type `{type}`", help=help)
+        raise make_error("usage", f"unknown model type `{type}`", help=help)
     member = members.get("model_type")
     if member is not None:
         return _stated(member, type, known, library, report)

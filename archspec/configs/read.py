@@ -6,11 +6,11 @@ import math
 import re
 from typing import NamedTuple, TypeAlias
 
-from archspec.source import ArchError, Note, Source, Span, fail
+from archspec.source import ArchError, Note, Source, Span, make_error
 
-DEEPEST = 16
-MOST_VALUES = 50_000
-LONGEST_NUMBER = 400
+MAX_DEPTH = 16
+MAX_VALUES = 50_000
+MAX_NUMBER_LENGTH = 400
 
 Plain: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, Member] | None"
 
@@ -76,10 +76,10 @@ class _Reader:
         self.space()
         start = self.at
         self._values += 1
-        if self._values > MOST_VALUES:
-            raise self.wrong(f"too many values: the limit is {MOST_VALUES:,}", code="budget")
-        if depth > DEEPEST:
-            raise self.wrong(f"values are nested too deeply: the limit is {DEEPEST} levels", code="budget")
+        if self._values > MAX_VALUES:
+            raise self.wrong(f"too many values: the limit is {MAX_VALUES:,}", code="budget")
+        if depth > MAX_DEPTH:
+            raise self.wrong(f"values are nested too deeply: the limit is {MAX_DEPTH} levels", code="budget")
         first = self.text[start : start + 1]
         if first == "{":
             plain = self._object(depth)
@@ -95,7 +95,7 @@ class _Reader:
         """Return an error located at `start`, by default at the current offset."""
         at = min(self.at if start is None else start, max(len(self.text.rstrip()) - 1, 0))
         word = _WORD.match(self.text, at)
-        return fail(code, message, Span(self.source, at, max(word.end() if word else 0, at + 1)))
+        return make_error(code, message, Span(self.source, at, max(word.end() if word else 0, at + 1)))
 
     def _object(self, depth: int) -> dict[str, Member]:
         opened, members = self.at, dict[str, Member]()
@@ -112,7 +112,7 @@ class _Reader:
             self.at += 1
             if name in members:
                 note = Note("first specified here", members[name].name)
-                raise fail("duplicate-name", f"member `{name}` is specified more than once", span, notes=(note,))
+                raise make_error("duplicate-name", f"member `{name}` is specified more than once", span, notes=(note,))
             members[name] = Member(span, self.value(depth + 1))
         return members
 
@@ -158,8 +158,8 @@ class _Reader:
     def _scalar(self) -> bool | int | float | None:
         found = _NUMBER.match(self.text, self.at)
         if found is not None:
-            if len(found[0]) > LONGEST_NUMBER:
-                raise self.wrong(f"number too long: the limit is {LONGEST_NUMBER} characters", code="budget")
+            if len(found[0]) > MAX_NUMBER_LENGTH:
+                raise self.wrong(f"number too long: the limit is {MAX_NUMBER_LENGTH} characters", code="budget")
             number = float(found[0]) if found[1] or found[2] else int(found[0])
             if number.__class__ is float and not math.isfinite(number):
                 raise self.wrong("number too large to represent")

@@ -13,7 +13,7 @@ from archspec.configs.read import Member, Plain
 from archspec.reporting.text import literal
 from archspec.source import Note, Report, suggest
 
-LARGEST = 10**18 - 1  # integers of specs have 18 digits
+MAX_NUMBER = 10**18 - 1  # integers of specs have 18 digits
 _REALS = ("number", "positive", "rate")  # the kinds of fields whose integers are reals in a spec
 
 
@@ -268,7 +268,7 @@ def _expected(field: Field, value: Plain) -> str | None:
     if field.kind == "positive":
         return None if _is_positive(value) else "a positive number"
     if field.kind == "number":
-        return None if 0 <= number <= LARGEST else "a non-negative number"
+        return None if 0 <= number <= MAX_NUMBER else "a non-negative number"
     if field.kind == "rate":
         return None if 0 <= number < 1 else "a number from 0 to below 1"
     return None if _is_integer(value, field.least) else f"an integer of at least {field.least} with at most 18 digits"
@@ -291,11 +291,11 @@ _TEXTS: dict[str, tuple[str, Callable[[Plain], bool]]] = {
 
 
 def _is_integer(value: Plain, least: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= LARGEST
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= MAX_NUMBER
 
 
 def _is_positive(value: Plain) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= LARGEST
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= MAX_NUMBER
 
 
 def same(one: object, other: object) -> bool:

@@ -13,18 +13,18 @@ from archspec.configs.model_type import family_of
 from archspec.configs.quantization import FIELD, quantization_of
 from archspec.configs.read import Member, read_json
 from archspec.configs.settings import Setting, Settings, same
-from archspec.configuration import LARGEST_CONFIGURATION
+from archspec.configuration import MAX_CONFIGURATION_BYTES
 from archspec.quantization import Quantization
 from archspec.reporting.text import literal
 from archspec.resolve.files import Library
 from archspec.resolve.unit import Definition, Unit
-from archspec.source import Report, Source, decode, escaped, read_bytes, suggest
+from archspec.source import Report, Source, decode, escape_controls, read_bytes, suggest
 from archspec.syntax import tree
 
-WIDEST = 100
+MAX_LINE_WIDTH = 100
 
 
-class Reading(NamedTuple):
+class ReadingOptions(NamedTuple):
     """How to read a configuration: its model type if it states none, patterns of unknown fields to ignore."""
 
     type: str | None = None
@@ -32,23 +32,23 @@ class Reading(NamedTuple):
     has_path: bool = True  # which gives the model its name
 
 
-AS_WRITTEN = Reading()
+AS_WRITTEN = ReadingOptions()
 
 
-def load_config(path: str, label: str, library: Library, report: Report, reading: Reading) -> Unit | None:
+def load_config(path: str, label: str, library: Library, report: Report, reading: ReadingOptions) -> Unit | None:
     """Load the unit that the configuration at `path` describes; None after diagnostics.
 
     The files read are added to `library.raw`.
     """
-    data = read_bytes(path, label, report, largest=LARGEST_CONFIGURATION)
-    text = decode(data, label, report, largest=LARGEST_CONFIGURATION) if data is not None else None
+    data = read_bytes(path, label, report, largest=MAX_CONFIGURATION_BYTES)
+    text = decode(data, label, report, largest=MAX_CONFIGURATION_BYTES) if data is not None else None
     if data is None or text is None:
         return None
     library.raw[os.path.abspath(path)] = data
     return config_unit(Source(label, text), library, report, reading)
 
 
-def config_unit(source: Source, library: Library, report: Report, reading: Reading) -> Unit | None:
+def config_unit(source: Source, library: Library, report: Report, reading: ReadingOptions) -> Unit | None:
     """Return the unit that a configuration describes; None after diagnostics.
 
     The files read are added to `library.raw`.
@@ -70,7 +70,7 @@ class _Described(NamedTuple):
     deferred: tuple[str, ...]
 
 
-def _described(source: Source, library: Library, report: Report, reading: Reading) -> _Described | None:
+def _described(source: Source, library: Library, report: Report, reading: ReadingOptions) -> _Described | None:
     root = read_json(source)
     if not isinstance(root.plain, dict):
         report.error("wrong-kind", f"expected a JSON object, found {root.written()}", root.span)
@@ -92,7 +92,7 @@ def _described(source: Source, library: Library, report: Report, reading: Readin
     if unit is None:
         return None
     bound = {name.partition(".")[0] for name in settings.found if "." in name} & settings.found.keys()
-    library.lend(unit, [str(settings.found[name].value) for name in bound], report)
+    library.add_override_names(unit, [str(settings.found[name].value) for name in bound], report)
     title = _title(source.label, family) if reading.has_path else family.type
     heading = _heading(source.label, architecture, "model_type" in root.plain, reading, family, settings.skipped)
     heading += f"# {quantization.note.capitalize()}.\n" if quantization is not None else ""
@@ -124,14 +124,14 @@ _WORDS = re.compile(r"[A-Za-z0-9][\w.+-]*", re.ASCII)
 
 
 def _heading(
-    label: str, architecture: str, has_type: bool, reading: Reading, family: Family, skipped: list[str]
+    label: str, architecture: str, has_type: bool, reading: ReadingOptions, family: Family, skipped: list[str]
 ) -> str:
     """Return the comments above the spec: what it was made from, and what the configuration did not decide."""
     lines = [f"# {architecture}, from {os.path.basename(label)}."]
     if not has_type:
         why = "as specified" if reading.type is not None else f"the one with {architecture}"
         lines.append(f"# Without `model_type`: {family.type}, {why}.")
-    lines += [f"# Ignored as specified: {escaped(name)}" for name in skipped]
+    lines += [f"# Ignored as specified: {escape_controls(name)}" for name in skipped]
     return "\n".join(lines) + "\n"
 
 
@@ -141,7 +141,7 @@ def _text(title: str, family: Family, architecture: str, unit: Unit, found: dict
     arguments = [f"{n} = {_argument(value)}" for n, value in given.items()]
     model = f'model "{title}" = {name}('
     body = f"{model}{', '.join(arguments)})"
-    if len(body) > WIDEST:
+    if len(body) > MAX_LINE_WIDTH:
         body = model + "".join(f"\n  {line}" for line in _filled(arguments)) + "\n)"
     words = {*_words(given)}
     own = {word for word in words if word in unit.names and not unit.names[word].imported}
@@ -216,7 +216,7 @@ def _title(label: str, family: Family) -> str:
 
 def _filled(arguments: list[str]) -> list[str]:
     """Return the arguments on as few lines as possible; one that is too long for a line continues on the next."""
-    widest = WIDEST - len("  ")
+    widest = MAX_LINE_WIDTH - len("  ")
     items = [item for each in arguments for item in (each.split(", ") if len(each) >= widest else [each])]
     lines: list[str] = []
     for text in [f"{item}," for item in items[:-1]] + items[-1:]:
@@ -234,7 +234,7 @@ def _is_default(definition: Definition, name: str, found: dict[str, Setting]) ->
     match declared.default if declared is not None else None:
         case tree.Literal(value=default):
             return same(default, value)
-        case tree.Listing(items=items):
+        case tree.ListLiteral(items=items):
             return [item.value if isinstance(item, tree.Literal) else None for item in items] == value
         case tree.Name(text=text):
             return value == (found[text].value if text in found else text)

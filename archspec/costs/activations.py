@@ -8,12 +8,12 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 from warnings import catch_warnings, simplefilter
 
-from archspec.algebra import Polynomial, factored, scaled, substitute, symbol, symbols, total
+from archspec.algebra import Polynomial, multiply_unexpanded, split_multiple, substitute, symbol, symbols, weighted_sum
 from archspec.ir import Type
-from archspec.libraries import torch_or_fail
+from archspec.libraries import import_torch
 from archspec.model import Model
 from archspec.pytorch.build import to_torch
-from archspec.source import ArchError, fail
+from archspec.source import ArchError, make_error
 from archspec.work import Quantity
 
 if TYPE_CHECKING:
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     """A size of a tensor."""
 
 
-class Kept(NamedTuple):
+class SavedActivations(NamedTuple):
     """Bytes; a formula holds where the dimensions in it are at least so large."""
 
     bytes: Quantity
     least: dict[str, int]
 
 
-def activation_bytes(model: Model, sizes: Mapping[str, int], dtype: str, attention: str) -> Kept:
+def activation_bytes(model: Model, sizes: Mapping[str, int], dtype: str, attention: str) -> SavedActivations:
     """Bytes that the tensors kept for training take after a forward pass of the generated module on a CPU.
 
     Each storage counts once, and parameters do not. `sizes` has values for dimensions; what depends on others is a
@@ -44,7 +44,7 @@ def activation_bytes(model: Model, sizes: Mapping[str, int], dtype: str, attenti
     Raises ArchError: `missing-package` without PyTorch, `untranslatable` where the model has no form in it, `bad-size`
     where the form of attention cannot run, `no-formula` where what is kept is no polynomial in the open sizes.
     """
-    torch_or_fail()
+    import_torch()
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode  # the public name of none
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
@@ -54,18 +54,22 @@ def activation_bytes(model: Model, sizes: Mapping[str, int], dtype: str, attenti
     environment = ShapeEnv()
     mode = FakeTensorMode(shape_env=environment if left else None)
     if not left:
-        return Kept(int(_kept(mode, model, sizes, dtype, attention)), {})
+        return SavedActivations(int(_saved_bytes(mode, model, sizes, dtype, attention)), {})
     # An open size must be some number too. What is decided by that number is noted, as a guard.
     numbers = torch.empty([32 * (2 + i) for i in range(len(left))], device="meta")
     stand_ins = mode.from_tensor(numbers).shape
-    found = _kept(mode, model, {**sizes, **dict(zip(left, stand_ins, strict=True))}, dtype, attention)
+    found = _saved_bytes(mode, model, {**sizes, **dict(zip(left, stand_ins, strict=True))}, dtype, attention)
     unknowns = [_expression(size) for size in stand_ins]
     polynomial = None if isinstance(found, int) else _expression(found).as_poly(*unknowns)
     if polynomial is None or not _is_known(environment, polynomial):
         raise _no_formula(model, left)
-    terms = [(factored(map(symbol, _repeated(left, powers))), int(times)) for powers, times in polynomial.terms()]
+    terms = [
+        (multiply_unexpanded(map(symbol, _repeated(left, powers))), int(times)) for powers, times in polynomial.terms()
+    ]
     ranges = environment.var_to_range
-    return Kept(total(terms), {name: int(ranges[x].lower) for name, x in zip(left, unknowns, strict=True)})
+    return SavedActivations(
+        weighted_sum(terms), {name: int(ranges[x].lower) for name, x in zip(left, unknowns, strict=True)}
+    )
 
 
 def _expression(size: Size) -> Any:
@@ -86,7 +90,7 @@ def _repeated(names: Sequence[str], powers: Sequence[int]) -> list[str]:
     return [name for name, power in zip(names, powers, strict=True) for _ in range(power)]
 
 
-def _kept(mode: FakeTensorMode, model: Model, sizes: Mapping[str, Size], dtype: str, attention: str) -> Size:
+def _saved_bytes(mode: FakeTensorMode, model: Model, sizes: Mapping[str, Size], dtype: str, attention: str) -> Size:
     """The bytes that hooks on saved tensors see, an integer or one of PyTorch's symbolic integers."""
     import torch
     from torch.nn import Parameter
@@ -109,7 +113,7 @@ def _kept(mode: FakeTensorMode, model: Model, sizes: Mapping[str, Size], dtype: 
     # What is kept does not depend on how vectors are distributed over experts, and fake tensors do not say how.
     names: dict[str, object] = module.forward.__globals__
     if "group_sizes" in names:
-        names["group_sizes"] = _one_group
+        names["group_sizes"] = _route_to_one_expert
     with mode:
         parameters, buffers = dict(module.named_parameters()), dict(module.named_buffers())
         owned = {n: Parameter(torch.empty(p.shape, dtype=p.dtype), p.requires_grad) for n, p in parameters.items()}
@@ -119,11 +123,11 @@ def _kept(mode: FakeTensorMode, model: Model, sizes: Mapping[str, Size], dtype: 
         try:
             with sdpa_kernel(backend), torch.autograd.graph.saved_tensors_hooks(keep, give), catch_warnings():
                 simplefilter("ignore")  # a kernel that cannot be used says so in a warning first
-                outputs = _holding(module, stored)(**inputs)
+                outputs = _replace_tensors(module, stored)(**inputs)
         except RuntimeError as problem:
             message = f"{model.name} cannot run with {attention} attention: {problem}"
             help = "PyTorch's fused kernel does not take a bias that is trained, for one; `--attention math` takes all"
-            raise fail("bad-size", message, help=help if attention == "flash" else None) from None
+            raise make_error("bad-size", message, help=help if attention == "flash" else None) from None
         for parameter in owned.values():
             storage: Any = parameter.untyped_storage()
             kept.pop(storage._cdata, None)
@@ -132,14 +136,14 @@ def _kept(mode: FakeTensorMode, model: Model, sizes: Mapping[str, Size], dtype: 
     return found
 
 
-def _one_group(experts: Tensor, count: int) -> list[int]:
+def _route_to_one_expert(experts: Tensor, count: int) -> list[int]:
     """All vectors given to one of `count` experts."""
     return [experts.numel(), *[0] * (count - 1)]
 
 
 def _no_formula(model: Model, left: Sequence[str]) -> ArchError:
     message = f"no formula in {', '.join(left)} was found for the memory of activations of {model.name}"
-    return fail("no-formula", message, help=f"add {' '.join(f'--dim {name}=N' for name in left)}")
+    return make_error("no-formula", message, help=f"add {' '.join(f'--dim {name}=N' for name in left)}")
 
 
 @contextmanager
@@ -162,7 +166,7 @@ def _empty(model: Model, type: Type, sizes: Mapping[str, Size], dtype: str) -> T
     for size in type.shape:
         known = {name: given for name in symbols(size) if isinstance(given := sizes[name], int)}
         rest = substitute(size, known) if isinstance(size, Polynomial) else size
-        multiple = scaled(rest)
+        multiple = split_multiple(rest)
         if multiple is not None:
             shape.append(multiple[0] * sizes[multiple[1]])
         elif isinstance(rest, int):
@@ -173,7 +177,7 @@ def _empty(model: Model, type: Type, sizes: Mapping[str, Size], dtype: str) -> T
     return torch.empty(shape, dtype=element)
 
 
-def _holding(module: Any, stored: Mapping[str, Tensor]) -> nn.Module:
+def _replace_tensors(module: Any, stored: Mapping[str, Tensor]) -> nn.Module:
     """A module with other tensors in the place of its own, whatever their addresses are called."""
     by_own = {id(own): stored[name] for name, own in (*module.named_parameters(), *module.named_buffers())}
     for part in module.modules():

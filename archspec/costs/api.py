@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from archspec.algebra import LARGEST
-from archspec.costs.cost import Cost, cost_of, dimensions
+from archspec.algebra import MAX_SIZE
+from archspec.costs.cost import Cost, compute_cost, dimensions
 from archspec.costs.dimension_sizes import given_sizes
-from archspec.costs.index_ranges import check_sizes, chosen
+from archspec.costs.index_ranges import check_sizes, validate_sizes
 from archspec.costs.memory import ATTENTION, BITS, FLOATS, Activations
 from archspec.costs.quantized import stored_bytes
 from archspec.ir import Body
-from archspec.model import Model, ModelLike, internals
-from archspec.pipeline.compile import model_of
-from archspec.source import fail, suggest
+from archspec.model import Model, ModelLike, get_compilation
+from archspec.pipeline.compile import as_model
+from archspec.source import make_error, suggest
 
 if TYPE_CHECKING:
     from archspec.costs.decoding import Decoding
@@ -50,12 +50,12 @@ def cost(
     """
     for name in (dtype, cache_dtype or dtype):
         if name not in BITS:
-            raise fail("usage", f"unknown dtype `{name}`", help=suggest(name, [*BITS]) or ", ".join(BITS))
-    compiled = model_of(model)
-    body = internals(compiled).body
+            raise make_error("usage", f"unknown dtype `{name}`", help=suggest(name, [*BITS]) or ", ".join(BITS))
+    compiled = as_model(model)
+    body = get_compilation(compiled).body
     values = valid_sizes(compiled, given_sizes(dims, batch, seq))
-    found = cost_of(internals(compiled).table, body, values, dtype, causal_half).replace(depth=depth)
-    quantization = internals(compiled).unit.quantization
+    found = compute_cost(get_compilation(compiled).table, body, values, dtype, causal_half).replace(depth=depth)
+    quantization = get_compilation(compiled).unit.quantization
     if quantization is not None:
         found = found.replace(stored=stored_bytes(found.table, quantization))
     if past is not None:
@@ -66,25 +66,27 @@ def cost(
 
 def valid_sizes(model: Model, given: Mapping[str, int]) -> dict[str, int]:
     """Check sizes of dimensions. Raises ArchError as `cost` does."""
-    body = internals(model).body
-    values = chosen(model.name, dimensions(body.inputs), given)
+    body = get_compilation(model).body
+    values = validate_sizes(model.name, dimensions(body.inputs), given)
     check_sizes(body, values)
     return values
 
 
 def _decoding(body: Body, values: Mapping[str, int], past: int, dtype: str, cache_dtype: str) -> Decoding:
-    from archspec.costs.decoding import decoding_of  # which few calls need
+    from archspec.costs.decoding import compute_decoding  # which few calls need
 
-    if not 0 <= past < LARGEST:
-        raise fail("usage", f"expected a number of past positions from 0 to 2^63 - 2, found {past!r:.40}")
-    return decoding_of(body, values, past, dtype, cache_dtype)
+    if not 0 <= past < MAX_SIZE:
+        raise make_error("usage", f"expected a number of past positions from 0 to 2^63 - 2, found {past!r:.40}")
+    return compute_decoding(body, values, past, dtype, cache_dtype)
 
 
 def _activations(model: Model, values: Mapping[str, int], dtype: str, attention: str) -> Activations:
     from archspec.costs.activations import activation_bytes  # optional, and slow to import
 
     if dtype not in FLOATS:
-        raise fail("usage", f"models are not trained with weights of type {dtype}", help="omit --attention")
+        raise make_error("usage", f"models are not trained with weights of type {dtype}", help="omit --attention")
     if attention not in ATTENTION:
-        raise fail("usage", f"unknown attention implementation `{attention}`", help=f"use {' or '.join(ATTENTION)}")
+        raise make_error(
+            "usage", f"unknown attention implementation `{attention}`", help=f"use {' or '.join(ATTENTION)}"
+        )
     return Activations(attention, *activation_bytes(model, values, dtype, attention))

@@ -18,15 +18,22 @@ from collections.abc import Callable, Sequence
 from functools import cache, reduce
 from typing import TypeVar
 
-from archspec.bodies.fold import Folded, StepBudget, arguments, fold_back, fold_body, yielded
+from archspec.bodies.fold import (
+    ForwardResult,
+    VisitLimit,
+    arguments,
+    present_outputs,
+    propagate_backward,
+    propagate_forward,
+)
 from archspec.costs.hiding import keeps_hidden
-from archspec.costs.masks import ALL, UNKNOWN, Masks, Positions, Seen, both, either
+from archspec.costs.masks import ALL, UNKNOWN, Masks, Positions, VisibleKeys, intersect_keys, unite_keys
 from archspec.ir import Body, Call, Operand, Type
 from archspec.ops import OPS
 from archspec.record import Record
 
 
-class Held(Record):
+class ProductOrigin(Record):
     """The content of a value: whether it is the result of a softmax, or of a product, changed elementwise or moved.
 
     `seen` are the keys that the masks after the product show.
@@ -34,10 +41,10 @@ class Held(Record):
 
     softmaxed: bool = False
     product: bool = False
-    seen: Seen = ALL
+    seen: VisibleKeys = ALL
 
 
-class Use(Record):
+class AttentionUse(Record):
     """The uses of a value: by a product (`mixed`), and by a softmax whose result a product uses (`scored`).
 
     `seen` are the keys that the masks before that softmax show. If the value was `changed` since, masks before tell
@@ -46,155 +53,157 @@ class Use(Record):
 
     mixed: bool = False
     scored: bool = False
-    seen: Seen = ALL
+    seen: VisibleKeys = ALL
     changed: bool = False
 
 
-PLAIN, PRODUCT, UNUSED = Held(), Held(product=True), Use()
+PLAIN, PRODUCT, UNUSED = ProductOrigin(), ProductOrigin(product=True), AttentionUse()
 V = TypeVar("V")
 
 
-class Context(Record):
+class BodyContext(Record):
     """The context of a body: what its inputs hold, what is known of their positions, and the uses of its outputs; each
     may be empty if there is nothing in it.
     """
 
-    held: tuple[Held, ...] = ()
+    held: tuple[ProductOrigin, ...] = ()
     positions: tuple[Positions, ...] = ()
-    uses: tuple[Use, ...] = ()
+    uses: tuple[AttentionUse, ...] = ()
 
 
-class Part(Record):
+class AttentionPart(Record):
     """The part of a product in attention: "score" or "mix", and the keys that a query sees."""
 
     name: str
-    seen: Seen
+    seen: VisibleKeys
 
 
-class Traced(Record):
+class AttentionSlots(Record):
     """The facts of a `Context` for each slot of a body."""
 
-    held: Sequence[Held]
+    held: Sequence[ProductOrigin]
     positions: Sequence[Positions]
-    uses: Sequence[Use]
+    uses: Sequence[AttentionUse]
 
-    def part(self, call: Call) -> Part | None:
+    def part(self, call: Call) -> AttentionPart | None:
         """Return the part of an operation of the body in attention."""
         if OPS[call.type].attention != "product":
             return None
         held = [self.held[operand] for _, operand in call.inputs if isinstance(operand, int)]
         weights = [entry.seen for entry in held if entry.softmaxed]
         if weights:
-            return Part("mix", reduce(either, weights))
+            return AttentionPart("mix", reduce(unite_keys, weights))
         use = self.uses[call.first]
-        return Part("score", use.seen) if use.scored else None
+        return AttentionPart("score", use.seen) if use.scored else None
 
-    def inside(self, call: Call) -> Context:
+    def inside(self, call: Call) -> BodyContext:
         """Return the context of the body that a call applies."""
         operands = [operand for _, operand in call.inputs]
         held = [self.held[operand] if isinstance(operand, int) else PLAIN for operand in operands]
         uses = [UNUSED] * len(call.outputs)
-        for i, slot in yielded(call):
+        for i, slot in present_outputs(call):
             uses[i] = self.uses[slot]
-        return Context(
-            _unless_all(PLAIN, arguments(call, held)),
+        return BodyContext(
+            _omit_defaults(PLAIN, arguments(call, held)),
             _positions_inside(call, self.positions),
-            _unless_all(UNUSED, uses),
+            _omit_defaults(UNUSED, uses),
         )
 
 
-class Tracer:
+class AttentionTracer:
     """Finds the slots of bodies that take part in attention, once per context."""
 
     def __init__(self) -> None:
-        self._budget = StepBudget()
+        self._budget = VisitLimit()
         self._masks = Masks()
-        self._forward: Callable[[Body, Context], Folded[Held]] = cache(self._holds)
-        self._backward: Callable[[Body, Context], list[Use]] = cache(self._uses)
+        self._forward: Callable[[Body, BodyContext], ForwardResult[ProductOrigin]] = cache(self._holds)
+        self._backward: Callable[[Body, BodyContext], list[AttentionUse]] = cache(self._uses)
 
-    def trace(self, body: Body, context: Context) -> Traced:
+    def trace(self, body: Body, context: BodyContext) -> AttentionSlots:
         """Return the slots of a body that take part in attention. Raises ArchError if that takes too many steps."""
         self._budget.spend(body)
         uses = self._backward(body, context._replace(held=()))
         positions = self._positions(body, context)
-        return Traced(self._forward(body, context._replace(uses=())).slots, positions, uses)
+        return AttentionSlots(self._forward(body, context._replace(uses=())).slots, positions, uses)
 
-    def _positions(self, body: Body, context: Context) -> list[Positions]:
+    def _positions(self, body: Body, context: BodyContext) -> list[Positions]:
         return self._masks.slots(body, context.positions or (None,) * len(body.inputs)).slots
 
-    def _holds(self, body: Body, context: Context) -> Folded[Held]:
+    def _holds(self, body: Body, context: BodyContext) -> ForwardResult[ProductOrigin]:
         """Find what the slots and outputs hold."""
         positions = self._positions(body, context)
 
-        def visit_op(call: Call, given: list[Held]) -> list[Held]:
+        def visit_op(call: Call, given: list[ProductOrigin]) -> list[ProductOrigin]:
             role = OPS[call.type].attention
             if role == "product":
                 return [PRODUCT] * len(call.outputs)
             if role == "weights":
-                return [Held(True, False, given[0].seen if _is_along_keys(call, body) else UNKNOWN)] * len(call.outputs)
+                return [ProductOrigin(True, False, given[0].seen if _is_along_keys(call, body) else UNKNOWN)] * len(
+                    call.outputs
+                )
             followed = zip(given, _passes(call, body.types), strict=True)
             # Other operands, such as biases and sinks, are not at keys, or are finite.
             passed = [entry for entry, passes in followed if passes and (entry.softmaxed or entry.product)]
             if not passed:
                 return [PLAIN] * len(call.outputs)
             softmaxed, product = any(e.softmaxed for e in passed), any(e.product for e in passed)
-            before = reduce(either, [entry.seen for entry in passed])
+            before = reduce(unite_keys, [entry.seen for entry in passed])
             if before != ALL and not keeps_hidden(
                 call, body, [entry in passed for entry in given], softmaxed=softmaxed
             ):
                 before = UNKNOWN
-            seen = both(before, self._shown(call, positions, body))
-            return [Held(softmaxed, product, seen)] * len(call.outputs)
+            seen = intersect_keys(before, self._shown(call, positions, body))
+            return [ProductOrigin(softmaxed, product, seen)] * len(call.outputs)
 
-        def visit_call(call: Call, given: list[Held]) -> list[Held]:
+        def visit_call(call: Call, given: list[ProductOrigin]) -> list[ProductOrigin]:
             assert call.body is not None
-            inside = Context(_unless_all(PLAIN, arguments(call, given)), _positions_inside(call, positions))
+            inside = BodyContext(_omit_defaults(PLAIN, arguments(call, given)), _positions_inside(call, positions))
             return self._forward(call.body, inside).outputs
 
-        carried = _carried(body)
+        carried = _carried_count(body)
         start = [PLAIN if i < carried else entry for i, entry in enumerate(context.held or [PLAIN] * len(body.inputs))]
-        found = fold_body(body, start, visit_op, visit_call, PLAIN, budget=self._budget)
+        found = propagate_forward(body, start, visit_op, visit_call, PLAIN, budget=self._budget)
         return found._replace(outputs=[PLAIN if i < carried else entry for i, entry in enumerate(found.outputs)])
 
-    def _uses(self, body: Body, context: Context) -> list[Use]:
+    def _uses(self, body: Body, context: BodyContext) -> list[AttentionUse]:
         """Derive the uses of each slot from those of the outputs."""
         positions = self._positions(body, context)
 
-        def visit_op(call: Call, results: list[Use]) -> list[Use]:
+        def visit_op(call: Call, results: list[AttentionUse]) -> list[AttentionUse]:
             role = OPS[call.type].attention
             if role == "product":
-                return [Use(mixed=True)] * len(call.inputs)
+                return [AttentionUse(mixed=True)] * len(call.inputs)
             if role == "weights":
                 seen = ALL if _is_along_keys(call, body) else UNKNOWN
-                return [Use(scored=results[0].mixed, seen=seen)] * len(call.inputs)
-            use = reduce(_joined, results)
+                return [AttentionUse(scored=results[0].mixed, seen=seen)] * len(call.inputs)
+            use = reduce(_merge_uses, results)
             if use.scored:
                 shown = self._shown(call, positions, body)
-                seen = UNKNOWN if use.changed and shown != ALL else both(use.seen, shown)
+                seen = UNKNOWN if use.changed and shown != ALL else intersect_keys(use.seen, shown)
                 use = use._replace(seen=seen)
             passed = _passes(call, body.types)
             return [_use_of(i, call, body, use) if passes else UNUSED for i, passes in enumerate(passed)]
 
-        def visit_call(call: Call, results: list[Use]) -> list[Use]:
+        def visit_call(call: Call, results: list[AttentionUse]) -> list[AttentionUse]:
             assert call.body is not None
-            inside = Context((), _positions_inside(call, positions), _unless_all(UNUSED, results))
+            inside = BodyContext((), _positions_inside(call, positions), _omit_defaults(UNUSED, results))
             slots = self._backward(call.body, inside)
             inner = {name: slots[i] for i, (name, _) in enumerate(call.body.inputs)}  # inputs fill the first slots
             return [inner.get(name, UNUSED) for name, _ in call.inputs]
 
-        carried = _carried(body)
+        carried = _carried_count(body)
         outputs = context.uses or [UNUSED] * len(body.outputs)
         followed = [UNUSED if i < carried else use for i, use in enumerate(outputs)]
-        found = fold_back(body, followed, visit_op, visit_call, UNUSED, _joined, self._budget)
+        found = propagate_backward(body, followed, visit_op, visit_call, UNUSED, _merge_uses, self._budget)
         found[:carried] = [UNUSED] * carried
         return found
 
-    def _shown(self, call: Call, positions: Sequence[Positions], body: Body) -> Seen:
+    def _shown(self, call: Call, positions: Sequence[Positions], body: Body) -> VisibleKeys:
         given = [positions[operand] if isinstance(operand, int) else None for _, operand in call.inputs]
         return self._masks.shown(call, given, body)
 
 
-def _use_of(index: int, call: Call, body: Body, use: Use) -> Use:
+def _use_of(index: int, call: Call, body: Body, use: AttentionUse) -> AttentionUse:
     """Return the use of an operand of an operation, from that of its result."""
     if not use.scored:
         return use
@@ -202,17 +211,17 @@ def _use_of(index: int, call: Call, body: Body, use: Use) -> Use:
     return use if keeps_hidden(call, body, followed) else use._replace(changed=True)
 
 
-def _joined(a: Use, b: Use) -> Use:
-    seen = either(a.seen, b.seen) if a.scored and b.scored else a.seen if a.scored else b.seen
-    return Use(a.mixed or b.mixed, a.scored or b.scored, seen, a.changed or b.changed)
+def _merge_uses(a: AttentionUse, b: AttentionUse) -> AttentionUse:
+    seen = unite_keys(a.seen, b.seen) if a.scored and b.scored else a.seen if a.scored else b.seen
+    return AttentionUse(a.mixed or b.mixed, a.scored or b.scored, seen, a.changed or b.changed)
 
 
 def _positions_inside(call: Call, positions: Sequence[Positions]) -> tuple[Positions, ...]:
     given = [positions[operand] if isinstance(operand, int) else None for _, operand in call.inputs]
-    return _unless_all(None, arguments(call, given))
+    return _omit_defaults(None, arguments(call, given))
 
 
-def _unless_all(default: V, values: Sequence[V]) -> tuple[V, ...]:
+def _omit_defaults(default: V, values: Sequence[V]) -> tuple[V, ...]:
     """Return values for a context: none if all are the default, so that equal contexts are one."""
     return () if all(value == default for value in values) else tuple(values)
 
@@ -224,7 +233,7 @@ def _is_along_keys(call: Call, body: Body) -> bool:
     return isinstance(operand, int) and axis in (-1, len(body.types[operand].shape) - 1)
 
 
-def _carried(body: Body) -> int:
+def _carried_count(body: Body) -> int:
     """Return the number of inputs and outputs that iterations of a loop pass on: these are not followed."""
     return body.loop.carried if body.loop is not None else 0
 

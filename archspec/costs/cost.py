@@ -11,20 +11,20 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from archspec.addresses import join
-from archspec.algebra import substitute, symbols, total
+from archspec.algebra import substitute, symbols, weighted_sum
 from archspec.algebra.polynomial import ratio
-from archspec.costs.attention import Context, Tracer
-from archspec.costs.memory import Activations, Memory, Stored, memory_of
+from archspec.costs.attention import AttentionTracer, BodyContext
+from archspec.costs.memory import Activations, Memory, StoredBytes, compute_memory
 from archspec.ir import Body, Type
 from archspec.reporting.results import Result
 from archspec.table import Table
-from archspec.work import Quantity, call_work, repeated
+from archspec.work import Quantity, call_work, multiply_by_iterations
 
 if TYPE_CHECKING:
     from archspec.costs.decoding import Decoding
 
 
-class Figures(NamedTuple):
+class OperationCounts(NamedTuple):
     """Work. `macs` are the multiply-accumulates of all matrix products; they include `score_macs`, those of attention
     scores (queries by keys), and `mix_macs`, those of attention mixes (probabilities by values). `elementwise`
     operations are separate. A multiply-accumulate is 2 FLOPs.
@@ -61,7 +61,7 @@ class ModuleCost(NamedTuple):
     address: str
     type: str
     applied: int
-    own: Figures
+    own: OperationCounts
     parameters: int
     trainable: int
 
@@ -79,13 +79,13 @@ class Cost(Result):
 
     table: Table
     dims: dict[str, int | None]
-    work: Figures
+    work: OperationCounts
     modules: tuple[ModuleCost, ...]
     memory: Memory
     causal: str = ""
     activations: Activations | None = None
     decoding: Decoding | None = None
-    stored: Stored | None = None
+    stored: StoredBytes | None = None
     depth: int | None = None
 
     def __repr__(self) -> str:
@@ -99,39 +99,39 @@ class Cost(Result):
         return self.table.model
 
 
-def cost_of(table: Table, body: Body, values: Mapping[str, int], dtype: str, causal_half: bool = False) -> Cost:
+def compute_cost(table: Table, body: Body, values: Mapping[str, int], dtype: str, causal_half: bool = False) -> Cost:
     """Compute the cost of a model; `values` are valid sizes, and `dtype` is one of `memory.BITS`.
 
     With `causal_half`, the products of causal attention count as half.
     """
     assert body.module is not None
     work = _Work(causal_half)
-    found = work.by_address(body, Context())
+    found = work.by_address(body, BodyContext())
     parameters: Counter[str] = Counter()
     trainable: Counter[str] = Counter()
     for tensor in table.tensors:
         parameters[tensor.layer] += tensor.params
         trainable[tensor.layer] += tensor.params if tensor.trainable else 0
-    known: dict[int, Figures] = {}  # most modules share their costs with others
+    known: dict[int, OperationCounts] = {}  # most modules share their costs with others
     modules: list[ModuleCost] = []
     for row in table.modules:
-        applied, symbolic = found.get(row.address, (0, NOTHING))
+        applied, symbolic = found.get(row.address, (0, NO_OPERATIONS))
         own = known.get(id(symbolic))
         if own is None:
-            own = known[id(symbolic)] = Figures(*(substitute(amount, values) for amount in symbolic))
+            own = known[id(symbolic)] = OperationCounts(*(substitute(amount, values) for amount in symbolic))
         modules.append(ModuleCost(row.address, row.type, applied, own, parameters[row.address], trainable[row.address]))
     counted, without = ("half", "none") if causal_half else ("whole", "")
     return Cost(
         table,
         {name: values.get(name) for name in dimensions(body.inputs)},
-        added((module.own, 1) for module in modules),
+        add_scaled((module.own, 1) for module in modules),
         tuple(modules),
-        memory_of(body.module, dtype),
+        compute_memory(body.module, dtype),
         counted if work.has_causal else without,
     )
 
 
-NOTHING = Figures()
+NO_OPERATIONS = OperationCounts()
 
 
 def dimensions(inputs: Iterable[tuple[str, Type]]) -> list[str]:
@@ -139,10 +139,12 @@ def dimensions(inputs: Iterable[tuple[str, Type]]) -> list[str]:
     return list(dict.fromkeys(name for _, type in inputs for size in type.shape for name in sorted(symbols(size))))
 
 
-def added(parts: Iterable[tuple[Figures, int]]) -> Figures:
+def add_scaled(parts: Iterable[tuple[OperationCounts, int]]) -> OperationCounts:
     """Add figures, each multiplied by a number."""
     parts = list(parts)
-    return Figures(*(total((figures[i], times) for figures, times in parts) for i in range(len(Figures._fields))))
+    return OperationCounts(
+        *(weighted_sum((figures[i], times) for figures, times in parts) for i in range(len(OperationCounts._fields)))
+    )
 
 
 class _Work:
@@ -151,17 +153,17 @@ class _Work:
     def __init__(self, causal_half: bool) -> None:
         self.has_causal = False
         self._causal_half = causal_half
-        self._tracer = Tracer()
-        self.by_address: Callable[[Body, Context], dict[str, tuple[int, Figures]]] = cache(self._by_address)
+        self._tracer = AttentionTracer()
+        self.by_address: Callable[[Body, BodyContext], dict[str, tuple[int, OperationCounts]]] = cache(self._by_address)
 
-    def _by_address(self, body: Body, context: Context) -> dict[str, tuple[int, Figures]]:
+    def _by_address(self, body: Body, context: BodyContext) -> dict[str, tuple[int, OperationCounts]]:
         """Return the number of applications of each module in a body, and the work of its own operations in them.
 
         Addresses are relative; the body's own is "".
         """
         traced = self._tracer.trace(body, context)
-        here: list[tuple[Figures, int]] = []
-        nested: Counter[tuple[str, Body, Context]] = Counter()
+        here: list[tuple[OperationCounts, int]] = []
+        nested: Counter[tuple[str, Body, BodyContext]] = Counter()
         for call in body.calls:
             if call.body is not None:
                 nested[call.address, call.body, traced.inside(call)] += 1
@@ -174,8 +176,8 @@ class _Work:
             if macs or work.elementwise:
                 scores = macs if part is not None and part.name == "score" else 0
                 mixes = macs if part is not None and part.name == "mix" else 0
-                here.append((Figures(macs, scores, mixes, work.elementwise), 1))
-        found: dict[str, tuple[int, Figures]] = {}
+                here.append((OperationCounts(macs, scores, mixes, work.elementwise), 1))
+        found: dict[str, tuple[int, OperationCounts]] = {}
         for (address, inner, around), times in nested.items():
             for below, (applied, figures) in self.by_address(inner, around).items():
                 if inner.module is None and not below:  # the work of a function belongs to the module that applies it
@@ -184,9 +186,9 @@ class _Work:
                 name = join(address, below)
                 before = found.get(name)
                 if before is not None:
-                    applied, figures = applied * times + before[0], added([(figures, times), (before[1], 1)])
+                    applied, figures = applied * times + before[0], add_scaled([(figures, times), (before[1], 1)])
                 elif times > 1:
-                    applied, figures = applied * times, added([(figures, times)])
+                    applied, figures = applied * times, add_scaled([(figures, times)])
                 found[name] = applied, figures
-        found[""] = 1, Figures(*[repeated(amount, body) for amount in added(here)])
+        found[""] = 1, OperationCounts(*[multiply_by_iterations(amount, body) for amount in add_scaled(here)])
         return found

@@ -6,17 +6,17 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from archspec.algebra import Expression, product, substitute, symbols, total
-from archspec.bodies.active import Part, Parts, Share
+from archspec.algebra import Expression, product, substitute, symbols, weighted_sum
+from archspec.bodies.active import ActiveParts, Part, Share
 from archspec.costs.index_ranges import check_sizes
-from archspec.costs.kept import kept_values
-from archspec.costs.memory import in_bytes
-from archspec.costs.step_values import Node, Reading, Value
-from archspec.costs.steps import NEW, Steps, Undecodable, named
-from archspec.ir import Body, Leaf, Type, find
+from archspec.costs.kept import find_cached_values
+from archspec.costs.memory import byte_count
+from archspec.costs.step_values import AttentionRead, StepNode, StepValue
+from archspec.costs.steps import NEW_POSITION, NoDecodingStepError, Steps, describe_address
+from archspec.ir import Body, LocatedTensor, Type, find_member
 from archspec.ops import OPS
-from archspec.source import fail
-from archspec.table import used_parameters
+from archspec.source import make_error
+from archspec.table import count_active_parameters
 from archspec.work import operation_work
 
 
@@ -61,7 +61,7 @@ class Decoding(NamedTuple):
         return (self.weights + self.cache_bytes) / self.flops if self.flops else None
 
 
-def decoding_of(body: Body, values: Mapping[str, int], past: int, dtype: str, cache_dtype: str) -> Decoding:
+def compute_decoding(body: Body, values: Mapping[str, int], past: int, dtype: str, cache_dtype: str) -> Decoding:
     """Compute a decoding step of a model after `past` positions; `values` are sizes of its other dimensions.
 
     Raises ArchError if the model has no decoding step, needs the size of another dimension, or cannot run with so many
@@ -70,7 +70,9 @@ def decoding_of(body: Body, values: Mapping[str, int], past: int, dtype: str, ca
     steps = _steps(body)
     if steps.dimension in values:
         message = f"dimension `{steps.dimension}` is the one along which a decoding step advances"
-        raise fail("usage", message, help="remove its size; `--past N` is the number of positions before the step")
+        raise make_error(
+            "usage", message, help="remove its size; `--past N` is the number of positions before the step"
+        )
     check_sizes(body, {**values, steps.dimension: past + 1})
     return _Step(body, steps, {"batch": 1, **values}, past).decoding(dtype, cache_dtype)
 
@@ -85,13 +87,13 @@ def _steps(body: Body) -> Steps:
     for name in _dimensions(body):
         try:
             steps = Steps(body, name)
-        except Undecodable as problem:
+        except NoDecodingStepError as problem:
             reasons.append(str(problem))
             continue
         if steps.windows or any(reading.seen is not None for reading in steps.readings.values()):
             return steps
     why = reasons[-1] if reasons else "nothing in it depends on earlier positions"
-    raise fail("usage", f"the model has no decoding step: {why}", help="use --past with a causal language model")
+    raise make_error("usage", f"the model has no decoding step: {why}", help="use --past with a causal language model")
 
 
 class _Step:
@@ -102,27 +104,29 @@ class _Step:
         self.steps = steps
         self.values = values
         self.past = past
-        self.kept = kept_values(steps)
+        self.kept = find_cached_values(steps)
         self.keys = {number: self._positions(reading, 1) for number, reading in steps.readings.items()}
 
     def decoding(self, dtype: str, cache_dtype: str) -> Decoding:
         """Return the figures."""
-        macs = total((self._macs(node), 1) for node in self.steps.nodes)
+        macs = weighted_sum((self._macs(node), 1) for node in self.steps.nodes)
         weights, are_bound = self._weights()
         cache = self._cache(cache_dtype)
         flops = 2 * self._number(macs)
-        batch, read = self.values["batch"], in_bytes(weights, dtype)
+        batch, read = self.values["batch"], byte_count(weights, dtype)
         return Decoding(self.steps.dimension, batch, self.past, flops, read, are_bound, cache_dtype, tuple(cache))
 
     def _number(self, size: Expression, extra: Mapping[str, int] | None = None) -> int:
         """Return a size as a number. Raises ArchError if it depends on a dimension without a size."""
-        found = substitute(size, {**self.values, NEW: 1, **(extra or {})})
+        found = substitute(size, {**self.values, NEW_POSITION: 1, **(extra or {})})
         if not isinstance(found, int):
             names = ", ".join(f"`{name}`" for name in sorted(symbols(found)))
-            raise fail("usage", f"a decoding step needs sizes of the dimensions {names}", help="use `--dim NAME=N`")
+            raise make_error(
+                "usage", f"a decoding step needs sizes of the dimensions {names}", help="use `--dim NAME=N`"
+            )
         return found
 
-    def _positions(self, reading: Reading, new: int) -> int:
+    def _positions(self, reading: AttentionRead, new: int) -> int:
         """Return the positions that an attention reads, `new` of them newest ones; 1 for another sequence."""
         seen = reading.seen
         if seen is None:
@@ -131,14 +135,14 @@ class _Step:
 
     # Work ---------------------------------------------------------------------------------------------------------
 
-    def _macs(self, node: Node) -> int:
+    def _macs(self, node: StepNode) -> int:
         op = OPS[node.call.type]
         if op.macs is None or not any(operand is not None and operand.in_step for operand in node.operands):
             return 0
         sizes = {self.steps.keys(number): count for number, count in self.keys.items()}
         again = [kept for kept in self.kept if node in kept.again]
         if again:
-            sizes[NEW] = max(self.keys[number] for kept in again for number in kept.attentions)
+            sizes[NEW_POSITION] = max(self.keys[number] for kept in again for number in kept.attentions)
         inputs = [
             None if operand is None or shape is None else Type(self._sized(shape, sizes), operand.dtype)
             for operand, shape in zip(node.operands, node.shapes, strict=True)
@@ -157,20 +161,20 @@ class _Step:
 
     def _weights(self) -> tuple[int, bool]:
         """Return the parameters that the step reads, and whether they are a bound: sequences choose experts."""
-        parts = Parts(self.body).by_name
+        parts = ActiveParts(self.body).by_name
         batch = self.values["batch"]
         assert self.body.module is not None
         read = 0
         are_bound = False
         chosen: Counter[tuple[int, int]] = Counter()
         for name in self._read_names():
-            leaf = find(self.body.module, name)
-            if not isinstance(leaf, Leaf) or leaf.weight.kind != "param":
+            leaf = find_member(self.body.module, name)
+            if not isinstance(leaf, LocatedTensor) or leaf.weight.kind != "param":
                 continue
             part: Part = parts.get(name)
             size = leaf.weight.size
             if part == "unknown":
-                raise fail("usage", f"the part of `{name}` that a decoding step reads is unknown")
+                raise make_error("usage", f"the part of `{name}` that a decoding step reads is unknown")
             if part == "rows":
                 read += min(size, batch * (size // leaf.weight.shape[0]))
             elif isinstance(part, Share):
@@ -179,13 +183,13 @@ class _Step:
                 chosen[number, part.of] += size
             else:
                 read += size
-        experts = used_parameters(sum(chosen.values()), chosen)
+        experts = count_active_parameters(sum(chosen.values()), chosen)
         assert experts is not None
         return read + experts, are_bound
 
     def _read_names(self) -> list[str]:
         """Return the names of the parameters that operations of the step read, directly or in tables made of them."""
-        serving: set[Node] = set()
+        serving: set[StepNode] = set()
         for node in reversed(self.steps.nodes):
             in_step = any(operand is not None and operand.in_step for operand in node.operands)
             if in_step or any(
@@ -207,17 +211,17 @@ class _Step:
             seen = reading.seen
             kind = "other sequence" if seen is None else "attention" if seen.window is None else "window"
             positions = self._positions(reading, 0)
-            if seen is not None and any(NEW not in symbols(product(value.shape)) for value in kept.values):
-                where = named(reading.address)
-                raise fail("usage", f"the model has no decoding step: {where} keeps tables of positions")
+            if seen is not None and any(NEW_POSITION not in symbols(product(value.shape)) for value in kept.values):
+                where = describe_address(reading.address)
+                raise make_error("usage", f"the model has no decoding step: {where} keeps tables of positions")
             values = sum(self._elements(value) for value in kept.values)
             add(kind, positions, values)
         for window in self.steps.windows:
             add(window.kind, window.positions, self._number(product(window.shape)))
         return [
-            CachePart(kind, layers, positions, values, in_bytes(layers * positions * values, dtype))
+            CachePart(kind, layers, positions, values, byte_count(layers * positions * values, dtype))
             for (kind, positions, values), layers in found.items()
         ]
 
-    def _elements(self, value: Value) -> int:
+    def _elements(self, value: StepValue) -> int:
         return self._number(product(value.shape))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from archspec.source import ArchError, fail
+from archspec.source import ArchError, make_error
 
 
 def given_sizes(dims: Mapping[str, int] | None, batch: int | None, seq: int | None) -> dict[str, int]:
@@ -26,11 +26,11 @@ def parse_sizes(settings: Iterable[str]) -> dict[str, int]:
             size = int(text)
         except ValueError:
             message = f"invalid --dim `{setting}`: expected NAME=N with a positive integer N"
-            raise fail("usage", message, help="write it as `--dim seq=512`") from None
+            raise make_error("usage", message, help="write it as `--dim seq=512`") from None
         if sizes.setdefault(name, size) != size:
             raise _conflict(name, sizes[name], size)
     return sizes
 
 
 def _conflict(name: str, first: int, second: int) -> ArchError:
-    return fail("usage", f"dimension `{name}` is specified as {first} and as {second}")
+    return make_error("usage", f"dimension `{name}` is specified as {first} and as {second}")

@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 from archspec.algebra import symbols
-from archspec.costs.attention import Context, Part, Traced, Tracer
-from archspec.costs.steps import Steps, Undecodable
+from archspec.costs.attention import AttentionPart, AttentionSlots, AttentionTracer, BodyContext
+from archspec.costs.steps import NoDecodingStepError, Steps
 from archspec.ir import Body, Call, Type
 
 
-def direction(body: Body, dimension: str) -> str:
+def attention_direction(body: Body, dimension: str) -> str:
     """Return "causal" if no position along a dimension depends on later ones, "both" if attention reads later ones.
 
     Return "" if neither can be shown.
     """
     try:
         steps = Steps(body, dimension)
-    except Undecodable:
+    except NoDecodingStepError:
         scores = _scores(body, dimension)
         return "both" if scores and all(part.seen.known and not part.seen.causal for part in scores) else ""
     reads_earlier = steps.windows or any(reading.seen is not None for reading in steps.readings.values())
     return "causal" if reads_earlier else ""
 
 
-def _scores(body: Body, dimension: str) -> list[Part]:
+def _scores(body: Body, dimension: str) -> list[AttentionPart]:
     """The products that score keys along a dimension."""
-    tracer = Tracer()
-    found: list[Part] = []
+    tracer = AttentionTracer()
+    found: list[AttentionPart] = []
 
-    def visit(body: Body, traced: Traced) -> None:
+    def visit(body: Body, traced: AttentionSlots) -> None:
         for call in body.calls:
             if call.body is not None:
                 visit(call.body, tracer.trace(call.body, traced.inside(call)))
@@ -36,7 +36,7 @@ def _scores(body: Body, dimension: str) -> list[Part]:
                 if part is not None and part.name == "score" and _is_along(call, dimension):
                     found.append(part)
 
-    visit(body, tracer.trace(body, Context()))
+    visit(body, tracer.trace(body, BodyContext()))
     return found
 
 

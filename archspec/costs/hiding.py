@@ -55,7 +55,7 @@ def _keeps_places(call: Call, body: Body) -> bool:
     shape = body.types[operand].shape
     settings = OPS[call.type].settings(call.attributes)
     rank = max(len(shape), len(result.shape))
-    moved = _moved(settings)
+    moved = _moved_axes(settings)
     if moved is None:  # a new shape
         return shape[-2:] == result.shape[-2:]
     if "order" in settings:
@@ -67,7 +67,7 @@ def _keeps_places(call: Call, body: Body) -> bool:
     return axes.isdisjoint({rank - 2, rank - 1}) or (is_end and axes == {rank - 1})
 
 
-def _moved(settings: dict[str, object]) -> list[int] | None:
+def _moved_axes(settings: dict[str, object]) -> list[int] | None:
     """Return the axes that an operation of shapes names; None if it names none."""
     named = [settings[name] for name in ("order", "a", "b", "axis") if name in settings]
     items = [item for value in named for item in (value if is_list(value) else [value])]

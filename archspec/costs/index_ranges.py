@@ -7,30 +7,30 @@ from functools import cache
 from typing import NamedTuple, TypeAlias
 
 from archspec.addresses import join
-from archspec.algebra import LARGEST, Dim, Polynomial, checked, substitute
-from archspec.bodies.fold import StepBudget, arguments, fold_body
+from archspec.algebra import MAX_SIZE, Dim, Polynomial, check_size_limits, substitute
+from archspec.bodies.fold import VisitLimit, arguments, propagate_forward
 from archspec.ir import Body, Call, Loop, Type
 from archspec.ops import OPS, Interval, Op, OpError, Settings
 from archspec.ops.check import is_list
-from archspec.source import ArchError, Span, fail, suggest
+from archspec.source import ArchError, Span, make_error, suggest
 from archspec.work import operand_type
 
 Range: TypeAlias = Interval | None
 """The smallest and the largest integer in a tensor; None if they do not follow from sizes alone."""
 
 
-def chosen(model: str, dimensions: list[str], given: Mapping[str, object]) -> dict[str, int]:
+def validate_sizes(model: str, dimensions: list[str], given: Mapping[str, object]) -> dict[str, int]:
     """Check sizes: names of `dimensions`, each with an integer from 1 to 2^63 - 1. Raises ArchError."""
     sizes: dict[str, int] = {}
     for name, size in given.items():
         if name not in dimensions:
             if not dimensions:
-                raise fail("usage", f"unknown dimension `{name}` of {model}: all its sizes are fixed")
+                raise make_error("usage", f"unknown dimension `{name}` of {model}: all its sizes are fixed")
             help = f"dimensions: {', '.join(dimensions)}; set one with `--dim NAME=N`, or `dims={{...}}` in Python"
             near = suggest(name, dimensions)
-            raise fail("usage", f"unknown dimension `{name}` of {model}", help=f"{near} {help}" if near else help)
-        if not isinstance(size, int) or isinstance(size, bool) or not 1 <= size <= LARGEST:
-            raise fail("usage", f"dimension `{name}` expects an integer from 1 to 2^63 - 1, found {size!r:.40}")
+            raise make_error("usage", f"unknown dimension `{name}` of {model}", help=f"{near} {help}" if near else help)
+        if not isinstance(size, int) or isinstance(size, bool) or not 1 <= size <= MAX_SIZE:
+            raise make_error("usage", f"dimension `{name}` expects an integer from 1 to 2^63 - 1, found {size!r:.40}")
         sizes[name] = size
     return sizes
 
@@ -58,7 +58,7 @@ class SizeCheck:
         self.outputs: Callable[[Body, tuple[Range, ...]], list[Range]] = cache(self._outputs)
         self._place: _Place = _Place("", None)
         self._fitted: set[Body] = set()
-        self._budget = StepBudget()
+        self._budget = VisitLimit()
         self._at = "at " + ", ".join(f"{name} = {size}" for name, size in values.items())
 
     def _outputs(self, body: Body, inputs: tuple[Range, ...]) -> list[Range]:
@@ -76,7 +76,7 @@ class SizeCheck:
         if isinstance(first, int) and isinstance(count, int):
             if count < 0 or (count == 0 and loop.axes):
                 what = "collects from no iterations" if count == 0 else "ends before its start"
-                raise self._refused(f"a loop over `{loop.variable}` {what}", self._place.span)
+                raise self._size_error(f"a loop over `{loop.variable}` {what}", self._place.span)
             ends = [values | {loop.variable: at} for at in sorted({first, first + count - 1})] if count else []
         given = ([None] * loop.carried) + list(inputs[loop.carried :])
         for end in ends:
@@ -102,7 +102,7 @@ class SizeCheck:
             self._look_up(call, given, types)
             return [self.interval(op, call, given), *[None] * (len(call.outputs) - 1)]
 
-        return fold_body(body, inputs, visit_op, self._apply, None, self.constant, budget=self._budget).outputs
+        return propagate_forward(body, inputs, visit_op, self._apply, None, self.constant, budget=self._budget).outputs
 
     def _apply(self, call: Call, given: list[Range]) -> list[Range]:
         assert call.body is not None
@@ -121,9 +121,9 @@ class SizeCheck:
             for result in call.outputs:
                 self._sized(result)
         except OpError as error:
-            raise self._refused(error.message, call.span, error.help) from None
+            raise self._size_error(error.message, call.span, error.help) from None
         except (ZeroDivisionError, OverflowError) as error:
-            raise self._refused(f"the sizes of `{call.type}` are undefined: {error}", call.span) from None
+            raise self._size_error(f"the sizes of `{call.type}` are undefined: {error}", call.span) from None
 
     def _look_up(self, call: Call, given: list[Range], types: list[Type | None]) -> None:
         """Check that an index is within the axis that it selects from."""
@@ -143,7 +143,7 @@ class SizeCheck:
             wrong = picked[1] if picked[1] >= rows else picked[0]
             where = f"`{self._place.address or call.type}`"
             message = f"{where} is indexed with {wrong}, but its largest index is {rows - 1}"
-            raise self._refused(message, self._place.span or call.span)
+            raise self._size_error(message, self._place.span or call.span)
 
     def interval(self, op: Op, call: Call, given: list[Range]) -> Range:
         """Return the interval of the first result of an operation, whose bounds are attained for some input."""
@@ -158,7 +158,7 @@ class SizeCheck:
         return type and Type(tuple([self._size(size) for size in type.shape]), type.dtype)
 
     def _size(self, size: Dim) -> Dim:
-        return checked(substitute(size, self.values))
+        return check_size_limits(substitute(size, self.values))
 
     def _attributes(self, attributes: Settings) -> dict[str, object]:
         return {name: self.value_of(value) for name, value in attributes.items()}
@@ -174,5 +174,5 @@ class SizeCheck:
         value = self.value_of(value)
         return (value, value) if isinstance(value, int) else None
 
-    def _refused(self, message: str, span: Span | None, help: str | None = None) -> ArchError:
-        return fail("bad-size", f"{self._at}, {message}", span, help=help)
+    def _size_error(self, message: str, span: Span | None, help: str | None = None) -> ArchError:
+        return make_error("bad-size", f"{self._at}, {message}", span, help=help)

@@ -13,43 +13,45 @@ from math import inf
 from typing import TypeAlias
 
 from archspec.algebra import product, substitute, symbols
-from archspec.costs.step_values import Node, Reading, Value
+from archspec.costs.step_values import AttentionRead, StepNode, StepValue
 from archspec.costs.steps import Steps
 from archspec.ops import OPS
 
-End: TypeAlias = "tuple[Value | None, str]"
+FlowNode: TypeAlias = "tuple[StepValue | None, str]"
 """A node of a flow: where a value is computed ("in"), or where it is used ("out"); without a value, source or sink."""
 
-Flow: TypeAlias = dict[End, dict[End, float]]
+Flow: TypeAlias = dict[FlowNode, dict[FlowNode, float]]
 """The capacities that are left between nodes."""
 
-SOURCE: End = (None, "source")
-SINK: End = (None, "sink")
+SOURCE: FlowNode = (None, "source")
+SINK: FlowNode = (None, "sink")
 
 _OTHERS = frozenset([-1])
 """The readers of what has a use that is not that of keys or values."""
 
 
-class Kept:
+class CachedValues:
     """The values kept for attentions, and the operations that compute keys and values from them at all positions."""
 
-    def __init__(self, attentions: Mapping[int, Reading], values: list[Value], again: set[Node]) -> None:
+    def __init__(self, attentions: Mapping[int, AttentionRead], values: list[StepValue], again: set[StepNode]) -> None:
         self.attentions = attentions
         self.values = values
         self.again = again
 
 
-def kept_values(steps: Steps) -> list[Kept]:
+def find_cached_values(steps: Steps) -> list[CachedValues]:
     """Return what is kept for each attention, or for several that share keys or values."""
     readers = _readers(steps)
-    return [_kept(attentions, same, readers) for same, attentions in _sharing(steps.readings)]
+    return [_minimum_cut(attentions, same, readers) for same, attentions in _group_by_shared_values(steps.readings)]
 
 
-def _sharing(readings: Mapping[int, Reading]) -> list[tuple[set[Value], dict[int, Reading]]]:
+def _group_by_shared_values(
+    readings: Mapping[int, AttentionRead],
+) -> list[tuple[set[StepValue], dict[int, AttentionRead]]]:
     """Return attentions by number, those that share keys or values together, with what these are rearranged from."""
-    found: list[tuple[set[Value], dict[int, Reading]]] = []
+    found: list[tuple[set[StepValue], dict[int, AttentionRead]]] = []
     for number, reading in readings.items():
-        values = {value for read in reading.values for value in _rearranged(read)}
+        values = {value for read in reading.values for value in _rearrangement_sources(read)}
         attentions = {number: reading}
         for others in [others for others in found if others[0] & values]:
             found.remove(others)
@@ -59,7 +61,7 @@ def _sharing(readings: Mapping[int, Reading]) -> list[tuple[set[Value], dict[int
     return found
 
 
-def _rearranged(value: Value) -> list[Value]:
+def _rearrangement_sources(value: StepValue) -> list[StepValue]:
     """Return a value and those whose elements it has in another shape, as keys before they are repeated for heads."""
     found = [value]
     while (node := found[-1].node) is not None and OPS[node.call.type].group == "Shape":
@@ -70,11 +72,11 @@ def _rearranged(value: Value) -> list[Value]:
     return found
 
 
-def _readers(steps: Steps) -> Mapping[Value, frozenset[int]]:
+def _readers(steps: Steps) -> Mapping[StepValue, frozenset[int]]:
     """Return, for each value, the attentions whose keys or values it serves; -1 for any other use."""
-    readers: dict[Value, frozenset[int]] = {}
+    readers: dict[StepValue, frozenset[int]] = {}
 
-    def of(value: Value) -> frozenset[int]:
+    def of(value: StepValue) -> frozenset[int]:
         found = frozenset[int]()
         for node, i in value.users:
             if node.attention >= 0 and i == 1:
@@ -89,7 +91,9 @@ def _readers(steps: Steps) -> Mapping[Value, frozenset[int]]:
     return readers
 
 
-def _kept(attentions: Mapping[int, Reading], same: set[Value], readers: Mapping[Value, frozenset[int]]) -> Kept:
+def _minimum_cut(
+    attentions: Mapping[int, AttentionRead], same: set[StepValue], readers: Mapping[StepValue, frozenset[int]]
+) -> CachedValues:
     """Find the smallest cut between the values that serve these attentions alone and their keys and values.
 
     What keys and values are rearranged from (`same`) may serve others, too: it could be kept in their place.
@@ -113,18 +117,18 @@ def _kept(attentions: Mapping[int, Reading], same: set[Value], readers: Mapping[
     late = _after_cut(flow)
     values = [value for value in pending if (value, "in") not in late and (value, "out") in late]
     again = {value.node for value in pending if (value, "in") in late and value.node is not None}
-    return Kept(attentions, values, again)
+    return CachedValues(attentions, values, again)
 
 
-def _connect(flow: Flow, start: End, end: End, capacity: float) -> None:
+def _connect(flow: Flow, start: FlowNode, end: FlowNode, capacity: float) -> None:
     flow.setdefault(start, {})[end] = capacity
     flow.setdefault(end, {}).setdefault(start, 0)
 
 
-def _after_cut(flow: Flow) -> set[End]:
+def _after_cut(flow: Flow) -> set[FlowNode]:
     """Return the nodes after the smallest cut, the last of several, by augmenting paths (Edmonds and Karp, 1972)."""
     while True:
-        before = _reached(flow)
+        before = _find_augmenting_paths(flow)
         if SINK not in before:
             break
         path = [SINK]
@@ -145,9 +149,9 @@ def _after_cut(flow: Flow) -> set[End]:
     return late
 
 
-def _reached(flow: Flow) -> dict[End, End]:
+def _find_augmenting_paths(flow: Flow) -> dict[FlowNode, FlowNode]:
     """Return the nodes to which more can flow from the source, each with the one before it."""
-    before: dict[End, End] = {SOURCE: SOURCE}
+    before: dict[FlowNode, FlowNode] = {SOURCE: SOURCE}
     pending = [SOURCE]
     for start in pending:
         for end, capacity in flow[start].items():
@@ -157,7 +161,7 @@ def _reached(flow: Flow) -> dict[End, End]:
     return before
 
 
-def _inputs(value: Value) -> Sequence[Value]:
+def _inputs(value: StepValue) -> Sequence[StepValue]:
     """Return the values from which a value is computed, apart from parameters and tables."""
     node = value.node
     if node is None:
@@ -165,7 +169,7 @@ def _inputs(value: Value) -> Sequence[Value]:
     return [operand for operand in node.operands if operand is not None and not operand.is_static]
 
 
-def _size(value: Value) -> int:
+def _size(value: StepValue) -> int:
     """Return the elements of a value for one position, with all sizes that are not fixed at 1."""
     sizes = [substitute(size, dict.fromkeys(symbols(size), 1)) for size in value.shape]
     found = product(sizes)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from archspec.algebra import Expression
 from archspec.algebra.polynomial import terms_of
-from archspec.bodies.fold import Folded, StepBudget, arguments, fold_body
+from archspec.bodies.fold import ForwardResult, VisitLimit, arguments, propagate_forward
 from archspec.costs.hiding import keeps_hidden
 from archspec.equivalence.bodies import apply
 from archspec.ir import Body, Call, Constant
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from archspec.normal.nodes import Element
 
 
-class Seen(Record):
+class VisibleKeys(Record):
     """The keys that a query sees: no later ones if `causal`, and earlier ones up to `window` positions away.
 
     `exact` is whether positions hide no other keys that are earlier. If not `known`, the keys are not along the axis of
@@ -42,26 +42,26 @@ class Seen(Record):
     known: bool = True
 
 
-ALL, UNKNOWN = Seen(), Seen(exact=False, known=False)
+ALL, UNKNOWN = VisibleKeys(), VisibleKeys(exact=False, known=False)
 
-Positions: TypeAlias = "Array | Seen | None"
+Positions: TypeAlias = "Array | VisibleKeys | None"
 """What is known of integers or booleans: an array that depends on sizes alone; of a mask, what it lets a query see; of
 numbers, the keys for which they are not -inf."""
 
 
-def both(a: Seen, b: Seen) -> Seen:
+def intersect_keys(a: VisibleKeys, b: VisibleKeys) -> VisibleKeys:
     """Return the keys that two masks together let a query see."""
     if not a.known or not b.known:
         return UNKNOWN
     windows = [seen.window for seen in (a, b) if seen.window is not None]
-    return Seen(a.causal or b.causal, min(windows, default=None), a.exact and b.exact)
+    return VisibleKeys(a.causal or b.causal, min(windows, default=None), a.exact and b.exact)
 
 
-def either(a: Seen, b: Seen) -> Seen:
+def unite_keys(a: VisibleKeys, b: VisibleKeys) -> VisibleKeys:
     """Return the keys that at least one of two masks lets a query see, as far as known."""
     windows = [seen.window for seen in (a, b) if seen.window is not None]
     longest = max(windows) if len(windows) == 2 else None
-    return Seen(a.causal and b.causal, longest, a.exact and b.exact, a.known and b.known)
+    return VisibleKeys(a.causal and b.causal, longest, a.exact and b.exact, a.known and b.known)
 
 
 class Masks:
@@ -69,11 +69,11 @@ class Masks:
 
     def __init__(self) -> None:
         self._arrays = Arrays()
-        self._budget = StepBudget()
-        self.slots: Callable[[Body, tuple[Positions, ...]], Folded[Positions]] = cache(self._slots)
-        self.seen: Callable[[Positions], Seen] = cache(self._seen)
+        self._budget = VisitLimit()
+        self.slots: Callable[[Body, tuple[Positions, ...]], ForwardResult[Positions]] = cache(self._slots)
+        self.seen: Callable[[Positions], VisibleKeys] = cache(self._seen)
 
-    def _slots(self, body: Body, inputs: tuple[Positions, ...]) -> Folded[Positions]:
+    def _slots(self, body: Body, inputs: tuple[Positions, ...]) -> ForwardResult[Positions]:
         carried = body.loop.carried if body.loop is not None else 0
 
         def visit_op(call: Call, given: list[Positions]) -> list[Positions]:
@@ -84,7 +84,7 @@ class Masks:
             return self.slots(call.body, tuple(arguments(call, given))).outputs
 
         known = [None if i < carried else entry for i, entry in enumerate(inputs)]
-        found = fold_body(body, known, visit_op, visit_call, None, self._constant, budget=self._budget)
+        found = propagate_forward(body, known, visit_op, visit_call, None, self._constant, budget=self._budget)
         return found if body.loop is None else found._replace(outputs=[None] * len(found.outputs))
 
     def _constant(self, value: object) -> Positions:
@@ -95,7 +95,7 @@ class Masks:
     def _results(self, call: Call, given: list[Positions], body: Body) -> list[Positions]:
         op, types = OPS[call.type], [type for type in call.outputs if type is not None]
         moved = op.torch is not None and op.torch.memory in ("whole", "view")
-        if moved and len(types) == len(given) == 1 and isinstance(given[0], Seen):
+        if moved and len(types) == len(given) == 1 and isinstance(given[0], VisibleKeys):
             return [given[0] if _keeps_positions(call, body) else None]
         if any(type.dtype == "real" for type in types):
             seen = self.shown(call, given, body)
@@ -108,10 +108,10 @@ class Masks:
                 return [UNKNOWN] * len(call.outputs)
         if op.normal == "elementwise.both":
             first, second = map(self.seen, given)
-            return [both(first, second)]
+            return [intersect_keys(first, second)]
         return [None] * len(call.outputs)
 
-    def shown(self, call: Call, given: Sequence[Positions], body: Body) -> Seen:
+    def shown(self, call: Call, given: Sequence[Positions], body: Body) -> VisibleKeys:
         """Return the keys that an operation on numbers lets a query see: all others become -inf."""
         op = OPS[call.type]
         if op.attention == "mask" and len(call.inputs) == 3 and call.inputs[2][1] == Constant(-inf):
@@ -121,12 +121,12 @@ class Masks:
         hiding = [
             entry
             for i, ((_, operand), entry) in enumerate(zip(call.inputs, given, strict=True))
-            if isinstance(operand, int) and body.types[operand].dtype == "real" and isinstance(entry, Seen)
+            if isinstance(operand, int) and body.types[operand].dtype == "real" and isinstance(entry, VisibleKeys)
             if keeps_hidden(call, body, [i == j for j in range(len(given))])
         ]
-        return reduce(both, hiding, ALL)
+        return reduce(intersect_keys, hiding, ALL)
 
-    def _seen(self, mask: Positions) -> Seen:
+    def _seen(self, mask: Positions) -> VisibleKeys:
         """Return the keys that a mask lets a query see; its last two axes are queries and keys."""
         if not isinstance(mask, Array):
             return mask or ALL
@@ -135,7 +135,7 @@ class Masks:
         except ArithmeticError:
             return UNKNOWN
 
-    def _seen_by(self, mask: Array) -> Seen:
+    def _seen_by(self, mask: Array) -> VisibleKeys:
         elements = self._arrays.elements
         own = self._arrays.own(mask.shape)[-2:]
         if len(own) < 2 or mask.shape[-1] != mask.shape[-2]:
@@ -153,7 +153,7 @@ class Masks:
         windows = sorted({w for n in self._numbers(mask.element) for w in (n - 1, n) if w >= 0})
         window = next((w for w in windows if at(key + w + 1 + distance) == elements.false), None)
         back = distance if window is None else elements.axes.index("t", window + 1)
-        return Seen(causal, window, at(key + back) == elements.true)
+        return VisibleKeys(causal, window, at(key + back) == elements.true)
 
     def _numbers(self, element: Element) -> Iterator[int]:
         """Yield the absolute values of the numbers in the comparisons of which a mask consists."""

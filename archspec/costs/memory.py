@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from archspec.ir import Module, leaves
+from archspec.ir import Module, iter_tensors
 from archspec.work import Quantity
 
 BITS = {"float64": 64, "float32": 32, "float16": 16, "bfloat16": 16, "fp8": 8, "int8": 8, "int4": 4}
@@ -17,16 +17,16 @@ FLOATS = ("float64", "float32", "float16", "bfloat16")
 ATTENTION = ("flash", "math")
 """Implementations of attention: PyTorch's fused kernel, which does not save scores, and separate operations."""
 
-_STORED = {"int": 8, "bool": 1}
+_BUFFER_BYTES = {"int": 8, "bool": 1}
 """Bytes per element of types other than reals: integers are stored with 64 bits."""
 
 
-def in_bytes(count: int, dtype: str) -> int:
+def byte_count(count: int, dtype: str) -> int:
     """Return the bytes of so many elements of a type, rounded up to whole bytes."""
     return -(-count * BITS[dtype] // 8)
 
 
-class Scheme(NamedTuple):
+class TrainingScheme(NamedTuple):
     """A training scheme: bytes of the weights, of their gradients, and of the optimizer state.
 
     `holds` describes the optimizer state and the element types.
@@ -53,7 +53,7 @@ class Memory(NamedTuple):
     dtype: str
     weights: int
     buffers: int
-    schemes: tuple[Scheme, ...]
+    schemes: tuple[TrainingScheme, ...]
 
 
 class Activations(NamedTuple):
@@ -67,7 +67,7 @@ class Activations(NamedTuple):
     least: Mapping[str, int]
 
 
-class Stored(NamedTuple):
+class StoredBytes(NamedTuple):
     """The bytes of the weights as stored: of quantized ones, of their scales and zero points, and of all others.
 
     `converted` are the parameters that are quantized, and `dtype` the type of the others. If the layout of the method
@@ -87,22 +87,22 @@ class Stored(NamedTuple):
         return self.weights + self.scales + self.others
 
 
-def memory_of(module: Module, dtype: str) -> Memory:
+def compute_memory(module: Module, dtype: str) -> Memory:
     """Compute the memory of a module with weights of type `dtype`, one of `BITS`."""
     buffers = 0
-    for name, leaf in leaves(module):
+    for name, leaf in iter_tensors(module):
         if leaf.weight.kind != "param" and name not in module.aliases:
-            size = _STORED.get(leaf.weight.type.dtype)
-            buffers += in_bytes(leaf.weight.size, dtype) if size is None else leaf.weight.size * size
+            size = _BUFFER_BYTES.get(leaf.weight.type.dtype)
+            buffers += byte_count(leaf.weight.size, dtype) if size is None else leaf.weight.size * size
     stored, trained = module.total, module.total - module.frozen
     if dtype not in FLOATS:
-        return Memory(dtype, in_bytes(stored, dtype), buffers, ())
+        return Memory(dtype, byte_count(stored, dtype), buffers, ())
     size = BITS[dtype] // 8
     plain = [("SGD", "no state", 0), ("SGD with momentum", "momentum", 1), ("Adam", "first and second moment", 2)]
     schemes = [
-        Scheme(name, f"{dtype}: {state}", stored * size, trained * size, numbers * trained * size)
+        TrainingScheme(name, f"{dtype}: {state}", stored * size, trained * size, numbers * trained * size)
         for name, state, numbers in plain
     ]
     mixed = "16 bit: weights, gradients; float32: master weights, first and second moment"
-    schemes.append(Scheme("Adam, mixed precision", mixed, 2 * stored, 2 * trained, 12 * trained))
+    schemes.append(TrainingScheme("Adam, mixed precision", mixed, 2 * stored, 2 * trained, 12 * trained))
     return Memory(dtype, stored * size, buffers, tuple(schemes))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from archspec.costs import decoding_report
-from archspec.costs.cost import Cost, Figures
-from archspec.costs.memory import Activations, Stored, in_bytes
+from archspec.costs.cost import Cost, OperationCounts
+from archspec.costs.memory import Activations, StoredBytes, byte_count
 from archspec.costs.tree import CostRow, tree
 from archspec.reporting.documents import Document, finite
 from archspec.reporting.page import Block, Page
@@ -44,7 +44,7 @@ def contents(cost: Cost) -> Document:
     }
 
 
-def _stored(stored: Stored | None) -> Document | None:
+def _stored(stored: StoredBytes | None) -> Document | None:
     return None if stored is None else {**stored._asdict(), "total": stored.total or None}
 
 
@@ -61,15 +61,15 @@ def _module_rows(cost: Cost) -> View:
             "type": line.type,
             "applied": line.applied,
             **_amounts(line.work, ("macs", "flops", "elementwise")),
-            "weights": in_bytes(line.parameters, dtype),
-            "gradients": in_bytes(line.trainable, dtype) if cost.memory.schemes else None,
+            "weights": byte_count(line.parameters, dtype),
+            "gradients": byte_count(line.trainable, dtype) if cost.memory.schemes else None,
         }
         for line in tree(cost, cost.depth, fold=False)
     ]
     return View(columns(*found[0]), found)
 
 
-def _amounts(work: Figures, names: Iterable[str], digits: str = "") -> dict[str, int | str]:
+def _amounts(work: OperationCounts, names: Iterable[str], digits: str = "") -> dict[str, int | str]:
     return {name: _plain(getattr(work, name), digits) for name in names}
 
 
@@ -111,7 +111,7 @@ def _tree(cost: Cost, lines: list[CostRow], *, whole_addresses: bool) -> View:
             "type": line.type,
             **_amounts(work, ("macs", "flops", "elementwise"), ","),
             "share": work.macs / macs if isinstance(work.macs, int) and isinstance(macs, int) and macs else None,
-            "weights": in_bytes(line.parameters, cost.memory.dtype),
+            "weights": byte_count(line.parameters, cost.memory.dtype),
             "notes": "" if line.applied == line.around else f"applied {line.applied} x",
         }
 
@@ -157,7 +157,7 @@ def _summary(cost: Cost) -> list[str]:
     return lines
 
 
-def _stored_line(stored: Stored) -> str:
+def _stored_line(stored: StoredBytes) -> str:
     """Describe the bytes of quantized weights."""
     if stored.unknown:
         return f"quantized ({stored.method}): bytes as stored are not known, because {stored.unknown}"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from archspec.algebra import Dim
-from archspec.costs.masks import Seen
+from archspec.costs.masks import VisibleKeys
 from archspec.ir import Call
 
 Shape = tuple[Dim, ...]
 
 
-class Value:
+class StepValue:
     """A value in a step: its element type and its labelled shape.
 
     `is_static`: it depends on no input. `in_step`: it depends on the newest position; others were computed before.
@@ -26,12 +26,12 @@ class Value:
         self.in_step = step
         self.is_known = dtype != "real"
         self.name = name
-        self.node: Node | None = None
-        self.users: list[tuple[Node, int]] = []
+        self.node: StepNode | None = None
+        self.users: list[tuple[StepNode, int]] = []
         self.product = -1
 
 
-class Node:
+class StepNode:
     """An operation in a step: its operands with the shapes as it reads them, and its results.
 
     `attention` is the number of the attention of which it is a product; -1 for any other operation. `is_convolution`:
@@ -40,12 +40,12 @@ class Node:
 
     __slots__ = ("address", "attention", "call", "is_convolution", "operands", "results", "shapes")
 
-    def __init__(self, call: Call, address: str, operands: list[Value | None], shapes: list[Shape | None]) -> None:
+    def __init__(self, call: Call, address: str, operands: list[StepValue | None], shapes: list[Shape | None]) -> None:
         self.call = call
         self.address = address
         self.operands = operands
         self.shapes = shapes
-        self.results: list[Value] = []
+        self.results: list[StepValue] = []
         self.attention = -1
         self.is_convolution = False
         for i, operand in enumerate(operands):
@@ -53,19 +53,19 @@ class Node:
                 operand.users.append((self, i))
 
 
-class Reading:
+class AttentionRead:
     """The keys and values that one attention reads at all positions.
 
     `seen` are the keys that a query sees; None for keys of another sequence, which are all seen.
     """
 
-    def __init__(self, address: str, seen: Seen | None) -> None:
+    def __init__(self, address: str, seen: VisibleKeys | None) -> None:
         self.address = address
         self.seen = seen
-        self.values: list[Value] = []
+        self.values: list[StepValue] = []
 
 
-class Window:
+class ConvolutionWindow:
     """The input of a convolution along the sequence, and the positions that its kernel covers; or a carried state."""
 
     def __init__(self, address: str, kind: str, shape: Shape, positions: int) -> None:

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from archspec.addresses import join
 from archspec.addresses.tree import AddressTree, Node
-from archspec.algebra import total
-from archspec.costs.cost import NOTHING, Cost, Figures, ModuleCost, added
+from archspec.algebra import weighted_sum
+from archspec.costs.cost import NO_OPERATIONS, Cost, ModuleCost, OperationCounts, add_scaled
 
 SCORES, MIX = "(scores)", "(mix)"
 """The last segment of the rows of attention's products, which cannot occur in an address."""
@@ -28,13 +28,13 @@ class CostRow(NamedTuple):
     times: int
     applied: int
     around: int
-    work: Figures
+    work: OperationCounts
     parameters: int
     trainable: int
 
 
 class _Sum(NamedTuple):
-    work: Figures
+    work: OperationCounts
     parameters: int
     trainable: int
 
@@ -45,7 +45,7 @@ def tree(cost: Cost, depth: int | None = None, *, fold: bool = True) -> list[Cos
     `depth` limits the nesting; without `fold`, each component has a separate row.
     """
     grown = _grow(cost)
-    grown.settle(_add, fold)
+    grown.compute_sums(_add, fold)
     found: list[CostRow] = []
     applied = [1]
     for row in grown.rows(depth):
@@ -53,7 +53,7 @@ def tree(cost: Cost, depth: int | None = None, *, fold: bool = True) -> list[Cos
         del applied[row.level + 1 :]
         around = applied[-1]
         applied.append(node.own[0].applied if node.own else around)
-        work = added([(node.each.work, number)]) if number > 1 else node.each.work
+        work = add_scaled([(node.each.work, number)]) if number > 1 else node.each.work
         found.append(
             CostRow(
                 row.level,
@@ -73,23 +73,26 @@ def tree(cost: Cost, depth: int | None = None, *, fold: bool = True) -> list[Cos
 
 def _grow(cost: Cost) -> AddressTree[ModuleCost, _Sum]:
     """Build the tree of all modules; attention's products follow the modules that contain them."""
-    grown: AddressTree[ModuleCost, _Sum] = AddressTree(_Sum(NOTHING, 0, 0))
+    grown: AddressTree[ModuleCost, _Sum] = AddressTree(_Sum(NO_OPERATIONS, 0, 0))
     for module in cost.modules:
         _put(grown, module._replace(own=_without_attention(module.own)))
     for module in cost.modules:
         scores, mixes = module.own.score_macs, module.own.mix_macs
-        for segment, work in (SCORES, Figures(scores, score_macs=scores)), (MIX, Figures(mixes, mix_macs=mixes)):
+        for segment, work in (
+            (SCORES, OperationCounts(scores, score_macs=scores)),
+            (MIX, OperationCounts(mixes, mix_macs=mixes)),
+        ):
             if work.macs:
                 address = join(module.address, segment)
                 _put(grown, ModuleCost(address, "matmul", module.applied, work, parameters=0, trainable=0))
     return grown
 
 
-def _without_attention(own: Figures) -> Figures:
+def _without_attention(own: OperationCounts) -> OperationCounts:
     if not (own.score_macs or own.mix_macs):
         return own
-    macs = total([(own.macs, 1), (own.score_macs, -1), (own.mix_macs, -1)])
-    return Figures(macs, elementwise=own.elementwise)
+    macs = weighted_sum([(own.macs, 1), (own.score_macs, -1), (own.mix_macs, -1)])
+    return OperationCounts(macs, elementwise=own.elementwise)
 
 
 def _put(grown: AddressTree[ModuleCost, _Sum], module: ModuleCost) -> None:
@@ -102,7 +105,7 @@ def _add(node: Node[ModuleCost, _Sum]) -> Hashable:
     parts = [(child.each, child.times) for child in node.children.values()]
     parts += [(_Sum(module.own, module.parameters, module.trainable), 1) for module in node.own]
     node.each = _Sum(
-        added([(part.work, times) for part, times in parts]),
+        add_scaled([(part.work, times) for part, times in parts]),
         sum(part.parameters * times for part, times in parts),
         sum(part.trainable * times for part, times in parts),
     )

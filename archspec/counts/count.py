@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from archspec.counts.select import Rule, Selection, select
+from archspec.counts.select import Selection, SelectionRule, select
 from archspec.reporting.results import Result
 from archspec.table import Table
 
@@ -16,7 +16,7 @@ class Count(Result):
     """
 
     table: Table
-    rules: Sequence[Rule]
+    rules: Sequence[SelectionRule]
     selection: Selection
     by: str | None
     depth: int | None
@@ -27,6 +27,6 @@ class Count(Result):
         return f"<Count of {self.table.model!r}: {self.selection.total:,} parameters>"
 
 
-def count(table: Table, rules: Sequence[Rule] = (), by: str | None = None, depth: int | None = None) -> Count:
+def count(table: Table, rules: Sequence[SelectionRule] = (), by: str | None = None, depth: int | None = None) -> Count:
     """Select tensors of a model by the rules."""
     return Count(table, rules, select(table, rules), by, depth)

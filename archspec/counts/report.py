@@ -8,8 +8,8 @@ from archspec.counts.count import Count
 from archspec.counts.groups import RoleComponent, components_of_role
 from archspec.counts.rows import rows as rows
 from archspec.counts.rows import share_of, share_title
-from archspec.counts.select import Rule
-from archspec.counts.tree import CountRow, tree
+from archspec.counts.select import SelectionRule
+from archspec.counts.tree import CountRow, count_tree
 from archspec.reporting.page import Block, Page
 from archspec.reporting.tables import Column, Row, View, percent, shape
 from archspec.reporting.text import number, title
@@ -28,7 +28,7 @@ def page(counted: Count, format: str = "table") -> Page:
 
 def tree_view(counted: Count, *, whole_addresses: bool) -> View:
     """Return the default view: the layers by address, with repeated components shown once."""
-    found = tree(counted.table, counted.selection, counted.depth)
+    found = count_tree(counted.table, counted.selection, counted.depth)
 
     def row(line: CountRow) -> Row:
         label = line.address if whole_addresses else "  " * line.level + line.label
@@ -71,11 +71,11 @@ def summary(counted: Count) -> list[str]:
     if model.active is not None:
         lines.append(active(*model.active[:3]))
     for role in ("head", "pooler"):
-        found = "; ".join(map(_part, components_of_role(model, role)))
+        found = "; ".join(map(_component_text, components_of_role(model, role)))
         lines += [f"{role} included: {found}"] if found else []
-    lines += [f"tied: {tensor.name} = {tensor.tied_to} ({tensor.size:,} counted once)" for tensor in ties[:_MOST_TIES]]
-    if len(ties) > _MOST_TIES:
-        lines.append(f"tied: {number(len(ties) - _MOST_TIES, 'more name')}; use --by tensor to show all")
+    lines += [f"tied: {tensor.name} = {tensor.tied_to} ({tensor.size:,} counted once)" for tensor in ties[:_MAX_TIES]]
+    if len(ties) > _MAX_TIES:
+        lines.append(f"tied: {number(len(ties) - _MAX_TIES, 'more name')}; use --by tensor to show all")
     if model.buffers:
         lines.append(f"not counted: {number(len(model.buffers), 'buffer')} (stored, not parameters)")
     lines += model.notes
@@ -88,15 +88,15 @@ def summary(counted: Count) -> list[str]:
     return lines
 
 
-_MOST_TIES = 8
+_MAX_TIES = 8
 
 
-def _part(part: RoleComponent) -> str:
+def _component_text(part: RoleComponent) -> str:
     inside = f" ({', '.join(part.members)})" if part.members else ""
     return f"{part.address}{inside}, {part.params:,}"
 
 
-def _rules(rules: Sequence[Rule]) -> str:
+def _rules(rules: Sequence[SelectionRule]) -> str:
     return " ".join(f"--{'select' if rule.include else 'exclude'} '{rule.pattern}'" for rule in rules)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from archspec.counts.count import Count
-from archspec.counts.groups import by_block, by_layer, by_role
+from archspec.counts.groups import count_by_block, count_by_layer, count_by_role
 from archspec.reporting.tables import Column, Row, View
 from archspec.table import Tensor
 
@@ -30,10 +30,10 @@ def rows(counted: Count) -> View:
 
 def _groups(counted: Count) -> View:
     if counted.by == "role":
-        groups = by_role(counted.table, counted.selection)
+        groups = count_by_role(counted.table, counted.selection)
         columns = [Column("role", "role", "(none)", style="role")]
     else:
-        by = by_layer if counted.by == "layer" else by_block
+        by = count_by_layer if counted.by == "layer" else count_by_block
         groups = by(counted.table, counted.selection, counted.depth)
         columns = [
             Column("address", "address", "(the model)", fit="shorten"),

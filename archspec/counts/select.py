@@ -8,7 +8,7 @@ from archspec.record import Record
 from archspec.table import Table
 
 
-class Rule(Record):
+class SelectionRule(Record):
     """A pattern of names, in which `*` matches any characters. `include` is True for `--select`, False for
     `--exclude`.
     """
@@ -28,10 +28,10 @@ class Selection(Record):
     chosen: tuple[bool, ...]
     params: tuple[int, ...]
     total: int
-    unmatched: tuple[Rule, ...]
+    unmatched: tuple[SelectionRule, ...]
 
 
-def select(table: Table, rules: Sequence[Rule] = ()) -> Selection:
+def select(table: Table, rules: Sequence[SelectionRule] = ()) -> Selection:
     """Apply the rules in order; the last match wins.
 
     If the first rule excludes, all tensors start out selected, otherwise none. Without rules all are selected.
@@ -49,12 +49,12 @@ def select(table: Table, rules: Sequence[Rule] = ()) -> Selection:
     return Selection(tuple(chosen), tuple(params), sum(params), tuple(unmatched))
 
 
-def _match(names: Iterable[str], rules: Sequence[Rule]) -> tuple[list[bool], list[Rule]]:
+def _match(names: Iterable[str], rules: Sequence[SelectionRule]) -> tuple[list[bool], list[SelectionRule]]:
     import re
     from fnmatch import translate
 
     matchers = [(re.compile(translate(rule.pattern)).match, rule) for rule in rules]
-    seen: set[Rule] = set()
+    seen: set[SelectionRule] = set()
     chosen: list[bool] = []
     for name in names:
         state = not rules[0].include

@@ -34,7 +34,7 @@ class CountRow(Record):
     role: str | None
 
 
-def tree(table: Table, selection: Selection, depth: int | None = None) -> list[CountRow]:
+def count_tree(table: Table, selection: Selection, depth: int | None = None) -> list[CountRow]:
     """Return the rows of the tree, down to layers and to tensors that blocks own directly.
 
     `depth` limits the nesting. The `total` of the outermost rows sums to that of the selection.
@@ -42,13 +42,13 @@ def tree(table: Table, selection: Selection, depth: int | None = None) -> list[C
     return [_row(row) for row in address_tree(table, selection).rows(depth)]
 
 
-Own: TypeAlias = tuple[Tensor, int, str]
+NodeContent: TypeAlias = tuple[Tensor, int, str]
 """A tensor, the parameters counted for it, and its name within the node."""
 
 
-def address_tree(table: Table, selection: Selection) -> AddressTree[Own, int]:
+def address_tree(table: Table, selection: Selection) -> AddressTree[NodeContent, int]:
     """Build the tree with equal numbered components joined; the sum of a node is its parameter count."""
-    tree: AddressTree[Own, int] = AddressTree(0)
+    tree: AddressTree[NodeContent, int] = AddressTree(0)
     is_whole = all(selection.chosen)
     repeats = {repeat.start: repeat for repeat in table.repeats} if is_whole else {}
     tensors = iter(table.tensors.distinct if is_whole else table.tensors)
@@ -69,11 +69,11 @@ def address_tree(table: Table, selection: Selection) -> AddressTree[Own, int]:
         node = tree.find(module.address)
         if node is not None:
             node.type = module.type
-    tree.settle(_add, fold=True)
+    tree.compute_sums(_add, fold=True)
     return tree
 
 
-def _add(node: Node[Own, int]) -> Hashable:
+def _add(node: Node[NodeContent, int]) -> Hashable:
     for _, params, _ in node.own:
         node.each += params
     for child in node.children.values():
@@ -86,7 +86,7 @@ def _add(node: Node[Own, int]) -> Hashable:
     )
 
 
-def _row(row: TreeRow[Own, int]) -> CountRow:
+def _row(row: TreeRow[NodeContent, int]) -> CountRow:
     node = row.node
     own = [(tensor, params) for tensor, params, _ in node.own]
     return CountRow(

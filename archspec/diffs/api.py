@@ -18,8 +18,8 @@ from archspec.diffs.structure import (
     renamed,
     repetitions,
 )
-from archspec.model import Model, ModelLike, internals
-from archspec.pipeline.compile import model_of
+from archspec.model import Model, ModelLike, get_compilation
+from archspec.pipeline.compile import as_model
 from archspec.reporting.results import Result
 from archspec.table import Table
 
@@ -65,7 +65,7 @@ class Difference(Result):
 
         Raises ValueError for a model whose tensors differ from those of A.
         """
-        table = internals(model).table if isinstance(model, Model) else model
+        table = get_compilation(model).table if isinstance(model, Model) else model
         return changed(contents(table), self.prefix, self.tensors)
 
 
@@ -77,7 +77,7 @@ def diff(a: ModelLike, b: ModelLike, /) -> Difference:
 
     Raises ArchError as `archspec.load` does, and for models with more operations than can be compared.
     """
-    ours, theirs = internals(model_of(a)), internals(model_of(b))
+    ours, theirs = get_compilation(as_model(a)), get_compilation(as_model(b))
     before, after = contents(ours.table), contents(theirs.table)
     prefix = common_prefix(before, after)
     operations = compare(

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import cast
 
-from archspec.bodies.evaluation import passed
-from archspec.bodies.fold import yielded
+from archspec.bodies.evaluation import passed_through_slot
+from archspec.bodies.fold import present_outputs
 from archspec.diffs.value_numbers import Atom, Operation, Values
 from archspec.ir import Body, Call, Constant, Operand
 from archspec.ops import OPS, REQUIRED
 from archspec.reporting.text import literal
 
-DEEPEST = 4
+MAX_DEPTH = 4
 """The limit on nested operations; deeper ones are `...`."""
-WIDEST = 5
+MAX_OPERANDS = 5
 """The limit on the operands of one operation."""
 
 
@@ -28,11 +28,11 @@ class Wording:
         self._made: dict[int, tuple[Call, int]] = {}
         self._passed: dict[int, int] = {}  # where a slot holds what another does
         for call in body.calls:
-            slot = passed(call)
+            slot = passed_through_slot(call)
             if slot is not None:
                 self._passed[call.first] = self._passed.get(slot, slot)
             else:
-                self._made |= {slot: (call, i) for i, slot in yielded(call)}
+                self._made |= {slot: (call, i) for i, slot in present_outputs(call)}
 
     def given(self, call: Call) -> str:
         """Format the operands of an application."""
@@ -56,10 +56,10 @@ class Wording:
             end = f".{name or output}"
         if call.address:
             return self._label(call.address) + end
-        if depth == DEEPEST:
+        if depth == MAX_DEPTH:
             return "..."
         given = [o for _, o in call.inputs if o is not None]
-        inner = [self.operand(o, depth + 1) for o in given[:WIDEST]] + ["..."] * (len(given) > WIDEST)
+        inner = [self.operand(o, depth + 1) for o in given[:MAX_OPERANDS]] + ["..."] * (len(given) > MAX_OPERANDS)
         if call.kind == "op":
             return _applied(call.type, settings(call.type, call.attributes), inner, depth) + end
         return f"{call.type}({', '.join(inner)}){end}"
@@ -72,8 +72,8 @@ class Wording:
                 call, _ = self._made[operand]
                 if call.address:
                     yield self._label(call.address)
-                elif depth < DEEPEST:
-                    yield from self.sources(call.inputs[:WIDEST], depth + 1)
+                elif depth < MAX_DEPTH:
+                    yield from self.sources(call.inputs[:MAX_OPERANDS], depth + 1)
 
 
 def operation_text(operation: Operation, values: Values) -> str:

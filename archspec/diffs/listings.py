@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
-from archspec.addresses import pattern_of
-from archspec.bodies.evaluation import passed
+from archspec.addresses import address_pattern
+from archspec.bodies.evaluation import passed_through_slot
 from archspec.bodies.fold import arguments
 from archspec.diffs.expression_text import Wording
-from archspec.diffs.normal_forms import Applied, Form
+from archspec.diffs.normal_forms import AppliedBody, Form
 from archspec.diffs.value_numbers import Atom, Number, Values
 from archspec.ir import Body, Call
 
@@ -48,7 +48,7 @@ def listing_of(
 
     def applied(call: Call, given: list[Number]) -> list[Number]:
         assert call.body is not None
-        if not call.address or passed(call) is not None:
+        if not call.address or passed_through_slot(call) is not None:
             return values.outputs(call.body, arguments(call, given), prefix)
         address = prefix + call.address
         label = label_of(address, patterns)
@@ -70,7 +70,7 @@ def listing_of(
     return Listing(steps, calls, outputs, readers)
 
 
-def renumbered(listing: Listing, forms: Applied | None, numbers: dict[Form, Number]) -> Listing:
+def renumbered(listing: Listing, forms: AppliedBody | None, numbers: dict[Form, Number]) -> Listing:
     """Return a listing whose values have the first number that their normal form had."""
     if forms is None:
         return listing
@@ -97,12 +97,12 @@ def agreeing(a: Listing, b: Listing) -> int:
 
 
 def label_of(address: str, patterns: frozenset[str]) -> str:
-    pattern = pattern_of(address)
+    pattern = address_pattern(address)
     return pattern if pattern in patterns else address
 
 
 def repeated_patterns(body: Body, prefix: str) -> frozenset[str]:
     """Return the address patterns that match more than one layer or block of a body."""
     addresses = {prefix + call.address for call in body.calls if call.address}
-    found = Counter(pattern_of(address) for address in addresses)
+    found = Counter(address_pattern(address) for address in addresses)
     return frozenset(pattern for pattern, number in found.items() if number > 1)

@@ -10,17 +10,17 @@ from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-from archspec.bodies.evaluation import passed
+from archspec.bodies.evaluation import passed_through_slot
 from archspec.bodies.fold import arguments
 from archspec.diffs.value_numbers import Values
-from archspec.equivalence.bodies import Bodies
-from archspec.ir import Body, Call, Leaf, Type, leaves
+from archspec.equivalence.bodies import NormalFormBuilder
+from archspec.ir import Body, Call, LocatedTensor, Type, iter_tensors
 from archspec.normal.arrays import Array, Arrays
 
-MOST_EXPANDED = 5_000
+MAX_EXPANDED = 5_000
 """The limit on the operations of both sides with all definitions expanded."""
 
-MOST_EXPRESSIONS = 200_000
+MAX_EXPRESSIONS = 200_000
 """The limit on the expressions of all normal forms of a comparison."""
 
 Form: TypeAlias = "Array | None"
@@ -34,7 +34,7 @@ class Application(NamedTuple):
     given: list[Form]
 
 
-class Applied(NamedTuple):
+class AppliedBody(NamedTuple):
     """A body: the applications in it by label, in order, and its outputs. Outputs of applications are not expanded."""
 
     steps: dict[str, list[Application]]
@@ -52,7 +52,7 @@ class Forms:
         self.values = values
         self.unified = False
         self.stopped = False
-        self._arrays = Arrays(MOST_EXPRESSIONS)
+        self._arrays = Arrays(MAX_EXPRESSIONS)
         self._equal: dict[tuple[Body, Body], bool] = {}
 
     def equal_models(self, ours: Body, theirs: Body, prefixes: tuple[str, str]) -> bool:
@@ -68,7 +68,7 @@ class Forms:
             self._equal[ours, theirs] = found
         return found
 
-    def equal_tables(self, ours: Leaf, theirs: Leaf) -> bool:
+    def equal_tables(self, ours: LocatedTensor, theirs: LocatedTensor) -> bool:
         """Whether two constant tensors have the same contents, up to rounding."""
         a, b = ours.weight, theirs.weight
         if a.value is None or b.value is None or a.type != b.type:
@@ -78,12 +78,12 @@ class Forms:
 
     def applied(
         self, body: Body, prefix: str, label: Callable[[str], str], *, single: bool = True, by_name: bool = False
-    ) -> Applied | None:
+    ) -> AppliedBody | None:
         """Return the applications in a body, whose address `prefix` ends in a dot after; None if a limit is reached.
 
         Applications with one label have the same outputs, unless each is to be distinguished (`single`).
         """
-        found = Applied({}, [])
+        found = AppliedBody({}, [])
 
         def list_applications() -> bool:
             found.outputs.extend(self._listed(body, prefix, label, found.steps, single, by_name))
@@ -112,7 +112,7 @@ class Forms:
             return all(self.equal(one, other) for one, other in pairs)
         if _tensors(ours, prefixes[0]) != _tensors(theirs, prefixes[1]):
             return False
-        if ours.size + theirs.size > MOST_EXPANDED:
+        if ours.size + theirs.size > MAX_EXPANDED:
             self.stopped = True
             return False
         return self._attempt(
@@ -137,8 +137,8 @@ class Forms:
     def _expanded(self, body: Body, prefix: str = "", by_name: bool = False) -> list[Form]:
         return self._bodies(body, prefix).outputs(body, self._stored_inputs(body, by_name))
 
-    def _bodies(self, body: Body, prefix: str) -> Bodies:
-        return Bodies(self._arrays, body.module, prefix=prefix, keeps_float32=True)
+    def _bodies(self, body: Body, prefix: str) -> NormalFormBuilder:
+        return NormalFormBuilder(self._arrays, body.module, prefix=prefix, keeps_float32=True)
 
     def _stored_inputs(self, body: Body, by_name: bool) -> list[Form]:
         return [
@@ -158,7 +158,7 @@ class Forms:
         times: Counter[str] = Counter()
 
         def applied(call: Call, given: list[Form]) -> list[Form]:
-            if not call.address or passed(call) is not None:
+            if not call.address or passed_through_slot(call) is not None:
                 return bodies.opened(call, given, "")
             address = prefix + call.address
             name = label(address)
@@ -178,10 +178,12 @@ def _inputs(body: Body, by_name: bool) -> dict[str | int, Type]:
     return {name if by_name else i: type for i, (name, type) in enumerate(body.inputs)}
 
 
-def _given(applied: Applied) -> dict[str, list[list[Form]]]:
+def _given(applied: AppliedBody) -> dict[str, list[list[Form]]]:
     """Return the inputs of the layers and blocks that a body applies, by address."""
     return {address: [arguments(call, given) for call, given in steps] for address, steps in applied.steps.items()}
 
 
 def _tensors(body: Body, prefix: str) -> dict[str, Type]:
-    return {name: leaf.weight.type for name, leaf in leaves(body.module, prefix)} if body.module is not None else {}
+    return (
+        {name: leaf.weight.type for name, leaf in iter_tensors(body.module, prefix)} if body.module is not None else {}
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from archspec.addresses.repeats import Fold, fold
+from archspec.addresses.repeats import NamePattern, collapse_names
 
 
 class OperationChange(NamedTuple):
@@ -28,7 +28,7 @@ class OperationChanges(NamedTuple):
     """One change at all addresses of `fold`; the other fields are those of OperationChange."""
 
     kind: str
-    fold: Fold
+    fold: NamePattern
     what: str
     before: str
     after: str
@@ -37,4 +37,4 @@ class OperationChanges(NamedTuple):
 def folded(changes: Sequence[OperationChange]) -> list[OperationChanges]:
     """Combine changes that differ only in the numbers in their addresses."""
     described = ((c.address, (c.kind, c.what, c.before, c.after)) for c in changes)
-    return [OperationChanges(kind, names, *words) for names, (kind, *words) in fold(described)]
+    return [OperationChanges(kind, names, *words) for names, (kind, *words) in collapse_names(described)]

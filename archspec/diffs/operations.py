@@ -18,11 +18,11 @@ from archspec.diffs.listings import Listing, agreeing, label_of, listing_of, ren
 from archspec.diffs.normal_forms import Form, Forms
 from archspec.diffs.op_changes import OperationChange, OperationChanges, folded
 from archspec.diffs.value_numbers import Atom, Number, Values
-from archspec.equivalence.stack import deeply
-from archspec.ir import Body, Leaf, Type, leaves, uncollected
-from archspec.source import fail
+from archspec.equivalence.stack import run_with_deep_stack
+from archspec.ir import Body, LocatedTensor, Type, gc_paused, iter_tensors
+from archspec.source import make_error
 
-MOST_COMPARED = 2_000_000
+MAX_COMPARED_OPERATIONS = 2_000_000
 """The limit on the operations of both models, with all definitions expanded."""
 
 
@@ -36,7 +36,7 @@ class Side(NamedTuple):
     home: str
 
 
-class Compared(NamedTuple):
+class ModelDifferences(NamedTuple):
     """The differences between two models.
 
     `unified` is whether operations that are written differently are equal by normal form, up to rounding. `stopped` is
@@ -48,14 +48,15 @@ class Compared(NamedTuple):
     stopped: bool
 
 
-def compare(a: Side, b: Side) -> Compared:
+def compare(a: Side, b: Side) -> ModelDifferences:
     """Return the differences. There are none only if both models compute the same from equal inputs and equal tensors,
-    with all optional inputs and with none. Raises ArchError for models with more than MOST_COMPARED operations.
+    with all optional inputs and with none. Raises ArchError for models with more than MAX_COMPARED_OPERATIONS
+    operations.
     """
     size = a.body.size + b.body.size
-    if size > MOST_COMPARED:
-        message = f"too many operations in these models ({size:,}): the limit is {MOST_COMPARED:,}"
-        raise fail("budget", message, help="compare the models with fewer layers")
+    if size > MAX_COMPARED_OPERATIONS:
+        message = f"too many operations in these models ({size:,}): the limit is {MAX_COMPARED_OPERATIONS:,}"
+        raise make_error("budget", message, help="compare the models with fewer layers")
     comparison = _Comparison()
 
     def changes() -> list[OperationChange]:
@@ -70,9 +71,9 @@ def compare(a: Side, b: Side) -> Compared:
             ]
         return found
 
-    with uncollected():
-        found = deeply(changes)
-    return Compared(folded(found), comparison.forms.unified, comparison.forms.stopped)
+    with gc_paused():
+        found = run_with_deep_stack(changes)
+    return ModelDifferences(folded(found), comparison.forms.unified, comparison.forms.stopped)
 
 
 class _Comparison:
@@ -113,9 +114,9 @@ class _Comparison:
     def _tables(self, ours: Body, theirs: Body, prefix_a: str, prefix_b: str) -> list[OperationChange]:
         """Compare the constants and element types of common tensors."""
         assert ours.module is not None and theirs.module is not None
-        after = dict(leaves(theirs.module, prefix_b))
+        after = dict(iter_tensors(theirs.module, prefix_b))
         found: list[OperationChange] = []
-        for name, leaf in leaves(ours.module, prefix_a):
+        for name, leaf in iter_tensors(ours.module, prefix_a):
             if name in after:
                 other = after[name]
                 table, new_table = self.values.table(leaf), self.values.table(other)
@@ -321,7 +322,7 @@ def _type_text(type: Type) -> str:
     return f"{'' if type.dtype == 'real' else type.dtype + ' '}[{', '.join(map(str, type.shape))}]"
 
 
-def _holds(leaf: Leaf) -> str:
+def _holds(leaf: LocatedTensor) -> str:
     table = "a constant table" if leaf.weight.value is not None else "not a constant"
     return table if leaf.weight.type.dtype == "real" else f"{table} of {leaf.weight.type.dtype}"
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 
-from archspec.addresses import ANY_INDEX, join, parent, pattern_of
+from archspec.addresses import ANY_INDEX, address_pattern, join, parent
 from archspec.diffs.api import Difference
 from archspec.diffs.op_changes import OperationChanges
 from archspec.diffs.structure import Repetition, StoredTensor, TensorChange, contents, covered
-from archspec.ir import uncollected
+from archspec.ir import gc_paused
 from archspec.model import Model
-from archspec.pictures.api import opened, plan_of
+from archspec.pictures.api import build_plan, find_open_nodes
 from archspec.pictures.correspondence import Correspondence, key_from
 from archspec.pictures.labels import annotate
 from archspec.pictures.marks import Kind, Mark
@@ -29,24 +29,29 @@ _KEY: list[tuple[Kind | None, str]] = [
     (None, "A: what it is in A"),
 ]
 
-LONGEST = 400
+MAX_TOOLTIP_LENGTH = 400
 """The limit on the length of a tooltip."""
 
 
 def picture(found: Difference, a: Model, b: Model, theme: str = "light") -> str:
     """Return the pictures of two models side by side, as SVG."""
-    with uncollected():
+    with gc_paused():
         panels, same = panels_of(found, a, b)
         return side_by_side(panels, same, _KEY, THEMES[theme])
 
 
 def panels_of(found: Difference, a: Model, b: Model) -> tuple[list[Panel], Correspondence]:
     """Return the marked plans of two models, and what corresponds in them."""
-    plans, names = (plan_of(a), plan_of(b)), _Names(found)
+    plans, names = (build_plan(a), build_plan(b)), _Names(found)
     same = Correspondence(plans, names.key_of)
     texts = titles((table.model, table.overrides) for table in (found.before, found.after))
     panels = [
-        Panel(f"{'AB'[own]}: {text}", plan, opened(plan, "layer", None), _Marking(plan, own, found, names).marks(same))
+        Panel(
+            f"{'AB'[own]}: {text}",
+            plan,
+            find_open_nodes(plan, "layer", None),
+            _Marking(plan, own, found, names).marks(same),
+        )
         for own, (plan, text) in enumerate(zip(plans, texts, strict=True))
     ]
     return panels, same
@@ -61,8 +66,10 @@ class _Names:
 
     def key_of(self, own: int, node: Node) -> Hashable:
         """Return the pattern of the name of a node in B."""
-        names = {address: ("address", pattern_of(self._in_b(own, address))) for address in (node.addresses or ())[:1]}
-        return key_from(names, node, pattern_of)
+        names = {
+            address: ("address", address_pattern(self._in_b(own, address))) for address in (node.addresses or ())[:1]
+        }
+        return key_from(names, node, address_pattern)
 
     def _in_b(self, own: int, name: str) -> str:
         return self.added + name.removeprefix(self.removed) if own == 0 else name
@@ -102,7 +109,7 @@ class _Marking:
             if node.parent is None or plan.nodes[node.parent].kind != "layer":  # changes of tensors are its own
                 for address in node.addresses or ():
                     self._nodes.setdefault(address, []).append(node.id)
-                for pattern in {pattern_of(address) for address in node.addresses or ()}:
+                for pattern in {address_pattern(address) for address in node.addresses or ()}:
                     self._patterns.setdefault(pattern, []).append(node.id)
 
     def marks(self, same: Correspondence) -> dict[int, Mark]:
@@ -272,7 +279,7 @@ def _inside(plan: Plan, node: Node) -> Iterable[Node]:
 
 def _shortened(text: str) -> str:
     """Cut a text that is too long to be read in a tooltip."""
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+    return text if len(text) <= MAX_TOOLTIP_LENGTH else f"{text[: MAX_TOOLTIP_LENGTH - 3]}..."
 
 
 def _described(stored: StoredTensor | None) -> str:

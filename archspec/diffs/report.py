@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from archspec.addresses import ranges
-from archspec.addresses.repeats import Fold
+from archspec.addresses import format_ranges
+from archspec.addresses.repeats import NamePattern
 from archspec.diffs.api import Difference
 from archspec.diffs.op_changes import OperationChanges
 from archspec.diffs.structure import NamePrefix, Repetition, StoredTensor, TensorChanges, covered, folded
@@ -14,7 +14,7 @@ from archspec.reporting.page import Block, Page
 from archspec.reporting.tables import Column, Row, View, columns, shape
 from archspec.reporting.text import number, titles
 
-MOST_ROWS = 1_000
+MAX_ROWS = 1_000
 """The limit on rows of a table; csv, JSON and YAML contain all changes."""
 
 
@@ -82,9 +82,9 @@ def page(found: Difference, format: str = "table") -> Page:
             shown.append(Column("numbers", "*", fit="wrap"))
             shown.append(Column("names", "number", drop=1) if where == "tensor" else Column("what", "", fit="wrap"))
             shown += [Column("before", before, fit="wrap"), Column("after", after, fit="wrap")]
-            views.append(View(shown, changes[:MOST_ROWS]))
-            if len(changes) > MOST_ROWS:
-                more = len(changes) - MOST_ROWS
+            views.append(View(shown, changes[:MAX_ROWS]))
+            if len(changes) > MAX_ROWS:
+                more = len(changes) - MAX_ROWS
                 notes.append(f"{more:,} more rows of {what}; use --format csv or json to show all")
     return Page(heading, [*views, notes])
 
@@ -144,14 +144,14 @@ def _repetition_row(repetition: Repetition) -> Row:
     return {
         "change": "added" if repetition.after > repetition.before else "removed",
         "name": repetition.address,
-        "numbers": ranges(repetition.numbers),
+        "numbers": format_ranges(repetition.numbers),
         "names": repetition.tensors * len(repetition.numbers),
         "before": f"{repetition.before:,} in total",
         "after": f"{repetition.after:,} in total",
     }
 
 
-def _row(part: str, change: str, fold: Fold, what: str, before: str, after: str) -> Row:
+def _row(part: str, change: str, fold: NamePattern, what: str, before: str, after: str) -> Row:
     return {
         "part": part,
         "change": change,

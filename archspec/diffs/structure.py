@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from archspec.addresses import ANY_INDEX, is_index, is_inside, join, last, parent, prefixes, relative
-from archspec.addresses.repeats import Fold, fold
+from archspec.addresses import ANY_INDEX, is_index, is_inside, join, last_segment, parent, prefixes, relative
+from archspec.addresses.repeats import NamePattern, collapse_names
 from archspec.table import Table
 
 
@@ -154,7 +154,7 @@ class TensorChanges(NamedTuple):
     """One change of tensors whose names differ only in indices; `kinds` are as in TensorChange."""
 
     kinds: tuple[str, ...]
-    fold: Fold
+    fold: NamePattern
     before: StoredTensor | None
     after: StoredTensor | None
 
@@ -162,7 +162,10 @@ class TensorChanges(NamedTuple):
 def folded(steps: Sequence[TensorChange]) -> list[TensorChanges]:
     """Collapse changes over numbers."""
     described = {step.name: (step.kinds, step.before, step.after) for step in steps}
-    return [TensorChanges(kinds, names, before, after) for names, (kinds, before, after) in fold(described.items())]
+    return [
+        TensorChanges(kinds, names, before, after)
+        for names, (kinds, before, after) in collapse_names(described.items())
+    ]
 
 
 def repetitions(before: Contents, after: Contents) -> list[Repetition]:
@@ -196,10 +199,10 @@ def _numbered(tensors: Mapping[str, StoredTensor]) -> dict[str, dict[int, Conten
     found: dict[str, dict[int, Contents]] = {}
     for name, stored in tensors.items():
         for outer in prefixes(name):
-            if outer != name and is_index(last(outer)):
+            if outer != name and is_index(last_segment(outer)):
                 tied = stored.tied_to
                 if tied is not None and is_inside(tied, outer):
                     tied = f".{relative(tied, outer)}"
-                inside = found.setdefault(parent(outer), {}).setdefault(int(last(outer)), {})
+                inside = found.setdefault(parent(outer), {}).setdefault(int(last_segment(outer)), {})
                 inside[relative(name, outer)] = stored._replace(tied_to=tied)
     return found

@@ -12,8 +12,8 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias, cast
 
 from archspec.algebra import Expression, Polynomial, index, substitute
-from archspec.bodies.fold import Folded, StepBudget, arguments, fold_body
-from archspec.ir import Body, Call, Leaf, Loop, find
+from archspec.bodies.fold import ForwardResult, VisitLimit, arguments, propagate_forward
+from archspec.ir import Body, Call, LocatedTensor, Loop, find_member
 from archspec.ops import OPS
 
 Number: TypeAlias = int | None
@@ -42,7 +42,7 @@ class Values:
     def __init__(self) -> None:
         self.known: list[Operation | Atom] = []
         self._numbers: dict[Operation | Atom, int] = {}
-        self._budget = StepBudget()
+        self._budget = VisitLimit()
         self._whole: dict[Body, tuple[Number, ...]] = {}
         self._attributes: dict[Hashable, tuple[tuple[str, Hashable], ...]] = {}
         self._indices: dict[str, Polynomial] = {}
@@ -105,7 +105,7 @@ class Values:
         inputs: Sequence[Number],
         prefix: str,
         applied: Callable[[Call, list[Number]], list[Number]],
-    ) -> Folded[Number]:
+    ) -> ForwardResult[Number]:
         """Return the values in a body; `applied` returns the outputs of a definition for its inputs.
 
         Raises ArchError if that takes too many steps.
@@ -117,7 +117,7 @@ class Values:
         def weight(name: str) -> Number:
             return self.tensor(body, name, prefix)
 
-        return fold_body(body, inputs, self._operation, applied, None, constant, weight, self._budget)
+        return propagate_forward(body, inputs, self._operation, applied, None, constant, weight, self._budget)
 
     def tensor(self, body: Body, name: str, prefix: str) -> int:
         """Return the value of a stored tensor: its name, its element type, and its contents if it is constant.
@@ -126,8 +126,8 @@ class Values:
         """
         known = self._leaves.get((body, name))
         if known is None:
-            leaf = find(body.module, name) if body.module is not None else None
-            assert isinstance(leaf, Leaf)
+            leaf = find_member(body.module, name) if body.module is not None else None
+            assert isinstance(leaf, LocatedTensor)
             stored = leaf.weight.kind != "const"
             known = self._leaves[body, name] = stored, leaf.weight.type.dtype, self.table(leaf)
         stored, dtype, table = known
@@ -135,7 +135,7 @@ class Values:
             return table
         return self.number(Atom("tensor", (prefix + name, dtype, table)))
 
-    def table(self, leaf: Leaf) -> Number:
+    def table(self, leaf: LocatedTensor) -> Number:
         """Return the value of a constant tensor; None for any other."""
         return self.whole(leaf.weight.value)[0] if leaf.weight.value is not None else None
 

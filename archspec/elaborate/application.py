@@ -9,61 +9,61 @@ from archspec.algebra import Polynomial
 from archspec.elaborate.body_builder import BodyBuilder, constant_of, operand_of, type_of
 from archspec.elaborate.hyperparameters import Evaluator, hyperparameter_values
 from archspec.elaborate.loop_index import operation_types
-from archspec.elaborate.partials import parts_of
-from archspec.elaborate.program import Frame, Given, Program, Target
-from archspec.elaborate.shapes import Header
+from archspec.elaborate.partials import split_partial
+from archspec.elaborate.program import CompileTarget, Frame, InputArgument, Program
+from archspec.elaborate.shapes import DimensionBindings
 from archspec.elaborate.values import (
     POISON,
-    Owned,
+    ModuleReference,
+    MultipleOutputs,
     Partial,
-    Several,
     Tensor,
     Value,
     describe,
     is_list,
     is_number,
-    kind_of,
-    values_of,
+    static_values,
+    type_description,
 )
-from archspec.ir import Body, Module, Operand, find
+from archspec.ir import Body, Module, Operand, find_member
 from archspec.ops import OPERATORS, OPS, REQUIRED, Op, OpError
 from archspec.record import Record
 from archspec.resolve import nodes
-from archspec.resolve.nodes import Bound
+from archspec.resolve.nodes import BoundArguments
 from archspec.resolve.unit import Definition, inputs_of, is_numeric
 from archspec.source import Note, Span, suggest
 from archspec.syntax import tree
 from archspec.syntax.tree import Located
 
-MOST_NEIGHBOURS = 2000
+MAX_NEIGHBOURS = 2000
 """The limit on the addresses that a misspelt one is compared with."""
 
-BodyOf = Callable[[Program, Target, tuple[Given, ...], Frame], Body | None]
+BodyCompiler = Callable[[Program, CompileTarget, tuple[InputArgument, ...], Frame], Body | None]
 """Compile the body of a target for input types."""
 
 
-class Applied(Record):
+class LastApplication(Record):
     """The last application of a definition in a body; `keys` are those of its inputs."""
 
-    target: Target
+    target: CompileTarget
     keys: list[Hashable]
     body: Body
 
 
-class Applications(Evaluator):
+class ApplicationInterpreter(Evaluator):
     """Interprets expressions as a body: tensors become slots, and applications become calls."""
 
     definition: Definition
 
-    def __init__(self, program: Program, target: Target, body_of: BodyOf) -> None:
+    def __init__(self, program: Program, target: CompileTarget, body_of: BodyCompiler) -> None:
         definition = target.definition
         super().__init__(program, definition.unit, definition, dict(target.values))
         self.target = target
         self.module = target.module
         self.builder = BodyBuilder(definition.kind, definition.name, target.module, self.limits)
-        self.header = Header(self, definition)
+        self.header = DimensionBindings(self, definition)
         self._body_of = body_of
-        self._last: Applied | None = None
+        self._last: LastApplication | None = None
 
     # Names
 
@@ -77,19 +77,19 @@ class Applications(Evaluator):
             help="use it in the shape of an input that is always given",
         )
 
-    def leading(self, expr: nodes.Leading) -> Value:
+    def leading(self, expr: nodes.LeadingDimensions) -> Value:
         return self.fault("wrong-kind", "`...` is only allowed in shapes", expr.at)
 
-    def listing(self, expr: nodes.Listing) -> Value:
+    def listing(self, expr: nodes.ListLiteral) -> Value:
         values: list[Value] = []
         for item in expr.items:
-            if isinstance(item, nodes.Leading):
+            if isinstance(item, nodes.LeadingDimensions):
                 if self.header.leading is None:
                     return self.fault("unbound-dimension", "`...` is not bound by any input here", item.at)
                 values += self.header.leading
                 continue
             value = self.value(item)
-            if isinstance(value, Tensor | Several | Owned):
+            if isinstance(value, Tensor | MultipleOutputs | ModuleReference):
                 message = f"expected numbers or names in this list, found {describe(value)}"
                 return self.fault("wrong-kind", message, item.at)
             values.append(value)
@@ -97,21 +97,21 @@ class Applications(Evaluator):
 
     # Addresses
 
-    def read(self, expr: nodes.Read) -> Value:
+    def read(self, expr: nodes.AddressReference) -> Value:
         """Read a stored tensor."""
         value = self.declared(expr)
-        if isinstance(value, Owned):
+        if isinstance(value, ModuleReference):
             message = f"expected a value, found the {value.module.kind} `.{value.address}`"
             help = f"apply it, as in `.{value.address}(x)`"
             return self.fault("wrong-kind", message, expr.at, help=help)
         return value
 
-    def declared(self, expr: nodes.Read) -> Value:
+    def declared(self, expr: nodes.AddressReference) -> Value:
         """Return the declaration at an address: a tensor to read, or a layer or block to apply."""
         address = self.address_text(expr.address)
         if address is None or self.module is None:
             return POISON
-        found = find(self.module, address)
+        found = find_member(self.module, address)
         if found is None:
             self.program.numbers.missing(self.module, address)
             if address in self.module.absent or "" in self.module.absent:
@@ -121,16 +121,20 @@ class Applications(Evaluator):
             if f".{address}" in self.definition.unknown:
                 return POISON
             self.definition.unknown.add(f".{address}")
-            near = suggest(address, list(self.module.members)[:MOST_NEIGHBOURS])
+            near = suggest(address, list(self.module.members)[:MAX_NEIGHBOURS])
             return self.fault("unknown-address", f"nothing is declared at `.{address}`", expr.at, help=near)
-        return Owned(address, found) if isinstance(found, Module) else self.builder.read(address, found)
+        return ModuleReference(address, found) if isinstance(found, Module) else self.builder.read(address, found)
 
     # Operations
 
     def binary(self, expr: nodes.Binary) -> Value:
         if expr.operator in ("==", "!="):
             for read, other in ((expr.left, expr.right), (expr.right, expr.left)):
-                if isinstance(read, nodes.Read) and isinstance(other, nodes.Literal) and other.value is None:
+                if (
+                    isinstance(read, nodes.AddressReference)
+                    and isinstance(other, nodes.Literal)
+                    and other.value is None
+                ):
                     found = self.declared(read)
                     return POISON if found is POISON else (found is None) == (expr.operator == "==")
         return super().binary(expr)
@@ -140,7 +144,7 @@ class Applications(Evaluator):
         for value, place in zip(values, places, strict=True):
             if value is None:
                 return self.fault("wrong-kind", f"`{name}` expects a tensor, found `none`", place)
-            if not isinstance(value, Tensor | int | float | Polynomial) and not stands_alone(value):
+            if not isinstance(value, Tensor | int | float | Polynomial) and not is_bare_operation(value):
                 help = "write `table([...])` for a tensor of the numbers in a list" if is_list(value) else None
                 return self.fault("wrong-kind", f"`{name}` expects a tensor, found {describe(value)}", place, help=help)
         names = [i.name for i in op.inputs]
@@ -156,7 +160,7 @@ class Applications(Evaluator):
         place: Callable[[str], Located | None],
     ) -> Value:
         """Apply an operation to tensors, numbers or `none`; `place` returns the node of an explicit argument."""
-        if any(stands_alone(value) for _, value in inputs):
+        if any(is_bare_operation(value) for _, value in inputs):
             inputs = tuple([(name, self._applied_alone(op, value, inputs, at, place)) for name, value in inputs])
             if any(value is POISON for _, value in inputs):
                 return POISON
@@ -183,7 +187,7 @@ class Applications(Evaluator):
         place: Callable[[str], Located | None],
     ) -> Value:
         """Return an operand, applied to a real tensor among the inputs if it is an operation that stands alone."""
-        if not stands_alone(operand):
+        if not is_bare_operation(operand):
             return operand
         for _, value in inputs:
             if isinstance(value, Tensor) and value.type.dtype == "real":
@@ -202,18 +206,20 @@ class Applications(Evaluator):
         differing = [axis for axis, (a, b) in enumerate(sizes, 1) if a != b and 1 not in (a, b)]
         if not differing:
             return None
-        makers = [self.builder.maker(t.slot, len(t.type.shape) - differing[0]) for t in tensors]
+        makers = [self.builder.size_origin(t.slot, len(t.type.shape) - differing[0]) for t in tensors]
         return makers[0] if makers[1] is None else None
 
     # Applications
 
     def apply(self, expr: nodes.Apply) -> Value:
-        more = self.bound_more(expr) if expr.arguments.undecided else None
+        more = self.bind_more(expr) if expr.arguments.undecided else None
         if more is not None:
             return more
-        value = self.declared(expr.callee) if isinstance(expr.callee, nodes.Read) else self.value(expr.callee)
-        callee, partial = parts_of(value)
-        if isinstance(callee, Owned):
+        value = (
+            self.declared(expr.callee) if isinstance(expr.callee, nodes.AddressReference) else self.value(expr.callee)
+        )
+        callee, partial = split_partial(value)
+        if isinstance(callee, ModuleReference):
             return self._apply_module(callee.address, callee.module, expr)
         if isinstance(callee, Op):
             return self._apply_op(callee, expr)
@@ -231,7 +237,7 @@ class Applications(Evaluator):
         help = f"rename `{word}`, which hides the operation `{word}`" if word in OPS else None
         return self.fault("wrong-kind", f"cannot apply {describe(callee)}", expr.callee.at, help=help)
 
-    def own(self, expr: nodes.Own) -> Value:
+    def own(self, expr: nodes.ModuleDeclaration) -> Value:
         if self.builder.body.kind == "loop":
             return POISON  # the first pass has refused what is declared in a loop over a dimension
         if expr.merges:
@@ -245,7 +251,7 @@ class Applications(Evaluator):
             return POISON  # the address is declared twice, which was reported
         return self._apply_owned(address, member.target, expr)
 
-    def _apply_owned(self, address: str, module: Module, expr: nodes.Own) -> Value:
+    def _apply_owned(self, address: str, module: Module, expr: nodes.ModuleDeclaration) -> Value:
         definition = self.program.definitions.get(module)
         if definition is None:
             return POISON
@@ -254,18 +260,18 @@ class Applications(Evaluator):
             return self.fault("wrong-kind", "this declares without applying, so it has no value", expr.at, help=help)
         return self._apply_module(address, module, expr)
 
-    def _apply_module(self, address: str, module: Module, expr: nodes.Apply | nodes.Own) -> Value:
+    def _apply_module(self, address: str, module: Module, expr: nodes.Apply | nodes.ModuleDeclaration) -> Value:
         if self.builder.body.kind == "loop":
             message = f"the {module.kind} `{module.type}` cannot be applied in a loop over a dimension"
             help = "apply it to the whole sequence outside the loop; in the loop, use functions and stored tensors"
             return self.fault("ownership", message, expr.at, help=help)
         definition = self.program.definitions.get(module)
         is_named = expr.arguments.bound is not None or isinstance(expr, nodes.Apply)
-        _, partial = (None, None) if is_named else parts_of(self.value(expr.callee))
+        _, partial = (None, None) if is_named else split_partial(self.value(expr.callee))
         bound = self.bound(expr, definition, partial) if definition is not None else None
         if definition is None or bound is None:
             return POISON
-        return self._apply_definition(Target(definition, values_of(module), module), address, bound, expr.at)
+        return self._apply_definition(CompileTarget(definition, static_values(module), module), address, bound, expr.at)
 
     def _apply_function(self, callee: Definition, partial: Partial | None, expr: nodes.Apply) -> Value:
         bound = self.bound(expr, callee, partial)
@@ -274,14 +280,14 @@ class Applications(Evaluator):
         values = hyperparameter_values(self, callee, bound.hyperparameters, expr.arguments.forward, expr.at)
         if values is None:
             return POISON
-        return self._apply_definition(Target(callee, values, None), "", bound, expr.at)
+        return self._apply_definition(CompileTarget(callee, values, None), "", bound, expr.at)
 
-    def _apply_definition(self, target: Target, address: str, bound: Bound, at: Located) -> Value:
+    def _apply_definition(self, target: CompileTarget, address: str, bound: BoundArguments, at: Located) -> Value:
         definition = target.definition
         values = self._inputs(definition.name, definition.takes.optional, bound)
         if values is None:
             return POISON
-        given: list[Given] = []
+        given: list[InputArgument] = []
         operands: list[tuple[str, Operand]] = []
         for name, value in zip(bound.names, values, strict=True):
             if isinstance(value, Tensor):
@@ -299,7 +305,7 @@ class Applications(Evaluator):
             body = self._body_of(self.program, target, tuple(given), Frame(definition, self.unit, at, bound))
             if body is None:
                 return POISON
-            self._last = Applied(target, keys, body)
+            self._last = LastApplication(target, keys, body)
         kind, name, span = definition.kind, definition.name, self.unit.span(at)
         if target.module is not None and not address:
             return self.builder.splice(body, [operand for _, operand in operands if isinstance(operand, int)], span)
@@ -322,7 +328,7 @@ class Applications(Evaluator):
                 attributes[attribute.name] = attribute.default
                 continue
             value = self.value(argument.value)
-            if isinstance(value, Tensor | Several | Owned):
+            if isinstance(value, Tensor | MultipleOutputs | ModuleReference):
                 message = (
                     f"hyperparameter `{attribute.name}` of `{op.name}` expects a constant, found {describe(value)}"
                 )
@@ -337,7 +343,9 @@ class Applications(Evaluator):
             return self.scalar(op, values, expr.at)
         return self.apply_op(op, tuple(zip(bound.names, values, strict=True)), attributes, expr.at, bound.place)
 
-    def _inputs(self, callee: str, optional: frozenset[str], bound: Bound, of_op: bool = False) -> list[Value] | None:
+    def _inputs(
+        self, callee: str, optional: frozenset[str], bound: BoundArguments, of_op: bool = False
+    ) -> list[Value] | None:
         """Evaluate the inputs, among which an operation may have `lowest`; None after reporting a wrong one."""
         values: list[Value] = []
         failed = False
@@ -346,7 +354,7 @@ class Applications(Evaluator):
                 values.append(None)
                 continue
             value = self.value(argument.value)
-            is_input = value.__class__ is Tensor or (of_op and stands_alone(value))
+            is_input = value.__class__ is Tensor or (of_op and is_bare_operation(value))
             if not is_input and not self._is_input(callee, name, value, argument.value.at, name in optional):
                 failed = True
             values.append(value)
@@ -362,13 +370,17 @@ class Applications(Evaluator):
             return optional
         if isinstance(value, int | float | Polynomial):
             return True
-        if isinstance(value, Several):
+        if isinstance(value, MultipleOutputs):
             message = f"input `{name}` of `{callee}` expects one tensor, found {len(value.values)} outputs"
             self.fault("wrong-kind", message, at, help="assign them to names first: `a, b = ...`")
             return False
         message = f"input `{name}` of `{callee}` expects a tensor, found {describe(value)}"
-        help = "pass hyperparameters in the first list and tensors in the second" if kind_of(value) != "value" else None
-        if stands_alone(value):
+        help = (
+            "pass hyperparameters in the first list and tensors in the second"
+            if type_description(value) != "value"
+            else None
+        )
+        if is_bare_operation(value):
             help = f"write `{value.name}(x)`, with a tensor of the type that is meant"
         if is_list(value):
             help = "write `table([...])` for a tensor of the numbers in a list"
@@ -376,18 +388,18 @@ class Applications(Evaluator):
         return False
 
 
-def stands_alone(value: Value) -> TypeGuard[Op]:
+def is_bare_operation(value: Value) -> TypeGuard[Op]:
     """Whether a value is an operation that can be an operand without its input."""
     return isinstance(value, Op) and value.alone
 
 
-Applications.handlers = {
+ApplicationInterpreter.handlers = {
     **Evaluator.handlers,
-    nodes.Dimension: Applications.dimension,
-    nodes.Leading: Applications.leading,
-    nodes.Listing: Applications.listing,
-    nodes.Binary: Applications.binary,
-    nodes.Read: Applications.read,
-    nodes.Apply: Applications.apply,
-    nodes.Own: Applications.own,
+    nodes.Dimension: ApplicationInterpreter.dimension,
+    nodes.LeadingDimensions: ApplicationInterpreter.leading,
+    nodes.ListLiteral: ApplicationInterpreter.listing,
+    nodes.Binary: ApplicationInterpreter.binary,
+    nodes.AddressReference: ApplicationInterpreter.read,
+    nodes.Apply: ApplicationInterpreter.apply,
+    nodes.ModuleDeclaration: ApplicationInterpreter.own,
 }

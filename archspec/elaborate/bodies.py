@@ -6,26 +6,28 @@ import re
 from collections.abc import Callable, Hashable, Sequence
 
 from archspec.algebra import Dim, Polynomial
-from archspec.elaborate.application import Applications
+from archspec.elaborate.application import ApplicationInterpreter
 from archspec.elaborate.body_builder import number_type
 from archspec.elaborate.body_checks import ResidualCheck, find_unused
 from archspec.elaborate.loop_index import indices_in
-from archspec.elaborate.loops import Collected, Iteration, collected, scan, stacked
-from archspec.elaborate.program import Frame, Given, Program, Refused, Target
-from archspec.elaborate.rearranging import rearranged
-from archspec.elaborate.repeats import Iterations, evaluated
-from archspec.elaborate.shapes import Result, shape_text
-from archspec.elaborate.values import POISON, Several, Tensor, Value, describe, is_list
+from archspec.elaborate.loops import CollectedTensor, Iteration, collect_value, scan, stack_collected
+from archspec.elaborate.program import CompileTarget, Frame, InputArgument, Program, RequirementError
+from archspec.elaborate.rearranging import apply_pattern
+from archspec.elaborate.repeats import StepIterations, evaluate_shared
+from archspec.elaborate.shapes import OutputExpression, format_shape
+from archspec.elaborate.values import POISON, MultipleOutputs, Tensor, Value, describe, is_list
 from archspec.ir import Body, Constant, Type
 from archspec.ops import OPS
 from archspec.resolve import nodes, walk
-from archspec.resolve.definition import Resolved, resolved
+from archspec.resolve.definition import ResolvedDefinition, resolve_definition
 from archspec.resolve.unit import Definition
 from archspec.source import Note
 from archspec.syntax.tree import Located
 
 
-def body_of(program: Program, target: Target, given: tuple[Given, ...], frame: Frame | None = None) -> Body | None:
+def compile_body(
+    program: Program, target: CompileTarget, given: tuple[InputArgument, ...], frame: Frame | None = None
+) -> Body | None:
     """Return the body of a definition for input types, the same object for the same types. None if it has errors.
 
     `frame` is the use that requires it.
@@ -52,7 +54,7 @@ def body_of(program: Program, target: Target, given: tuple[Given, ...], frame: F
     return body
 
 
-def _ranges(program: Program, target: Target, given: tuple[Given, ...]) -> list[Hashable]:
+def _ranges(program: Program, target: CompileTarget, given: tuple[InputArgument, ...]) -> list[Hashable]:
     """Return the ranges of the loops' indices that the arguments of a use depend on."""
     if not program.ranges:
         return []
@@ -61,21 +63,21 @@ def _ranges(program: Program, target: Target, given: tuple[Given, ...]) -> list[
     return [(name, program.ranges[name]) for name in sorted(names)]
 
 
-class BodyInterpreter(Applications):
+class BodyInterpreter(ApplicationInterpreter):
     """Interprets a definition as one body, statement by statement."""
 
-    def __init__(self, program: Program, target: Target) -> None:
-        super().__init__(program, target, body_of)
+    def __init__(self, program: Program, target: CompileTarget) -> None:
+        super().__init__(program, target, compile_body)
         self.results: tuple[Value, ...] | None = None
-        self.collect: Callable[[str, Collected | None], None] | None = None
+        self.collect: Callable[[str, CollectedTensor | None], None] | None = None
 
-    def run(self, given: tuple[Given, ...]) -> Body | None:
-        form = resolved(self.definition, self.program.report)
+    def run(self, given: tuple[InputArgument, ...]) -> Body | None:
+        form = resolve_definition(self.definition, self.program.report)
         if not self._take(form, given):
             return None
         try:
             self.visit(form.body)
-        except Refused:
+        except RequirementError:
             return None
         if self.results is None:
             if form.returns and not form.broken:
@@ -99,7 +101,7 @@ class BodyInterpreter(Applications):
 
     # Inputs and outputs
 
-    def _take(self, form: Resolved, given: tuple[Given, ...]) -> bool:
+    def _take(self, form: ResolvedDefinition, given: tuple[InputArgument, ...]) -> bool:
         """Bind the inputs and the dimensions in their shapes."""
         fits = True
         for entry, item in zip(form.inputs, given, strict=True):
@@ -115,16 +117,14 @@ class BodyInterpreter(Applications):
                 fits = self.header.match(entry, item) and fits
         return fits
 
-    def _give(self, declared: tuple[nodes.Entry, ...]) -> bool:
+    def _give(self, declared: tuple[nodes.TypedEntry, ...]) -> bool:
         """Check the results against the declared outputs."""
         assert self.results is not None
         if POISON in self.results:
             return False
         if declared and len(declared) != len(self.results):
-            message = (
-                f"`{self.definition.name}` declares {count(len(declared), 'output')} but returns {len(self.results)}"
-            )
-            self.fault("output", message, self._return.at)
+            outputs = f"declares {pluralize(len(declared), 'output')} but returns {len(self.results)}"
+            self.fault("output", f"`{self.definition.name}` {outputs}", self._return.at)
             return False
         fits = True
         places = [value.at for value in self._return.values]
@@ -137,14 +137,17 @@ class BodyInterpreter(Applications):
                 self.builder.body.outputs.append((name, None))
             elif isinstance(value, Tensor):
                 if declared:
-                    fits = self.header.match(declared[i], value.type, Result(place, self.builder, value.slot)) and fits
+                    fits = (
+                        self.header.match(declared[i], value.type, OutputExpression(place, self.builder, value.slot))
+                        and fits
+                    )
                 self.builder.body.outputs.append((name, value.slot))
             else:
                 self.fault("wrong-kind", f"expected a tensor as output, found {describe(value)}", place)
                 fits = False
         return fits
 
-    def _refuse_absent(self, output: nodes.Entry, place: Located) -> bool:
+    def _refuse_absent(self, output: nodes.TypedEntry, place: Located) -> bool:
         """Report an output that is `none` although its declaration does not permit that."""
         name = f"output `{output.name}`" if output.name else "an output"
         help = "write `?` after its shape to declare that it may be absent"
@@ -156,22 +159,22 @@ class BodyInterpreter(Applications):
 
     def visit_return(self, statement: nodes.Return) -> bool:
         self._return = statement
-        self.results = tuple([evaluated(self, value) for value in statement.values])
-        if len(self.results) == 1 and isinstance(self.results[0], Several):
+        self.results = tuple([evaluate_shared(self, value) for value in statement.values])
+        if len(self.results) == 1 and isinstance(self.results[0], MultipleOutputs):
             self.results = self.results[0].values
         return True
 
-    def visit_bind(self, statement: nodes.Bind) -> None:
+    def visit_assign(self, statement: nodes.Assign) -> None:
         if isinstance(statement.value, nodes.Collect):
             self._collect(statement.targets[0], statement.value)
             return
-        value = evaluated(self, statement.value)
+        value = evaluate_shared(self, statement.value)
         targets = statement.targets
-        values: Sequence[Value] = value.values if isinstance(value, Several) else (value,)
+        values: Sequence[Value] = value.values if isinstance(value, MultipleOutputs) else (value,)
         if value is POISON:
             values = [POISON] * len(targets)
         elif len(values) != len(targets):
-            message = f"cannot assign {count(len(values), 'output')} to {count(len(targets), 'name')}"
+            message = f"cannot assign {pluralize(len(values), 'output')} to {pluralize(len(targets), 'name')}"
             help = None
             if len(values) > 1:
                 help = f"write `{', '.join(['_'] * len(values))} = ...`, with names for the outputs that you use"
@@ -184,7 +187,7 @@ class BodyInterpreter(Applications):
                 self.builder.body.discarded.add(item.slot)
 
     def _collect(self, name: str, expr: nodes.Collect) -> None:
-        found = collected(self, expr)
+        found = collect_value(self, expr)
         if self.collect is not None:
             self.collect(name, found)
         if self.observer is not None and found is not None:
@@ -209,9 +212,9 @@ class BodyInterpreter(Applications):
             return
         check = ResidualCheck(self, statement.loop.at)
         length = statement.at.end - statement.at.start
-        parts: dict[str, list[Collected | None]] = {name: [] for name in statement.collects}
+        parts: dict[str, list[CollectedTensor | None]] = {name: [] for name in statement.collects}
 
-        def collect(name: str, found: Collected | None) -> None:
+        def collect(name: str, found: CollectedTensor | None) -> None:
             parts[name].append(found)
 
         outer, self.collect = self.collect, collect
@@ -221,7 +224,7 @@ class BodyInterpreter(Applications):
         self.collect = outer
         if done:
             check.report()
-            self.env.update({name: stacked(self, statement, found) for name, found in parts.items()})
+            self.env.update({name: stack_collected(self, statement, found) for name, found in parts.items()})
         else:
             self.env.update(dict.fromkeys((*statement.binds, *statement.collects), POISON))
         self.env.pop(statement.loop.variable, None)
@@ -271,7 +274,7 @@ class BodyInterpreter(Applications):
             once = self._once(lambda: self.env.update(_=self._step_once(step, self.env["_"])))
             return self.env["_"] if scan(self, step.loop, bounds, ("_",), once) else POISON
         check = ResidualCheck(self, step.value.at)
-        iterations = Iterations(self, step, self._step_once)
+        iterations = StepIterations(self, step, self._step_once)
 
         def run() -> None:
             if self.env["_"] is not POISON:
@@ -303,7 +306,7 @@ class BodyInterpreter(Applications):
                 value = step.otherwise
             elif condition is not True:
                 return POISON
-        if isinstance(piped, Several):
+        if isinstance(piped, MultipleOutputs):
             return self._pipe_several(step, len(piped.values))
         if piped is None:
             return self.fault("wrong-kind", "the piped value is `none` here", step.at)
@@ -325,9 +328,9 @@ class BodyInterpreter(Applications):
 
 
 BodyInterpreter.handlers = {
-    **Applications.handlers,
+    **ApplicationInterpreter.handlers,
     nodes.Chain: BodyInterpreter.chain,
-    nodes.Rearrange: rearranged,
+    nodes.Rearrange: apply_pattern,
 }
 
 
@@ -335,7 +338,7 @@ def constant_body(
     program: Program, definition: Definition, env: dict[str, Value], expr: nodes.Expr, type: Type
 ) -> Body | None:
     """Compile the body that computes a constant tensor, and check its shape."""
-    interpreter = BodyInterpreter(program, Target(definition, env, None))
+    interpreter = BodyInterpreter(program, CompileTarget(definition, env, None))
     body = interpreter.builder.body
     body.kind, body.type = "fn", "value"
     value = interpreter.value(expr)
@@ -349,8 +352,8 @@ def constant_body(
     if value is POISON:
         return None
     if not isinstance(value, Tensor) or value.type != type:
-        got = f"{value.type.dtype} {shape_text(value.type.shape)}" if isinstance(value, Tensor) else describe(value)
-        message = f"expected a value of type {type.dtype} {shape_text(type.shape)}, found {got}"
+        got = f"{value.type.dtype} {format_shape(value.type.shape)}" if isinstance(value, Tensor) else describe(value)
+        message = f"expected a value of type {type.dtype} {format_shape(type.shape)}, found {got}"
         interpreter.fault("dimension", message, expr.at)
         return None
     body.outputs.append(("", value.slot))
@@ -364,5 +367,5 @@ def _as_reals(value: Value) -> Value:
     return 1.0 * value if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def count(number: int, what: str) -> str:
+def pluralize(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"

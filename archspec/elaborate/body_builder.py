@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 
 from archspec.algebra import Dim, Polynomial
 from archspec.elaborate.limits import Limits
-from archspec.elaborate.values import Several, Tensor, Value
-from archspec.ir import Body, Call, Constant, Leaf, Module, Operand, Type, find
+from archspec.elaborate.values import MultipleOutputs, Tensor, Value
+from archspec.ir import Body, Call, Constant, LocatedTensor, Module, Operand, Type, find_member
 from archspec.ops import element_type
 from archspec.record import Record, from_values
 from archspec.source import Span
 
 
-class Evaluated(Record):
+class EvaluationResult(Record):
     """What the evaluation of an expression added to a body: calls, and the types of the slots from `first` on.
 
     It was given a module, the names in `env`, and `leading` for `...`. `weights` are the slots of stored tensors in the
@@ -46,7 +46,7 @@ class BodyBuilder:
         types.append(type)
         return from_values(Tensor, (len(types) - 1, type))
 
-    def read(self, address: str, leaf: Leaf) -> Tensor:
+    def read(self, address: str, leaf: LocatedTensor) -> Tensor:
         """Return the slot of a stored tensor."""
         tensor = self.reads.get(address)
         if tensor is None:
@@ -71,7 +71,7 @@ class BodyBuilder:
         self.body.calls.append(Call(kind, type, address, body, inputs, attributes, outputs, len(self.body.types), span))
         if len(outputs) == 1:
             return self.slot(outputs[0]) if outputs[0] is not None else None
-        return Several(tuple([self.slot(t) if t is not None else None for t in outputs]))
+        return MultipleOutputs(tuple([self.slot(t) if t is not None else None for t in outputs]))
 
     def splice(self, body: Body, operands: Sequence[int], span: Span) -> Value:
         """Add the calls of a body whose module is merged into this one, applied to tensors; return its outputs."""
@@ -82,17 +82,17 @@ class BodyBuilder:
         for slot, type in enumerate(body.types):
             if slot not in slots:
                 slots[slot] = self.slot(type).slot
-        self.body.calls += [call.moved(slots, call) for call in body.calls]
+        self.body.calls += [call.with_slots(slots, call) for call in body.calls]
         self.body.discarded.update([slots[slot] for slot in body.discarded])
         values = [Tensor(slots[o], body.types[o]) if isinstance(o, int) else None for _, o in body.outputs]
-        return values[0] if len(values) == 1 else Several(tuple(values))
+        return values[0] if len(values) == 1 else MultipleOutputs(tuple(values))
 
-    def repeat(self, known: Evaluated, slots: dict[int, int]) -> Value:
+    def repeat(self, known: EvaluationResult, slots: dict[int, int]) -> Value:
         """Add what an evaluation added to another body; return its value. `slots` are those of the tensors that it
         was given, by those that they have in the other body.
         """
         used = {operand for call in known.calls for _, operand in call.inputs if isinstance(operand, int)}
-        results = known.value.values if isinstance(known.value, Several) else (known.value,)
+        results = known.value.values if isinstance(known.value, MultipleOutputs) else (known.value,)
         used.update([result.slot for result in results if isinstance(result, Tensor)])
         for address, slot in known.weights:
             if slot not in slots and (slot in used or slot >= known.first):
@@ -100,32 +100,32 @@ class BodyBuilder:
         for slot, type in enumerate(known.types, known.first):
             if slot not in slots:
                 slots[slot] = self.slot(type).slot
-        self.body.calls += [call.moved(slots, call.origin) for call in known.calls]
+        self.body.calls += [call.with_slots(slots, call.origin) for call in known.calls]
         self.body.discarded.update([slots[slot] for slot in known.discarded])
-        return _moved(known.value, slots)
+        return _remap_slots(known.value, slots)
 
     def _read_again(self, address: str) -> int:
         """Return the slot of a stored tensor that another body of the same module reads."""
         assert self.body.module is not None
-        leaf = find(self.body.module, address)
-        assert isinstance(leaf, Leaf)
+        leaf = find_member(self.body.module, address)
+        assert isinstance(leaf, LocatedTensor)
         return self.read(address, leaf).slot
 
-    def maker(self, slot: int, axis: int) -> Span | None:
+    def size_origin(self, slot: int, axis: int) -> Span | None:
         """Return the location of the call that made the size of an axis of a tensor; None if an input has it."""
         body = self.body
         size = body.types[slot].shape[axis]
         for call in reversed(body.calls):
             if not call.first <= slot < call.first + len(call.outputs):
                 continue
-            passed = _passed_on(body, call, slot, axis, size)
+            passed = _input_with_size(body, call, slot, axis, size)
             if passed is None:
                 return call.span
             slot, axis = passed
         return None
 
 
-def _passed_on(body: Body, call: Call, slot: int, axis: int, size: Dim) -> tuple[int, int] | None:
+def _input_with_size(body: Body, call: Call, slot: int, axis: int, size: Dim) -> tuple[int, int] | None:
     """Return the input of a call, and its axis, that has the size of an axis of a result; None if none has."""
     rank = len(body.types[slot].shape)
     for _, operand in call.inputs:
@@ -139,10 +139,10 @@ def _passed_on(body: Body, call: Call, slot: int, axis: int, size: Dim) -> tuple
     return None
 
 
-def _moved(value: Value, slots: Mapping[int, int]) -> Value:
+def _remap_slots(value: Value, slots: Mapping[int, int]) -> Value:
     """Return a value in a body where its tensors have other slots."""
-    if isinstance(value, Several):
-        return Several(tuple([Tensor(slots[v.slot], v.type) if v is not None else None for v in value.values]))
+    if isinstance(value, MultipleOutputs):
+        return MultipleOutputs(tuple([Tensor(slots[v.slot], v.type) if v is not None else None for v in value.values]))
     return Tensor(slots[value.slot], value.type) if isinstance(value, Tensor) else value
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from archspec.bodies.fold import arguments, fold_body, fold_calls, fold_loop, yielded
-from archspec.elaborate.application import Applications
+from archspec.bodies.fold import arguments, present_outputs, propagate_calls, propagate_forward, propagate_loop
+from archspec.elaborate.application import ApplicationInterpreter
 from archspec.elaborate.values import Tensor, Value
-from archspec.ir import Body, Call, Member, Module, Operand, Weight, leaves, members_around
+from archspec.ir import Body, Call, Member, Module, ModuleTensor, Operand, enclosing_members, iter_tensors
 from archspec.ops import OPS
 from archspec.syntax.tree import Located
 
@@ -17,7 +17,7 @@ def find_unused(module: Module, body: Body, discarded: Iterable[int]) -> list[st
     """Return the relative names of tensors of `module` that affect neither an output of `body` nor a `discarded` slot,
     one that the spec assigns to `_`.
     """
-    live, applied = _live(body, discarded)
+    live, applied = _live_slots(body, discarded)
     deep = {name for name, slot in body.weights if slot in live}
     for address, bodies in applied.items():
         if address not in module.members:  # a nested module, applied from here
@@ -27,23 +27,23 @@ def find_unused(module: Module, body: Body, discarded: Iterable[int]) -> list[st
         if member.unused:
             continue
         bodies = applied.get(address)
-        if isinstance(member.target, Weight):
+        if isinstance(member.target, ModuleTensor):
             names = [address]
         elif bodies is None:
-            names = [f"{address}.{n}" for n, _ in leaves(member.target) if not _excused(member, n)]
+            names = [f"{address}.{n}" for n, _ in iter_tensors(member.target) if not _is_marked_unused(member, n)]
         else:
-            unread = _unread(bodies)
+            unread = _unread_tensors(bodies)
             names = [f"{address}.{n}" for n in bodies[0].unused if n in unread]
         unused += [n for n in names if n not in deep]
     return unused
 
 
-def _live(body: Body, discarded: Iterable[int]) -> tuple[set[int], dict[str, list[Body]]]:
+def _live_slots(body: Body, discarded: Iterable[int]) -> tuple[set[int], dict[str, list[Body]]]:
     """Return the slots that affect an output or a `discarded` slot, and the bodies that do so, by address."""
     live = {*discarded, *[operand for _, operand in body.outputs if isinstance(operand, int)]}
     applied: dict[str, list[Body]] = {}
     for call in reversed(body.calls):
-        if any(slot in live for _, slot in yielded(call)):
+        if any(slot in live for _, slot in present_outputs(call)):
             inputs = call.inputs if call.kind != "loop" else _live_inputs(call)
             live.update([operand for _, operand in inputs if isinstance(operand, int)])
             if call.body is not None and call.body.module is not None:
@@ -54,11 +54,11 @@ def _live(body: Body, discarded: Iterable[int]) -> tuple[set[int], dict[str, lis
 def _live_inputs(call: Call) -> list[tuple[str, Operand]]:
     """Return the inputs of a loop that affect an output of an iteration, or what is assigned to `_` in it."""
     assert call.body is not None
-    live, _ = _live(call.body, call.body.discarded)
+    live, _ = _live_slots(call.body, call.body.discarded)
     return [operand for slot, operand in enumerate(call.inputs) if slot in live]
 
 
-def _unread(bodies: list[Body]) -> set[str]:
+def _unread_tensors(bodies: list[Body]) -> set[str]:
     """Return the tensors that none of several applications of a module reads."""
     unread = set(bodies[0].unused)
     for body in bodies[1:]:
@@ -67,15 +67,15 @@ def _unread(bodies: list[Body]) -> set[str]:
 
 
 def _used_within(address: str, bodies: list[Body]) -> set[str]:
-    unread = _unread(bodies)
+    unread = _unread_tensors(bodies)
     target = bodies[0].module
     assert target is not None
-    return {f"{address}.{name}" for name, _ in leaves(target) if name not in unread}
+    return {f"{address}.{name}" for name, _ in iter_tensors(target) if name not in unread}
 
 
-def _excused(member: Member, name: str) -> bool:
+def _is_marked_unused(member: Member, name: str) -> bool:
     """Whether a declaration inside a module is marked `unused`."""
-    return isinstance(member.target, Module) and any(m.unused for m, _ in members_around(member.target, name))
+    return isinstance(member.target, Module) and any(m.unused for m, _ in enclosing_members(member.target, name))
 
 
 # How a value depends on the one at the beginning of an iteration.
@@ -88,7 +88,7 @@ _SILENCED = r"#\s*no-residual\b"
 class ResidualCheck:
     """The check of one loop: which of the values that it carries have no residual connection in any iteration."""
 
-    def __init__(self, interpreter: Applications, at: Located) -> None:
+    def __init__(self, interpreter: ApplicationInterpreter, at: Located) -> None:
         self.interpreter = interpreter
         self.at = at
         self._calls = len(interpreter.builder.body.calls)
@@ -154,7 +154,7 @@ def _takes_in(body: Body, calls: list[Call], before: Mapping[str, Value]) -> boo
         if depends and not taken.isdisjoint(given):
             return True
         if not depends and not (outside | taken).isdisjoint(given):
-            taken.update(slot for _, slot in yielded(call))
+            taken.update(slot for _, slot in present_outputs(call))
     return False
 
 
@@ -165,7 +165,7 @@ def _dependence(calls: list[Call], start: Iterable[int]) -> dict[int, int]:
     def value_of(operand: object) -> int:
         return slots.get(operand, INDEPENDENT) if isinstance(operand, int) else INDEPENDENT
 
-    fold_calls(calls, slots, value_of, _of_operation, _of_call)
+    propagate_calls(calls, slots, value_of, _of_operation, _of_call)
     return slots
 
 
@@ -186,13 +186,13 @@ def _of_body(body: Body, inputs: tuple[int, ...]) -> Sequence[int]:
     if inputs not in known:
         found = _of_iteration(body, inputs)
         if body.loop is not None:
-            found = fold_loop(body.loop, inputs, lambda given: _of_iteration(body, given), min)
+            found = propagate_loop(body.loop, inputs, lambda given: _of_iteration(body, given), min)
         known[inputs] = found
     return known[inputs]
 
 
 def _of_iteration(body: Body, inputs: tuple[int, ...]) -> list[int]:
-    return fold_body(body, inputs, _of_operation, _of_call, INDEPENDENT).outputs
+    return propagate_forward(body, inputs, _of_operation, _of_call, INDEPENDENT).outputs
 
 
 def _of_result(call: Call, given: list[int]) -> int:

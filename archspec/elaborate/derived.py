@@ -11,8 +11,8 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any, TypeAlias, cast
 
 from archspec.algebra import Dim, Expression, Polynomial, bounds, symbol, symbols
-from archspec.elaborate.numbers import Numbers, Walker
-from archspec.elaborate.values import Derived, Partial, Value, is_list, key_of
+from archspec.elaborate.numbers import NumberEvaluator, StaticArithmetic
+from archspec.elaborate.values import Derived, Partial, Value, is_list, value_key
 from archspec.ir import Constant, Type
 from archspec.ops import Op
 from archspec.resolve import nodes
@@ -30,26 +30,26 @@ _OPERATORS: dict[str, Operator] = {
 NO_SIZES: frozenset[str] = frozenset()
 
 
-class _Computing(Derived):
+class _DerivedArithmetic(Derived):
     """What arithmetic makes of derived numbers is derived; the operators are set below."""
 
     def __neg__(self) -> Any:
-        return _computed(_OPERATORS["mul"], cast("Value", self), -1)
+        return _apply_operator(_OPERATORS["mul"], cast("Value", self), -1)
 
 
-class DerivedInt(_Computing, int):
+class DerivedInt(_DerivedArithmetic, int):
     """An integer computed from sizes."""
 
 
-class DerivedFloat(_Computing, float):
+class DerivedFloat(_DerivedArithmetic, float):
     """A real number computed from sizes."""
 
 
-class DerivedDimension(_Computing, Polynomial):
+class DerivedDimension(_DerivedArithmetic, Polynomial):
     """A dimension computed from sizes."""
 
 
-def derived(value: int | float | Polynomial, form: Form, sizes: frozenset[str]) -> Value:
+def make_derived(value: int | float | Polynomial, form: Form, sizes: frozenset[str]) -> Value:
     """A number or dimension that depends on `sizes`."""
     made: Derived
     if isinstance(value, Polynomial):
@@ -60,12 +60,12 @@ def derived(value: int | float | Polynomial, form: Form, sizes: frozenset[str]) 
     return cast("Value", made)
 
 
-def bare(value: Value) -> Value:
+def strip_origin(value: Value) -> Value:
     """A value without what it was computed from."""
     if is_list(value):
-        return tuple([bare(item) for item in value])
+        return tuple([strip_origin(item) for item in value])
     if isinstance(value, Partial):
-        return value._replace(values=tuple([(name, bare(item)) for name, item in value.values]))
+        return value._replace(values=tuple([(name, strip_origin(item)) for name, item in value.values]))
     match value:
         case DerivedInt():
             return int(value)
@@ -91,7 +91,7 @@ def as_sizes(name: str, value: Value, listed: bool = False) -> Value:
     if is_list(value):
         return tuple([as_sizes(name, item, listed=True) for item in value])
     assert isinstance(value, int)
-    return derived(value, None if listed or value < 1 else symbol(name), frozenset([name]))
+    return make_derived(value, None if listed or value < 1 else symbol(name), frozenset([name]))
 
 
 def is_size(value: Value) -> bool:
@@ -101,7 +101,7 @@ def is_size(value: Value) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def deciding(comparison: str, left: Value, right: Value) -> frozenset[str]:
+def decisive_sizes(comparison: str, left: Value, right: Value) -> frozenset[str]:
     """The sizes on which it depends whether a comparison holds; dimensions are equal, or it would be in error."""
     if isinstance(left, Polynomial) or isinstance(right, Polynomial):
         return NO_SIZES if left is right else sizes_in((left, right))
@@ -127,9 +127,9 @@ def _form(value: Value) -> Form:
     return value if isinstance(value, int) else None
 
 
-def _computed(function: Operator, left: Value, right: Value) -> Value:
+def _apply_operator(function: Operator, left: Value, right: Value) -> Value:
     """A binary operation on numbers and dimensions."""
-    value = function(bare(left), bare(right))
+    value = function(strip_origin(left), strip_origin(right))
     if not isinstance(value, int | float | Polynomial):
         return value
     form: Form = None
@@ -140,22 +140,22 @@ def _computed(function: Operator, left: Value, right: Value) -> Value:
             form = found if isinstance(found, int | Polynomial) else None
         except (TypeError, ValueError, ArithmeticError):
             form = None
-    return derived(value, form, sizes_in(left) | sizes_in(right))
+    return make_derived(value, form, sizes_in(left) | sizes_in(right))
 
 
 def _operator(function: Operator, turned: bool) -> Operator:
     def compute(self: Value, other: Value) -> Value:
-        return _computed(function, other, self) if turned else _computed(function, self, other)
+        return _apply_operator(function, other, self) if turned else _apply_operator(function, self, other)
 
     return compute
 
 
 for _name, _function in _OPERATORS.items():
-    setattr(_Computing, f"__{_name}__", _operator(_function, turned=False))
-    setattr(_Computing, f"__r{_name}__", _operator(_function, turned=True))
+    setattr(_DerivedArithmetic, f"__{_name}__", _operator(_function, turned=False))
+    setattr(_DerivedArithmetic, f"__r{_name}__", _operator(_function, turned=True))
 
 
-class DerivedNumbers(Numbers):
+class DerivedArithmetic(StaticArithmetic):
     """Computes with known numbers that remember what they were computed from.
 
     `decisive` are the sizes for whose other values something else would be computed, comparisons aside.
@@ -168,20 +168,20 @@ class DerivedNumbers(Numbers):
         self.decisive: set[str] = set()
 
     def scalar(self, op: Op, values: list[Value], span: Span) -> Value:
-        found = super().scalar(op, [bare(value) for value in values], span)
+        found = super().scalar(op, [strip_origin(value) for value in values], span)
         return self._depending(found, sizes_in(tuple(values)))
 
-    def agree(self, left: Dim, right: Dim, span: Span) -> bool:
-        self.decisive |= deciding("==", left, right)
+    def are_equal(self, left: Dim, right: Dim, span: Span) -> bool:
+        self.decisive |= decisive_sizes("==", left, right)
         return left == right
 
     def divides(self, divisor: Dim, size: Dim, span: Span) -> bool:
         return size % divisor == 0  # PyTorch checks it for other sizes
 
-    def returned(self, value: Value, arguments: tuple[Value, ...]) -> Value:
+    def on_return(self, value: Value, arguments: tuple[Value, ...]) -> Value:
         sizes = sizes_in(arguments)
         if is_list(value) and value:
-            return tuple([self.returned(item, arguments) for item in value])
+            return tuple([self.on_return(item, arguments) for item in value])
         if isinstance(value, DerivedInt | DerivedFloat) and value.sizes == sizes:
             return value
         if isinstance(value, int | float) and not isinstance(value, bool):
@@ -197,32 +197,32 @@ class DerivedNumbers(Numbers):
     def item(self, values: tuple[Value, ...], index: int) -> Value:
         return self._depending(values[index], sizes_in(index))
 
-    def between(self, first: int, last: int) -> Iterable[int]:
+    def loop_indices(self, first: int, last: int) -> Iterable[int]:
         sizes = sizes_in((first, last))
         if first == last:
             self.decisive |= sizes
         return [cast("int", self._depending(i, sizes)) for i in range(first, last)]
 
-    def matched(self, declared: Dim, size: Dim) -> None:
+    def on_size_matched(self, declared: Dim, size: Dim) -> None:
         if not sizes_in(declared):  # a number, which stays one in the code
             self.decisive |= sizes_in(size)
 
-    def bounded(self, values: Iterable[Value]) -> None:
+    def on_loop_bounds(self, values: Iterable[Value]) -> None:
         self.decisive |= sizes_in(tuple(values))  # with others, the loop may end before it starts
 
     def shape(
-        self, walker: Walker, sizes: tuple[Value, ...], written: nodes.Listing
+        self, walker: NumberEvaluator, sizes: tuple[Value, ...], written: nodes.ListLiteral
     ) -> tuple[tuple[Expression, ...], int] | None:
         found = super().shape(walker, sizes, written)
         return (found[0], int(found[1])) if found is not None else None
 
     def key(self, given: Type | Constant | None) -> Hashable:
-        return (super().key(given), key_of(given.shape)) if isinstance(given, Type) else super().key(given)
+        return (super().key(given), value_key(given.shape)) if isinstance(given, Type) else super().key(given)
 
     def _depending(self, value: Value, sizes: frozenset[str]) -> Value:
         if not sizes:
             return value
         if isinstance(value, int | float | Polynomial) and not isinstance(value, bool):
-            return derived(value, None, sizes | sizes_in(value))
+            return make_derived(value, None, sizes | sizes_in(value))
         self.decisive |= sizes if isinstance(value, str) else NO_SIZES
         return value

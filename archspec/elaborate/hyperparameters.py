@@ -7,22 +7,22 @@ from collections.abc import Mapping, Sequence
 from archspec.algebra import Polynomial
 from archspec.elaborate.interpreter import Interpreter
 from archspec.elaborate.partials import fits_default
-from archspec.elaborate.program import Frame, Program, Refused
-from archspec.elaborate.values import DYNAMIC, POISON, Tensor, Value, accepts, describe, kind_of
+from archspec.elaborate.program import Frame, Program, RequirementError
+from archspec.elaborate.values import DYNAMIC, POISON, Tensor, Value, accepts, describe, type_description
 from archspec.literals import expression
 from archspec.ops import OPS, Op
 from archspec.resolve import nodes
-from archspec.resolve.arguments import listed, refuse_input
-from archspec.resolve.definition import resolved
+from archspec.resolve.arguments import join_names, report_tensor_argument
+from archspec.resolve.definition import resolve_definition
 from archspec.resolve.expressions import Expressions
 from archspec.resolve.nodes import Argument
 from archspec.resolve.scope import Scope
 from archspec.resolve.unit import Binding, Definition, Unit, is_numeric
-from archspec.resolve.walk import every_expression
+from archspec.resolve.walk import iter_expressions
 from archspec.source import Source, Span, suggest
 from archspec.syntax import tree
 from archspec.syntax.tree import Located
-from archspec.table import Plain
+from archspec.table import PlainValue
 
 
 def hyperparameter_values(
@@ -60,7 +60,7 @@ def hyperparameter_values(
         elif parameter.default is None:
             if not failed:
                 message = f"missing hyperparameter `{name}` in call to `{callee.name}`"
-                help = f"expected hyperparameters: {listed(callee.hyperparameters)}"
+                help = f"expected hyperparameters: {join_names(callee.hyperparameters)}"
                 interpreter.fault("missing-argument", message, at, help=help)
             failed = True
             values[name] = POISON
@@ -84,7 +84,7 @@ def _fits(
     if value is DYNAMIC and is_numeric(callee):
         return True  # it may be the size of an input, which is known later
     if value is DYNAMIC or value.__class__ is Tensor:
-        refuse_input(callee.name, place, interpreter.fault)
+        report_tensor_argument(callee.name, place, interpreter.fault)
         return False
     return fits_default(interpreter, callee, name, default, value, place)
 
@@ -95,7 +95,7 @@ def _default(interpreter: Interpreter, callee: Definition, name: str, values: di
     if isinstance(parameter.default, tree.Literal):
         return parameter.default.value
     program, key = interpreter.program, (callee, name)
-    expr = resolved(parameter.origin, program.report).defaults[name]
+    expr = resolve_definition(parameter.origin, program.report).defaults[name]
     if key in program.defaults:
         message = f"the default of `{name}` of `{callee.name}` depends on itself"
         program.error("definition-cycle", message, parameter.span)
@@ -104,7 +104,7 @@ def _default(interpreter: Interpreter, callee: Definition, name: str, values: di
     value = Evaluator(program, parameter.unit, callee, values).value(expr)
     program.defaults.discard(key)
     is_open = any(known is DYNAMIC for known in values.values())
-    if value is DYNAMIC and not is_open and not any(isinstance(e, nodes.Invalid) for e in every_expression(expr)):
+    if value is DYNAMIC and not is_open and not any(isinstance(e, nodes.Invalid) for e in iter_expressions(expr)):
         message = f"the default of `{name}` of `{callee.name}` is not a compile-time constant"
         help = "use numbers, names, functions of numbers, and the hyperparameters before it"
         program.error("wrong-kind", message, parameter.span, help=help)
@@ -116,7 +116,7 @@ class Evaluator(Interpreter):
     """Evaluates compile-time constants, including calls of functions of numbers."""
 
     def apply(self, expr: nodes.Apply) -> Value:
-        if isinstance(expr.callee, nodes.Read):
+        if isinstance(expr.callee, nodes.AddressReference):
             return super().apply(expr)
         callee = self.value(expr.callee)
         if callee is POISON or callee is DYNAMIC:
@@ -142,7 +142,7 @@ class Evaluator(Interpreter):
         self.limits.count_call(callee.node.end - callee.node.start, len(frames), callee.span)
         value = _Function(program, callee.unit, callee, values).run()
         frames.pop()
-        return program.numbers.returned(value, tuple(values.values()))
+        return program.numbers.on_return(value, tuple(values.values()))
 
 
 class _Function(Evaluator):
@@ -153,10 +153,10 @@ class _Function(Evaluator):
     blames_caller = True
 
     def run(self) -> Value:
-        form = resolved(self.definition, self.program.report)
+        form = resolve_definition(self.definition, self.program.report)
         try:
             self.visit(form.body)
-        except Refused:
+        except RequirementError:
             return POISON
         if self.result is not DYNAMIC or form.broken or not form.returns:
             return POISON if self.result is DYNAMIC else self.result
@@ -165,7 +165,7 @@ class _Function(Evaluator):
 
     # Statements
 
-    def visit_bind(self, statement: nodes.Bind) -> None:
+    def visit_assign(self, statement: nodes.Assign) -> None:
         value = self.value(statement.value)
         if len(statement.targets) > 1 and value is not POISON:
             message = f"cannot assign one value to {len(statement.targets)} names"
@@ -222,31 +222,35 @@ _Function.handlers = {
     **Evaluator.handlers,
     nodes.Dimension: _Function.dimension,
     nodes.Apply: _Function.apply,
-    **dict.fromkeys((nodes.Chain, nodes.Read, nodes.Own, nodes.Leading), _Function.tensor),
+    **dict.fromkeys(
+        (nodes.Chain, nodes.AddressReference, nodes.ModuleDeclaration, nodes.LeadingDimensions), _Function.tensor
+    ),
 }
 
 
-def overriding(program: Program, unit: Unit, name: str, written: Value, given: Plain | Polynomial) -> Value:
+def convert_override(program: Program, unit: Unit, name: str, written: Value, given: PlainValue | Polynomial) -> Value:
     """Convert an override to a static value; POISON after reporting an error.
 
     A name stands for a definition, an operation or a string; `Name(n = 4)` for a definition with hyperparameters bound.
     """
-    value = _frozen(given)
+    value = _lists_to_tuples(given)
     if isinstance(value, str) and not isinstance(written, str):
         word, parenthesis, _ = value.partition("(")
-        target = _target(program, unit, word.strip(), is_definition=kind_of(written) in ("layer", "block", "function"))
+        target = _resolve_word(
+            program, unit, word.strip(), is_definition=type_description(written) in ("layer", "block", "function")
+        )
         if target is POISON:
             return POISON
         if target is not None:
-            value = _bound(program, unit, name, value) if parenthesis else target
+            value = _evaluate_partial(program, unit, name, value) if parenthesis else target
     if value is not POISON and not accepts(written, value):
-        message = f"hyperparameter `{name}` expects type {kind_of(written)}, found {describe(value)}"
+        message = f"hyperparameter `{name}` expects type {type_description(written)}, found {describe(value)}"
         program.report.error("wrong-kind", message)
         return POISON
     return value
 
 
-def _target(program: Program, unit: Unit, word: str, is_definition: bool) -> Value:
+def _resolve_word(program: Program, unit: Unit, word: str, is_definition: bool) -> Value:
     """Return what a word names; None for a string, POISON after reporting that no definition has the name."""
     binding = unit.names.get(word)
     target = binding.target if binding else OPS.get(word)
@@ -259,7 +263,7 @@ def _target(program: Program, unit: Unit, word: str, is_definition: bool) -> Val
     return target
 
 
-def _bound(program: Program, unit: Unit, name: str, text: str) -> Value:
+def _evaluate_partial(program: Program, unit: Unit, name: str, text: str) -> Value:
     """Evaluate a definition with hyperparameters bound, as in a file with the names of `unit`."""
     source = Source(f"--set {name}", text)
     expr = expression(source, program.report)
@@ -271,6 +275,6 @@ def _bound(program: Program, unit: Unit, name: str, text: str) -> Value:
     return Evaluator(program, file, None, {}).value(Expressions(Scope(file, None, program.report)).resolve(expr))
 
 
-def _frozen(value: Plain | Polynomial) -> Value:
+def _lists_to_tuples(value: PlainValue | Polynomial) -> Value:
     """Convert lists in a Python value to tuples."""
-    return value if isinstance(value, str) or not isinstance(value, Sequence) else tuple(map(_frozen, value))
+    return value if isinstance(value, str) or not isinstance(value, Sequence) else tuple(map(_lists_to_tuples, value))

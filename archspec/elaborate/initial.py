@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from archspec.elaborate.interpreter import Interpreter
 from archspec.elaborate.values import POISON
-from archspec.ir import Initial
+from archspec.ir import Initializer
 from archspec.record import Record
 from archspec.resolve import nodes
 
@@ -20,7 +20,7 @@ class Distribution(Record):
     axes: int = 0
 
 
-INITIALS = {
+INITIALIZERS = {
     "normal": Distribution(1, "a standard deviation of 0 or more"),
     "truncated_normal": Distribution(1, "a standard deviation above 0"),
     "uniform": Distribution(2, "a lower and an upper bound"),
@@ -29,11 +29,11 @@ INITIALS = {
 }
 
 
-def initial_of(interpreter: Interpreter, node: nodes.Initial, axes: int) -> Initial | None:
+def make_initializer(interpreter: Interpreter, node: nodes.Initializer, axes: int) -> Initializer | None:
     """Return the initialization of a tensor with so many axes; None after reporting an error."""
-    known = INITIALS.get(node.name)
+    known = INITIALIZERS.get(node.name)
     if known is None:
-        help = f"supported: {', '.join(f'`{n}`' for n in INITIALS)}"
+        help = f"supported: {', '.join(f'`{n}`' for n in INITIALIZERS)}"
         interpreter.fault("unknown-name", f"unknown initializer `{node.name}`", node.at, help=help)
         return None
     values = [interpreter.value(a) for a in node.arguments]
@@ -52,7 +52,7 @@ def initial_of(interpreter: Interpreter, node: nodes.Initial, axes: int) -> Init
         given = ", ".join(map(str, values)) or "a vector"
         interpreter.fault("wrong-kind", f"`{node.name}` expects {known.takes}, found {given}", node.at)
         return None
-    return Initial(node.name, tuple([float(v) for v in numbers]))
+    return Initializer(node.name, tuple([float(v) for v in numbers]))
 
 
 def _is_allowed(name: str, values: Sequence[float]) -> bool:

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar, cast
 
 from archspec.elaborate.limits import Limits
-from archspec.elaborate.partials import bind_some, binds, matched
-from archspec.elaborate.program import Program, Refused
+from archspec.elaborate.partials import bind_partially, binds_hyperparameters, match_partial
+from archspec.elaborate.program import Program, RequirementError
 from archspec.elaborate.values import (
     DYNAMIC,
-    OPEN,
     POISON,
+    SYMBOLIC_TYPES,
+    MultipleOutputs,
     Partial,
-    Several,
     StaticError,
     Tensor,
     Value,
@@ -22,19 +22,19 @@ from archspec.elaborate.values import (
     is_integer,
     is_list,
     is_number,
-    key_of,
-    negative,
+    negate,
     show,
+    value_key,
 )
 from archspec.ops import Op
 from archspec.resolve import nodes, walk
-from archspec.resolve.nodes import Bound
+from archspec.resolve.nodes import BoundArguments
 from archspec.resolve.unit import Definition, Unit
 from archspec.resolve.walk import Visitor
 from archspec.source import Note, suggest
 from archspec.syntax.tree import Located
 
-LONGEST_LIST = 10_000
+MAX_LIST_LENGTH = 10_000
 MEMBERSHIP = ("in", "not in")
 
 
@@ -87,7 +87,7 @@ class Interpreter(Visitor):
     def literal(self, expr: nodes.Literal) -> Value:
         return expr.value
 
-    def given(self, expr: nodes.Known) -> Value:
+    def given(self, expr: nodes.BoundHyperparameter) -> Value:
         return cast("Value", expr.value)
 
     def local(self, expr: nodes.Local) -> Value:
@@ -103,7 +103,7 @@ class Interpreter(Visitor):
     def known(self, expr: nodes.Global) -> Value:
         return expr.target
 
-    def piped(self, expr: nodes.Piped) -> Value:
+    def piped(self, expr: nodes.PipedValue) -> Value:
         return self.env.get("_", DYNAMIC)
 
     def invalid(self, expr: nodes.Invalid) -> Value:
@@ -114,22 +114,22 @@ class Interpreter(Visitor):
 
     # Lists
 
-    def listing(self, expr: nodes.Listing) -> Value:
+    def listing(self, expr: nodes.ListLiteral) -> Value:
         values = tuple([self.value(item) for item in expr.items])
         for value in values:
             if value is POISON or value is DYNAMIC:
                 return value
         return self.bounded_list(values, expr)
 
-    def bounded_list(self, values: tuple[Value, ...], expr: nodes.Listing) -> Value:
+    def bounded_list(self, values: tuple[Value, ...], expr: nodes.ListLiteral) -> Value:
         """Return a list after checking its length, nested lists included."""
         parts = list(values)
         for count, part in enumerate(parts):
-            if count >= LONGEST_LIST:
-                message = f"list too long: the limit is {LONGEST_LIST:,} items, inner lists included"
+            if count >= MAX_LIST_LENGTH:
+                message = f"list too long: the limit is {MAX_LIST_LENGTH:,} items, inner lists included"
                 return self.fault("budget", message, expr.at)
             if is_list(part):
-                parts += part[:LONGEST_LIST]
+                parts += part[:MAX_LIST_LENGTH]
         return values
 
     def length(self, expr: nodes.Length) -> Value:
@@ -172,7 +172,7 @@ class Interpreter(Visitor):
                 return self.fault("wrong-kind", message, expr.operand.at)
             return not value
         try:
-            return negative(value)
+            return negate(value)
         except StaticError as problem:
             return self.fault(problem.code, problem.message, expr.at, help=problem.help)
 
@@ -199,12 +199,12 @@ class Interpreter(Visitor):
                 return operator == "!="
             return self.operate(operator, (left, right), at, (left_at, right_at))
         for value, place in ((left, left_at), (right, right_at)):
-            if isinstance(value, Several):
+            if isinstance(value, MultipleOutputs):
                 help = "assign them to names first: `a, b = ...`"
                 message = f"`{operator}` expects one value, found {len(value.values)} outputs"
                 return self.fault("wrong-kind", message, place, help=help)
         try:
-            if isinstance(left, OPEN) or isinstance(right, OPEN):
+            if isinstance(left, SYMBOLIC_TYPES) or isinstance(right, SYMBOLIC_TYPES):
                 span = self.unit.span(at)
                 self.limits.count_symbolic(span)
                 return self.program.numbers.combine(operator, left, right, span)
@@ -216,7 +216,7 @@ class Interpreter(Visitor):
         self, operator: str, item: Value, values: Value, at: Located, item_at: Located, values_at: Located
     ) -> Value:
         """Evaluate `item in values`, or `item not in values`."""
-        if isinstance(item, Tensor | Several):
+        if isinstance(item, Tensor | MultipleOutputs):
             help = "compare a tensor with each item: `x == 2 or x == 5`"
             message = f"`{operator}` expects a compile-time constant on its left, found {describe(item)}"
             return self.fault("wrong-kind", message, item_at, help=help)
@@ -283,7 +283,7 @@ class Interpreter(Visitor):
         message = statement.message or "requirement not met"
         span = self.unit.span(statement.condition.at)
         self.program.error("require", f"{message} ({values})" if values else message, span, caller=True)
-        raise Refused
+        raise RequirementError
 
     # Addresses
 
@@ -317,7 +317,7 @@ class Interpreter(Visitor):
     def apply(self, expr: nodes.Apply) -> Value:
         """Evaluate an operation such as `min(a, b)` on numbers; DYNAMIC for other operands."""
         arguments = expr.arguments
-        partial = self.bound_more(expr) if arguments.undecided else None
+        partial = self.bind_more(expr) if arguments.undecided else None
         if partial is not None:
             return partial
         if arguments.hyperparameters or arguments.forward or arguments.inputs is None:
@@ -337,14 +337,14 @@ class Interpreter(Visitor):
 
     def partial(self, expr: nodes.Partial) -> Value:
         """Bind hyperparameters of a definition."""
-        return bind_some(self, self.value(expr.callee), expr.arguments, expr.at)
+        return bind_partially(self, self.value(expr.callee), expr.arguments, expr.at)
 
-    def bound_more(self, expr: nodes.Apply) -> Value | None:
+    def bind_more(self, expr: nodes.Apply) -> Value | None:
         """Bind hyperparameters of a definition that is a value; None if the arguments are its inputs."""
         callee = self.value(expr.callee)
-        if not binds(self, callee, expr.arguments):
+        if not binds_hyperparameters(self, callee, expr.arguments):
             return None
-        return bind_some(self, callee, expr.arguments.inputs or (), expr.at)
+        return bind_partially(self, callee, expr.arguments.inputs or (), expr.at)
 
     def scalar(self, op: Op, values: list[Value], at: Located) -> Value:
         """Apply an operation to numbers."""
@@ -354,8 +354,8 @@ class Interpreter(Visitor):
             return self.fault(problem.code, problem.message, at)
 
     def bound(
-        self, expr: nodes.Apply | nodes.Own, callee: Definition | Op, partial: Partial | None = None
-    ) -> Bound | None:
+        self, expr: nodes.Apply | nodes.ModuleDeclaration, callee: Definition | Op, partial: Partial | None = None
+    ) -> BoundArguments | None:
         """Return the arguments of an application by the names of its callee; None after reporting an error.
 
         `partial` has the hyperparameters of the callee that are bound.
@@ -365,13 +365,15 @@ class Interpreter(Visitor):
             self.observer.applied(self.definition, expr, callee, bound)
         return bound
 
-    def _matched(self, expr: nodes.Apply | nodes.Own, callee: Definition | Op, partial: Partial | None) -> Bound | None:
+    def _matched(
+        self, expr: nodes.Apply | nodes.ModuleDeclaration, callee: Definition | Op, partial: Partial | None
+    ) -> BoundArguments | None:
         if expr.arguments.bound is not None:
             return expr.arguments.bound
-        key = (id(expr), id(callee), key_of(partial))
+        key = (id(expr), id(callee), value_key(partial))
         known = self.program.bound.get(key)
         if known is None:
-            known = self.program.bound[key] = (expr, callee, matched(self, expr, callee, partial))
+            known = self.program.bound[key] = (expr, callee, match_partial(self, expr, callee, partial))
         return known[2]
 
 
@@ -380,20 +382,20 @@ Interpreter.handlers = {
     nodes.Local: Interpreter.local,
     nodes.Dimension: Interpreter.dimension,
     nodes.Global: Interpreter.known,
-    nodes.Piped: Interpreter.piped,
-    nodes.Leading: Interpreter.dynamic,
-    nodes.Listing: Interpreter.listing,
+    nodes.PipedValue: Interpreter.piped,
+    nodes.LeadingDimensions: Interpreter.dynamic,
+    nodes.ListLiteral: Interpreter.listing,
     nodes.Unary: Interpreter.unary,
     nodes.Binary: Interpreter.binary,
     nodes.Conditional: Interpreter.conditional,
     nodes.Subscript: Interpreter.subscript,
     nodes.Length: Interpreter.length,
-    nodes.Read: Interpreter.dynamic,
+    nodes.AddressReference: Interpreter.dynamic,
     nodes.Apply: Interpreter.apply,
     nodes.Rearrange: Interpreter.dynamic,
     nodes.Partial: Interpreter.partial,
-    nodes.Known: Interpreter.given,
-    nodes.Own: Interpreter.dynamic,
+    nodes.BoundHyperparameter: Interpreter.given,
+    nodes.ModuleDeclaration: Interpreter.dynamic,
     nodes.Chain: Interpreter.dynamic,
     nodes.Collect: Interpreter.dynamic,
     nodes.Invalid: Interpreter.invalid,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from archspec.algebra import Dim, Polynomial, at_least, by_power, substitute, symbols
+from archspec.algebra import Dim, Polynomial, coefficients_by_power, has_lower_bound, substitute, symbols
 from archspec.elaborate.program import Program, Range
 from archspec.elaborate.values import Value, is_list
 from archspec.ir import Type
 from archspec.ops import Op, OpError
-from archspec.ops.check import certainly_below
+from archspec.ops.check import is_certainly_below
 from archspec.source import Span
 
 
@@ -50,7 +50,7 @@ def operation_types(
         least = _least(value, indices, program.ranges)
         if least is None:
             raise OpError(f"hyperparameter `{name}` of `{op.name}` must be linear in the index of the loop", name)
-        if certainly_below(least, 0) or (program.numbers.counts_elements and not at_least(least, 0)):
+        if is_certainly_below(least, 0) or (program.numbers.counts_elements and not has_lower_bound(least, 0)):
             raise OpError(f"`{op.name}` may be given a negative {name} in this loop: {value}", name)
     types: set[tuple[Type, ...]] = set()
     for ends in _corners(attributes, frozenset[str]().union(*depending.values()), program.ranges):
@@ -63,11 +63,11 @@ def operation_types(
 def _least(value: Dim, indices: frozenset[str], ranges: Mapping[str, Range]) -> Dim | None:
     """Return the least value of a position in all iterations; None if it is not linear in the indices."""
     for index in indices:
-        powers = by_power(value, index)
+        powers = coefficients_by_power(value, index)
         slope = powers.get(1, 0) if powers is not None and powers.keys() <= {0, 1} else None
-        if slope is None or not (at_least(slope, 0) or at_least(-slope, 0)):
+        if slope is None or not (has_lower_bound(slope, 0) or has_lower_bound(-slope, 0)):
             return None
-        value = substitute(value, {index: ranges[index].first if at_least(slope, 0) else ranges[index].last})
+        value = substitute(value, {index: ranges[index].first if has_lower_bound(slope, 0) else ranges[index].last})
     return value
 
 

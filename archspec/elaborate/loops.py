@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeAlias
 
-from archspec.algebra import Dim, Polynomial, at_least, index, symbols
-from archspec.elaborate.application import Applications
+from archspec.algebra import Dim, Polynomial, has_lower_bound, index, symbols
+from archspec.elaborate.application import ApplicationInterpreter
 from archspec.elaborate.body_builder import BodyBuilder
 from archspec.elaborate.loop_index import indices_in, symbols_in
 from archspec.elaborate.program import Range
-from archspec.elaborate.shapes import shape_text
-from archspec.elaborate.values import POISON, Several, Tensor, Value, describe, is_integer, key_of
-from archspec.ir import Body, Call, Leaf, Loop, Operand, Type, find
+from archspec.elaborate.shapes import format_shape
+from archspec.elaborate.values import POISON, MultipleOutputs, Tensor, Value, describe, is_integer, value_key
+from archspec.ir import Body, Call, LocatedTensor, Loop, Operand, Type, find_member
 from archspec.ops import OPS
-from archspec.ops.check import MOST_DIMENSIONS
+from archspec.ops.check import MAX_DIMENSIONS
 from archspec.resolve import nodes
 
-Collected: TypeAlias = tuple[Tensor, int]
+CollectedTensor: TypeAlias = tuple[Tensor, int]
 """A value that an iteration collects, and the new axis."""
 
 
@@ -28,10 +28,10 @@ class Iteration:
     that have their values from there.
     """
 
-    def __init__(self, outer: BodyBuilder, interpreter: Applications) -> None:
+    def __init__(self, outer: BodyBuilder, interpreter: ApplicationInterpreter) -> None:
         self.outer = outer
         self.builder = BodyBuilder("loop", "for", interpreter.module, interpreter.limits)
-        self.collected: dict[str, Collected | None] = {}
+        self.collected: dict[str, CollectedTensor | None] = {}
         self.given: dict[int, int] = {}
 
     def take(self, env: dict[str, Value], carried: Collection[str]) -> None:
@@ -51,7 +51,7 @@ class Iteration:
 
 
 def scan(
-    interpreter: Applications,
+    interpreter: ApplicationInterpreter,
     loop: nodes.Loop,
     bounds: tuple[Dim, Dim],
     binds: Collection[str],
@@ -70,7 +70,7 @@ def scan(
     iteration = Iteration(interpreter.builder, interpreter)
     iteration.take(env, carried)
     inside = dict(env)
-    name = _fresh(loop.variable, before, iteration.builder, interpreter.program.ranges)
+    name = _fresh_index_name(loop.variable, before, iteration.builder, interpreter.program.ranges)
     interpreter.program.ranges[name] = Range(first, bounds[1] - 1)
     env[loop.variable] = index(name)
     interpreter.builder = iteration.builder
@@ -95,14 +95,14 @@ def scan(
     return True
 
 
-def _refuse_empty(interpreter: Applications, loop: nodes.Loop) -> Value:
+def _refuse_empty(interpreter: ApplicationInterpreter, loop: nodes.Loop) -> Value:
     """Report a loop without iterations that collects."""
     help = "use an end (exclusive) that is above the start"
     message = "a loop that collects needs at least one iteration"
     return interpreter.fault("wrong-kind", message, loop.last.at, help=help)
 
 
-def _are_valid(interpreter: Applications, loop: nodes.Loop, bounds: tuple[Dim, Dim], collects: bool) -> bool:
+def _are_valid(interpreter: ApplicationInterpreter, loop: nodes.Loop, bounds: tuple[Dim, Dim], collects: bool) -> bool:
     """Check the bounds of a loop over a dimension; False after reporting an error."""
     (first, last), numbers = bounds, interpreter.program.numbers
     count = last - first
@@ -112,8 +112,8 @@ def _are_valid(interpreter: Applications, loop: nodes.Loop, bounds: tuple[Dim, D
             interpreter.fault("wrong-kind", message, part.at)
             return False
     if any(isinstance(bound, Polynomial) for bound in bounds):
-        numbers.bounded(bounds)
-    if numbers.counts_elements and not at_least(count, 0):
+        numbers.on_loop_bounds(bounds)
+    if numbers.counts_elements and not has_lower_bound(count, 0):
         help = "start the loop at 0 or 1"
         message = f"the number of iterations may be negative: it is {count}"
         if isinstance(count, int):
@@ -126,7 +126,9 @@ def _are_valid(interpreter: Applications, loop: nodes.Loop, bounds: tuple[Dim, D
     return True
 
 
-def _fresh(variable: str, env: Mapping[str, Value], builder: BodyBuilder, ranges: Mapping[str, Range]) -> str:
+def _fresh_index_name(
+    variable: str, env: Mapping[str, Value], builder: BodyBuilder, ranges: Mapping[str, Range]
+) -> str:
     """Return a name for an index that nothing in a body depends on."""
     taken = {name for value in env.values() for name in symbols_in(value)} | ranges.keys()
     taken.update(name for type in builder.body.types for size in type.shape for name in symbols(size))
@@ -136,7 +138,7 @@ def _fresh(variable: str, env: Mapping[str, Value], builder: BodyBuilder, ranges
 
 
 def _is_stable(
-    interpreter: Applications,
+    interpreter: ApplicationInterpreter,
     loop: nodes.Loop,
     before: Mapping[str, Value],
     inside: Mapping[str, Value],
@@ -153,14 +155,14 @@ def _is_stable(
             stable = False
         elif isinstance(old, Tensor) and isinstance(new, Tensor):
             stable = _has_type(interpreter, loop, name, old, new) and stable
-        elif key_of(old) != key_of(new):
+        elif value_key(old) != value_key(new):
             help = "start with a tensor, such as `full([batch, n], 0.0)`: only tensors are carried"
             _report_change(interpreter, loop, name, old, new, "wrong-kind", help)
             stable = False
     return stable
 
 
-def _has_type(interpreter: Applications, loop: nodes.Loop, name: str, old: Tensor, new: Tensor) -> bool:
+def _has_type(interpreter: ApplicationInterpreter, loop: nodes.Loop, name: str, old: Tensor, new: Tensor) -> bool:
     if old.type == new.type:
         return True
     help = "make it the same: a loop over a dimension is compiled once for all iterations"
@@ -169,7 +171,7 @@ def _has_type(interpreter: Applications, loop: nodes.Loop, name: str, old: Tenso
 
 
 def _report_change(
-    interpreter: Applications, loop: nodes.Loop, name: str, old: Value, new: Value, code: str, help: str
+    interpreter: ApplicationInterpreter, loop: nodes.Loop, name: str, old: Value, new: Value, code: str, help: str
 ) -> None:
     subject = "the piped value" if name == "_" else f"`{name}`"
     message = f"{subject} is {_described(old)} before the loop and {_described(new)} after an iteration"
@@ -178,12 +180,12 @@ def _report_change(
 
 def _described(value: Value) -> str:
     if isinstance(value, Tensor):
-        return f"{value.type.dtype} {shape_text(value.type.shape)}"
+        return f"{value.type.dtype} {format_shape(value.type.shape)}"
     return describe(value)
 
 
 def _emit(
-    interpreter: Applications,
+    interpreter: ApplicationInterpreter,
     loop: nodes.Loop,
     iteration: Iteration,
     carried: list[str],
@@ -215,19 +217,21 @@ def _emit(
         types[i] = Type((*result.shape[:axis], count, *result.shape[axis:]), result.dtype)
     span, attributes = interpreter.unit.span(loop.at), dict[str, Value](iterations=count)
     value = iteration.outer.emit("loop", "for", "", body, operands, attributes, tuple(types), span)
-    values = value.values if isinstance(value, Several) else (value,)
+    values = value.values if isinstance(value, MultipleOutputs) else (value,)
     env.update(zip([name for name, _ in results], values, strict=True))
 
 
-def _close(interpreter: Applications, iteration: Iteration, carried: list[str]) -> tuple[tuple[str, Operand], ...]:
+def _close(
+    interpreter: ApplicationInterpreter, iteration: Iteration, carried: list[str]
+) -> tuple[tuple[str, Operand], ...]:
     """Make inputs of all that an iteration reads, what it carries first; return the operands of the loop."""
     body, reads = iteration.builder.body, iteration.builder.reads
     own = {name: slot for slot, (name, _) in enumerate(body.inputs)}
     names = {slot: name for name, slot in own.items()} | {tensor.slot: f".{name}" for name, tensor in reads.items()}
     used = _used(body) - {own[name] for name in carried}
     for name, tensor in reads.items():  # a stored tensor is read outside, once
-        leaf = find(interpreter.module, name) if interpreter.module is not None else None
-        if tensor.slot in used and isinstance(leaf, Leaf):
+        leaf = find_member(interpreter.module, name) if interpreter.module is not None else None
+        if tensor.slot in used and isinstance(leaf, LocatedTensor):
             iteration.given[tensor.slot] = iteration.outer.read(name, leaf).slot
     inputs = [own[name] for name in carried] + [slot for slot in iteration.given if slot in used]
     _reorder(body, inputs, names)
@@ -268,7 +272,7 @@ def _slots(call: Call) -> range:
 # What an iteration may do ---------------------------------------------------------------------------------------------
 
 
-def collected(interpreter: Applications, expr: nodes.Collect) -> Collected | None:
+def collect_value(interpreter: ApplicationInterpreter, expr: nodes.Collect) -> CollectedTensor | None:
     """Return the value that an iteration collects, and the new axis; None after reporting an error."""
     value, axis = interpreter.value(expr.value), interpreter.value(expr.axis)
     if value is POISON or axis is POISON:
@@ -282,14 +286,16 @@ def collected(interpreter: Applications, expr: nodes.Collect) -> Collected | Non
         message = f"`collect` expects an axis from {-rank - 1} to {rank} for {axes}, found {describe(axis)}"
         interpreter.fault("dimension", message, expr.axis.at)
         return None
-    if rank == MOST_DIMENSIONS:
-        message = f"`collect` makes a tensor with too many axes: the limit is {MOST_DIMENSIONS}"
+    if rank == MAX_DIMENSIONS:
+        message = f"`collect` makes a tensor with too many axes: the limit is {MAX_DIMENSIONS}"
         interpreter.fault("dimension", message, expr.value.at)
         return None
     return value, int(axis) % (rank + 1)
 
 
-def stacked(interpreter: Applications, statement: nodes.For, parts: Sequence[Collected | None]) -> Value:
+def stack_collected(
+    interpreter: ApplicationInterpreter, statement: nodes.For, parts: Sequence[CollectedTensor | None]
+) -> Value:
     """Return what the iterations of a loop have collected, one by one, along the new axis; `none` of nothing."""
     found = [part for part in parts if part is not None]
     if len(found) < len(parts):

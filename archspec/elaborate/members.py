@@ -10,7 +10,7 @@ from functools import cache
 
 from archspec.addresses import parent, prefixes, relative
 from archspec.elaborate.program import Program
-from archspec.ir import Leaf, Module, find, member_around
+from archspec.ir import LocatedTensor, Module, enclosing_member, find_member
 from archspec.resolve import nodes
 from archspec.resolve.unit import Unit
 from archspec.source import Note, Span
@@ -36,8 +36,8 @@ def merge_ties(module: Module) -> None:
     """Make the ties of merged modules, except those inside their members, which are made."""
     for other in module.merged.values():
         for alias, counted in other.aliases.items():
-            leaf = find(module, alias)
-            if alias in module.aliases or not isinstance(leaf, Leaf):
+            leaf = find_member(module, alias)
+            if alias in module.aliases or not isinstance(leaf, LocatedTensor):
                 continue
             module.aliases[alias] = counted
             if leaf.weight.kind == "param":
@@ -100,7 +100,7 @@ def _may_have(module: Module, address: str, places: Callable[[Module], set[str]]
     """Whether something is declared at or below an address, or would be with other hyperparameters."""
     if address in places(module) or not module.absent.isdisjoint(("", *prefixes(address))):
         return True
-    around = member_around(module, address)
+    around = enclosing_member(module, address)
     if around is None or around == address:
         return around is not None
     inner = module.members[around].target

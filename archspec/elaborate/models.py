@@ -8,11 +8,11 @@ from itertools import combinations, islice
 from archspec.addresses import prefixes
 from archspec.algebra import Expression, Polynomial, symbol
 from archspec.check import check_file
-from archspec.elaborate.bodies import body_of
-from archspec.elaborate.hyperparameters import Evaluator, hyperparameter_values, overriding
+from archspec.elaborate.bodies import compile_body
+from archspec.elaborate.hyperparameters import Evaluator, convert_override, hyperparameter_values
 from archspec.elaborate.interpreter import Interpreter
 from archspec.elaborate.ownership import instantiate
-from archspec.elaborate.program import Frame, Program, Target
+from archspec.elaborate.program import CompileTarget, Frame, Program
 from archspec.elaborate.values import (
     DYNAMIC,
     POISON,
@@ -20,26 +20,26 @@ from archspec.elaborate.values import (
     describe,
     is_number,
 )
-from archspec.ir import Body, Leaf, Module, Type, Weight, canonical, find, leaves
+from archspec.ir import Body, LocatedTensor, Module, ModuleTensor, Type, canonical_name, find_member, iter_tensors
 from archspec.record import Record
 from archspec.resolve import nodes, walk
-from archspec.resolve.arguments import listed
-from archspec.resolve.definition import reads, resolved
+from archspec.resolve.arguments import join_names
+from archspec.resolve.definition import resolve_definition, uses_hyperparameter
 from archspec.resolve.files import Library
 from archspec.resolve.model import ResolvedModel, resolve_expectations, resolve_model
 from archspec.resolve.unit import Definition, Unit
 from archspec.source import Note, Span, suggest
 from archspec.syntax import tree
-from archspec.table import Plain
+from archspec.table import PlainValue
 
-_HARMLESS = {"unused-import", "unused-dimension", "expect"}
+_HARMLESS_CODES = {"unused-import", "unused-dimension", "expect"}
 """Codes of errors that do not affect the counts of a model."""
 
-MOST_OPTIONAL = 6
+MAX_OPTIONAL_INPUTS = 6
 """The limit on optional inputs of which every combination is compiled."""
 
 
-class Compiled(Record):
+class CompiledModel(Record):
     """A compiled model. `body` is its computation with all optional inputs given.
 
     `expectations` is the number of its `expect` lines.
@@ -81,8 +81,8 @@ def is_reported_again(program: Program) -> bool:
 
 
 def compile_model(
-    program: Program, unit: Unit, model: tree.Model, overrides: Mapping[str, Plain | Polynomial]
-) -> Compiled | None:
+    program: Program, unit: Unit, model: tree.Model, overrides: Mapping[str, PlainValue | Polynomial]
+) -> CompiledModel | None:
     """Compile a model; None if errors in the program's report prevent that."""
     before = program.report.errors
     form = resolve_model(unit, model, program.report)
@@ -97,9 +97,9 @@ def compile_model(
     compiled = compile_definition(program, definition, values, use)
     if compiled is None or program.report.errors > before:
         return None
-    if not overrides and _is_right(program):
+    if not overrides and _counts_are_valid(program):
         _check_expectations(program, unit, form, values, compiled[0])
-    return Compiled(form.name, values, *compiled, model.doc or definition.node.doc, len(model.expects))
+    return CompiledModel(form.name, values, *compiled, model.doc or definition.node.doc, len(model.expects))
 
 
 def compile_definition(
@@ -114,21 +114,21 @@ def compile_definition(
     types = _input_types(program, definition, values)
     if types is None:
         return None
-    target = Target(definition, values, module)
-    body = body_of(program, target, types)
+    target = CompileTarget(definition, values, module)
+    body = compile_body(program, target, types)
     if body is None:
         return None
     bodies = [body]
     if definition not in program.checked or body.unused:
         bodies += _bodies_without_optional(program, target, types)
-    if _is_right(program):
+    if _counts_are_valid(program):
         _check_unused(program, module, bodies)
     if is_reported_again(program):
         program.checked.add(definition)
     return module, body
 
 
-def bare_body(program: Program, unit: Unit, model: tree.Model, compiled: Compiled) -> Body | None:
+def compile_without_optional(program: Program, unit: Unit, model: tree.Model, compiled: CompiledModel) -> Body | None:
     """Return the body of a compiled model without optional inputs."""
     form = resolve_model(unit, model, program.report)
     assert form is not None
@@ -137,24 +137,26 @@ def bare_body(program: Program, unit: Unit, model: tree.Model, compiled: Compile
     types = _input_types(program, definition, values)
     if types is None:
         return None
-    return body_of(program, Target(definition, values, compiled.module), _without_optional(definition, types))
+    return compile_body(
+        program, CompileTarget(definition, values, compiled.module), _without_optional(definition, types)
+    )
 
 
-def _bodies_without_optional(program: Program, target: Target, types: tuple[Type, ...]) -> list[Body]:
-    """Compile a definition without each combination of its optional inputs, as many as MOST_OPTIONAL inputs have."""
+def _bodies_without_optional(program: Program, target: CompileTarget, types: tuple[Type, ...]) -> list[Body]:
+    """Compile a definition without each combination of its optional inputs: of the first MAX_OPTIONAL_INPUTS."""
     report = program.report
     names = [entry.name for entry in target.definition.inputs]
     optional = [i for i, entry in enumerate(target.definition.inputs) if entry.default is not None]
-    found: list[Body] = []
-    for absent in islice(_combinations(optional), 2**MOST_OPTIONAL):
+    bodies: list[Body] = []
+    for absent in islice(_combinations(optional), 2**MAX_OPTIONAL_INPUTS):
         before = len(report.diagnostics)
-        body = body_of(program, target, tuple([None if i in absent else type for i, type in enumerate(types)]))
+        body = compile_body(program, target, tuple([None if i in absent else type for i, type in enumerate(types)]))
         if body is not None:
-            found.append(body)
-        without = Note(f"without {listed([names[i] for i in absent])}")
+            bodies.append(body)
+        without = Note(f"without {join_names([names[i] for i in absent])}")
         new = [d._replace(notes=(*d.notes, without)) for d in report.diagnostics[before:]]
         report.diagnostics[before:] = new
-    return found
+    return bodies
 
 
 def _combinations(optional: list[int]) -> Iterator[tuple[int, ...]]:
@@ -170,9 +172,9 @@ def _without_optional(definition: Definition, types: tuple[Type, ...]) -> tuple[
     return tuple([None if entry.default is not None else type for entry, type in inputs])
 
 
-def _is_right(program: Program) -> bool:
+def _counts_are_valid(program: Program) -> bool:
     """Whether no reported error affects the counts of a model."""
-    return all(d.severity != "error" or d.code in _HARMLESS for d in program.report.diagnostics)
+    return all(d.severity != "error" or d.code in _HARMLESS_CODES for d in program.report.diagnostics)
 
 
 def check_definitions(program: Program, unit: Unit) -> None:
@@ -185,7 +187,7 @@ def check_definitions(program: Program, unit: Unit) -> None:
         if binding.imported or not isinstance(definition, Definition) or definition.kind == "fn":
             continue
         shapes = [entry.shape.items for entry in definition.inputs if entry.shape is not None]
-        if any(len(items) == 1 and isinstance(items[0], tree.Ellipsis_) for items in shapes):
+        if any(len(items) == 1 and isinstance(items[0], tree.LeadingDimensions) for items in shapes):
             continue
         if all(p.default is not None for p in definition.hyperparameters.values()):
             values = defaults(program, unit, definition)
@@ -201,7 +203,7 @@ def defaults(
 
 
 def hyperparameters(
-    program: Program, unit: Unit, form: ResolvedModel, overrides: Mapping[str, Plain | Polynomial]
+    program: Program, unit: Unit, form: ResolvedModel, overrides: Mapping[str, PlainValue | Polynomial]
 ) -> dict[str, Value] | None:
     """Return the values of a model's hyperparameters; None after errors in the program's report."""
     definition, bound = form.definition, form.arguments.bound
@@ -221,11 +223,11 @@ def hyperparameters(
             message = f'unknown hyperparameter `{name}` of "{form.name}"'
             program.report.error("unknown-argument", message, help=help)
             continue
-        if not reads(definition, name, program.report):
+        if not uses_hyperparameter(definition, name, program.report):
             message = f'hyperparameter `{name}` of "{form.name}" is never used, so setting it changes nothing'
             program.report.error("unused-hyperparameter", message, definition.hyperparameters[name].span)
             continue
-        chosen[name] = overriding(program, unit, name, written[name], value)
+        chosen[name] = convert_override(program, unit, name, written[name], value)
     if POISON in chosen.values() or len(chosen) < len(overrides):
         return None
     return hyperparameter_values(interpreter, definition, bound.hyperparameters, None, form.at, chosen)
@@ -242,10 +244,10 @@ def _input_types(program: Program, definition: Definition, values: dict[str, Val
     env = {**{f"dim {name}": symbol(name) for name in unit.dims}, **values}
     interpreter = Evaluator(program, unit, definition, env)
     types: list[Type] = []
-    for entry in resolved(definition, program.report).inputs:
+    for entry in resolve_definition(definition, program.report).inputs:
         sizes: list[Expression] = []
         for item in entry.shape.items if entry.shape else ():
-            size = symbol(leading) if isinstance(item, nodes.Leading) else interpreter.value(item)
+            size = symbol(leading) if isinstance(item, nodes.LeadingDimensions) else interpreter.value(item)
             if size is POISON:
                 return None
             if not is_number(size) or isinstance(size, float):
@@ -264,11 +266,11 @@ def _check_unused(program: Program, module: Module, bodies: list[Body]) -> None:
     for name in bodies[0].unused:
         if name not in unused:
             continue
-        counted = canonical(module, name)
+        counted = canonical_name(module, name)
         if counted in used_by_tie or (counted != name and counted not in unused):
             continue
-        leaf = find(module, name)
-        if isinstance(leaf, Leaf) and not leaf.weight.unused:
+        leaf = find_member(module, name)
+        if isinstance(leaf, LocatedTensor) and not leaf.weight.unused:
             _report_unused(program, module, name, unused)
 
 
@@ -279,10 +281,10 @@ def _report_unused(program: Program, root: Module, name: str, unused: set[str]) 
         member = module.members.get(prefix[len(address) :])
         if member is None:
             continue
-        if isinstance(member.target, Weight):
+        if isinstance(member.target, ModuleTensor):
             _error_unused(program, "tensor", prefix, member.span)
             return
-        if all(f"{prefix}.{inner}" in unused for inner, _ in leaves(member.target)):
+        if all(f"{prefix}.{inner}" in unused for inner, _ in iter_tensors(member.target)):
             _error_unused(program, "layer", prefix, member.span)
             return
         module, address = member.target, prefix + "."
@@ -299,7 +301,7 @@ def _check_expectations(
     facts = {"params": module.total, "trainable": module.total - module.frozen, "frozen": module.frozen}
     conditions = resolve_expectations(unit, form.at, (*values, *facts, "tensors"), program.report)
     if any("tensors" in walk.local_names(condition) for condition in conditions):
-        facts["tensors"] = sum(1 for _, leaf in leaves(module) if leaf.weight.kind == "param")
+        facts["tensors"] = sum(1 for _, leaf in iter_tensors(module) if leaf.weight.kind == "param")
     interpreter = Evaluator(program, unit, None, {**values, **facts})
     for condition in conditions:
         holds = interpreter.condition(condition)
@@ -318,9 +320,9 @@ def _report_expectation(interpreter: Interpreter, model: str, condition: nodes.E
             text = interpreter.unit.source.text[condition.left.at.start : condition.left.at.end]
             message = f'"{model}": expected {text} {condition.operator} {right:,}, found {left:,}'
             if condition.operator == "==":
-                message = f'"{model}": expected {text} == {right:,}, found {left:,} ({_signed(left - right)})'
+                message = f'"{model}": expected {text} == {right:,}, found {left:,} ({_format_signed(left - right)})'
     interpreter.fault("expect", message, condition.at)
 
 
-def _signed(difference: float) -> str:
+def _format_signed(difference: float) -> str:
     return f"{abs(difference):,} {'more' if difference > 0 else 'fewer'}"

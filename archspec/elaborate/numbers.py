@@ -8,9 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Protocol, cast
 
-from archspec.algebra import LARGEST, Dim, Expression, Polynomial
+from archspec.algebra import MAX_SIZE, Dim, Expression, Polynomial
 from archspec.elaborate.limits import Limits
-from archspec.elaborate.values import DYNAMIC, POISON, Value, arithmetic, computed, describe, is_integer, key_of
+from archspec.elaborate.values import (
+    DYNAMIC,
+    POISON,
+    Value,
+    arithmetic,
+    compute_operation,
+    describe,
+    is_integer,
+    value_key,
+)
 from archspec.ir import Constant, Module, Type
 from archspec.ops import Op
 from archspec.resolve import nodes
@@ -18,11 +27,11 @@ from archspec.resolve.unit import Definition, Unit
 from archspec.source import Span
 from archspec.syntax.tree import Located
 
-MOST_KEPT = 10_000
+MAX_CACHED_OPERATIONS = 10_000
 """The limit on operations whose types are kept."""
 
 
-class Walker(Protocol):
+class NumberEvaluator(Protocol):
     """The part of an interpreter that `Numbers` uses."""
 
     env: dict[str, Value]
@@ -43,7 +52,7 @@ class Walker(Protocol):
     def fault(self, code: str, message: str, at: Located, *, help: str | None = None) -> Value: ...
 
 
-class Numbers:
+class StaticArithmetic:
     """Computes with known numbers. `counts_elements` means that tensors have a number of elements.
 
     `repeats` means that it need not be asked again about what it decided for equal values.
@@ -61,30 +70,30 @@ class Numbers:
 
     def scalar(self, op: Op, values: list[Value], span: Span) -> Value:
         """Apply an operation to numbers. Raises StaticError."""
-        return computed(op, values, op.name)
+        return compute_operation(op, values, op.name)
 
     def outputs(
         self, op: Op, inputs: Sequence[Type | None], attributes: Mapping[str, Value], span: Span
     ) -> tuple[Type, ...]:
         """The types of the results of an operation. Raises OpError."""
         operands = tuple([self.key(type) for type in inputs])
-        key = (op.name, operands, tuple([(name, key_of(value)) for name, value in attributes.items()]))
+        key = (op.name, operands, tuple([(name, value_key(value)) for name, value in attributes.items()]))
         found = self._outputs.get(key)
         if found is None:
-            if len(self._outputs) > MOST_KEPT:
+            if len(self._outputs) > MAX_CACHED_OPERATIONS:
                 self._outputs.clear()
             found = self._outputs[key] = op.rule(inputs, attributes)
         return found
 
-    def agree(self, left: Dim, right: Dim, span: Span) -> bool:
+    def are_equal(self, left: Dim, right: Dim, span: Span) -> bool:
         """Whether two sizes are equal."""
         return left == right
 
     def divides(self, divisor: Dim, size: Dim, span: Span) -> bool:
         """Whether a size is divisible by another one. Raises StaticError."""
-        return self.agree(cast("Dim", self.combine("%", size, divisor, span)), 0, span)
+        return self.are_equal(cast("Dim", self.combine("%", size, divisor, span)), 0, span)
 
-    def returned(self, value: Value, arguments: tuple[Value, ...]) -> Value:
+    def on_return(self, value: Value, arguments: tuple[Value, ...]) -> Value:
         """What a function of numbers returned for these arguments."""
         return value
 
@@ -96,7 +105,7 @@ class Numbers:
         """An item of a list."""
         return values[index]
 
-    def between(self, first: int, last: int) -> Iterable[int]:
+    def loop_indices(self, first: int, last: int) -> Iterable[int]:
         """The indices of a loop."""
         return range(first, last)
 
@@ -104,50 +113,50 @@ class Numbers:
         """Whether an integer depends on the sizes of the inputs."""
         return isinstance(value, Polynomial)
 
-    def matched(self, declared: Dim, size: Dim) -> None:
+    def on_size_matched(self, declared: Dim, size: Dim) -> None:
         """A declared size of an input or output was found to be equal to the actual one."""
 
-    def bounded(self, values: Iterable[Value]) -> None:
+    def on_loop_bounds(self, values: Iterable[Value]) -> None:
         """The bounds of a loop over a dimension depend on these values."""
 
     def key(self, given: Type | Constant | None) -> Hashable:
         """A dictionary key for the argument of an input."""
-        return (Constant, key_of(given.value)) if isinstance(given, Constant) else given
+        return (Constant, value_key(given.value)) if isinstance(given, Constant) else given
 
     def index_text(self, index: Value) -> str | None:
         """Return the text of an index in an address; None if it cannot be an index."""
         return str(index) if is_integer(index) and index >= 0 else None
 
-    def requires(self, walker: Walker, condition: nodes.Expr) -> bool:
+    def requires(self, walker: NumberEvaluator, condition: nodes.Expr) -> bool:
         """Whether a `require` is met."""
         return walker.condition(condition) is not False
 
     def shape(
-        self, walker: Walker, sizes: tuple[Value, ...], written: nodes.Listing
+        self, walker: NumberEvaluator, sizes: tuple[Value, ...], written: nodes.ListLiteral
     ) -> tuple[tuple[Expression, ...], int] | None:
         """Return the shape of a tensor and its number of elements; None after reporting a wrong size."""
         size = 1
         found: list[Expression] = []
         for value, item in zip(sizes, written.items, strict=True):
             if not is_integer(value) or value < 1:
-                wrong_size(walker, value, item)
+                report_wrong_size(walker, value, item)
                 return None
             size *= value
             found.append(value)
-        if size > LARGEST:
+        if size > MAX_SIZE:
             message = "the number of elements of this tensor does not fit in 64 bits"
             walker.fault("budget", message, written.at)
             return None
         return tuple(found), size
 
-    def indices(self, walker: Walker, loop: nodes.Loop, length: int) -> Iterable[Value] | None:
+    def indices(self, walker: NumberEvaluator, loop: nodes.Loop, length: int) -> Iterable[Value] | None:
         """Return the indices of a loop whose iterations pass no values on; None after reporting wrong bounds."""
         bounds = _bounds(walker, loop, length)
-        return None if bounds is None else self.between(*bounds)
+        return None if bounds is None else self.loop_indices(*bounds)
 
     def iterate(
         self,
-        walker: Walker,
+        walker: NumberEvaluator,
         loop: nodes.Loop,
         names: Collection[str],
         run: Callable[[], object],
@@ -166,7 +175,7 @@ class Numbers:
         carried = {name: env[name] for name in names if name in env}
         fresh = [name for name in names if name not in carried]
         first, last = bounds
-        for index in self.between(first, last):
+        for index in self.loop_indices(first, last):
             for name in fresh:
                 env.pop(name, None)
             env[loop.variable] = index
@@ -178,23 +187,23 @@ class Numbers:
 
     # Hooks for proofs about symbols
 
-    def declared(self, walker: Walker, module: Module, address: str, at: nodes.Address) -> None:
+    def declared(self, walker: NumberEvaluator, module: Module, address: str, at: nodes.Address) -> None:
         """Something was declared at an address."""
 
-    def merged(self, walker: Walker, module: Module, other: Module, at: nodes.Address) -> None:
+    def merged(self, walker: NumberEvaluator, module: Module, other: Module, at: nodes.Address) -> None:
         """What another module declares was declared by a module."""
 
-    def tied(self, walker: Walker, tie: nodes.Tie) -> None:
+    def tied(self, walker: NumberEvaluator, tie: nodes.Tie) -> None:
         """Two addresses will be tied."""
 
     def missing(self, module: Module, address: str) -> None:
         """Nothing is declared at an address."""
 
-    def finish(self, walker: Walker, module: Module, ties: list[tuple[str, str]]) -> None:
+    def finish(self, walker: NumberEvaluator, module: Module, ties: list[tuple[str, str]]) -> None:
         """All declarations of a module are processed; `ties` will be made."""
 
 
-def wrong_size(walker: Walker, value: Value, item: nodes.Expr) -> None:
+def report_wrong_size(walker: NumberEvaluator, value: Value, item: nodes.Expr) -> None:
     """Report a value that is not a valid size."""
     help = None
     if value.__class__ is float:
@@ -205,7 +214,7 @@ def wrong_size(walker: Walker, value: Value, item: nodes.Expr) -> None:
         walker.fault("wrong-kind", f"expected a positive integer size, found {describe(value)}", item.at, help=help)
 
 
-def _bounds(walker: Walker, loop: nodes.Loop, length: int) -> tuple[int, int] | None:
+def _bounds(walker: NumberEvaluator, loop: nodes.Loop, length: int) -> tuple[int, int] | None:
     """Return the first and last (exclusive) index of a loop over `length` characters; None after an error."""
     first, last = walker.value(loop.first), walker.value(loop.last)
     for value, part in ((first, loop.first), (last, loop.last)):

@@ -7,15 +7,15 @@ from typing import cast
 
 from archspec.elaborate.bodies import constant_body
 from archspec.elaborate.hyperparameters import Evaluator, hyperparameter_values
-from archspec.elaborate.initial import initial_of
+from archspec.elaborate.initial import make_initializer
 from archspec.elaborate.members import check_nesting, check_roles, merge, merge_roles, merge_ties
-from archspec.elaborate.partials import parts_of
-from archspec.elaborate.program import Frame, Program, Refused
+from archspec.elaborate.partials import split_partial
+from archspec.elaborate.program import Frame, Program, RequirementError
 from archspec.elaborate.tie import close_aliases, tie
-from archspec.elaborate.values import DYNAMIC, POISON, Partial, Value, describe, is_list, key_of, kind_of
-from archspec.ir import Member, Module, Type, Weight
+from archspec.elaborate.values import DYNAMIC, POISON, Partial, Value, describe, is_list, type_description, value_key
+from archspec.ir import Member, Module, ModuleTensor, Type
 from archspec.resolve import nodes, walk
-from archspec.resolve.definition import resolved
+from archspec.resolve.definition import resolve_definition
 from archspec.resolve.unit import Definition
 from archspec.resolve.walk import Visitor
 from archspec.source import Note
@@ -23,7 +23,7 @@ from archspec.source import Note
 
 def instantiate(program: Program, definition: Definition, values: dict[str, Value]) -> Module:
     """Return the module of a definition with hyperparameters, the same object for the same values."""
-    key = (definition, *[key_of(v) for v in values.values()])
+    key = (definition, *[value_key(v) for v in values.values()])
     module = program.modules.get(key)
     if module is not None:
         return module
@@ -35,14 +35,14 @@ def instantiate(program: Program, definition: Definition, values: dict[str, Valu
         return Module(definition.kind, definition.name, values, definition.span)
     program.count_instance(definition, program.frames[-1].span if program.frames else definition.span)
     module = Module(definition.kind, definition.name, values, definition.span)
-    Ownership(program, definition, values, module).run()
+    OwnershipInterpreter(program, definition, values, module).run()
     program.modules[key] = module
     program.kept += len(module.members) + 1
     program.definitions[module] = definition
     return module
 
 
-class Ownership(Evaluator):
+class OwnershipInterpreter(Evaluator):
     """Interprets a definition as one module. Inputs, and values that depend on them, are DYNAMIC."""
 
     definition: Definition
@@ -54,17 +54,17 @@ class Ownership(Evaluator):
             self.env[entry.name] = DYNAMIC
         self.ties: list[tuple[str, str, nodes.Tie]] = []
         self._roles: list[tuple[str, nodes.Address]] = []
-        self._invariants: dict[int, Module | Weight | None] = {}
+        self._invariants: dict[int, Module | ModuleTensor | None] = {}
         self._modules: dict[Hashable, Module] = {}
         self._skipped = _Skipped(self)
 
     def run(self) -> None:
-        form = resolved(self.definition, self.program.report)
+        form = resolve_definition(self.definition, self.program.report)
         if form.broken:
             self.program.incomplete.add(self.module)
         try:
             self.visit(form.body)
-        except Refused:
+        except RequirementError:
             self.program.refused.add(self.module)
             return
         check_nesting(self.program, self.module)
@@ -83,7 +83,7 @@ class Ownership(Evaluator):
         module = self.module
         for address, member in module.members.items():
             target = member.target
-            if isinstance(target, Weight):
+            if isinstance(target, ModuleTensor):
                 module.tensors += 1
                 module.characters += len(address)
                 if target.kind == "param":
@@ -107,7 +107,7 @@ class Ownership(Evaluator):
     def visit_return(self, statement: nodes.Return) -> None:
         self._declare(statement.declares)
 
-    def visit_bind(self, statement: nodes.Bind) -> None:
+    def visit_assign(self, statement: nodes.Assign) -> None:
         self._declare(statement.declares)
         if len(statement.targets) == 1:
             self.env[statement.targets[0]] = self.value(statement.value)
@@ -130,7 +130,7 @@ class Ownership(Evaluator):
 
     def visit_for(self, statement: nodes.For) -> None:
         length = statement.at.end - statement.at.start
-        if self._is_of_values(statement):
+        if self._is_value_loop(statement):
             self.env.update(dict.fromkeys(statement.binds, DYNAMIC))
             return
         if not statement.declares:
@@ -144,7 +144,7 @@ class Ownership(Evaluator):
             self.env[statement.loop.variable] = POISON
             self.env.update(dict.fromkeys(statement.binds, POISON))
 
-    def _is_of_values(self, statement: nodes.For) -> bool:
+    def _is_value_loop(self, statement: nodes.For) -> bool:
         """Whether a loop declares nothing, and its iterations depend on an input or are collected."""
         if any(map(_declares, statement.body)):
             return False
@@ -199,44 +199,49 @@ class Ownership(Evaluator):
 
     # Declarations
 
-    def _declare(self, declarations: tuple[nodes.Declaration, ...]) -> None:
+    def _declare(self, declarations: tuple[nodes.GuardedDeclaration, ...]) -> None:
         for declaration in declarations:
             for _ in self.indices(declaration.loop, _length(declaration.what)):
                 self._declare_once(declaration)
 
-    def _declare_once(self, declaration: nodes.Declaration) -> None:
+    def _declare_once(self, declaration: nodes.GuardedDeclaration) -> None:
         for condition, wanted in declaration.guards:
             holds = self.condition(condition)
             if holds.__class__ is not bool:
                 self._refuse_condition(holds, condition)
                 return
             if holds is not wanted:
-                self.leave_out(declaration)
+                self.record_excluded(declaration)
                 return
         what = declaration.what
         address = self.address_text(what.address)
         made = self._made(declaration)
-        if isinstance(what, nodes.Own) and what.merges and isinstance(made, Module):
+        if isinstance(what, nodes.ModuleDeclaration) and what.merges and isinstance(made, Module):
             self._merge(made, what)
         else:
             self._add(address, made, what)
 
-    def leave_out(self, declaration: nodes.Declaration) -> None:
+    def record_excluded(self, declaration: nodes.GuardedDeclaration) -> None:
         """Record the address of a declaration that does not apply."""
         address = self.address_text(declaration.what.address)
         if address is not None:
             self.module.absent.add(address)
 
-    def _made(self, declaration: nodes.Declaration) -> Module | Weight | None:
+    def _made(self, declaration: nodes.GuardedDeclaration) -> Module | ModuleTensor | None:
         what = declaration.what
         made = self._invariants.get(id(declaration))
         if made is None:
-            made = self._weight(what) if isinstance(what, nodes.Tensor) else self._make(what)
+            made = self._weight(what) if isinstance(what, nodes.TensorDeclaration) else self._make(what)
             if declaration.invariant:
                 self._invariants[id(declaration)] = made
         return made
 
-    def _add(self, address: str | None, made: Module | Weight | None, what: nodes.Own | nodes.Tensor) -> None:
+    def _add(
+        self,
+        address: str | None,
+        made: Module | ModuleTensor | None,
+        what: nodes.ModuleDeclaration | nodes.TensorDeclaration,
+    ) -> None:
         if address is None or made is None:
             self.program.incomplete.add(self.module)
             return
@@ -260,15 +265,15 @@ class Ownership(Evaluator):
         members[address] = Member(made, "frozen" in what.modifiers, "unused" in what.modifiers, at)
         self.program.numbers.declared(self, self.module, address, what.address)
 
-    def _merge(self, other: Module, own: nodes.Own) -> None:
+    def _merge(self, other: Module, own: nodes.ModuleDeclaration) -> None:
         """Declare what another module declares."""
         if self.observer is not None:
             self.observer.declared(own, other)
         merge(self.program, self.module, other, own.modifiers, self.unit.span(own.address.at))
         self.program.numbers.merged(self, self.module, other, own.address)
 
-    def _make(self, own: nodes.Own) -> Module | None:
-        callee, partial = parts_of(self.value(own.callee))
+    def _make(self, own: nodes.ModuleDeclaration) -> Module | None:
+        callee, partial = split_partial(self.value(own.callee))
         if callee is POISON:
             return None
         if callee is DYNAMIC:
@@ -277,7 +282,11 @@ class Ownership(Evaluator):
             self.fault("ownership", "the module declared here cannot depend on an input", own.callee.at, help=help)
             return None
         if not isinstance(callee, Definition) or callee.kind == "fn":
-            help = "write it without an address: a function declares nothing" if kind_of(callee) == "function" else None
+            help = (
+                "write it without an address: a function declares nothing"
+                if type_description(callee) == "function"
+                else None
+            )
             message = f"expected a layer or block after an address, found {describe(callee)}"
             self.fault("wrong-kind", message, own.callee.at, help=help)
             return None
@@ -300,15 +309,15 @@ class Ownership(Evaluator):
         self._modules[key] = module
         return module
 
-    def _key(self, callee: Definition | Partial, own: nodes.Own) -> Hashable:
+    def _key(self, callee: Definition | Partial, own: nodes.ModuleDeclaration) -> Hashable:
         """Return a key for the values on which a declaration depends in each iteration of a loop."""
-        values = [key_of(self.value(argument.value)) for argument in own.arguments.hyperparameters]
+        values = [value_key(self.value(argument.value)) for argument in own.arguments.hyperparameters]
         if own.arguments.forward is not None:
             given, env = self.module.hyperparameters, self.env
-            values += [(name, key_of(env.get(name))) for name, value in given.items() if env.get(name) is not value]
-        return (key_of(callee), id(own), *values)
+            values += [(name, value_key(env.get(name))) for name, value in given.items() if env.get(name) is not value]
+        return (value_key(callee), id(own), *values)
 
-    def _weight(self, tensor: nodes.Tensor) -> Weight | None:
+    def _weight(self, tensor: nodes.TensorDeclaration) -> ModuleTensor | None:
         sizes = self.value(tensor.shape)
         if sizes is DYNAMIC:
             message = "the shape of a stored tensor cannot depend on an input"
@@ -325,8 +334,8 @@ class Ownership(Evaluator):
             self.fault("wrong-kind", message, tensor.address.at, help=help)
         initial = None
         if tensor.initial is not None and numbers.counts_elements:
-            initial = initial_of(self, tensor.initial, len(shape))
-        weight = Weight(
+            initial = make_initializer(self, tensor.initial, len(shape))
+        weight = ModuleTensor(
             tensor.kind,
             Type(shape, tensor.dtype),
             cast("tuple[int, ...]", shape),  # of symbols where hyperparameters are open, in a formula alone
@@ -345,13 +354,13 @@ class Ownership(Evaluator):
 class _Skipped(Visitor):
     """Records the declarations of a branch that is not taken."""
 
-    def __init__(self, ownership: Ownership) -> None:
+    def __init__(self, ownership: OwnershipInterpreter) -> None:
         self.ownership = ownership
 
-    def _skip(self, statement: nodes.Bind | nodes.Declare | nodes.Return) -> None:
+    def _skip(self, statement: nodes.Assign | nodes.Declare | nodes.Return) -> None:
         for declaration in statement.declares:
             for _ in self.ownership.indices(declaration.loop, _length(declaration.what)):
-                self.ownership.leave_out(declaration)
+                self.ownership.record_excluded(declaration)
 
     visit_bind = visit_declare = visit_return = _skip
 
@@ -361,11 +370,11 @@ class _Skipped(Visitor):
                 self.visit(statement.body)
 
 
-def _length(node: nodes.Own | nodes.Tensor | nodes.Tie | nodes.Loop) -> int:
+def _length(node: nodes.ModuleDeclaration | nodes.TensorDeclaration | nodes.Tie | nodes.Loop) -> int:
     return node.at.end - node.at.start
 
 
 def _declares(statement: nodes.Statement) -> bool:
     """Whether a statement declares or ties anything, under any condition."""
-    ties = any(isinstance(inner, nodes.Tie) for inner in walk.every_statement((statement,)))
+    ties = any(isinstance(inner, nodes.Tie) for inner in walk.iter_statements((statement,)))
     return ties or any(walk.declarations((statement,)))

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from archspec.elaborate.values import DYNAMIC, POISON, Partial, Tensor, Value, accepts, describe, kind_of, show
+from archspec.elaborate.values import DYNAMIC, POISON, Partial, Tensor, Value, accepts, describe, show, type_description
 from archspec.ops import Op
 from archspec.resolve import nodes
-from archspec.resolve.arguments import bind, binds_function, match, refuse_input
-from archspec.resolve.nodes import Argument, Arguments, Bound
+from archspec.resolve.arguments import bind_arguments, binds_function, match_arguments, report_tensor_argument
+from archspec.resolve.nodes import Argument, Arguments, BoundArguments
 from archspec.resolve.unit import Definition, inputs_of
 from archspec.source import Note
 from archspec.syntax import tree
 from archspec.syntax.tree import Located
 
 
-class Evaluates(Protocol):
+class SupportsEvaluation(Protocol):
     """The part of an interpreter that binding hyperparameters uses."""
 
     env: dict[str, Value]
@@ -35,20 +35,20 @@ class Evaluates(Protocol):
     ) -> Value: ...
 
 
-def parts_of(callee: Value) -> tuple[Value, Partial | None]:
+def split_partial(callee: Value) -> tuple[Value, Partial | None]:
     """Return what a callee applies, and the callee itself if it has hyperparameters bound."""
     return (callee.definition, callee) if isinstance(callee, Partial) else (callee, None)
 
 
-def unbound(definition: Definition, partial: Partial | None) -> list[str]:
+def unbound_names(definition: Definition, partial: Partial | None) -> list[str]:
     """Return the names of the hyperparameters that a partial definition does not bind."""
     bound = dict(partial.values) if partial is not None else {}
     return [name for name in definition.hyperparameters if name not in bound]
 
 
-def binds(interpreter: Evaluates, callee: Value, arguments: Arguments) -> bool:
+def binds_hyperparameters(interpreter: SupportsEvaluation, callee: Value, arguments: Arguments) -> bool:
     """Whether an application with one list, of a callee that is a value, binds hyperparameters instead."""
-    definition, _ = parts_of(callee)
+    definition, _ = split_partial(callee)
     given = arguments.inputs
     if not arguments.undecided or not given or not isinstance(definition, Definition) or definition.open:
         return False
@@ -58,13 +58,15 @@ def binds(interpreter: Evaluates, callee: Value, arguments: Arguments) -> bool:
     return not any(value is DYNAMIC or isinstance(value, Tensor) for value in values)
 
 
-def bind_some(interpreter: Evaluates, callee: Value, given: Sequence[Argument], at: Located) -> Value:
+def bind_partially(interpreter: SupportsEvaluation, callee: Value, given: Sequence[Argument], at: Located) -> Value:
     """Return a definition, or one with hyperparameters bound, with more of them bound; POISON after an error."""
-    definition, partial = parts_of(callee)
+    definition, partial = split_partial(callee)
     assert isinstance(definition, Definition)
     if partial is not None and is_bound_again(interpreter, partial, given):
         return POISON
-    found = match(definition.name, unbound(definition, partial), given, "hyperparameter", interpreter.fault)
+    found = match_arguments(
+        definition.name, unbound_names(definition, partial), given, "hyperparameter", interpreter.fault
+    )
     if found is None:
         return POISON
     values = dict(partial.values) if partial is not None else {}
@@ -72,7 +74,7 @@ def bind_some(interpreter: Evaluates, callee: Value, given: Sequence[Argument], 
     for name, argument in found.items():
         value = values[name] = interpreter.value(argument.value)
         if value is DYNAMIC or isinstance(value, Tensor):
-            refuse_input(definition.name, argument.at, interpreter.fault)
+            report_tensor_argument(definition.name, argument.at, interpreter.fault)
             value = POISON
         fits = value is not POISON and fits_default(
             interpreter, definition, name, _constant(definition, name), value, argument.at
@@ -83,7 +85,7 @@ def bind_some(interpreter: Evaluates, callee: Value, given: Sequence[Argument], 
     return Partial(definition, tuple([(name, values[name]) for name in definition.hyperparameters if name in values]))
 
 
-def is_bound_again(interpreter: Evaluates, partial: Partial, given: Sequence[Argument]) -> bool:
+def is_bound_again(interpreter: SupportsEvaluation, partial: Partial, given: Sequence[Argument]) -> bool:
     """Whether arguments name a hyperparameter that is bound; reports an error if so."""
     bound = dict(partial.values)
     for argument in given:
@@ -94,38 +96,43 @@ def is_bound_again(interpreter: Evaluates, partial: Partial, given: Sequence[Arg
     return False
 
 
-def matched(
-    interpreter: Evaluates, expr: nodes.Apply | nodes.Own, callee: Definition | Op, partial: Partial | None
-) -> Bound | None:
+def match_partial(
+    interpreter: SupportsEvaluation,
+    expr: nodes.Apply | nodes.ModuleDeclaration,
+    callee: Definition | Op,
+    partial: Partial | None,
+) -> BoundArguments | None:
     """Match the arguments of an application with the names of its callee; None after reporting an error."""
     if isinstance(callee, Definition):
         if callee.open or (partial is not None and is_bound_again(interpreter, partial, [*expr.arguments.every()])):
             return None
-        names = unbound(callee, partial)
-        bound = bind(callee.name, names, callee.takes, expr.arguments, expr.at, interpreter.fault)
-        return with_bound(partial, bound, expr.at) if partial is not None and bound is not None else bound
+        names = unbound_names(callee, partial)
+        bound = bind_arguments(callee.name, names, callee.takes, expr.arguments, expr.at, interpreter.fault)
+        return merge_bound_arguments(partial, bound, expr.at) if partial is not None and bound is not None else bound
     if expr.arguments.forward is not None:
         message = f"`..` cannot forward hyperparameters to the operation `{callee.name}`"
         interpreter.fault("surplus-argument", message, expr.arguments.forward)
         return None
     names = [attribute.name for attribute in callee.attributes]
-    return bind(callee.name, names, inputs_of(callee), expr.arguments, expr.at, interpreter.fault)
+    return bind_arguments(callee.name, names, inputs_of(callee), expr.arguments, expr.at, interpreter.fault)
 
 
-def with_bound(partial: Partial, bound: Bound, at: Located) -> Bound:
+def merge_bound_arguments(partial: Partial, bound: BoundArguments, at: Located) -> BoundArguments:
     """Return the arguments of an application with those that are bound."""
-    values = {name: Argument(at, name, nodes.Known(at, value)) for name, value in partial.values}
+    values = {name: Argument(at, name, nodes.BoundHyperparameter(at, value)) for name, value in partial.values}
     return bound.replace(hyperparameters={**values, **bound.hyperparameters})
 
 
 def fits_default(
-    interpreter: Evaluates, callee: Definition, name: str, default: Value, value: Value, place: Located
+    interpreter: SupportsEvaluation, callee: Definition, name: str, default: Value, value: Value, place: Located
 ) -> bool:
     """Whether `value` has the type of a hyperparameter's default; reports an error if not."""
     if default is POISON or accepts(default, value):
         return True
     note = Note(f"the default is {describe(default)}", callee.hyperparameters[name].span)
-    message = f"hyperparameter `{name}` of `{callee.name}` expects type {kind_of(default)}, found {describe(value)}"
+    message = (
+        f"hyperparameter `{name}` of `{callee.name}` expects type {type_description(default)}, found {describe(value)}"
+    )
     interpreter.fault("wrong-kind", message, place, notes=(note,))
     return False
 

@@ -7,20 +7,20 @@ from typing import Protocol, TypeAlias
 
 from archspec.addresses import is_below, relative
 from archspec.algebra import Dim, Polynomial, substitute
-from archspec.elaborate.body_builder import Evaluated
+from archspec.elaborate.body_builder import EvaluationResult
 from archspec.elaborate.limits import Limits
-from archspec.elaborate.numbers import Numbers
-from archspec.elaborate.values import Value, key_of
-from archspec.ir import Body, Constant, Module, Type, Weight
+from archspec.elaborate.numbers import StaticArithmetic
+from archspec.elaborate.values import Value, value_key
+from archspec.ir import Body, Constant, Module, ModuleTensor, Type
 from archspec.ops import Op
 from archspec.record import Record
 from archspec.resolve import nodes
-from archspec.resolve.nodes import Bound
+from archspec.resolve.nodes import BoundArguments
 from archspec.resolve.unit import Definition, Unit
-from archspec.source import Diagnostic, Enough, Note, Report, Source, Span
+from archspec.source import Diagnostic, Note, Report, Source, Span, StopCompilation
 from archspec.syntax.tree import Located
 
-MOST_KEPT = 500_000
+MAX_CACHED_OBJECTS = 500_000
 
 
 class Frame(Record):
@@ -29,7 +29,7 @@ class Frame(Record):
     definition: Definition
     unit: Unit
     node: Located
-    bound: Bound | None = None
+    bound: BoundArguments | None = None
 
     @property
     def span(self) -> Span:
@@ -41,11 +41,11 @@ class Frame(Record):
         return self.unit.span(node) if node is not None else self.span
 
 
-Given: TypeAlias = Type | Constant | None
+InputArgument: TypeAlias = Type | Constant | None
 """The argument of an input: a tensor's type, a number, or None."""
 
 
-class Target(Record):
+class CompileTarget(Record):
     """A definition to compile with its hyperparameters, and its module unless it is a function."""
 
     definition: Definition
@@ -57,7 +57,7 @@ class Target(Record):
         """What its bodies belong to: the module, or the function with its hyperparameters."""
         if self.module is not None:
             return self.module
-        return (self.definition, *[key_of(value) for value in self.values.values()])
+        return (self.definition, *[value_key(value) for value in self.values.values()])
 
 
 class Range(Record):
@@ -71,7 +71,7 @@ class Range(Record):
         return substitute(value, {name: self[end]}) if isinstance(value, Polynomial) else value
 
 
-class Refused(Exception):
+class RequirementError(Exception):
     """A `require` does not hold, which has been reported; no other errors of the definition are."""
 
 
@@ -83,12 +83,16 @@ class Observer(Protocol):
         ...
 
     def applied(
-        self, caller: Definition | None, node: nodes.Apply | nodes.Own, callee: Definition | Op, bound: Bound
+        self,
+        caller: Definition | None,
+        node: nodes.Apply | nodes.ModuleDeclaration,
+        callee: Definition | Op,
+        bound: BoundArguments,
     ) -> None:
         """The definition `caller` applied or declared `callee` at the resolved node `node`, with these arguments."""
         ...
 
-    def declared(self, node: nodes.Own | nodes.Tensor, made: Module | Weight) -> None:
+    def declared(self, node: nodes.ModuleDeclaration | nodes.TensorDeclaration, made: Module | ModuleTensor) -> None:
         """The declaration `node` created a module or a tensor."""
         ...
 
@@ -96,7 +100,7 @@ class Observer(Protocol):
         """A module is complete."""
         ...
 
-    def body(self, target: Target, given: tuple[Given, ...], body: Body) -> None:
+    def body(self, target: CompileTarget, given: tuple[InputArgument, ...], body: Body) -> None:
         """A definition was applied to inputs of these types."""
         ...
 
@@ -110,14 +114,16 @@ class Program:
     `numbers` computes with hyperparameters: as integers, unless some are open.
     """
 
-    def __init__(self, numbers: Numbers | None = None, observer: Observer | None = None) -> None:
-        self.numbers = numbers or Numbers()
+    def __init__(self, numbers: StaticArithmetic | None = None, observer: Observer | None = None) -> None:
+        self.numbers = numbers or StaticArithmetic()
         self.observer = observer
         self.modules: dict[Hashable, Module] = {}
         self.definitions: dict[Module, Definition] = {}
         self.bodies: dict[Hashable, Body | None] = {}
         self.reads: dict[int, tuple[tuple[str, ...], bool]] = {}  # what expressions depend on
-        self.bound: dict[Hashable, tuple[nodes.Expr, Definition | Op, Bound | None]] = {}  # by application and callee
+        self.bound: dict[
+            Hashable, tuple[nodes.Expr, Definition | Op, BoundArguments | None]
+        ] = {}  # by application and callee
         self.checked: set[Unit | Definition] = set()
         self.warnings: dict[Unit, tuple[Diagnostic, ...]] = {}
         self.untaken: set[Unit] = set()
@@ -126,7 +132,7 @@ class Program:
 
     def begin(self, report: Report, root: Source | None) -> None:
         """Start a compilation whose diagnostics are located, where possible, in the file `root`."""
-        if self.kept > MOST_KEPT:
+        if self.kept > MAX_CACHED_OBJECTS:
             self.kept = 0
             self.modules.clear()
             self.definitions.clear()
@@ -136,7 +142,7 @@ class Program:
         self.root = root
         self.frames: list[Frame] = []
         self.defaults: set[tuple[Definition, str]] = set()  # those that are being evaluated
-        self.evaluated: dict[Hashable, list[Evaluated]] = {}  # by definition and expression
+        self.evaluated: dict[Hashable, list[EvaluationResult]] = {}  # by definition and expression
         self.ranges: dict[str, Range] = {}  # of the indices of the loops around, by name
         self.incomplete: set[Module] = set()  # modules with an error in a member
         self.refused: set[Module | None] = set()  # modules with a `require` that does not hold
@@ -174,7 +180,7 @@ class Program:
             notes = (*notes, Note(f"{what} `{frame.definition.name}`, used above", span))
         self.report.error(code, message, place, notes=notes, help=help)
         if code == "budget":
-            raise Enough
+            raise StopCompilation
 
     def count_instance(self, definition: Definition, span: Span) -> None:
         """Count a definition with new hyperparameters or new input types."""

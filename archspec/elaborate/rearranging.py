@@ -5,40 +5,42 @@ from __future__ import annotations
 from typing import cast
 
 from archspec.algebra import Dim, product
-from archspec.elaborate.application import Applications
+from archspec.elaborate.application import ApplicationInterpreter
 from archspec.elaborate.values import POISON, StaticError, Tensor, Value, describe
 from archspec.ops import OPS, OpError
-from archspec.ops.check import size_of, typed
-from archspec.ops.rearrange import OTHERS, Group, Groups, steps
+from archspec.ops.check import check_size, format_type
+from archspec.ops.rearrange import ELLIPSIS, Groups, PatternAxis, pattern_steps
 from archspec.resolve import nodes
-from archspec.resolve.built_ins import place_in
+from archspec.resolve.built_ins import span_in_literal
 
 Sizes = dict[str, Dim]
 
 
-def rearranged(walker: Applications, expr: nodes.Rearrange) -> Value:
+def apply_pattern(walker: ApplicationInterpreter, expr: nodes.Rearrange) -> Value:
     """Apply a pattern to a tensor."""
     value = walker.value(expr.value)
-    sizes = _given(walker, expr)
+    sizes = _explicit_sizes(walker, expr)
     if sizes is None or value is POISON:
         return POISON
     if not isinstance(value, Tensor):
         return walker.fault("wrong-kind", f"`{expr.word}` expects a tensor, found {describe(value)}", expr.value.at)
     shape, pattern = value.type.shape, expr.pattern
-    others = [f"{OTHERS}{i}" for i in range(len(shape) - len(pattern.left) + 1)]
-    has_others = any(OTHERS in group.names for group in pattern.left)
+    others = [f"{ELLIPSIS}{i}" for i in range(len(shape) - len(pattern.left) + 1)]
+    has_others = any(ELLIPSIS in group.names for group in pattern.left)
     if (not has_others and len(shape) != len(pattern.left)) or len(shape) < len(pattern.left) - 1:
         axes = len(pattern.left) - has_others
         least = "at least " if has_others else ""
-        message = f"`{expr.word}` expects {least}{axes} {'axis' if axes == 1 else 'axes'}, found {typed(value.type)}"
+        message = (
+            f"`{expr.word}` expects {least}{axes} {'axis' if axes == 1 else 'axes'}, found {format_type(value.type)}"
+        )
         left = pattern.text.partition("->")[0].rstrip()
-        return walker.fault("dimension", message, place_in(expr.literal, 0, len(left)))
+        return walker.fault("dimension", message, span_in_literal(expr.literal, 0, len(left)))
     if not _infer(walker, expr, shape, others, sizes):
         return POISON
-    return _emitted(walker, expr, value, *pattern.groups(others), sizes)
+    return _emit_steps(walker, expr, value, *pattern.groups(others), sizes)
 
 
-def _given(walker: Applications, expr: nodes.Rearrange) -> Sizes | None:
+def _explicit_sizes(walker: ApplicationInterpreter, expr: nodes.Rearrange) -> Sizes | None:
     """Return the sizes that are given; None after reporting a wrong one."""
     sizes: Sizes = {}
     for item in expr.sizes:
@@ -46,7 +48,7 @@ def _given(walker: Applications, expr: nodes.Rearrange) -> Sizes | None:
         if value is POISON:
             return None
         try:
-            sizes[item.name] = size_of(value, item.name)
+            sizes[item.name] = check_size(value, item.name)
         except OpError as problem:
             walker.fault("dimension", f"`{expr.word}` {problem.message}", item.at, help=problem.help)
             return None
@@ -54,12 +56,12 @@ def _given(walker: Applications, expr: nodes.Rearrange) -> Sizes | None:
 
 
 def _infer(
-    walker: Applications, expr: nodes.Rearrange, shape: tuple[Dim, ...], others: list[str], sizes: Sizes
+    walker: ApplicationInterpreter, expr: nodes.Rearrange, shape: tuple[Dim, ...], others: list[str], sizes: Sizes
 ) -> bool:
     """Add the sizes that follow from the shape of the tensor; False after reporting one that does not fit."""
-    groups: list[Group | str] = []
+    groups: list[PatternAxis | str] = []
     for group in expr.pattern.left:
-        groups += others if group.names == (OTHERS,) else [group]
+        groups += others if group.names == (ELLIPSIS,) else [group]
     for group, size in zip(groups, shape, strict=True):
         if isinstance(group, str):
             sizes[group] = size
@@ -68,20 +70,22 @@ def _infer(
     return True
 
 
-def _infer_axis(walker: Applications, expr: nodes.Rearrange, group: Group, size: Dim, sizes: Sizes) -> bool:
+def _infer_axis(
+    walker: ApplicationInterpreter, expr: nodes.Rearrange, group: PatternAxis, size: Dim, sizes: Sizes
+) -> bool:
     given = [name for name in group.names if name in sizes]
     unknown = [name for name in group.names if name not in sizes]
     if unknown and not given:
         sizes[unknown[0]] = size
         return True
     numbers, span = walker.program.numbers, walker.unit.span(expr.at)
-    place = place_in(expr.literal, group.start, group.end)
+    place = span_in_literal(expr.literal, group.start, group.end)
     try:
         known = product([sizes[name] for name in given])
         if unknown and numbers.divides(known, size, span):
             sizes[unknown[0]] = cast("Dim", numbers.combine("//", size, known, span))
             return True
-        if not unknown and numbers.agree(known, size, span):
+        if not unknown and numbers.are_equal(known, size, span):
             return True
     except (OverflowError, StaticError) as problem:
         walker.fault("dimension", f"`{expr.word}` cannot compute the sizes of this axis: {problem}", place)
@@ -95,11 +99,11 @@ def _infer_axis(walker: Applications, expr: nodes.Rearrange, group: Group, size:
     return False
 
 
-def _emitted(
-    walker: Applications, expr: nodes.Rearrange, value: Tensor, left: Groups, right: Groups, sizes: Sizes
+def _emit_steps(
+    walker: ApplicationInterpreter, expr: nodes.Rearrange, value: Tensor, left: Groups, right: Groups, sizes: Sizes
 ) -> Value:
     """Apply the steps of a pattern, without those that do nothing to these sizes."""
-    plan = steps(left, right)
+    plan = pattern_steps(left, right)
     try:
         split, merged, expanded, joined = (
             tuple([product([sizes[name] for name in group]) for group in groups])

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from archspec.elaborate.application import Applications
-from archspec.elaborate.body_builder import Evaluated
-from archspec.elaborate.values import DYNAMIC, POISON, Owned, Several, Tensor, Value, key_of
+from archspec.elaborate.application import ApplicationInterpreter
+from archspec.elaborate.body_builder import EvaluationResult
+from archspec.elaborate.values import DYNAMIC, POISON, ModuleReference, MultipleOutputs, Tensor, Value, value_key
 from archspec.ir import Call, Module
 from archspec.resolve import nodes, walk
 
 
-def evaluated(walker: Applications, expr: nodes.Expr) -> Value:
+def evaluate_shared(walker: ApplicationInterpreter, expr: nodes.Expr) -> Value:
     """Evaluate an expression, or repeat what an evaluation for equal values added to another body of the definition.
 
     Nothing is repeated that a diagnostic was reported about.
@@ -25,7 +25,7 @@ def evaluated(walker: Applications, expr: nodes.Expr) -> Value:
         return walker.value(expr)
     others = program.evaluated.setdefault((definition, id(expr)), [])
     for other in others:
-        slots = _same(walker, expr, other)
+        slots = _corresponding_slots(walker, expr, other)
         if slots is not None:
             walker.limits.count_text(len(other.calls), walker.unit.span(expr.at))
             return walker.builder.repeat(other, slots)
@@ -35,11 +35,13 @@ def evaluated(walker: Applications, expr: nodes.Expr) -> Value:
     if value is not POISON and len(program.report.diagnostics) == reported:
         added = body.types[first:], body.calls[calls:], body.discarded - discarded
         given = walker.module, env, walker.header.leading
-        others.append(Evaluated(value, *given, list(body.weights), first, *added))
+        others.append(EvaluationResult(value, *given, list(body.weights), first, *added))
     return value
 
 
-def _same(walker: Applications, expr: nodes.Expr, other: Evaluated) -> dict[int, int] | None:
+def _corresponding_slots(
+    walker: ApplicationInterpreter, expr: nodes.Expr, other: EvaluationResult
+) -> dict[int, int] | None:
     """Return the slots of the tensors that an expression reads, by those in another evaluation; None if anything else
     that it depends on is different.
     """
@@ -56,26 +58,26 @@ def _same(walker: Applications, expr: nodes.Expr, other: Evaluated) -> dict[int,
         others = {slot: address for address, slot in other.weights}
     for name in names:
         old, new = other.env.get(name, DYNAMIC), walker.env.get(name, DYNAMIC)
-        if old is new and not isinstance(new, Tensor | Several | Owned):
+        if old is new and not isinstance(new, Tensor | MultipleOutputs | ModuleReference):
             continue
         if isinstance(old, Tensor) and isinstance(new, Tensor):
             if old.type != new.type or slots.setdefault(old.slot, new.slot) != new.slot:
                 return None
             if others.get(old.slot) != stored.get(new.slot):
                 return None
-        elif isinstance(new, Tensor | Several | Owned) or key_of(old) != key_of(new):
+        elif isinstance(new, Tensor | MultipleOutputs | ModuleReference) or value_key(old) != value_key(new):
             return None
     return slots
 
 
-def _declares_same(module: Module | None, other: Evaluated) -> bool:
+def _declares_same(module: Module | None, other: EvaluationResult) -> bool:
     """Whether a module has the same members as that of another evaluation, as far as they are applied there."""
     if module is None or other.module is None:
         return module is other.module
     return all(module.members.get(c.address) == other.module.members.get(c.address) for c in other.calls if c.address)
 
 
-def _reads(walker: Applications, expr: nodes.Expr) -> tuple[tuple[str, ...], bool]:
+def _reads(walker: ApplicationInterpreter, expr: nodes.Expr) -> tuple[tuple[str, ...], bool]:
     """Return the names that the second pass reads in an expression, and whether it also reads the module."""
     known = walker.program.reads.get(id(expr))
     if known is not None:
@@ -89,11 +91,11 @@ def _reads(walker: Applications, expr: nodes.Expr) -> tuple[tuple[str, ...], boo
                 names[part.name] = None
             case nodes.Dimension():
                 names[part.key] = None
-            case nodes.Own():  # the first pass has evaluated its hyperparameters
+            case nodes.ModuleDeclaration():  # the first pass has evaluated its hyperparameters
                 parts += [*part.address.indices(), part.callee, *[a.value for a in part.arguments.inputs or ()]]
                 is_read = is_read or part.merges
                 continue
-            case nodes.Read():
+            case nodes.AddressReference():
                 is_read = True
             case nodes.Apply() if part.arguments.forward is not None:
                 names |= dict.fromkeys(walker.definition.hyperparameters)
@@ -104,12 +106,14 @@ def _reads(walker: Applications, expr: nodes.Expr) -> tuple[tuple[str, ...], boo
     return known
 
 
-class Iterations:
+class StepIterations:
     """The iterations of a step of a chain, which `once` evaluates. One that applies a module to the same inputs as an
     earlier one, except for the piped value, adds the same call.
     """
 
-    def __init__(self, walker: Applications, step: nodes.Step, once: Callable[[nodes.Step, Value], Value]) -> None:
+    def __init__(
+        self, walker: ApplicationInterpreter, step: nodes.Step, once: Callable[[nodes.Step, Value], Value]
+    ) -> None:
         self._walker = walker
         self._step = step
         self._once = once
@@ -139,14 +143,20 @@ class Iterations:
         return value
 
 
-def _applied_to_names(step: nodes.Step) -> nodes.Own | None:
+def _applied_to_names(step: nodes.Step) -> nodes.ModuleDeclaration | None:
     """Return the declaration of a step if its inputs are the piped value, and names that do not change in its loop."""
     own = step.value
-    if step.operator or step.condition is not None or not isinstance(own, nodes.Own) or own.merges or step.loop is None:
+    if (
+        step.operator
+        or step.condition is not None
+        or not isinstance(own, nodes.ModuleDeclaration)
+        or own.merges
+        or step.loop is None
+    ):
         return None
     for argument in own.arguments.inputs or ():
         value = argument.value
         is_same = isinstance(value, nodes.Local) and value.name != step.loop.variable
-        if not is_same and not isinstance(value, nodes.Piped):
+        if not is_same and not isinstance(value, nodes.PipedValue):
             return None
     return own

@@ -10,8 +10,8 @@ from archspec.elaborate.values import DYNAMIC, POISON, StaticError, Value, descr
 from archspec.ir import Type
 from archspec.record import Record
 from archspec.resolve import nodes
-from archspec.resolve.definition import resolved
-from archspec.resolve.nodes import Entry
+from archspec.resolve.definition import resolve_definition
+from archspec.resolve.nodes import TypedEntry
 from archspec.resolve.unit import Definition
 from archspec.resolve.walk import multiple_of
 from archspec.source import Note, Span
@@ -19,7 +19,7 @@ from archspec.syntax import tree
 from archspec.syntax.tree import Located
 
 
-class Result(Record):
+class OutputExpression(Record):
     """An output: its expression, and its slot in the body of `builder`."""
 
     at: Located
@@ -27,7 +27,7 @@ class Result(Record):
     slot: int
 
 
-class Header:
+class DimensionBindings:
     """The dimensions bound by one application of a definition."""
 
     def __init__(self, interpreter: Interpreter, definition: Definition) -> None:
@@ -35,9 +35,9 @@ class Header:
         self.definition = definition
         self.leading: tuple[Dim, ...] | None = None
         self._is_open = False  # whether `...` was bound by an input that accepts any shape
-        self._bound: dict[str, tuple[str, Entry]] = {}
+        self._bound: dict[str, tuple[str, TypedEntry]] = {}
 
-    def match(self, entry: Entry, actual: Type, result: Result | None = None) -> bool:
+    def match(self, entry: TypedEntry, actual: Type, result: OutputExpression | None = None) -> bool:
         """Check `actual` against the declaration `entry`, and bind its unbound dimensions.
 
         A mismatch is reported at `result`, where an output was made, or at the argument of an input.
@@ -50,7 +50,7 @@ class Header:
         if entry.shape is None:
             return True
         items = entry.shape.items
-        split = next((i for i, item in enumerate(items) if isinstance(item, nodes.Leading)), None)
+        split = next((i for i, item in enumerate(items) if isinstance(item, nodes.LeadingDimensions)), None)
         fixed = len(items) - (split is not None)
         sizes = actual.shape
         if len(sizes) < fixed or (split is None and len(sizes) != fixed):
@@ -64,7 +64,7 @@ class Header:
         is_open = fixed == 0 and self._accepts_any_shape()
         if self.leading is None or (self._is_open and not is_open):
             self.leading, self._is_open = leading, is_open
-            self._bound["..."] = (shape_text(leading), entry)
+            self._bound["..."] = (format_shape(leading), entry)
         elif self.leading != leading and not is_open:
             self._mismatch(entry, actual, result, (self._first("..."),))
             return False
@@ -74,11 +74,13 @@ class Header:
 
     def _accepts_any_shape(self) -> bool:
         """Whether inputs declared as `[...]` accept any shape: no output has the same axes."""
-        outputs = resolved(self.definition, self.interpreter.program.report).outputs
+        outputs = resolve_definition(self.definition, self.interpreter.program.report).outputs
         items = [item for output in outputs if output.shape is not None for item in output.shape.items]
-        return not any(isinstance(item, nodes.Leading) for item in items)
+        return not any(isinstance(item, nodes.LeadingDimensions) for item in items)
 
-    def _match_size(self, entry: Entry, axis: int, item: nodes.Expr, actual: Type, result: Result | None) -> bool:
+    def _match_size(
+        self, entry: TypedEntry, axis: int, item: nodes.Expr, actual: Type, result: OutputExpression | None
+    ) -> bool:
         interpreter = self.interpreter
         size = actual.shape[axis]
         if isinstance(item, nodes.Dimension) and item.key not in interpreter.env and _is_input(entry):
@@ -101,7 +103,7 @@ class Header:
             )
             return False
         if expected == size:
-            interpreter.program.numbers.matched(expected, size)
+            interpreter.program.numbers.on_size_matched(expected, size)
             return True
         first: tuple[Note, ...] = ()
         if isinstance(item, nodes.Dimension) and item.name in self._bound:
@@ -113,12 +115,14 @@ class Header:
         self._mismatch(entry, actual, result, first, axis)
         return False
 
-    def _unbound_multiple(self, entry: Entry, item: nodes.Expr) -> tuple[nodes.Expr, nodes.Dimension] | None:
+    def _unbound_multiple(self, entry: TypedEntry, item: nodes.Expr) -> tuple[nodes.Expr, nodes.Dimension] | None:
         """Return the factor and the dimension of a size such as `80 * seq`, if this occurrence binds the dimension."""
         found = multiple_of(item) if _is_input(entry) else None
         return found if found is not None and found[1].key not in self.interpreter.env else None
 
-    def _divide(self, entry: Entry, axis: int, written: nodes.Expr, dimension: nodes.Dimension, actual: Type) -> bool:
+    def _divide(
+        self, entry: TypedEntry, axis: int, written: nodes.Expr, dimension: nodes.Dimension, actual: Type
+    ) -> bool:
         """Bind a dimension to the size of an axis divided by a factor; False after reporting that it is no multiple."""
         interpreter = self.interpreter
         numbers, span = interpreter.program.numbers, interpreter.unit.span(written.at)
@@ -149,20 +153,25 @@ class Header:
         return True
 
     def _mismatch(
-        self, entry: Entry, actual: Type, result: Result | None, notes: tuple[Note, ...], axis: int | None = None
+        self,
+        entry: TypedEntry,
+        actual: Type,
+        result: OutputExpression | None,
+        notes: tuple[Note, ...],
+        axis: int | None = None,
     ) -> None:
         assert entry.shape is not None
         verb = "expects" if result is None else "is declared with"
         wanted = self._declared(entry, entry.shape, actual)
-        message = f"{self._what(entry)} {verb} {wanted}, found {shape_text(actual.shape)}"
+        message = f"{self._what(entry)} {verb} {wanted}, found {format_shape(actual.shape)}"
         self._report("dimension", message, entry, result, notes, axis=axis)
 
     def _report(
         self,
         code: str,
         message: str,
-        entry: Entry,
-        result: Result | None,
+        entry: TypedEntry,
+        result: OutputExpression | None,
         notes: tuple[Note, ...] = (),
         *,
         help: str | None = None,
@@ -171,13 +180,13 @@ class Header:
         unit = self.interpreter.unit
         at = self._place(entry)
         if result is not None:
-            at = (result.builder.maker(result.slot, axis) if axis is not None else None) or unit.span(result.at)
+            at = (result.builder.size_origin(result.slot, axis) if axis is not None else None) or unit.span(result.at)
         declared = unit.span(entry.at)
         if not notes and declared != at:
             notes = (Note("declared here", declared),)
         self.interpreter.program.error(code, message, at, notes=notes, help=help)
 
-    def _conversion(self, entry: Entry, actual: Type, result: Result | None) -> str:
+    def _conversion(self, entry: TypedEntry, actual: Type, result: OutputExpression | None) -> str:
         """Return help for elements of the wrong type."""
         at = self._place(entry) if result is None else self.interpreter.unit.span(result.at)
         is_piped = result is None and at == self._use.span
@@ -202,7 +211,7 @@ class Header:
         what = f"`{name}`" if name == "..." else f"`{name}` of `{self.definition.name}`"
         return Note(f"{what} was bound to {size} by input `{entry.name}`", self._place(entry))
 
-    def _place(self, entry: Entry) -> Span:
+    def _place(self, entry: TypedEntry) -> Span:
         """Return the location of the argument of an input, or of its declaration in the outermost definition."""
         return self._use.argument(entry.name)
 
@@ -211,15 +220,15 @@ class Header:
         """Return the use of the definition."""
         return self.interpreter.program.frames[-1]
 
-    def _what(self, entry: Entry) -> str:
+    def _what(self, entry: TypedEntry) -> str:
         kind = "input" if _is_input(entry) else "output"
         return f"{kind}{f' `{entry.name}`' if entry.name else ''} of `{self.definition.name}`"
 
-    def _declared(self, entry: Entry, shape: nodes.Listing, actual: Type) -> str:
+    def _declared(self, entry: TypedEntry, shape: nodes.ListLiteral, actual: Type) -> str:
         """Format a declared shape with the known sizes, or its number of axes if it has names of another file."""
         interpreter = self.interpreter
         words: list[str] = []
-        leading = any(isinstance(item, nodes.Leading) for item in shape.items)
+        leading = any(isinstance(item, nodes.LeadingDimensions) for item in shape.items)
         fits = len(actual.shape) == len(shape.items)
         for axis, item in enumerate(shape.items):
             known: Value = None
@@ -231,7 +240,7 @@ class Header:
                 if self._use.unit is not interpreter.unit:
                     number = len(shape.items) - leading
                     return f"{'at least ' if leading else ''}{number} {'axis' if number == 1 else 'axes'}"
-            if isinstance(item, nodes.Leading):
+            if isinstance(item, nodes.LeadingDimensions):
                 words.append("..." if self.leading is None else ", ".join(map(str, self.leading)))
                 continue
             if isinstance(item, nodes.Local | nodes.Dimension):
@@ -245,10 +254,10 @@ class Header:
         return self.interpreter.unit.source.text[item.at.start : item.at.end]
 
 
-def _is_input(entry: Entry) -> bool:
-    return isinstance(entry.at, tree.Parameter)
+def _is_input(entry: TypedEntry) -> bool:
+    return isinstance(entry.at, tree.SignatureEntry)
 
 
-def shape_text(shape: tuple[Dim, ...]) -> str:
+def format_shape(shape: tuple[Dim, ...]) -> str:
     """Format a shape in the syntax of the language."""
     return f"[{', '.join(map(str, shape))}]"

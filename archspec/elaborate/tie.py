@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from archspec.elaborate.program import Program
-from archspec.ir import Leaf, Module, canonical, find, is_frozen, leaves
+from archspec.ir import LocatedTensor, Module, canonical_name, find_member, is_frozen, iter_tensors
 from archspec.resolve.unit import Unit
 from archspec.source import suggest
 from archspec.syntax import tree
@@ -14,7 +14,7 @@ from archspec.syntax import tree
 def close_aliases(module: Module) -> None:
     """Map every alias directly to the counted name."""
     for alias in module.aliases:
-        module.aliases[alias] = canonical(module, alias)
+        module.aliases[alias] = canonical_name(module, alias)
 
 
 def tie(program: Program, module: Module, alias: str, counted: str, unit: Unit, node: tree.Tie) -> None:
@@ -24,23 +24,23 @@ def tie(program: Program, module: Module, alias: str, counted: str, unit: Unit, 
     for (name, leaf), (other, _) in pairs:
         if name in module.aliases:
             continue
-        if canonical(module, other) == name:
-            _circle(program, name, other, unit, node)
+        if canonical_name(module, other) == name:
+            _find_cycle(program, name, other, unit, node)
             continue
         module.aliases[name] = other
         if leaf.weight.kind == "param":
             module.total -= leaf.weight.size
             module.frozen -= leaf.weight.size if leaf.frozen else 0
     for (name, _), (other, _) in tied_inside:
-        if canonical(module, name) != canonical(module, other):
+        if canonical_name(module, name) != canonical_name(module, other):
             first = module.aliases[name]
             message = f"`{name}` is already tied to `{first}`"
             program.error("tie-twice", message, unit.span(node.alias), help=f"tie `{first}` instead")
         elif len(pairs) == 1:
-            _circle(program, name, other, unit, node)
+            _find_cycle(program, name, other, unit, node)
 
 
-def _circle(program: Program, alias: str, counted: str, unit: Unit, node: tree.Tie) -> None:
+def _find_cycle(program: Program, alias: str, counted: str, unit: Unit, node: tree.Tie) -> None:
     program.error(
         "tie-circle",
         f"`{alias}` and `{counted}` are already the same tensor"
@@ -53,8 +53,8 @@ def _circle(program: Program, alias: str, counted: str, unit: Unit, node: tree.T
 
 def _pairs(
     program: Program, module: Module, alias: str, counted: str, unit: Unit, node: tree.Tie
-) -> Iterator[tuple[tuple[str, Leaf], tuple[str, Leaf]]]:
-    one, other = find(module, alias), find(module, counted)
+) -> Iterator[tuple[tuple[str, LocatedTensor], tuple[str, LocatedTensor]]]:
+    one, other = find_member(module, alias), find_member(module, counted)
     for found, address, place in ((one, alias, node.alias), (other, counted, node.counted)):
         if found is None:
             if not (program.is_incomplete(module, address) or unit.broken & set(address.split("."))):
@@ -64,22 +64,22 @@ def _pairs(
                 )
             return
     for found, address, place in ((one, alias, node.alias), (other, counted, node.counted)):
-        if isinstance(found, Leaf) and found.weight.kind == "const":
+        if isinstance(found, LocatedTensor) and found.weight.kind == "const":
             message = f"cannot tie `{address}`: a `const` is not stored"
             program.error("tie-shape", message, unit.span(place), help="declare it as a `buffer`, or remove the tie")
             return
-    if isinstance(one, Leaf) and isinstance(other, Leaf):
+    if isinstance(one, LocatedTensor) and isinstance(other, LocatedTensor):
         if _same(program, alias, one, counted, other, unit, node):
             yield (alias, one), (counted, other)
         return
-    if isinstance(one, Leaf) or isinstance(other, Leaf):
-        tensor, module_ = (alias, counted) if isinstance(one, Leaf) else (counted, alias)
+    if isinstance(one, LocatedTensor) or isinstance(other, LocatedTensor):
+        tensor, module_ = (alias, counted) if isinstance(one, LocatedTensor) else (counted, alias)
         message = f"cannot tie the tensor `{tensor}` and the layer or block `{module_}`"
         program.error("tie-shape", message, unit.span(node), help=f"name a tensor, as in `{module_}.weight`")
         return
     assert isinstance(one, Module) and isinstance(other, Module)
-    ours = _stored(one, is_frozen(module, alias))
-    theirs = _stored(other, is_frozen(module, counted))
+    ours = _stored_tensor(one, is_frozen(module, alias))
+    theirs = _stored_tensor(other, is_frozen(module, counted))
     only = [n for n in ours if n not in theirs] + [n for n in theirs if n not in ours]
     if only:
         owner = alias if only[0] in ours else counted
@@ -93,11 +93,13 @@ def _pairs(
         yield (pair[0], leaf), (pair[1], theirs[name])
 
 
-def _stored(module: Module, frozen: bool) -> dict[str, Leaf]:
-    return {name: leaf for name, leaf in leaves(module, frozen=frozen) if leaf.weight.kind != "const"}
+def _stored_tensor(module: Module, frozen: bool) -> dict[str, LocatedTensor]:
+    return {name: leaf for name, leaf in iter_tensors(module, frozen=frozen) if leaf.weight.kind != "const"}
 
 
-def _same(program: Program, alias: str, one: Leaf, counted: str, other: Leaf, unit: Unit, node: tree.Tie) -> bool:
+def _same(
+    program: Program, alias: str, one: LocatedTensor, counted: str, other: LocatedTensor, unit: Unit, node: tree.Tie
+) -> bool:
     if one.weight.type == other.weight.type and one.weight.kind == other.weight.kind:
         return True
     difference = (
@@ -110,8 +112,8 @@ def _same(program: Program, alias: str, one: Leaf, counted: str, other: Leaf, un
     return False
 
 
-def _some_leaves(module: Module) -> Iterator[tuple[str, Leaf]]:
-    for count, pair in enumerate(leaves(module)):
+def _some_leaves(module: Module) -> Iterator[tuple[str, LocatedTensor]]:
+    for count, pair in enumerate(iter_tensors(module)):
         if count == 2000:
             return
         yield pair

@@ -9,30 +9,39 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import cast
 
-from archspec.elaborate.derived import DerivedNumbers, as_sizes, bare, deciding, is_size, sizes_in
+from archspec.elaborate.derived import DerivedArithmetic, as_sizes, decisive_sizes, is_size, sizes_in, strip_origin
 from archspec.elaborate.models import compile_model
-from archspec.elaborate.program import Given, Program, Target
-from archspec.elaborate.values import COMPARISONS, DYNAMIC, POISON, Owned, Several, Tensor, Value, key_of
-from archspec.ir import Body, Module, Type, Weight, find, leaves
+from archspec.elaborate.program import CompileTarget, InputArgument, Program
+from archspec.elaborate.values import (
+    COMPARISONS,
+    DYNAMIC,
+    POISON,
+    ModuleReference,
+    MultipleOutputs,
+    Tensor,
+    Value,
+    value_key,
+)
+from archspec.ir import Body, Module, ModuleTensor, Type, find_member, iter_tensors
 from archspec.ops import Op
 from archspec.record import Record
 from archspec.resolve import nodes, walk
-from archspec.resolve.definition import reads, resolved
+from archspec.resolve.definition import resolve_definition, uses_hyperparameter
 from archspec.resolve.unit import Definition, Unit, is_numeric
 from archspec.source import Report
 from archspec.syntax import tree
-from archspec.table import Plain
+from archspec.table import PlainValue
 
-Applied = nodes.Apply | nodes.Own
-Evaluated = nodes.Expr | nodes.Step
+AppliedNode = nodes.Apply | nodes.ModuleDeclaration
+EvaluatedNode = nodes.Expr | nodes.Step
 
 
-class Seen:
+class RecordedValues:
     """The values of `node`: the types of tensors, and static values (None for `none`)."""
 
     __slots__ = ("node", "statics", "types")
 
-    def __init__(self, node: Evaluated | None) -> None:
+    def __init__(self, node: EvaluatedNode | None) -> None:
         self.node = node  # kept, so that no other node has its identity
         self.types: dict[Type, None] = {}
         self.statics: dict[Hashable, Value] = {}
@@ -40,17 +49,17 @@ class Seen:
     def add(self, value: Value) -> None:
         if isinstance(value, Tensor):
             self.types[value.type] = None
-        elif not isinstance(value, Several | Owned):
-            value = bare(value)
-            self.statics[key_of(value)] = value
+        elif not isinstance(value, MultipleOutputs | ModuleReference):
+            value = strip_origin(value)
+            self.statics[value_key(value)] = value
 
 
-class Use(Record):
+class DefinitionUse(Record):
     """One instance of a definition: its hyperparameters, its module, the arguments of its inputs, and its body."""
 
     values: dict[str, Value]
     module: Module | None
-    given: tuple[Given, ...]
+    given: tuple[InputArgument, ...]
     body: Body
 
 
@@ -58,8 +67,8 @@ class Application(Record):
     """An application of one callee in the definition `caller`, with its arguments by name."""
 
     caller: Definition
-    node: Applied
-    bound: nodes.Bound
+    node: AppliedNode
+    bound: nodes.BoundArguments
 
 
 class Trace:
@@ -78,39 +87,39 @@ class Trace:
         self.root = root
         self.given = given
         self.sizes = sizes
-        self.seen: dict[int, Seen] = {}
-        self.uses: dict[Definition, list[Use]] = {}
+        self.seen: dict[int, RecordedValues] = {}
+        self.uses: dict[Definition, list[DefinitionUse]] = {}
         self.applications: dict[int, dict[Definition | Op, Application]] = {}
         self.variants: dict[int, dict[tuple[Definition | Op, frozenset[str]], Application]] = {}
         self.definitions: dict[Module, Definition] = {}
-        self.owned: dict[int, dict[int, Module | Weight]] = {}
+        self.owned: dict[int, dict[int, Module | ModuleTensor]] = {}
         self.ties: dict[int, bool] = {}
-        self.numbers = DerivedNumbers()
+        self.numbers = DerivedArithmetic()
         self._last: dict[int, Value] = {}
         self._decided: dict[int, set[str]] = {}
 
     # What a compilation reports
 
-    def value(self, node: Evaluated, value: Value) -> None:
+    def value(self, node: EvaluatedNode, value: Value) -> None:
         """Record a value of an expression or step."""
         if value is not POISON and value is not DYNAMIC:
             key = id(node)
             seen = self.seen.get(key)
             if seen is None:
-                seen = self.seen[key] = Seen(node)
+                seen = self.seen[key] = RecordedValues(node)
             seen.add(value)
             self._last[key] = value
             if value.__class__ is bool:
                 self._decided.setdefault(key, set()).update(self._deciding(node))
 
-    def _deciding(self, node: Evaluated) -> frozenset[str]:
+    def _deciding(self, node: EvaluatedNode) -> frozenset[str]:
         """Return the sizes on which it depends whether a comparison holds, or which of some booleans is taken."""
         last = self._last
         match node:
             case nodes.Binary() if id(node.left) not in last:
                 return frozenset()  # whether a tensor is declared, which is not read
             case nodes.Binary(operator=operator) if operator in COMPARISONS:
-                return deciding(operator, last[id(node.left)], last[id(node.right)])
+                return decisive_sizes(operator, last[id(node.left)], last[id(node.right)])
             case nodes.Binary(operator="in" | "not in"):
                 return sizes_in((last[id(node.left)], last[id(node.right)]))
             case nodes.Apply(arguments=arguments) if arguments.forward is None:
@@ -122,7 +131,9 @@ class Trace:
             case _:
                 return frozenset()
 
-    def applied(self, caller: Definition | None, node: Applied, callee: Definition | Op, bound: nodes.Bound) -> None:
+    def applied(
+        self, caller: Definition | None, node: AppliedNode, callee: Definition | Op, bound: nodes.BoundArguments
+    ) -> None:
         """Record an application."""
         if caller is not None:
             made = Application(caller, node, bound)
@@ -130,13 +141,13 @@ class Trace:
             if known_values(known.bound) != known_values(bound):
                 self.variants.setdefault(id(node), {})[callee, known_values(bound)] = made
 
-    def declared(self, node: nodes.Own | nodes.Tensor, made: Module | Weight) -> None:
+    def declared(self, node: nodes.ModuleDeclaration | nodes.TensorDeclaration, made: Module | ModuleTensor) -> None:
         """Record the module or tensor of a declaration."""
         self.owned.setdefault(id(node), {})[id(made)] = made
 
-    def body(self, target: Target, given: tuple[Given, ...], body: Body) -> None:
+    def body(self, target: CompileTarget, given: tuple[InputArgument, ...], body: Body) -> None:
         """Record a use of a definition."""
-        self.uses.setdefault(target.definition, []).append(Use(target.values, target.module, given, body))
+        self.uses.setdefault(target.definition, []).append(DefinitionUse(target.values, target.module, given, body))
 
     def module(self, module: Module, ties: list[tuple[str, str, nodes.Tie]]) -> None:
         """Record the ties of a module (alias, counted, node), in the order in which they are made."""
@@ -147,8 +158,8 @@ class Trace:
         for other in module.merged.values():
             shared.update(name for names in other.aliases.items() for name in names)
         for alias, counted, node in ties:
-            found = find(module, alias)
-            inside = [f".{name}" for name, _ in leaves(found)] if isinstance(found, Module) else [""]
+            found = find_member(module, alias)
+            inside = [f".{name}" for name, _ in iter_tensors(found)] if isinstance(found, Module) else [""]
             alone = not any(alias + name in shared for name in inside)
             self.ties[id(node)] = self.ties.get(id(node), True) and alone
             shared.update(address + name for address in (alias, counted) for name in inside)
@@ -163,19 +174,19 @@ class Trace:
         """
         functions = {callee for callees in self.applications.values() for callee in callees if is_numeric(callee)}
         definitions = (*self.uses, *self.definitions.values(), *functions)
-        bodies = [resolved(definition, Report()).body for definition in definitions]
+        bodies = [resolve_definition(definition, Report()).body for definition in definitions]
         required = {
             id(expr)
-            for statement in walk.every_statement(tuple(s for body in bodies for s in body))
+            for statement in walk.iter_statements(tuple(s for body in bodies for s in body))
             if isinstance(statement, nodes.Require)
-            for expr in walk.every_expression(statement.condition)
+            for expr in walk.iter_expressions(statement.condition)
         }
         generic = {  # the code of a function of numbers has both sides
             id(expr)
             for function in functions
-            for statement in walk.every_statement(resolved(function, Report()).body)
-            for whole in walk.expressions(statement)
-            for expr in walk.every_expression(whole)
+            for statement in walk.iter_statements(resolve_definition(function, Report()).body)
+            for whole in walk.statement_expressions(statement)
+            for expr in walk.iter_expressions(whole)
         }
         fixed = (
             sizes
@@ -189,7 +200,7 @@ class Trace:
         seen = self.seen.get(id(node))
         return seen.statics if seen is not None else {}
 
-    def targets(self, node: nodes.Own | nodes.Tensor) -> list[Module | Weight]:
+    def targets(self, node: nodes.ModuleDeclaration | nodes.TensorDeclaration) -> list[Module | ModuleTensor]:
         """Return the modules and tensors of a declaration in all uses; none in a branch that is never taken."""
         return list(self.owned.get(id(node), {}).values())
 
@@ -200,15 +211,15 @@ class Trace:
         values = list(self.statics(node).values())
         return values[0] if len(values) == 1 and isinstance(values[0], bool) else None
 
-    def callees(self, node: Applied) -> list[Definition | Op]:
+    def callees(self, node: AppliedNode) -> list[Definition | Op]:
         """Return the callees of an application or declaration in all uses."""
         return list(self.applications.get(id(node), {}))
 
-    def bound(self, node: Applied, callee: Definition | Op) -> nodes.Bound:
+    def bound(self, node: AppliedNode, callee: Definition | Op) -> nodes.BoundArguments:
         """Return the arguments of an application by the names of a callee."""
         return self.applications[id(node)][callee].bound
 
-    def variants_of(self, node: Applied, callee: Definition | Op) -> list[nodes.Bound]:
+    def variants_of(self, node: AppliedNode, callee: Definition | Op) -> list[nodes.BoundArguments]:
         """Return the arguments of an application of a callee, for any hyperparameters that are bound in it."""
         others = [site.bound for (other, _), site in self.variants.get(id(node), {}).items() if other is callee]
         return [self.bound(node, callee), *others]
@@ -220,19 +231,25 @@ class Trace:
         return [*found, *[site for (other, _), site in variants if other is callee]]
 
 
-def known_values(bound: nodes.Bound) -> frozenset[str]:
+def known_values(bound: nodes.BoundArguments) -> frozenset[str]:
     """Return the hyperparameters that the callee of an application has bound."""
-    return frozenset([n for n, argument in bound.hyperparameters.items() if isinstance(argument.value, nodes.Known)])
+    return frozenset(
+        [n for n, argument in bound.hyperparameters.items() if isinstance(argument.value, nodes.BoundHyperparameter)]
+    )
 
 
-def trace_model(unit: Unit, model: tree.Model, overrides: Mapping[str, Plain], values: dict[str, Value]) -> Trace:
+def trace_model(unit: Unit, model: tree.Model, overrides: Mapping[str, PlainValue], values: dict[str, Value]) -> Trace:
     """Compile a model that compiled with `values` again, and record the values of its expressions."""
     binding = unit.names[model.callee.text]
     assert isinstance(binding.target, Definition)
     items = model.arguments.items if model.arguments is not None else ()
     written = (item.name or word for item, word in zip(items, binding.target.hyperparameters, strict=False))
-    used = {word: value for word, value in values.items() if is_size(value) and reads(binding.target, word, Report())}
-    sizes = {word: cast("Plain", as_sizes(word, value)) for word, value in used.items()}
+    used = {
+        word: value
+        for word, value in values.items()
+        if is_size(value) and uses_hyperparameter(binding.target, word, Report())
+    }
+    sizes = {word: cast("PlainValue", as_sizes(word, value)) for word, value in used.items()}
     trace = Trace(binding.target, frozenset((*written, *overrides)), frozenset(sizes))
     program = Program(trace.numbers, trace)
     program.begin(Report(), unit.source)

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from archspec.elaborate.application import stands_alone
-from archspec.elaborate.bodies import count
+from archspec.elaborate.application import is_bare_operation
+from archspec.elaborate.bodies import pluralize
 from archspec.elaborate.interpreter import MEMBERSHIP, Interpreter
 from archspec.elaborate.program import Program
-from archspec.elaborate.values import DYNAMIC, POISON, Partial, Value, accepts, describe, is_integer, is_number, kind_of
+from archspec.elaborate.values import (
+    DYNAMIC,
+    POISON,
+    Partial,
+    Value,
+    accepts,
+    describe,
+    is_integer,
+    is_number,
+    type_description,
+)
 from archspec.ops import Op
 from archspec.resolve import nodes
-from archspec.resolve.definition import Resolved, resolved
+from archspec.resolve.definition import ResolvedDefinition, resolve_definition
 from archspec.resolve.unit import Definition, Unit, inputs_of
 from archspec.source import Note
 from archspec.syntax import tree
@@ -17,7 +27,7 @@ from archspec.syntax import tree
 _COMPARED = ("==", "!=", "and", "or", *MEMBERSHIP)
 
 
-def check_untaken(program: Program, unit: Unit) -> None:
+def check_unreached_branches(program: Program, unit: Unit) -> None:
     """Check the definitions of a file whose models have no errors, so that the only errors are in untaken branches.
 
     A file without any is checked once for a program.
@@ -27,7 +37,7 @@ def check_untaken(program: Program, unit: Unit) -> None:
     for binding in unit.names.values():
         definition = binding.target
         if not binding.imported and isinstance(definition, Definition):
-            form = resolved(definition, program.report)
+            form = resolve_definition(definition, program.report)
             if not form.broken:
                 _Untaken(program, unit, definition, {}).definition_of(form)
     if not program.report.failed:
@@ -39,7 +49,7 @@ class _Untaken(Interpreter):
 
     definition: Definition
 
-    def definition_of(self, form: Resolved) -> None:
+    def definition_of(self, form: ResolvedDefinition) -> None:
         self._declared = len(form.outputs)
         self.visit(form.body)
 
@@ -47,7 +57,7 @@ class _Untaken(Interpreter):
 
     def visit_declare(self, statement: nodes.Declare) -> None:
         for declaration in statement.declares:
-            if isinstance(declaration.what, nodes.Own):
+            if isinstance(declaration.what, nodes.ModuleDeclaration):
                 self.value(declaration.what)
 
     def visit_require(self, statement: nodes.Require) -> None:
@@ -61,10 +71,10 @@ class _Untaken(Interpreter):
         self._loop(statement.loop)
         super().visit_for(statement)
 
-    def visit_bind(self, statement: nodes.Bind) -> None:
+    def visit_assign(self, statement: nodes.Assign) -> None:
         found = outputs_of(statement.value)
         if self.value(statement.value) is not POISON and found is not None and found != len(statement.targets):
-            message = f"cannot assign {count(found, 'output')} to {count(len(statement.targets), 'name')}"
+            message = f"cannot assign {pluralize(found, 'output')} to {pluralize(len(statement.targets), 'name')}"
             self.fault("output", message, statement.value.at)
 
     def visit_return(self, statement: nodes.Return) -> None:
@@ -74,7 +84,7 @@ class _Untaken(Interpreter):
                 self.fault("wrong-kind", f"expected a tensor as output, found {describe(value)}", expr.at)
         found = len(values) if len(values) > 1 else outputs_of(statement.values[0])
         if POISON not in values and self._declared and found is not None and found != self._declared:
-            declared = count(self._declared, "output")
+            declared = pluralize(self._declared, "output")
             self.fault("output", f"`{self.definition.name}` declares {declared} but returns {found}", statement.at)
 
     def _loop(self, loop: nodes.Loop) -> None:
@@ -122,7 +132,7 @@ class _Untaken(Interpreter):
 
     _piped: Value = DYNAMIC
 
-    def piped(self, expr: nodes.Piped) -> Value:
+    def piped(self, expr: nodes.PipedValue) -> Value:
         return self._piped
 
     # Applications
@@ -138,10 +148,10 @@ class _Untaken(Interpreter):
             self.value(argument.value)
         return DYNAMIC
 
-    def own(self, expr: nodes.Own) -> Value:
+    def own(self, expr: nodes.ModuleDeclaration) -> Value:
         return self._applied(expr, self.value(expr.callee))
 
-    def _applied(self, expr: nodes.Apply | nodes.Own, callee: Value) -> Value:
+    def _applied(self, expr: nodes.Apply | nodes.ModuleDeclaration, callee: Value) -> Value:
         bound = expr.arguments.bound
         if bound is None or not isinstance(callee, Op | Definition):
             for argument in expr.arguments.every():
@@ -162,7 +172,7 @@ class _Untaken(Interpreter):
             return
         default = declared.default.value
         if not accepts(default, value):
-            message = f"hyperparameter `{name}` of `{callee.name}` expects type {kind_of(default)}, found "
+            message = f"hyperparameter `{name}` of `{callee.name}` expects type {type_description(default)}, found "
             notes = (Note(f"the default is {describe(default)}", declared.span),)
             self.fault("wrong-kind", message + describe(value), argument.at, notes=notes)
 
@@ -181,32 +191,34 @@ _Untaken.handlers = {
     **Interpreter.handlers,
     nodes.Local: Interpreter.dynamic,
     nodes.Dimension: Interpreter.dynamic,
-    nodes.Piped: _Untaken.piped,
+    nodes.PipedValue: _Untaken.piped,
     nodes.Binary: _Untaken.binary,
     nodes.Conditional: _Untaken.conditional,
     nodes.Chain: _Untaken.chain,
     nodes.Apply: _Untaken.apply,
     nodes.Partial: _Untaken.partial,
-    nodes.Own: _Untaken.own,
+    nodes.ModuleDeclaration: _Untaken.own,
 }
 
 
 def _is_no_tensor(value: Value) -> bool:
     """Whether a value is known, and neither a tensor nor something that stands for one, nor `none`."""
     is_unknown = value is DYNAMIC or value is POISON or value is None
-    return not (is_unknown or is_number(value) or isinstance(value, bool) or stands_alone(value))
+    return not (is_unknown or is_number(value) or isinstance(value, bool) or is_bare_operation(value))
 
 
 def outputs_of(expr: nodes.Expr) -> int | None:
     """Return the number of outputs of an expression; None if it depends on values."""
     match expr:
-        case nodes.Binary() | nodes.Unary() | nodes.Literal() | nodes.Read() | nodes.Dimension():
+        case nodes.Binary() | nodes.Unary() | nodes.Literal() | nodes.AddressReference() | nodes.Dimension():
             return 1
         case nodes.Apply(callee=nodes.Global(target=Op() as op)):
             return None if op.has_several and ... in op.dtypes else len(op.dtypes)
         case nodes.Apply(callee=nodes.Global(target=Definition(kind="fn") as function)):
             return len(function.node.outputs) or None
-        case nodes.Own(callee=nodes.Global(target=Definition() as target)) if expr.arguments.inputs is not None:
+        case nodes.ModuleDeclaration(callee=nodes.Global(target=Definition() as target)) if (
+            expr.arguments.inputs is not None
+        ):
             return len(target.node.outputs) or None
         case nodes.Chain() if expr.steps[-1].condition is None and expr.steps[-1].loop is None:
             return 1 if expr.steps[-1].operator else outputs_of(expr.steps[-1].value)

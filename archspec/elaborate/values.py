@@ -15,12 +15,12 @@ from archspec.ir import Call, Module, Type
 from archspec.ops import OPERATORS, OPS, Op
 from archspec.record import Record
 from archspec.resolve.unit import Definition
-from archspec.table import Plain
+from archspec.table import PlainValue
 
 _EQUALITY = ("==", "!=")
 COMPARISONS = (*_EQUALITY, "<", "<=", ">", ">=")
-LONGEST_SHOWN = 80
-MOST_SHOWN = 12
+MAX_SHOWN_LENGTH = 80
+MAX_SHOWN_ITEMS = 12
 
 
 class Marker:
@@ -52,7 +52,7 @@ class Unknown(float):
 
 
 UNKNOWN = Unknown("nan")
-OPEN = (Polynomial, Unknown)
+SYMBOLIC_TYPES = (Polynomial, Unknown)
 """The classes of numbers that are not compile-time constants."""
 
 
@@ -63,7 +63,7 @@ class Tensor(Record):
     type: Type
 
 
-class Several:
+class MultipleOutputs:
     """The outputs of an application with several; None for `none`."""
 
     __slots__ = ("values",)
@@ -72,7 +72,7 @@ class Several:
         self.values = values
 
 
-class Owned(Record):
+class ModuleReference(Record):
     """A layer or block of a definition, referred to by its address."""
 
     address: str
@@ -98,10 +98,10 @@ class Derived:
     sizes: frozenset[str]
 
 
-_OTHER_NUMBERS = (*OPEN, Derived)
+_OTHER_NUMBERS = (*SYMBOLIC_TYPES, Derived)
 
 _Static: TypeAlias = "bool | int | float | str | Polynomial | tuple[Value, ...] | Definition | Partial | Op"
-Value: TypeAlias = "_Static | Tensor | Several | Owned | Marker | None"
+Value: TypeAlias = "_Static | Tensor | MultipleOutputs | ModuleReference | Marker | None"
 """The value of an expression."""
 
 
@@ -117,7 +117,7 @@ class StaticError(Exception):
 
 def describe(value: Value) -> str:
     """Describe a value in a message: `the integer 12`, `the string "x"`, `none`."""
-    kind = kind_of(value)
+    kind = type_description(value)
     match kind:
         case "none":
             return "`none`"
@@ -130,11 +130,11 @@ def describe(value: Value) -> str:
             return f"the {'index' if depends else 'dimension'} {value}"
         case _:
             return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}" + (
-                f" `{show(value)}`" if not isinstance(value, Tensor | Several) else ""
+                f" `{show(value)}`" if not isinstance(value, Tensor | MultipleOutputs) else ""
             )
 
 
-def kind_of(value: Value) -> str:
+def type_description(value: Value) -> str:
     """Return the type of a static value or tensor, for messages."""
     match value:
         case None:
@@ -149,9 +149,9 @@ def kind_of(value: Value) -> str:
             return "string"
         case Tensor():
             return "tensor"
-        case Several():
+        case MultipleOutputs():
             return "group of outputs"
-        case Owned():
+        case ModuleReference():
             return value.module.kind
         case Op():
             return "function"
@@ -173,52 +173,52 @@ def show(value: Value) -> str:
         case bool():
             return "true" if value else "false"
         case str():
-            return f'"{value if len(value) <= LONGEST_SHOWN else value[: LONGEST_SHOWN - 3] + "..."}"'
+            return f'"{value if len(value) <= MAX_SHOWN_LENGTH else value[: MAX_SHOWN_LENGTH - 3] + "..."}"'
         case Op():
             return value.name
-        case Owned():
+        case ModuleReference():
             return value.module.type
-        case Several() | Tensor():
+        case MultipleOutputs() | Tensor():
             return "..."
         case Partial():
             return f"{value.definition.name}({', '.join(f'{name} = {show(item)}' for name, item in value.values)})"
         case tuple():
             items = value
-            shown = [show(item) for item in items[:MOST_SHOWN]]
-            return f"[{', '.join([*shown, *(['...'] if len(items) > MOST_SHOWN else [])])}]"
+            shown = [show(item) for item in items[:MAX_SHOWN_ITEMS]]
+            return f"[{', '.join([*shown, *(['...'] if len(items) > MAX_SHOWN_ITEMS else [])])}]"
         case int() | float() | Polynomial() | Marker():
             return str(value)
         case _:
             return value.name
 
 
-def values_of(owner: Call | Module) -> dict[str, Value]:
+def static_values(owner: Call | Module) -> dict[str, Value]:
     """Return the static arguments of an operation, or the hyperparameters of a module."""
     return cast("dict[str, Value]", owner.attributes if isinstance(owner, Call) else owner.hyperparameters)
 
 
-def plain(value: Value) -> Plain:
+def to_plain(value: Value) -> PlainValue:
     """Convert a hyperparameter for JSON: definitions and operations by name."""
     match value:
         case tuple() if is_list(value):
-            return [plain(v) for v in value]
+            return [to_plain(v) for v in value]
         case None | bool() | int() | float() | str():
             return value
         case _:
             return show(value)
 
 
-def key_of(value: Value) -> Hashable:
+def value_key(value: Value) -> Hashable:
     """Return a dictionary key that distinguishes True, 1 and 1.0."""
     kind = value.__class__
     if kind is int or kind is str:
         return value
     if is_list(value):
-        return (tuple, *[key_of(v) for v in value])
+        return (tuple, *[value_key(v) for v in value])
     if kind is float or kind is bool:
         return (kind, value)
     if isinstance(value, Partial):
-        return (kind, value.definition, *[(name, key_of(item)) for name, item in value.values])
+        return (kind, value.definition, *[(name, value_key(item)) for name, item in value.values])
     if isinstance(value, Derived):
         return (kind, value, value.form, value.sizes)
     return value
@@ -228,7 +228,7 @@ def accepts(default: Value, value: Value) -> bool:
     """Whether `value` is allowed for a hyperparameter with this default."""
     if value is None or default is None or isinstance(value, Marker):
         return True
-    wanted, got = kind_of(default), kind_of(value)
+    wanted, got = type_description(default), type_description(value)
     if wanted == got:
         return True
     return {wanted, got} == {"layer", "block"} or (
@@ -250,11 +250,11 @@ def is_number(value: object) -> TypeGuard[int | float | Polynomial]:
     return value.__class__ in (int, float) or isinstance(value, _OTHER_NUMBERS)
 
 
-def negative(value: Value) -> Value:
+def negate(value: Value) -> Value:
     """`-value`. Raises StaticError."""
     if not is_number(value):
         raise StaticError("wrong-kind", f"`-` expects a number, found {describe(value)}")
-    return computed(OPS["neg"], (value,), "-")
+    return compute_operation(OPS["neg"], (value,), "-")
 
 
 def arithmetic(operator: str, left: Value, right: Value) -> Value:
@@ -273,10 +273,10 @@ def arithmetic(operator: str, left: Value, right: Value) -> Value:
             if operator == "/":
                 message = "`/` cannot divide symbolic dimensions"
                 raise StaticError("wrong-kind", message, "use `//` for integer division")
-    return computed(OPS[OPERATORS[operator]], (left, right), operator)
+    return compute_operation(OPS[OPERATORS[operator]], (left, right), operator)
 
 
-def computed(op: Op, values: Sequence[Value], name: str) -> Value:
+def compute_operation(op: Op, values: Sequence[Value], name: str) -> Value:
     """What an operation on numbers gives; `name` is what the spec calls it. Raises StaticError."""
     assert op.scalar is not None
     try:
@@ -297,6 +297,9 @@ def _same(left: Value, right: Value) -> bool:
     """Whether two static values are equal, not both of which are numbers."""
     if left is None or right is None:
         return left is right
-    if kind_of(left) != kind_of(right) and {kind_of(left), kind_of(right)} != {"layer", "block"}:
+    if type_description(left) != type_description(right) and {type_description(left), type_description(right)} != {
+        "layer",
+        "block",
+    }:
         raise StaticError("wrong-kind", f"cannot compare {describe(left)} with {describe(right)}")
     return left == right

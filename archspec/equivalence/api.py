@@ -6,18 +6,26 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
-from archspec.equivalence.calls.values import Untranslatable
-from archspec.equivalence.compare import Unequal, first_difference
+from archspec.equivalence.calls.values import UntranslatableError
+from archspec.equivalence.compare import FirstDifference, first_difference
 from archspec.equivalence.constants import Constants
-from archspec.equivalence.memory import Unevaluated
-from archspec.equivalence.numeric import MOST_ELEMENTS, ROUNDED, SAME, Run, largest_error, of_arrays, of_module
-from archspec.equivalence.places import Places
-from archspec.equivalence.sides import outputs_of, outputs_of_module, stored_tensors
-from archspec.equivalence.stack import deeply
-from archspec.ir import Body, canonical
-from archspec.model import Model, ModelLike, internals
+from archspec.equivalence.memory import EvaluationError
+from archspec.equivalence.numeric import (
+    FLOAT32_TOLERANCE,
+    MAX_ELEMENTS,
+    RELATIVE_TOLERANCE,
+    Run,
+    array_runner,
+    largest_error,
+    module_runner,
+)
+from archspec.equivalence.places import LocationIndex
+from archspec.equivalence.sides import model_outputs, module_outputs, stored_tensors
+from archspec.equivalence.stack import run_with_deep_stack
+from archspec.ir import Body, canonical_name
+from archspec.model import Model, ModelLike, get_compilation
 from archspec.normal.arrays import Arrays
-from archspec.pipeline.compile import model_of
+from archspec.pipeline.compile import as_model
 from archspec.reporting.results import Result
 
 if TYPE_CHECKING:
@@ -40,7 +48,7 @@ class Equivalence(Result):
     b: str
     verdict: Verdict
     reason: str = ""
-    unequal: Unequal | None = None
+    unequal: FirstDifference | None = None
     error: float | None = None
 
     def __repr__(self) -> str:
@@ -63,13 +71,13 @@ def equivalent(a: ModelLike | nn.Module, b: ModelLike | nn.Module, /) -> Equival
         raise TypeError("expected a model or spec among the arguments, found two modules")
     if _is_module(a):
         found = equivalent(b, a)
-        unequal = found.unequal and Unequal(found.unequal.output, found.unequal.b, found.unequal.a)
+        unequal = found.unequal and FirstDifference(found.unequal.output, found.unequal.b, found.unequal.a)
         return found.replace(a=found.b, b=found.a, unequal=unequal)
-    model = model_of(cast("ModelLike", a))
+    model = as_model(cast("ModelLike", a))
     if _is_module(b):
-        return deeply(lambda: _compare_module(model, cast("nn.Module", b)))
-    other = model_of(cast("ModelLike", b))
-    return deeply(lambda: _compare_models(model, other))
+        return run_with_deep_stack(lambda: _compare_module(model, cast("nn.Module", b)))
+    other = as_model(cast("ModelLike", b))
+    return run_with_deep_stack(lambda: _compare_models(model, other))
 
 
 def _compare_models(a: Model, b: Model) -> Equivalence:
@@ -79,14 +87,14 @@ def _compare_models(a: Model, b: Model) -> Equivalence:
         return found.replace(verdict="different", reason=reason)
     for left, right in zip(_bodies(a), _bodies(b), strict=True):
         arrays = Arrays()
-        places = Places(arrays), Places(arrays)
+        places = LocationIndex(arrays), LocationIndex(arrays)
         try:
-            ours, theirs = outputs_of(arrays, left, places[0]), outputs_of(arrays, right, places[1])
+            ours, theirs = model_outputs(arrays, left, places[0]), model_outputs(arrays, right, places[1])
         except ArithmeticError as problem:
             return found.replace(verdict="not proven", reason=_without_form(problem))
         unequal = first_difference(arrays, [*left.named_outputs()], ours, theirs, places)
         if unequal is not None:
-            runs = of_arrays(arrays, ours), of_arrays(arrays, theirs)
+            runs = array_runner(arrays, ours), array_runner(arrays, theirs)
             return _decided(found.replace(unequal=unequal), left, *runs)
     return found
 
@@ -110,48 +118,58 @@ def _compare_module(model: Model, module: nn.Module) -> Equivalence:
 
 def _compare_body(found: Equivalence, body: Body, module: nn.Module) -> Equivalence:
     arrays = Arrays()
-    places = Places(arrays), Places(arrays)
+    places = LocationIndex(arrays), LocationIndex(arrays)
     constants = Constants(arrays)
     try:
-        ours = outputs_of(arrays, body, places[0], constants)
+        ours = model_outputs(arrays, body, places[0], constants)
     except ArithmeticError as problem:
         return found.replace(verdict="not proven", reason=_without_form(problem))
     try:
-        theirs = outputs_of_module(arrays, module, body, places[1], constants)
-    except (Untranslatable, ArithmeticError) as problem:
+        theirs = module_outputs(arrays, module, body, places[1], constants)
+    except (UntranslatableError, ArithmeticError) as problem:
         reason = _without_form(problem) if isinstance(problem, ArithmeticError) else str(problem)
-        return _decided(found.replace(reason=reason), body, of_arrays(arrays, ours), of_module(module, body), ROUNDED)
+        return _decided(
+            found.replace(reason=reason),
+            body,
+            array_runner(arrays, ours),
+            module_runner(module, body),
+            FLOAT32_TOLERANCE,
+        )
     if len(ours) != len(theirs):
         return found.replace(verdict="different", reason=f"{len(theirs)} outputs instead of {len(ours)}")
     unequal = first_difference(arrays, [*body.named_outputs()], ours, theirs, places)
     if unequal is None:
         return found
-    return _decided(found.replace(unequal=unequal), body, of_arrays(arrays, ours), of_module(module, body), ROUNDED)
+    return _decided(
+        found.replace(unequal=unequal), body, array_runner(arrays, ours), module_runner(module, body), FLOAT32_TOLERANCE
+    )
 
 
 def _without_form(problem: ArithmeticError) -> str:
     return f"there is no normal form: {problem}"
 
 
-def _decided(found: Equivalence, body: Body, ours: Run, theirs: Run, rounded: float = SAME) -> Equivalence:
+def _decided(
+    found: Equivalence, body: Body, ours: Run, theirs: Run, rounded: float = RELATIVE_TOLERANCE
+) -> Equivalence:
     """Return the verdict for outputs, whose difference may be due to rounding if it is at most `rounded`."""
     reason = found.reason or "the normal forms differ"
     try:
         error = largest_error(body, ours, theirs)
-    except (Unevaluated, ImportError):
+    except (EvaluationError, ImportError):
         return found.replace(verdict="not proven", reason=f"{reason}; the two cannot be run in float64 to compare")
     if error is None:
-        reason = f"{reason}; outputs of models with more than {MOST_ELEMENTS:,} parameters are not compared"
+        reason = f"{reason}; outputs of models with more than {MAX_ELEMENTS:,} parameters are not compared"
         return found.replace(verdict="not proven", reason=reason)
-    if SAME < error <= rounded:
+    if RELATIVE_TOLERANCE < error <= rounded:
         reason = f"{reason}; the outputs differ by {error:.1g} in float64, which may be rounding to float32"
         return found.replace(verdict="not proven", reason=reason, error=error)
-    return found.replace(verdict="outputs equal" if error <= SAME else "different", error=error)
+    return found.replace(verdict="outputs equal" if error <= RELATIVE_TOLERANCE else "different", error=error)
 
 
 def _bodies(model: Model) -> list[Body]:
     """Return what a model computes with all optional inputs, and with none."""
-    compilation = internals(model)
+    compilation = get_compilation(model)
     compilation.require_computation()
     bare = compilation.bare()
     return [compilation.body, *([bare] if len(bare.inputs) < len(compilation.body.inputs) else [])]
@@ -180,7 +198,7 @@ def _other_signature(a: Model, b: Model) -> str:
 
 def _optional(model: Model) -> dict[str, object]:
     """Return the inputs that a model need not be given."""
-    required = dict(internals(model).bare().inputs)
+    required = dict(get_compilation(model).bare().inputs)
     return {name: type for name, type in model.inputs.items() if name not in required}
 
 
@@ -191,9 +209,9 @@ def other_tensors(model: Model, module: nn.Module) -> str:
         if name not in ours or name not in theirs or ours[name] != theirs[name].shape:
             return f"the tensors differ: `{name}`"
     first: dict[object, str] = {}
-    owner = internals(model).compiled.module
+    owner = get_compilation(model).compiled.module
     for name, tensor in theirs.items():
-        tied, own = first.setdefault(("module", tensor.storage), name), canonical(owner, name)
+        tied, own = first.setdefault(("module", tensor.storage), name), canonical_name(owner, name)
         if tied != first.setdefault(("model", own), name):
             return f"the tied tensors differ: `{name}`"
     return ""

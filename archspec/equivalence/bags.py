@@ -8,18 +8,18 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, cast
 
-from archspec.equivalence.intercepting import Function, intercepting
+from archspec.equivalence.intercepting import Function, intercept_mode
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-GIVEN = ("per_sample_weights", "max_norm", "padding_idx", "offsets")
+UNSUPPORTED_ARGUMENTS = ("per_sample_weights", "max_norm", "padding_idx", "offsets")
 """Arguments without which the bags are rows of a matrix of ids, all of which count."""
 
 
-def with_rows() -> AbstractContextManager[object]:
+def embedding_bag_mode() -> AbstractContextManager[object]:
     """Return the mode in which bags that are the rows of a matrix of ids are looked up and reduced."""
-    return intercepting(_looked_up)
+    return intercept_mode(_looked_up)
 
 
 def _looked_up(func: Function, args: Sequence[object], named: Mapping[str, object]) -> object:
@@ -28,7 +28,7 @@ def _looked_up(func: Function, args: Sequence[object], named: Mapping[str, objec
     if func is not torch.nn.functional.embedding_bag:
         return func(*args, **named)
     ids, weight = cast("Sequence[Tensor]", args)  # PyTorch passes all others by name
-    if ids.dim() != 2 or any(named.get(name) is not None for name in GIVEN):
+    if ids.dim() != 2 or any(named.get(name) is not None for name in UNSUPPORTED_ARGUMENTS):
         return func(*args, **named)
     rows = torch.nn.functional.embedding(ids, weight)
     mode = str(named["mode"])

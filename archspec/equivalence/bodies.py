@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from archspec.algebra import Expression, Polynomial, index, substitute
-from archspec.bodies.fold import StepBudget, arguments, fold_body
+from archspec.bodies.fold import VisitLimit, arguments, propagate_forward
 from archspec.equivalence.constants import Constants
-from archspec.equivalence.places import Places
-from archspec.ir import Body, Call, Leaf, Loop, Type, canonical, find
+from archspec.equivalence.places import LocationIndex
+from archspec.ir import Body, Call, LocatedTensor, Loop, Type, canonical_name, find_member
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.elements import Elements
 from archspec.normal.nodes import Element
 from archspec.ops import OPS, Op
-from archspec.ops.forms import elementwise_form_of, form_of
+from archspec.ops.forms import elementwise_form, normal_form
 from archspec.ops.forms.elementwise import constant
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ Applied: TypeAlias = "Callable[[Call, list[Array | None]], list[Array | None]]"
 """From the inputs of an applied definition to its outputs."""
 
 
-class Bodies:
+class NormalFormBuilder:
     """Normal forms of the bodies of one model, whose `places` and `constants` are noted if they are given.
 
     Tensors are called by their names in `module`, after a `prefix`. With `keeps_float32`, a conversion to float32 is
@@ -36,7 +36,7 @@ class Bodies:
         self,
         arrays: Arrays,
         module: Module | None,
-        places: Places | None = None,
+        places: LocationIndex | None = None,
         prefix: str = "",
         constants: Constants | None = None,
         *,
@@ -48,7 +48,7 @@ class Bodies:
         self._constants = constants
         self._prefix = prefix
         self._keeps_float32 = keeps_float32
-        self._budget = StepBudget()
+        self._budget = VisitLimit()
         self._indices: dict[str, Expression] = {}
 
     def outputs(self, body: Body, inputs: Sequence[Array | None], prefix: str = "") -> list[Array | None]:
@@ -57,8 +57,8 @@ class Bodies:
 
     def table(self, name: str) -> Array | None:
         """Return a constant table, which is not stored; None for any other tensor."""
-        leaf = find(self.module, name) if self.module is not None else None
-        return self._tensor(name) if isinstance(leaf, Leaf) and leaf.weight.kind == "const" else None
+        leaf = find_member(self.module, name) if self.module is not None else None
+        return self._tensor(name) if isinstance(leaf, LocatedTensor) and leaf.weight.kind == "const" else None
 
     def opened(self, call: Call, given: list[Array | None], prefix: str) -> list[Array | None]:
         """Return the outputs of an applied definition, which is expanded."""
@@ -85,7 +85,7 @@ class Bodies:
                 self._constants.note(found)
             return found
 
-        return fold_body(body, inputs, operation, applied, None, number, weight, self._budget).outputs
+        return propagate_forward(body, inputs, operation, applied, None, number, weight, self._budget).outputs
 
     def _exact(self, value: object) -> object:
         """Return a static value in which the indices of loops have their own names."""
@@ -97,9 +97,9 @@ class Bodies:
 
     def _tensor(self, name: str) -> Array:
         assert self.module is not None
-        name = canonical(self.module, name)
-        leaf = find(self.module, name)
-        assert isinstance(leaf, Leaf)
+        name = canonical_name(self.module, name)
+        leaf = find_member(self.module, name)
+        assert isinstance(leaf, LocatedTensor)
         weight = leaf.weight
         if weight.kind == "const":
             assert weight.value is not None
@@ -146,8 +146,8 @@ def apply(
     op = OPS[name]
     given = [array for array in inputs if array is not None]
     if op.group == "Elementwise" and not op.alone:
-        return [arrays.each(types[0].shape, elementwise_form_of(op) or _opaque(op, types[0].dtype), *given)]
-    form = form_of(op)
+        return [arrays.each(types[0].shape, elementwise_form(op) or _opaque(op, types[0].dtype), *given)]
+    form = normal_form(op)
     if form is None:
         exact = tuple(sorted([(name, _key(value)) for name, value in settings.items()]))
         return arrays.opaque(name, exact, inputs, [(type.shape, type.dtype) for type in types])

@@ -19,23 +19,23 @@ from archspec.algebra import (
     index,
     is_at_least,
     product,
-    scaled,
+    split_multiple,
     substitute,
     symbols,
 )
 from archspec.equivalence.bodies import apply
 from archspec.equivalence.calls.complex import Complex, call_complex, has_complex
 from archspec.equivalence.calls.registry import CALLS
-from archspec.equivalence.calls.values import Untranslatable, is_list, listed, operation_of
+from archspec.equivalence.calls.values import UntranslatableError, as_list, is_list, operation_name
 from archspec.equivalence.constants import Constants
-from archspec.equivalence.folding import folded_constants
+from archspec.equivalence.folding import fold_constants
 from archspec.equivalence.formulas import size_of
-from archspec.equivalence.held import with_own_tensors
-from archspec.equivalence.iterations import mark_of
-from archspec.equivalence.matches import with_masks
-from archspec.equivalence.places import Place, Places
+from archspec.equivalence.held import read_stored_tensors
+from archspec.equivalence.iterations import loop_mark
+from archspec.equivalence.matches import rewrite_condition_indices
+from archspec.equivalence.places import LocationIndex, ModuleLocation
 from archspec.equivalence.programs import (
-    Formula,
+    SymPyExpression,
     dtype_of,
     formula_of,
     guards_of,
@@ -44,8 +44,8 @@ from archspec.equivalence.programs import (
     numbers_of,
     ranges_of,
 )
-from archspec.equivalence.scattered import without_scattered
-from archspec.equivalence.selection import with_all_rows
+from archspec.equivalence.scattered import rewrite_scatter
+from archspec.equivalence.selection import rewrite_row_selection
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.nodes import index_of
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from torch.fx import Node
 
 
-SPECIAL = 2
+MIN_EXPORTED_SIZE = 2
 """PyTorch exports programs for sizes from 2 on: 0 and 1 are special to it."""
 
 
@@ -64,7 +64,7 @@ CONVERSIONS = ("to", "_to_copy", "type_as", "float")
 """Operations that convert to another type."""
 
 
-class OfMultiples(Untranslatable):
+class MultiplesOnlyError(UntranslatableError):
     """A program is only for sizes that are multiples of numbers, which `multiples` has by dimension."""
 
     def __init__(self, message: str, multiples: Mapping[str, int]) -> None:
@@ -72,7 +72,7 @@ class OfMultiples(Untranslatable):
         self.multiples = multiples
 
 
-class OfShortInputs(Untranslatable):
+class SingleLengthError(UntranslatableError):
     """A program is only for inputs of which something has one length, such as 1: longer ones may have another."""
 
 
@@ -85,7 +85,7 @@ class Capture:
         program: ExportedProgram,
         inputs: Mapping[str, Type],
         tensor: Callable[[str, torch.Tensor | None, Type], Array],
-        places: Places | None = None,
+        places: LocationIndex | None = None,
         constants: Constants | None = None,
     ) -> None:
         self.arrays = arrays
@@ -101,15 +101,15 @@ class Capture:
         self.most: dict[str, int] = {}
         self.excluded: set[tuple[str, int]] = set()
         """Single sizes of dimensions that the program is not for, as the module has a branch for them."""
-        self.has_loops = any(mark_of(node) == "looped" for node in nodes_of(program.graph))
-        with_own_tensors(program)
-        with_masks(program)
-        without_scattered(program)
-        masks = with_all_rows(program)
+        self.has_loops = any(loop_mark(node) == "looped" for node in nodes_of(program.graph))
+        read_stored_tensors(program)
+        rewrite_condition_indices(program)
+        rewrite_scatter(program)
+        masks = rewrite_row_selection(program)
         for node in nodes_of(program.graph):
             if node.op == "placeholder" and node.name in inputs:
                 self._bind(node)
-            if mark_of(node) == "begun" and node.args[2] == 0:
+            if loop_mark(node) == "begun" and node.args[2] == 0:
                 self._symbols[str(formula_of(node.meta["val"]))] = index("@0")
         for name, mask in masks.items():
             self._symbols[name] = product([self.size(size) for size in mask.meta["val"].shape])
@@ -119,13 +119,13 @@ class Capture:
     @cached_property
     def folded(self) -> dict[Node, torch.Tensor]:
         """The reals that are computed from constants alone, by node."""
-        return folded_constants(self.program)
+        return fold_constants(self.program)
 
     def outputs(self) -> list[Array | Complex | None]:
         """Return the outputs of the module that are tensors."""
         signature = self.program.graph_signature
         if any(spec.kind.name != "USER_OUTPUT" for spec in signature.output_specs):
-            raise Untranslatable("it changes its inputs or buffers")
+            raise UntranslatableError("it changes its inputs or buffers")
         tensors = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
         constants = signature.inputs_to_lifted_tensor_constants
         *nodes, output = nodes_of(self.program.graph)
@@ -136,11 +136,11 @@ class Capture:
                 try:
                     self._values[node] = found = self._call(node)
                     self._note(node, found)
-                except Untranslatable as problem:
-                    raise Untranslatable(f"{problem}, in {_place(node)}") from problem
+                except UntranslatableError as problem:
+                    raise UntranslatableError(f"{problem}, in {_place(node)}") from problem
             else:
-                raise Untranslatable(f"it reads `{node.target}`")
-        outputs: list[object] = listed(output.args[0])
+                raise UntranslatableError(f"it reads `{node.target}`")
+        outputs: list[object] = as_list(output.args[0])
         found = [self._value(item) for item in outputs]
         return [value for value in found if value is None or isinstance(value, Array | Complex)]
 
@@ -151,29 +151,29 @@ class Capture:
                 continue
             formula = formula_of(actual)
             if formula is None or formula.is_Integer:
-                raise Untranslatable(f"a loop or branch in it depends on the size `{size}`")
+                raise UntranslatableError(f"a loop or branch in it depends on the size `{size}`")
             factor, symbol = formula.as_coeff_Mul()
             if not symbol.is_Symbol:
-                raise Untranslatable(f"it can only be exported where `{size}` is {formula}")
+                raise UntranslatableError(f"it can only be exported where `{size}` is {formula}")
             times = int(factor)
             if size % times != 0:
                 reason = f"it can only be exported where `{size}` is a multiple of {times}"
-                raise OfMultiples(reason, divisors(size, times))
+                raise MultiplesOnlyError(reason, divisors(size, times))
             self._symbols.setdefault(str(symbol), size // times)
             self._check_range(symbol, size // times)
 
-    def _check_range(self, symbol: Formula, size: Dim) -> None:
+    def _check_range(self, symbol: SymPyExpression, size: Dim) -> None:
         """Note the least and the largest value of the dimension in a size that the program is for."""
         allowed = ranges_of(self.program).get(symbol)
-        multiple = scaled(size)
+        multiple = split_multiple(size)
         if allowed is None or multiple is None:
             return
         factor, name = multiple
-        self.least[name] = max(self.least.get(name, SPECIAL), -(-int(allowed.lower) // factor))
+        self.least[name] = max(self.least.get(name, MIN_EXPORTED_SIZE), -(-int(allowed.lower) // factor))
         if str(allowed.upper) != "int_oo":
             self.most[name] = int(allowed.upper) // factor
 
-    def _check_guard(self, guard: Formula) -> None:
+    def _check_guard(self, guard: SymPyExpression) -> None:
         """Refuse a program that is only for sizes with a relation, as the module has a branch that depends on it."""
         if not self._always_holds(guard):
             excluded = self._excluded(guard)
@@ -181,15 +181,15 @@ class Capture:
                 self.excluded.add(excluded)
                 return
             if not guard.is_Relational:
-                raise Untranslatable(f"it can only be exported where `{guard}`")
+                raise UntranslatableError(f"it can only be exported where `{guard}`")
             sizes = [size_of(side, self._symbols) for side in guard.args]
             reason = f"it can only be exported where `{f' {guard.rel_op} '.join(map(str, sizes))}`"
             multiples = _multiples(sizes)
             if not multiples and guard.rel_op == "==" and any(isinstance(size, int) for size in sizes):
-                raise OfShortInputs(reason)
-            raise OfMultiples(reason, multiples) if multiples else Untranslatable(reason)
+                raise SingleLengthError(reason)
+            raise MultiplesOnlyError(reason, multiples) if multiples else UntranslatableError(reason)
 
-    def _excluded(self, guard: Formula) -> tuple[str, int] | None:
+    def _excluded(self, guard: SymPyExpression) -> tuple[str, int] | None:
         """Return the dimension and its size for which alone a relation does not hold; None for other relations."""
         if not guard.is_Relational or guard.rel_op != "!=":
             return None
@@ -197,13 +197,13 @@ class Capture:
         difference = left - right
         names = symbols(difference)
         rest = substitute(difference, dict.fromkeys(names, 0))
-        multiple = scaled(difference - rest)
+        multiple = split_multiple(difference - rest)
         if multiple is None or not isinstance(rest, int):
             return None
         factor, name = multiple
         return (name, -rest // factor) if rest % factor == 0 else None
 
-    def _always_holds(self, guard: Formula) -> bool:
+    def _always_holds(self, guard: SymPyExpression) -> bool:
         """Whether a relation of sizes holds for all sizes in the ranges that the program is for."""
         if guard.is_Boolean:
             found = [self._always_holds(part) for part in guard.args]
@@ -248,7 +248,7 @@ class Capture:
 
     def _constant(self, value: torch.Tensor, type: Type) -> Array:
         if value.device.type == "meta":
-            raise Untranslatable("it has a constant without a value")
+            raise UntranslatableError("it has a constant without a value")
         found = self._constants.find(value, type) if self._constants is not None else None
         if found is not None:
             return found
@@ -272,7 +272,7 @@ class Capture:
             return None
         if not _is_tensor(value) and not is_list(value):
             return self.size(value)
-        types = [self._type(cast("torch.Tensor", item)) for item in listed(value)]
+        types = [self._type(cast("torch.Tensor", item)) for item in as_list(value)]
         if self._constants is not None and node in self.folded:
             found = self._constants.find(self.folded[node], types[0])
             if found is not None:
@@ -282,14 +282,14 @@ class Capture:
         keywords = {key: self._value(item) for key, item in node.kwargs.items()}
         is_complex = has_complex(arguments) or any(type.dtype == "complex" for type in types)
         if handler is None and not is_complex:
-            raise Untranslatable(f"the operation `aten.{name}` has no normal form")
+            raise UntranslatableError(f"the operation `aten.{name}` has no normal form")
         try:
             if is_complex:
                 return call_complex(name, handler, self.arrays, types, *arguments, **keywords)
             assert handler is not None
             found = handler(self.arrays, types, *arguments, **keywords)
         except (TypeError, ValueError, IndexError) as error:  # arguments that the handler does not have
-            raise Untranslatable(f"the operation `aten.{name}` has no normal form with these arguments") from error
+            raise UntranslatableError(f"the operation `aten.{name}` has no normal form with these arguments") from error
         self._check(found, types, name)
         return found
 
@@ -297,13 +297,15 @@ class Capture:
         if self.places is None:
             return
         place = _place(node)
-        self.places.note([array for array in listed(found) if isinstance(array, Array)], place.address, place.source)
+        self.places.note([array for array in as_list(found) if isinstance(array, Array)], place.address, place.source)
 
     def _check(self, found: Array | Sequence[Array | None], types: Sequence[Type], name: str) -> None:
-        for array, type in zip(listed(found), types, strict=True):
+        for array, type in zip(as_list(found), types, strict=True):
             if array is not None and (array.shape != type.shape or self.arrays.dtype(array) != type.dtype):
                 ours = f"{self.arrays.dtype(array)} {list(array.shape)}"
-                raise Untranslatable(f"`aten.{name}` gives {type.dtype} {list(type.shape)}, its normal form {ours}")
+                raise UntranslatableError(
+                    f"`aten.{name}` gives {type.dtype} {list(type.shape)}, its normal form {ours}"
+                )
 
     def _value(self, item: object) -> object:
         if is_list(item):
@@ -318,12 +320,12 @@ class Capture:
 
         kind = "complex" if value.dtype.is_complex else dtype_of(value)
         if kind == "int" and value.dtype not in (torch.int64, torch.int32) and not is_kept:
-            raise Untranslatable(f"it computes integers of the type {value.dtype}, which wrap around")
+            raise UntranslatableError(f"it computes integers of the type {value.dtype}, which wrap around")
         return Type(tuple([self.size(size) for size in value.shape]), kind)
 
     def size(self, value: int | torch.SymInt) -> Dim:
         """Return a size of the exported program in the names of the inputs' types."""
-        return value if isinstance(value, int) else size_of(cast("Formula", formula_of(value)), self._symbols)
+        return value if isinstance(value, int) else size_of(cast("SymPyExpression", formula_of(value)), self._symbols)
 
 
 def _check_values(name: str, value: torch.Tensor | None) -> None:
@@ -331,7 +333,9 @@ def _check_values(name: str, value: torch.Tensor | None) -> None:
     from torch._subclasses import FakeTensor
 
     if isinstance(value, FakeTensor):
-        raise Untranslatable(f"a call of it makes its `{name}`, which later calls read: make it in the constructor")
+        raise UntranslatableError(
+            f"a call of it makes its `{name}`, which later calls read: make it in the constructor"
+        )
 
 
 def _multiples(sizes: Sequence[Dim]) -> dict[str, int]:
@@ -348,17 +352,17 @@ def _multiples(sizes: Sequence[Dim]) -> dict[str, int]:
 
 def divisors(size: Dim, times: int) -> dict[str, int]:
     """Return what the only dimension in a size has to be a multiple of for the size to be a multiple of a number."""
-    multiple = scaled(size)
+    multiple = split_multiple(size)
     return {multiple[1]: times // gcd(multiple[0], times)} if multiple is not None else {}
 
 
-def _place(node: Node) -> Place:
+def _place(node: Node) -> ModuleLocation:
     """Return the module of a node, and its line in the source outside of PyTorch."""
-    stack = listed(tuple(node.meta.get("nn_module_stack", {}).values()))
+    stack = as_list(tuple(node.meta.get("nn_module_stack", {}).values()))
     lines = re.findall(r'File "([^"]+)", line ([0-9]+)', node.meta.get("stack_trace") or "")
     lines = [line for line in lines if f"{os.sep}torch{os.sep}" not in line[0]] or lines
     source = f"{os.path.basename(lines[-1][0])}:{lines[-1][1]}" if lines else node.name
-    return Place(stack[-1][0] if stack else "", source)
+    return ModuleLocation(stack[-1][0] if stack else "", source)
 
 
 def _asserted(program: ExportedProgram) -> set[Node]:
@@ -375,7 +379,7 @@ def _asserted(program: ExportedProgram) -> set[Node]:
 
 def _name(node: Node) -> str:
     """Return the name of the operation of a node, without its namespace."""
-    return operation_of(node) or getattr(node.target, "__name__", "?")
+    return operation_name(node) or getattr(node.target, "__name__", "?")
 
 
 def _is_tensor(value: object) -> bool:

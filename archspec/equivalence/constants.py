@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from archspec.equivalence.evaluate import Evaluation
-from archspec.equivalence.memory import Unevaluated
+from archspec.equivalence.memory import EvaluationError
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.nodes import Element
@@ -16,7 +16,7 @@ from archspec.normal.walking import children
 if TYPE_CHECKING:
     import torch
 
-ROUNDED = 2e-6
+CONSTANT_TOLERANCE = 2e-6
 """The relative difference of an element of a constant that a module may compute with rounding to float32."""
 
 
@@ -58,7 +58,7 @@ class Constants:
     def _computed(self, array: Array) -> torch.Tensor | None:
         try:
             return Evaluation(self._arrays, {}, {}).array(array)
-        except (Unevaluated, ValueError):  # ValueError: a dimension of an input
+        except (EvaluationError, ValueError):  # ValueError: a dimension of an input
             return None
 
     def _has_no_inputs(self, element: Element) -> bool:
@@ -81,4 +81,4 @@ def _are_same(values: torch.Tensor, constant: torch.Tensor) -> bool:
     if values.to(constant.dtype).equal(constant):
         return True
     errors = (values.double() - constant.double()).abs()
-    return constant.is_floating_point() and bool((errors <= ROUNDED * values.abs()).all())
+    return constant.is_floating_point() and bool((errors <= CONSTANT_TOLERANCE * values.abs()).all())

@@ -14,7 +14,7 @@ Operand: TypeAlias = "tuple[torch.Tensor, list[int]]"
 """A factor, and the index that each of its axes has."""
 
 
-def contracted(operands: Sequence[Operand], kept: Sequence[int]) -> torch.Tensor:
+def contract(operands: Sequence[Operand], kept: Sequence[int]) -> torch.Tensor:
     """Return the sum of a product over all indices but those that are `kept`, which are the axes of the result.
 
     Those two factors are multiplied first whose product has the fewest elements, summed over the indices that no other

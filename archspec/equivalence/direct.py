@@ -11,7 +11,7 @@ _SOLVING = "solve_triangular"
 
 
 @contextmanager
-def solving() -> Generator[None]:
+def use_triangular_solver() -> Generator[None]:
     """Have functions that solve triangular systems do so at once, not row by row: that takes far longer to export."""
     import torch
 

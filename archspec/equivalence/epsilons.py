@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from archspec.equivalence.intercepting import Function, intercepting
+from archspec.equivalence.intercepting import Function, intercept_mode
 
 if TYPE_CHECKING:
     from torch import nn
@@ -39,4 +39,4 @@ def with_epsilon_of(module: nn.Module) -> AbstractContextManager[object]:
         of_type = dtype if x.dtype is torch.float64 else x.dtype
         return func(*args[:3], **{**named, "eps": torch.finfo(of_type).eps})
 
-    return intercepting(call)
+    return intercept_mode(call)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from archspec.algebra import Atom, Dim, Expression, Polynomial, symbols
 from archspec.algebra.polynomial import expression, terms_of
-from archspec.equivalence.contraction import Operand, contracted
-from archspec.equivalence.memory import MOST_BYTES, Unevaluated, Values
+from archspec.equivalence.contraction import Operand, contract
+from archspec.equivalence.memory import MAX_BYTES, EvaluationError, Values
 from archspec.normal.arrays import Array, Arrays
-from archspec.normal.nodes import Element, Factors, Node
+from archspec.normal.nodes import Element, ElementNode, Factors
 from archspec.normal.walking import children
 
 if TYPE_CHECKING:
@@ -72,8 +72,8 @@ class Evaluation:
         if found is None:
             context = _Context(self, names, [self.extent(name) for name in names])
             computed = context.computed(element)
-            if not computed._is_view() and computed.numel() * computed.element_size() > MOST_BYTES:
-                raise Unevaluated("its values need too much memory")
+            if not computed._is_view() and computed.numel() * computed.element_size() > MAX_BYTES:
+                raise EvaluationError("its values need too much memory")
             found = self._values.keep(element, context.with_all_axes(self._values.counted(computed)))
         return names, found
 
@@ -104,9 +104,9 @@ class Evaluation:
         if node.kind in ("input", "tensor"):
             value = self.stored[node.kind, node.arguments[0]]
             value = value.double() if value.is_floating_point() else value
-            return self._squeezed(value, node.arguments[1])
+            return self._squeeze(value, node.arguments[1])
         if node.kind == "carried":
-            return self._squeezed(self._carried[node.arguments[0]], node.arguments[1])
+            return self._squeeze(self._carried[node.arguments[0]], node.arguments[1])
         if node.kind == "operation" and node.arguments[0] == "for":
             return self._result(*node.arguments[1:])
         if node.kind in ("total", "largest", "shares", "sorted", "order"):
@@ -114,10 +114,10 @@ class Evaluation:
         if node.kind == "operation" and node.arguments[0] == "table":
             return self._table(node)
         if node.kind == "operation" and node.arguments[0] == "forward substitution":
-            return self._squeezed(self._solution(*map(self.array, node.arguments[3:])), node.arguments[1])
-        raise Unevaluated(f"`{node.arguments[0] if node.kind == 'operation' else node.kind}` is not evaluated")
+            return self._squeeze(self._solution(*map(self.array, node.arguments[3:])), node.arguments[1])
+        raise EvaluationError(f"`{node.arguments[0] if node.kind == 'operation' else node.kind}` is not evaluated")
 
-    def _squeezed(self, value: torch.Tensor, shape: Iterable[Dim]) -> torch.Tensor:
+    def _squeeze(self, value: torch.Tensor, shape: Iterable[Dim]) -> torch.Tensor:
         """Return values without the axes that have no index."""
         return value.reshape([actual for actual, size in zip(value.shape, shape, strict=True) if size != 1])
 
@@ -145,7 +145,7 @@ class Evaluation:
         shape = list(arrays[output if output < carried else output + carried].shape)
         if output >= carried:
             shape.insert(axes[output - carried], iterations)
-        return self._squeezed(found[output], shape)
+        return self._squeeze(found[output], shape)
 
     def _looped(self, settings: Loop, arrays: Sequence[Array]) -> list[torch.Tensor]:
         """Return what a loop carries, and what it collects."""
@@ -176,11 +176,11 @@ class Evaluation:
             if key[0][0] == depth or all(depth not in self.depths(array.element) for array in key[1])
         }
 
-    def _table(self, node: Node) -> torch.Tensor:
+    def _table(self, node: ElementNode) -> torch.Tensor:
         _, settings, _, *_ = node.arguments
         values = self.torch.tensor(_listed(settings[0][1]), dtype=self.torch.float64)
         values = values if node.dtype == "real" else values.long() if node.dtype == "int" else values.bool()
-        return self._squeezed(values, values.shape)
+        return self._squeeze(values, values.shape)
 
     def _solution(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         b = b + self.torch.zeros_like(a[..., :1])  # with all leading axes
@@ -236,7 +236,7 @@ class _Context:
             operands.append((value.reshape([value.shape[axis] for axis in axes]), axes))
         present = {axis for _, axes in operands for axis in axes}
         kept = [axis for axis in range(free) if axis in present]
-        found = contracted(operands, kept)
+        found = contract(operands, kept)
         times = math.prod(size for axis, size in enumerate(self.shape) if axis >= free and axis not in present)
         found = found * times if times != 1 else found
         return found.reshape([self.shape[axis] if axis in kept else 1 for axis in range(free)])
@@ -298,9 +298,9 @@ class _Context:
                 name, _, *parts = node.arguments
                 return self._apply(name, node.dtype, [self.element(part) for part in parts])
             case kind:
-                raise Unevaluated(f"`{kind}` is not evaluated")
+                raise EvaluationError(f"`{kind}` is not evaluated")
 
-    def _combined(self, node: Node, value: Callable[[Element], torch.Tensor], times: int = 1) -> torch.Tensor:
+    def _combined(self, node: ElementNode, value: Callable[[Element], torch.Tensor], times: int = 1) -> torch.Tensor:
         """Return the sum of terms and of `times` the constant, those with large factors first.
 
         These may cancel, as in `lowest * (1 - mask)`, and would leave nothing of what is added to one of them.
@@ -317,7 +317,7 @@ class _Context:
         name = {"min": "minimum", "max": "maximum", "int": "trunc"}.get(name, name)
         function = getattr(self.torch, name, None)
         if function is None:
-            raise Unevaluated(f"`{name}` is not evaluated")
+            raise EvaluationError(f"`{name}` is not evaluated")
         found = function(*parts)
         return found.long() if dtype == "int" else found
 

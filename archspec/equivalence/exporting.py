@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, cast
 
 from archspec.algebra import Polynomial
 from archspec.equivalence import recurrent
-from archspec.equivalence.bags import with_rows
+from archspec.equivalence.bags import embedding_bag_mode
 from archspec.equivalence.calls.registry import CALLS
-from archspec.equivalence.calls.values import Untranslatable, operation_of
-from archspec.equivalence.direct import solving
+from archspec.equivalence.calls.values import UntranslatableError, operation_name
+from archspec.equivalence.direct import use_triangular_solver
 from archspec.equivalence.epsilons import with_epsilon_of
-from archspec.equivalence.hints import without_detection
-from archspec.equivalence.in_place import without_changes
-from archspec.equivalence.known_numbers import knowing
-from archspec.equivalence.lengths import free_lengths
-from archspec.equivalence.mapped import without_maps
-from archspec.equivalence.ones import excludes_ones, including_ones, with_ones
-from archspec.equivalence.programs import guards_of, nodes_of, tensors_of, with_fewer_operations
-from archspec.equivalence.substitution import with_systems
+from archspec.equivalence.hints import disable_mask_detection
+from archspec.equivalence.in_place import functionalize
+from archspec.equivalence.known_numbers import known_number_mode
+from archspec.equivalence.lengths import symbolic_len
+from archspec.equivalence.mapped import inline_vmaps
+from archspec.equivalence.ones import allow_size_one, excludes_ones, generalize_to_size_one
+from archspec.equivalence.programs import decompose_program, guards_of, nodes_of, tensors_of
+from archspec.equivalence.substitution import rewrite_triangular_solves
 from archspec.ir import Type
-from archspec.libraries import silent
+from archspec.libraries import silence_loggers
 
 if TYPE_CHECKING:
     import torch
@@ -52,7 +52,7 @@ def examples(module: torch.nn.Module, inputs: Mapping[str, Type], sizes: Mapping
     return {name: example(type) for name, type in inputs.items()}
 
 
-def exported(
+def export_module(
     module: torch.nn.Module, inputs: Mapping[str, Type], sizes: Mapping[str, int], decomposed: bool = True
 ) -> ExportedProgram:
     """Return the exported program of a module in evaluation, called with inputs of these types by name.
@@ -77,36 +77,38 @@ def exported(
         with warnings.catch_warnings(), torch.no_grad(), _use_lazy_graph_module(True), ExitStack() as modes:
             warnings.simplefilter("ignore")  # those of PyTorch about its own code
             modes.enter_context(redirect_stderr(StringIO()))  # PyTorch prints the graph of what it fails for
-            modes.enter_context(silent("torch._subclasses.fake_tensor", "torch.fx.experimental.symbolic_shapes"))
+            modes.enter_context(
+                silence_loggers("torch._subclasses.fake_tensor", "torch.fx.experimental.symbolic_shapes")
+            )
             modes.enter_context(_without_cache())
             for mode in (
-                recurrent.keeping(),
-                with_rows(),
-                without_detection(),
-                knowing(module),
-                free_lengths(module),
-                solving(),
+                recurrent.recurrent_layer_mode(),
+                embedding_bag_mode(),
+                disable_mask_detection(),
+                known_number_mode(module),
+                symbolic_len(module),
+                use_triangular_solver(),
                 with_epsilon_of(module),
             ):
                 modes.enter_context(mode)
             program = export()
             if excludes_ones(program, guards_of(program)):
-                other = including_ones(export)
+                other = generalize_to_size_one(export)
                 if other is not None and not excludes_ones(other, guards_of(other)):
                     program = other
-                    modes.enter_context(with_ones())
-            with_systems(program)
+                    modes.enter_context(allow_size_one())
+            rewrite_triangular_solves(program)
             if not decomposed:
                 return program
-            if not (without_maps(program) and without_changes(program)):
-                program = with_fewer_operations(program)
-            return _without_composite(program)
+            if not (inline_vmaps(program) and functionalize(program)):
+                program = decompose_program(program)
+            return _decompose_composites(program)
     except Exception as error:
         message = str(error).strip().splitlines()
-        raise Untranslatable(f"torch.export fails: {message[0] if message else type(error).__name__}") from error
+        raise UntranslatableError(f"torch.export fails: {message[0] if message else type(error).__name__}") from error
 
 
-def _without_composite(program: ExportedProgram) -> ExportedProgram:
+def _decompose_composites(program: ExportedProgram) -> ExportedProgram:
     """Return a program without operations that have no normal form, if PyTorch defines them by others that have one."""
     import torch
 
@@ -118,7 +120,7 @@ def _without_composite(program: ExportedProgram) -> ExportedProgram:
         if composite:
             table = cast("Mapping[object, Callable[..., object]]", torch.export.default_decompositions())
             functions: dict[object, Callable[..., object]] = {item: table[item] for item in composite if item in table}
-            found = with_fewer_operations(found, functions)
+            found = decompose_program(found, functions)
     return found if known.issuperset(_unknown(found)) else program
 
 
@@ -138,7 +140,7 @@ def _unknown(program: ExportedProgram) -> list[OpOverload]:
         for node in calls
         if not any(value.is_complex() for part in (node, *node.all_input_nodes) for value in tensors_of(part))
     ]
-    targets: list[object] = [node.target for node in real if operation_of(node) not in CALLS]
+    targets: list[object] = [node.target for node in real if operation_name(node) not in CALLS]
     return [cast("OpOverload", target) for target in targets if isinstance(target, OpOverload)]
 
 

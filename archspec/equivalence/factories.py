@@ -11,38 +11,38 @@ from importlib.util import module_from_spec, spec_from_file_location
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from archspec.libraries import torch_or_fail
-from archspec.source import ArchError, fail, nearest
+from archspec.libraries import import_torch
+from archspec.source import ArchError, closest_match, make_error
 
 if TYPE_CHECKING:
     from torch import nn
 
 DEFAULT = "build"
 
-MOST_SUGGESTED = 3
+MAX_SUGGESTIONS = 3
 
 
-def module_from(text: str) -> nn.Module:
+def load_module(text: str) -> nn.Module:
     """Run a Python file, and return the module that its factory makes: a function or class that takes no arguments.
 
     `text` is the path of the file, with `:NAME` for a factory other than `build`. Raises ArchError if there is no such
     file or factory, or if running either fails.
     """
-    return made_by(*factory_from(text, "--module FILE.py:factory"))
+    return call_factory(*load_factory(text, "--module FILE.py:factory"))
 
 
-def factory_from(text: str, written: str) -> tuple[str, str, Callable[..., nn.Module]]:
+def load_factory(text: str, written: str) -> tuple[str, str, Callable[..., nn.Module]]:
     """Run a Python file, and return its path, and the name and the value of its factory.
 
     `written` is how users write `text`. Raises ArchError if there is no such file or factory, or if running it fails.
     """
-    torch_or_fail()
+    import_torch()
     path, name = _divided(text)
     if not os.path.isfile(path):
-        raise fail("usage", f"there is no file `{path}`", help=f"write it as `{written}`")
+        raise make_error("usage", f"there is no file `{path}`", help=f"write it as `{written}`")
     spec = spec_from_file_location(os.path.splitext(os.path.basename(path))[0], path)
     if spec is None or spec.loader is None:
-        raise fail("usage", f"`{path}` is not a Python file", help=f"write it as `{written}`")
+        raise make_error("usage", f"`{path}` is not a Python file", help=f"write it as `{written}`")
     loaded = module_from_spec(spec)
     with _beside(path):
         try:
@@ -52,37 +52,39 @@ def factory_from(text: str, written: str) -> tuple[str, str, Callable[..., nn.Mo
     factory = getattr(loaded, name, None)
     if factory is None:
         help = _factories(path, name, loaded) or f"write `{written}`"
-        raise fail("usage", f"`{path}` defines no `{name}`", help=help)
+        raise make_error("usage", f"`{path}` defines no `{name}`", help=help)
     return path, name, factory
 
 
 def _factories(path: str, name: str, loaded: ModuleType) -> str | None:
     """Suggest the function or class of a file with a similar name, or else the last ones that it defines itself."""
     callables = {known: value for known, value in vars(loaded).items() if callable(value)}
-    near = nearest(name, [*callables])
+    near = closest_match(name, [*callables])
     if near is not None:
         return f"did you mean `{path}:{near}`?"
     own = [known for known, value in callables.items() if getattr(value, "__module__", None) == loaded.__name__]
-    suggested = ", ".join([f"`{path}:{known}`" for known in own[-MOST_SUGGESTED:]])
+    suggested = ", ".join([f"`{path}:{known}`" for known in own[-MAX_SUGGESTIONS:]])
     return f"name a function or class of the file: {suggested}" if own else None
 
 
-def made_by(path: str, name: str, factory: Callable[..., object]) -> nn.Module:
+def call_factory(path: str, name: str, factory: Callable[..., object]) -> nn.Module:
     """Return the module that a factory makes. Raises ArchError if it makes none."""
-    torch_or_fail()
+    import_torch()
     import torch
 
     required = [f"`{known}`" for known in _required(factory)]
     if required:
         help = "give its parameters default values, or name a function that calls it with some"
-        raise fail("usage", f"`{name}` in `{path}` cannot be called without {', '.join(required)}", help=help)
+        raise make_error("usage", f"`{name}` in `{path}` cannot be called without {', '.join(required)}", help=help)
     with _beside(path):
         try:
             made = factory() if callable(factory) else None
         except Exception as problem:  # of any class, as it comes from the user's file
             raise _failed(path, problem) from problem
     if not isinstance(made, torch.nn.Module):
-        raise fail("usage", f"`{name}` in `{path}` does not return a torch.nn.Module", help="call it without arguments")
+        raise make_error(
+            "usage", f"`{name}` in `{path}` does not return a torch.nn.Module", help="call it without arguments"
+        )
     return made
 
 
@@ -113,7 +115,7 @@ def _beside(path: str) -> Generator[None]:
 
 
 def _failed(path: str, problem: Exception) -> ArchError:
-    return fail("usage", f"running `{path}` fails: {type(problem).__name__}: {problem}")
+    return make_error("usage", f"running `{path}` fails: {type(problem).__name__}: {problem}")
 
 
 def _divided(text: str) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from archspec.equivalence.calls.values import operation_of
+from archspec.equivalence.calls.values import operation_name
 from archspec.equivalence.programs import nodes_of, schema_of
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from torch.fx import Node
 
 
-def folded_constants(program: ExportedProgram) -> dict[Node, Tensor]:
+def fold_constants(program: ExportedProgram) -> dict[Node, Tensor]:
     """Return the reals that nodes of an exported program compute from constants alone, where other nodes use them."""
     constants = program.graph_signature.inputs_to_lifted_tensor_constants
     tensors = cast("Mapping[str, Tensor]", program.constants)
@@ -25,7 +25,7 @@ def folded_constants(program: ExportedProgram) -> dict[Node, Tensor]:
         elif node.op == "call_function":
             value = _filled(node)
             if value is None and all(item in known for item in node.all_input_nodes):
-                value = computed(node, known.__getitem__)
+                value = compute_constant(node, known.__getitem__)
             if value is not None:
                 known[node] = value
     return {
@@ -43,14 +43,14 @@ def _filled(node: Node) -> Tensor | None:
     """Return the tensor that an operation fills with one number; None if it does something else, or has any size."""
     import torch
 
-    number = FILLED.get(operation_of(node))
+    number = FILLED.get(operation_name(node))
     shape = getattr(node.meta.get("val"), "shape", ())
     if number is None or not all(isinstance(size, int) for size in shape):
         return None
     return torch.full(tuple(shape), number, dtype=node.meta["val"].dtype)
 
 
-def computed(node: Node, known: Callable[[Node], Tensor | int]) -> Tensor | None:
+def compute_constant(node: Node, known: Callable[[Node], Tensor | int]) -> Tensor | None:
     """Return the tensor that an operation computes of known values; None if it is another one each time."""
     import torch
     from torch.fx.node import map_arg

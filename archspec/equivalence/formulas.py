@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from functools import reduce
 
 from archspec.algebra import Dim, Expression, dim_max, dim_min
-from archspec.equivalence.calls.values import Untranslatable
-from archspec.equivalence.programs import Formula
+from archspec.equivalence.calls.values import UntranslatableError
+from archspec.equivalence.programs import SymPyExpression
 
 _OF_FRACTIONS = "it computes a root or fraction of the size of an input, as in `1 / x.shape[1]`"
 
 
-def size_of(formula: Formula, symbols: Mapping[str, Expression]) -> Dim:
+def size_of(formula: SymPyExpression, symbols: Mapping[str, Expression]) -> Dim:
     """Return a formula of symbols as a size of what these stand for. Raises Untranslatable."""
     if formula.is_Integer:
         return int(formula)
     if formula.is_Symbol:
         if str(formula) not in symbols:
-            raise Untranslatable("it has a size that is not one of an input's")
+            raise UntranslatableError("it has a size that is not one of an input's")
         return symbols[str(formula)]
     kind = type(formula).__name__
     if kind == "CeilToInt":
@@ -43,16 +43,16 @@ def size_of(formula: Formula, symbols: Mapping[str, Expression]) -> Dim:
         case "Min":
             return reduce(dim_min, parts)
         case "ToFloat" | "Float" | "IntTrueDiv" | "FloatTrueDiv" | "FloatPow":
-            raise Untranslatable(_OF_FRACTIONS)
+            raise UntranslatableError(_OF_FRACTIONS)
         case _:
-            raise Untranslatable(f"it has a size with `{kind}`")
+            raise UntranslatableError(f"it has a size with `{kind}`")
 
 
-def _rounded_up(formula: Formula, symbols: Mapping[str, Expression]) -> Dim:
+def _rounded_up(formula: SymPyExpression, symbols: Mapping[str, Expression]) -> Dim:
     """Return a size over a whole number, rounded up: how many elements `arange` has, given such a step as a float."""
     if type(formula).__name__ == "FloatTrueDiv":
         distance, step = formula.args
         if type(distance).__name__ == "ToFloat" and step.is_Float and float(step).is_integer():
             by, size = int(float(step)), size_of(distance.args[0], symbols)
             return -(-size // by)
-    raise Untranslatable(_OF_FRACTIONS)
+    raise UntranslatableError(_OF_FRACTIONS)

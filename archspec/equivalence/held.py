@@ -6,14 +6,14 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeGuard, cast
 
-from archspec.equivalence.calls.values import Untranslatable
+from archspec.equivalence.calls.values import UntranslatableError
 
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.export import ExportedProgram
 
 
-def with_own_tensors(program: ExportedProgram) -> None:
+def read_stored_tensors(program: ExportedProgram) -> None:
     """Read parameters and stored buffers by their names wherever a program has them as constants.
 
     Raises Untranslatable for a constant that is a part of one: it changes with that.
@@ -37,7 +37,7 @@ def with_own_tensors(program: ExportedProgram) -> None:
             spec.kind, spec.target = InputKind.BUFFER if is_buffer else InputKind.PARAMETER, name
             spec.persistent = True if is_buffer else None
         elif alike:
-            raise Untranslatable(f"it reads a part of its `{next(iter(alike))}` that was taken before the call")
+            raise UntranslatableError(f"it reads a part of its `{next(iter(alike))}` that was taken before the call")
 
 
 def _has_values(value: object) -> TypeGuard[Tensor]:

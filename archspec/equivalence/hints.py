@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 
 @contextmanager
-def without_detection() -> Generator[None]:
+def disable_mask_detection() -> Generator[None]:
     """Let `nn.TransformerEncoder` and decoder use masks as they are: that one is causal is only a hint."""
 
     def given(mask: object, is_causal: bool | None = None, size: int | None = None) -> bool:

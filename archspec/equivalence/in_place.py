@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
-from archspec.equivalence.iterations import without_unused
+from archspec.equivalence.iterations import eliminate_dead_nodes
 from archspec.equivalence.programs import is_node, node_in, nodes_of, schema_of, storage_of, tensor_of
 
 if TYPE_CHECKING:
@@ -25,21 +25,21 @@ _COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or",
 """Operations that give booleans, unless they are in place."""
 
 
-class _Unknown(Exception):
+class _UnknownMutationError(Exception):
     """A program changes a value in a way that is left to PyTorch."""
 
 
-def without_changes(program: ExportedProgram) -> bool:
+def functionalize(program: ExportedProgram) -> bool:
     """Rewrite an exported program so that it changes nothing in place; False, with the program as it was, if it reads
     graphs of its own, changes an input or a tensor, or changes a value in an uncommon way.
     """
     if not any(_is_changing(node) for node in nodes_of(program.graph)):
         return all(node.op != "get_attr" for node in nodes_of(program.graph))
     try:
-        made = _Rewriting(program.graph).made
-    except _Unknown:
+        made = _Functionalizer(program.graph).made
+    except _UnknownMutationError:
         return False
-    without_unused(made)
+    eliminate_dead_nodes(made)
     program.graph_module.graph = made
     return True
 
@@ -49,7 +49,7 @@ def _is_changing(node: Node) -> bool:
     return node.op == "call_function" and schema is not None and schema.is_mutable
 
 
-class _Rewriting:
+class _Functionalizer:
     """The nodes of a program, made again one by one.
 
     Nodes with one storage are views of each other. When one of them is changed, those that it is a view of are made
@@ -73,7 +73,7 @@ class _Rewriting:
             if node.op == "placeholder":
                 self._fixed |= {storage for storage in [storage_of(node)] if storage is not None}
             if node.op == "get_attr":
-                raise _Unknown
+                raise _UnknownMutationError
             if _is_changing(node):
                 self._change(node)
             else:
@@ -92,7 +92,7 @@ class _Rewriting:
         storage = storage_of(node)
         if storage is not None and self._version[node] != self._changes.get(storage, 0):
             if self._viewed(node) is None:
-                raise _Unknown
+                raise _UnknownMutationError
             self._copy(node)
         return self._current[node]
 
@@ -111,12 +111,12 @@ class _Rewriting:
         """Make the values that a node changes."""
         changed = node.args[0]
         if not is_node(changed):  # several tensors at once
-            raise _Unknown
+            raise _UnknownMutationError
         while changed in self._changed:
             changed = self._changed[changed]
         storage = storage_of(changed)
         if storage is None or storage in self._fixed or storage_of(node) != storage:
-            raise _Unknown
+            raise _UnknownMutationError
         operation = _operation(node)
         args = self._values(node.args)
         keywords = self._values(node.kwargs)
@@ -152,7 +152,7 @@ class _Rewriting:
             case "unsqueeze":
                 return self._made(aten.squeeze.dim, (value, *rest), keywords, viewed, node)
             case _:
-                raise _Unknown
+                raise _UnknownMutationError
 
     def _made(
         self,
@@ -184,7 +184,7 @@ def _operation(node: Node) -> Callable[..., object]:
     made = getattr(torch.ops.aten, name.removesuffix("_"), None)
     operation = getattr(made, schema.overload_name or "default", None)
     if not name.endswith("_") or operation is None or sum(written) != 1 or not written[0]:
-        raise _Unknown
+        raise _UnknownMutationError
     own = tensor_of(node_in(node.args[0])).dtype
     others = [arg.meta["val"] for arg in node.all_input_nodes[1:]]
     dtypes = [other.dtype for other in others if isinstance(other, torch.Tensor)]
@@ -192,5 +192,5 @@ def _operation(node: Node) -> Callable[..., object]:
     if name in _COMPARISONS or (
         name not in _OF_THE_FIRST and any(torch.promote_types(own, dtype) != own for dtype in dtypes)
     ):
-        raise _Unknown
+        raise _UnknownMutationError
     return operation

@@ -14,7 +14,7 @@ Handler: TypeAlias = Callable[[Function, Sequence[object], Mapping[str, object]]
 """What is called in the place of functions: with the function, and its positional and named arguments."""
 
 
-def intercepting(handler: Handler) -> AbstractContextManager[object]:
+def intercept_mode(handler: Handler) -> AbstractContextManager[object]:
     """Return the mode in which all functions of PyTorch are calls of a handler, but those that it calls itself."""
     return _mode()(handler)
 

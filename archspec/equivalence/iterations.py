@@ -13,10 +13,10 @@ from contextlib import ExitStack, contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from archspec.equivalence.calls.values import is_list, listed
-from archspec.equivalence.intercepting import Function, intercepting
+from archspec.equivalence.calls.values import as_list, is_list
+from archspec.equivalence.intercepting import Function, intercept_mode
 from archspec.equivalence.lengths import namespaces
-from archspec.equivalence.own_operations import NAMESPACE, defined, new_size
+from archspec.equivalence.own_operations import NAMESPACE, define_operation, new_size
 from archspec.equivalence.programs import formula_of, nodes_of, schema_of
 
 if TYPE_CHECKING:
@@ -39,33 +39,33 @@ all iterations become one. Then the operations of a loop: what an iteration take
 
 
 @contextmanager
-def looping(module: nn.Module) -> Generator[Loops]:
+def trace_loops(module: nn.Module) -> Generator[Loops]:
     """Run the loops over lengths in the code of a module, and of the packages that its parts are from, only twice."""
     loops = Loops()
     packages = {type(part).__module__.partition(".")[0] for part in module.modules()} - {"torch"}
     found = [vars(code) for name, code in [*sys.modules.items()] if name.partition(".")[0] in packages]
     changed = {id(names): names for names in (*found, *namespaces(module)) if "range" not in names}
     with ExitStack() as stack:
-        stack.enter_context(intercepting(loops.call))
+        stack.enter_context(intercept_mode(loops.call))
         for names in changed.values():
             names["range"] = loops.range
             stack.callback(names.pop, "range")
         yield loops
 
 
-def mark_of(node: Node) -> str:
+def loop_mark(node: Node) -> str:
     """Return the name of an operation that is defined here; empty for any other node of a program."""
     schema = schema_of(node)
     namespace, _, name = (schema.name if schema is not None else "").partition("::")
     return name if namespace == NAMESPACE and name in _SCHEMAS else ""
 
 
-def without_unused(graph: Graph) -> None:
+def eliminate_dead_nodes(graph: Graph) -> None:
     """Erase the nodes whose results nothing uses, except in loops, where all iterations have the same nodes."""
     inside: set[Node] = set()
     is_inside = False
     for node in nodes_of(graph):
-        is_inside = mark_of(node) == "begun" or (is_inside and mark_of(node) != "ended")
+        is_inside = loop_mark(node) == "begun" or (is_inside and loop_mark(node) != "ended")
         if is_inside:
             inside.add(node)
     graph.eliminate_dead_code(lambda node: node in inside or node.is_impure())
@@ -96,7 +96,7 @@ def operations() -> Operations:
         return first.new_empty((*first.shape[:axis], count, *first.shape[axis:]))
 
     shapes = {"begun": begun, "ended": ended, "collected": collected}
-    found = Operations(*[defined(name + schema, shapes.get(name)) for name, schema in _SCHEMAS.items()])
+    found = Operations(*[define_operation(name + schema, shapes.get(name)) for name, schema in _SCHEMAS.items()])
     has_side_effect(found.begun)
     has_side_effect(found.ended)
     return found
@@ -155,8 +155,8 @@ class Loops:
             axis = named.get("dim", named.get("axis", args[1] if len(args) > 1 else 0))
             if found is not None and isinstance(axis, int):
                 return self._joined(*found, axis, func is torch.stack)
-        if getattr(func, "__name__", "") == "__setitem__" and any(map(_is_symbol, listed(args[1]))):
-            place, value = _selected(cast("Tensor", args[0]), listed(args[1])), args[2]
+        if getattr(func, "__name__", "") == "__setitem__" and any(map(_is_symbol, as_list(args[1]))):
+            place, value = _selected(cast("Tensor", args[0]), as_list(args[1])), args[2]
             return place.copy_(value) if isinstance(value, torch.Tensor) else place.fill_(cast("float", value))
         result = func(*args, **named)
         self._note(result)
@@ -181,7 +181,7 @@ class Loops:
         """
         import torch
 
-        found = listed(tensors)
+        found = as_list(tensors)
         if len(found) != ITERATIONS:
             return None
         first, second = [self._made.get(id(tensor)) for tensor in found]

@@ -12,18 +12,18 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from archspec.equivalence.calls.values import Untranslatable, is_list
-from archspec.equivalence.intercepting import Function, intercepting
+from archspec.equivalence.calls.values import UntranslatableError, is_list
+from archspec.equivalence.intercepting import Function, intercept_mode
 from archspec.record import is_tuple
 
 if TYPE_CHECKING:
     import torch
     from torch import SymInt, nn
 
-OF_SIZES = {"arange", "zeros", "ones", "full"}
+SIZE_FUNCTIONS = {"arange", "zeros", "ones", "full"}
 """Functions that take sizes, which may be given as tensors."""
 
-OF_A_TENSOR_AND_SIZES = {"pad", "view", "reshape", "expand", "narrow"}
+TENSOR_SIZE_FUNCTIONS = {"pad", "view", "reshape", "expand", "narrow"}
 """Functions that take a tensor, and sizes."""
 
 READING = {"item", "__int__", "__index__"}
@@ -49,7 +49,7 @@ class Quotient(NamedTuple):
         """Return the difference."""
         return self.plus(other.negative())
 
-    def from_other(self, other: Quotient) -> Quotient:
+    def subtract_from(self, other: Quotient) -> Quotient:
         """Return the difference of another one and this one."""
         return other.minus(self)
 
@@ -89,7 +89,7 @@ RULES: dict[str, Callable[..., Quotient | None]] = {
     **dict.fromkeys(["mul", "__mul__", "__rmul__"], Quotient.times),
     **dict.fromkeys(["div", "true_divide", "__truediv__"], Quotient.over),
     **dict.fromkeys(["floor_divide", "__floordiv__"], Quotient.floor_over),
-    "__rsub__": Quotient.from_other,
+    "__rsub__": Quotient.subtract_from,
     "neg": Quotient.negative,
     "ceil": Quotient.ceil,
     "floor": Quotient.floor,
@@ -97,7 +97,7 @@ RULES: dict[str, Callable[..., Quotient | None]] = {
 """What functions compute of numbers."""
 
 
-def knowing(module: nn.Module) -> AbstractContextManager[object]:
+def known_number_mode(module: nn.Module) -> AbstractContextManager[object]:
     """Return the mode in which the numbers are known that a module has as buffers, and what is computed of them."""
     stored = module.state_dict(keep_vars=True)
     numbers = {
@@ -105,10 +105,10 @@ def knowing(module: nn.Module) -> AbstractContextManager[object]:
         for name, buffer in module.named_buffers()
         if name not in stored and _is_integer(buffer) and buffer.device.type != "meta"
     }
-    return intercepting(_Knowing(module, numbers).call)
+    return intercept_mode(_KnownNumberMode(module, numbers).call)
 
 
-class _Knowing:
+class _KnownNumberMode:
     """The numbers of a module while it runs, by tensor."""
 
     def __init__(self, module: nn.Module, numbers: Mapping[str, int]) -> None:
@@ -128,8 +128,8 @@ class _Knowing:
             return func(*args) if found is None else found
         if name == "__getitem__":
             return func(args[0], self._bounds(args[1]))
-        if name in OF_SIZES | OF_A_TENSOR_AND_SIZES:
-            first = list(args[: name in OF_A_TENSOR_AND_SIZES])
+        if name in SIZE_FUNCTIONS | TENSOR_SIZE_FUNCTIONS:
+            first = list(args[: name in TENSOR_SIZE_FUNCTIONS])
             return func(*first, *[self._sizes(item) for item in args[len(first) :]], **named)
         if _is_change(name) or named.get("out") is not None:
             self._check_change(named.get("out", args[0] if args else None))
@@ -196,7 +196,7 @@ class _Knowing:
             self._number(buffer)
         for tensor, number in [*self._known.values()]:
             if number is not None and isinstance(changed, torch.Tensor) and _shares(changed, tensor):
-                raise Untranslatable("it changes a number in place")
+                raise UntranslatableError("it changes a number in place")
 
 
 def _is_change(name: str) -> bool:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def free_lengths(module: nn.Module) -> Generator[None]:
+def symbolic_len(module: nn.Module) -> Generator[None]:
     """Let `len` return the size of the first axis of a tensor in the files that the classes of a module are from."""
     changed = [names for names in namespaces(module) if "len" not in names]
     for file in changed:

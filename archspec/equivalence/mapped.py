@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _BEGIN, _END, _LOADING = "_vmap_increment_nesting", "_vmap_decrement_nesting", "lazy_load_decompositions"
 
 
-def without_maps(program: ExportedProgram) -> bool:
+def inline_vmaps(program: ExportedProgram) -> bool:
     """Rewrite an exported program so that it maps nothing; False if a part of it cannot be traced, with that part as
     it was.
     """

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from archspec.equivalence.calls.values import Untranslatable, listed, operation_of
-from archspec.equivalence.programs import UNCHANGED, VIEWS, added, is_node, node_in, nodes_of, tensor_of
+from archspec.equivalence.calls.values import UntranslatableError, as_list, operation_name
+from archspec.equivalence.programs import IDENTITY_OPERATIONS, VIEWS, add_node, is_node, node_in, nodes_of, tensor_of
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -30,13 +30,13 @@ class _Matches(NamedTuple):
     single: int | None
 
 
-def with_masks(program: ExportedProgram) -> None:
+def rewrite_condition_indices(program: ExportedProgram) -> None:
     """Have a program select by masks what it selects at the places where conditions are true.
 
     Raises Untranslatable if it does anything else with these places.
     """
     for node in nodes_of(program.graph):
-        if operation_of(node) in ("where", "nonzero_numpy") and len(node.args) == 1:
+        if operation_name(node) in ("where", "nonzero_numpy") and len(node.args) == 1:
             _Selecting(program.graph, _matches(node)).replace()
             for item in [*node.users, node]:
                 _erase(program.graph, item)
@@ -54,19 +54,19 @@ def _matches(node: Node) -> _Matches:
     rank = tensor_of(condition).dim()
     single = _single_axis(condition)
     if single is None and rank > 1:
-        raise Untranslatable("it selects rows where a condition is true, which can be several times for one row")
+        raise UntranslatableError("it selects rows where a condition is true, which can be several times for one row")
     return _Matches(condition, places, single if rank > 1 else None)
 
 
-def _refused() -> Untranslatable:
-    return Untranslatable("it computes something of the places where a condition is true")
+def _refused() -> UntranslatableError:
+    return UntranslatableError("it computes something of the places where a condition is true")
 
 
 def _single_axis(condition: Node) -> int | None:
     """Return the axis along which a condition is true at most once: that of different indices, compared to a number."""
     import torch
 
-    name, source = operation_of(condition), condition.args[0] if condition.args else None
+    name, source = operation_name(condition), condition.args[0] if condition.args else None
     if not is_node(source):
         return None
     rank = tensor_of(condition).dim()
@@ -88,7 +88,7 @@ def are_different(node: Node, axis: int = -1) -> bool:
     source = node.args[0] if node.args else None
     if not is_node(source):
         return False
-    if operation_of(node) in UNCHANGED:
+    if operation_name(node) in IDENTITY_OPERATIONS:
         return tensor_of(node).dtype in (torch.int32, torch.int64) and are_different(source, axis)
     if node.target is not operator.getitem:
         before = _axis_before(node, source, axis)
@@ -115,7 +115,7 @@ def _axis_before(node: Node, source: Node, axis: int) -> int | None:
     if node.target is torch.ops.aten.expand.default:
         before = axis - len(shape) + len(whole)
         return before if before >= 0 and shape[axis] == whole[before] else None
-    is_last = axis == len(shape) - 1 and operation_of(node) in VIEWS and shape[-1] == whole[-1]
+    is_last = axis == len(shape) - 1 and operation_name(node) in VIEWS and shape[-1] == whole[-1]
     return len(whole) - 1 if is_last else None
 
 
@@ -133,7 +133,7 @@ class _Selecting:
         """Replace all uses of the places."""
         users = dict.fromkeys([user for place in self.matches.places for user in place.users])
         for user in sorted(users, key=nodes_of(self.graph).index):
-            name = operation_of(user)
+            name = operation_name(user)
             if name == "index":
                 self._select(user)
             elif name in ("index_put", "index_add"):
@@ -143,7 +143,7 @@ class _Selecting:
 
     def _axes(self, indices: object) -> list[int]:
         """Return the axes of the condition that indices are the places along."""
-        found = listed(indices)
+        found = as_list(indices)
         axes = [self.matches.places.get(item, -1) if is_node(item) else -1 for item in found]
         if [axis for axis in axes if axis != self.matches.single] != self.rows:
             raise _refused()
@@ -171,7 +171,7 @@ class _Selecting:
         import torch
 
         aten = torch.ops.aten
-        new, condition = partial(added, self.graph, like=node), self.matches.condition
+        new, condition = partial(add_node, self.graph, like=node), self.matches.condition
         if [*axes] != [*range(len(axes))]:
             condition = new(aten.permute.default, condition, [*axes])
         while tensor_of(condition).dim() < tensor_of(source).dim():
@@ -185,7 +185,7 @@ class _Selecting:
         import torch
 
         aten = torch.ops.aten
-        is_added = operation_of(node) == "index_add"
+        is_added = operation_name(node) == "index_add"
         args = (*node.args, *node.kwargs.values())
         if is_added and len(args) == 4 and args[1] == 0:
             x, indices, value, is_sum = args[0], [args[2]], args[3], True
@@ -200,8 +200,8 @@ class _Selecting:
         with self.graph.inserting_before(node):
             mask = self.mask()
             if is_sum:
-                rows = added(self.graph, aten.index.Tensor, x, [mask], like=node, found=tensor_of(value))
-                value = added(self.graph, aten.add.Tensor, rows, value, like=node, found=tensor_of(value))
+                rows = add_node(self.graph, aten.index.Tensor, x, [mask], like=node, found=tensor_of(value))
+                value = add_node(self.graph, aten.add.Tensor, rows, value, like=node, found=tensor_of(value))
             node.target, node.args, node.kwargs = aten.index_put.default, (x, [mask], value), {}
 
     def mask(self) -> Node:
@@ -213,14 +213,14 @@ class _Selecting:
         if self._mask is None:
             following = self.matches.condition.next
             with self.graph.inserting_before(following):
-                self._mask = added(self.graph, torch.ops.aten.any.dim, self.matches.condition, self.matches.single)
+                self._mask = add_node(self.graph, torch.ops.aten.any.dim, self.matches.condition, self.matches.single)
         return self._mask
 
 
 def _erase(graph: Graph, node: Node) -> None:
     """Remove a node with all that is computed of it: assertions of how many places there are."""
     for user in [*node.users]:
-        if operation_of(user) not in ("sym_size", "_assert_scalar") and user.target not in _RELATIONS:
+        if operation_name(user) not in ("sym_size", "_assert_scalar") and user.target not in _RELATIONS:
             raise _refused()
         _erase(graph, user)
     graph.erase_node(node)

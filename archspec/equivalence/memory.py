@@ -11,17 +11,17 @@ from archspec.normal.nodes import Element
 if TYPE_CHECKING:
     import torch
 
-MOST_BYTES = 2**30
+MAX_BYTES = 2**30
 """Evaluation stops at a value that needs more memory, unless it is that of a reduction."""
 
-MOST_HELD = 2**32
+MAX_TOTAL_BYTES = 2**32
 """Where all values need more memory, the largest are computed again."""
 
 REDUCTION = 4
 """A reduction is forgotten like another value with so many times fewer bytes, as it takes longer to compute again."""
 
 
-class Unevaluated(Exception):
+class EvaluationError(Exception):
     """A normal form has an operation that the interpreter lacks, or values that need too much memory or time."""
 
 
@@ -51,9 +51,9 @@ class Values:
         size = value.untyped_storage().nbytes()
         self._left -= 0 if value._is_view() else size
         if self._left < 0:
-            raise Unevaluated("its values take too long to compute")
-        if self._held + size > MOST_HELD:
-            self._held = self._forget_largest(MOST_HELD // 2)
+            raise EvaluationError("its values take too long to compute")
+        if self._held + size > MAX_TOTAL_BYTES:
+            self._held = self._forget_largest(MAX_TOTAL_BYTES // 2)
         self._held += size
         return value
 

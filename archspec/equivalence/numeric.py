@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from archspec.algebra import Polynomial
 from archspec.equivalence.epsilons import with_epsilon_of
 from archspec.equivalence.evaluate import Evaluation
-from archspec.equivalence.memory import Unevaluated
+from archspec.equivalence.memory import EvaluationError
 from archspec.equivalence.sides import example_sizes
-from archspec.ir import Body, canonical, leaves
+from archspec.ir import Body, canonical_name, iter_tensors
 from archspec.normal.arrays import Array, Arrays
 
 if TYPE_CHECKING:
     import torch
     from torch import nn
 
-MOST_ELEMENTS = 20_000_000
+MAX_ELEMENTS = 20_000_000
 """Larger models are not run."""
 
-SAME = 1e-9
+RELATIVE_TOLERANCE = 1e-9
 """The relative difference of outputs in float64 up to which they are the same."""
 
-HUGE = 1e30
+HIDING_MAGNITUDE = 1e30
 """Larger elements hide others, such as scores."""
 
 GAINS = {3: 1.0, 4: 2.0}
@@ -34,7 +34,7 @@ GAINS = {3: 1.0, 4: 2.0}
 depends on what they are multiplied by; where they are large, it hardly depends on the smaller ones.
 """
 
-ROUNDED = 1e-4
+FLOAT32_TOLERANCE = 1e-4
 """The relative difference that a module may cause which rounds some values to float32."""
 
 Values: TypeAlias = "dict[tuple[str, str], torch.Tensor]"
@@ -46,7 +46,7 @@ def largest_error(
     ours: Run,
     theirs: Run,
     fixed: Mapping[str, int] = MappingProxyType({}),
-    most: int = MOST_ELEMENTS,
+    most: int = MAX_ELEMENTS,
     all_numbers: bool = True,
 ) -> float | None:
     """Return the largest relative difference of outputs for random tensors and inputs; None for a model with more than
@@ -80,7 +80,7 @@ def _difference(a: torch.Tensor, b: torch.Tensor) -> float:
     Huge and infinite elements differ relative to themselves.
     """
     sizes = a.abs().maximum(b.abs())
-    is_huge = sizes >= HUGE
+    is_huge = sizes >= HIDING_MAGNITUDE
     scale = max(1.0, float(sizes.where(~is_huge, 0.0).max()))
     found = (a - b).abs() / sizes.where(is_huge, scale)
     return float(found.where(a != b, 0.0).nan_to_num(float("inf")).max())
@@ -101,10 +101,10 @@ def _values(body: Body, sizes: Mapping[str, int], generator: torch.Generator, ga
         return found if dtype == "int" else found.bool()
 
     values: Values = {}
-    for name, (weight, _) in leaves(body.module):
+    for name, (weight, _) in iter_tensors(body.module):
         if weight.kind != "const":
             spread = gain * _summands(weight.shape) ** -0.5 if len(weight.shape) > 1 else 0.5
-            values["tensor", canonical(body.module, name)] = drawn(weight.shape, weight.type.dtype, spread)
+            values["tensor", canonical_name(body.module, name)] = drawn(weight.shape, weight.type.dtype, spread)
     for name, type in body.inputs:
         shape = [size.at(sizes) if isinstance(size, Polynomial) else size for size in type.shape]
         values["input", name] = drawn(shape, type.dtype)
@@ -120,7 +120,7 @@ def _summands(shape: Sequence[int]) -> int:
     return math.prod(shape[1:]) if is_window else shape[-1]
 
 
-def of_arrays(arrays: Arrays, outputs: Sequence[Array], most: int | None = None) -> Run:
+def array_runner(arrays: Arrays, outputs: Sequence[Array], most: int | None = None) -> Run:
     """Return what evaluates arrays, unless it computes values with more than `most` bytes."""
 
     def run(values: Values, sizes: Mapping[str, int]) -> list[torch.Tensor]:
@@ -130,7 +130,7 @@ def of_arrays(arrays: Arrays, outputs: Sequence[Array], most: int | None = None)
     return run
 
 
-def of_module(module: nn.Module, body: Body, unused: Mapping[str, torch.Tensor] | None = None) -> Run:
+def module_runner(module: nn.Module, body: Body, unused: Mapping[str, torch.Tensor] | None = None) -> Run:
     """Return what runs a copy of a module in float64; `unused` are inputs of the module that the body does not have."""
     import torch
 
@@ -142,11 +142,11 @@ def of_module(module: nn.Module, body: Body, unused: Mapping[str, torch.Tensor] 
         try:
             copy = deepcopy(module).double().eval()
             for name, tensor in copy.state_dict(keep_vars=True).items():
-                tensor.data = values["tensor", canonical(owner, name)]  # a module may also have it in a list
+                tensor.data = values["tensor", canonical_name(owner, name)]  # a module may also have it in a list
             with torch.no_grad(), with_epsilon_of(module):
                 return flat(copy(**given))
         except Exception as problem:  # of any class, as it comes from the module
-            raise Unevaluated(f"calling the module fails: {problem}") from problem
+            raise EvaluationError(f"calling the module fails: {problem}") from problem
 
     return run
 

@@ -11,15 +11,15 @@ from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from archspec.equivalence.calls.values import listed
-from archspec.equivalence.programs import Formula, node_in, nodes_of, ranges_of, size_of, tensor_of
+from archspec.equivalence.calls.values import as_list
+from archspec.equivalence.programs import SymPyExpression, node_in, nodes_of, ranges_of, size_of, tensor_of
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
     from torch.fx import Node
 
 
-def excludes_ones(program: ExportedProgram, guards: Iterable[Formula]) -> bool:
+def excludes_ones(program: ExportedProgram, guards: Iterable[SymPyExpression]) -> bool:
     """Whether a program with these relations may not be for sizes of 1 that are computed from others.
 
     A program with a largest size is not among these: another one would have that size in a relation.
@@ -41,20 +41,20 @@ def excludes_ones(program: ExportedProgram, guards: Iterable[Formula]) -> bool:
     )
 
 
-def with_ones() -> AbstractContextManager[None]:
+def allow_size_one() -> AbstractContextManager[None]:
     """Let PyTorch make no relations that leave out sizes of 1, of programs and of what they are decomposed to."""
     import torch.fx.experimental._config as settings
 
     return settings.patch(backed_size_oblivious=True)  # pyright: ignore
 
 
-def including_ones(export: Callable[[], ExportedProgram]) -> ExportedProgram | None:
+def generalize_to_size_one(export: Callable[[], ExportedProgram]) -> ExportedProgram | None:
     """Return a program that is also for such sizes; None if there is none.
 
     Sizes that are combined have to be equal then, which the program has as a relation.
     """
     try:
-        with with_ones():
+        with allow_size_one():
             program = export()
     except Exception:  # of any class, as it comes from the module
         return None
@@ -66,5 +66,5 @@ def _may_squeeze(node: Node) -> bool:
     if "squeeze" not in str(node.target) or "unsqueeze" in str(node.target):
         return False
     sizes = tensor_of(node_in(node.args[0])).shape
-    axes: Sequence[object] = listed(node.args[1]) if len(node.args) > 1 else range(len(sizes))
+    axes: Sequence[object] = as_list(node.args[1]) if len(node.args) > 1 else range(len(sizes))
     return not all(isinstance(axis, int) and isinstance(size_of(sizes[axis]), int) for axis in axes)

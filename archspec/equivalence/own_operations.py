@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 NAMESPACE = "archspec"
 
 
-def defined(schema: str, shapes: Callable[..., object] | None) -> Callable[..., Any]:
+def define_operation(schema: str, shapes: Callable[..., object] | None) -> Callable[..., Any]:
     """Define an operation; `shapes` returns results of the right shapes. Without it, only nodes can have it."""
     torch = _torch()
     library = torch.library.Library(NAMESPACE, "FRAGMENT")

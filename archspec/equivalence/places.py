@@ -10,7 +10,7 @@ from archspec.normal.walking import children, is_base
 from archspec.record import Record
 
 
-class Place(Record):
+class ModuleLocation(Record):
     """An address, empty for the model itself, and a location in a file."""
 
     address: str
@@ -20,12 +20,12 @@ class Place(Record):
         return f"{self.address} ({self.source})" if self.address else self.source
 
 
-class Places:
+class LocationIndex:
     """The places of one side of a comparison, and its bases in program order."""
 
     def __init__(self, arrays: Arrays) -> None:
         self.arrays = arrays
-        self.bases: dict[Element, Place] = {}
+        self.bases: dict[Element, ModuleLocation] = {}
         self._seen: set[Element] = set()
 
     def note(self, arrays: Iterable[Array | None], address: str, source: str) -> None:
@@ -38,5 +38,5 @@ class Places:
                 continue
             self._seen.add(element)
             if is_base(table, element):
-                self.bases[element] = Place(address, source)
+                self.bases[element] = ModuleLocation(address, source)
             waiting += children(table, element)

@@ -6,8 +6,8 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
 
-from archspec.equivalence.calls.values import listed
-from archspec.equivalence.intercepting import Function, intercepting
+from archspec.equivalence.calls.values import as_list
+from archspec.equivalence.intercepting import Function, intercept_mode
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -21,7 +21,7 @@ def in_float64() -> Generator[None]:
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
-        with intercepting(_exactly):
+        with intercept_mode(_exactly):
             yield
     finally:
         torch.set_default_dtype(before)
@@ -55,6 +55,6 @@ def _tensors_in(value: object) -> Iterator[Tensor]:
 
     if isinstance(value, torch.Tensor):
         yield value
-    items = cast("dict[object, object]", value).values() if isinstance(value, dict) else listed(value)
+    items = cast("dict[object, object]", value).values() if isinstance(value, dict) else as_list(value)
     for item in items if isinstance(value, list | tuple | dict) else ():
         yield from _tensors_in(item)

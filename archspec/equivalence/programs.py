@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol, TypeGuard, cast
 
-from archspec.equivalence.calls.values import listed
+from archspec.equivalence.calls.values import as_list
 
 if TYPE_CHECKING:
     from torch import SymInt, Tensor
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from torch.fx.node import Argument
 
 
-UNCHANGED = ("to", "type_as", "_to_copy", "clone", "alias", "detach", "dropout", "contiguous")
+IDENTITY_OPERATIONS = ("to", "type_as", "_to_copy", "clone", "alias", "detach", "dropout", "contiguous")
 """Operations that return their first argument, perhaps in another type."""
 
 VIEWS = ("view", "_unsafe_view", "reshape", "flatten", "unflatten")
 """Operations that return their first argument in another shape."""
 
 
-class Formula(Protocol):
+class SymPyExpression(Protocol):
     """An expression of SymPy, as PyTorch has for sizes that are not known, and for relations of these."""
 
     is_Float: bool
@@ -34,22 +34,22 @@ class Formula(Protocol):
     """The sign of a relation."""
 
     @property
-    def args(self) -> tuple[Formula, ...]: ...
+    def args(self) -> tuple[SymPyExpression, ...]: ...
 
     @property
-    def lhs(self) -> Formula: ...
+    def lhs(self) -> SymPyExpression: ...
 
     @property
-    def rhs(self) -> Formula: ...
+    def rhs(self) -> SymPyExpression: ...
 
     @property
-    def free_symbols(self) -> set[Formula]: ...
+    def free_symbols(self) -> set[SymPyExpression]: ...
 
     def __float__(self) -> float: ...
 
-    def as_coeff_Mul(self) -> tuple[Formula, Formula]: ...  # as SymPy spells it
+    def as_coeff_Mul(self) -> tuple[SymPyExpression, SymPyExpression]: ...  # as SymPy spells it
 
-    def xreplace(self, rule: Mapping[Formula, Formula]) -> Formula: ...
+    def xreplace(self, rule: Mapping[SymPyExpression, SymPyExpression]) -> SymPyExpression: ...
 
     def __int__(self) -> int: ...
 
@@ -65,14 +65,14 @@ class Formula(Protocol):
 class Range(Protocol):
     """The values of a symbol that a program is for."""
 
-    lower: Formula
-    upper: Formula
+    lower: SymPyExpression
+    upper: SymPyExpression
 
 
 class _Program(Protocol):
     """The parts of `ExportedProgram` that have no types of their own."""
 
-    range_constraints: Mapping[Formula, Range]
+    range_constraints: Mapping[SymPyExpression, Range]
 
     def run_decompositions(self, table: Mapping[object, object]) -> ExportedProgram: ...
 
@@ -106,12 +106,12 @@ def nodes_of(graph: Graph) -> list[Node]:
     return list(graph.nodes)
 
 
-def ranges_of(program: ExportedProgram) -> Mapping[Formula, Range]:
+def ranges_of(program: ExportedProgram) -> Mapping[SymPyExpression, Range]:
     """Return the values of symbols that a program is for."""
     return cast("_Program", program).range_constraints
 
 
-def with_fewer_operations(
+def decompose_program(
     program: ExportedProgram, composite: Mapping[object, Callable[..., object]] = MappingProxyType({})
 ) -> ExportedProgram:
     """Return a program of fewer operations, none of which changes a value in place; without those that are composite,
@@ -120,18 +120,18 @@ def with_fewer_operations(
     return cast("_Program", program).run_decompositions({**composite})
 
 
-def guards_of(program: ExportedProgram) -> list[Formula]:
+def guards_of(program: ExportedProgram) -> list[SymPyExpression]:
     """Return the relations of sizes that a program relies on, in the symbols that are left in it."""
     values = [node.meta.get("val") for node in nodes_of(program.graph) if node.op == "placeholder"]
     environments = [getattr(getattr(value, "fake_mode", None), "shape_env", None) for value in values]
     environment = next((found for found in environments if found is not None), None)
     if environment is None:
         return []
-    guards: list[Formula] = [guard.expr for guard in environment.guards]
+    guards: list[SymPyExpression] = [guard.expr for guard in environment.guards]
     return [_replaced(guard, environment.replacements) for guard in guards]
 
 
-def _replaced(value: Formula, replacements: Mapping[Formula, Formula]) -> Formula:
+def _replaced(value: SymPyExpression, replacements: Mapping[SymPyExpression, SymPyExpression]) -> SymPyExpression:
     """Return an expression without the symbols that turned out to be others."""
     while (found := value.xreplace(replacements)) != value:
         value = found
@@ -150,7 +150,7 @@ def is_node(argument: object) -> TypeGuard[Node]:
 
 def node_in(argument: object) -> Node:
     """Return the node that an argument is, or that is alone in a list."""
-    (found,) = [item for item in listed(argument) if is_node(item)]
+    (found,) = [item for item in as_list(argument) if is_node(item)]
     return found
 
 
@@ -159,7 +159,7 @@ def tensor_of(node: Node) -> Tensor:
     return node.meta["val"]
 
 
-def added(
+def add_node(
     graph: Graph,
     target: Callable[..., object],
     *args: Argument,
@@ -190,7 +190,7 @@ def numbers_of(tensor: Tensor) -> object:
 
 def values_of(node: Node) -> list[object]:
     """Return what stands for the results of a node, one by one; None for one without a result."""
-    return listed(node.meta.get("val"))
+    return as_list(node.meta.get("val"))
 
 
 def tensors_of(node: Node) -> list[Tensor]:
@@ -216,12 +216,12 @@ def storage_of(node: Node) -> int | None:
     return found.pop() if len(found) == 1 else None
 
 
-def size_of(size: int | SymInt) -> int | Formula:
+def size_of(size: int | SymInt) -> int | SymPyExpression:
     """Return a size as a number or formula."""
     formula = formula_of(size)
     return cast("int", size) if formula is None else formula
 
 
-def formula_of(size: object) -> Formula | None:
+def formula_of(size: object) -> SymPyExpression | None:
     """Return the formula of a size that is not known; None for anything else."""
-    return cast("Formula | None", getattr(getattr(size, "node", None), "expr", None))
+    return cast("SymPyExpression | None", getattr(getattr(size, "node", None), "expr", None))

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from archspec.equivalence.api import Equivalence, equivalent
-from archspec.equivalence.factories import module_from
+from archspec.equivalence.factories import load_module
 from archspec.equivalence.report import verdict
-from archspec.ir import leaves
-from archspec.libraries import torch_or_fail
-from archspec.model import Model, internals
-from archspec.source import fail
+from archspec.ir import iter_tensors
+from archspec.libraries import import_torch
+from archspec.model import Model, get_compilation
+from archspec.source import make_error
 
 if TYPE_CHECKING:
     from torch import nn
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def compare_file(model: Model, text: str) -> Equivalence:
     """Compare a model with the module from `FILE.py[:factory]`, which is run. Raises ArchError if that fails."""
-    return equivalent(model, module_from(text))
+    return equivalent(model, load_module(text))
 
 
 def prove_source(model: Model, text: str) -> Equivalence:
@@ -27,13 +27,15 @@ def prove_source(model: Model, text: str) -> Equivalence:
 
     Raises ArchError: `missing-package` without PyTorch, `unproven` if the two are not proven equal.
     """
-    torch = torch_or_fail()
+    torch = import_torch()
     namespace: dict[str, object] = {"__name__": f"archspec.built.{model.name}"}
     exec(compile(text, f"<{model.name} in PyTorch>", "exec"), namespace)
-    module = internals(model).compiled.module
-    computed = any(leaf.weight.kind == "const" for _, leaf in leaves(module))
+    module = get_compilation(model).compiled.module
+    computed = any(leaf.weight.kind == "const" for _, leaf in iter_tensors(module))
     with torch.device("cpu" if computed else "meta"):  # only computed tables need their values
         found = equivalent(model, cast("Callable[[], nn.Module]", namespace["build"])())
     if not found:
-        raise fail("unproven", f"the PyTorch file of {model.name} is not proven to be equal to it: {verdict(found)}")
+        raise make_error(
+            "unproven", f"the PyTorch file of {model.name} is not proven to be equal to it: {verdict(found)}"
+        )
     return found

@@ -10,9 +10,9 @@ from contextlib import AbstractContextManager
 from functools import cache
 from typing import TYPE_CHECKING
 
-from archspec.equivalence.calls.values import listed
-from archspec.equivalence.intercepting import Function, intercepting
-from archspec.equivalence.own_operations import defined
+from archspec.equivalence.calls.values import as_list
+from archspec.equivalence.intercepting import Function, intercept_mode
+from archspec.equivalence.own_operations import define_operation
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -21,9 +21,9 @@ STATES = {"lstm": "Tensor[]", "gru": "Tensor", "rnn_tanh": "Tensor", "rnn_relu":
 """The type of the states that a layer starts with."""
 
 
-def keeping() -> AbstractContextManager[object]:
+def recurrent_layer_mode() -> AbstractContextManager[object]:
     """Return the mode in which recurrent layers are single operations, which cannot be run but have shapes."""
-    return intercepting(_kept)
+    return intercept_mode(_kept)
 
 
 def _kept(func: Function, args: Sequence[object], named: Mapping[str, object]) -> object:
@@ -53,7 +53,7 @@ def _operation(name: str, states: str) -> Callable[..., object]:
         is_double: bool,
         is_batch_first: bool,
     ) -> tuple[Tensor, ...]:
-        starts = listed(first)
+        starts = as_list(first)
         output = x.new_empty((*x.shape[:-1], starts[0].shape[-1] * (1 + is_double)))
         return (output, *[torch.empty_like(start) for start in starts])
 
@@ -62,4 +62,4 @@ def _operation(name: str, states: str) -> Callable[..., object]:
         f"{name}(Tensor input, {states} hx, Tensor[] params, bool has_biases, int num_layers, float dropout, "
         f"bool train, bool bidirectional, bool batch_first) -> ({results})"
     )
-    return defined(schema, shapes)
+    return define_operation(schema, shapes)

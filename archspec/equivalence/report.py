@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from archspec.equivalence.api import Equivalence
-from archspec.equivalence.places import Place
+from archspec.equivalence.places import ModuleLocation
 from archspec.reporting.documents import Document
 from archspec.reporting.page import Block, Page
 from archspec.reporting.tables import View, columns
@@ -24,7 +24,7 @@ def contents(found: Equivalence) -> Document:
     }
 
 
-def _place(place: Place | None) -> Document | None:
+def _place(place: ModuleLocation | None) -> Document | None:
     return None if place is None else {"address": place.address, "source": place.source}
 
 

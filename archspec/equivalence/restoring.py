@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def restored(module: nn.Module) -> Generator[None]:
+def restore_attributes(module: nn.Module) -> Generator[None]:
     """Give the parts of a module the attributes again that they had before, and no others."""
     parts = [part for _, part in cast("Iterable[tuple[str, nn.Module]]", module.named_modules())]
     before = [(part, {name: (value, _items(value)) for name, value in vars(part).items()}) for part in parts]

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
 
-from archspec.equivalence.calls.values import Untranslatable, listed, operation_of
-from archspec.equivalence.iterations import ITERATIONS, mark_of, operations
+from archspec.equivalence.calls.values import UntranslatableError, as_list, operation_name
+from archspec.equivalence.iterations import ITERATIONS, loop_mark, operations
 from archspec.equivalence.programs import formula_of, is_node, node_in, nodes_of, tensor_of, tensors_of
 
 if TYPE_CHECKING:
@@ -24,18 +24,18 @@ LOOPED = "archspec_looped"
 """The key in the `meta` of nodes that are computed in each iteration of a loop."""
 
 
-def rolled(program: ExportedProgram) -> bool:
+def roll_loops(program: ExportedProgram) -> bool:
     """Rewrite the loops of a program; whether it has any.
 
     Raises Untranslatable if what was recorded is no loop of the language.
     """
     found: dict[object, list[Node]] = {}
     for node in nodes_of(program.graph):
-        if mark_of(node) in ("begun", "ended"):
-            found.setdefault(node.args[1 if mark_of(node) == "begun" else 0], []).append(node)
+        if loop_mark(node) in ("begun", "ended"):
+            found.setdefault(node.args[1 if loop_mark(node) == "begun" else 0], []).append(node)
     for marks in found.values():
         if len(marks) != ITERATIONS + 1:
-            raise Untranslatable("it leaves a loop over a length before its end")
+            raise UntranslatableError("it leaves a loop over a length before its end")
         _Loop(program.graph, marks).roll()
     return bool(found)
 
@@ -57,8 +57,8 @@ class _Loop:
         nodes = nodes_of(graph)
         begin, middle, end = [nodes.index(mark) for mark in marks]
         self.inside = nodes[begin : end + 1]
-        if any(mark_of(node) in ("begun", "ended") and node not in marks for node in self.inside):
-            raise Untranslatable("it has a loop over a length in another one")
+        if any(loop_mark(node) in ("begun", "ended") and node not in marks for node in self.inside):
+            raise UntranslatableError("it has a loop over a length in another one")
         self.first = [node for node in nodes[begin:middle] if tensors_of(node)]
         self.second = [node for node in nodes[middle:end] if tensors_of(node)]
         self.pairs = dict(zip(self.first, self.second, strict=False))
@@ -82,7 +82,7 @@ class _Loop:
     def _matched(self, item: Argument, other: object) -> Argument:
         """Return an argument in the first iteration, with carried values in it, given the one of the second."""
         if isinstance(item, list | tuple):
-            pairs = zip_longest(cast("Sequence[Argument]", item), listed(other))
+            pairs = zip_longest(cast("Sequence[Argument]", item), as_list(other))
             return [self._matched(*pair) for pair in pairs]
         if not is_node(item) or not tensors_of(item):
             if self._at_second(item) != _size(other):
@@ -106,7 +106,7 @@ class _Loop:
         if (start, after) not in self.carried:
             a, b = tensor_of(start), tensor_of(after)
             if tuple(a.shape) != tuple(b.shape) or a.dtype != b.dtype:
-                raise Untranslatable("it has a loop over a length in which values change their shape or type")
+                raise UntranslatableError("it has a loop over a length in which values change their shape or type")
             with self.graph.inserting_after(self.marks[0]):
                 node = self._made(operations().carried, (start, len(self.carried)), a, after)
             node.meta[LOOPED] = True
@@ -139,12 +139,12 @@ class _Loop:
         for node, part in zip(results, parts, strict=True):
             _replace(node, part, [user for user in node.users if user not in own])
         for made in joined:
-            if mark_of(made.node) == "collected":
+            if loop_mark(made.node) == "collected":
                 self.graph.erase_node(made.node)
 
     def _listed(self) -> list[_Joined]:
         """Return the values of iterations that are put in lists."""
-        users = dict.fromkeys([user for node in self.first for user in node.users if mark_of(user) == "collected"])
+        users = dict.fromkeys([user for node in self.first for user in node.users if loop_mark(user) == "collected"])
         found: list[_Joined] = []
         for node in users:
             value = self._value_of(node_in(node.args[0]), node_in(node.args[1]))
@@ -172,7 +172,7 @@ class _Loop:
 
     def _fills(self, node: Node, after: Node) -> bool:
         """Whether an iteration only replaces the element of a carried tensor at the index."""
-        if operation_of(after) != "select_scatter" or after.args[0] is not node:
+        if operation_name(after) != "select_scatter" or after.args[0] is not node:
             return False
         place = after.args[2:]
         size = node.meta["val"].shape[place[0]]
@@ -181,7 +181,9 @@ class _Loop:
             _size(place[1]) == _size(self.marks[0])
             and _size(size) == _size(self.marks[0].args[0])
             and all(user in self.second for user in after.users)
-            and all(operation_of(user) == "copy" and user.args[1] is not read for read in others for user in read.users)
+            and all(
+                operation_name(user) == "copy" and user.args[1] is not read for read in others for user in read.users
+            )
         )
 
     def _value_of(self, first: Node, second: Node) -> Node | None:
@@ -219,4 +221,4 @@ def _size(item: object) -> object:
 
 
 def _refuse() -> NoReturn:
-    raise Untranslatable("a loop over a length in it does something else in each iteration")
+    raise UntranslatableError("a loop over a length in it does something else in each iteration")

@@ -9,10 +9,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from archspec.equivalence.calls.values import operation_of
+from archspec.equivalence.calls.values import operation_name
 from archspec.equivalence.matches import are_different
-from archspec.equivalence.ones import with_ones
-from archspec.equivalence.programs import added, is_node, nodes_of, tensor_of
+from archspec.equivalence.ones import allow_size_one
+from archspec.equivalence.programs import add_node, is_node, nodes_of, tensor_of
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _ZEROS = ("zeros", "zeros_like", "new_zeros")
 
 
-def without_scattered(program: ExportedProgram) -> None:
+def rewrite_scatter(program: ExportedProgram) -> None:
     """Have a program compute sums where it puts numbers at different indices, or adds numbers there."""
     import torch
 
@@ -38,7 +38,7 @@ def without_scattered(program: ExportedProgram) -> None:
         shape = tensor_of(source).shape
         indices = shape[axis : axis + 1] if node.target is aten.index_add.default else shape
         if _are_rows(x, axis, source) and tensor_of(index).shape == indices:
-            with program.graph.inserting_before(node), with_ones():
+            with program.graph.inserting_before(node), allow_size_one():
                 found = _summed(program.graph, node, x, axis, index, source)
             node.replace_all_uses_with(found)
             program.graph.erase_node(node)
@@ -57,7 +57,7 @@ def _summed(graph: Graph, node: Node, x: Node, axis: int, index: Node, source: N
     import torch
 
     aten = torch.ops.aten
-    new = partial(added, graph, like=node)
+    new = partial(add_node, graph, like=node)
     count = tensor_of(x).shape[axis]
     size = new(aten.sym_size.int, x, axis)
     places = new(aten.arange.default, size, found=tensor_of(x).new_empty(count, dtype=torch.long))
@@ -75,7 +75,7 @@ def _summed(graph: Graph, node: Node, x: Node, axis: int, index: Node, source: N
     found = new(
         aten.sum.dim_IntList, new(aten.where.self, hits, numbers, new(aten.zeros_like.default, numbers)), [axis]
     )
-    if operation_of(x) in _ZEROS:
+    if operation_name(x) in _ZEROS:
         return found
     if node.target is aten.scatter.src:
         return new(aten.where.self, new(aten.any.dim, hits, axis), found, x)

@@ -7,42 +7,42 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from archspec.algebra import Polynomial, symbols
-from archspec.equivalence.bodies import Bodies
+from archspec.equivalence.bodies import NormalFormBuilder
 from archspec.equivalence.calls.complex import Complex
-from archspec.equivalence.calls.values import Untranslatable
-from archspec.equivalence.capture import SPECIAL, Capture
+from archspec.equivalence.calls.values import UntranslatableError
+from archspec.equivalence.capture import MIN_EXPORTED_SIZE, Capture
 from archspec.equivalence.constants import Constants
 from archspec.equivalence.evaluate import Evaluation
-from archspec.equivalence.exporting import examples, exported
-from archspec.equivalence.places import Places
-from archspec.equivalence.restoring import restored
-from archspec.ir import Body, Type, canonical, find
+from archspec.equivalence.exporting import examples, export_module
+from archspec.equivalence.places import LocationIndex
+from archspec.equivalence.restoring import restore_attributes
+from archspec.ir import Body, Type, canonical_name, find_member
 from archspec.normal.arrays import Array, Arrays
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-SMALLEST = 3
+MIN_EXAMPLE_SIZE = 3
 """The smallest size of a dimension in examples."""
 
-MOST_TRIED = 64
+MAX_TRIED = 64
 """Not more small sizes are tried."""
 
-LARGEST = 100_000
+MAX_TRIED_SIZE = 100_000
 """Larger sizes are not tried."""
 
 
-def outputs_of(
-    arrays: Arrays, body: Body, places: Places | None = None, constants: Constants | None = None
+def model_outputs(
+    arrays: Arrays, body: Body, places: LocationIndex | None = None, constants: Constants | None = None
 ) -> list[Array]:
     """Return the outputs of a model that are present."""
     inputs = [arrays.stored("input", name, type.shape, type.dtype) for name, type in body.inputs]
-    found = Bodies(arrays, body.module, places, constants=constants).outputs(body, inputs)
+    found = NormalFormBuilder(arrays, body.module, places, constants=constants).outputs(body, inputs)
     return [output for output in found if output is not None]
 
 
-def outputs_of_module(
-    arrays: Arrays, module: nn.Module, body: Body, places: Places, constants: Constants
+def module_outputs(
+    arrays: Arrays, module: nn.Module, body: Body, places: LocationIndex, constants: Constants
 ) -> list[Array]:
     """Return the outputs of a module that has the tensors and `constants` of a model, and is called with its inputs.
 
@@ -50,25 +50,25 @@ def outputs_of_module(
     """
     owner = body.module
     assert owner is not None
-    tables = Bodies(arrays, owner)
+    tables = NormalFormBuilder(arrays, owner)
 
     def tensor(name: str, value: Tensor | None, type: Type) -> Array:
         table = tables.table(name)
         if table is not None:
             check_table(arrays, table, value, name)
             return table
-        is_stored = find(owner, name) is not None
+        is_stored = find_member(owner, name) is not None
         found = constants.find(value, type) if not is_stored and value is not None else None
-        return found or arrays.stored("tensor", canonical(owner, name), type.shape, type.dtype)
+        return found or arrays.stored("tensor", canonical_name(owner, name), type.shape, type.dtype)
 
     sizes = example_sizes(body)
-    program = exported(module, dict(body.inputs), sizes)
+    program = export_module(module, dict(body.inputs), sizes)
     capture = Capture(arrays, program, dict(body.inputs), tensor, places, constants)
     require_all_sizes(capture, module, dict(body.inputs), body, sizes)
     outputs: list[Array] = []
     for output in capture.outputs():
         if isinstance(output, Complex):
-            raise Untranslatable("it has complex outputs")
+            raise UntranslatableError("it has complex outputs")
         outputs += [] if output is None else [output]
     return outputs
 
@@ -79,10 +79,10 @@ def require_all_sizes(
     """Raise Untranslatable if a program, exported at `sizes`, is only for some of the sizes that the model has."""
     require_small_sizes(capture, module, body, sizes)
     for name, size in capture.excluded:
-        raise Untranslatable(f"it can only be exported where `{name} != {size}`")
+        raise UntranslatableError(f"it can only be exported where `{name} != {size}`")
     for name, most in capture.most.items():
-        if most > LONGEST or accepts(module, inputs, {**sizes, name: most + 1}):
-            raise Untranslatable(f"it can only be exported where `{name}` is at most {most}")
+        if most > MAX_CALLED_LENGTH or accepts(module, inputs, {**sizes, name: most + 1}):
+            raise UntranslatableError(f"it can only be exported where `{name}` is at most {most}")
 
 
 def require_small_sizes(
@@ -97,11 +97,11 @@ def require_small_sizes(
     """
     inputs = dict(body.inputs)
     for name, least in capture.least.items():
-        if least <= SPECIAL or not are_possible({**sizes, name: least - 1}, body, SPECIAL):
+        if least <= MIN_EXPORTED_SIZE or not are_possible({**sizes, name: least - 1}, body, MIN_EXPORTED_SIZE):
             continue
         runs = (accepts(module, inputs, {**sizes, name: size}, unused) for size in range(1, least))
-        if least > MOST_TRIED or any(runs) or not accepts(module, inputs, {**sizes, name: least}, unused):
-            raise Untranslatable(f"it can only be exported where `{name}` is at least {least}")
+        if least > MAX_TRIED or any(runs) or not accepts(module, inputs, {**sizes, name: least}, unused):
+            raise UntranslatableError(f"it can only be exported where `{name}` is at least {least}")
 
 
 def accepts(
@@ -116,18 +116,18 @@ def accepts(
     import torch
 
     try:
-        with restored(module), torch.no_grad():
+        with restore_attributes(module), torch.no_grad():
             module(**{**unused, **examples(module, inputs, sizes)})
     except Exception:  # of any class, as it comes from the module
         return False
     return True
 
 
-def example_sizes(body: Body, start: int = SMALLEST) -> dict[str, int]:
+def example_sizes(body: Body, start: int = MIN_EXAMPLE_SIZE) -> dict[str, int]:
     """Return different sizes for the dimensions of inputs, for which no axis of any value is special to PyTorch."""
     names = [name for _, type in body.inputs for size in type.shape for name in sorted(symbols(size))]
     sizes: dict[str, int] = {name: start + 2 * turn for turn, name in enumerate(dict.fromkeys(names))}
-    while (few := _too_small(sizes, body, SPECIAL)) and min([sizes[name] for name in few]) < LARGEST:
+    while (few := _too_small(sizes, body, MIN_EXPORTED_SIZE)) and min([sizes[name] for name in few]) < MAX_TRIED_SIZE:
         sizes = {name: 2 * size if name in few else size for name, size in sizes.items()}
         while len({*sizes.values()}) < len(sizes):
             sizes = {name: 2 * size if name in few else size for name, size in sizes.items()}
@@ -155,14 +155,14 @@ def _too_small(sizes: Mapping[str, int], body: Body, least: int) -> frozenset[st
 def check_table(arrays: Arrays, table: Array, value: Tensor | None, name: str) -> None:
     """Raise Untranslatable unless a constant table has the values that a module computed."""
     if value is None or value.device.type == "meta":
-        raise Untranslatable(f"the constant table `{name}` has no values")
+        raise UntranslatableError(f"the constant table `{name}` has no values")
     expected = Evaluation(arrays, {}, {}).array(table)
     tolerance = 1e-5 * max(1.0, float(expected.abs().max()))
     if expected.shape != value.shape or not bool(((expected - value.double()).abs() <= tolerance).all()):
-        raise Untranslatable(f"the constant table `{name}` has other values")
+        raise UntranslatableError(f"the constant table `{name}` has other values")
 
 
-LONGEST = 4096
+MAX_CALLED_LENGTH = 4096
 """Modules are not called with longer inputs to see whether they accept them."""
 
 

@@ -15,7 +15,7 @@ STACK = 512 * 2**20
 FRAMES = 200_000
 
 
-def deeply(compute: Callable[[], T]) -> T:
+def run_with_deep_stack(compute: Callable[[], T]) -> T:
     """Compute on a stack that is deep enough for expressions through all layers of a model."""
     if sys.platform == "emscripten":  # which has no threads
         return compute()

@@ -10,23 +10,23 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from archspec.equivalence.calls.values import operation_of
-from archspec.equivalence.iterations import without_unused
-from archspec.equivalence.programs import added, is_node, node_in, nodes_of, numbers_of, storage_of, tensor_of
+from archspec.equivalence.calls.values import operation_name
+from archspec.equivalence.iterations import eliminate_dead_nodes
+from archspec.equivalence.programs import add_node, is_node, node_in, nodes_of, numbers_of, storage_of, tensor_of
 
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.export import ExportedProgram
     from torch.fx import Graph, Node
 
-_LEAST = 3
+_MIN_ROWS = 3
 """Systems of fewer rows are left as they are."""
 
 _PARTS = ("select", "slice")
 _COPIES = ("clone", "contiguous", "detach")
 
 
-def with_systems(program: ExportedProgram) -> None:
+def rewrite_triangular_solves(program: ExportedProgram) -> None:
     """Have a program solve at once the systems that it solves row by row."""
     nodes = nodes_of(program.graph)
     places = {node: place for place, node in enumerate(nodes)}
@@ -39,10 +39,10 @@ def with_systems(program: ExportedProgram) -> None:
 def _changes(matrix: Node, places: Mapping[Node, int]) -> list[Node]:
     """Return the nodes that change the rows of a matrix, in order; none if that does not solve a system."""
     size = _size(matrix) if _is_below_diagonal(matrix) else 0
-    if size < _LEAST:
+    if size < _MIN_ROWS:
         return []
     users = sorted(_users(matrix), key=lambda user: places[user])
-    changes = [user for user in users if operation_of(user) == "copy_"]
+    changes = [user for user in users if operation_name(user) == "copy_"]
     if len(changes) != size - 1:
         return []
     known: set[Node] = set()
@@ -54,7 +54,7 @@ def _changes(matrix: Node, places: Mapping[Node, int]) -> list[Node]:
         known |= nodes
     first, last = places[changes[0]], places[changes[-1]]
     others = [user for user in users if user not in known]
-    parts = [user for user in matrix.users if operation_of(user) in _PARTS and places[user] < last]
+    parts = [user for user in matrix.users if operation_name(user) in _PARTS and places[user] < last]
     is_seen = any(first < places[user] < last for user in others) or any(
         places[user] > last for part in parts for user in _users(part)
     )
@@ -73,7 +73,7 @@ def _users(node: Node) -> set[Node]:
     """Return the nodes that read or change a node or a part of it."""
     found: set[Node] = set()
     for user in node.users:
-        found |= _users(user) if operation_of(user) in _PARTS else {user}
+        found |= _users(user) if operation_name(user) in _PARTS else {user}
     return found
 
 
@@ -83,14 +83,14 @@ def _of_row(change: Node, matrix: Node, i: int) -> set[Node]:
     above = [(other, column) for other in range(i) for column in range(i)]
     columns = _rank(matrix) - 1
     target, value = change.args[:2]
-    if not is_node(value) or operation_of(value) != "add" or value.kwargs or not _is_part(target, matrix, row):
+    if not is_node(value) or operation_name(value) != "add" or value.kwargs or not _is_part(target, matrix, row):
         return set()
     for own, total in (value.args, value.args[::-1]):
         product = total.args[0] if is_node(total) and _is_sum_of_rows(total) else None
-        if not is_node(product) or operation_of(product) != "mul":
+        if not is_node(product) or operation_name(product) != "mul":
             continue
         for factor, other in (product.args, product.args[::-1]):
-            if not is_node(factor) or operation_of(factor) != "unsqueeze" or factor.args[1] not in (-1, columns):
+            if not is_node(factor) or operation_name(factor) != "unsqueeze" or factor.args[1] not in (-1, columns):
                 continue
             read = [_read(own, matrix, row), _read(factor.args[0], matrix, row), _read(other, matrix, above)]
             if all(nodes is not None for nodes in read):
@@ -103,13 +103,13 @@ def _rank(node: Node) -> int:
 
 
 def _is_sum_of_rows(node: Node) -> bool:
-    return operation_of(node) == "sum" and node.args[1:] in (([-2],), ([_rank(node) - 1],)) and not node.kwargs
+    return operation_name(node) == "sum" and node.args[1:] in (([-2],), ([_rank(node) - 1],)) and not node.kwargs
 
 
 def _read(node: object, matrix: Node, elements: Sequence[tuple[int, int]]) -> set[Node] | None:
     """Return the nodes that copy elements of a matrix, the last of which is the node; None if it has other elements."""
     copies: set[Node] = set()
-    while is_node(node) and operation_of(node) in _COPIES:
+    while is_node(node) and operation_name(node) in _COPIES:
         copies.add(node)
         node = node.args[0]
     return copies if _is_part(node, matrix, elements) else None
@@ -120,7 +120,7 @@ def _is_part(node: object, matrix: Node, elements: Sequence[tuple[int, int]]) ->
     import torch
 
     parts: list[Node] = []
-    while is_node(node) and operation_of(node) in _PARTS and all(isinstance(item, int) for item in node.args[1:]):
+    while is_node(node) and operation_name(node) in _PARTS and all(isinstance(item, int) for item in node.args[1:]):
         parts.append(node)
         node = node.args[0]
     if node is not matrix or not parts:
@@ -149,12 +149,12 @@ def _replace(graph: Graph, matrix: Node, changes: Sequence[Node], places: Mappin
     later = [user for user in matrix.users if places[user] > places[last]]
     value = tensor_of(matrix)
     with graph.inserting_before(last.next):
-        new = partial(added, graph, like=last)
+        new = partial(add_node, graph, like=last)
         alike = {"dtype": value.dtype, "device": value.device}
         identity = new(aten.eye.default, size, found=value.new_empty((size, size)), keywords=alike)
         inverse = new(
             aten.linalg_solve_triangular.default,
-            node_in(matrix.args[0]) if operation_of(matrix) == "neg" else new(aten.neg.default, matrix),
+            node_in(matrix.args[0]) if operation_name(matrix) == "neg" else new(aten.neg.default, matrix),
             identity,
             found=value,
             keywords={"upper": False, "unitriangular": True},
@@ -167,26 +167,26 @@ def _replace(graph: Graph, matrix: Node, changes: Sequence[Node], places: Mappin
             user.replace_input_with(matrix, result)
     for change in reversed(changes):
         graph.erase_node(change)
-    without_unused(graph)
+    eliminate_dead_nodes(graph)
 
 
 def _adds_identity(node: Node, size: int) -> bool:
-    others = [item for item in node.all_input_nodes if operation_of(item) == "eye" and item.args == (size,)]
-    return operation_of(node) == "add" and not node.kwargs and len(others) == 1
+    others = [item for item in node.all_input_nodes if operation_name(item) == "eye" and item.args == (size,)]
+    return operation_name(node) == "add" and not node.kwargs and len(others) == 1
 
 
 def _is_below_diagonal(matrix: object) -> bool:
     """Whether all other elements are 0."""
     if not is_node(matrix) or matrix.op != "call_function" or not matrix.args:
         return False
-    name, first, *rest = operation_of(matrix), *matrix.args
+    name, first, *rest = operation_name(matrix), *matrix.args
     if name == "masked_fill":
-        return rest[1:] == [0] and _is_rest(rest[0])
+        return rest[1:] == [0] and _is_upper_triangle(rest[0])
     return _is_below_diagonal(first) if name in ("neg", *_COPIES) else name == "tril" and rest == [-1]
 
 
-def _is_rest(mask: object) -> bool:
+def _is_upper_triangle(mask: object) -> bool:
     """Whether a mask is true on the diagonal and above."""
-    if not is_node(mask) or operation_of(mask) != "triu" or mask.args[1:] not in ((), (0,)):
+    if not is_node(mask) or operation_name(mask) != "triu" or mask.args[1:] not in ((), (0,)):
         return False
-    return operation_of(node_in(mask.args[0])) == "ones"
+    return operation_name(node_in(mask.args[0])) == "ones"

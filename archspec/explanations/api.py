@@ -5,12 +5,12 @@ from __future__ import annotations
 from archspec.explanations.explain import Explanation, explainer_of
 from archspec.explanations.numbers import read_number
 from archspec.model import ModelLike
-from archspec.pipeline.compile import model_of
-from archspec.source import fail
-from archspec.table import Plain
+from archspec.pipeline.compile import as_model
+from archspec.source import make_error
+from archspec.table import PlainValue
 
 
-def explain(model: ModelLike, number: str | int, /, **overrides: Plain) -> Explanation:
+def explain(model: ModelLike, number: str | int, /, **overrides: PlainValue) -> Explanation:
     """Find the counting conventions under which a model has a published number of parameters.
 
     `model` is a Model, or what `archspec.load` takes, with its `overrides`. `number` is exact (`108808704`,
@@ -26,5 +26,5 @@ def explain(model: ModelLike, number: str | int, /, **overrides: Plain) -> Expla
             raise ValueError(f"`{text.strip():.60}` is a percentage, not a parameter count")
     except ValueError as problem:
         help = "write it as 108808704, 108,808,704, 110M, 0.34B or `about 110 million`"
-        raise fail("usage", str(problem), help=help) from None
-    return explainer_of(model_of(model, overrides)).explain(read)
+        raise make_error("usage", str(problem), help=help) from None
+    return explainer_of(as_model(model, overrides)).explain(read)

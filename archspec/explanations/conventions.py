@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from archspec.addresses import first
+from archspec.addresses import first_segment
 from archspec.explanations.tensor_groups import Base, TensorGroup, TensorGroups
 
-DEEPEST = 4
-MOST_STATES = 150_000
-MOST_REMOVALS = 500
+MAX_ADJUSTMENTS = 4
+MAX_STATES = 150_000
+MAX_REMOVALS = 500
 
 
 class Adjustment(NamedTuple):
@@ -54,7 +54,7 @@ class Conventions:
     def of_rank(self, rank: int) -> list[Convention]:
         """Return the combinations of `rank` adjustments, in order; none from the first rank that is not enumerated."""
         while len(self.levels) <= rank and not self._is_complete:
-            level = self._next() if len(self.levels) <= DEEPEST else None
+            level = self._next() if len(self.levels) <= MAX_ADJUSTMENTS else None
             if level is None:
                 self._is_complete = True
             else:
@@ -72,7 +72,7 @@ class Conventions:
     def _next(self) -> list[Convention] | None:
         rank = len(self.levels)
         words = 1 + len(self.universe.groups) // 64  # the cost of combining two sets
-        if len(self._last) * len(self.adjustments) * words > 8 * MOST_STATES:
+        if len(self._last) * len(self.adjustments) * words > 8 * MAX_STATES:
             return None
         bases = self.universe.bases
         fresh = [self._convention(base, (), base.counted) for base in bases if base.rank + base.guess == rank]
@@ -80,7 +80,7 @@ class Conventions:
             self._expanded[convention.base].add(convention.groups)
         for convention in self._last:
             self._extend(fresh, convention)
-        if len(fresh) > MOST_STATES:
+        if len(fresh) > MAX_STATES:
             return None
         self._last = fresh
         level: list[Convention] = []
@@ -116,7 +116,7 @@ def _adjustments(universe: TensorGroups) -> list[Adjustment]:
     for text, groups in _additions(universe):
         if groups:
             found.setdefault((groups, 0), text)
-    for text, groups in islice(_removals(universe), MOST_REMOVALS):
+    for text, groups in islice(_removals(universe), MAX_REMOVALS):
         if groups and groups != universe.everything:
             found.setdefault((0, groups), text)
     return [Adjustment(text, adds, removes) for (adds, removes), text in found.items()]
@@ -164,11 +164,11 @@ def _removals(universe: TensorGroups) -> Iterator[tuple[str, int]]:
         yield f"without the norms {f'in `{stack}`' if stack else 'outside the repeated layers'}", groups
     yield "without the frozen tensors", universe.where(lambda group: not group.trainable, params)
     yield "without the one-dimensional tensors", universe.where(lambda group: len(group.shape) == 1, params)
-    for address, groups in universe.by(lambda group: [first(group.name)], params).items():
+    for address, groups in universe.by(lambda group: [first_segment(group.name)], params).items():
         yield f"without all of `{address}`", groups
 
     def components(group: TensorGroup) -> Iterator[str]:
-        yield from (f"`{address}`" for address in (group.stack, first(group.name)) if address)
+        yield from (f"`{address}`" for address in (group.stack, first_segment(group.name)) if address)
         if group.role is not None:
             yield role_texts[group.role]
         if group.role == "embedding":

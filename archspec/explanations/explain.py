@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import islice
 from typing import NamedTuple
 
-from archspec.addresses import first
+from archspec.addresses import first_segment
 from archspec.explanations.conventions import Convention, Conventions
 from archspec.explanations.family import Relative, relatives_of
 from archspec.explanations.numbers import PublishedNumber, Reading
@@ -15,17 +15,17 @@ from archspec.explanations.omissions import Counted, Omission, Omissions, one_la
 from archspec.explanations.tensor_groups import TensorGroups
 from archspec.explanations.uses import table_types, uses
 from archspec.explanations.variants import Variant, variants
-from archspec.model import Model, internals
+from archspec.model import Model, get_compilation
 from archspec.reporting.results import Result
 from archspec.table import Table
 
 NEAREST_RANK = 1
-FARTHEST = Fraction(2, 100)
+MAX_RELATIVE_DIFFERENCE = Fraction(2, 100)
 """The largest relative difference of a count that is shown as the nearest one."""
 VARIANT_RANK = 1
 ONE_LAYER_RANK = 2
 """The rank at which a rounded number may be one layer of a stack; at higher ranks, many would match by chance."""
-MOST_MATCHES = 100
+MAX_MATCHES = 100
 """The limit on the matches of one rank, because with thousands of different tensors any number matches."""
 _ONCE: Mapping[str, int] = {}
 
@@ -61,11 +61,11 @@ class Match(NamedTuple):
     parts: tuple[Addend, ...]
 
 
-class Answer(NamedTuple):
+class ReadingMatches(NamedTuple):
     """The matches for one reading of a number.
 
     `matches` are all matches of the lowest rank that has any, and `more` is the number of matches of the next rank;
-    both are limited to MOST_MATCHES. Without a match, `nearest` are the conventions of at most one adjustment with the
+    both are limited to MAX_MATCHES. Without a match, `nearest` are the conventions of at most one adjustment with the
     next smaller and the next larger count. `cut_off` is whether the plain count, which does not match, gives the
     number if it is truncated instead of rounded; `active_cut_off` is the same for the parameters used for one token.
     """
@@ -88,7 +88,7 @@ class Explanation(Result):
     model: str
     total: int
     number: PublishedNumber
-    answers: tuple[Answer, ...]
+    answers: tuple[ReadingMatches, ...]
     conventions: int
     depth: int
     active: int | None = None
@@ -105,7 +105,7 @@ class Explanation(Result):
 
 def explainer_of(model: Model) -> Explainer:
     """Return the explainer of a compiled model."""
-    own = internals(model)
+    own = get_compilation(model)
     return Explainer(own.table, relatives_of(model), uses(own.body), table_types(own.body))
 
 
@@ -139,7 +139,7 @@ class Explainer:
         active = self.table.active and self.table.active.total
         return Explanation(self.table.model, self.table.params.total, number, answers, tried, len(levels) - 1, active)
 
-    def _answer(self, reading: Reading, idle: int) -> Answer:
+    def _answer(self, reading: Reading, idle: int) -> ReadingMatches:
         """Return the matches that do not count the groups in `idle`."""
         active = self.table.active
         cut_off = not idle and reading.cuts(self.table.params.total), active is not None and reading.cuts(active.total)
@@ -147,12 +147,12 @@ class Explainer:
         seen: set[Counted] = set()
         rank = 0
         while rank < len(self.conventions.levels) + 3:  # conventions of the last rank with two omissions, and one more
-            level = list(islice(self._of_rank(rank, reading, seen, idle), MOST_MATCHES))
+            level = list(islice(self._of_rank(rank, reading, seen, idle), MAX_MATCHES))
             if found:
-                return Answer(reading, tuple(found), len(level), (), *cut_off)
+                return ReadingMatches(reading, tuple(found), len(level), (), *cut_off)
             found = level
             rank += 1
-        return Answer(reading, (), 0, tuple(self._nearest(reading, idle)), *cut_off)
+        return ReadingMatches(reading, (), 0, tuple(self._nearest(reading, idle)), *cut_off)
 
     def _of_rank(self, rank: int, reading: Reading, seen: set[Counted], idle: int) -> Iterator[Match]:
         """Yield the matches of exactly this rank."""
@@ -192,7 +192,7 @@ class Explainer:
         above = min((c for c in known if c.params > reading.high), key=lambda c: (c.params, c.rank), default=None)
         value = (reading.low + reading.high) / 2
         for nearest in (below, above):
-            if nearest is not None and abs(nearest.params - value) <= FARTHEST * value:
+            if nearest is not None and abs(nearest.params - value) <= MAX_RELATIVE_DIFFERENCE * value:
                 yield self._match("convention", nearest.rank, nearest)
 
     def _match(self, kind: str, rank: int, convention: Convention, omitted: Sequence[Omission] = ()) -> Match:
@@ -246,7 +246,11 @@ class Explainer:
         addends: list[tuple[str, int, int]] = []
         uneven: dict[str, int] = {}
         for bit, group in self.universe.members(groups):
-            address, params, change = group.stack or first(group.name), group.times * group.each, changes.get(bit, 0)
+            address, params, change = (
+                group.stack or first_segment(group.name),
+                group.times * group.each,
+                changes.get(bit, 0),
+            )
             if change % params:  # in one layer alone
                 uneven[address] = change
                 change = 0

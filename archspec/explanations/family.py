@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
-from archspec.elaborate.models import Compiled, compile_definition, compile_model, defaults
+from archspec.elaborate.models import CompiledModel, compile_definition, compile_model, defaults
 from archspec.elaborate.program import Frame, Program
-from archspec.elaborate.values import Value, key_of
-from archspec.ir import Module, uncollected
-from archspec.model import Model, compiled_table, internals
+from archspec.elaborate.values import Value, value_key
+from archspec.ir import Module, gc_paused
+from archspec.model import Model, build_model_table, get_compilation
 from archspec.resolve.unit import Definition, Unit
-from archspec.source import Enough, Report
+from archspec.source import Report, StopCompilation
 from archspec.syntax import tree
 from archspec.table import Table
 
-MOST_CANDIDATES = 8
+MAX_CANDIDATES = 8
 
 
 class Relative(NamedTuple):
@@ -44,11 +44,11 @@ def relatives_of(model: Model) -> tuple[Relative, ...]:
     A definition that does not compile with these hyperparameters is skipped without a diagnostic. Each is compiled in
     a separate program, so that no failed one leaves anything behind.
     """
-    own = internals(model)
+    own = get_compilation(model)
     definition = own.unit.names[own.node.callee.text].target
     assert isinstance(definition, Definition)  # otherwise, the model would not have been compiled
     bodies = {"": definition, **_bodies(definition, own.compiled.module, own.program)}
-    with uncollected():
+    with gc_paused():
         for unit in dict.fromkeys((own.unit, definition.unit)):
             found = [
                 relative
@@ -82,7 +82,7 @@ def _candidates(unit: Unit, definition: Definition, bodies: dict[str, Definition
         for target in targets
         if isinstance(target, Definition) and target.kind != "fn" and target is not definition
         if names.search(unit.source.text, target.node.start, target.node.end)
-    ][:MOST_CANDIDATES]
+    ][:MAX_CANDIDATES]
 
 
 def _related(
@@ -100,7 +100,7 @@ def _related(
         compiled = compile_with(program, unit, candidate, {n: v for n, v in given.items() if n in names})
         if compiled is None:
             continue
-        values: list[object] = [*map(key_of, compiled.hyperparameters.values())]
+        values: list[object] = [*map(value_key, compiled.hyperparameters.values())]
         if values in seen:
             continue
         seen.append(values)
@@ -111,7 +111,7 @@ def _related(
             if len(places) == 1:
                 models = _models(program, unit, candidate, compiled.module)
                 sizes = {n for n, value in compiled.hyperparameters.items() if type(value) is int}
-                table = compiled_table(compiled, ())
+                table = build_model_table(compiled, ())
                 yield Relative(compiled.name, models, table, places[0], home, not sizes <= given.keys())
                 break
 
@@ -123,17 +123,17 @@ def redeclared(definition: Definition) -> set[str]:
     return declared if any(entry.name == ".." for entry in entries) else set()
 
 
-def compile_with(program: Program, unit: Unit, definition: Definition, given: dict[str, Value]) -> Compiled | None:
+def compile_with(program: Program, unit: Unit, definition: Definition, given: dict[str, Value]) -> CompiledModel | None:
     """Compile a definition with those of the hyperparameters `given` that it has, or return None if that fails."""
     declared = definition.hyperparameters
     report = Report()
     program.begin(report, unit.source)
-    with suppress(Enough):
+    with suppress(StopCompilation):
         values = defaults(program, unit, definition, {n: value for n, value in given.items() if n in declared})
         use = Frame(definition, unit, definition.node.name)
         made = compile_definition(program, definition, values, use) if values is not None else None
         if values is not None and made is not None and not report.failed:
-            return Compiled(definition.name, values, *made, definition.node.doc, 0)
+            return CompiledModel(definition.name, values, *made, definition.node.doc, 0)
     return None
 
 
@@ -144,7 +144,7 @@ def _models(program: Program, unit: Unit, definition: Definition, module: Module
         target = unit.names.get(node.callee.text)
         if target is not None and target.target is definition:
             program.begin(Report(), unit.source)
-            with suppress(Enough):
+            with suppress(StopCompilation):
                 compiled = compile_model(program, unit, node, {})
                 if compiled is not None and compiled.module is module:
                     found.append(name)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from math import floor
 from typing import NamedTuple
 
-MOST_DIGITS = 30
+MAX_DIGITS = 30
 UNITS: dict[str, int] = {
     **dict.fromkeys(("K", "k", "thousand"), 1000),
     **dict.fromkeys(("M", "m", "million"), 1000**2),
@@ -74,7 +74,7 @@ def read_number(text: str, units: Mapping[str, int] = UNITS) -> PublishedNumber:
     found = _NUMBER.fullmatch(text)
     whole = re.sub(r"\D", "", found["whole"]) if found else ""
     decimals = (found and found["decimals"]) or ""
-    if not found or len(whole + decimals) > MOST_DIGITS:
+    if not found or len(whole + decimals) > MAX_DIGITS:
         raise ValueError(f"invalid number `{text:.60}`")
     word = found["unit"] or ""
     if word and word != "%" and word not in units:

@@ -12,7 +12,7 @@ from archspec.explanations.arithmetic_errors import arithmetic_error
 from archspec.explanations.conventions import Convention, Conventions
 from archspec.explanations.tensor_groups import TensorGroup, TensorGroups
 
-MOST_LOOKED_AT = 1_000_000
+MAX_EXAMINED = 1_000_000
 
 Counted = tuple[int, frozenset[tuple[int, int]]]
 """The tensors counted: a set of groups, and the parameters added or subtracted for a group."""
@@ -83,7 +83,7 @@ class Omissions:
     def _few(self, rank: int) -> Sequence[Convention]:
         """Return the conventions of a rank, or none if examining each of their groups would take too long."""
         level = self.conventions.settled(rank)
-        return level if len(level) * len(self.universe.groups) <= MOST_LOOKED_AT else ()
+        return level if len(level) * len(self.universe.groups) <= MAX_EXAMINED else ()
 
 
 def one_layer(universe: TensorGroups, groups: int) -> Iterator[Omission]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import ceil, floor
 
-from archspec.explanations.explain import MOST_MATCHES, Addend, Answer, Explanation, Match
+from archspec.explanations.explain import MAX_MATCHES, Addend, Explanation, Match, ReadingMatches
 from archspec.explanations.numbers import rounded
 from archspec.reporting.documents import Document
 from archspec.reporting.page import Block, Page
@@ -65,7 +65,7 @@ def page(found: Explanation, format: str = "table") -> Page:
     return Page(heading, blocks)
 
 
-def _heading(found: Explanation, answer: Answer) -> str:
+def _heading(found: Explanation, answer: ReadingMatches) -> str:
     published = found.number
     if answer.reading.digits is None:
         exactly = f"for exactly {int(published.value):,}"
@@ -80,18 +80,18 @@ def _heading(found: Explanation, answer: Answer) -> str:
     return f"at {digits}, {low:,} to {high:,}: {shown}"
 
 
-def _bounds(answer: Answer) -> tuple[int, int]:
+def _bounds(answer: ReadingMatches) -> tuple[int, int]:
     """Return the smallest and the largest integer that match."""
     return ceil(answer.reading.low), floor(answer.reading.high)
 
 
-def _nearest(answer: Answer) -> str:
+def _nearest(answer: ReadingMatches) -> str:
     if not answer.nearest:
         return "; no count with at most one adjustment is within 2 %"
     return "; the nearest counts with at most one adjustment are"
 
 
-def _remarks(found: Explanation, answer: Answer) -> list[str]:
+def _remarks(found: Explanation, answer: ReadingMatches) -> list[str]:
     lines: list[str] = []
     counts = [("plain count", found.total)] * answer.cut_off
     if answer.active_cut_off and found.active is not None:
@@ -108,10 +108,10 @@ def _remarks(found: Explanation, answer: Answer) -> list[str]:
         lines.append("the matches are equally simple: the number alone does not determine which was meant")
     if any(match.kind in ("omission", "arithmetic error") for match in answer.matches):
         lines.append("an omission or an arithmetic error is a guess, not evidence")
-    if len(answer.matches) == MOST_MATCHES:
-        lines.append(f"there may be more: at most {MOST_MATCHES} are shown")
+    if len(answer.matches) == MAX_MATCHES:
+        lines.append(f"there may be more: at most {MAX_MATCHES} are shown")
     elif answer.more:
-        least = "at least " if answer.more == MOST_MATCHES else ""
+        least = "at least " if answer.more == MAX_MATCHES else ""
         lines.append(f"{least}{number(answer.more, 'other')} with one more adjustment")
     return lines
 
@@ -125,7 +125,7 @@ _COLUMNS = (
 )
 
 
-def _rows(answer: Answer) -> list[Row]:
+def _rows(answer: ReadingMatches) -> list[Row]:
     """Return a row for each step of each match, and one for its sum."""
     rows: list[Row] = []
     for position, match in enumerate(answer.matches or answer.nearest, 1):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import prod
 from typing import NamedTuple
 
-from archspec.addresses import is_inside, join, last, pattern_of, prefixes, relative
+from archspec.addresses import address_pattern, is_inside, join, last_segment, prefixes, relative
 from archspec.explanations.family import Relative
 from archspec.table import Table, Tensor
 
@@ -42,7 +42,7 @@ class TensorGroup(NamedTuple):
 
     @property
     def is_bias(self) -> bool:
-        return last(self.name) == "bias" or self.name.endswith("_bias")
+        return last_segment(self.name) == "bias" or self.name.endswith("_bias")
 
     @property
     def stack(self) -> str:
@@ -102,8 +102,8 @@ class TensorGroups:
         self._uses = self._add(self._further_uses(repeated, uses))
         counted = self._counted(tensors)
         uncounted = tensors & ~counted | buffers | self._uses
-        outermost = set(map(pattern_of, _outermost(table)))
-        heads = self.by(lambda group: _around(pattern_of(group.layer), outermost), tensors)
+        outermost = set(map(address_pattern, _outermost(table)))
+        heads = self.by(lambda group: _around(address_pattern(group.layer), outermost), tensors)
         roles = {address: {group.role for _, group in self.members(groups)} for address, groups in heads.items()}
         self.heads = {a: groups for a, groups in heads.items() if {"head"} <= roles[a] <= {"head", "norm"}}
         self.bases = [Base(table.model, (), counted, uncounted)]
@@ -215,12 +215,12 @@ class TensorGroups:
     def _group(self, tensor: Tensor, name: str, layer: str) -> TensorGroup:
         """Return the group of a tensor, without its `times` and `spread`."""
         return TensorGroup(
-            pattern_of(name),
+            address_pattern(name),
             tensor.shape,
             prod(tensor.shape),
             tensor.role,
             tensor.trainable,
-            pattern_of(layer),
+            address_pattern(layer),
             tensor.type,
             "",
             tensor.tied_to is not None,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from archspec import resources
 from archspec.explanations.tensor_groups import Base, TensorGroups
-from archspec.pipeline.index import shipped
+from archspec.pipeline.index import read_index
 from archspec.table import Table
 
 
@@ -34,7 +34,7 @@ def variants(table: Table, universe: TensorGroups) -> list[Variant]:
 
 def _siblings(table: Table, universe: TensorGroups) -> Iterator[Variant]:
     """Yield the other bundled models of the model's file."""
-    bundled = shipped() or []
+    bundled = read_index() or []
     files = {model.file for model in bundled if model.name == table.model and not table.overrides}
     known = {universe.total(base.counted) for base in universe.bases}
     for model in bundled:

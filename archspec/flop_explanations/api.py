@@ -12,12 +12,12 @@ from archspec.costs.api import cost
 from archspec.costs.cost import Cost
 from archspec.explanations.numbers import PublishedNumber, Reading, read_number
 from archspec.explanations.uses import table_types
-from archspec.model import Model, ModelLike, internals
-from archspec.pipeline.compile import model_of
+from archspec.model import Model, ModelLike, get_compilation
+from archspec.pipeline.compile import as_model
 from archspec.reporting.results import Result
-from archspec.source import fail
+from archspec.source import make_error
 
-FARTHEST = Fraction(2, 100)
+MAX_RELATIVE_DIFFERENCE = Fraction(2, 100)
 """The largest relative difference of a number that is shown as the nearest one."""
 
 
@@ -29,7 +29,7 @@ class FlopConvention(NamedTuple):
     flops: int
 
 
-class FlopAnswer(NamedTuple):
+class FlopReadingMatches(NamedTuple):
     """The conventions with the fewest adjustments for a reading of a number; without any, the `nearest` within 2 %."""
 
     reading: Reading
@@ -42,7 +42,7 @@ class FlopExplanation(Result):
 
     cost: Cost
     number: PublishedNumber
-    answers: tuple[FlopAnswer, ...]
+    answers: tuple[FlopReadingMatches, ...]
 
     @property
     def fits(self) -> bool:
@@ -69,29 +69,29 @@ def explain_flops(
     try:
         read = read_number(str(number))
     except ValueError as problem:
-        raise fail("usage", str(problem), help="write it as 22348431360 or 22.3G") from None
-    compiled = model_of(model)
+        raise make_error("usage", str(problem), help="write it as 22348431360 or 22.3G") from None
+    compiled = as_model(model)
     has_batch = any("batch" in symbols(size) for type in compiled.inputs.values() for size in type.shape)
     if batch is None and has_batch and "batch" not in (dims or {}):
         batch = 1
     full = cost(compiled, batch, seq, dims=dims)
     missing = [name for name, size in full.dims.items() if size is None]
     if missing:
-        raise fail("usage", f"FLOPs depend on the dimension `{missing[0]}`", help="use --seq N or --dim NAME=N")
+        raise make_error("usage", f"FLOPs depend on the dimension `{missing[0]}`", help="use --seq N or --dim NAME=N")
     half = cost(compiled, batch, seq, dims=dims, causal_half=True)
     known = list(_distinct([*_forward(full, half), *_estimates(compiled, full)]))
     return FlopExplanation(full, read, tuple([_answer(reading, known) for reading in read.readings]))
 
 
-def _answer(reading: Reading, known: list[FlopConvention]) -> FlopAnswer:
+def _answer(reading: Reading, known: list[FlopConvention]) -> FlopReadingMatches:
     matches = [convention for convention in known if reading.fits(convention.flops)]
     if matches:
         least = min(match.rank for match in matches)
-        return FlopAnswer(reading, tuple([match for match in matches if match.rank == least]), ())
+        return FlopReadingMatches(reading, tuple([match for match in matches if match.rank == least]), ())
     middle = (reading.low + reading.high) / 2
-    near = [convention for convention in known if abs(convention.flops - middle) <= FARTHEST * middle]
+    near = [convention for convention in known if abs(convention.flops - middle) <= MAX_RELATIVE_DIFFERENCE * middle]
     near.sort(key=lambda convention: (abs(convention.flops - middle), convention.rank))
-    return FlopAnswer(reading, (), tuple(near[:2]))
+    return FlopReadingMatches(reading, (), tuple(near[:2]))
 
 
 def _distinct(conventions: list[FlopConvention]) -> Iterator[FlopConvention]:
@@ -131,11 +131,11 @@ def _estimates(model: Model, full: Cost) -> Iterator[FlopConvention]:
     tokens = 1
     for size in next(iter(shapes)):
         tokens *= size if isinstance(size, int) else size.at({n: s for n, s in full.dims.items() if s is not None})
-    tables = table_types(internals(model).body)
+    tables = table_types(get_compilation(model).body)
     params = model.params.total
     without = params - sum(tensor.params for tensor in model.tensors if tensor.type in tables)
     counts = [("all parameters", 0, params), ("parameters without embedding tables", 1, without)]
-    active = internals(model).table.active
+    active = get_compilation(model).table.active
     if active is not None:
         counts.append(("active parameters", 1, active.total))
     attention = _number(full.work.score_flops) + _number(full.work.mix_flops)

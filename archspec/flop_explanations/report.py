@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import ceil, floor
 
-from archspec.flop_explanations.api import FlopAnswer, FlopExplanation
+from archspec.flop_explanations.api import FlopExplanation, FlopReadingMatches
 from archspec.reporting.documents import Document
 from archspec.reporting.page import Block, Page
 from archspec.reporting.tables import Column, Row, View
@@ -51,7 +51,7 @@ def page(found: FlopExplanation, format: str = "table") -> Page:
     return Page(f"{heading}: conventions for {found.number.text}", blocks)
 
 
-def _heading(answer: FlopAnswer) -> str:
+def _heading(answer: FlopReadingMatches) -> str:
     digits = answer.reading.digits
     low, high = ceil(answer.reading.low), floor(answer.reading.high)
     reading = f"exactly {low:,}" if digits is None else f"at {number(digits, 'significant digit')}, {low:,} to {high:,}"
@@ -60,7 +60,7 @@ def _heading(answer: FlopAnswer) -> str:
     return f"{reading}: no match; " + ("the nearest are" if answer.nearest else "nothing is within 2 %")
 
 
-def _rows(answer: FlopAnswer) -> list[Row]:
+def _rows(answer: FlopReadingMatches) -> list[Row]:
     kind = "match" if answer.matches else "nearest"
     return [{"kind": kind, "counted": c.text, "flops": c.flops} for c in answer.matches or answer.nearest]
 

@@ -8,7 +8,7 @@ import re
 from archspec.formatting.file import FileRows
 from archspec.formatting.rows import write
 from archspec.source import Report, Source, decode
-from archspec.syntax.concrete import concrete
+from archspec.syntax.concrete import parse_concrete
 from archspec.syntax.lines import scan
 
 _LINE_END = re.compile(r"\r\n?|\n")
@@ -51,7 +51,7 @@ def _formatted(source: Source, report: Report) -> str:
 
 
 def _laid_out(source: Source, report: Report) -> str:
-    text = write(FileRows(source.text, concrete(source, report)).rows)
+    text = write(FileRows(source.text, parse_concrete(source, report)).rows)
     return text if _content(text) == _content(source.text) else source.text
 
 

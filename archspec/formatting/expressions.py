@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from archspec.formatting.rows import SPACE_BEFORE_COMMENT
-from archspec.pretty import LINE, Align, Beside, Doc, Fill, Group, Nest, lines_between
-from archspec.syntax.concrete import Branch, Part
+from archspec.pretty import LINE, Align, Doc, Fill, Group, Nest, TrailingText, lines_between
+from archspec.syntax.concrete import ConcretePart, RuleNode
 from archspec.syntax.lines import begins_statement
 from archspec.syntax.machine import Token
 from archspec.syntax.tree import Comment
@@ -35,16 +35,16 @@ class Layout:
         self._comments = comments
         self._starts = [comment.start for comment in comments]
         self._flat: dict[int, str | None] = {}
-        self._kept: list[Branch] = []  # so that no other branch gets the `id` of one of them
+        self._kept: list[RuleNode] = []  # so that no other branch gets the `id` of one of them
 
-    def flat(self, part: Part) -> str | None:
+    def flat(self, part: ConcretePart) -> str | None:
         """Return a part in one line; None if it has a chain with line breaks between its steps."""
-        if not isinstance(part, Branch):
+        if not isinstance(part, RuleNode):
             return part.text
         pending = [part]
         while pending:
             branch = pending[-1]
-            missing = [c for c in branch.children if isinstance(c, Branch) and id(c) not in self._flat]
+            missing = [c for c in branch.children if isinstance(c, RuleNode) and id(c) not in self._flat]
             if missing:
                 pending += missing
                 continue
@@ -53,11 +53,11 @@ class Layout:
             self._flat[id(branch)] = self._joined(branch)
         return self._flat[id(part)]
 
-    def doc(self, part: Part, inside: bool = False) -> Group:
+    def doc(self, part: ConcretePart, inside: bool = False) -> Group:
         """Return a part as a document; `inside`: it is in brackets, so that a line can end between any two tokens."""
         return Group(self.flat(part), lambda: [self._broken(part, inside)])
 
-    def docs(self, rule: str, parts: Sequence[Part], inside: bool = False) -> list[Doc]:
+    def docs(self, rule: str, parts: Sequence[ConcretePart], inside: bool = False) -> list[Doc]:
         """Return the documents of the parts of a rule, with spaces between them."""
         found: list[Doc] = []
         for i, part in enumerate(parts):
@@ -65,7 +65,7 @@ class Layout:
             found.append(self.doc(part, inside))
         return found
 
-    def is_broken(self, chain: Branch) -> bool:
+    def is_broken(self, chain: RuleNode) -> bool:
         """Whether a line ends before a step of a chain."""
         ends = (before.end for before in chain.children)
         return any("\n" in self._text[end : step.start] for end, step in zip(ends, chain.children[1:], strict=False))
@@ -74,39 +74,39 @@ class Layout:
         """Return the comments between two offsets."""
         return self._comments[bisect_left(self._starts, start) : bisect_left(self._starts, end)]
 
-    def comments_in_brackets(self, part: Part) -> int:
+    def comments_in_brackets(self, part: ConcretePart) -> int:
         """Return the number of comments in the brackets of a part."""
         found = 0
         pending = [part]
         while pending:
             part = pending.pop()
-            if isinstance(part, Branch) and self.comments_in(part.start, part.end):
+            if isinstance(part, RuleNode) and self.comments_in(part.start, part.end):
                 opening = _opening(part.children)
                 pending += part.children[:opening]
                 found += len(self.comments_in(part.children[opening].end, part.end)) if opening is not None else 0
         return found
 
-    def _between_items(self, branch: Branch) -> list[Comment]:
+    def _between_items(self, branch: RuleNode) -> list[Comment]:
         if branch.rule not in _LISTS or not self.comments_in(branch.start, branch.end):
             return []
         opening = _opening(branch.children)
         parts = branch.children[opening:] if opening is not None else []
         return [comment for before, part in pairwise(parts) for comment in self.comments_in(before.end, part.start)]
 
-    def _joined(self, branch: Branch) -> str | None:
+    def _joined(self, branch: RuleNode) -> str | None:
         if (branch.rule == "chain" and self.is_broken(branch)) or self.comments_in(branch.start, branch.end):
             return None
         parts = without_last_comma(branch.children)
         text = ""
         for i, part in enumerate(parts):
-            flat = self._flat[id(part)] if isinstance(part, Branch) else part.text
+            flat = self._flat[id(part)] if isinstance(part, RuleNode) else part.text
             if flat is None:
                 return None
             text += (_gap(branch.rule, parts[i - 1], part) if i else "") + flat
         return text
 
-    def _broken(self, part: Part, inside: bool) -> Doc:
-        if not isinstance(part, Branch):
+    def _broken(self, part: ConcretePart, inside: bool) -> Doc:
+        if not isinstance(part, RuleNode):
             return part.text
         parts = without_last_comma(part.children)
         match part.rule, parts:
@@ -129,7 +129,7 @@ class Layout:
                 return Align([*before, LINE, *self.docs("conditional", [word, otherwise], inside)])
             case "step", [Token() as arrow, *rest]:
                 return [arrow.text, *self._between(arrow, rest[0]), " ", self.doc(copy_of(part, rest), inside)]
-            case "step", [value, Branch("skip", [*condition, word, otherwise]), *loop] if _text(word) == "else":
+            case "step", [value, RuleNode("skip", [*condition, word, otherwise]), *loop] if _text(word) == "else":
                 before = [*self.docs("step", [value, *condition], inside), *self._between(condition[-1], word)]
                 return Align([*before, LINE, *self.docs("step", [word, otherwise, *loop], inside)])
             case "binary", _ if inside:
@@ -137,15 +137,17 @@ class Layout:
             case rule, _:
                 return Align(self.docs(rule, parts, inside))
 
-    def _between(self, left: Part, right: Part) -> list[Doc]:
+    def _between(self, left: ConcretePart, right: ConcretePart) -> list[Doc]:
         """Return the comments between two parts, after which a new line begins."""
         found: list[Doc] = []
         for comment in self.comments_in(left.end, right.start):
             is_alone = "\n" in self._text[left.end : comment.start]
-            found += [LINE, Beside(comment.text)] if is_alone else [Beside(SPACE_BEFORE_COMMENT + comment.text)]
+            found += (
+                [LINE, TrailingText(comment.text)] if is_alone else [TrailingText(SPACE_BEFORE_COMMENT + comment.text)]
+            )
         return found
 
-    def _list(self, rule: str, parts: Sequence[Part]) -> Doc:
+    def _list(self, rule: str, parts: Sequence[ConcretePart]) -> Doc:
         opening = _opening(parts)
         if opening is None or opening + 2 == len(parts):
             return self.docs(rule, parts)
@@ -159,7 +161,7 @@ class Layout:
             self.doc(parts[-1]),
         ]
 
-    def _list_with_comments(self, branch: Branch) -> Doc:
+    def _list_with_comments(self, branch: RuleNode) -> Doc:
         """Return a list with its items in lines of their own, and comments beside and above them."""
         at = _opening(branch.children) or 0
         opener, *parts = branch.children[at:]
@@ -195,7 +197,7 @@ class Layout:
             ),
         ]
 
-    def _items(self, items: Sequence[Part]) -> list[Group]:
+    def _items(self, items: Sequence[ConcretePart]) -> list[Group]:
         """Return the items of a list, with the commas after them."""
         groups: list[Group] = []
         for i, item in enumerate(items):
@@ -205,18 +207,18 @@ class Layout:
             groups.append(_joined(parts))
         return groups
 
-    def _lists(self, first: Part, second: Part) -> Doc:
+    def _lists(self, first: ConcretePart, second: ConcretePart) -> Doc:
         """Return two lists of arguments; the second is below the first if it does not fit beside it."""
         inner = self.doc(second)
         return Align([self.doc(first), *self._between(first, second), Group(inner.flat, lambda: [[LINE, inner]])])
 
-    def _operands(self, node: Branch) -> list[Doc]:
+    def _operands(self, node: RuleNode) -> list[Doc]:
         """Return the operands of an operation with their operators, without nested operations of the same operators."""
         found: list[Doc] = []
         after: list[Doc] = []
-        left: Part = node
+        left: ConcretePart = node
         signs = _strength(node)
-        while isinstance(left, Branch) and left.rule == "binary" and _strength(left) == signs:
+        while isinstance(left, RuleNode) and left.rule == "binary" and _strength(left) == signs:
             left, sign, right = left.children
             found.insert(0, [*self.docs("binary", [sign, right], True), *after])
             after = self._between(left, sign)
@@ -243,17 +245,17 @@ class _Line:
             return [*self.docs]
         padding = " " * (width - len(self.flat)) if self.flat is not None else ""
         gap = padding + SPACE_BEFORE_COMMENT if self.docs or self.is_first else ""
-        return [*self.docs, Beside(gap + self.comment)]
+        return [*self.docs, TrailingText(gap + self.comment)]
 
 
-def _opening(parts: Sequence[Part]) -> int | None:
+def _opening(parts: Sequence[ConcretePart]) -> int | None:
     """Return the index of the opening bracket of a list."""
     return next((i for i, part in enumerate(parts) if _text(part) in ("(", "[", "{")), None)
 
 
-def own_and_rest(part: Part) -> tuple[Branch, Part] | None:
+def own_and_rest(part: ConcretePart) -> tuple[RuleNode, ConcretePart] | None:
     """Return the declaration with which a part begins, and the part without its address; None if there is none."""
-    if not isinstance(part, Branch):
+    if not isinstance(part, RuleNode):
         return None
     if part.rule == "own":
         return part, copy_of(part, part.children[2:])
@@ -264,7 +266,7 @@ def own_and_rest(part: Part) -> tuple[Branch, Part] | None:
     return None
 
 
-def without_last_comma(parts: Sequence[Part]) -> Sequence[Part]:
+def without_last_comma(parts: Sequence[ConcretePart]) -> Sequence[ConcretePart]:
     """Return parts without a comma before the bracket at the end."""
     match parts:
         case [*before, comma, closer] if _text(comma) == "," and _text(closer) in _CLOSERS:
@@ -279,27 +281,27 @@ def _joined(parts: Sequence[Group | str]) -> Group:
     return Group(None if None in flats else flat, lambda: [[*parts]])
 
 
-def copy_of(branch: Branch, children: list[Part]) -> Branch:
+def copy_of(branch: RuleNode, children: list[ConcretePart]) -> RuleNode:
     """Return a branch with other children."""
-    return Branch(branch.rule, children, children[0].start, branch.end, branch.height)
+    return RuleNode(branch.rule, children, children[0].start, branch.end, branch.height)
 
 
-def _is(part: Part, rule: str) -> bool:
-    return isinstance(part, Branch) and part.rule == rule
+def _is(part: ConcretePart, rule: str) -> bool:
+    return isinstance(part, RuleNode) and part.rule == rule
 
 
-def _text(part: Part) -> str:
-    return "" if isinstance(part, Branch) else part.text
+def _text(part: ConcretePart) -> str:
+    return "" if isinstance(part, RuleNode) else part.text
 
 
 _STRENGTHS = {"**": 1, "*": 2, "/": 2, "//": 2, "%": 2, "+": 3, "-": 3, "and": 5, "or": 6}
 
 
-def _strength(node: Branch) -> int:
+def _strength(node: RuleNode) -> int:
     return _STRENGTHS.get(_text(node.children[1]), 4)
 
 
-def _gap(rule: str, left: Part, right: Part) -> str:
+def _gap(rule: str, left: ConcretePart, right: ConcretePart) -> str:
     """Return what is between two parts of a rule: a space or nothing."""
     before, after = _text(left), _text(right)
     if after in (",", ":", "?", ")", "]") or before in ("(", "["):
@@ -317,7 +319,7 @@ def _gap(rule: str, left: Part, right: Part) -> str:
     return " "
 
 
-def _begins_with_dot(part: Part) -> bool:
-    while isinstance(part, Branch):
+def _begins_with_dot(part: ConcretePart) -> bool:
+    while isinstance(part, RuleNode):
         part = part.children[0]
     return part.text.startswith(".")

@@ -10,7 +10,7 @@ from archspec.formatting.expressions import Layout
 from archspec.formatting.rows import Row
 from archspec.formatting.statements import INDENT, Statements
 from archspec.record import Record
-from archspec.syntax.concrete import Branch, Concrete, Part, tokens_in
+from archspec.syntax.concrete import ConcretePart, ConcreteTree, RuleNode, tokens_in
 from archspec.syntax.tree import Comment
 
 _HEADING = frozenset(("imports", "dims"))
@@ -22,20 +22,20 @@ class _Entry(Record):
 
     start: int
     end: int
-    node: Branch | Comment | None
+    node: RuleNode | Comment | None
 
 
 class FileRows:
     """Makes the rows of a file."""
 
-    def __init__(self, text: str, tree: Concrete) -> None:
+    def __init__(self, text: str, tree: ConcreteTree) -> None:
         self._text = text
         self._layout = Layout(text, tree.comments)
         self._statements = Statements(self._layout)
         self.rows: list[Row] = []
         self._body(_branches(tree.file), 0, len(text), 0)
 
-    def _body(self, nodes: Sequence[Branch], start: int, end: int, indent: int) -> None:
+    def _body(self, nodes: Sequence[RuleNode], start: int, end: int, indent: int) -> None:
         """Add the rows of statements, and of the comments and the unreadable text between them."""
         self._statements.separate()
         before: _Entry | None = None
@@ -54,7 +54,7 @@ class FileRows:
                 before, beside = entry, self._beside(entry, first)
             last = entry.end
 
-    def _entries(self, nodes: Sequence[Branch], start: int, end: int) -> Iterator[_Entry]:
+    def _entries(self, nodes: Sequence[RuleNode], start: int, end: int) -> Iterator[_Entry]:
         """Yield statements, and the comments and the unreadable text between them."""
         for node in nodes:
             yield from self._between(start, node.start)
@@ -80,7 +80,7 @@ class FileRows:
             case Comment(_, _, text):
                 self._statements.separate()
                 self.rows.append(Row(indent, (), text))
-            case Branch() as node if all(token.text for token in tokens_in(node)):
+            case RuleNode() as node if all(token.text for token in tokens_in(node)):
                 self._statement(node, indent)
             case _:  # unreadable, or without a closing brace
                 self._unchanged(entry.start, entry.end)
@@ -91,7 +91,7 @@ class FileRows:
         That is the last one; but if the statement was in one line and no longer is, that of its loop or its beginning.
         """
         rows = self.rows[first:]
-        if isinstance(entry.node, Branch) and "\n" not in self._text[entry.start : entry.end]:
+        if isinstance(entry.node, RuleNode) and "\n" not in self._text[entry.start : entry.end]:
             if entry.node.rule in _NESTED:
                 return rows[0]
             repeated = (row for row, (_, step) in zip(rows[1:], _steps(entry.node), strict=False) if _has_loop(step))
@@ -100,7 +100,7 @@ class FileRows:
 
     # Statements -------------------------------------------------------------------------------------------------------
 
-    def _statement(self, node: Branch, indent: int) -> None:
+    def _statement(self, node: RuleNode, indent: int) -> None:
         match node.rule:
             case "definition":
                 self._definition(node)
@@ -111,7 +111,7 @@ class FileRows:
             case _:
                 self._simple(node, indent)
 
-    def _simple(self, node: Branch, indent: int) -> None:
+    def _simple(self, node: RuleNode, indent: int) -> None:
         """Add the rows of a statement without a body."""
         comments = self._layout.comments_in(node.start, node.end)
         steps = _steps(node)
@@ -130,7 +130,7 @@ class FileRows:
                         self._comment_beside(rows[i - 1], between, comment)
         self.rows += rows
 
-    def _definition(self, node: Branch) -> None:
+    def _definition(self, node: RuleNode) -> None:
         *head, body = node.children
         comments = self._layout.comments_in(node.start, body.start)
         if sum(map(self._layout.comments_in_brackets, head)) < len(comments):
@@ -140,7 +140,7 @@ class FileRows:
         self._inside(body, 0)
         self.rows.append(Row(0, (), "}"))
 
-    def _model(self, node: Branch) -> None:
+    def _model(self, node: RuleNode) -> None:
         *head, expects = node.children
         if not _is(expects, "expects"):
             head, expects = node.children, None
@@ -150,7 +150,7 @@ class FileRows:
             return
         inside = list(self._entries(_branches(expects), expects.start + 1, expects.end - 1)) if expects else []
         match inside:
-            case [_Entry(_, _, Branch() as only)]:
+            case [_Entry(_, _, RuleNode() as only)]:
                 self.rows.append(self._statements.model(head, only))
             case _:
                 self.rows.append(self._statements.model(head, None, " {" if expects else ""))
@@ -158,17 +158,17 @@ class FileRows:
                     self._inside(expects, 0)
                     self.rows.append(Row(0, (), "}"))
 
-    def _nested(self, node: Branch, indent: int) -> None:
+    def _nested(self, node: RuleNode, indent: int) -> None:
         """Add the rows of a branch or a loop."""
         if self._layout.comments_in_brackets(node) < len(self._layout.comments_in(node.start, node.end)):
             self._unchanged(node.start, node.end)
             return
         before = ""
-        rest: Sequence[Part] = [node]
+        rest: Sequence[ConcretePart] = [node]
         while rest:
             part = rest[0]
             if _is(part, "branch") or _is(part, "repeat"):
-                assert isinstance(part, Branch)
+                assert isinstance(part, RuleNode)
                 at = next(i for i, child in enumerate(part.children) if _is(child, "body"))
                 self.rows.append(self._statements.opening(before, part.rule, part.children[:at], indent))
                 body, rest = part.children[at], part.children[at + 2 :]
@@ -179,8 +179,8 @@ class FileRows:
             before = "} else "
         self.rows.append(Row(indent, (), "}"))
 
-    def _inside(self, body: Part, indent: int) -> None:
-        assert isinstance(body, Branch)
+    def _inside(self, body: ConcretePart, indent: int) -> None:
+        assert isinstance(body, RuleNode)
         self._body(_branches(body), body.start + 1, body.end - 1, indent + INDENT)
         self._statements.separate()
 
@@ -196,31 +196,34 @@ class FileRows:
         row.comment += comment.text if row.indent is not None else between + comment.text
 
 
-def _are_apart(first: Branch | Comment | None, second: Branch | Comment | None) -> bool:
+def _are_apart(first: RuleNode | Comment | None, second: RuleNode | Comment | None) -> bool:
     """Whether there is an empty line between two items even if there was none."""
     if _is(first, "definition"):
         return True
-    if not (isinstance(first, Branch) and isinstance(second, Branch)):
+    if not (isinstance(first, RuleNode) and isinstance(second, RuleNode)):
         return False
     return _is(second, "definition") or (first.rule in _HEADING) != (second.rule in _HEADING)
 
 
-def _has_loop(step: Branch) -> bool:
+def _has_loop(step: RuleNode) -> bool:
     return any(_is(part, "repeated") for part in step.children)
 
 
-def _steps(node: Branch) -> list[tuple[int, Branch]]:
+def _steps(node: RuleNode) -> list[tuple[int, RuleNode]]:
     """Return the steps of the chains of a statement, each with the end of what precedes it."""
     chains = [part for part in _branches(node) if part.rule == "chain"]
     return [
-        (before.end, step) for chain in chains for before, step in pairwise(chain.children) if isinstance(step, Branch)
+        (before.end, step)
+        for chain in chains
+        for before, step in pairwise(chain.children)
+        if isinstance(step, RuleNode)
     ]
 
 
-def _branches(node: Part) -> list[Branch]:
-    assert isinstance(node, Branch)
-    return [part for part in node.children if isinstance(part, Branch)]
+def _branches(node: ConcretePart) -> list[RuleNode]:
+    assert isinstance(node, RuleNode)
+    return [part for part in node.children if isinstance(part, RuleNode)]
 
 
 def _is(part: object, rule: str) -> bool:
-    return isinstance(part, Branch) and part.rule == rule
+    return isinstance(part, RuleNode) and part.rule == rule

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeAlias
 
-from archspec.pretty import Doc, printed
+from archspec.pretty import Doc, render
 
 WIDTH = 120
 """The longest line, not counting comments."""
@@ -83,7 +83,7 @@ def _overflow(lines: Iterable[str]) -> int:
 
 def _printed(row: Row, cells: Iterable[str]) -> list[str]:
     indent = row.indent or 0
-    return printed(row.doc, WIDTH, indent, " " * indent + "".join(cells))
+    return render(row.doc, WIDTH, indent, " " * indent + "".join(cells))
 
 
 def _lines(row: Row) -> list[str]:

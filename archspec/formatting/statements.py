@@ -8,7 +8,7 @@ from archspec.formatting.expressions import Layout, copy_of, own_and_rest
 from archspec.formatting.rows import WIDTH, Row
 from archspec.pretty import LINE, Align, Doc, Group, Nest
 from archspec.record import Record
-from archspec.syntax.concrete import Branch, Part
+from archspec.syntax.concrete import ConcretePart, RuleNode
 
 INDENT = 2
 """The indentation of a body in its definition, and of the steps in their chain."""
@@ -37,19 +37,19 @@ class Statements:
         """Let the columns of the next statement be independent of those before."""
         self._kind = None
 
-    def rows(self, statement: Branch, indent: int, in_steps: bool = False) -> list[Row]:
+    def rows(self, statement: RuleNode, indent: int, in_steps: bool = False) -> list[Row]:
         """Return the rows of a statement; `in_steps`: the steps of its chains are in rows of their own anyway."""
         flat = None if in_steps else self._layout.flat(statement)
         is_short = flat is not None and indent + len(flat) <= WIDTH
         columns = self._columns(statement) if is_short or statement.rule == "imports" else None
         if columns is not None:
             return [self._aligned(columns, indent)]
-        if not is_short and any(isinstance(part, Branch) and part.rule == "chain" for part in statement.children):
+        if not is_short and any(isinstance(part, RuleNode) and part.rule == "chain" for part in statement.children):
             return self._in_steps(statement, indent)
         self.separate()
         return [Row(indent, (), self._layout.doc(statement))]
 
-    def model(self, parts: Sequence[Part], only: Branch | None, tail: str = "") -> Row:
+    def model(self, parts: Sequence[ConcretePart], only: RuleNode | None, tail: str = "") -> Row:
         """Return the row of a model: with its `only` expectation, or with a `tail` after its arguments."""
         layout = self._layout
         head = layout.docs("model", parts[2:])
@@ -61,17 +61,17 @@ class Statements:
             doc = Group(flat and f"{flat} {{ {expectation.flat} }}", lambda: [broken])
         return self._aligned(_Columns("model", [self._text("model", parts[:2]) + " "], doc), 0)
 
-    def opening(self, before: str, rule: str, parts: Sequence[Part], indent: int) -> Row:
+    def opening(self, before: str, rule: str, parts: Sequence[ConcretePart], indent: int) -> Row:
         """Return the row that opens the body of a branch or a loop."""
         self.separate()
         return Row(indent, (), [before, *self._layout.docs(rule, parts), " {"])
 
-    def head(self, parts: Sequence[Part], tail: str) -> Row:
+    def head(self, parts: Sequence[ConcretePart], tail: str) -> Row:
         """Return the row of the head of a definition: in one line, or its lists below each other."""
         self.separate()
         layout = self._layout
         start = self._text("definition", parts[:2])
-        lists = [part for part in parts[2:] if isinstance(part, Branch) and part.rule == "entries"]
+        lists = [part for part in parts[2:] if isinstance(part, RuleNode) and part.rule == "entries"]
         results: list[Doc] = [LINE, layout.doc(parts[-1])] if len(lists) + 2 < len(parts) else []
 
         def broken() -> list[Doc]:
@@ -92,7 +92,7 @@ class Statements:
         numbers = (_ALL, 2, 1, 0) if columns.kind != "model" else (_ALL,)
         return Row(indent, columns.cells, columns.rest, [(self._run, number) for number in numbers])
 
-    def _columns(self, statement: Branch) -> _Columns | None:
+    def _columns(self, statement: RuleNode) -> _Columns | None:
         """Return the columns of a statement that is in one line; None if it has none."""
         layout, rule, parts = self._layout, statement.rule, statement.children
         match rule, parts:
@@ -106,7 +106,7 @@ class Statements:
                 return _Columns("declaration", [self._address(found[0])], layout.docs(rule, [found[1], *loop]))
             case "param", [_, _, *rest]:
                 return _Columns("declaration", [self._address(statement)], layout.docs(rule, rest))
-            case "expect", [word, Branch("binary", [left, *others])]:
+            case "expect", [word, RuleNode("binary", [left, *others])]:
                 return _Columns(rule, [self._text(rule, [word, left]) + " "], layout.docs("binary", others))
             case (("tie" | "role"), [first, second, *others]):
                 return _Columns(rule, [self._text(rule, [first, second]) + " "], layout.docs(rule, others))
@@ -116,19 +116,19 @@ class Statements:
             case _:
                 return None
 
-    def _value(self, sign: str, value: Part) -> tuple[list[str], Doc]:
+    def _value(self, sign: str, value: ConcretePart) -> tuple[list[str], Doc]:
         """Return the columns of the value of a name: the address, and each step but the last of a chain."""
         found = own_and_rest(value)
         cells = [f"{sign} {self._address(found[0])}"] if found else []
         before = "" if found else f"{sign} "
         match found[1] if found else value:
-            case Branch("chain", [head, *steps, last]) if found or _is_reference(head):
+            case RuleNode("chain", [head, *steps, last]) if found or _is_reference(head):
                 texts = [self._text("chain", [part]) + " " for part in (head, *steps)]
                 return [*cells, before + texts[0], *texts[1:]], self._layout.doc(last)
             case rest:
                 return cells, [before, self._layout.doc(rest)]
 
-    def _in_steps(self, statement: Branch, indent: int) -> list[Row]:
+    def _in_steps(self, statement: RuleNode, indent: int) -> list[Row]:
         """Return the rows of a statement with chains: one for each step."""
         layout = self._layout
         if self._kind != "chain":
@@ -138,7 +138,7 @@ class Statements:
         begun: list[Doc] = []
         for i, part in enumerate(statement.children):
             gap = "" if i == 0 or layout.flat(part) == "," else " "
-            if not (isinstance(part, Branch) and part.rule == "chain"):
+            if not (isinstance(part, RuleNode) and part.rule == "chain"):
                 begun += [gap, layout.doc(part)]
                 continue
             head, *steps = part.children
@@ -153,8 +153,8 @@ class Statements:
             rows[-1].doc = [rows[-1].doc, *begun]
         return rows
 
-    def _step(self, step: Part, indent: int, chain: object) -> Row:
-        assert isinstance(step, Branch)
+    def _step(self, step: ConcretePart, indent: int, chain: object) -> Row:
+        assert isinstance(step, RuleNode)
         arrow, value, *others = step.children
         found = own_and_rest(value)
         if found is None or self._layout.flat(found[0].children[0]) is None:
@@ -163,24 +163,24 @@ class Statements:
         cell = f"{self._text('step', [arrow])} {self._address(found[0])}"
         return Row(indent, [cell], self._layout.doc(rest), [(self._run, _ALL), (chain, _ALL)])
 
-    def _address(self, declaration: Branch) -> str:
+    def _address(self, declaration: RuleNode) -> str:
         return self._text("own", declaration.children[:2]) + " "
 
-    def _text(self, rule: str, parts: Sequence[Part]) -> str:
+    def _text(self, rule: str, parts: Sequence[ConcretePart]) -> str:
         """Return parts of a rule, none of them a list, in one line."""
         return self._flat(rule, parts) or ""
 
-    def _flat(self, rule: str, parts: Sequence[Part]) -> str | None:
-        return self._layout.flat(Branch(rule, [*parts], parts[0].start, parts[-1].end, 0))
+    def _flat(self, rule: str, parts: Sequence[ConcretePart]) -> str | None:
+        return self._layout.flat(RuleNode(rule, [*parts], parts[0].start, parts[-1].end, 0))
 
 
-def _is_taken_over(entries: Part) -> bool:
-    return isinstance(entries, Branch) and all(
-        part.rule == "takeover" for part in entries.children if isinstance(part, Branch)
+def _is_taken_over(entries: ConcretePart) -> bool:
+    return isinstance(entries, RuleNode) and all(
+        part.rule == "takeover" for part in entries.children if isinstance(part, RuleNode)
     )
 
 
-def _is_reference(head: Part) -> bool:
-    return isinstance(head, Branch) and (
+def _is_reference(head: ConcretePart) -> bool:
+    return isinstance(head, RuleNode) and (
         head.rule == "reference" or (head.rule == "call" and _is_reference(head.children[0]))
     )

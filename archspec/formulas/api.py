@@ -7,7 +7,7 @@ from typing import cast
 
 from archspec.algebra import (
     Expression,
-    cleared,
+    clear_fractions,
     evaluate,
     expression,
     index,
@@ -19,15 +19,15 @@ from archspec.algebra import (
 )
 from archspec.formulas.derivation import derive
 from archspec.formulas.restarts import Assumption
-from archspec.formulas.totals import Outcome, Term
-from archspec.model import Model, ModelLike, internals
-from archspec.pipeline.compile import model_of
-from archspec.reporting.results import Shown
-from archspec.source import fail, suggest
-from archspec.table import Plain
+from archspec.formulas.totals import FormulaTerm, Outcome
+from archspec.model import Model, ModelLike, get_compilation
+from archspec.pipeline.compile import as_model
+from archspec.reporting.results import Displayable
+from archspec.source import make_error, suggest
+from archspec.table import PlainValue
 
 
-class Formula(Shown):
+class Formula(Displayable):
     """The parameter count of a model as polynomials in open hyperparameters. Made by `archspec.formula`.
 
     `open` has the open hyperparameters with their values in the model, `hyperparameters` all. `total`, `trainable` and
@@ -44,7 +44,7 @@ class Formula(Shown):
         self.total = outcome.total
         self.frozen = outcome.frozen
         self.trainable = outcome.total - outcome.frozen
-        self.terms: tuple[Term, ...] = outcome.terms
+        self.terms: tuple[FormulaTerm, ...] = outcome.terms
         self.assumptions = outcome.assumptions
 
     def __repr__(self) -> str:
@@ -98,7 +98,7 @@ class Formula(Shown):
         """An assumption as text, or as LaTeX for math mode."""
         operator, left, right = assumption[:3]
         if operator == "divisible":
-            left, right = cleared(left, right)
+            left, right = clear_fractions(left, right)
         else:
             left, operator, right = _sorted(left, operator, right)
         write, words = (to_latex, _LATEX) if as_latex else (to_text, _WORDS)
@@ -125,7 +125,7 @@ _WORDS = {"divisible": "is divisible by"}
 _LATEX = {"divisible": r"\text{ is divisible by }", "==": "=", "!=": r"\neq", "<=": r"\leq", ">=": r"\geq"}
 
 
-def formula(model: ModelLike, /, *open: str | Sequence[str], **overrides: Plain) -> Formula:
+def formula(model: ModelLike, /, *open: str | Sequence[str], **overrides: PlainValue) -> Formula:
     """The parameter count of a model as a polynomial in the hyperparameters that are named in `open`.
 
     `model` is a Model, or what `archspec.load` takes, with its `overrides`. The names are separate arguments
@@ -138,23 +138,23 @@ def formula(model: ModelLike, /, *open: str | Sequence[str], **overrides: Plain)
     if not open and isinstance(overrides.get("open"), Sequence):
         open = (cast("str | Sequence[str]", overrides.pop("open")),)
     names = [name for item in open for name in ([item] if isinstance(item, str) else item)]
-    compiled = model_of(model, overrides)
-    compilation = internals(compiled)
+    compiled = as_model(model, overrides)
+    compilation = get_compilation(compiled)
     integers = {n: value for n, value in compiled.hyperparameters.items() if type(value) is int}
     values = {name: _value(compiled, name, integers) for name in names}
     if not values:
         help = f"use `--open NAME,NAME`; {_choices(integers)}"
-        raise fail("usage", "no open hyperparameters specified", help=help)
+        raise make_error("usage", "no open hyperparameters specified", help=help)
     outcome = derive(compilation.unit, compilation.node, compiled.overrides, values, integers)
     derived = Formula(compiled, values, outcome)
     for assumption in derived.assumptions:
         if not assumption.holds(values):
             message = f"the formula that was found assumes {derived.assumed(assumption)}"
             own = ", ".join(f"{name} = {value}" for name, value in values.items())
-            raise fail("no-formula", f"{message}, which is false for {compiled.name} ({own})", assumption.span)
+            raise make_error("no-formula", f"{message}, which is false for {compiled.name} ({own})", assumption.span)
     if (derived.at(), evaluate(derived.frozen, values)) != (compiled.params.total, compiled.params.frozen):
         message = f"the formula for {compiled.name} does not evaluate to its total"
-        raise fail("internal", f"{message}; this is a bug in archspec; please report it")
+        raise make_error("internal", f"{message}; this is a bug in archspec; please report it")
     return derived
 
 
@@ -162,10 +162,10 @@ def _value(model: Model, name: str, integers: dict[str, int]) -> int:
     """The value that an open hyperparameter has in the model. Raises ArchError if it cannot be open."""
     if name not in model.hyperparameters:
         help = suggest(name, list(integers)) or _choices(integers)
-        raise fail("usage", f'unknown hyperparameter `{name}` of "{model.name}"', help=help)
+        raise make_error("usage", f'unknown hyperparameter `{name}` of "{model.name}"', help=help)
     if name not in integers or integers[name] < 1:
         message = f"`{name}` cannot be open: its value is not a positive integer"
-        raise fail("usage", message, help=_choices(integers))
+        raise make_error("usage", message, help=_choices(integers))
     return integers[name]
 
 

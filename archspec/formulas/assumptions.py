@@ -37,8 +37,8 @@ from archspec.formulas.restarts import (
     Assumption,
     Cases,
     Iterations,
+    NoFormulaError,
     Probed,
-    Refusal,
     Rescheduled,
     Schedule,
     Segment,
@@ -57,9 +57,9 @@ from archspec.source import Span
 if TYPE_CHECKING:
     from archspec.ir import Call, Module
 
-MOST_CASES = 8
-MOST_PEELED = 16
-MOST_STRIDE = 16
+MAX_CASES = 8
+MAX_PEELED = 16
+MAX_STRIDE = 16
 
 
 class Solver:
@@ -185,7 +185,7 @@ class Solver:
         if len(names) == 1 and names <= self.state.point.keys():
             (only,) = names
             upto = threshold(difference, only)
-            if upto is not None and 1 <= upto <= MOST_CASES:
+            if upto is not None and 1 <= upto <= MAX_CASES:
                 raise Cases(only, upto, span)
 
     def _split_loop(self, difference: Dim, segment: Segment) -> None:
@@ -209,7 +209,7 @@ class Solver:
         """
         before = self.state.schedules.get(segment.key, Schedule())
         schedule = Schedule(before.prefix + prefix, before.tail + tail, before.stride * stride)
-        within = max(schedule.prefix, schedule.tail) <= MOST_PEELED and schedule.stride <= MOST_STRIDE
+        within = max(schedule.prefix, schedule.tail) <= MAX_PEELED and schedule.stride <= MAX_STRIDE
         if within and schedule != before:
             raise (Probed if probes else Rescheduled)(segment.key, schedule)
 
@@ -352,7 +352,7 @@ class Solver:
         self.divide_loop(segment, stride=lcm(*_moduli(each, segment.symbol)))
         message = f"no closed form is known for the sum of {self.describe(each)} over `{segment.variable}`"
         self.program.report.error("no-formula", message, span)
-        raise Refusal
+        raise NoFormulaError
 
     # Messages
 
@@ -377,7 +377,7 @@ class Solver:
 
     def refuse(self, message: str, span: Span) -> NoReturn:
         self.program.error("no-formula", message, span)
-        raise Refusal
+        raise NoFormulaError
 
 
 def _operand(text: str) -> str:

@@ -12,32 +12,32 @@ from contextlib import suppress
 from typing import TypeAlias
 
 from archspec.algebra import Expression, symbol, symbols
-from archspec.elaborate.limits import MOST_TEXT
-from archspec.elaborate.models import Compiled, compile_model, hyperparameters
+from archspec.elaborate.limits import MAX_PROCESSED_CHARACTERS
+from archspec.elaborate.models import CompiledModel, compile_model, hyperparameters
 from archspec.elaborate.program import Program
 from archspec.formulas.assumptions import Solver
-from archspec.formulas.restarts import MARK, Cases, Probed, Refusal, Rescheduled, Restart, Solved, State, Widened
-from archspec.formulas.symbolic_numbers import SymbolicNumbers
+from archspec.formulas.restarts import MARK, Cases, NoFormulaError, Probed, Rescheduled, Restart, Solved, State, Widened
+from archspec.formulas.symbolic_numbers import SymbolicArithmetic
 from archspec.formulas.totals import Outcome, Totals
-from archspec.ir import uncollected
-from archspec.resolve.definition import reads
+from archspec.ir import gc_paused
+from archspec.resolve.definition import uses_hyperparameter
 from archspec.resolve.model import resolve_model
 from archspec.resolve.unit import Unit
-from archspec.source import ArchError, Diagnostic, Enough, Report, Span, fail
+from archspec.source import ArchError, Diagnostic, Report, Span, StopCompilation, make_error
 from archspec.syntax import tree
-from archspec.table import Plain
+from archspec.table import PlainValue
 
-Measure: TypeAlias = Callable[[Solver, Compiled], dict[str, Expression]]
+Measure: TypeAlias = Callable[[Solver, CompiledModel], dict[str, Expression]]
 """Derives numbers by name from a compilation with open hyperparameters; it may make further assumptions."""
 
-MOST_COMPILATIONS = 200
-MOST_UNASKED = 2
+MAX_COMPILATIONS = 200
+MAX_UNASKED = 2
 
 
 def derive(
     unit: Unit,
     model: tree.Model,
-    overrides: Mapping[str, Plain],
+    overrides: Mapping[str, PlainValue],
     open: Mapping[str, int],
     closed: Mapping[str, int],
     measure: Measure | None = None,
@@ -75,17 +75,17 @@ def _state(open: Mapping[str, int], closed: Mapping[str, int]) -> State:
     )
 
 
-def _fixed(unit: Unit, model: tree.Model, overrides: Mapping[str, Plain], state: State) -> dict[str, int]:
+def _fixed(unit: Unit, model: tree.Model, overrides: Mapping[str, PlainValue], state: State) -> dict[str, int]:
     """Return the closed integers that are used and depend on no open one; none if that cannot be determined."""
     solver = Solver(state)
-    program = solver.program = Program(SymbolicNumbers(solver))
+    program = solver.program = Program(SymbolicArithmetic(solver))
     program.begin(Report(), unit.source)
     form = resolve_model(unit, model, program.report)
     assert form is not None
-    with suppress(Restart, Refusal, ArchError, Enough, OverflowError):
+    with suppress(Restart, NoFormulaError, ArchError, StopCompilation, OverflowError):
         values = hyperparameters(program, unit, form, {**overrides, **state.hyperparameters}) or {}
         fixed = {n: value for n, value in state.closed.items() if values.get(n) == value}
-        return {n: value for n, value in fixed.items() if reads(form.definition, n, program.report)}
+        return {n: value for n, value in fixed.items() if uses_hyperparameter(form.definition, n, program.report)}
     return {}
 
 
@@ -93,7 +93,7 @@ class Derivation:
     """The compilations for one formula."""
 
     def __init__(
-        self, unit: Unit, model: tree.Model, overrides: Mapping[str, Plain], measure: Measure | None = None
+        self, unit: Unit, model: tree.Model, overrides: Mapping[str, PlainValue], measure: Measure | None = None
     ) -> None:
         self.unit = unit
         self.model = model
@@ -104,10 +104,10 @@ class Derivation:
 
     def derived(self, state: State) -> Outcome:
         """Return the outcome of a compilation from `state`, with as few additional assumptions as possible."""
-        for unasked in range(MOST_UNASKED):
+        for unasked in range(MAX_UNASKED):
             with suppress(ArchError):
                 return self.derive(state, unasked)
-        return self.derive(state, MOST_UNASKED)
+        return self.derive(state, MAX_UNASKED)
 
     def derive(self, state: State, unasked: int) -> Outcome:
         """Return the outcome of a compilation that starts with `state`, in its symbols.
@@ -134,14 +134,16 @@ class Derivation:
 
     def _compile(self, solver: Solver) -> Outcome:
         self.compilations += 1
-        if self.compilations > MOST_COMPILATIONS:
-            raise fail("no-formula", f"too many case distinctions: the limit is {MOST_COMPILATIONS}")
-        if self.work > MOST_TEXT:
-            raise fail("no-formula", f"too much text to process: the limit is {MOST_TEXT:,} characters")
+        if self.compilations > MAX_COMPILATIONS:
+            raise make_error("no-formula", f"too many case distinctions: the limit is {MAX_COMPILATIONS}")
+        if self.work > MAX_PROCESSED_CHARACTERS:
+            raise make_error(
+                "no-formula", f"too much text to process: the limit is {MAX_PROCESSED_CHARACTERS:,} characters"
+            )
         report = Report()
-        program = solver.program = Program(SymbolicNumbers(solver))
+        program = solver.program = Program(SymbolicArithmetic(solver))
         program.begin(report, self.unit.source)
-        with uncollected(), suppress(Enough, Refusal):
+        with gc_paused(), suppress(StopCompilation, NoFormulaError):
             try:
                 overrides = {**self.overrides, **solver.state.hyperparameters}
                 compiled = compile_model(program, self.unit, self.model, overrides)
@@ -155,7 +157,7 @@ class Derivation:
         first = next((d for d in report.diagnostics if d.severity == "error"), None)
         if first is None:
             message = "no formula was found, but no error was reported"
-            raise fail("internal", f"{message}; this is a bug in archspec; please report it")
+            raise make_error("internal", f"{message}; this is a bug in archspec; please report it")
         raise ArchError([_as_refusal(first, solver)])
 
     def _solved(self, state: State, step: Solved, unasked: int) -> Outcome:
@@ -173,7 +175,7 @@ class Derivation:
         for value in range(1, upto + 1):
             small = self.derive(state.replaced(old, value), unasked)
             if _numbers(small) != _numbers(_restated(large, old, value, step.span)):
-                raise fail("no-formula", "the parameters depend on how this is decided", step.span)
+                raise make_error("no-formula", "the parameters depend on how this is decided", step.span)
             assumptions += small.assumptions
         # What one case requires may not be required in the others.
         return large._replace(assumptions=tuple([a._replace(is_required=False) for a in assumptions]))
@@ -192,7 +194,7 @@ class Derivation:
                     return self._solved(solver.state, step, unasked - 1)
             except Widened as step:
                 widened = widened or step
-            except Refusal:
+            except NoFormulaError:
                 pass
         if widened is not None:
             raise widened
@@ -205,7 +207,7 @@ def _restated(outcome: Outcome, symbol: str, by: Expression, span: Span) -> Outc
         return outcome.substitute({symbol: by})
     except (OverflowError, ValueError) as problem:
         message = f"the consequence of this cannot be written as a polynomial: {problem}"
-        raise fail("no-formula", message, span) from None
+        raise make_error("no-formula", message, span) from None
 
 
 def _numbers(outcome: Outcome) -> dict[str, Expression]:

@@ -11,21 +11,21 @@ from fnmatch import translate
 from functools import cache
 from typing import NoReturn
 
-from archspec.algebra import Dim, Expression, Polynomial, expanded, substitute, summed, symbols
+from archspec.algebra import Dim, Expression, Polynomial, expand, substitute, sum_over_index, symbols
 from archspec.bodies.fold import has_choices
 from archspec.costs.index_ranges import Range, SizeCheck
 from archspec.costs.memory import BITS
-from archspec.elaborate.models import Compiled
+from archspec.elaborate.models import CompiledModel
 from archspec.formulas.assumptions import Solver
-from archspec.formulas.restarts import Refusal, Segment
+from archspec.formulas.restarts import NoFormulaError, Segment
 from archspec.formulas.totals import Numbers, Totals
 from archspec.ir import Body, Call, Loop, Module, Type
 from archspec.ops import Interval, Op
-from archspec.ops.check import undecided
+from archspec.ops.check import collect_undecided_sizes
 from archspec.source import Span
 from archspec.table import Tensor
-from archspec.tabulate import tabulate
-from archspec.work import NONE, Work, call_work
+from archspec.tabulate import build_table
+from archspec.work import NO_WORK, Work, call_work
 
 _EXACT_IN_ADDRESSES = re.compile(r"[0-9?\[]")
 """What a pattern can tell the iterations of a loop apart by."""
@@ -47,7 +47,7 @@ def in_bytes(solver: Solver, root: Module, dtype: str) -> Expression:
     return -(-total(solver, root).total * BITS[dtype] // 8)
 
 
-def active(solver: Solver, compiled: Compiled, span: Span) -> Expression:
+def active(solver: Solver, compiled: CompiledModel, span: Span) -> Expression:
     """Return the parameters that are used for one token, which are all if nothing is chosen."""
     if has_choices(compiled.body):
         solver.refuse("there is no formula for the parameters that are used for one token", span)
@@ -58,7 +58,7 @@ def parameters_where(solver: Solver, root: Module, keep: Callable[[Tensor], bool
     """Sum the tensors that `keep` selects, each at the name under which it is counted."""
     totals = Totals(solver, root)
     found: Expression = 0
-    for tensor in tabulate("", root, {}, {}).tensors:
+    for tensor in build_table("", root, {}, {}).tensors:
         if tensor.tied_to is None and keep(tensor):
             found = found + totals.at(root, tensor.name).total
     return found
@@ -66,7 +66,7 @@ def parameters_where(solver: Solver, root: Module, keep: Callable[[Tensor], bool
 
 def parameters_matching(solver: Solver, root: Module, pattern: str, span: Span) -> Expression:
     """Sum the tensors whose names match a pattern, as `archspec count --select` does."""
-    tensors = tabulate("", root, {}, {}).tensors
+    tensors = build_table("", root, {}, {}).tensors
     matches = re.compile(translate(pattern)).match
     chosen: set[str] = set()
     for tensor in tensors:
@@ -95,7 +95,7 @@ class _WorkSum:
         self.of: Callable[[Body], Work] = cache(self._of)
 
     def _of(self, body: Body) -> Work:
-        macs, elementwise = NONE
+        macs, elementwise = NO_WORK
         for call in body.calls:
             one = self.of(call.body) if call.body is not None else self._sized(call_work(call, body))
             macs = macs + self._repeated(one.macs, call)
@@ -106,7 +106,7 @@ class _WorkSum:
         return Work(macs, elementwise)
 
     def _sized(self, amount: Work) -> Work:
-        return Work(*[expanded(substitute(part, self.sizes)) for part in amount])
+        return Work(*[expand(substitute(part, self.sizes)) for part in amount])
 
     def _repeated(self, amount: Expression, call: Call) -> Expression:
         for segment in reversed(self.solver.loops_around(call)):
@@ -114,7 +114,7 @@ class _WorkSum:
         return amount
 
     def _summed(self, amount: Expression, segment: Segment, call: Call) -> Expression:
-        found = summed(amount, segment.symbol, segment.number)
+        found = sum_over_index(amount, segment.symbol, segment.number)
         if found is None:
             self.solver.refuse_sum(amount, segment, call.span)
         return found
@@ -143,7 +143,7 @@ class _Sizes(SizeCheck):
             self.solver.assume(">=", rows - high, 1, call.span)
 
     def fit(self, call: Call, types: list[Type | None]) -> None:
-        with undecided() as sizes:
+        with collect_undecided_sizes() as sizes:
             super().fit(call, types)
         for size, least in sizes:
             self.solver.assume_least(size, least, call.span)
@@ -168,4 +168,4 @@ class _Sizes(SizeCheck):
 
     def _refuse(self, span: Span) -> NoReturn:
         self.solver.program.report.error("no-formula", "an index depends on an open hyperparameter", span)
-        raise Refusal
+        raise NoFormulaError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from archspec.algebra import Expression, evaluate, to_latex
 from archspec.formulas.api import Formula
-from archspec.formulas.totals import Term
+from archspec.formulas.totals import FormulaTerm
 from archspec.reporting.documents import Document
 from archspec.reporting.page import Page
 from archspec.reporting.tables import Column, Row, View
@@ -21,7 +21,7 @@ def contents(derived: Formula) -> Document:
             "value": evaluate(number, derived.open),
         }
 
-    def row(term: Term) -> Document:
+    def row(term: FormulaTerm) -> Document:
         described: Document = {"address": term.address, "type": term.type or None}
         for part, number in (("rounds", term.rounds), ("each", term.each), ("total", term.total)):
             described[part] = derived.text(number, collect=False)
@@ -72,7 +72,7 @@ def page(derived: Formula, format: str = "text") -> Page:
     return Page(f"{derived.model} with {listed(list(derived.open))} open", [rows(derived), sums, facts])
 
 
-def _expression(derived: Formula, term: Term) -> str:
+def _expression(derived: Formula, term: FormulaTerm) -> str:
     """Format the total of a term over all its iterations."""
     each = derived.text(term.each)
     if term.variable:

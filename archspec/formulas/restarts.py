@@ -11,7 +11,7 @@ from archspec.algebra import (
     Expression,
     Polynomial,
     atoms,
-    by_power,
+    coefficients_by_power,
     expression,
     number,
     ratio,
@@ -182,13 +182,13 @@ class Widened(Restart):
         self.names = names
 
 
-class Refusal(Exception):
+class NoFormulaError(Exception):
     """No formula can be derived; the reason has been reported."""
 
 
 def slope_of(dim: Dim, name: str) -> int | None:
     """Return a if `dim` is a * name + b without `name` in b; otherwise None."""
-    powers = by_power(dim, name)
+    powers = coefficients_by_power(dim, name)
     if powers is None or not powers.keys() <= {0, 1}:
         return None
     slope = powers.get(1, 0)

@@ -10,23 +10,23 @@ from collections.abc import Callable, Collection, Generator, Hashable, Iterable,
 from contextlib import contextmanager
 
 from archspec.addresses import relative
-from archspec.algebra import Dim, Expression, Polynomial, at_least, symbols
-from archspec.elaborate.application import Applications
-from archspec.elaborate.numbers import Numbers, Walker, wrong_size
-from archspec.elaborate.values import COMPARISONS, OPEN, Several, Tensor, Value, is_integer, key_of
+from archspec.algebra import Dim, Expression, Polynomial, has_lower_bound, symbols
+from archspec.elaborate.application import ApplicationInterpreter
+from archspec.elaborate.numbers import NumberEvaluator, StaticArithmetic, report_wrong_size
+from archspec.elaborate.values import COMPARISONS, SYMBOLIC_TYPES, MultipleOutputs, Tensor, Value, is_integer, value_key
 from archspec.formulas.assumptions import Solver
 from archspec.formulas.restarts import Iterations, Segment, is_of_loop, slope_of
-from archspec.ir import Module, Type, Weight, find, member_around
+from archspec.ir import Module, ModuleTensor, Type, enclosing_member, find_member
 from archspec.ops import Op
-from archspec.ops.check import undecided
+from archspec.ops.check import collect_undecided_sizes
 from archspec.resolve import nodes, walk
 from archspec.source import Span
 
-MOST_PROBED = 2
+MAX_PROBED = 2
 """The number of iterations that are processed singly to determine what an iteration changes."""
 
 
-class SymbolicNumbers(Numbers):
+class SymbolicArithmetic(StaticArithmetic):
     """Computes with numbers and symbols. Tensors have shapes, but no number of elements.
 
     A call in a loop that is processed as one stands for those of all its iterations.
@@ -46,20 +46,20 @@ class SymbolicNumbers(Numbers):
         return self.solver.combine(operator, left, right, span)
 
     def scalar(self, op: Op, values: list[Value], span: Span) -> Value:
-        if any(isinstance(value, OPEN) for value in values):
+        if any(isinstance(value, SYMBOLIC_TYPES) for value in values):
             return self.solver.scalar(op, values, span)
         return super().scalar(op, values, span)
 
     def outputs(
         self, op: Op, inputs: Sequence[Type | None], attributes: Mapping[str, Value], span: Span
     ) -> tuple[Type, ...]:
-        with undecided() as sizes:
+        with collect_undecided_sizes() as sizes:
             types = op.rule(inputs, attributes)
         for size, least in sizes:
             self.solver.assume_least(size, least, span)
         return types
 
-    def agree(self, left: Dim, right: Dim, span: Span) -> bool:
+    def are_equal(self, left: Dim, right: Dim, span: Span) -> bool:
         known = self.solver.known("==", left - right)
         if known is None:
             self.solver.assume("==", left, right, span)
@@ -69,7 +69,7 @@ class SymbolicNumbers(Numbers):
         return self.solver.index_text(index) if isinstance(index, Polynomial) else super().index_text(index)
 
     def shape(
-        self, walker: Walker, sizes: tuple[Value, ...], written: nodes.Listing
+        self, walker: NumberEvaluator, sizes: tuple[Value, ...], written: nodes.ListLiteral
     ) -> tuple[tuple[Expression, ...], int] | None:
         found: list[Expression] = []
         for value, item in zip(sizes, written.items, strict=True):
@@ -77,12 +77,12 @@ class SymbolicNumbers(Numbers):
                 with self.solver.requiring():
                     self.solver.assume(">=", value, 1, walker.unit.span(item.at))
             elif not is_integer(value) or value < 1:
-                wrong_size(walker, value, item)
+                report_wrong_size(walker, value, item)
                 return None
             found.append(value)
         return tuple(found), 0
 
-    def requires(self, walker: Walker, condition: nodes.Expr) -> bool:
+    def requires(self, walker: NumberEvaluator, condition: nodes.Expr) -> bool:
         """Whether a condition holds; the unknown part is assumed."""
         if isinstance(condition, nodes.Binary) and condition.operator == "and":
             return self.requires(walker, condition.left) and self.requires(walker, condition.right)
@@ -104,13 +104,13 @@ class SymbolicNumbers(Numbers):
 
     # Loops
 
-    def indices(self, walker: Walker, loop: nodes.Loop, length: int) -> Iterable[Value] | None:
+    def indices(self, walker: NumberEvaluator, loop: nodes.Loop, length: int) -> Iterable[Value] | None:
         iterations = self._iterations(walker, loop)
         return super().indices(walker, loop, length) if iterations is None else self._one_by_one(walker, iterations)
 
     def iterate(
         self,
-        walker: Walker,
+        walker: NumberEvaluator,
         loop: nodes.Loop,
         names: Collection[str],
         run: Callable[[], object],
@@ -131,7 +131,7 @@ class SymbolicNumbers(Numbers):
         self._induct(walker, loop, iterations, carried, run_anew)
         return True
 
-    def _iterations(self, walker: Walker, loop: nodes.Loop) -> Iterations | None:
+    def _iterations(self, walker: NumberEvaluator, loop: nodes.Loop) -> Iterations | None:
         """Return the iterations of a loop with an open number of them; None for any other."""
         first, last = walker.value(loop.first), walker.value(loop.last)
         if not (isinstance(first, int | Polynomial) and isinstance(last, int | Polynomial)):
@@ -143,11 +143,11 @@ class SymbolicNumbers(Numbers):
         return self.solver.iterations(key, loop.variable, first, last, walker.unit.span(loop.at), depth)
 
     @contextmanager
-    def _inside(self, walker: Walker, segment: Segment) -> Generator[None]:
+    def _inside(self, walker: NumberEvaluator, segment: Segment) -> Generator[None]:
         around = self._around.get(id(walker), ())
         self._around[id(walker)] = (*around, segment)
         self.solver.active.append(segment)
-        calls = walker.builder.body.calls if isinstance(walker, Applications) else []
+        calls = walker.builder.body.calls if isinstance(walker, ApplicationInterpreter) else []
         before = len(calls)
         yield
         for call in calls[before:]:
@@ -155,7 +155,7 @@ class SymbolicNumbers(Numbers):
         self.solver.active.pop()
         self._around[id(walker)] = around
 
-    def _one_by_one(self, walker: Walker, iterations: Iterations) -> Iterator[Dim]:
+    def _one_by_one(self, walker: NumberEvaluator, iterations: Iterations) -> Iterator[Dim]:
         """Yield the indices of iterations that pass no values on."""
         yield from iterations.head
         for segment in iterations.segments:
@@ -164,7 +164,12 @@ class SymbolicNumbers(Numbers):
         yield from iterations.tail
 
     def _induct(
-        self, walker: Walker, loop: nodes.Loop, iterations: Iterations, carried: list[str], run: Callable[[], object]
+        self,
+        walker: NumberEvaluator,
+        loop: nodes.Loop,
+        iterations: Iterations,
+        carried: list[str],
+        run: Callable[[], object],
     ) -> None:
         """Run iterations that pass on the names `carried`.
 
@@ -195,7 +200,7 @@ class SymbolicNumbers(Numbers):
             if not proved:
                 break
         if not proved:
-            if base and len(iterations.head) < MOST_PROBED:
+            if base and len(iterations.head) < MAX_PROBED:
                 self.solver.divide_loop(iterations.segments[0], prefix=1, probes=report.failed)
             if not report.failed:
                 message = "a value carried by this loop is neither constant nor grows by a constant amount"
@@ -207,7 +212,7 @@ class SymbolicNumbers(Numbers):
 
     # Addresses
 
-    def declared(self, walker: Walker, module: Module, address: str, at: nodes.Address) -> None:
+    def declared(self, walker: NumberEvaluator, module: Module, address: str, at: nodes.Address) -> None:
         """Check that every iteration declares at a different address."""
         around = self._around.get(id(walker), ())
         for segment in around:
@@ -217,11 +222,11 @@ class SymbolicNumbers(Numbers):
         if around:
             self.solver.around.setdefault(module, {})[address] = around
 
-    def merged(self, walker: Walker, module: Module, other: Module, at: nodes.Address) -> None:
+    def merged(self, walker: NumberEvaluator, module: Module, other: Module, at: nodes.Address) -> None:
         self.declared(walker, module, "", at)
         self.solver.around.setdefault(module, {}).update(self.solver.around.get(other, {}))
 
-    def tied(self, walker: Walker, tie: nodes.Tie) -> None:
+    def tied(self, walker: NumberEvaluator, tie: nodes.Tie) -> None:
         """Check that every iteration ties a different address."""
         around = self._around.get(id(walker), ())
         if tie.loop is None or self._iterations(walker, tie.loop) is None:
@@ -233,7 +238,7 @@ class SymbolicNumbers(Numbers):
             message = "this loop has an open iteration count and ties the same tensor in every iteration"
             self.solver.refuse(message, walker.unit.span(tie.at))
 
-    def finish(self, walker: Walker, module: Module, ties: list[tuple[str, str]]) -> None:
+    def finish(self, walker: NumberEvaluator, module: Module, ties: list[tuple[str, str]]) -> None:
         for address, member in module.members.items():
             for other, second in module.members.items() if "{" in address else ():
                 if member.span != second.span and not self._apart(address.split("."), other.split(".")):
@@ -241,7 +246,7 @@ class SymbolicNumbers(Numbers):
                     self.solver.refuse("this address may coincide with another one declared here", later)
         for pair in ties:
             for address in pair:
-                if find(module, address) is None:
+                if find_member(module, address) is None:
                     self.missing(module, address)
 
     def _apart(self, words: list[str], others: list[str]) -> bool:
@@ -252,7 +257,7 @@ class SymbolicNumbers(Numbers):
             if not (_is_index(word) and _is_index(other)):
                 return True
             one, two = self._interval(word), self._interval(other)
-            if one and two and (at_least(two[0] - one[1], 0) or at_least(one[0] - two[1], 0)):
+            if one and two and (has_lower_bound(two[0] - one[1], 0) or has_lower_bound(one[0] - two[1], 0)):
                 return True
         return False
 
@@ -261,9 +266,9 @@ class SymbolicNumbers(Numbers):
 
     def missing(self, module: Module, address: str) -> None:
         """Process iterations singly if an address refers to single iterations of a loop that is processed as one."""
-        while (member := member_around(module, address)) is not None:
+        while (member := enclosing_member(module, address)) is not None:
             target = module.members[member].target
-            if isinstance(target, Weight) or address == member:
+            if isinstance(target, ModuleTensor) or address == member:
                 return
             module, address = target, relative(address, member)
         words = address.split(".")
@@ -286,7 +291,7 @@ class SymbolicNumbers(Numbers):
                     self.solver.divide_loop(segment, prefix=singles)
 
 
-def _distinguishes(walker: Walker, index: nodes.Expr, segment: Segment) -> bool:
+def _distinguishes(walker: NumberEvaluator, index: nodes.Expr, segment: Segment) -> bool:
     """Whether an index differs in every iteration and depends on nothing else that changes."""
     assert walker.definition is not None
     names = set(walk.local_names(index)) - walker.definition.hyperparameters.keys()
@@ -295,14 +300,16 @@ def _distinguishes(walker: Walker, index: nodes.Expr, segment: Segment) -> bool:
     return is_linear and isinstance(value, int | Polynomial) and bool(slope_of(value, segment.symbol))
 
 
-def _moved(walker: Walker, base: dict[str, Value], steps: dict[str, tuple[Dim, ...]], times: Dim) -> dict[str, Value]:
+def _moved(
+    walker: NumberEvaluator, base: dict[str, Value], steps: dict[str, tuple[Dim, ...]], times: Dim
+) -> dict[str, Value]:
     """Return the state after `times` iterations, each of which adds `steps`."""
     moved = dict(base)
     for name, step in steps.items():
         value = base[name]
         sizes = tuple([size + by * times for size, by in zip(_sizes(value), step, strict=True)])
         if isinstance(value, Tensor):
-            assert isinstance(walker, Applications)
+            assert isinstance(walker, ApplicationInterpreter)
             moved[name] = walker.builder.slot(Type(sizes, value.type.dtype))
         else:
             (moved[name],) = sizes
@@ -331,9 +338,9 @@ def _form(value: Value) -> Hashable:
     """Return the part of a passed value that must stay the same: for tensors, their types."""
     if isinstance(value, Tensor):
         return (Tensor, value.type)
-    if isinstance(value, Several):
-        return (Several, *[_form(v) for v in value.values])
-    return key_of(value)
+    if isinstance(value, MultipleOutputs):
+        return (MultipleOutputs, *[_form(v) for v in value.values])
+    return value_key(value)
 
 
 def _is_linear(expr: nodes.Expr) -> bool:

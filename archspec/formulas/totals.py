@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import NamedTuple
 
-from archspec.addresses import pattern_of, prefixes, relative
-from archspec.algebra import Expression, index, ratio, substitute, summed, symbols
+from archspec.addresses import address_pattern, prefixes, relative
+from archspec.algebra import Expression, index, ratio, substitute, sum_over_index, symbols
 from archspec.formulas.assumptions import Solver
 from archspec.formulas.restarts import Assumption, Segment
-from archspec.ir import Module, Weight, member_around
-from archspec.source import fail
+from archspec.ir import Module, ModuleTensor, enclosing_member
+from archspec.source import make_error
 
-MOST_OPENED = 10_000
+MAX_OPENED = 10_000
 """The limit on the tensors of a block that is expanded into terms."""
 
 
-class Term(NamedTuple):
+class FormulaTerm(NamedTuple):
     """A term of a formula: a layer, a tensor or a repeated block.
 
     `address` has `*` for symbolic indices; `type` is the name of the definition, "" for a tensor. `total` and `frozen`
@@ -34,7 +34,7 @@ class Term(NamedTuple):
     first: Expression = 0
     stride: int = 1
 
-    def substitute(self, values: dict[str, Expression]) -> Term:
+    def substitute(self, values: dict[str, Expression]) -> FormulaTerm:
         parts = ("rounds", "each", "total", "frozen", "first")
         return self._replace(**{part: substitute(getattr(self, part), values) for part in parts})
 
@@ -44,7 +44,7 @@ class Outcome(NamedTuple):
 
     total: Expression
     frozen: Expression
-    terms: tuple[Term, ...]
+    terms: tuple[FormulaTerm, ...]
     assumptions: tuple[Assumption, ...]
     measures: dict[str, Expression] = {}  # noqa: RUF012
 
@@ -64,7 +64,7 @@ class Numbers(NamedTuple):
     total: Expression
     frozen: Expression
 
-    def plus(self, other: Numbers | Term, times: int = 1) -> Numbers:
+    def plus(self, other: Numbers | FormulaTerm, times: int = 1) -> Numbers:
         return Numbers(self.total + other.total * times, self.frozen + other.frozen * times)
 
     def all_frozen(self, frozen: bool = True) -> Numbers:
@@ -94,7 +94,7 @@ class Totals:
             made_of = made_of.plus(term)
         if made_of != numbers:
             message = "the terms of a formula do not add up to its total"
-            raise fail("internal", f"{message}; this is a bug in archspec; please report it")
+            raise make_error("internal", f"{message}; this is a bug in archspec; please report it")
         return Outcome(*numbers, terms, tuple(self.solver.assumptions.values()))
 
     def whole(self) -> Numbers:
@@ -133,7 +133,7 @@ class Totals:
 
     def _summed(self, module: Module, address: str, each: Expression) -> Expression:
         for segment in reversed(self._around(module, address)):
-            over = summed(each, segment.symbol, segment.number)
+            over = sum_over_index(each, segment.symbol, segment.number)
             if over is None:
                 self.solver.refuse_sum(each, segment, module.members[address].span)
             each = over
@@ -144,23 +144,23 @@ class Totals:
 
     def at(self, module: Module, name: str) -> Numbers:
         """Sum a tensor of a module over all iterations."""
-        address = member_around(module, name)
+        address = enclosing_member(module, name)
         assert address is not None
         member = module.members[address]
-        if isinstance(member.target, Weight):
+        if isinstance(member.target, ModuleTensor):
             numbers = self._member(module, address)
         else:
             numbers = self.at(member.target, relative(name, address)).all_frozen(member.frozen)
         return self._over_iterations(module, address, numbers)
 
-    def _terms(self, module: Module, prefix: str, frozen: bool) -> list[tuple[Hashable, Term]]:
+    def _terms(self, module: Module, prefix: str, frozen: bool) -> list[tuple[Hashable, FormulaTerm]]:
         """Yield the terms of a module, each with a key that is equal for terms to be merged, None if it is not."""
-        terms: list[tuple[Hashable, Term]] = []
+        terms: list[tuple[Hashable, FormulaTerm]] = []
         for address, member in module.members.items():
             around = self._around(module, address)
             target = member.target
-            is_block = isinstance(target, Module) and target.kind == "block" and self.root.tensors <= MOST_OPENED
-            if isinstance(target, Module) and is_block and not around and pattern_of(address) == address:
+            is_block = isinstance(target, Module) and target.kind == "block" and self.root.tensors <= MAX_OPENED
+            if isinstance(target, Module) and is_block and not around and address_pattern(address) == address:
                 terms += self._terms(target, f"{prefix}{address}.", frozen or member.frozen)
                 continue
             numbers = self._member(module, address)
@@ -171,11 +171,11 @@ class Totals:
                 numbers = numbers.plus(one.all_frozen(member.frozen), -1)
             numbers = numbers.all_frozen(frozen)
             if numbers.total or not tied:
-                key = None if around else (target, pattern_of(address), tuple(tied))
+                key = None if around else (target, address_pattern(address), tuple(tied))
                 terms.append((key, self._term(module, address, prefix, numbers)))
         return [(key, term) for key, term in terms if term.total]
 
-    def _term(self, module: Module, address: str, prefix: str, numbers: Numbers) -> Term:
+    def _term(self, module: Module, address: str, prefix: str, numbers: Numbers) -> FormulaTerm:
         around = self._around(module, address)
         target = module.members[address].target
         type = target.type if isinstance(target, Module) else ""
@@ -183,26 +183,26 @@ class Totals:
         shown = self.solver.translate(prefix + address)
         if not any(segment.symbol in symbols(numbers.total) for segment in around):
             rounds = self._summed(module, address, 1)
-            return Term(shown, type, rounds, numbers.total, over.total, over.frozen)
+            return FormulaTerm(shown, type, rounds, numbers.total, over.total, over.frozen)
         if len(around) != 1:
-            return Term(shown, type, 1, over.total, over.total, over.frozen)
+            return FormulaTerm(shown, type, 1, over.total, over.total, over.frozen)
         (segment,) = around
         variable, first, stride = segment.variable, segment.first, segment.stride
         while variable in self.solver.state.hyperparameters:
             variable += "_"
         each = substitute(numbers.total, {segment.symbol: ratio(index(variable) - first, stride) + 1})
-        return Term(shown, type, segment.number, each, over.total, over.frozen, variable, first, stride)
+        return FormulaTerm(shown, type, segment.number, each, over.total, over.frozen, variable, first, stride)
 
 
-def _merged(terms: list[tuple[Hashable, Term]]) -> list[Term]:
+def _merged(terms: list[tuple[Hashable, FormulaTerm]]) -> list[FormulaTerm]:
     """Combine the terms that differ only in a number in their addresses."""
-    merged: list[Term] = []
+    merged: list[FormulaTerm] = []
     last: Hashable = None
     for key, term in terms:
         if key is not None and key == last:
             before = merged.pop()
             term = before._replace(
-                address=pattern_of(term.address),
+                address=address_pattern(term.address),
                 rounds=before.rounds + 1,
                 total=before.total + term.total,
                 frozen=before.frozen + term.frozen,
@@ -212,7 +212,7 @@ def _merged(terms: list[tuple[Hashable, Term]]) -> list[Term]:
     return merged
 
 
-def _size(weight: Weight) -> Expression:
+def _size(weight: ModuleTensor) -> Expression:
     size: Expression = 1
     for dim in weight.type.shape:
         size = size * dim

@@ -6,29 +6,29 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 from archspec.addresses import prefixes
-from archspec.graph.sheet import Sheet
-from archspec.graph.walk import OPENS, traverse
-from archspec.ir import Body, uncollected
-from archspec.source import fail
+from archspec.graph.sheet import GraphBuilder
+from archspec.graph.walk import EXPANDED_KINDS, traverse
+from archspec.ir import Body, gc_paused
+from archspec.source import make_error
 from archspec.table import Table
 
 if TYPE_CHECKING:
     from archspec.graph.network import Graph
 
-LARGEST_GRAPH = 400_000
+MAX_GRAPH_NODES = 400_000
 _MUTABLE = ("hyperparameters", "constants")
 """The attributes of nodes that are dictionaries."""
 
 
-def graph_of(body: Body, table: Table, level: str = "layer", depth: int | None = None, fold: bool = False) -> Graph:
-    """Return the graph of a model's body; see `Model.graph`. Raises ArchError if it exceeds LARGEST_GRAPH nodes."""
+def build_graph(body: Body, table: Table, level: str = "layer", depth: int | None = None, fold: bool = False) -> Graph:
+    """Return the graph of a model's body; see `Model.graph`. Raises ArchError if it exceeds MAX_GRAPH_NODES nodes."""
     from archspec.graph.network import Graph  # which imports networkx
 
-    size = _size(body, OPENS[level], None if level != "block" else depth, {})
-    if size > LARGEST_GRAPH:
-        message = f"too many graph nodes: about {size:,}, the limit is {LARGEST_GRAPH:,}"
-        raise fail("budget", message, help="use level `block` with a smaller depth")
-    with uncollected():
+    size = _estimate_nodes(body, EXPANDED_KINDS[level], None if level != "block" else depth, {})
+    if size > MAX_GRAPH_NODES:
+        message = f"too many graph nodes: about {size:,}, the limit is {MAX_GRAPH_NODES:,}"
+        raise make_error("budget", message, help="use level `block` with a smaller depth")
+    with gc_paused():
         walker = traverse(body, level, depth, fold)
         if not walker.sheet.has_tensors:
             _add_tensors(walker.sheet, table)
@@ -53,7 +53,7 @@ def graph_of(body: Body, table: Table, level: str = "layer", depth: int | None =
     return graph
 
 
-def _add_tensors(sheet: Sheet, table: Table) -> None:
+def _add_tensors(sheet: GraphBuilder, table: Table) -> None:
     """Set the `tensors` that are counted on each node, and the `role` that all of them have.
 
     The role of a node whose tensors are all counted elsewhere is that of their names at its address.
@@ -88,7 +88,7 @@ def _roles_by_address(role_of: Mapping[str, str | None]) -> dict[str, set[str | 
     return found
 
 
-def _size(body: Body, opens: set[str], depth: int | None, known: dict[tuple[Body, int | None], int]) -> int:
+def _estimate_nodes(body: Body, opens: set[str], depth: int | None, known: dict[tuple[Body, int | None], int]) -> int:
     """Estimate the number of nodes for the applications in a body and the tensors that it reads."""
     if (body, depth) in known:
         return known[body, depth]
@@ -96,6 +96,6 @@ def _size(body: Body, opens: set[str], depth: int | None, known: dict[tuple[Body
     size = len(body.weights)
     for call in body.calls:
         opened = call.body if call.kind in opens and (call.kind != "block" or left is None or left > 0) else None
-        size += _size(opened, opens, left, known) if opened is not None else 1
+        size += _estimate_nodes(opened, opens, left, known) if opened is not None else 1
     known[body, depth] = size
     return size

@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from archspec.graph.sheet import NodeData
 
 
-def deepest(graph: DiGraph[str]) -> int:
+def max_block_depth(graph: DiGraph[str]) -> int:
     """Return how many blocks are around the innermost nodes of a graph from `Model.graph`."""
     return max((len(path) for _, path in graph.nodes(data="path")), default=0)
 
 
-def closed(graph: DiGraph[str], depth: int) -> DiGraph[str]:
+def close_blocks(graph: DiGraph[str], depth: int) -> DiGraph[str]:
     """Return a graph in which the blocks with `depth` blocks around them are nodes; its `params` have the same sum."""
     blocks: dict[str, str] = graph.graph.get("blocks", {})
     shown: dict[str, str] = {}
@@ -31,7 +31,7 @@ def closed(graph: DiGraph[str], depth: int) -> DiGraph[str]:
             continue
         block = shown[name] = path[depth]
         if block in made:
-            _join(cast("NodeData", made.nodes[block]), data)
+            _merge_into_block(cast("NodeData", made.nodes[block]), data)
         else:
             made.add_node(block, **data)
             made.nodes[block].update(kind="block", type=blocks.get(block, ""), path=path[:depth], address=block)
@@ -48,7 +48,7 @@ def closed(graph: DiGraph[str], depth: int) -> DiGraph[str]:
     return made
 
 
-def _join(block: NodeData, inner: NodeData) -> None:
+def _merge_into_block(block: NodeData, inner: NodeData) -> None:
     """Add what is inside a block to its node."""
     role = inner.get("role")
     if inner["params"] and role != block.get("role"):

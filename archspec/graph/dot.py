@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from archspec.graph.picture import Box, Node, Picture, arrange, visible
+from archspec.graph.picture import Box, Node, Picture, build_picture, replace_unprintable
 from archspec.reporting.roles import style_of
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ _STYLES = {
 """The attributes of kinds of nodes, in addition to the colors of their role."""
 
 
-def dot(graph: DiGraph[str], title: str) -> str:
+def to_dot(graph: DiGraph[str], title: str) -> str:
     """Format the graph as a DOT digraph, with blocks as clusters, under a title and the shares of the roles."""
-    picture = arrange(graph)
+    picture = build_picture(graph)
     lines = [
         "digraph {",
         f"  label=<{_heading(picture, title)}>;",
@@ -42,7 +42,7 @@ def dot(graph: DiGraph[str], title: str) -> str:
 def _items(box: Box, indent: str) -> Iterator[str]:
     for item in box.items:
         if isinstance(item, Node):
-            yield f"{indent}{item.id} [{', '.join([f'label=<{_label(item)}>', *_look(item)])}];"
+            yield f"{indent}{item.id} [{', '.join([f'label=<{_label(item)}>', *_style_attributes(item)])}];"
         else:
             yield f"{indent}subgraph cluster_{item.id} {{"
             yield f'{indent}  label=<{_escaped(item.title)}>; labeljust=l; fontsize=12; fontcolor="#444444";'
@@ -67,7 +67,7 @@ def _legend(role: str, share: str) -> str:
     return f'<TD BORDER="1" COLOR="{shade.line}" BGCOLOR="{shade.fill}">{text}</TD>'
 
 
-def _look(node: Node) -> Iterator[str]:
+def _style_attributes(node: Node) -> Iterator[str]:
     """Yield the attributes of a node's looks; later ones take precedence."""
     if node.kind not in ("input", "output", "op"):
         shade = style_of(node.role).light
@@ -86,5 +86,7 @@ def _label(node: Node) -> str:
 
 def _escaped(text: str) -> str:
     """Escape text for an HTML-like label."""
-    text = visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
+    text = (
+        replace_unprintable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
+    )
     return text or " "

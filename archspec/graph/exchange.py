@@ -13,7 +13,7 @@ from json import dumps
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
-from archspec.graph.nodelink import nodelink
+from archspec.graph.nodelink import to_node_link
 from archspec.record import Record
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class _Attribute(Record):
 
 def graphml_text(graph: DiGraph[str]) -> str:
     """Format a graph as GraphML."""
-    data = nodelink(graph)
+    data = to_node_link(graph)
     nodes, edges = _attributes(data["nodes"], ("id",), "n"), _attributes(data["edges"], ("source", "target"), "e")
     parts = {"graph": _attributes([data["graph"]], (), "g"), "node": nodes, "edge": edges}
     names = _json_names(parts)
@@ -58,7 +58,7 @@ def graphml_text(graph: DiGraph[str]) -> str:
 
 def gexf_text(graph: DiGraph[str]) -> str:
     """Format a graph as GEXF 1.2."""
-    data = nodelink(graph)
+    data = to_node_link(graph)
     nodes, edges = _attributes(data["nodes"], ("id",), "n"), _attributes(data["edges"], ("source", "target"), "e")
     whole = {**data["graph"], "json_attributes": _json_names({"node": nodes, "edge": edges})}
     lines = [
@@ -89,10 +89,10 @@ def _attributes(items: Iterable[Mapping[str, object]], except_: tuple[str, ...],
         for name, value in item.items():
             if name not in except_:
                 types.setdefault(name, set()).add(_type(value))
-    return [_Attribute(f"{prefix}{i}", name, *_common(found)) for i, (name, found) in enumerate(types.items())]
+    return [_Attribute(f"{prefix}{i}", name, *_common_type(found)) for i, (name, found) in enumerate(types.items())]
 
 
-def _common(types: set[str]) -> tuple[str, bool]:
+def _common_type(types: set[str]) -> tuple[str, bool]:
     """Return the type of values of these types, and whether they must be JSON."""
     return ("string", True) if len(types) > 1 or "" in types else (next(iter(types)), False)
 
@@ -133,14 +133,14 @@ def _gexf_data(item: Mapping[str, object], attributes: Iterable[_Attribute]) -> 
 
 
 def _quoted(text: str) -> str:
-    return quoteattr(_allowed(text), {"\n": "&#10;", "\t": "&#9;", "\r": "&#13;"})
+    return quoteattr(_replace_invalid_characters(text), {"\n": "&#10;", "\t": "&#9;", "\r": "&#13;"})
 
 
 def _escaped(text: str) -> str:
-    return escape(_allowed(text), {"\r": "&#13;"})
+    return escape(_replace_invalid_characters(text), {"\r": "&#13;"})
 
 
-def _allowed(text: str) -> str:
+def _replace_invalid_characters(text: str) -> str:
     """Replace characters that XML cannot have."""
     return "".join(c if _is_allowed(ord(c)) else "\N{REPLACEMENT CHARACTER}" for c in text)
 

@@ -6,14 +6,14 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
-from archspec.addresses import ANY_INDEX, is_index, join, ranges, segments
+from archspec.addresses import ANY_INDEX, format_ranges, is_index, join, segments
 from archspec.ir import Call
 
-LONGEST_PERIOD = 24
-MOST_RANGES = 6
+MAX_PERIOD = 24
+MAX_RANGES = 6
 
 
-class Run(NamedTuple):
+class CallRun(NamedTuple):
     """`iterations` times `period` calls from `start`.
 
     `addresses` are those of one iteration, with `*` for the number that varies.
@@ -25,35 +25,35 @@ class Run(NamedTuple):
     addresses: tuple[str, ...]
 
 
-class Earlier(NamedTuple):
+class EarlierUse(NamedTuple):
     """The first use of a tensor, at an earlier call of the same body: its position and the name within it."""
 
     call: int
     name: str
 
 
-Place: TypeAlias = Earlier | str
+CountingNode: TypeAlias = EarlierUse | str
 """Where a parameter is counted: at an earlier call of the body, or on a node outside it, by its name."""
 
 
-class Held(NamedTuple):
+class ParameterUse(NamedTuple):
     """A parameter that a call reads: whether it is frozen, and where it is counted, None for this call."""
 
     frozen: bool
-    at: Place | None
+    at: CountingNode | None
 
 
-Holders = Sequence[Sequence[Held]]
+ParameterUses = Sequence[Sequence[ParameterUse]]
 """The parameters that each call of a body reads, in program order."""
 
 
-def runs(calls: Sequence[Call], holders: Holders) -> list[Run]:
+def find_runs(calls: Sequence[Call], holders: ParameterUses) -> list[CallRun]:
     """Return the non-overlapping runs of a body that contain a layer or block.
 
     The calls of a run are equal in all iterations, and so are which of their parameters are shared or frozen. A `*` in
     an address stands for all numbers that the body applies there; a run of some of them shows its numbers instead.
     """
-    found: list[Run] = []
+    found: list[CallRun] = []
     nodes = [*range(len(calls))]  # the first call that has the same node
     start = 0
     while start < len(calls):
@@ -63,13 +63,13 @@ def runs(calls: Sequence[Call], holders: Holders) -> list[Run]:
             for i in range(run.period * run.iterations):
                 nodes[start + i] = start + i % run.period
         start += 1 if run is None else run.period * run.iterations
-    return [run._replace(addresses=_shown(calls, run)) for run in found]
+    return [run._replace(addresses=_run_addresses(calls, run)) for run in found]
 
 
-def _run_at(calls: Sequence[Call], holders: Holders, nodes: Sequence[int], start: int) -> Run | None:
+def _run_at(calls: Sequence[Call], holders: ParameterUses, nodes: Sequence[int], start: int) -> CallRun | None:
     """Return the run from `start` that covers the most calls, with the shortest period among equals."""
-    best: Run | None = None
-    for period in range(1, min(LONGEST_PERIOD, (len(calls) - start) // 2) + 1):
+    best: CallRun | None = None
+    for period in range(1, min(MAX_PERIOD, (len(calls) - start) // 2) + 1):
         addresses = _common_addresses(calls, holders, nodes, start, start + period, period)
         if addresses is None or not any(addresses):
             continue
@@ -80,11 +80,11 @@ def _run_at(calls: Sequence[Call], holders: Holders, nodes: Sequence[int], start
         ):
             iterations += 1
         if best is None or period * iterations > best.period * best.iterations:
-            best = Run(start, period, iterations, addresses)
+            best = CallRun(start, period, iterations, addresses)
     return best
 
 
-def _shown(calls: Sequence[Call], run: Run) -> tuple[str, ...]:
+def _run_addresses(calls: Sequence[Call], run: CallRun) -> tuple[str, ...]:
     """Return the addresses of a run, with numbers for each `*` that would stand for others too: `layer.0-2,6`."""
     shown: list[str] = []
     for position, address in enumerate(run.addresses):
@@ -95,13 +95,13 @@ def _shown(calls: Sequence[Call], run: Run) -> tuple[str, ...]:
             pattern = re.compile(re.escape(before) + r"\d+" + re.escape(after) + r"(\.|$)")
             if any(pattern.match(call.address) and call.address not in own for call in calls):
                 numbers = sorted(int(a[len(before) : len(a) - len(after)]) for a in own)
-                address = f"{before}{ranges(numbers, MOST_RANGES)}{after}"
+                address = f"{before}{format_ranges(numbers, MAX_RANGES)}{after}"
         shown.append(address)
     return tuple(shown)
 
 
 def _common_addresses(
-    calls: Sequence[Call], holders: Holders, nodes: Sequence[int], first: int, second: int, period: int
+    calls: Sequence[Call], holders: ParameterUses, nodes: Sequence[int], first: int, second: int, period: int
 ) -> tuple[str, ...] | None:
     """Return the common addresses of two iterations, or None if they differ."""
     addresses: list[str] = []
@@ -114,16 +114,18 @@ def _common_addresses(
             return None
         addresses.append(address)
         if a.address != b.address and not all(
-            x.frozen == y.frozen and (x.at == y.at or _is_held_alike(x.at, y.at, nodes, first, second))
+            x.frozen == y.frozen and (x.at == y.at or _is_counted_alike(x.at, y.at, nodes, first, second))
             for x, y in zip(holders[first + i], holders[second + i], strict=True)
         ):
             return None
     return tuple(addresses)
 
 
-def _is_held_alike(one: Place | None, other: Place | None, nodes: Sequence[int], first: int, second: int) -> bool:
+def _is_counted_alike(
+    one: CountingNode | None, other: CountingNode | None, nodes: Sequence[int], first: int, second: int
+) -> bool:
     """Whether two iterations count a tensor on the same node, or each at the same position within itself."""
-    if not isinstance(one, Earlier) or not isinstance(other, Earlier) or one.name != other.name:
+    if not isinstance(one, EarlierUse) or not isinstance(other, EarlierUse) or one.name != other.name:
         return False
     if one.call < first:
         return nodes[one.call] == nodes[other.call]

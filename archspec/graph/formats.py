@@ -5,35 +5,35 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from archspec.graph.dot import dot
+from archspec.graph.dot import to_dot
 from archspec.graph.exchange import gexf_text, graphml_text
-from archspec.graph.mermaid import mermaid
-from archspec.graph.nodelink import nodelink
+from archspec.graph.mermaid import to_mermaid
+from archspec.graph.nodelink import to_node_link
 from archspec.graph.sheet import Shape
-from archspec.graph.viewers import model_explorer, netron
+from archspec.graph.viewers import to_model_explorer, to_netron
 from archspec.reporting.documents import json
 
 if TYPE_CHECKING:
     from archspec.graph.network import Graph
 
 
-def text_of(graph: Graph, format: str, name: str, shapes: Mapping[str, Shape]) -> str:
+def format_graph(graph: Graph, format: str, name: str, shapes: Mapping[str, Shape]) -> str:
     """Return the graph of a model as "dot", "mermaid", "graphml", "gexf", "netron", "model-explorer" or "json".
 
     `shapes` are those of the stored tensors of the model.
     """
     match format:
         case "dot":
-            return dot(graph, name)
+            return to_dot(graph, name)
         case "mermaid":
-            return mermaid(graph, name)
+            return to_mermaid(graph, name)
         case "graphml":
             return graphml_text(graph)
         case "gexf":
             return gexf_text(graph)
         case "netron":
-            return json(netron(graph, name, shapes))
+            return json(to_netron(graph, name, shapes))
         case "model-explorer":
-            return json(model_explorer(graph, name, shapes))
+            return json(to_model_explorer(graph, name, shapes))
         case _:
-            return json({**nodelink(graph)})
+            return json({**to_node_link(graph)})

@@ -6,54 +6,54 @@ from collections.abc import Iterator
 from json import dumps
 from typing import TYPE_CHECKING
 
-from archspec.graph.closed import closed, deepest
-from archspec.graph.picture import Box, Node, Picture, arrange, visible
+from archspec.graph.closed import close_blocks, max_block_depth
+from archspec.graph.picture import Box, Node, Picture, build_picture, replace_unprintable
 from archspec.reporting.roles import ROLES, style_of
 
 if TYPE_CHECKING:
     from networkx import DiGraph
 
-MOST_EDGES = 500
-MOST_CHARACTERS = 50_000
+MAX_EDGES = 500
+MAX_CHARACTERS = 50_000
 """The limits of Mermaid, which documents cannot change."""
 
 _INK = "color:#1c2330"
 _ROUNDED = ("input", "output", "op")
 
 
-def mermaid(graph: DiGraph[str], title: str) -> str:
+def to_mermaid(graph: DiGraph[str], title: str) -> str:
     """Format the graph as a Mermaid flowchart, with blocks as subgraphs, under a title.
 
     Blocks are closed, the innermost first, until the flowchart is within Mermaid's limits; its title then says so. It
     also does if that is not enough.
     """
-    text = _flowchart(arrange(graph), title)
+    text = _flowchart(build_picture(graph), title)
     if _fits(graph, text):
         return text
-    for depth in reversed(range(deepest(graph))):
-        smaller = closed(graph, depth)
-        note = f"blocks closed at depth {depth}, because Mermaid draws at most {MOST_EDGES} edges"
-        text = _flowchart(arrange(smaller), title, f"{note} and {MOST_CHARACTERS:,} characters")
+    for depth in reversed(range(max_block_depth(graph))):
+        smaller = close_blocks(graph, depth)
+        note = f"blocks closed at depth {depth}, because Mermaid draws at most {MAX_EDGES} edges"
+        text = _flowchart(build_picture(smaller), title, f"{note} and {MAX_CHARACTERS:,} characters")
         if _fits(smaller, text):
             return text
-    note = f"too large for Mermaid, which draws at most {MOST_EDGES} edges and {MOST_CHARACTERS:,} characters"
-    return _flowchart(arrange(graph), title, note)
+    note = f"too large for Mermaid, which draws at most {MAX_EDGES} edges and {MAX_CHARACTERS:,} characters"
+    return _flowchart(build_picture(graph), title, note)
 
 
 def _fits(graph: DiGraph[str], text: str) -> bool:
-    return graph.number_of_edges() <= MOST_EDGES and len(text) <= MOST_CHARACTERS
+    return graph.number_of_edges() <= MAX_EDGES and len(text) <= MAX_CHARACTERS
 
 
 def _flowchart(picture: Picture, title: str, note: str = "") -> str:
     heading = "; ".join(part for part in (", ".join(part for part in (title, picture.total) if part), note) if part)
-    looks = {_class(node): _look(node) for node in picture.nodes}
+    looks = {_class(node): _class_style(node) for node in picture.nodes}
     legend = [
         f'    legend{i}["{_escaped(role or "no role")} {_escaped(share)}"]:::{_role_class(role)}'
         for i, (role, share) in enumerate(picture.roles)
     ]
     looks |= {_role_class(role): _colors(role) for role, _ in picture.roles}
     lines = [
-        *("---", f"title: {dumps(visible(heading))}", "---"),
+        *("---", f"title: {dumps(replace_unprintable(heading))}", "---"),
         "flowchart TB",
         *(f"  {source} --> {target}" for source, target in picture.edges),  # first, or Mermaid reverses more rows
         *_items(picture.box, "  "),
@@ -102,7 +102,7 @@ def _role_class(role: str) -> str:
     return f"layer_{role}_" if role in ROLES else "layer_"
 
 
-def _look(node: Node) -> str:
+def _class_style(node: Node) -> str:
     if node.kind in _ROUNDED:
         fill = "#ffffff" if node.kind == "op" else "#eef1f5"
         return f"fill:{fill},stroke:#aab3c0,{_INK}"
@@ -117,4 +117,4 @@ def _colors(role: str) -> str:
 
 def _escaped(text: str) -> str:
     """Escape all characters that could act as markup."""
-    return "".join(c if c.isalnum() or c in " .,_:/" else f"#{ord(c)};" for c in visible(text))
+    return "".join(c if c.isalnum() or c in " .,_:/" else f"#{ord(c)};" for c in replace_unprintable(text))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import networkx
 
-from archspec.graph.nodelink import nodelink
+from archspec.graph.nodelink import to_node_link
 from archspec.reporting.frames import frame
 from archspec.reporting.html import render_html
 from archspec.reporting.page import Page
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 else:
     Base = networkx.DiGraph
 
-MOST_ROWS = 200
+MAX_ROWS = 200
 """The limit on rows of the table in a notebook."""
 
 
@@ -28,7 +28,7 @@ class Graph(Base):
     _draw: Callable[[], str | None] | None = None
     _drawn = (0, 0)
 
-    def show_as(self, draw: Callable[[], str | None]) -> None:
+    def set_preview(self, draw: Callable[[], str | None]) -> None:
         """Show what `draw` returns in notebooks, if anything, for as long as the graph keeps its size."""
         self._draw, self._drawn = draw, self._extent()
 
@@ -47,14 +47,14 @@ class Graph(Base):
 
     def to_dict(self) -> dict[str, object]:
         """Return the data that the command writes with `--to json`."""
-        return {**nodelink(self)}
+        return {**to_node_link(self)}
 
     def to_frame(self) -> Any:
         """Return the nodes and their attributes as a `pandas.DataFrame`.
 
         Raises ArchError if pandas is not installed.
         """
-        nodes = cast("list[Row]", nodelink(self)["nodes"])
+        nodes = cast("list[Row]", to_node_link(self)["nodes"])
         keys = list(dict.fromkeys(["id", *(key for node in nodes for key in node)]))
         return frame(View(columns(*keys), [{key: node.get(key) for key in keys} for node in nodes]))
 
@@ -68,5 +68,5 @@ class Graph(Base):
             if data["params"]
         ]
         shown = (Column("node", "node"), Column("type", "type", style="role"), Column("params", "parameters"))
-        more = [f"{len(rows) - MOST_ROWS:,} more nodes with parameters"] if len(rows) > MOST_ROWS else []
-        return Page(repr(self)[1:-1], [View(shown, rows[:MOST_ROWS]), more])
+        more = [f"{len(rows) - MAX_ROWS:,} more nodes with parameters"] if len(rows) > MAX_ROWS else []
+        return Page(repr(self)[1:-1], [View(shown, rows[:MAX_ROWS]), more])

@@ -19,7 +19,7 @@ class NodeLink(TypedDict):
     edges: list[dict[str, object]]
 
 
-def nodelink(graph: DiGraph[str]) -> NodeLink:
+def to_node_link(graph: DiGraph[str]) -> NodeLink:
     """Convert a graph to plain data for JSON: tuples to lists, symbolic dimensions to strings."""
     return {
         "directed": True,

@@ -55,7 +55,7 @@ class Picture(NamedTuple):
     roles: tuple[tuple[str, str], ...]
 
 
-def arrange(graph: DiGraph[str]) -> Picture:
+def build_picture(graph: DiGraph[str]) -> Picture:
     """Return the picture of a networkx graph from `Model.graph`."""
     ids = {name: f"n{number}" for number, name in enumerate(graph)}
     drawing = _Drawing(graph)
@@ -93,9 +93,11 @@ class _Drawing:
         box = self.boxes.get(path)
         if box is None:
             around = self.box(path[:-1])
-            name, repeat = _within(path[-1], path[:-1]), self.repeats.get(path[-1], 1)
+            name, repeat = _local_name(path[-1], path[:-1]), self.repeats.get(path[-1], 1)
             copies, label = _times(name, repeat // around.repeat, self.types.get(path[-1], ""))
-            title = visible("   ".join(part for part in (name, label, self.share(self.inside[path])) if part))
+            title = replace_unprintable(
+                "   ".join(part for part in (name, label, self.share(self.inside[path])) if part)
+            )
             box = self.boxes[path] = Box(f"b{len(self.boxes)}", title, [], repeat, around.copies * copies)
             around.items.append(box)
         return box
@@ -104,18 +106,18 @@ class _Drawing:
         """Yield the lines of a node's label."""
         kind, shape = data["kind"], _shape(data)
         if kind == "op":
-            yield visible(data["type"])
+            yield replace_unprintable(data["type"])
         elif kind in ("input", "output"):
-            yield visible(name.partition(":")[2])
+            yield replace_unprintable(name.partition(":")[2])
         else:
-            shown = _within(name, data["path"])
-            yield visible(shown)
-            yield visible(self._type(shown, data))
+            shown = _local_name(name, data["path"])
+            yield replace_unprintable(shown)
+            yield replace_unprintable(self._type(shown, data))
         for other in data.get("shared_with", ()):
-            yield visible(f"shares with {other}")
+            yield replace_unprintable(f"shares with {other}")
         before = self.graph.predecessors(name) if kind == "op" else ()
         if shape and all(_shape(self.nodes[node]) != shape for node in before):  # an operation often keeps the shape
-            yield visible(shape)
+            yield replace_unprintable(shape)
 
     def _type(self, name: str, data: NodeData) -> str:
         around = self.box(data["path"])
@@ -134,7 +136,7 @@ class _Drawing:
         return percent(params / self.total) if params and self.total else ""
 
 
-def visible(text: str) -> str:
+def replace_unprintable(text: str) -> str:
     """Replace all characters that are not printable."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
@@ -155,7 +157,7 @@ def _shape(data: NodeData) -> str:
     return " x ".join(map(str, data["shape"] or ()))
 
 
-def _within(name: str, path: tuple[str, ...]) -> str:
+def _local_name(name: str, path: tuple[str, ...]) -> str:
     """Return a name without the address of the nearest enclosing block that is a prefix of it."""
     for block in reversed(path):
         address = block.partition("@")[0]

@@ -7,9 +7,9 @@ from typing import NamedTuple, NotRequired, TypeAlias, TypedDict
 
 from archspec.addresses import join
 from archspec.algebra import Dim
-from archspec.graph.fold import Earlier, Held
-from archspec.ir import Body, Leaf, Module, Operand, Type, Weight, find, is_frozen, leaves
-from archspec.work import NONE, Quantity, Work
+from archspec.graph.fold import EarlierUse, ParameterUse
+from archspec.ir import Body, LocatedTensor, Module, ModuleTensor, Operand, Type, find_member, is_frozen, iter_tensors
+from archspec.work import NO_WORK, Quantity, Work
 
 Iterations: TypeAlias = tuple[tuple[object, int], ...]
 """The collapsed runs around a location, as pairs (run, iteration)."""
@@ -55,7 +55,7 @@ class Scope(NamedTuple):
     repeat: int = 1
 
 
-class Counted(NamedTuple):
+class NodeCounts(NamedTuple):
     """The parameters counted on a node, how many of them are frozen, and the nodes that hold its shared parameters."""
 
     params: int = 0
@@ -63,7 +63,7 @@ class Counted(NamedTuple):
     shared: tuple[str, ...] = ()
 
 
-UNCOUNTED = Counted()
+NO_COUNTS = NodeCounts()
 
 
 class NodeData(TypedDict):
@@ -99,7 +99,7 @@ class EdgeData(TypedDict):
     positions: list[int]
 
 
-class Sheet:
+class GraphBuilder:
     """The nodes, edges and counted parameters of a module.
 
     `entries` are edges from inputs: (input, node, argument, position, type). `counted` maps each parameter to its node;
@@ -127,8 +127,8 @@ class Sheet:
         types: tuple[Type | None, ...],
         source: str,
         path: tuple[str, ...] = (),
-        counted: Counted = UNCOUNTED,
-        work: Work = NONE,
+        counted: NodeCounts = NO_COUNTS,
+        work: Work = NO_WORK,
         address: str | None = None,
     ) -> NodeData:
         """Add a node with outputs of these types, and return its attributes."""
@@ -179,12 +179,12 @@ class Sheet:
             edge["uses"].append((producer.output, argument))
             edge["positions"].append(position)
 
-    def _tensor_node(self, node: str, name: str, weight: Weight, scope: Scope | None = None) -> NodeData:
+    def _tensor_node(self, node: str, name: str, weight: ModuleTensor, scope: Scope | None = None) -> NodeData:
         """Add the node of a stored tensor that a body reads directly, or nothing uses.
 
         The tensors of other iterations are added to the same node; one that all of them use is not repeated.
         """
-        counted = self._charge(name, weight.size, node, UNCOUNTED) if weight.kind == "param" else UNCOUNTED
+        counted = self._count_on_node(name, weight.size, node, NO_COUNTS) if weight.kind == "param" else NO_COUNTS
         names = self._stored.setdefault(node, set())
         names.add(name)
         data = self.nodes.get(node)
@@ -200,20 +200,20 @@ class Sheet:
 
     def add_unused(self) -> None:
         """Add nodes for parameters that the spec marks `unused`."""
-        for name, (weight, _) in leaves(self.module):
+        for name, (weight, _) in iter_tensors(self.module):
             if weight.kind == "param" and name not in self.module.aliases and name not in self.counted:
                 self._tensor_node(name, name, weight)["unused"] = True
 
     # Parameters
 
-    def count(self, body: Body, prefix: str, node: str) -> Counted:
+    def count(self, body: Body, prefix: str, node: str) -> NodeCounts:
         """Count the parameters of a node that applies `body`."""
-        counted = UNCOUNTED
+        counted = NO_COUNTS
         for name, size in self._reads(body).items():
-            counted = self._charge(prefix + name, size, node, counted)
+            counted = self._count_on_node(prefix + name, size, node, counted)
         return counted
 
-    def _charge(self, name: str, size: int, node: str, counted: Counted) -> Counted:
+    def _count_on_node(self, name: str, size: int, node: str, counted: NodeCounts) -> NodeCounts:
         name = self.module.aliases.get(name, name)
         holder = self.counted.get(name)
         if holder is None:
@@ -225,25 +225,25 @@ class Sheet:
             return counted
         return counted._replace(shared=(*counted.shared, holder))
 
-    def holders(self, body: Body, prefix: str) -> list[list[Held]]:
+    def parameter_uses(self, body: Body, prefix: str) -> list[list[ParameterUse]]:
         """Return where the parameters of each call of a body will be counted, if the body is applied at `prefix`."""
         aliases = self.module.aliases
-        found: list[list[Held]] = []
-        earlier: dict[str, Earlier] = {}
+        found: list[list[ParameterUse]] = []
+        earlier: dict[str, EarlierUse] = {}
         own: dict[Operand, str] = {slot: prefix + name for name, slot in body.weights}
         for position, call in enumerate(body.calls):
-            held: list[Held] = []
+            held: list[ParameterUse] = []
             for relative in self._reads(call.body) if call.body is not None else ():
                 name = f"{prefix}{call.address}.{relative}"
                 name = aliases.get(name, name)
                 at = self.counted.get(name) or earlier.get(name)
-                held.append(Held(is_frozen(self.module, name), at))
+                held.append(ParameterUse(is_frozen(self.module, name), at))
                 if at is None:
-                    earlier[name] = Earlier(position, relative)
+                    earlier[name] = EarlierUse(position, relative)
             for _, operand in call.inputs:  # a tensor that is read directly has a node of its own
                 if operand in own:
                     name = own[operand]
-                    earlier.setdefault(aliases.get(name, name), Earlier(position, name))
+                    earlier.setdefault(aliases.get(name, name), EarlierUse(position, name))
             found.append(held)
         return found
 
@@ -258,20 +258,22 @@ class Sheet:
                 if weight.kind == "param":
                     own[slot] = name, weight.size
             for call in body.calls:
-                found.update(_among(own, call.inputs))
+                found.update(_owned_operands(own, call.inputs))
                 if call.body is not None:
                     found.update((join(call.address, name), size) for name, size in self._reads(call.body).items())
-            found.update(_among(own, body.outputs))
+            found.update(_owned_operands(own, body.outputs))
         return found
 
 
-def _among(own: dict[Operand, tuple[str, int]], operands: Iterable[tuple[str, Operand]]) -> list[tuple[str, int]]:
+def _owned_operands(
+    own: dict[Operand, tuple[str, int]], operands: Iterable[tuple[str, Operand]]
+) -> list[tuple[str, int]]:
     return [own[operand] for _, operand in operands if operand in own]
 
 
-def _weight(module: Module | None, name: str) -> Weight:
-    found = find(module, name) if module is not None else None
-    assert isinstance(found, Leaf)
+def _weight(module: Module | None, name: str) -> ModuleTensor:
+    found = find_member(module, name) if module is not None else None
+    assert isinstance(found, LocatedTensor)
     return found.weight
 
 

@@ -21,7 +21,7 @@ _CATEGORIES = {"norm": "Normalization", "attention": "Attention"}
 """Netron's categories of layers, by role; it colors nodes by them."""
 
 
-def netron(graph: DiGraph[str], name: str, shapes: Mapping[str, Shape]) -> dict[str, object]:
+def to_netron(graph: DiGraph[str], name: str, shapes: Mapping[str, Shape]) -> dict[str, object]:
     """Return a graph in Netron's own format; `shapes` are those of stored tensors."""
     return {
         "signature": "netron:archspec",  # which must be first
@@ -115,7 +115,7 @@ class _NetronGraph:
         return len(self.values) - 1
 
 
-def model_explorer(graph: DiGraph[str], name: str, shapes: Mapping[str, Shape]) -> dict[str, object]:
+def to_model_explorer(graph: DiGraph[str], name: str, shapes: Mapping[str, Shape]) -> dict[str, object]:
     """Return a graph in the format of Model Explorer, with the segments of addresses as groups."""
     nodes = [_explorer_node(graph, node, shapes) for node in graph]
     groups = {"": {"model": name, "parameters": f"{graph.graph['params']:,}"}, **_groups(graph)}

@@ -5,40 +5,42 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from archspec.addresses import prefixes, relative
-from archspec.bodies.evaluation import passed
-from archspec.graph.fold import Run, runs
-from archspec.graph.sheet import UNCOUNTED, Producer, Scope, Sheet, Slot
-from archspec.ir import Body, Call, Constant, Module, find, is_frozen
-from archspec.source import fail
-from archspec.work import call_work, work_of
+from archspec.bodies.evaluation import passed_through_slot
+from archspec.graph.fold import CallRun, find_runs
+from archspec.graph.sheet import NO_COUNTS, GraphBuilder, Producer, Scope, Slot
+from archspec.ir import Body, Call, Constant, Module, find_member, is_frozen
+from archspec.source import make_error
+from archspec.work import body_work, call_work
 
-OPENS = {"layer": {"block"}, "block": {"block"}, "op": {"block", "layer", "fn"}}
+EXPANDED_KINDS = {"layer": {"block"}, "block": {"block"}, "op": {"block", "layer", "fn"}}
 """The kinds of definitions whose contents are shown, by level."""
 
-WHOLE = "#model"
+MODEL_NODE = "#model"
 """The node of a whole model; no address has this name."""
 
-LARGEST_KEPT = 20_000
+MAX_CACHED_NODES = 20_000
 """The maximum number of nodes of a graph or template that is cached with its body."""
 
 
-def traverse(body: Body, level: str, depth: int | None, fold: bool = False, *, template: bool = False) -> Walker:
+def traverse(
+    body: Body, level: str, depth: int | None, fold: bool = False, *, template: bool = False
+) -> GraphTraversal:
     """Return the traversal of a whole model, or of a body as a template."""
     key = ("graph", level, depth, fold, template)
-    walker: Walker | None = body.views.get(key)
+    walker: GraphTraversal | None = body.views.get(key)
     if walker is None:
         assert body.module is not None
-        walker = Walker(body.module, level, depth, fold)
+        walker = GraphTraversal(body.module, level, depth, fold)
         if template:
             walker.walk_template(body)
         else:
             walker.walk_model(body)
-        if len(walker.sheet.nodes) <= LARGEST_KEPT:
+        if len(walker.sheet.nodes) <= MAX_CACHED_NODES:
             body.views[key] = walker
     return walker
 
 
-class Walker:
+class GraphTraversal:
     """Traversal of a body in program order, which adds its nodes and edges to `sheet`.
 
     `blocks` maps the name of each application of a block to its type, `repeats` to how often it is applied if it is
@@ -49,7 +51,7 @@ class Walker:
 
     def __init__(self, module: Module, level: str, depth: int | None, fold: bool) -> None:
         self.module = module
-        self.sheet = Sheet(self.module)
+        self.sheet = GraphBuilder(self.module)
         self.level = level
         self.depth = depth if level == "block" else None
         self.fold = fold
@@ -57,7 +59,7 @@ class Walker:
         self.repeats: dict[str, int] = {}
         self.applications: dict[str, int] = {}
         self.outputs: list[Slot] = []
-        self._not_copied = _with_outer_ties(self.module)
+        self._not_copied = _modules_with_outer_ties(self.module)
 
     def walk_template(self, body: Body) -> None:
         """Add the nodes of a body without those of its inputs and outputs."""
@@ -83,20 +85,20 @@ class Walker:
         self.sheet.add_unused()
         if self.sheet.total != self.module.total:
             counts = f"expected {self.module.total:,} parameters in the graph, found {self.sheet.total:,}"
-            raise fail("internal", f"{counts}; this is a bug in archspec; please report it")
+            raise make_error("internal", f"{counts}; this is a bug in archspec; please report it")
 
     def _whole(self, scope: Scope) -> None:
         """Add the whole model as one node."""
         body = scope.body
         outputs = body.named_outputs().values()
         types = tuple(body.types[slot] for slot in outputs)
-        counted = self.sheet.count(body, "", WHOLE)
+        counted = self.sheet.count(body, "", MODEL_NODE)
         place = self.module.span.place
-        self.sheet.node(WHOLE, body.kind, body.type, types, place, (), counted, work_of(body), "")
+        self.sheet.node(MODEL_NODE, body.kind, body.type, types, place, (), counted, body_work(body), "")
         for slot, (name, type) in enumerate(body.inputs):
-            self.sheet.edge(scope.slots[slot], WHOLE, name, slot, type, scope)
+            self.sheet.edge(scope.slots[slot], MODEL_NODE, name, slot, type, scope)
         for i, slot in enumerate(outputs):
-            scope.slots[slot] = Producer(WHOLE, i)
+            scope.slots[slot] = Producer(MODEL_NODE, i)
 
     def _walk(self, scope: Scope) -> None:
         for name, slot in scope.body.weights:
@@ -105,7 +107,7 @@ class Walker:
             scope.slots[slot] = Producer(scope.shown + name, 0, scope.iterations, scope.prefix + name)
         calls = scope.body.calls
         done = 0
-        for run in runs(calls, self.sheet.holders(scope.body, scope.prefix)) if self.fold else ():
+        for run in find_runs(calls, self.sheet.parameter_uses(scope.body, scope.prefix)) if self.fold else ():
             for call in calls[done : run.start]:
                 self._call(call, scope, call.address)
             self._run(run, scope)
@@ -113,7 +115,7 @@ class Walker:
         for call in calls[done:]:
             self._call(call, scope, call.address)
 
-    def _run(self, run: Run, scope: Scope) -> None:
+    def _run(self, run: CallRun, scope: Scope) -> None:
         """Traverse the iterations of a run, with the same nodes for each."""
         own = object()
         numbers, applications = dict(scope.numbers), dict(self.applications)
@@ -129,7 +131,7 @@ class Walker:
 
     def _call(self, call: Call, scope: Scope, shown: str) -> None:
         kind, body = call.kind, call.body
-        unchanged = passed(call) if self.level != "op" else None
+        unchanged = passed_through_slot(call) if self.level != "op" else None
         if unchanged is not None:
             scope.slots[call.first] = scope.slots[unchanged]
             return
@@ -142,7 +144,9 @@ class Walker:
             number = scope.numbers.get(call.type, 0)
             scope.numbers[call.type] = number + 1
             name = f"{scope.name}#{call.type}.{number}"
-        opened = kind in OPENS[self.level] and (self.depth is None or scope.depth + 1 < self.depth or kind != "block")
+        opened = kind in EXPANDED_KINDS[self.level] and (
+            self.depth is None or scope.depth + 1 < self.depth or kind != "block"
+        )
         given = [scope.slots[operand] for _, operand in call.inputs if isinstance(operand, int)]
         is_first = name == scope.prefix + call.address
         if opened and kind == "block":
@@ -150,7 +154,7 @@ class Walker:
             if scope.repeat > 1:
                 self.repeats[name] = scope.repeat
         if body is None or not opened:
-            outputs = self._leaf(call, scope, name, shown)
+            outputs = self._add_call_node(call, scope, name, shown)
         elif kind == "block" and not self.fold and is_first and name not in self._not_copied:
             outputs = self._copy(body, given, scope, name)
         else:
@@ -176,7 +180,7 @@ class Walker:
         template = traverse(body, self.level, left, template=True)
         sheet, path = self.sheet, (*scope.path, name)
         frozen = is_frozen(self.module, name)
-        nodes = {node: _inside(name, node) for node in template.sheet.nodes}
+        nodes = {node: _copied_name(name, node) for node in template.sheet.nodes}
         for node, data in template.sheet.nodes.items():
             copy = data.copy()
             copy["path"] = (*path, *[f"{name}.{part}" for part in data["path"]]) if data["path"] else path
@@ -199,7 +203,9 @@ class Walker:
         for block, type in template.blocks.items():
             self.blocks[f"{name}.{block}"] = type
         return [
-            given[output] if isinstance(output, int) else output and output._replace(node=_inside(name, output.node))
+            given[output]
+            if isinstance(output, int)
+            else output and output._replace(node=_copied_name(name, output.node))
             for output in template.outputs
         ]
 
@@ -209,9 +215,9 @@ class Walker:
         self.applications[address] = count
         return address if count == 1 else f"{address}@{count}"
 
-    def _leaf(self, call: Call, scope: Scope, name: str, shown: str) -> list[Slot]:
+    def _add_call_node(self, call: Call, scope: Scope, name: str, shown: str) -> list[Slot]:
         """Add a call as one node, or its parameters and work to the node of another iteration; return its outputs."""
-        counted, address = UNCOUNTED, None
+        counted, address = NO_COUNTS, None
         if call.address:
             assert call.body is not None
             address = scope.shown + shown
@@ -252,19 +258,19 @@ def _outputs(scope: Scope) -> list[Slot]:
     return [scope.slots[operand] for _, operand in scope.body.outputs if isinstance(operand, int)]
 
 
-def _inside(block: str, node: str) -> str:
+def _copied_name(block: str, node: str) -> str:
     """Return the name of a node of a template in a copy."""
     return f"{block}{node}" if node.startswith("#") else f"{block}.{node}"
 
 
-def _with_outer_ties(module: Module) -> set[str]:
+def _modules_with_outer_ties(module: Module) -> set[str]:
     """Return the addresses of modules with tensors that an enclosing module ties; these modules cannot be copied."""
     tied: set[str] = set()
     for alias, counted in module.aliases.items():
         ours, theirs = set(prefixes(alias)), set(prefixes(counted))
         tied |= ours ^ theirs
         for outer in ours & theirs:
-            inner = find(module, outer)
+            inner = find_member(module, outer)
             known = inner.aliases.get(relative(alias, outer)) if isinstance(inner, Module) else None
             if known != relative(counted, outer):
                 tied.add(outer)

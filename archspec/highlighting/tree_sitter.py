@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from archspec.highlighting.tokens import CONSTANTS, CONTROL, WORDS, styles
 from archspec.record import Record
 from archspec.resources import grammar_text
-from archspec.syntax.parser_tables import shipped
+from archspec.syntax.parser_tables import load_tables
 
 _PIECE = re.compile(r"\"(?:[^\"\\]|\\.)*\"|->|\w+|[()*+?|]")
 _COMMENT = re.compile(r"(?:^|\s)// .*")
@@ -95,7 +95,7 @@ module.exports = grammar({{
 
 def highlights() -> str:
     """The query for colours."""
-    literals = shipped()["literals"]
+    literals = load_tables()["literals"]
     signs = {text for text in literals if not text.isalpha()} - {*BRACKETS, *SEPARATORS, NAMED}
     others = {text for text in literals if text.isalpha()} - CONTROL - WORDS - CONSTANTS
     lists = [

@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 
 from archspec.hub import local, remote
-from archspec.source import ArchError, Note, fail, install
+from archspec.source import ArchError, Note, install_hint, make_error
 
 
 def config(id: str, largest: int) -> str:
@@ -16,7 +16,7 @@ def config(id: str, largest: int) -> str:
         return path
     try:
         return remote.download(id, "config.json", largest)
-    except remote.Unavailable as reason:
+    except remote.HubUnavailableError as reason:
         raise not_found(id, f"{reason}") from None
 
 
@@ -27,10 +27,10 @@ def adapter_config(id: str, largest: int) -> str | None:
         return None if is_model else local.cached(id, "adapter_config.json")
     try:
         remote.download(id, "config.json", largest)
-    except remote.NoSuchFile:
-        with suppress(remote.Unavailable):
+    except remote.HubFileNotFoundError:
+        with suppress(remote.HubUnavailableError):
             return remote.download(id, "adapter_config.json", largest)
-    except remote.Unavailable:
+    except remote.HubUnavailableError:
         pass
     return None
 
@@ -47,5 +47,5 @@ def not_found(id: str, reason: str, what: str = "model") -> ArchError:
         Note(f"not in the local cache of the hub: {local.directory()}"),
         Note(f"not from the hub ({os.environ.get('HF_ENDPOINT', 'https://huggingface.co')}): {reason}"),
     )
-    help = install("hub") if "not installed" in reason else f"to name a file or directory, write `./{id}`"
-    return fail("unknown-model", f"unknown {what} `{id}`", notes=notes, help=help)
+    help = install_hint("hub") if "not installed" in reason else f"to name a file or directory, write `./{id}`"
+    return make_error("unknown-model", f"unknown {what} `{id}`", notes=notes, help=help)

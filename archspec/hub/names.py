@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 
-LONGEST_ID = 96
-LONGEST_FILE = 255
+MAX_ID_LENGTH = 96
+MAX_FILE_LENGTH = 255
 
 _ID = re.compile(r"\w(?:[\w.-]*\w)?(?:/\w(?:[\w.-]*\w)?)?", re.ASCII)
 _FILE = re.compile(r"(?:\w[\w.-]*/)*\w[\w.-]*\.gguf", re.ASCII)
@@ -15,7 +15,7 @@ _FILES = (".arch", ".json", ".yaml", ".py", ".safetensors", ".bin", ".pt", ".pth
 
 def is_id(name: str) -> bool:
     """Whether a name can be that of a model on the hub: `owner/name`, or `name` alone for the oldest ones."""
-    fits = len(name) <= LONGEST_ID and _ID.fullmatch(name) is not None
+    fits = len(name) <= MAX_ID_LENGTH and _ID.fullmatch(name) is not None
     return fits and "--" not in name and ".." not in name and not name.endswith(_FILES)
 
 
@@ -24,7 +24,7 @@ def gguf_file(path: str) -> tuple[str, str] | None:
     owner, _, rest = path.partition("/")
     name, _, file = rest.partition("/")
     fits = is_id(f"{owner}/{name}") and _FILE.fullmatch(file) is not None and ".." not in file
-    return (f"{owner}/{name}", file) if fits and len(file) <= LONGEST_FILE else None
+    return (f"{owner}/{name}", file) if fits and len(file) <= MAX_FILE_LENGTH else None
 
 
 def bundled_name(id: str, specs: str) -> str | None:

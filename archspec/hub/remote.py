@@ -12,11 +12,11 @@ SECONDS = 10.0
 FIRST_BYTES = 2**16
 
 
-class Unavailable(Exception):
+class HubUnavailableError(Exception):
     """Raised with the reason for which a file cannot be had."""
 
 
-class NoSuchFile(Unavailable):
+class HubFileNotFoundError(HubUnavailableError):
     """Raised if the model has no such file."""
 
 
@@ -33,9 +33,9 @@ def download(id: str, file: str, largest: int) -> str:
     try:
         size = hub.get_hf_file_metadata(hub.hf_hub_url(id, file), timeout=SECONDS).size
         if size is None or size > largest:
-            raise Unavailable(f"{file} exceeds the size limit of {largest // 1024:,} KiB")
+            raise HubUnavailableError(f"{file} exceeds the size limit of {largest // 1024:,} KiB")
         return hub.hf_hub_download(id, file)
-    except Unavailable:
+    except HubUnavailableError:
         raise
     except Exception as problem:  # of many classes, of the library and of those that it uses
         raise _reason(problem, file) from None
@@ -77,23 +77,23 @@ def _library() -> ModuleType:
         utils = import_module("huggingface_hub.utils")
         logging = import_module("huggingface_hub.utils.logging")
     except ImportError:
-        raise Unavailable("the package huggingface_hub is not installed") from None
+        raise HubUnavailableError("the package huggingface_hub is not installed") from None
     if constants.HF_HUB_OFFLINE:
-        raise Unavailable("HF_HUB_OFFLINE is set")
+        raise HubUnavailableError("HF_HUB_OFFLINE is set")
     utils.disable_progress_bars()
     logging.set_verbosity_error()
     return hub
 
 
-def _reason(problem: Exception, file: str) -> Unavailable:
+def _reason(problem: Exception, file: str) -> HubUnavailableError:
     """Return the reason in one clause."""
     errors = import_module("huggingface_hub.errors")
     if isinstance(problem, errors.GatedRepoError):
-        return Unavailable("the model is gated: request access on its page and log in with `hf auth login`")
+        return HubUnavailableError("the model is gated: request access on its page and log in with `hf auth login`")
     if isinstance(problem, errors.RepositoryNotFoundError):
-        return Unavailable("it has no public model of this name")
+        return HubUnavailableError("it has no public model of this name")
     if isinstance(problem, errors.EntryNotFoundError) and not isinstance(problem, errors.LocalEntryNotFoundError):
-        return NoSuchFile(f"the model has no file {file}")
+        return HubFileNotFoundError(f"the model has no file {file}")
     status = getattr(getattr(problem, "response", None), "status_code", None)
     what = f"it answered with status {status}" if status is not None else "it cannot be reached"
-    return Unavailable(f"{what} ({problem.__class__.__name__})")
+    return HubUnavailableError(f"{what} ({problem.__class__.__name__})")

@@ -12,7 +12,7 @@ from archspec.language_server.workspace import Analysis
 from archspec.ops import OPS, Op
 from archspec.ops.record import REQUIRED
 from archspec.record import Record
-from archspec.resolve.definition import resolved
+from archspec.resolve.definition import resolve_definition
 from archspec.resolve.unit import Definition, Unit
 from archspec.source import Report
 from archspec.syntax import tree
@@ -144,7 +144,7 @@ def _definition(analysis: Analysis, before: str, offset: int) -> Definition | No
 
 
 def _locals(definition: Definition) -> Iterator[Candidate]:
-    form = resolved(definition, Report())
+    form = resolve_definition(definition, Report())
     for name, local in {**form.scope.past, **form.scope.locals}.items():
         yield Candidate(name, "value" if local.what == "index" else local.what)
     for name in definition.hyperparameters:
@@ -195,7 +195,7 @@ def _addresses(analysis: Analysis, offset: int, line: str) -> Iterator[Candidate
     definition = _definition(analysis, analysis.source.text[:offset], offset)
     written = re.search(r"\.([\w.\[\]]*)$", line)
     given = written[1].rpartition(".")[0] if written is not None else ""
-    for each in resolved(definition, Report()).scope.declared if definition is not None else ():
+    for each in resolve_definition(definition, Report()).scope.declared if definition is not None else ():
         text = analysis.source.text[each.node.address.start : each.node.address.end]
         if not text:
             continue
@@ -205,8 +205,8 @@ def _addresses(analysis: Analysis, offset: int, line: str) -> Iterator[Candidate
             yield Candidate(text[len(given) + 1 :], "address", _what(each.node))
 
 
-def _what(node: tree.Own | tree.Param) -> str:
-    if isinstance(node, tree.Own):
+def _what(node: tree.ModuleDeclaration | tree.TensorDeclaration) -> str:
+    if isinstance(node, tree.ModuleDeclaration):
         return node.callee.text if isinstance(node.callee, tree.Name) else ""
     return node.kind
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from archspec.elaborate.values import Several, Tensor, Value, show
+from archspec.elaborate.values import MultipleOutputs, Tensor, Value, show
 from archspec.ir import Module, Type
-from archspec.language_server.observations import Made, parameters
+from archspec.language_server.observations import ObservedDeclaration, parameters
 from archspec.language_server.occurrences import Occurrence
 from archspec.language_server.workspace import Analysis
 from archspec.ops import Op
@@ -49,7 +49,7 @@ def value_text(value: Value) -> str:
     """The shape of a tensor, or the value of anything else."""
     if isinstance(value, Tensor):
         return shape(value.type)
-    if isinstance(value, Several):
+    if isinstance(value, MultipleOutputs):
         return ", ".join(shape(v.type) if v is not None else "none" for v in value.values)
     return show(value)
 
@@ -105,7 +105,7 @@ def _model(analysis: Analysis, name: str) -> str:
 def _observed(analysis: Analysis, found: Occurrence) -> str:
     """The shape, value or parameters that the compilation showed."""
     node = found.node
-    if found.symbol.kind == "address" and isinstance(node, nodes.Own | nodes.Tensor):
+    if found.symbol.kind == "address" and isinstance(node, nodes.ModuleDeclaration | nodes.TensorDeclaration):
         return _made(analysis, analysis.observed.made.get(id(node)))
     seen = analysis.observed.values.get(id(node))
     if seen is None or found.target is not None:
@@ -113,7 +113,7 @@ def _observed(analysis: Analysis, found: Occurrence) -> str:
     return f"`{value_text(seen.what)}`{_where(seen.model, seen.different)}"
 
 
-def _made(analysis: Analysis, seen: Made | None) -> str:
+def _made(analysis: Analysis, seen: ObservedDeclaration | None) -> str:
     if seen is None:
         return ""
     made = seen.what

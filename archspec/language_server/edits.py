@@ -12,7 +12,7 @@ from archspec.record import Record
 from archspec.source import Diagnostic
 from archspec.syntax import tree
 from archspec.syntax.parse import CONTEXTUAL, parser
-from archspec.syntax.walk import every_statement
+from archspec.syntax.walk import iter_statements
 
 
 class Edit(Record):
@@ -31,7 +31,7 @@ class Fix(Record):
     edits: tuple[Edit, ...]
 
 
-class Unsafe(Exception):
+class UnsafeRenameError(Exception):
     """A name cannot be changed; the message says why."""
 
 
@@ -117,9 +117,13 @@ def _candidates(analysis: Analysis, diagnostic: Diagnostic) -> Iterator[tuple[st
 def _whole(file: tree.File, start: int, end: int) -> tuple[int, int]:
     """The statement that begins with a part, or the import or dimensions that are nothing else; or else the part."""
     for item in file.items:
-        if isinstance(item, tree.Import | tree.Dims) and len(item.names) == 1 and item.names[0].start == start:
+        if (
+            isinstance(item, tree.Import | tree.DimensionDeclaration)
+            and len(item.names) == 1
+            and item.names[0].start == start
+        ):
             return item.start, item.end
-        for statement in every_statement(item.body) if isinstance(item, tree.Definition) else ():
+        for statement in iter_statements(item.body) if isinstance(item, tree.Definition) else ():
             if statement.start == start:
                 return statement.start, statement.end
     return start, end
@@ -169,7 +173,7 @@ def references(workspace: Workspace, symbols: frozenset[Symbol]) -> Iterator[tup
 def rename(workspace: Workspace, analysis: Analysis, found: Occurrence, name: str) -> dict[str, list[Edit]]:
     """The edits by file that give a symbol another name.
 
-    Raises Unsafe if the name is not allowed or taken, or if the files would mean something else after it.
+    Raises UnsafeRenameError if the name is not allowed or taken, or if the files would mean something else after it.
     """
     _check_name(found, name)
     symbols = _same(workspace, found.symbol)
@@ -180,10 +184,12 @@ def rename(workspace: Workspace, analysis: Analysis, found: Occurrence, name: st
     outside = [s for s in symbols if s.path not in edits and s.kind not in ("alias",)]
     if outside or not edits:
         where = outside[0].path if outside else found.symbol.path
-        raise Unsafe(f"`{found.symbol.name}` is also defined in {where or 'the language'}, which is not open")
+        raise UnsafeRenameError(
+            f"`{found.symbol.name}` is also defined in {where or 'the language'}, which is not open"
+        )
     bundled = [path for path in edits if path.startswith(specs + "/") and path not in workspace.texts]
     if bundled:
-        raise Unsafe(f"`{found.symbol.name}` is also used in the bundled file {bundled[0]}")
+        raise UnsafeRenameError(f"`{found.symbol.name}` is also used in the bundled file {bundled[0]}")
     _check_meaning(workspace, edits)
     return edits
 
@@ -191,7 +197,7 @@ def rename(workspace: Workspace, analysis: Analysis, found: Occurrence, name: st
 def _check_name(found: Occurrence, name: str) -> None:
     kind = found.symbol.kind
     if kind == "operation":
-        raise Unsafe(f"`{found.symbol.name}` is an operation of the language")
+        raise UnsafeRenameError(f"`{found.symbol.name}` is an operation of the language")
     if kind == "model":
         valid = not set(name) & set('"\\\n')
     elif kind == "address":
@@ -199,9 +205,9 @@ def _check_name(found: Occurrence, name: str) -> None:
     else:
         valid = re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) is not None and name != "_"
     if not valid or not name:
-        raise Unsafe(f"`{name}` is not a name")
+        raise UnsafeRenameError(f"`{name}` is not a name")
     if name in parser().keywords - CONTEXTUAL and kind not in ("model", "address"):
-        raise Unsafe(f"`{name}` is a keyword")
+        raise UnsafeRenameError(f"`{name}` is a keyword")
 
 
 def _same(workspace: Workspace, symbol: Symbol) -> frozenset[Symbol]:
@@ -218,7 +224,7 @@ def _same(workspace: Workspace, symbol: Symbol) -> frozenset[Symbol]:
 
 
 def _check_meaning(workspace: Workspace, edits: dict[str, list[Edit]]) -> None:
-    """Raise Unsafe unless the files compile to the same after the edits, but for names."""
+    """Raise UnsafeRenameError unless the files compile to the same after the edits, but for names."""
     texts = dict(workspace.texts)
     for path, changes in edits.items():
         texts[path] = applied(workspace.analysis(path).source.text, changes).encode()
@@ -227,6 +233,8 @@ def _check_meaning(workspace: Workspace, edits: dict[str, list[Edit]]) -> None:
         codes = sorted(d.code for d in before.report.diagnostics)
         if sorted(d.code for d in after.report.diagnostics) != codes:
             new = next((d for d in after.report.diagnostics if d.code not in codes), None)
-            raise Unsafe(f"the name has another meaning there: {new.message if new else 'the errors would change'}")
+            raise UnsafeRenameError(
+                f"the name has another meaning there: {new.message if new else 'the errors would change'}"
+            )
         if len(before.occurrences) != len(after.occurrences) or before.meaning() != after.meaning():
-            raise Unsafe("the name has another meaning there")
+            raise UnsafeRenameError("the name has another meaning there")

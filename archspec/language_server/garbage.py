@@ -8,7 +8,7 @@ import gc
 IDLE = 0.3
 """Seconds without a check after which garbage is collected."""
 
-MOST_CHECKS = 50
+MAX_CHECKS = 50
 """The limit on checks between two collections."""
 
 
@@ -29,7 +29,7 @@ class Collector:
         self._checks += 1
         if self._planned is not None:
             self._planned.cancel()
-        wait = IDLE if self._checks < MOST_CHECKS else 0
+        wait = IDLE if self._checks < MAX_CHECKS else 0
         self._planned = asyncio.get_running_loop().call_later(wait, self._collect)
 
     def _collect(self) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from archspec.elaborate.values import Several, Tensor
+from archspec.elaborate.values import MultipleOutputs, Tensor
 from archspec.language_server.descriptions import value_text
 from archspec.language_server.observations import parameters
 from archspec.language_server.workspace import Analysis
 from archspec.record import Record
 from archspec.resolve import nodes, walk
-from archspec.resolve.definition import resolved
+from archspec.resolve.definition import resolve_definition
 from archspec.resolve.unit import Definition
 from archspec.source import Report
 
@@ -28,7 +28,7 @@ def hints(analysis: Analysis, start: int, end: int) -> Iterator[Hint]:
     for binding in analysis.unit.names.values() if analysis.unit is not None else ():
         target = binding.target
         if isinstance(target, Definition) and not binding.imported and target.node.outputs:
-            for statement in walk.every_statement(resolved(target, Report()).body):
+            for statement in walk.iter_statements(resolve_definition(target, Report()).body):
                 if statement.at.start < end and statement.at.end >= start:
                     yield from _of_statement(analysis, statement)
 
@@ -37,7 +37,7 @@ def _of_statement(analysis: Analysis, statement: nodes.Statement) -> Iterator[Hi
     if isinstance(statement, nodes.Declare):
         for declaration in statement.declares:
             yield from _hint(analysis, None, declaration.what, declaration.what.at.end)
-    elif isinstance(statement, nodes.Bind):
+    elif isinstance(statement, nodes.Assign):
         if isinstance(statement.value, nodes.Chain):
             yield from _of_chain(analysis, statement.value)
         else:
@@ -55,12 +55,15 @@ def _of_chain(analysis: Analysis, chain: nodes.Chain) -> Iterator[Hint]:
 
 
 def _hint(
-    analysis: Analysis, valued: nodes.Expr | nodes.Step | None, declared: nodes.Expr | nodes.Tensor, offset: int
+    analysis: Analysis,
+    valued: nodes.Expr | nodes.Step | None,
+    declared: nodes.Expr | nodes.TensorDeclaration,
+    offset: int,
 ) -> Iterator[Hint]:
     value = analysis.observed.values.get(id(valued)) if valued is not None else None
     made = analysis.observed.made.get(id(declared))
     parts: list[str] = []
-    if value is not None and isinstance(value.what, Tensor | Several):
+    if value is not None and isinstance(value.what, Tensor | MultipleOutputs):
         parts.append(value_text(value.what))
     if made is not None and parameters(made.what):
         parts.append(f"{parameters(made.what):,}")

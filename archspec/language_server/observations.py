@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from archspec.elaborate.program import Frame, Given, Program, Target
-from archspec.elaborate.values import DYNAMIC, POISON, Tensor, Value, key_of
-from archspec.ir import Body, Module, Weight
+from archspec.elaborate.program import CompileTarget, Frame, InputArgument, Program
+from archspec.elaborate.values import DYNAMIC, POISON, Tensor, Value, value_key
+from archspec.ir import Body, Module, ModuleTensor
 from archspec.ops import Op
 from archspec.record import Record, from_values
 from archspec.resolve import nodes
 from archspec.resolve.unit import Definition
 
 
-class Made(Record):
+class ObservedDeclaration(Record):
     """A module or tensor that was first declared, and the model it belongs to ("" with the defaults).
 
     `totals` are the parameters of all that the same line declared.
     """
 
-    what: Module | Weight
+    what: Module | ModuleTensor
     model: str
     totals: set[int]
 
 
-class Seen(Record):
+class ObservedValue(Record):
     """The values of an expression, and the model that the first belongs to ("" with the defaults).
 
     `node` is the expression, kept so that no other node has its identity.
@@ -40,7 +40,7 @@ class Seen(Record):
     @property
     def different(self) -> int:
         """How many different values were observed."""
-        return len({value.type if isinstance(value, Tensor) else key_of(value) for value in self.values})
+        return len({value.type if isinstance(value, Tensor) else value_key(value) for value in self.values})
 
 
 class Observations:
@@ -50,9 +50,9 @@ class Observations:
     """
 
     def __init__(self) -> None:
-        self._seen: dict[int, Seen] = {}
+        self._seen: dict[int, ObservedValue] = {}
         self._pending: list[tuple[nodes.Expr | nodes.Step, Value, Frame | None]] = []
-        self.made: dict[int, Made] = {}
+        self.made: dict[int, ObservedDeclaration] = {}
         self.callees: dict[int, dict[Definition | Op, None]] = {}
         self._nodes: list[object] = []  # kept, so that no other node has the identity of one
         self._program: Program | None = None
@@ -67,36 +67,40 @@ class Observations:
         self._pending.append((node, value, self._outermost()))
 
     @property
-    def values(self) -> dict[int, Seen]:
+    def values(self) -> dict[int, ObservedValue]:
         """The values of each expression and step."""
         for node, value, frame in self._pending:
             if value is POISON or value is DYNAMIC:
                 continue
             seen = self._seen.get(id(node))
             if seen is None:
-                self._seen[id(node)] = from_values(Seen, (node, self._model(frame), [value]))
+                self._seen[id(node)] = from_values(ObservedValue, (node, self._model(frame), [value]))
             elif value is not seen.values[-1]:
                 seen.values.append(value)
         self._pending.clear()
         return self._seen
 
     def applied(
-        self, caller: Definition | None, node: nodes.Apply | nodes.Own, callee: Definition | Op, bound: nodes.Bound
+        self,
+        caller: Definition | None,
+        node: nodes.Apply | nodes.ModuleDeclaration,
+        callee: Definition | Op,
+        bound: nodes.BoundArguments,
     ) -> None:
         self.callees.setdefault(id(node), {})[callee] = None
         self._nodes.append(node)
 
-    def declared(self, node: nodes.Own | nodes.Tensor, made: Module | Weight) -> None:
+    def declared(self, node: nodes.ModuleDeclaration | nodes.TensorDeclaration, made: Module | ModuleTensor) -> None:
         first = self.made.get(id(node))
         if first is None:
-            first = self.made[id(node)] = Made(made, self._model(self._outermost()), set())
+            first = self.made[id(node)] = ObservedDeclaration(made, self._model(self._outermost()), set())
             self._nodes.append(node)
         first.totals.add(parameters(made))
 
     def module(self, module: Module, ties: list[tuple[str, str, nodes.Tie]]) -> None:
         pass
 
-    def body(self, target: Target, given: tuple[Given, ...], body: Body) -> None:
+    def body(self, target: CompileTarget, given: tuple[InputArgument, ...], body: Body) -> None:
         pass
 
     def _outermost(self) -> Frame | None:
@@ -118,7 +122,7 @@ def _model_around(frame: Frame) -> str:
     return next((name for name, model in models if model.start <= start < model.end), "")
 
 
-def parameters(made: Module | Weight) -> int:
+def parameters(made: Module | ModuleTensor) -> int:
     """How many parameters a module or tensor has."""
     if isinstance(made, Module):
         return made.total

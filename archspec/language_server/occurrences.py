@@ -8,15 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from archspec.ops import Op
 from archspec.record import Record
 from archspec.resolve import nodes, walk
-from archspec.resolve.definition import Resolved, resolved
+from archspec.resolve.definition import ResolvedDefinition, resolve_definition
 from archspec.resolve.model import resolve_model
-from archspec.resolve.patterns import Pattern, covers, numbered, pattern_of
+from archspec.resolve.patterns import Pattern, address_pattern, covers, without_indices
 from archspec.resolve.unit import Definition, Unit
 from archspec.source import Report
 from archspec.syntax import tree
-from archspec.syntax.walk import every
+from archspec.syntax.walk import iter_nodes
 
-DEEPEST = 32
+MAX_DEPTH = 32
 """The limit on nested declarations through which an address is followed."""
 
 
@@ -91,7 +91,7 @@ class _File:
             match item:
                 case tree.Import():
                     yield from self._import(item)
-                case tree.Dims():
+                case tree.DimensionDeclaration():
                     for name in item.names:
                         yield self.at(name, Symbol("dimension", self.path, "", name.text), defines=True)
                 case tree.Model():
@@ -148,7 +148,7 @@ class _File:
             yield from self.argument(argument, form.definition)
             yield from self.globals_in(argument.value)
         for condition in item.expects:
-            for word in every(condition):
+            for word in iter_nodes(condition):
                 if isinstance(word, tree.Name) and word.text in form.definition.hyperparameters:
                     yield self.at(word, self.hyperparameter(form.definition, word.text))
 
@@ -174,12 +174,12 @@ class _File:
 
     def globals_in(self, expr: nodes.Expr) -> Iterator[Occurrence]:
         """The names of the file in an expression, and those of arguments."""
-        for part in walk.every_expression(expr):
+        for part in walk.iter_expressions(expr):
             if isinstance(part, nodes.Global):
                 yield self.at(part.at, self.target(part.name, part.target), node=part, target=part.target)
             elif isinstance(part, nodes.Dimension):
                 yield self.at(part.at, Symbol("dimension", self.path, "", part.name), node=part)
-            elif isinstance(part, nodes.Apply | nodes.Own):
+            elif isinstance(part, nodes.Apply | nodes.ModuleDeclaration):
                 callee = part.callee.target if isinstance(part.callee, nodes.Global) else None
                 for argument in part.arguments.every():
                     yield from self.argument(argument, callee)
@@ -194,7 +194,7 @@ class _Body:
     def __init__(self, file: _File, definition: Definition) -> None:
         self.file = file
         self.definition = definition
-        self.form: Resolved = resolved(definition, Report())
+        self.form: ResolvedDefinition = resolve_definition(definition, Report())
 
     def occurrences(self) -> Iterator[Occurrence]:
         file, node = self.file, self.definition.node
@@ -218,7 +218,7 @@ class _Body:
             if output.name:
                 symbol = Symbol("output", file.path, self.definition.name, output.name)
                 yield Occurrence(output.start, output.start + len(output.name), symbol, True)
-        for statement in walk.every_statement(self.form.body):
+        for statement in walk.iter_statements(self.form.body):
             yield from self._statement(statement)
 
     def local(self, name: str) -> Symbol:
@@ -237,10 +237,10 @@ class _Body:
             )
             if entry.name == ".." and binding is not None and isinstance(binding.target, Definition):
                 yield from self._shared(binding.target)
-        for statement in walk.every_statement(self.form.body):
-            for whole in walk.expressions(statement):
-                for part in walk.every_expression(whole):
-                    if isinstance(part, nodes.Apply | nodes.Own) and _forwards(part.arguments):
+        for statement in walk.iter_statements(self.form.body):
+            for whole in walk.statement_expressions(statement):
+                for part in walk.iter_expressions(whole):
+                    if isinstance(part, nodes.Apply | nodes.ModuleDeclaration) and _forwards(part.arguments):
                         known = part.callee.target if isinstance(part.callee, nodes.Global) else None
                         for callee in (known, *callees.get(id(part), ())):
                             if isinstance(callee, Definition):
@@ -256,16 +256,16 @@ class _Body:
                 yield frozenset({self.local(entry.name), self.file.input(other, entry.name)})
 
     def _statement(self, statement: nodes.Statement) -> Iterator[Occurrence]:
-        for expr in walk.expressions(statement):
+        for expr in walk.statement_expressions(statement):
             yield from self._expression(expr)
         match statement:
-            case nodes.Bind():
+            case nodes.Assign():
                 for target in statement.at.targets:
                     if target.text != "_":
                         yield Occurrence(target.start, target.end, self.local(target.text), True, statement.value)
             case nodes.Declare():
                 for declaration in statement.declares:
-                    if isinstance(declaration.what, nodes.Tensor):
+                    if isinstance(declaration.what, nodes.TensorDeclaration):
                         yield from self._address(declaration.what.address, defines=True, node=declaration.what)
                     yield from self._index(declaration.loop)
             case nodes.Tie():
@@ -288,13 +288,13 @@ class _Body:
 
     def _expression(self, expr: nodes.Expr) -> Iterator[Occurrence]:
         yield from self.file.globals_in(expr)
-        for part in walk.every_expression(expr):
+        for part in walk.iter_expressions(expr):
             match part:
                 case nodes.Local() if self.file.text.startswith(part.name, part.at.start):
                     yield Occurrence(part.at.start, part.at.end, self.local(part.name), False, part)
-                case nodes.Read():
+                case nodes.AddressReference():
                     yield from self._address(part.address, node=part)
-                case nodes.Own() if part.address.segments:
+                case nodes.ModuleDeclaration() if part.address.segments:
                     yield from self._address(part.address, defines=True, node=part)
                 case nodes.Chain():
                     for step in part.steps:
@@ -304,7 +304,7 @@ class _Body:
 
     def _address(self, address: nodes.Address, defines: bool = False, node: object = None) -> Iterator[Occurrence]:
         """The segments of an address, each the symbol of the definition that declares it."""
-        pattern = numbered(pattern_of(address.at))
+        pattern = without_indices(address_pattern(address.at))
         segments = _segments(self.definition, pattern, defines, self.file.paths)
         at = 0
         for segment in address.at.segments:
@@ -330,12 +330,12 @@ def _segments(
     The list is shorter than the address where a callee is not known.
     """
     own = [_segment(definition, pattern[: k + 1], paths) for k in range(len(pattern))]
-    if declares or depth > DEEPEST:
+    if declares or depth > MAX_DEPTH:
         return own
-    declared = resolved(definition, Report()).scope.declared
-    if any(covers(pattern, numbered(each.pattern)) for each in declared):
+    declared = resolve_definition(definition, Report()).scope.declared
+    if any(covers(pattern, without_indices(each.pattern)) for each in declared):
         return own
-    around = [each for each in declared if covers(numbered(each.pattern), pattern)]
+    around = [each for each in declared if covers(without_indices(each.pattern), pattern)]
     for each in sorted(around, key=lambda each: -len(each.pattern)):
         callee = _callee(definition, each.node)
         length = len(each.pattern)
@@ -345,9 +345,9 @@ def _segments(
     return []
 
 
-def _callee(definition: Definition, node: tree.Own | tree.Param) -> Definition | None:
+def _callee(definition: Definition, node: tree.ModuleDeclaration | tree.TensorDeclaration) -> Definition | None:
     """The definition that is declared, unless it is a hyperparameter."""
-    if not isinstance(node, tree.Own) or not isinstance(node.callee, tree.Name):
+    if not isinstance(node, tree.ModuleDeclaration) or not isinstance(node.callee, tree.Name):
         return None
     binding = definition.unit.names.get(node.callee.text)
     target = binding.target if binding is not None else None

@@ -9,11 +9,11 @@ from archspec.language_server.occurrences import Occurrence
 from archspec.language_server.workspace import Analysis
 from archspec.ops import Op
 from archspec.record import Record
-from archspec.resolve.patterns import pattern_of, pattern_text
+from archspec.resolve.patterns import address_pattern, pattern_text
 from archspec.resolve.unit import Definition
 from archspec.source import Source
 from archspec.syntax import tree
-from archspec.syntax.walk import declared, every_statement
+from archspec.syntax.walk import iter_declarations, iter_statements
 
 TOKEN_TYPES = ("function", "class", "parameter", "variable", "property", "typeParameter", "enumMember")
 """The types of semantic tokens: functions and operations, layers and blocks, hyperparameters and inputs, values,
@@ -47,9 +47,9 @@ def outline(file: tree.File) -> Iterator[Entry]:
 
 
 def _declared(definition: tree.Definition) -> Iterator[Entry]:
-    for node in declared(definition.body):
+    for node in iter_declarations(definition.body):
         at = node.address
-        name = pattern_text(pattern_of(at))
+        name = pattern_text(address_pattern(at))
         if name:
             yield Entry("address", name, node.start, node.end, at.start, at.end, ())
 
@@ -59,8 +59,8 @@ def folds(file: tree.File, source: Source) -> Iterator[tuple[int, int, bool]]:
     for item in file.items:
         yield from _lines(source, item)
         if isinstance(item, tree.Definition):
-            for statement in every_statement(item.body):
-                if isinstance(statement, tree.If | tree.For | tree.Bind | tree.Return):
+            for statement in iter_statements(item.body):
+                if isinstance(statement, tree.If | tree.For | tree.Assign | tree.Return):
                     yield from _lines(source, statement)
     numbers = [source.position(comment.start)[0] for comment in file.comments]
     for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):

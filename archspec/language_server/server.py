@@ -223,7 +223,7 @@ def rename(ls: Server, params: types.RenameParams) -> types.WorkspaceEdit | None
         return None
     try:
         changes = edits.rename(ls.files, analysis, found, params.new_name)
-    except edits.Unsafe as reason:
+    except edits.UnsafeRenameError as reason:
         ls.window_show_message(types.ShowMessageParams(types.MessageType.Error, str(reason)))
         return None
     return types.WorkspaceEdit(changes={uri_of(path): _text_edits(ls, path, each) for path, each in changes.items()})

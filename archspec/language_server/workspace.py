@@ -11,26 +11,26 @@ from collections.abc import Iterator, Set
 from contextlib import suppress
 
 from archspec import resources
-from archspec.elaborate.models import Compiled, compile_model
+from archspec.elaborate.models import CompiledModel, compile_model
 from archspec.elaborate.program import Program
-from archspec.elaborate.values import Tensor, Value, kind_of
+from archspec.elaborate.values import Tensor, Value, type_description
 from archspec.ir import Module
 from archspec.language_server.observations import Observations
 from archspec.language_server.occurrences import Occurrence, Symbol, forwarded_in, occurrences_in
 from archspec.pipeline.compile import check_unit
-from archspec.pipeline.trees import parsed
+from archspec.pipeline.trees import parse_cached
 from archspec.record import is_tuple
 from archspec.resolve.files import Library
 from archspec.resolve.unit import Definition, Unit
-from archspec.source import Enough, Report, Source
+from archspec.source import Report, Source, StopCompilation
 from archspec.syntax import tree
 from archspec.syntax.parse import parse
-from archspec.syntax.reparse import reparsed
+from archspec.syntax.reparse import reparse
 
-MOST_FILES = 1_000
+MAX_FILES = 1_000
 """The limit on files of a folder in which references are searched."""
 
-MOST_KEPT = 2_000
+MAX_CACHED_BODIES = 2_000
 """The limit on modules and bodies that are kept of the bundled files."""
 
 
@@ -49,11 +49,11 @@ class Analysis:
         self.report = report
         self.observed = observed
         self._program = program
-        self._compiled: dict[str, Compiled | None] = {}
+        self._compiled: dict[str, CompiledModel | None] = {}
         self.paths = {other: real for real, other in library.units.items() if other is not None}
         self._occurrences: list[Occurrence] | None = None
 
-    def compiled(self, name: str) -> Compiled | None:
+    def compiled(self, name: str) -> CompiledModel | None:
         """A model of the file; None if the file has an error."""
         if name not in self._compiled:
             program, unit = self._program, self.unit
@@ -61,7 +61,7 @@ class Analysis:
             if unit is not None and not self.report.failed:
                 program.observer = None
                 program.begin(Report(), unit.source)
-                with suppress(Enough):
+                with suppress(StopCompilation):
                     found = compile_model(program, unit, unit.models[name], {})
             self._compiled[name] = found
         return self._compiled[name]
@@ -84,7 +84,9 @@ class Analysis:
     def meaning(self) -> list[object]:
         """What does not depend on names: the value of each name, and the parameters of each model."""
         seen = [self.observed.values.get(id(found.node)) for found in self.occurrences]
-        values = [(kind_of(each.what), each.different, *_plain(each.what)) for each in seen if each is not None]
+        values = [
+            (type_description(each.what), each.different, *_plain(each.what)) for each in seen if each is not None
+        ]
         models = [self.compiled(name) for name in (self.unit.models if self.unit is not None else ())]
         return [*values, *[(each.module.total, each.module.tensors) for each in models if each is not None]]
 
@@ -133,7 +135,7 @@ class _Bundled:
         units = {real: unit for real, unit in library.units.items() if unit is not None and self._holds(real, library)}
         self.units.update(units)
         kept, ours = self._program, set(self.units.values())
-        if len(kept.modules) + len(kept.bodies) > MOST_KEPT:
+        if len(kept.modules) + len(kept.bodies) > MAX_CACHED_BODIES:
             self._program = Program()
             return
         for key in program.modules.keys() - kept.modules.keys():
@@ -207,7 +209,7 @@ class Workspace:
         program = bundled.program(observed)
         observed.watch(program)
         unit = None
-        with suppress(Enough):
+        with suppress(StopCompilation):
             unit = library.load(path, report, label=path)
         if unit is not None:
             check_unit(program, library, unit, report)
@@ -222,9 +224,9 @@ class Workspace:
             for at, folders, names in os.walk(folder):
                 folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "node_modules")
                 found.update(dict.fromkeys(os.path.realpath(os.path.join(at, n)) for n in names if n.endswith(".arch")))
-                if len(found) > MOST_FILES:
+                if len(found) > MAX_FILES:
                     break
-        return iter(list(found)[:MOST_FILES])
+        return iter(list(found)[:MAX_FILES])
 
     def _contents(self, real: str) -> bytes | None:
         if real in self.texts:
@@ -243,7 +245,7 @@ class Workspace:
         if real in self.texts:  # edited: the cache would keep every version
             return self._reparsed(real, source, report)
         before = len(report.diagnostics)
-        file = parsed(source, report)
+        file = parse_cached(source, report)
         if len(report.diagnostics) == before and source.label.startswith("specs/"):
             self._trees[source.text] = file
         return file
@@ -251,7 +253,7 @@ class Workspace:
     def _reparsed(self, real: str, source: Source, report: Report) -> tree.File:
         """The tree of a file that an editor has open."""
         known = self._edited.get(real)
-        file = reparsed(source, *known) if known is not None else None
+        file = reparse(source, *known) if known is not None else None
         if file is None:
             before = len(report.diagnostics)
             file = parse(source, report)

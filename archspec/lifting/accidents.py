@@ -12,17 +12,17 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
-from archspec.algebra import scaled, substitute
+from archspec.algebra import split_multiple, substitute
 from archspec.equivalence.api import other_tensors
-from archspec.equivalence.memory import Unevaluated
-from archspec.equivalence.numeric import ROUNDED, flat, largest_error, of_arrays, of_module
-from archspec.equivalence.sides import outputs_of
-from archspec.lifting.calling import called
-from archspec.lifting.check import MOST_ONCE
+from archspec.equivalence.memory import EvaluationError
+from archspec.equivalence.numeric import FLOAT32_TOLERANCE, array_runner, flat, largest_error, module_runner
+from archspec.equivalence.sides import model_outputs
+from archspec.lifting.calling import call_module
+from archspec.lifting.check import MAX_PARAMETERS_RUN
 from archspec.lifting.expressions import SMALL
 from archspec.lifting.sizes import Sizes
 from archspec.lifting.subject import Subject
-from archspec.model import internals
+from archspec.model import get_compilation
 from archspec.normal.arrays import Arrays
 from archspec.pipeline.compile import compile_text, loads
 from archspec.source import ArchError
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from archspec.ir import Type
     from archspec.model import Model
-    from archspec.table import Plain
+    from archspec.table import PlainValue
 
 
 class Draft(NamedTuple):
@@ -59,7 +59,7 @@ class Fields(NamedTuple):
         return self._replace(narrow={**self.narrow, name: turns})
 
 
-MOST_PLACES = 6
+MAX_PLACES = 6
 """So many places of a field are tried, at one of which a size has its value by accident."""
 
 LARGE = 256
@@ -67,13 +67,13 @@ LARGE = 256
 halved at last: where sizes have to be multiples of a number, they are those of its half as well.
 """
 
-MOST_OF_CHANGED = 2**34
+MAX_CHANGED_BYTES = 2**34
 """Outputs of a changed module whose values add up to more bytes, such as those of large images, are not compared."""
 
-Drafted: TypeAlias = "Callable[[Fields], Draft]"
+Drafter: TypeAlias = "Callable[[Fields], Draft]"
 
 
-def without_accidents(drafted: Drafted, subject: Subject) -> Draft:
+def drop_coincidental_fields(drafted: Drafter, subject: Subject) -> Draft:
     """Return the draft in which no size has the name of a field that it does not follow.
 
     All such fields are dropped at once, as most are accidents. A field is also among them where another one is the
@@ -89,13 +89,13 @@ def without_accidents(drafted: Drafted, subject: Subject) -> Draft:
         fields = fields._replace(of_sizes=frozenset(large))
         first = drafted(fields)
     subject = replace(subject, changed=cache(subject.changed))
-    found, left = _all_dropped(drafted, first, fields, subject)
+    found, left = _drop_all_coincidental(drafted, first, fields, subject)
     if len(found.sizes.created) > len(first.sizes.created):
-        found, left = _some_dropped(drafted, first, fields, subject)
-    return _without_unknown(drafted, found, left, subject)
+        found, left = _drop_some_coincidental(drafted, first, fields, subject)
+    return _drop_unprobed_fields(drafted, found, left, subject)
 
 
-def _without_unknown(drafted: Drafted, draft: Draft, fields: Fields, subject: Subject) -> Draft:
+def _drop_unprobed_fields(drafted: Drafter, draft: Draft, fields: Fields, subject: Subject) -> Draft:
     """Drop the fields of which no other value is known to make a module, unless sizes are then left without a name that
     they follow.
     """
@@ -103,30 +103,30 @@ def _without_unknown(drafted: Drafted, draft: Draft, fields: Fields, subject: Su
     while still := {name: value for name, value in draft.sizes.still().items() if name not in tried}:
         name, value = next(iter(still.items()))
         tried.add(name)
-        if _with_another(subject, name, value) is None:
+        if _changed_module(subject, name, value) is None:
             rest = fields.without({name})
-            other, rest = _all_dropped(drafted, drafted(rest), rest, subject, followed)
+            other, rest = _drop_all_coincidental(drafted, drafted(rest), rest, subject, followed)
             if len(other.sizes.created) <= len(draft.sizes.created):
                 draft, fields = other, rest
     return draft
 
 
-def _all_dropped(
-    drafted: Drafted, draft: Draft, fields: Fields, subject: Subject, known: Collection[str] = ()
+def _drop_all_coincidental(
+    drafted: Drafter, draft: Draft, fields: Fields, subject: Subject, known: Collection[str] = ()
 ) -> tuple[Draft, Fields]:
     """Drop the fields that sizes do not follow, but for those `known` to be followed; also return the other fields."""
     followed = {*known}
     while still := {field: value for field, value in draft.sizes.still().items() if field not in followed}:
-        accidents = accidental(draft.text, still, subject)
+        accidents = coincidental_fields(draft.text, still, subject)
         followed |= still.keys() - accidents
         if accidents:
             for name in sorted(accidents):
-                fields = _narrowed(drafted, draft, fields, subject, name)
+                fields = _narrow_fields(drafted, draft, fields, subject, name)
             draft = drafted(fields)
     return draft, fields
 
 
-def _narrowed(drafted: Drafted, draft: Draft, fields: Fields, subject: Subject, name: str) -> Fields:
+def _narrow_fields(drafted: Drafter, draft: Draft, fields: Fields, subject: Subject, name: str) -> Fields:
     """Return fields without one; if other sizes are expressed with it, those of which it names fewer sizes, which are
     called alike, or which are all of these but one.
     """
@@ -134,30 +134,30 @@ def _narrowed(drafted: Drafted, draft: Draft, fields: Fields, subject: Subject, 
     if name in expressions.joint and name not in fields.narrow:
         return fields.narrower(name)
     places = expressions.turns[name] if name in expressions.joint else 0
-    for turn in range(places if 1 < places <= MOST_PLACES else 0):
+    for turn in range(places if 1 < places <= MAX_PLACES else 0):
         found = fields.narrower(name, frozenset([turn]))
         other = drafted(found)
         still = other.sizes.still()
-        if name in still and not accidental(other.text, {name: still[name]}, subject):
+        if name in still and not coincidental_fields(other.text, {name: still[name]}, subject):
             return found
     return fields.without({name})
 
 
-def _some_dropped(drafted: Drafted, draft: Draft, fields: Fields, subject: Subject) -> tuple[Draft, Fields]:
+def _drop_some_coincidental(drafted: Drafter, draft: Draft, fields: Fields, subject: Subject) -> tuple[Draft, Fields]:
     """Drop one field after another: that without which the fewest accidents and sizes without a name are left."""
-    accidents = accidental(draft.text, draft.sizes.still(), subject)
+    accidents = coincidental_fields(draft.text, draft.sizes.still(), subject)
     while accidents:
         options: list[tuple[int, str, Draft, set[str]]] = []
         for name in sorted(accidents):
             other = drafted(fields.without({name}))
-            left = accidental(other.text, other.sizes.still(), subject)
+            left = coincidental_fields(other.text, other.sizes.still(), subject)
             options.append((len(left) + len(other.sizes.created), name, other, left))
         _, name, draft, accidents = min(options)
         fields = fields.without({name})
     return draft, fields
 
 
-def accidental(text: str, fields: Mapping[str, int], subject: Subject) -> set[str]:
+def coincidental_fields(text: str, fields: Mapping[str, int], subject: Subject) -> set[str]:
     """Return those of the fields that sizes of a spec do not follow.
 
     With another value of such a field, the spec does not compile, or has other tensors or outputs than the module. A
@@ -171,13 +171,13 @@ def accidental(text: str, fields: Mapping[str, int], subject: Subject) -> set[st
         return set()
     found: set[str] = set()
     for name, value in fields.items():
-        changed = _with_another(subject, name, value)
+        changed = _changed_module(subject, name, value)
         if changed is not None and not _is_same(text, names, changed):
             found.add(name)
     return found
 
 
-def _with_another(subject: Subject, name: str, value: int) -> Subject | None:
+def _changed_module(subject: Subject, name: str, value: int) -> Subject | None:
     """Return the module with another value of a field; None if there is none that can be called."""
     assert subject.changed is not None
     larger, half = [2 * value, value + 1], [value // 2] if value > 3 else []
@@ -188,7 +188,7 @@ def _with_another(subject: Subject, name: str, value: int) -> Subject | None:
 
 def _is_same(text: str, names: Iterable[str], changed: Subject) -> bool:
     """Whether a spec with the numbers of a module has its tensors, takes its inputs, and has its outputs."""
-    numbers = {name: cast("Plain", changed.numbers[name]) for name in names if name in changed.numbers}
+    numbers = {name: cast("PlainValue", changed.numbers[name]) for name in names if name in changed.numbers}
     try:
         model = compile_text(text, "<text>", None, numbers)
     except ArchError:
@@ -198,26 +198,26 @@ def _is_same(text: str, names: Iterable[str], changed: Subject) -> bool:
     expected = [[substitute(size, sizes) for size in type.shape] for type, _ in given]
     if other_tensors(model, changed.module) or expected != [[*shape] for _, shape in given]:
         return False
-    shapes = {tuple(tensor.shape) for tensor in flat(called(changed.module, changed.inputs))}
+    shapes = {tuple(tensor.shape) for tensor in flat(call_module(changed.module, changed.inputs))}
     expected_shapes = [tuple([substitute(size, sizes) for size in type.shape]) for type in model.outputs.values()]
     return shapes.issuperset(expected_shapes) and _has_same_values(model, changed.module)
 
 
 def _has_same_values(model: Model, module: nn.Module) -> bool:
     """Whether the outputs of a model are those of a module, as far as they can be computed."""
-    body, arrays = internals(model).body, Arrays()
+    body, arrays = get_compilation(model).body, Arrays()
     try:
-        ours = outputs_of(arrays, body)
-        runs = of_arrays(arrays, ours, MOST_OF_CHANGED), of_module(module, body)
-        error = largest_error(body, *runs, most=MOST_ONCE, all_numbers=False)
-    except (Unevaluated, ArithmeticError, IndexError, RuntimeError):
+        ours = model_outputs(arrays, body)
+        runs = array_runner(arrays, ours, MAX_CHANGED_BYTES), module_runner(module, body)
+        error = largest_error(body, *runs, most=MAX_PARAMETERS_RUN, all_numbers=False)
+    except (EvaluationError, ArithmeticError, IndexError, RuntimeError):
         return True
-    return error is None or error <= ROUNDED
+    return error is None or error <= FLOAT32_TOLERANCE
 
 
 def _dimensions(type: Type, shape: Sequence[int]) -> Iterator[tuple[str, int]]:
     """Yield the sizes of dimensions that the shape of an input decides: of `seq` in `seq` and `80 * seq`."""
     for size, actual in zip(type.shape, shape, strict=True):
-        found = scaled(size)
+        found = split_multiple(size)
         if found is not None:
             yield found[1], actual // found[0]

@@ -6,20 +6,20 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from archspec.equivalence.calls.values import Untranslatable
-from archspec.equivalence.stack import deeply
+from archspec.equivalence.calls.values import UntranslatableError
+from archspec.equivalence.stack import run_with_deep_stack
 from archspec.formatting.api import format
-from archspec.lifting.accidents import Draft, Fields, without_accidents
-from archspec.lifting.capture import Captured, OfLoops, captured
-from archspec.lifting.check import OfLargeSizes, check, check_size, check_without
-from archspec.lifting.program import OtherSizes
+from archspec.lifting.accidents import Draft, Fields, drop_coincidental_fields
+from archspec.lifting.capture import CapturedModule, LoopError, capture_module
+from archspec.lifting.check import TooLargeToRunError, check, check_size, check_without
+from archspec.lifting.program import SizeChange
 from archspec.lifting.repeating import check_repeatable
-from archspec.lifting.sizes import OfSmallSizes, Sizes, Unlike, first_unlike
+from archspec.lifting.sizes import ActualSizeError, SizeDependenceError, Sizes, first_difference
 from archspec.lifting.subject import Subject
 from archspec.lifting.subjects import subject_of
 from archspec.lifting.text import source
 from archspec.pipeline.compile import loads
-from archspec.source import ArchError, fail
+from archspec.source import ArchError, make_error
 
 if TYPE_CHECKING:
     import torch
@@ -38,27 +38,27 @@ def lift(module: nn.Module, example_inputs: Mapping[str, torch.Tensor] | Sequenc
 
 def lift_subject(subject: Subject) -> str:
     """Return the spec of a module, given evidence for its sizes and names for its hyperparameters."""
-    return refusing(type(subject.module).__name__, lambda: _lifted(subject))
+    return as_refusal(type(subject.module).__name__, lambda: _lift_module(subject))
 
 
-def refusing(name: str, function: Callable[[], Result]) -> Result:
+def as_refusal(name: str, function: Callable[[], Result]) -> Result:
     """Return the result of a function. Any exception becomes one refusal to lift the module of that name."""
     try:
-        return deeply(function)
+        return run_with_deep_stack(function)
     except ArchError:
         raise
-    except Untranslatable as problem:
-        raise fail("lift", f"cannot lift `{name}`: {problem}".splitlines()[0]) from problem
+    except UntranslatableError as problem:
+        raise make_error("lift", f"cannot lift `{name}`: {problem}".splitlines()[0]) from problem
     except Exception as problem:  # of any class: there is either a spec or one refusal
         reason = f"{type(problem).__name__} in archspec: {problem}"
         help = "report this, with the module"
-        raise fail("lift", f"cannot lift `{name}`: {reason}".splitlines()[0], help=help) from problem
+        raise make_error("lift", f"cannot lift `{name}`: {reason}".splitlines()[0], help=help) from problem
 
 
-def _lifted(subject: Subject) -> str:
+def _lift_module(subject: Subject) -> str:
     try:
         found = _with_masks(subject, loops=True)
-    except OfLoops:
+    except LoopError:
         found = _with_masks(subject, loops=False)
     check_repeatable(subject.module, subject.inputs, subject.other_inputs)
     return found
@@ -66,40 +66,42 @@ def _lifted(subject: Subject) -> str:
 
 def _with_masks(subject: Subject, loops: bool) -> str:
     try:
-        return _written(subject, True, loops)
-    except _NotOptional:
-        return _written(subject, False, loops)
+        return _write_spec(subject, True, loops)
+    except _InputRequiredError:
+        return _write_spec(subject, False, loops)
 
 
-class _NotOptional(Exception):
+class _InputRequiredError(Exception):
     """A module computes something else without an input than its spec."""
 
 
-def _written(subject: Subject, optional: bool, loops: bool) -> str:
-    first = captured(subject, optional, loops)
+def _write_spec(subject: Subject, optional: bool, loops: bool) -> str:
+    first = capture_module(subject, optional, loops)
     try:
         return _spec(subject, first, optional, loops)
-    except Untranslatable as problem:
-        if (first.outputs.has_loops or first.program.has_loops) and not isinstance(problem, Unlike | OfLargeSizes):
-            raise OfLoops(str(problem)) from problem
+    except UntranslatableError as problem:
+        if (first.outputs.has_loops or first.program.has_loops) and not isinstance(
+            problem, SizeDependenceError | TooLargeToRunError
+        ):
+            raise LoopError(str(problem)) from problem
         raise
 
 
-def _several(module: nn.Module) -> set[str]:
+def _repeated_classes(module: nn.Module) -> set[str]:
     """Return the classes of which a module has several modules."""
     return {kind for kind, count in Counter(type(part).__name__ for part in module.modules()).items() if count > 1}
 
 
-def _spec(subject: Subject, first: Captured, optional: bool, loops: bool) -> str:
+def _spec(subject: Subject, first: CapturedModule, optional: bool, loops: bool) -> str:
     second = subject.second() if subject.second is not None else None
     if second is not None and first.outputs.has_loops:
         check_size(second.module)
-    other = captured(second, optional, loops) if second is not None else None
-    if second is not None and other is not None and first_unlike(first.program, other.program) is not None:
-        several = _several(subject.module) ^ _several(second.module)
-        sizes = OtherSizes(several, first.program.free ^ other.program.free)
+    other = capture_module(second, optional, loops) if second is not None else None
+    if second is not None and other is not None and first_difference(first.program, other.program) is not None:
+        several = _repeated_classes(subject.module) ^ _repeated_classes(second.module)
+        sizes = SizeChange(several, first.program.free ^ other.program.free)
         if any(sizes):
-            first, other = [captured(each, optional, loops, sizes) for each in (subject, second)]
+            first, other = [capture_module(each, optional, loops, sizes) for each in (subject, second)]
     numbers = second.numbers if second is not None else None
     theirs = other.program if other is not None else None
     kind = type(subject.module).__name__
@@ -114,18 +116,18 @@ def _spec(subject: Subject, first: Captured, optional: bool, loops: bool) -> str
         sizes = Sizes(first.program, theirs, values, numbers, first.attributes, subject.parts, narrow, of_sizes)
         return Draft(written(sizes, None, None), sizes)
 
-    draft, sizes = without_accidents(drafted, subject)
+    draft, sizes = drop_coincidental_fields(drafted, subject)
     check(draft, {}, subject.module, first)
     if second is not None and other is not None and sizes.other is not None:
         check(draft, sizes.seconds(), second.module, other)
     if first.program.optional:
         try:
             check_without(draft, {}, subject, first.program.optional, first)
-        except Untranslatable:
-            raise _NotOptional from None
+        except UntranslatableError:
+            raise _InputRequiredError from None
     try:
         params = loads(written(sizes, subject.actual, None)).params.total
     except ArchError as error:
         reason = f"the spec of a small one does not compile for its sizes: {error.diagnostics[0].message}"
-        raise OfSmallSizes(reason) from error
+        raise ActualSizeError(reason) from error
     return written(sizes, subject.actual, params)

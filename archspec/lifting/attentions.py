@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from math import inf
 from typing import NamedTuple
 
-from archspec.equivalence.calls.values import Untranslatable
+from archspec.equivalence.calls.values import UntranslatableError
 from archspec.lifting.builder import Builder
 from archspec.lifting.operations.attention import VISIBLE, Options, as_mask, attention
-from archspec.lifting.values import Argument, Value, live, number_in
-from archspec.ops.forms.shape import LOWEST
+from archspec.lifting.values import Argument, Value, live_values, number_in
+from archspec.ops.forms.shape import LOWEST_FLOAT32
 
-MOST_STEPS = 6
+MAX_STEPS = 6
 """Scores are scaled, biased and masked in at most so many steps."""
 
 
@@ -30,9 +30,9 @@ class _Scores(NamedTuple):
     finite: bool = False
 
 
-def with_attention(b: Builder, outputs: Sequence[Value]) -> None:
+def rewrite_attention(b: Builder, outputs: Sequence[Value]) -> None:
     """Replace products of a softmax of scores, which nothing else uses, by attention."""
-    values = live(outputs)
+    values = live_values(outputs)
     uses = Counter([operand for value in values for operand in value.operands] + [*outputs])
     for value in values:
         outer, b.frame = b.frame, value.frame
@@ -49,25 +49,25 @@ def _attention(b: Builder, value: Value, uses: Counter[Value]) -> Value | None:
     softmax = weights.operands[0] if _is_operation(weights, "slice") and uses[weights] == 1 else weights
     if not _is_operation(softmax, "softmax") or uses[softmax] != 1:
         return None
-    scores, sinks = _with_sinks(b, *_unshifted(softmax.operands[0], uses))
+    scores, sinks = _split_sinks(b, *_strip_maximum(softmax.operands[0], uses))
     found = _scores(b, scores, uses) if scores is not None and (sinks is None) == (softmax is weights) else None
     if found is None or len(found.product.shape) != 4:
         return None
-    (query, first), (keys, second) = [_unscaled(b, b.unwritten(side)) for side in found.product.operands]
+    (query, first), (keys, second) = [_strip_scale(b, b.unwritten(side)) for side in found.product.operands]
     if len(query.shape) != 4 or len(keys.shape) != 4:
         return None
     key, result = b.permute(keys, (0, 1, 3, 2)), b.unwritten(value.operands[1])
     scale, options = found.scale * first * second, Options(found.cap, found.finite, sinks)
     try:
         made = attention(b, query, key, result, found.visible, False, scale, found.bias, options)
-    except Untranslatable:
+    except UntranslatableError:
         return None
     if made is None or made.array != value.array:
         return None
-    return None if any(other.op == VISIBLE for other in live([made])) else made
+    return None if any(other.op == VISIBLE for other in live_values([made])) else made
 
 
-def _unshifted(value: Value, uses: Counter[Value]) -> tuple[Value, bool]:
+def _strip_maximum(value: Value, uses: Counter[Value]) -> tuple[Value, bool]:
     """Return scores before their maximum was subtracted, which a softmax does not depend on, and whether only what is
     returned uses them.
     """
@@ -77,7 +77,7 @@ def _unshifted(value: Value, uses: Counter[Value]) -> tuple[Value, bool]:
     return value, uses[value] == 1
 
 
-def _with_sinks(b: Builder, value: Value, is_own: bool) -> tuple[Value | None, Value | None]:
+def _split_sinks(b: Builder, value: Value, is_own: bool) -> tuple[Value | None, Value | None]:
     """Return scores and the sinks that are concatenated to them; None for scores that something else uses."""
     if not is_own or not _is_operation(value, "concat"):
         return value if is_own else None, None
@@ -86,7 +86,7 @@ def _with_sinks(b: Builder, value: Value, is_own: bool) -> tuple[Value | None, V
     return scores, sinks
 
 
-def _unscaled(b: Builder, value: Value) -> tuple[Value, float]:
+def _strip_scale(b: Builder, value: Value) -> tuple[Value, float]:
     """Return queries or keys before they were multiplied by a number, and the number."""
     root, _ = b.layout(value)
     number = _number(root.args[1]) if _is_operation(root, "mul", "div") else None
@@ -96,13 +96,13 @@ def _unscaled(b: Builder, value: Value) -> tuple[Value, float]:
     return b.laid_out(inner, value, root), number if root.op == "mul" else 1 / number
 
 
-def _scores(b: Builder, value: Value, uses: Counter[Value], most: int = MOST_STEPS) -> _Scores | None:
+def _scores(b: Builder, value: Value, uses: Counter[Value], most: int = MAX_STEPS) -> _Scores | None:
     """Return what scores consist of; None if they are no product."""
     if not most:
         return None
     if _is_operation(value, "matmul"):
         return _Scores(value)
-    capped = _capped(value, uses)
+    capped = _split_cap(value, uses)
     if capped is not None:
         inner, cap = capped
         scores = _scores(b, inner, uses, most - 1)
@@ -117,7 +117,7 @@ def _scores(b: Builder, value: Value, uses: Counter[Value], most: int = MOST_STE
     return None
 
 
-def _capped(value: Value, uses: Counter[Value]) -> tuple[Value, float] | None:
+def _split_cap(value: Value, uses: Counter[Value]) -> tuple[Value, float] | None:
     """Return what `cap * tanh(x / cap)` limits, and the cap; None if a value is not that."""
     cap = _number(value.args[1]) if _is_operation(value, "mul") else None
     limited = value.operands[0]
@@ -140,7 +140,7 @@ def _changed(b: Builder, scores: _Scores, value: Value, inner: Value) -> _Scores
     other = value.args[1] if value.args[0] is inner else value.args[0]
     number = _number(other)
     if value.op == "add" and isinstance(other, Value):
-        for hidden in (-inf, LOWEST):
+        for hidden in (-inf, LOWEST_FLOAT32):
             visible = as_mask(b, other, hidden)
             if visible is not None:
                 return _seen(b, scores, visible, hidden)
@@ -152,7 +152,7 @@ def _changed(b: Builder, scores: _Scores, value: Value, inner: Value) -> _Scores
 
 def _seen(b: Builder, scores: _Scores, visible: Value, hidden: float | None) -> _Scores:
     both = visible if scores.visible is None else b.op("and", scores.visible, visible)
-    return scores._replace(visible=both, finite=scores.finite or hidden == LOWEST)
+    return scores._replace(visible=both, finite=scores.finite or hidden == LOWEST_FLOAT32)
 
 
 def _number(arg: Argument) -> float | None:

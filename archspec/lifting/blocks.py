@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from archspec.addresses import is_index, is_inside, last, parent, prefixes
-from archspec.algebra import Dim, Polynomial, scaled, symbols
+from archspec.addresses import is_index, is_inside, last_segment, parent, prefixes
+from archspec.algebra import Dim, Polynomial, split_multiple, symbols
 from archspec.lifting.lengths import dimensions_of, joint_sizes, total_length
-from archspec.lifting.stored import Stored
-from archspec.lifting.values import Argument, Frame, Value, has_index, live, users_of
+from archspec.lifting.stored import StoredTensors
+from archspec.lifting.values import Argument, ModuleCall, Value, find_users, has_index, live_values
 
-MOST_INLINED = 6
+MAX_INLINED = 6
 """Modules with at most so many operations are written where they are used."""
 
-TAKEN_APART = ("tensor", "input", "part")
+UNCOUNTED_OPERATIONS = ("tensor", "input", "part")
 """Operations of values that are not counted as steps."""
 
 
 class Body:
     """What a call of a module computes: inputs, outputs, and the values between them."""
 
-    def __init__(self, frame: Frame, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
+    def __init__(self, frame: ModuleCall, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
         self.frame = frame
         self.inputs = list(inputs)
         self.outputs = list(outputs)
@@ -33,24 +33,24 @@ class Body:
 
     def values(self) -> list[Value]:
         """Return the values that are computed, each after its arguments."""
-        return live(self.outputs, self.inputs)
+        return live_values(self.outputs, self.inputs)
 
     def sizes(self) -> set[Dim]:
         """Return the sizes of inputs and values that are no numbers."""
         return {size for value in (*self.inputs, *self.values()) for size in _sizes(value)}
 
 
-def bodies_of(
-    root: Frame, outputs: Sequence[Value], stored: Stored, several: Collection[str]
+def split_into_bodies(
+    root: ModuleCall, outputs: Sequence[Value], stored: StoredTensors, several: Collection[str]
 ) -> dict[Value | None, Body]:
     """Divide the values of a module into bodies: one for each call that is kept, by the value it is in its parent.
 
     The body of the whole module has the key None. Of the classes `several`, the module has more at other sizes.
     """
     outputs = list(outputs)
-    values = _merged(live(outputs), outputs)
+    values = _deduplicate(live_values(outputs), outputs)
     _hoist(values, outputs)
-    kept = _sized(_kept(root, values, stored.own, several), values)
+    kept = _sized(_calls_to_define(root, values, stored.own, several), values)
     owner = {value: next(frame for frame in reversed(value.frame.stack) if frame in kept) for value in values}
     found: dict[Value | None, Body] = {}
     results = list(outputs)
@@ -98,12 +98,12 @@ def _tolerates(value: Value, mask: Value) -> bool:
 
 
 def _collapsed(
-    frame: Frame,
-    parent: Frame,
+    frame: ModuleCall,
+    parent: ModuleCall,
     members: Sequence[Value],
     values: Sequence[Value],
     results: Sequence[Value],
-    stored: Stored,
+    stored: StoredTensors,
 ) -> tuple[Value, Body, dict[Value, Value]]:
     """Return the value that a call is in its parent, its body, and what the values that leave it become."""
     inside = set(members)
@@ -144,9 +144,9 @@ def replace_operands(value: Value, replaced: Mapping[Value, Value]) -> None:
 # Which calls are kept -------------------------------------------------------------------------------------------------
 
 
-def _kept(
-    root: Frame, values: Sequence[Value], owners: Mapping[str, Sequence[str]], several: Collection[str]
-) -> set[Frame]:
+def _calls_to_define(
+    root: ModuleCall, values: Sequence[Value], owners: Mapping[str, Sequence[str]], several: Collection[str]
+) -> set[ModuleCall]:
     """Return the calls that become definitions: repeated elements of lists, large ones, layers with own tensors, and
     those of the same class that have as many steps.
     """
@@ -155,20 +155,22 @@ def _kept(
     listed = Counter([(_list_of(frame.path), frame.kind) for frame in frames if _list_of(frame.path)])
     lists = {path for (path, _), count in listed.items() if count > 1}
     kinds = Counter([frame.kind for frame in frames])
-    uneven = _uneven(values)
+    uneven = _calls_with_unequal_sizes(values)
     kept = {root}
-    steps: Counter[Frame] = Counter()
+    steps: Counter[ModuleCall] = Counter()
     counted: set[object] = set()
-    still = _independent(values, users_of(values))
+    still = _data_independent_values(values, find_users(values))
     for value in values:
-        if value.op not in TAKEN_APART or (value.op == "part" and value in still):  # several tables are several steps
+        if value.op not in UNCOUNTED_OPERATIONS or (
+            value.op == "part" and value in still
+        ):  # several tables are several steps
             steps[value.frame] += len(value.steps)
     for frame in _deepest_first([frame for frame in frames if frame is not root]):
         is_element = listed[_list_of(frame.path), frame.kind] > 1 or calls[frame.path] > 1
         is_repeated = kinds[frame.kind] > 1 or frame.kind in several
         is_layer = bool(owners.get(frame.path)) and is_repeated and steps[frame] > 1
         is_list = frame.path in lists  # no address begins with the index of a loop
-        is_large = (is_element and steps[frame] > 1) or is_layer or steps[frame] > MOST_INLINED
+        is_large = (is_element and steps[frame] > 1) or is_layer or steps[frame] > MAX_INLINED
         if is_large and not is_list and frame.path not in uneven:
             kept.add(frame)
             element = frame.parent, _list_of(frame.path) or frame.path
@@ -186,13 +188,13 @@ def _kept(
     return {frame for frame in kept if not _is_borrowed(frame, paths)}
 
 
-def _deepest_first(frames: Iterable[Frame]) -> list[Frame]:
+def _deepest_first(frames: Iterable[ModuleCall]) -> list[ModuleCall]:
     return sorted(dict.fromkeys(frames), key=lambda frame: -len(frame.stack))
 
 
 def _with_foreign_modules(
-    values: Iterable[Value], frames: Iterable[Frame], owners: Mapping[str, Sequence[str]]
-) -> set[Frame]:
+    values: Iterable[Value], frames: Iterable[ModuleCall], owners: Mapping[str, Sequence[str]]
+) -> set[ModuleCall]:
     """Return the calls that call modules with tensors that are not inside of their own, but given to them."""
     with_tensors = {prefix for path, names in owners.items() if names for prefix in prefixes(path)}
     called = [(value.address, value.frame.stack[1:]) for value in values if value.kind == "layer"]
@@ -200,30 +202,30 @@ def _with_foreign_modules(
     return {outer for path, stack in called for outer in stack if not is_inside(path, outer.path)}
 
 
-def _is_borrowed(frame: Frame, paths: Collection[str]) -> bool:
+def _is_borrowed(frame: ModuleCall, paths: Collection[str]) -> bool:
     """Whether a module is a part of another one that becomes a definition, but is called outside of it."""
     calls = {other.path for other in frame.stack}
     return any(path not in calls and is_inside(frame.path, path) for path in paths)
 
 
-def _uneven(values: Sequence[Value]) -> set[str]:
+def _calls_with_unequal_sizes(values: Sequence[Value]) -> set[str]:
     """Return the addresses of modules that are called with inputs of different sizes, other than dimensions."""
-    sizes: dict[str, dict[Frame, list[Dim | None]]] = {}
+    sizes: dict[str, dict[ModuleCall, list[Dim | None]]] = {}
     for value in values:
-        if value.op not in TAKEN_APART:
+        if value.op not in UNCOUNTED_OPERATIONS:
             own = sizes.setdefault(value.frame.path, {}).setdefault(value.frame, [])
             own += [size if isinstance(size, int) else None for size in value.shape]
     return {path for path, calls in sizes.items() if len({tuple(own) for own in calls.values()}) > 1}
 
 
-def _sized(kept: set[Frame], values: Sequence[Value]) -> set[Frame]:
+def _sized(kept: set[ModuleCall], values: Sequence[Value]) -> set[ModuleCall]:
     """Return the calls all of whose dimensions are sizes of their inputs; others are written where they are used."""
 
-    def is_sized(frame: Frame) -> bool:
+    def is_sized(frame: ModuleCall) -> bool:
         inside = {value for value in values if frame.contains(value.frame)}
         inputs = {operand for value in inside for operand in value.operands if operand not in inside}
         given = dimensions_of(inputs)
-        named = {found[1] for size in given if (found := scaled(size)) is not None}
+        named = {found[1] for size in given if (found := split_multiple(size)) is not None}
         total = total_length(given)
         named |= {total[0]} if total is not None else set()
         sizes = {size for value in inside for size in _sizes(value)}
@@ -242,7 +244,7 @@ def _sizes(value: Value) -> Iterator[Dim]:
 
 def _list_of(path: str) -> str:
     """Return the address of the list that a module is an element of; empty if it is in none."""
-    return parent(path) if is_index(last(path)) else ""
+    return parent(path) if is_index(last_segment(path)) else ""
 
 
 # Values that do not depend on the data --------------------------------------------------------------------------------
@@ -253,17 +255,17 @@ def _hoist(values: Sequence[Value], outputs: Sequence[Value]) -> None:
 
     What is computed outside of a layer stays there if there are others of its kind in a list: these are given it, too.
     """
-    users = users_of(values)
-    still = _independent(values, users)
+    users = find_users(values)
+    still = _data_independent_values(values, users)
     repeated = _elements([frame for value in values for frame in value.frame.stack])
     for value in reversed(values):
-        if value not in still or value.op in TAKEN_APART:
+        if value not in still or value.op in UNCOUNTED_OPERATIONS:
             continue
         parts = [user for user in users[value] if user.op == "part"]
         if any(item in outputs for item in (value, *parts)):
             continue
         used = [user.frame for item in parts or [value] for user in users[item]]
-        around = _common([*([value.frame] if value.kind == "layer" else []), *used])
+        around = _innermost_common_call([*([value.frame] if value.kind == "layer" else []), *used])
         entered = next((frame for frame in around.stack if frame in repeated and not frame.contains(value.frame)), None)
         around = entered.parent if entered is not None and entered.parent is not None else around
         if _may_move(value, around):
@@ -271,16 +273,16 @@ def _hoist(values: Sequence[Value], outputs: Sequence[Value]) -> None:
                 item.frame = around
 
 
-def _elements(frames: Iterable[Frame]) -> set[Frame]:
+def _elements(frames: Iterable[ModuleCall]) -> set[ModuleCall]:
     """Return the calls of those modules in lists that are not the only ones of their class there."""
-    listed: dict[tuple[str, str], dict[str, list[Frame]]] = {}
+    listed: dict[tuple[str, str], dict[str, list[ModuleCall]]] = {}
     for frame in dict.fromkeys(frames):
         if _list_of(frame.path):
             listed.setdefault((_list_of(frame.path), frame.kind), {}).setdefault(frame.path, []).append(frame)
     return {frame for paths in listed.values() if len(paths) > 1 for found in paths.values() for frame in found}
 
 
-def with_own_names(bodies: Sequence[Body], stored: Stored) -> None:
+def use_local_tensor_names(bodies: Sequence[Body], stored: StoredTensors) -> None:
     """Name each tensor as in the body that uses it: a tied one is another value where it has another name."""
     names: dict[Value, str | None] = {}
     for body in bodies:
@@ -299,18 +301,18 @@ def with_own_names(bodies: Sequence[Body], stored: Stored) -> None:
         body.outputs = [replaced.get(value, value) for value in body.outputs]
 
 
-def _may_move(value: Value, frame: Frame) -> bool:
+def _may_move(value: Value, frame: ModuleCall) -> bool:
     """Whether a value can be computed in a call: it cannot be in one inside of its own that lacks its tensors."""
     tensors = [operand for operand in value.operands if operand.op == "tensor"]
     return not value.frame.contains(frame) or all(is_inside(tensor.address, frame.path) for tensor in tensors)
 
 
-def _merged(values: Sequence[Value], outputs: list[Value]) -> list[Value]:
+def _deduplicate(values: Sequence[Value], outputs: list[Value]) -> list[Value]:
     """Return values without those that are computed anew from the same masks and tensors."""
-    users = users_of(values)
+    users = find_users(values)
     first: dict[object, Value] = {}
     replaced: dict[Value, Value] = {}
-    still = _independent(values, users)
+    still = _data_independent_values(values, users)
     for value in values:
         if value.op in ("tensor", "input") or value not in still or _is_cheap(value):
             continue
@@ -320,7 +322,7 @@ def _merged(values: Sequence[Value], outputs: list[Value]) -> list[Value]:
     for value in values:
         replace_operands(value, replaced)
     outputs[:] = [replaced.get(value, value) for value in outputs]
-    return live(outputs)
+    return live_values(outputs)
 
 
 def _is_cheap(value: Value) -> bool:
@@ -328,7 +330,7 @@ def _is_cheap(value: Value) -> bool:
     return value.op == "arange" or (value.op == "reshape" and _is_cheap(value.operands[0])) or value.op == "full"
 
 
-def _independent(values: Sequence[Value], users: Mapping[Value, Sequence[Value]]) -> set[Value]:
+def _data_independent_values(values: Sequence[Value], users: Mapping[Value, Sequence[Value]]) -> set[Value]:
     """Return the values that depend on positions, tensors and masks of padding alone."""
     found: set[Value] = set()
     for value in values:
@@ -338,7 +340,7 @@ def _independent(values: Sequence[Value], users: Mapping[Value, Sequence[Value]]
     return found
 
 
-def _common(frames: Iterable[Frame]) -> Frame:
+def _innermost_common_call(frames: Iterable[ModuleCall]) -> ModuleCall:
     """Return the innermost call that contains all others."""
     stacks = [frame.stack for frame in frames]
     shared = [items[0] for items in zip(*stacks, strict=False) if all(item is items[0] for item in items)]

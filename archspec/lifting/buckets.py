@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from archspec.algebra import Dim
-from archspec.equivalence.calls.values import Untranslatable, listed, operation_of
-from archspec.equivalence.folding import computed, tags_of
+from archspec.equivalence.calls.values import UntranslatableError, as_list, operation_name
+from archspec.equivalence.folding import compute_constant, tags_of
 from archspec.equivalence.programs import formula_of, is_node, nodes_of, schema_of
 from archspec.lifting.builder import Builder
 from archspec.lifting.numbers import is_counted_exactly
-from archspec.lifting.tensors import MOST_LISTED, rows
+from archspec.lifting.tensors import MAX_LISTED, rows
 from archspec.lifting.values import Value
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def buckets_of(program: ExportedProgram) -> Buckets:
         value = tensors[constants[node.name]] if node.name in constants else _of_one(node, known)
         if value is not None:
             known[node] = value
-    buckets = [node for node in known if operation_of(node) == "bucketize"]
+    buckets = [node for node in known if operation_name(node) == "bucketize"]
     found = {node: known[node] for node in buckets if _is_rounded(node.args[1])}
     unneeded: set[Node] = set()
     for node in reversed(nodes_of(program.graph) if found else []):
@@ -59,14 +59,14 @@ def bucket_table(builder: Builder, value: Tensor, shape: Sequence[Dim]) -> Value
     """Return buckets as a list of numbers, for a batch of any size if that is an axis of the shape."""
     is_batched = bool(shape) and not isinstance(shape[0], int)
     row = value[0] if is_batched else value
-    if row.numel() > MOST_LISTED:
-        raise Untranslatable("it has more buckets with rounded bounds than can be written")
+    if row.numel() > MAX_LISTED:
+        raise UntranslatableError("it has more buckets with rounded bounds than can be written")
     return builder.spread(builder.op("table", values=rows(row)), tuple(shape))
 
 
 def _is_rounded(node: object) -> bool:
     """Whether a node counts in steps that PyTorch rounds."""
-    return is_node(node) and operation_of(node) == "arange" and not is_counted_exactly(node.args)
+    return is_node(node) and operation_name(node) == "arange" and not is_counted_exactly(node.args)
 
 
 def _of_one(node: Node, known: Mapping[Node, Tensor]) -> Tensor | None:
@@ -75,14 +75,14 @@ def _of_one(node: Node, known: Mapping[Node, Tensor]) -> Tensor | None:
 
     if schema_of(node) is None or not isinstance(node.meta.get("val"), torch.Tensor) or not _is_by_item(node, known):
         return None
-    return computed(node, lambda other: known.get(other, 1))
+    return compute_constant(node, lambda other: known.get(other, 1))
 
 
 def _is_by_item(node: Node, known: Mapping[Node, Tensor]) -> bool:
     """Whether a node does the same to each item of a batch, which is the first axis, if there is one."""
     import torch
 
-    name, inputs = operation_of(node), node.all_input_nodes
+    name, inputs = operation_name(node), node.all_input_nodes
     sizes = [item for item in inputs if not isinstance(item.meta.get("val"), torch.Tensor)]
     tensors = [item for item in inputs if item not in sizes]
     if any(item not in known for item in tensors):
@@ -100,7 +100,7 @@ def _is_by_item(node: Node, known: Mapping[Node, Tensor]) -> bool:
 def _sizes_of(node: Node, name: str) -> list[object]:
     """Return the sizes that an operation is given."""
     takes_tensor = name in _VIEWING or name.startswith("new_")
-    return listed(node.args[takes_tensor]) if len(node.args) > takes_tensor else []
+    return as_list(node.args[takes_tensor]) if len(node.args) > takes_tensor else []
 
 
 def _batch(value: Tensor) -> str:

@@ -7,12 +7,12 @@ from typing import cast
 
 from archspec.algebra import Dim, Polynomial
 from archspec.equivalence.bodies import apply
-from archspec.equivalence.calls.values import Untranslatable, array_of
+from archspec.equivalence.calls.values import UntranslatableError, array_of
 from archspec.ir import Type
-from archspec.lifting.indices import Indexed
-from archspec.lifting.library import Library
+from archspec.lifting.indices import IndexWriter
+from archspec.lifting.library import LibraryMatcher
 from archspec.lifting.rows import Rows
-from archspec.lifting.values import Argument, Frame, Operand, Setting, Value, flat_arguments, number_in, values_in
+from archspec.lifting.values import Argument, ModuleCall, Operand, Setting, Value, flat_arguments, number_in, values_in
 from archspec.lifting.views import Axis, Layout, pattern
 from archspec.normal.arrays import Array, Arrays
 from archspec.ops import OPS
@@ -27,19 +27,19 @@ class Builder:
 
     def __init__(self, arrays: Arrays) -> None:
         self.arrays = arrays
-        self.library = Library(arrays)
-        self.frame: Frame = Frame("", "", None)
+        self.library = LibraryMatcher(arrays)
+        self.frame: ModuleCall = ModuleCall("", "", None)
         self._written: dict[Value, Value] = {}
         self._unwritten: dict[Value, Value] = {}
         self._layouts: dict[Value, tuple[Value, Layout]] = {}
         self._views: dict[tuple[Value, Array], Value] = {}
         self._once: dict[tuple[str, Value], Value] = {}
         self.rows = Rows(self)
-        self._indexed = Indexed(self)
+        self._indexed = IndexWriter(self)
 
     # Making -----------------------------------------------------------------------------------------------------------
 
-    def stored(self, op: str, name: str, type: Type, frame: Frame) -> Value:
+    def stored(self, op: str, name: str, type: Type, frame: ModuleCall) -> Value:
         """Return an input or a tensor."""
         array = self.arrays.stored(op, name, type.shape, type.dtype)
         return Value(op, (), array=array, dtype=type.dtype, frame=frame, kind=op, address=name)
@@ -54,7 +54,7 @@ class Builder:
     ) -> Value:
         """Return a value with a given normal form."""
         if any(values_in(list((settings or {}).values()))):
-            raise Untranslatable(f"it has `{op}` with a size or position that it computes")
+            raise UntranslatableError(f"it has `{op}` with a size or position that it computes")
         return Value(op, args, settings, array=array, dtype=self.arrays.dtype(array), frame=self.frame, kind=kind)
 
     def op(self, name: str, *args: Argument, **settings: Setting) -> Value:
@@ -92,7 +92,7 @@ class Builder:
         """Return the normal form of the result of an operation."""
         return self.results(name, args, OPS[name].settings(settings))[0]
 
-    def once(self, name: str, x: Value) -> Value:
+    def memoize(self, name: str, x: Value) -> Value:
         """Return a function of a value, made where the value is, and only once."""
         if (name, x) not in self._once:
             outer, self.frame = self.frame, x.frame
@@ -112,9 +112,9 @@ class Builder:
         whole = self.rows.flattened(x)
         if whole is not None:
             return self.rows.noted(self.reshape(self.activation(name, self.written(whole)), x.shape))
-        return self.made(name, [x], self.activated(name, x), {}, "std")
+        return self.made(name, [x], self.activation_form(name, x), {}, "std")
 
-    def activated(self, name: str, x: Value) -> Array:
+    def activation_form(self, name: str, x: Value) -> Array:
         """Return the normal form of an elementwise function of the library of one tensor."""
         single = self.library.function(name, {}, [Array((), x.array.element)], ())
         assert single is not None
@@ -127,7 +127,7 @@ class Builder:
         try:
             results = OPS[name].rule(types, settings)
         except OpError as error:
-            raise Untranslatable(f"the operation {error.message}") from None
+            raise UntranslatableError(f"the operation {error.message}") from None
         return apply(self.arrays, name, arrays, settings, results)
 
     def _type(self, arg: Operand) -> Type:
@@ -196,7 +196,7 @@ class Builder:
     def _results_or_none(self, name: str, args: Sequence[Operand | None], settings: dict[str, object]) -> Array | None:
         try:
             return self.results(name, args, settings)[0]
-        except Untranslatable:
+        except UntranslatableError:
             return None
 
     def _unspread(self, value: Value) -> list[Value]:

@@ -5,52 +5,52 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from archspec.equivalence.restoring import restored
-from archspec.libraries import silent
+from archspec.equivalence.restoring import restore_attributes
+from archspec.libraries import silence_loggers
 
 if TYPE_CHECKING:
     import torch
     from torch import nn
 
-MOST_ELEMENTS = 20_000_000
+MAX_ELEMENTS = 20_000_000
 """Larger modules are called without computing values."""
 
-MOST_INPUTS = 2_000_000
+MAX_INPUTS = 2_000_000
 """So are modules whose inputs have more elements, such as large images."""
 
-MOST_FILLED = 100_000_000
+MAX_FILLED = 100_000_000
 """Parameters of larger modules have no values."""
 
 
-def called(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> object:
+def call_module(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> object:
     """Return the outputs of a module, which is then as before. Those of a large one have shapes, but no values, unless
     it reads values.
     """
-    with restored(module):
-        return called_changing(module, inputs)
+    with restore_attributes(module):
+        return call_keeping_changes(module, inputs)
 
 
-def failure(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> Exception | None:
+def call_exception(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> Exception | None:
     """Return the exception that calling a module raises."""
     try:
-        called(module, inputs)
+        call_module(module, inputs)
     except Exception as problem:  # of any class, as it comes from the module
         return problem
     return None
 
 
-def called_changing(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> object:
+def call_keeping_changes(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> object:
     """Return the outputs of a module, which may keep something of the call."""
     import torch
     from torch._subclasses.fake_tensor import DataDependentOutputException
 
     parameters = _count(module.parameters())
     with torch.no_grad():
-        if parameters > MOST_ELEMENTS or _count(inputs.values()) > MOST_INPUTS:
+        if parameters > MAX_ELEMENTS or _count(inputs.values()) > MAX_INPUTS:
             try:
                 return _called_for_shapes(module, inputs)
             except DataDependentOutputException:
-                if parameters > MOST_FILLED:
+                if parameters > MAX_FILLED:
                     raise
         return module(**inputs)
 
@@ -59,7 +59,7 @@ def _called_for_shapes(module: nn.Module, inputs: Mapping[str, torch.Tensor]) ->
     from torch._subclasses import FakeTensorMode
     from torch._subclasses.fake_tensor import DataDependentOutputException
 
-    with FakeTensorMode(allow_non_fake_inputs=True) as mode, silent("torch._subclasses.fake_tensor"):
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode, silence_loggers("torch._subclasses.fake_tensor"):
         try:
             return module(**inputs)
         except DataDependentOutputException:  # a module may skip what depends on data if its inputs have no values

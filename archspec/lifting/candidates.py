@@ -14,7 +14,7 @@ LAYERS = ("layers", "n_layer", "depth")
 WIDTHS = ("dim", "hidden_size", "d_model")
 """The ends of the names of fields that are divided into heads."""
 
-MOST_VOCABULARIES = 64
+MAX_VOCABULARIES = 64
 """Tables have the rows of so many vocabularies of one size, such as those of codebooks."""
 
 PATCHES = r"\(\w+ // \w+\) \*\* 2"
@@ -24,15 +24,15 @@ RATIO = r"^\w+ // \w+$"
 """Quotients of two fields."""
 
 
-class Found(NamedTuple):
+class FieldExpression(NamedTuple):
     """An expression, and the fields in it."""
 
     text: str
     fields: tuple[str, ...]
 
 
-Values: TypeAlias = Mapping[Found, "tuple[float, float]"]
-Candidate: TypeAlias = tuple[Found, tuple[float, float]]
+Values: TypeAlias = Mapping[FieldExpression, "tuple[float, float]"]
+Candidate: TypeAlias = tuple[FieldExpression, tuple[float, float]]
 Candidates: TypeAlias = Iterator[Candidate]
 
 
@@ -41,7 +41,7 @@ def is_of_vocabulary(fields: Sequence[str]) -> bool:
     return any("vocab" in field for field in fields)
 
 
-def is_unlikely(found: Found) -> bool:
+def is_unlikely(found: FieldExpression) -> bool:
     """Whether hardly any size is this product or quotient of two fields."""
     if "//" in found.text:  # by groups of heads, heads are divided, but no width is
         first, second = found.fields
@@ -55,13 +55,13 @@ def is_count(field: str) -> bool:
     return counts is not None and re.search(r"(^|_)d(im)?_head$", field) is None
 
 
-def is_of_head(found: Found) -> bool:
+def is_of_head(found: FieldExpression) -> bool:
     """Whether an expression is the size of a head, which may be the sum of two."""
     of_head = r"\w*(head_dim|head_size|d_head|dim_head|d_kv)"
     return re.fullmatch(rf"{of_head}( \+ {of_head})?|\w+ // \w*heads?", found.text) is not None
 
 
-def _named(values: Values, pattern: str) -> dict[Found, tuple[float, float]]:
+def _named(values: Values, pattern: str) -> dict[FieldExpression, tuple[float, float]]:
     """Return the expressions in whose text a pattern occurs."""
     return {found: pair for found, pair in values.items() if re.search(pattern, found.text)}
 
@@ -69,28 +69,28 @@ def _named(values: Values, pattern: str) -> dict[Found, tuple[float, float]]:
 def with_numbers(values: Values) -> Candidates:
     for number in (2, 3, 4, 5, 6, 8):
         for found, (a, b) in values.items():
-            yield Found(f"{number} * {factor(found)}", found.fields), (number * a, number * b)
+            yield FieldExpression(f"{number} * {factor(found)}", found.fields), (number * a, number * b)
     for number in (2, 4, 8):
         for found, (a, b) in values.items():
             if a >= number and b >= number:
-                yield Found(f"{factor(found)} // {number}", found.fields), (a // number, b // number)
+                yield FieldExpression(f"{factor(found)} // {number}", found.fields), (a // number, b // number)
     yield from shifted(values)
 
 
-def doubled(values: Values) -> Candidates:
+def doubled_widths(values: Values) -> Candidates:
     """Yield widths that are doubled by each of several steps."""
     for number in (16, 32):
         for found, (a, b) in values.items():
             if not is_unlikely(found):
-                yield Found(f"{number} * {found.text}", found.fields), (number * a, number * b)
+                yield FieldExpression(f"{number} * {found.text}", found.fields), (number * a, number * b)
 
 
 def shifted(values: Values) -> Candidates:
     for number in (1, 2):
         for found, (a, b) in values.items():
-            yield Found(_plus(found.text, number), found.fields), (a + number, b + number)
+            yield FieldExpression(_plus(found.text, number), found.fields), (a + number, b + number)
             if a > number and b > number:
-                yield Found(f"{found.text} - {number}", found.fields), (a - number, b - number)
+                yield FieldExpression(f"{found.text} - {number}", found.fields), (a - number, b - number)
 
 
 def _plus(text: str, number: int) -> str:
@@ -99,21 +99,21 @@ def _plus(text: str, number: int) -> str:
     return f"{before} + {int(last) + number}" if before and last.isdigit() else f"{text} + {number}"
 
 
-def of_two(values: Values) -> Candidates:
+def products_and_quotients(values: Values) -> Candidates:
     for first, (a, b) in values.items():
         for second, (c, d) in values.items():
             fields = (*first.fields, *second.fields)
             if first != second and a % c == 0 and b % d == 0 and a > c and b > d:
-                yield Found(f"{first.text} // {second.text}", fields), (a // c, b // d)
+                yield FieldExpression(f"{first.text} // {second.text}", fields), (a // c, b // d)
     for turn, (first, (a, b)) in enumerate(values.items()):
         for second, (c, d) in [*values.items()][turn + 1 :]:
-            yield Found(f"{first.text} * {second.text}", (*first.fields, *second.fields)), (a * c, b * d)
+            yield FieldExpression(f"{first.text} * {second.text}", (*first.fields, *second.fields)), (a * c, b * d)
 
 
 def sums(values: Values) -> Candidates:
     for turn, (first, (a, b)) in enumerate(values.items()):
         for second, (c, d) in [*values.items()][turn + 1 :]:
-            yield Found(f"{first.text} + {second.text}", (*first.fields, *second.fields)), (a + c, b + d)
+            yield FieldExpression(f"{first.text} + {second.text}", (*first.fields, *second.fields)), (a + c, b + d)
 
 
 def sums_of_three(values: Values) -> Candidates:
@@ -121,7 +121,7 @@ def sums_of_three(values: Values) -> Candidates:
         fields = tuple([name for found, _ in items for name in found.fields])
         if not any(map(is_count, fields)) and not is_of_vocabulary(fields):
             (a, b), (c, d), (e, f) = [pair for _, pair in items]
-            yield Found(" + ".join([found.text for found, _ in items]), fields), (a + c + e, b + d + f)
+            yield FieldExpression(" + ".join([found.text for found, _ in items]), fields), (a + c + e, b + d + f)
 
 
 def squares(values: Values) -> Candidates:
@@ -130,10 +130,10 @@ def squares(values: Values) -> Candidates:
             if all(map(is_count, found.fields)):
                 continue
             text = f"{factor(found)} ** 2" + (f" + {extra}" if extra else "")
-            yield Found(text, found.fields), (a * a + extra, b * b + extra)
+            yield FieldExpression(text, found.fields), (a * a + extra, b * b + extra)
 
 
-def of_vocabularies(values: Values, products: Sequence[Candidate]) -> Candidates:
+def vocabulary_rows(values: Values, products: Sequence[Candidate]) -> Candidates:
     """Yield the rows of a table of several vocabularies of one size, of one and several others, and one row more."""
     vocabularies = _named(values, "vocab")
     several = [item for item in products if sum("vocab" in field for field in item[0].fields) == 1]
@@ -142,98 +142,98 @@ def of_vocabularies(values: Values, products: Sequence[Candidate]) -> Candidates
     for found, (a, b) in [*several, *of_numbers]:
         for first, (c, d) in vocabularies.items():
             if first.fields[0] not in found.fields:
-                both = Found(f"{first.text} + {found.text}", (*first.fields, *found.fields)), (a + c, b + d)
+                both = FieldExpression(f"{first.text} + {found.text}", (*first.fields, *found.fields)), (a + c, b + d)
                 yield from [both, *shifted(dict([both]))]
 
 
 def _repeated(values: Values) -> Candidates:
-    for number in range(9, MOST_VOCABULARIES + 1):
+    for number in range(9, MAX_VOCABULARIES + 1):
         for found, (a, b) in values.items():
-            yield Found(f"{number} * {found.text}", found.fields), (number * a, number * b)
+            yield FieldExpression(f"{number} * {found.text}", found.fields), (number * a, number * b)
 
 
-def of_videos(values: Values) -> Candidates:
+def video_place_counts(values: Values) -> Candidates:
     """Yield the numbers of places in a video: as many squares of patches as there are groups of frames."""
     ratios = _named(values, RATIO)
     for found, (a, b) in _named(ratios, "frames").items():
         for other, (c, d) in _named(ratios, "size").items():
             fields = (*found.fields, *other.fields)
             if not any(map(is_count, fields)):
-                yield Found(f"({found.text}) * ({other.text}) ** 2", fields), (a * c * c, b * d * d)
+                yield FieldExpression(f"({found.text}) * ({other.text}) ** 2", fields), (a * c * c, b * d * d)
 
 
-def of_all_layers(values: Values) -> Candidates:
+def all_layer_widths(values: Values) -> Candidates:
     """Yield the widths of what has a part for each layer."""
     sizes = _named(values, "per_layer")
     for layers, (a, b) in values.items():
         for size, (c, d) in sizes.items() if layers.text.endswith(LAYERS) else ():
-            yield Found(f"{layers.text} * {size.text}", (*layers.fields, *size.fields)), (a * c, b * d)
+            yield FieldExpression(f"{layers.text} * {size.text}", (*layers.fields, *size.fields)), (a * c, b * d)
 
 
-def of_thirds(values: Values) -> Candidates:
+def rotary_thirds(values: Values) -> Candidates:
     """Yield the third of a head that has rotary positions, and half of it."""
     for number in (3, 6):
         for found, (a, b) in values.items():
             if is_of_head(found) and a % number == b % number == 0:
-                yield Found(f"{factor(found)} // {number}", found.fields), (a // number, b // number)
+                yield FieldExpression(f"{factor(found)} // {number}", found.fields), (a // number, b // number)
 
 
-def rests(values: Values) -> Candidates:
+def head_remainders(values: Values) -> Candidates:
     """Yield the parts of heads that the heads of others do not fill, such as those without rotary positions."""
     heads = {found: pair for found, pair in values.items() if is_of_head(found)}
     for first, (a, b) in heads.items():
         for second, (c, d) in heads.items():
             if a > c and b > d:
-                yield Found(f"{first.text} - {second.text}", (*first.fields, *second.fields)), (a - c, b - d)
+                yield FieldExpression(f"{first.text} - {second.text}", (*first.fields, *second.fields)), (a - c, b - d)
 
 
-def of_fractions(values: Values) -> Candidates:
+def rotary_fractions(values: Values) -> Candidates:
     """Yield the three quarters or four fifths of a head that have rotary positions, and half of these."""
     for times, number in ((3, 4), (3, 8), (4, 5), (2, 5)):
         for found, (a, b) in values.items():
             if is_of_head(found) and times * a % number == times * b % number == 0:
                 text = f"{times} * {factor(found)} // {number}"
-                yield Found(text, found.fields), (times * a // number, times * b // number)
+                yield FieldExpression(text, found.fields), (times * a // number, times * b // number)
 
 
-def of_patches(values: Values) -> Candidates:
+def patch_sizes(values: Values) -> Candidates:
     """Yield the numbers of pixels in a patch: channels, of one image or of several, or three, times a square."""
     sides = _named(values, "patch_size$")
     times = _named(sides, "temporal")
     for channels, (a, b) in _named(values, "channels").items():
         for side, (c, d) in sides.items():
             fields = (*channels.fields, *side.fields)
-            yield Found(f"{channels.text} * {side.text} ** 2", fields), (a * c * c, b * d * d)
+            yield FieldExpression(f"{channels.text} * {side.text} ** 2", fields), (a * c * c, b * d * d)
             for time, (e, f) in times.items():
                 text = f"{channels.text} * {time.text} * {side.text} ** 2"
-                yield Found(text, (*fields, *time.fields)), (a * e * c * c, b * f * d * d)
+                yield FieldExpression(text, (*fields, *time.fields)), (a * e * c * c, b * f * d * d)
     for side, (c, d) in sides.items():
-        yield Found(f"3 * {side.text} ** 2", side.fields), (3 * c * c, 3 * d * d)
+        yield FieldExpression(f"3 * {side.text} ** 2", side.fields), (3 * c * c, 3 * d * d)
 
 
-def of_tiles(simple: Values, compound: Values) -> Candidates:
+def tile_embedding_sizes(simple: Values, compound: Values) -> Candidates:
     """Yield the sizes of the embeddings of all places in all tiles of an image."""
     tiles, places = _named(simple, "tiles$"), _named(compound, rf"^{PATCHES}( \+ [12])?$")
     for (several, a), (count, b), (width, c) in product(tiles.items(), places.items(), simple.items()):
         if width.text.endswith(WIDTHS):
             fields = (*several.fields, *count.fields, *width.fields)
             text = f"{several.text} * {factor(count)} * {width.text}"
-            yield Found(text, fields), (a[0] * b[0] * c[0], a[1] * b[1] * c[1])
+            yield FieldExpression(text, fields), (a[0] * b[0] * c[0], a[1] * b[1] * c[1])
 
 
-def of_three(simple: Values, compound: Values) -> Candidates:
+def products_of_three(simple: Values, compound: Values) -> Candidates:
     for found, (a, b) in _named(compound, "//").items():
         for other, (c, d) in simple.items():
-            yield Found(f"{found.text} * {other.text}", (*found.fields, *other.fields)), (a * c, b * d)
+            yield FieldExpression(f"{found.text} * {other.text}", (*found.fields, *other.fields)), (a * c, b * d)
 
 
-def of_heads_in_parts(simple: Values, compound: Values) -> Candidates:
+def split_head_projections(simple: Values, compound: Values) -> Candidates:
     """Yield the sizes of projections to heads that have two parts, such as one with positions and one without."""
     counts = _named(simple, "heads$|^n_head$")
     for found, (a, b) in _named(compound, r" \+ ").items():
         if is_of_head(found):
             for other, (c, d) in counts.items():
-                yield Found(f"{other.text} * ({found.text})", (*other.fields, *found.fields)), (a * c, b * d)
+                yield FieldExpression(f"{other.text} * ({found.text})", (*other.fields, *found.fields)), (a * c, b * d)
 
 
 def quotients(simple: Values, compound: Values) -> Candidates:
@@ -241,10 +241,10 @@ def quotients(simple: Values, compound: Values) -> Candidates:
     for found, (a, b) in _named(compound, RATIO).items():
         for other, (c, d) in simple.items():
             if a % c == 0 and b % d == 0 and a > c and b > d:
-                yield Found(f"{found.text} // {other.text}", (*found.fields, *other.fields)), (a // c, b // d)
+                yield FieldExpression(f"{found.text} // {other.text}", (*found.fields, *other.fields)), (a // c, b // d)
 
 
-def joined(simple: Values, compound: Values) -> Candidates:
+def joined_projections(simple: Values, compound: Values) -> Candidates:
     """Yield the sizes of projections that are joined: queries, keys and values with fewer heads, or one, for these."""
     sizes = [item for item in compound.items() if "//" in item[0].text and len(item[0].fields) > 1]
     counts = _named(simple, "head")
@@ -259,10 +259,13 @@ def joined(simple: Values, compound: Values) -> Candidates:
             for size, (e, f) in [*simple.items(), *sizes]:
                 if first.fields != fields:
                     whole = (*first.fields, *fields, *size.fields)
-                    yield Found(f"({first.text} + {text}) * {factor(size)}", whole), ((a + c) * e, (b + d) * f)
+                    yield (
+                        FieldExpression(f"({first.text} + {text}) * {factor(size)}", whole),
+                        ((a + c) * e, (b + d) * f),
+                    )
 
 
-def of_scans(values: Values) -> Candidates:
+def scan_projections(values: Values) -> Candidates:
     """Yield the sizes of joined projections for scans: once or twice the inner size, two of the states of all groups,
     and a step for each head.
     """
@@ -271,25 +274,25 @@ def of_scans(values: Values) -> Candidates:
         inner, shared = f"{head.text} * {size.text}", f"2 * {group.text} * {state.text}"
         fields = (*head.fields, *size.fields, *group.fields, *state.fields)
         both = [(a[turn] * b[turn], 2 * c[turn] * d[turn], a[turn]) for turn in (0, 1)]
-        yield Found(f"{inner} + {shared}", fields), (both[0][0] + both[0][1], both[1][0] + both[1][1])
+        yield FieldExpression(f"{inner} + {shared}", fields), (both[0][0] + both[0][1], both[1][0] + both[1][1])
         whole = [2 * wide + narrow + steps for wide, narrow, steps in both]
-        yield Found(f"2 * {inner} + {shared} + {head.text}", fields), (whole[0], whole[1])
+        yield FieldExpression(f"2 * {inner} + {shared} + {head.text}", fields), (whole[0], whole[1])
 
 
-def of_selections(values: Values) -> Candidates:
+def selection_projections(values: Values) -> Candidates:
     """Yield the sizes of joined projections for scans: a step of low rank, and two of the states."""
     ranks, states = _named(values, "(step|dt)_rank$"), _named(values, "state(_size)?$")
     for (rank, (a, b)), (state, (c, d)) in product(ranks.items(), states.items()):
-        yield Found(f"{rank.text} + 2 * {state.text}", (*rank.fields, *state.fields)), (a + 2 * c, b + 2 * d)
+        yield FieldExpression(f"{rank.text} + 2 * {state.text}", (*rank.fields, *state.fields)), (a + 2 * c, b + 2 * d)
 
 
 def reals(values: Values) -> Candidates:
     for found, (a, b) in values.items():
-        yield Found(f"{factor(found)} ** -0.5", found.fields), (a**-0.5, b**-0.5)
+        yield FieldExpression(f"{factor(found)} ** -0.5", found.fields), (a**-0.5, b**-0.5)
     for found, (a, b) in values.items():
-        yield Found(f"{factor(found)} ** 0.5", found.fields), (a**0.5, b**0.5)
+        yield FieldExpression(f"{factor(found)} ** 0.5", found.fields), (a**0.5, b**0.5)
     for found, (a, b) in values.items():
-        yield Found(f"1.0 / {factor(found)}", found.fields), (1 / a, 1 / b)
+        yield FieldExpression(f"1.0 / {factor(found)}", found.fields), (1 / a, 1 / b)
 
 
 def ratios(sizes: Values) -> Candidates:
@@ -297,13 +300,13 @@ def ratios(sizes: Values) -> Candidates:
     for first, (a, b) in sizes.items():
         for second, (c, d) in sizes.items():
             if first != second:
-                yield Found(f"{first.text} / {second.text}", (*first.fields, *second.fields)), (a / c, b / d)
+                yield FieldExpression(f"{first.text} / {second.text}", (*first.fields, *second.fields)), (a / c, b / d)
 
 
 def fourth_roots(values: Values) -> Candidates:
     """Yield what queries and keys are both scaled with."""
     for found, (a, b) in values.items():
-        yield Found(f"{factor(found)} ** -0.25", found.fields), (a**-0.25, b**-0.25)
+        yield FieldExpression(f"{factor(found)} ** -0.25", found.fields), (a**-0.25, b**-0.25)
 
 
 def logarithms(values: Values) -> Candidates:
@@ -311,8 +314,8 @@ def logarithms(values: Values) -> Candidates:
         for second, (c, d) in values.items():
             if a > c and b > d and first.fields != second.fields:
                 text = f"log({first.text} / {factor(second)})"
-                yield Found(text, (*first.fields, *second.fields)), (math.log(a / c), math.log(b / d))
+                yield FieldExpression(text, (*first.fields, *second.fields)), (math.log(a / c), math.log(b / d))
 
 
-def factor(found: Found) -> str:
+def factor(found: FieldExpression) -> str:
     return found.text if found.text.isidentifier() else f"({found.text})"

@@ -10,19 +10,19 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from archspec.algebra import Dim, Expression, Polynomial, symbol
-from archspec.equivalence.calls.values import Untranslatable
-from archspec.equivalence.capture import OfMultiples
-from archspec.equivalence.exporting import examples, exported
-from archspec.equivalence.iterations import looping
+from archspec.equivalence.calls.values import UntranslatableError
+from archspec.equivalence.capture import MultiplesOnlyError
+from archspec.equivalence.exporting import examples, export_module
+from archspec.equivalence.iterations import trace_loops
 from archspec.equivalence.programs import dtype_of, formula_of, nodes_of, tensor_of
-from archspec.equivalence.restoring import restored
-from archspec.equivalence.rolling import rolled
+from archspec.equivalence.restoring import restore_attributes
+from archspec.equivalence.rolling import roll_loops
 from archspec.ir import Type
 from archspec.lifting.modes import changed_mode, modes_of
 from archspec.lifting.names import FREE_NAMES, identifier
-from archspec.lifting.program import ALIKE, OtherSizes, Program, program_of
-from archspec.lifting.recording import Recording, Unwritten
-from archspec.lifting.signatures import Signatures, signatures_of
+from archspec.lifting.program import NO_SIZE_CHANGE, LiftedProgram, SizeChange, build_program
+from archspec.lifting.recording import FormRecording, Recording
+from archspec.lifting.signatures import Signatures, record_signatures
 from archspec.lifting.subject import Subject
 from archspec.lifting.values import Value
 from archspec.normal.arrays import Array, Arrays
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from torch import nn
     from torch.export import ExportedProgram
 
-Made = TypeVar("Made", bound=Recording)
+RecordingType = TypeVar("RecordingType", bound=Recording)
 
-LARGEST_MULTIPLE = 4096
+MAX_MULTIPLE = 4096
 """Sizes are not multiples of larger numbers."""
 
-LEAST_NUMBER = 3
+MIN_MULTIPLE_COUNT = 3
 """0, 1 and 2 multiples may be special to a module."""
 
 
-class OfLoops(Untranslatable):
+class LoopError(UntranslatableError):
     """What has loops over lengths or layers cannot be lifted with these."""
 
 
@@ -56,10 +56,10 @@ class Outputs(NamedTuple):
     """Single sizes of dimensions that they are not for."""
 
 
-class Captured(NamedTuple):
+class CapturedModule(NamedTuple):
     """A module as definitions, and what its outputs are in normal form."""
 
-    program: Program
+    program: LiftedProgram
     outputs: Outputs
     recording: Recording
 
@@ -71,7 +71,9 @@ class Captured(NamedTuple):
         }
 
 
-def captured(subject: Subject, optional: bool = True, loops: bool = True, other: OtherSizes = ALIKE) -> Captured:
+def capture_module(
+    subject: Subject, optional: bool = True, loops: bool = True, other: SizeChange = NO_SIZE_CHANGE
+) -> CapturedModule:
     """Return what a module computes. Inputs that `forward` can do without, and that are only masks, are `optional`.
 
     With `loops`, those over lengths are for any length, and layers in turn with other operations are loops.
@@ -80,16 +82,16 @@ def captured(subject: Subject, optional: bool = True, loops: bool = True, other:
     """
     module = subject.module
     if any(part.training for part in module.modules()):
-        raise Untranslatable("it is in training: call `eval()` first")
+        raise UntranslatableError("it is in training: call `eval()` first")
     modes = modes_of(module)
-    with restored(module):
+    with restore_attributes(module):
         recording, types, sizes = _recorded(subject, (), lambda *given: Recording(Arrays(), *given), loops)
         _check_modes(modes, module)
     try:
         return _captured(subject, recording, types, sizes, optional, loops, other)
-    except Untranslatable as problem:
+    except UntranslatableError as problem:
         if recording.has_loops:
-            raise OfLoops(str(problem)) from problem
+            raise LoopError(str(problem)) from problem
         raise
 
 
@@ -100,17 +102,17 @@ def _captured(
     sizes: Mapping[str, int],
     optional: bool,
     loops: bool,
-    other: OtherSizes,
-) -> Captured:
+    other: SizeChange,
+) -> CapturedModule:
     module, modes = subject.module, modes_of(subject.module)
-    signatures = signatures_of(module, _of_sizes(subject, types, sizes))
+    signatures = record_signatures(module, _of_sizes(subject, types, sizes))
     _check_modes(modes, module)
     values = recording.results()
     if not values:
-        raise Untranslatable("it has no outputs that are tensors")
+        raise UntranslatableError("it has no outputs that are tensors")
     arrays = [value.array for value in values]
     outputs = Outputs(recording.arrays, arrays, recording.has_loops, recording.excluded)
-    program = program_of(
+    program = build_program(
         recording,
         values,
         _named(signatures, len(values)),
@@ -120,7 +122,7 @@ def _captured(
         loops,
         other,
     )
-    return Captured(program, outputs, recording)
+    return CapturedModule(program, outputs, recording)
 
 
 def omissible(subject: Subject, outputs: Sequence[Value]) -> list[str]:
@@ -134,22 +136,22 @@ def omissible(subject: Subject, outputs: Sequence[Value]) -> list[str]:
 def captured_outputs(subject: Subject) -> Outputs:
     """Return the outputs of a module in normal form, for which the language need not have all operations."""
     modes = modes_of(subject.module)
-    with restored(subject.module):
-        outputs = outputs_without(subject, (), Arrays())
+    with restore_attributes(subject.module):
+        outputs = outputs_without_inputs(subject, (), Arrays())
         _check_modes(modes, subject.module)
     return outputs
 
 
-def outputs_without(subject: Subject, names: Sequence[str], arrays: Arrays) -> Outputs:
+def outputs_without_inputs(subject: Subject, names: Sequence[str], arrays: Arrays) -> Outputs:
     """Return the outputs of a module that is called without some inputs, in normal form."""
-    recording, *_ = _recorded(subject, names, lambda *given: Unwritten(arrays, *given))
+    recording, *_ = _recorded(subject, names, lambda *given: FormRecording(arrays, *given))
     values = [array for array in recording.outputs() if isinstance(array, Array)]
     return Outputs(arrays, values, recording.has_loops, recording.excluded)
 
 
 def _recorded(
-    subject: Subject, without: Sequence[str], record: Callable[..., Made], loops: bool = True
-) -> tuple[Made, dict[str, Type], dict[str, int]]:
+    subject: Subject, without: Sequence[str], record: Callable[..., RecordingType], loops: bool = True
+) -> tuple[RecordingType, dict[str, Type], dict[str, int]]:
     """Return what is recorded of a module that is called `without` some inputs, their types, and sizes of dimensions.
 
     If it is only for multiples of a number, then the sizes of its inputs are such multiples of dimensions.
@@ -158,22 +160,22 @@ def _recorded(
     while True:
         types, sizes = dimensions(subject.inputs, subject.other_inputs, multiples, subject.free)
         types = {name: type for name, type in types.items() if name not in without}
-        program = (_program if loops else exported)(subject.module, types, sizes)
+        program = (_program if loops else export_module)(subject.module, types, sizes)
         try:
             return record(program, subject.module, _settled(program, types, sizes)), types, sizes
-        except OfMultiples as problem:
+        except MultiplesOnlyError as problem:
             multiples |= {name: times * multiples.get(name, 1) for name, times in problem.multiples.items()}
-            if max(multiples.values()) > LARGEST_MULTIPLE:
+            if max(multiples.values()) > MAX_MULTIPLE:
                 raise
 
 
 def _program(module: nn.Module, types: Mapping[str, Type], sizes: Mapping[str, int]) -> ExportedProgram:
     """Return the exported program of a module; for one length only, if it has a loop over it that is not understood."""
-    with looping(module) as loops, suppress(Untranslatable):
-        program = exported(module, types, sizes)
-        if not loops.has_any or (rolled(program) and _settled(program, types, sizes) == types):
+    with trace_loops(module) as loops, suppress(UntranslatableError):
+        program = export_module(module, types, sizes)
+        if not loops.has_any or (roll_loops(program) and _settled(program, types, sizes) == types):
             return program
-    return exported(module, types, sizes)
+    return export_module(module, types, sizes)
 
 
 def _of_sizes(subject: Subject, types: Mapping[str, Type], sizes: Mapping[str, int]) -> Mapping[str, torch.Tensor]:
@@ -187,7 +189,7 @@ def _check_modes(modes: Mapping[str, object], module: nn.Module) -> None:
     """Refuse a module that its own calls change."""
     changed = changed_mode(modes, module)
     if changed is not None:
-        raise Untranslatable(f"a call of it changes its `{changed}`")
+        raise UntranslatableError(f"a call of it changes its `{changed}`")
 
 
 def _settled(program: ExportedProgram, types: Mapping[str, Type], sizes: Mapping[str, int]) -> dict[str, Type]:
@@ -250,7 +252,7 @@ def _number(size: int, multiple: int, taken: Collection[int]) -> int:
     """Return how many multiples are at least a size, and no other dimension."""
     if multiple == 1:
         return size
-    return next(number for number in count(max(LEAST_NUMBER, -(-size // multiple))) if number not in taken)
+    return next(number for number in count(max(MIN_MULTIPLE_COUNT, -(-size // multiple))) if number not in taken)
 
 
 def _dimension_name(name: str, axis: int, taken: Collection[str], sizes: Sequence[int | str]) -> str:

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from archspec.lifting.blocks import Body
-from archspec.lifting.notation import LISTED, OPERATORS, STREAMED
-from archspec.lifting.runs import Run
-from archspec.lifting.values import Argument, Repeated, Value
+from archspec.lifting.notation import LISTED, OPERATORS, PIPED_OPERATORS
+from archspec.lifting.runs import LayerRun
+from archspec.lifting.values import Argument, LoopValue, Value
 
-MOST_STEPS_INLINE = 2
+MAX_INLINE_STEPS = 2
 """Longer values that are not layers are named."""
 
 
@@ -19,7 +19,7 @@ class Chains:
     end a chain; it grows while the body is written. `runs` are runs of layers, by their last value.
     """
 
-    def __init__(self, body: Body, runs: Mapping[Value, Run], called: Mapping[Value, str]) -> None:
+    def __init__(self, body: Body, runs: Mapping[Value, LayerRun], called: Mapping[Value, str]) -> None:
         self.body = body
         self.runs = runs
         self.called = called
@@ -43,7 +43,7 @@ class Chains:
         if value.op == "key_mask":
             return True
         (user,) = [other for other in self.values if value in self.operands(other)]
-        if user in self.slices or isinstance(user, Repeated):
+        if user in self.slices or isinstance(user, LoopValue):
             return value.op != "tensor"
         is_given = self.alternates(user) and value is not self.args(user)[0]
         if is_given or (user.op == "attention" and self.depth(value) > 1):
@@ -80,7 +80,7 @@ class Chains:
         """Return the argument that is piped into a step; None if the value begins a chain."""
         args = self.args(value)
         tensors = [arg for arg in args if isinstance(arg, Value) and arg.op != "tensor"]
-        if not tensors or value.op in LISTED or isinstance(value, Repeated):
+        if not tensors or value.op in LISTED or isinstance(value, LoopValue):
             return None
         if value.is_module:
             return tensors[0]
@@ -90,7 +90,7 @@ class Chains:
             if len(whole) == 1:
                 return tensors[0] if value.op != "where" else None
             return next((arg for arg in tensors if self.is_chain(arg) and arg.dtype == "real"), None)
-        if symbol not in STREAMED or len(args) < 2:
+        if symbol not in PIPED_OPERATORS or len(args) < 2:
             return None
         candidates = [
             arg for arg in (args if symbol in ("+", "*") else args[:1]) if isinstance(arg, Value) and arg.op != "tensor"
@@ -143,5 +143,5 @@ class Chains:
             not value.is_module
             and value.op != "attention"
             and not self.has_layer(value)
-            and self.depth(value) <= MOST_STEPS_INLINE
+            and self.depth(value) <= MAX_INLINE_STEPS
         )

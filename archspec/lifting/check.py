@@ -6,63 +6,70 @@ from collections.abc import Mapping, Sequence, Set
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from archspec.algebra import scaled, symbols
+from archspec.algebra import split_multiple, symbols
 from archspec.equivalence.api import other_tensors
-from archspec.equivalence.calls.values import Untranslatable
-from archspec.equivalence.memory import Unevaluated
-from archspec.equivalence.numeric import MOST_ELEMENTS, SAME, Run, largest_error, of_arrays, of_module
-from archspec.equivalence.numeric import ROUNDED as FLOAT32
+from archspec.equivalence.calls.values import UntranslatableError
+from archspec.equivalence.memory import EvaluationError
+from archspec.equivalence.numeric import FLOAT32_TOLERANCE as FLOAT32
+from archspec.equivalence.numeric import (
+    MAX_ELEMENTS,
+    RELATIVE_TOLERANCE,
+    Run,
+    array_runner,
+    largest_error,
+    module_runner,
+)
 from archspec.equivalence.precision import in_float64, keeps_rounded
-from archspec.equivalence.restoring import restored
-from archspec.equivalence.sides import accepts, example_sizes, outputs_of, require_small_sizes
+from archspec.equivalence.restoring import restore_attributes
+from archspec.equivalence.sides import accepts, example_sizes, model_outputs, require_small_sizes
 from archspec.ir import Body
-from archspec.lifting.capture import Captured, Outputs, captured_outputs, outputs_without
+from archspec.lifting.capture import CapturedModule, Outputs, captured_outputs, outputs_without_inputs
 from archspec.lifting.subject import Subject
-from archspec.model import internals
+from archspec.model import get_compilation
 from archspec.normal.arrays import Array, Arrays
 from archspec.pipeline.compile import compile_text
 from archspec.source import ArchError
-from archspec.table import Plain
+from archspec.table import PlainValue
 
 if TYPE_CHECKING:
     import torch
     from torch import nn
 
-LONGEST = 512
+MAX_TRIED_LENGTH = 512
 """Larger sizes are not tried."""
 
-MOST_ONCE = 100_000_000
+MAX_PARAMETERS_RUN = 100_000_000
 """Modules with more parameters are not run even once."""
 
-MOST_COMPUTED = 2**36
+MAX_COMPUTED_BYTES = 2**36
 """Outputs are not computed if their values add up to more bytes, as those of deep networks for large images may."""
 
-NOTHING = (Unevaluated, IndexError, RuntimeError)
+EXECUTION_ERRORS = (EvaluationError, IndexError, RuntimeError)
 """What is raised where a module or its spec computes nothing."""
 
 ITERATIONS = (1, 2, 4, 9)
 """How often loops over a length run in comparisons, besides those at two sizes."""
 
-ROUNDED = 2e-6
+FLOAT32_TOLERANCE = 2e-6
 """The relative difference of outputs of a module that computes some values in float32 regardless of its precision."""
 
 
-class OfLargeSizes(Untranslatable):
+class TooLargeToRunError(UntranslatableError):
     """A module has too many parameters for its outputs to be compared, which they have to be."""
 
 
-class Uncompared(Untranslatable):
+class ComparisonError(UntranslatableError):
     """A module or its spec cannot be run to compare outputs."""
 
 
-class Undecided(Untranslatable):
+class UndecidedError(UntranslatableError):
     """A spec cannot be proven equal to a module, which has too many parameters for its outputs to be compared."""
 
 
 def check_size(module: nn.Module) -> None:
-    """Raise OfLargeSizes if a module is too large to be run."""
-    if sum([parameter.numel() for parameter in module.parameters()]) > MOST_ELEMENTS:
-        raise OfLargeSizes("it is too large to compare outputs")
+    """Raise TooLargeToRunError if a module is too large to be run."""
+    if sum([parameter.numel() for parameter in module.parameters()]) > MAX_ELEMENTS:
+        raise TooLargeToRunError("it is too large to compare outputs")
 
 
 class _Pair(NamedTuple):
@@ -77,10 +84,10 @@ class _Pair(NamedTuple):
 
     def runs(self) -> tuple[Run, Run]:
         """Return what computes the outputs of both."""
-        ours = of_arrays(self.arrays, self.outputs, MOST_COMPUTED)
-        return ours, of_module(self.module, self.body, self.unused)
+        ours = array_runner(self.arrays, self.outputs, MAX_COMPUTED_BYTES)
+        return ours, module_runner(self.module, self.body, self.unused)
 
-    def error(self, fixed: Mapping[str, int] = MappingProxyType({}), most: int = MOST_ELEMENTS) -> float | None:
+    def error(self, fixed: Mapping[str, int] = MappingProxyType({}), most: int = MAX_ELEMENTS) -> float | None:
         """Return the largest difference of the outputs, as `largest_error`."""
         return largest_error(self.body, *self.runs(), fixed, most)
 
@@ -88,12 +95,12 @@ class _Pair(NamedTuple):
         """Return the difference of outputs where nothing is rounded to float32; None if they cannot be computed."""
         try:
             with in_float64():
-                return self.error(fixed, MOST_ONCE)
-        except NOTHING:
+                return self.error(fixed, MAX_PARAMETERS_RUN)
+        except EXECUTION_ERRORS:
             return None
 
 
-def check(text: str, overrides: Mapping[str, Plain], module: nn.Module, captured: Captured) -> None:
+def check(text: str, overrides: Mapping[str, PlainValue], module: nn.Module, captured: CapturedModule) -> None:
     """Raise Untranslatable unless a spec compiles, has exactly the tensors of a module, and computes the same.
 
     It computes the same if its normal form is that of the module, or if its outputs are the same in float64 at two
@@ -108,59 +115,59 @@ def check(text: str, overrides: Mapping[str, Plain], module: nn.Module, captured
         _check_values(pair, captured)
 
 
-def check_again(text: str, overrides: Mapping[str, Plain], subject: Subject) -> None:
+def check_again(text: str, overrides: Mapping[str, PlainValue], subject: Subject) -> None:
     """Raise Untranslatable unless a spec is another module of the same class."""
     body = _with_tensors(text, overrides, subject.module)
     _check_outputs(body, subject.module, captured_outputs(subject), _unused(body, subject.inputs))
 
 
-def check_outputs(text: str, overrides: Mapping[str, Plain], subject: Subject) -> None:
+def check_outputs(text: str, overrides: Mapping[str, PlainValue], subject: Subject) -> None:
     """Raise Untranslatable unless a spec has the tensors of another module of the same class, and the same outputs for
     one size, if these can be computed. This is much faster than the proof of `check_again`.
     """
     body = _with_tensors(text, overrides, subject.module)
     arrays = Arrays()
-    pair = _Pair(body, subject.module, arrays, outputs_of(arrays, body), _unused(body, subject.inputs))
+    pair = _Pair(body, subject.module, arrays, model_outputs(arrays, body), _unused(body, subject.inputs))
     try:
         error = pair.error(example_sizes(body))
-    except NOTHING:
+    except EXECUTION_ERRORS:
         return
     if error is not None:
-        _require_same(pair, error, ROUNDED)
+        _require_same(pair, error, FLOAT32_TOLERANCE)
 
 
-def check_unrounded(text: str, overrides: Mapping[str, Plain], subject: Subject) -> None:
+def check_unrounded(text: str, overrides: Mapping[str, PlainValue], subject: Subject) -> None:
     """Raise Untranslatable unless a spec is a module that was made without rounding; Uncompared or Undecided if that is
     unknown.
     """
     body = _with_tensors(text, overrides, subject.module)
     try:
         outputs = captured_outputs(subject)
-    except Untranslatable as problem:
-        raise Uncompared(str(problem)) from problem
+    except UntranslatableError as problem:
+        raise ComparisonError(str(problem)) from problem
     with in_float64():
-        _check_outputs(body, subject.module, outputs, _unused(body, subject.inputs), SAME)
+        _check_outputs(body, subject.module, outputs, _unused(body, subject.inputs), RELATIVE_TOLERANCE)
 
 
-def _with_tensors(text: str, overrides: Mapping[str, Plain], module: nn.Module) -> Body:
+def _with_tensors(text: str, overrides: Mapping[str, PlainValue], module: nn.Module) -> Body:
     """Return the body of a spec. Raises Untranslatable unless it has the tensors of a module."""
     try:
         model = compile_text(text, "<text>", None, overrides)
     except ArchError as error:
-        raise Untranslatable(f"its spec does not compile: {error.diagnostics[0].message}") from error
+        raise UntranslatableError(f"its spec does not compile: {error.diagnostics[0].message}") from error
     reason = other_tensors(model, module)
     if reason:
-        raise Untranslatable(f"its spec has other tensors: {reason}")
-    return internals(model).body
+        raise UntranslatableError(f"its spec has other tensors: {reason}")
+    return get_compilation(model).body
 
 
 def check_without(
-    text: str, overrides: Mapping[str, Plain], subject: Subject, names: Sequence[str], captured: Captured
+    text: str, overrides: Mapping[str, PlainValue], subject: Subject, names: Sequence[str], captured: CapturedModule
 ) -> None:
     """Raise Untranslatable unless a spec also computes the same as a module without its optional inputs."""
-    body = internals(compile_text(text, "<text>", None, overrides)).bare()
-    with restored(subject.module):
-        outputs = outputs_without(subject, names, captured.outputs.arrays)
+    body = get_compilation(compile_text(text, "<text>", None, overrides)).bare()
+    with restore_attributes(subject.module):
+        outputs = outputs_without_inputs(subject, names, captured.outputs.arrays)
     given = {name: value for name, value in subject.inputs.items() if name not in names}
     _check_outputs(body, subject.module, outputs, _unused(body, given))
 
@@ -170,11 +177,11 @@ def _check_outputs(
     module: nn.Module,
     outputs: Outputs,
     unused: Mapping[str, torch.Tensor],
-    rounded: float = ROUNDED,
+    rounded: float = FLOAT32_TOLERANCE,
 ) -> _Pair:
     """Return a spec and a module. Raises Untranslatable unless their outputs are proven or computed to be the same."""
     arrays, theirs, has_loops, excluded = outputs
-    pair = _Pair(body, module, arrays, outputs_of(arrays, body), unused)
+    pair = _Pair(body, module, arrays, model_outputs(arrays, body), unused)
     if has_loops or pair.outputs != theirs:
         _check_error(pair, rounded)
     _check_single(pair)
@@ -188,16 +195,16 @@ def _check_error(pair: _Pair, rounded: float) -> None:
     """Raise Untranslatable unless outputs are equal, up to `rounded` where the module rounds some values."""
     try:
         error = pair.error()
-    except Unevaluated as problem:
-        raise Uncompared(f"its spec cannot be compared with it: {problem}") from None
+    except EvaluationError as problem:
+        raise ComparisonError(f"its spec cannot be compared with it: {problem}") from None
     if error is None:
-        raise Undecided("its spec cannot be proven equal to it, and it is too large to compare outputs")
+        raise UndecidedError("its spec cannot be proven equal to it, and it is too large to compare outputs")
     _require_same(pair, error, rounded)
 
 
 def _require_same(pair: _Pair, error: float, rounded: float) -> None:
-    if error > SAME and not _is_rounding(pair, error, rounded):
-        raise Untranslatable(f"the outputs of its spec differ from its own by {error:.2g}")
+    if error > RELATIVE_TOLERANCE and not _is_rounding(pair, error, rounded):
+        raise UntranslatableError(f"the outputs of its spec differ from its own by {error:.2g}")
 
 
 def _is_rounding(pair: _Pair, error: float, rounded: float) -> bool:
@@ -208,21 +215,21 @@ def _is_rounding(pair: _Pair, error: float, rounded: float) -> bool:
     if error <= rounded and keeps_rounded(pair.module):
         return True
     unrounded = pair.unrounded_error() if error <= FLOAT32 else None
-    return error <= rounded if unrounded is None else unrounded <= SAME
+    return error <= rounded if unrounded is None else unrounded <= RELATIVE_TOLERANCE
 
 
 def _check_excluded(pair: _Pair, excluded: Set[tuple[str, int]]) -> None:
     """Raise Untranslatable unless outputs are also equal at the single sizes that the program is not for."""
     for name, size in excluded:
         try:
-            error = pair.error({name: size}) if size <= LONGEST else None
-        except Unevaluated:
+            error = pair.error({name: size}) if size <= MAX_TRIED_LENGTH else None
+        except EvaluationError:
             error = None
-        if error is None or error > ROUNDED:
-            raise Untranslatable(f"it can only be exported where `{name} != {size}`")
+        if error is None or error > FLOAT32_TOLERANCE:
+            raise UntranslatableError(f"it can only be exported where `{name} != {size}`")
 
 
-def _check_longer(pair: _Pair, captured: Captured) -> None:
+def _check_longer(pair: _Pair, captured: CapturedModule) -> None:
     """Raise Untranslatable if a module does something else beyond the largest size that it was exported for.
 
     Beyond the end of a table, a module or its spec computes nothing, and the other may do so. A module that then makes
@@ -230,19 +237,19 @@ def _check_longer(pair: _Pair, captured: Captured) -> None:
     """
     for name, most in captured.recording.most.items():
         sizes = {**example_sizes(pair.body), name: most + 1}
-        if most > LONGEST or not accepts(pair.module, dict(pair.body.inputs), sizes, pair.unused):
+        if most > MAX_TRIED_LENGTH or not accepts(pair.module, dict(pair.body.inputs), sizes, pair.unused):
             continue
         try:
-            error = pair.error({name: most + 1}, MOST_ONCE)
-        except NOTHING:
+            error = pair.error({name: most + 1}, MAX_PARAMETERS_RUN)
+        except EXECUTION_ERRORS:
             continue
-        if error is not None and error > ROUNDED:
+        if error is not None and error > FLOAT32_TOLERANCE:
             error = pair.unrounded_error({name: most + 1})
-        if error is None or error > ROUNDED:
-            raise Untranslatable(f"it can only be exported where `{name}` is at most {most}")
+        if error is None or error > FLOAT32_TOLERANCE:
+            raise UntranslatableError(f"it can only be exported where `{name}` is at most {most}")
 
 
-def _check_values(pair: _Pair, captured: Captured) -> None:
+def _check_values(pair: _Pair, captured: CapturedModule) -> None:
     """Raise Untranslatable if the outputs of a small module are others than those of the program that it is read from,
     as where a change in place reads what it changes, or if it does something else for a batch or length of 1, as
     `squeeze` does. PyTorch exports programs for two and more.
@@ -257,14 +264,14 @@ def _check_values(pair: _Pair, captured: Captured) -> None:
         try:
             sizes = {**small, **({name: 1} if name else {})}
             error = largest_error(body, *pair.runs(), sizes, all_numbers=False)
-        except NOTHING:
+        except EXECUTION_ERRORS:
             continue
         if error is not None and error > FLOAT32:
             where = f"where `{name}` is 1" if name else f"than its program, by {error:.2g}"
-            raise Untranslatable(f"it does something else {where}")
+            raise UntranslatableError(f"it does something else {where}")
 
 
-def _examples(captured: Captured) -> Mapping[str, torch.Tensor]:
+def _examples(captured: CapturedModule) -> Mapping[str, torch.Tensor]:
     """Return the inputs that a module was called with."""
     _, examples = captured.recording.program.example_inputs or ((), {})
     return examples
@@ -286,15 +293,15 @@ def _check_single(pair: _Pair) -> None:
         return
     try:
         error = pair.error(single)
-    except Unevaluated:  # one is too short for the module
+    except EvaluationError:  # one is too short for the module
         return
-    if error is not None and error > ROUNDED:
-        raise Untranslatable(f"it does something else where `{next(iter(single))}` is 1")
+    if error is not None and error > FLOAT32_TOLERANCE:
+        raise UntranslatableError(f"it does something else where `{next(iter(single))}` is 1")
 
 
 def _chunks(body: Body) -> list[str]:
     """Return the dimensions that count chunks: sizes of inputs are multiples of them."""
-    found = [scaled(size) for _, type in body.inputs for size in type.shape]
+    found = [split_multiple(size) for _, type in body.inputs for size in type.shape]
     return list(dict.fromkeys([multiple[1] for multiple in found if multiple is not None and multiple[0] > 1]))
 
 
@@ -307,12 +314,12 @@ def _check_lengths(pair: _Pair) -> None:
         for length in ITERATIONS:
             try:
                 error = pair.error({name: length})
-            except Unevaluated as problem:
+            except EvaluationError as problem:
                 if length == 1:
                     continue
-                raise Untranslatable(f"its spec cannot be compared with it: {problem}") from None
-            if error is None or error > ROUNDED:
-                raise Untranslatable(f"it does something else where `{name}` is {length}")
+                raise UntranslatableError(f"its spec cannot be compared with it: {problem}") from None
+            if error is None or error > FLOAT32_TOLERANCE:
+                raise UntranslatableError(f"it does something else where `{name}` is {length}")
 
 
 def _lengths(body: Body) -> set[str]:

@@ -34,7 +34,7 @@ class Varying(NamedTuple):
 Size: TypeAlias = int | float | str | Varying
 """A number of a definition, which may be another one in each iteration of a loop, or the text of another literal."""
 
-FEWEST_LISTED = 12
+MIN_LISTED_ITERATIONS = 12
 """In loops of fewer iterations, no condition lists indices: a small module does not show those of a large one."""
 
 
@@ -45,7 +45,7 @@ def conditions(varying: Varying) -> list[tuple[str, Callable[[int], bool]]]:
     for period in range(2, 9):
         found += [(f"i % {period} == {rest}", _repeats(period, rest, True)) for rest in range(period)]
         found += [(f"i % {period} != {rest}", _repeats(period, rest, False)) for rest in range(period)]
-    if len(values) >= FEWEST_LISTED:
+    if len(values) >= MIN_LISTED_ITERATIONS:
         kinds = dict.fromkeys([value for value in values if value is not None])
         lists = [[turn for turn, value in enumerate(values, start) if value == kind] for kind in kinds]
         for indices in sorted(lists, key=len):

@@ -9,49 +9,51 @@ from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
-from archspec.equivalence.calls.values import Untranslatable
+from archspec.equivalence.calls.values import UntranslatableError
 from archspec.equivalence.programs import dtype_of
 from archspec.lifting.builder import Builder
-from archspec.lifting.frequencies import Parameters, frequencies, slopes
+from archspec.lifting.frequencies import RotaryParameters, frequencies, slopes
 from archspec.lifting.regions import between_regions, one_hot
 from archspec.lifting.sinusoids import sinusoids
-from archspec.lifting.tensors import MOST_LISTED, elements, rows
+from archspec.lifting.tensors import MAX_LISTED, elements, rows
 from archspec.lifting.values import Value
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-LEAST_BAND = 3
+MIN_BAND_SIZE = 3
 """Smaller matrices are not taken for masks."""
 
-MOST_PARTS = 4
+MAX_PARTS = 4
 """Constants are written part by part along an axis with at most so many elements."""
 
 
-MOST_PLACES = 1000
+MAX_PLACES = 1000
 """Steps of coordinates are fractions with at most this denominator."""
 
 
-def constant(builder: Builder, value: Tensor | None, name: str = "", parameters: Sequence[Parameters] = ()) -> Value:
+def constant(
+    builder: Builder, value: Tensor | None, name: str = "", parameters: Sequence[RotaryParameters] = ()
+) -> Value:
     """Return a constant as the value of a formula; `parameters` are those of rotary positions around it. One that is no
     buffer has no name.
 
     Raises Untranslatable if no formula is known for it.
     """
     if value is None or value.device.type == "meta":
-        raise Untranslatable(f"the constant `{name}` has no values")
+        raise UntranslatableError(f"the constant `{name}` has no values")
     what = f"the constant `{name}`" if name else "a constant in its code"
     if 0 in value.shape:
-        raise Untranslatable(f"{what} has no elements: its shape is {list(value.shape)}")
+        raise UntranslatableError(f"{what} has no elements: its shape is {list(value.shape)}")
     if bool(value.isnan().any()):
-        raise Untranslatable(f"{what} has elements that are not numbers")
+        raise UntranslatableError(f"{what} has elements that are not numbers")
     found = _formula(builder, value, parameters)
     if found is None:
-        raise Untranslatable(f"{what} of the shape {list(value.shape)} has no known formula")
+        raise UntranslatableError(f"{what} of the shape {list(value.shape)} has no known formula")
     return found
 
 
-def _formula(builder: Builder, value: Tensor, parameters: Sequence[Parameters] = ()) -> Value | None:
+def _formula(builder: Builder, value: Tensor, parameters: Sequence[RotaryParameters] = ()) -> Value | None:
     flat = elements(value)
     if not value.shape or all(item == flat[0] for item in flat):
         return builder.op("full", shape=tuple(value.shape), value=_root(flat[0]) if _is_float32(value) else flat[0])
@@ -77,7 +79,7 @@ def _formula(builder: Builder, value: Tensor, parameters: Sequence[Parameters] =
         )
     if found is not None:
         return found
-    if size <= MOST_LISTED:
+    if size <= MAX_LISTED:
         return builder.op("table", values=rows(value))
     return (
         _repeated(builder, value)
@@ -101,7 +103,7 @@ def _root(number: float) -> float:
     return number
 
 
-def _sinusoidal(builder: Builder, value: Tensor, parameters: Sequence[Parameters]) -> Value | None:
+def _sinusoidal(builder: Builder, value: Tensor, parameters: Sequence[RotaryParameters]) -> Value | None:
     """Return frequencies, or the sines and cosines of positions."""
     shape = [size for size in value.shape if size > 1]
     if len(shape) == 1:
@@ -124,7 +126,7 @@ def _repeated(builder: Builder, value: Tensor) -> Value | None:
 def _in_parts(builder: Builder, value: Tensor) -> Value | None:
     """Return a constant that has a formula for each element of a short axis."""
     for axis in (-1, 0):
-        if 1 < value.shape[axis] <= MOST_PARTS:
+        if 1 < value.shape[axis] <= MAX_PARTS:
             parts = [_formula(builder, part) for part in value.unbind(axis)]
             if all(part is not None for part in parts):
                 return builder.op("stack", parts, axis=axis)
@@ -173,7 +175,7 @@ def _banded(builder: Builder, value: Tensor) -> Value | None:
     import torch
 
     shape = tuple([size for size in value.shape if size != 1])
-    if len(shape) != 2 or min(shape) < LEAST_BAND:
+    if len(shape) != 2 or min(shape) < MIN_BAND_SIZE:
         return None
     rows, columns = shape
     matrix = value.reshape(shape)
@@ -221,7 +223,7 @@ def _scaled_grid(builder: Builder, value: Tensor) -> Value | None:
     steps = value[value > 0]
     if value.dim() != 2 or not len(steps) or bool(value.isinf().any()):
         return None
-    step = float(Fraction(float(steps.min())).limit_denominator(MOST_PLACES))
+    step = float(Fraction(float(steps.min())).limit_denominator(MAX_PLACES))
     places = (value.double() / step).round()
     if not torch.allclose(places * step, value.double(), rtol=1e-6, atol=0):
         return None

@@ -33,7 +33,7 @@ def product_of_experts(builder: Builder, left: Value, right: Value, result: Arra
     return None
 
 
-def with_bias(builder: Builder, a: Operand, b: Operand) -> Value | None:
+def merge_expert_bias(builder: Builder, a: Operand, b: Operand) -> Value | None:
     """Return the product of experts `a` and rows `b` of their biases as one operation; None if they are not that."""
     if not (isinstance(a, Value) and isinstance(b, Value)):
         return None

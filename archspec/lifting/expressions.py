@@ -11,7 +11,7 @@ from itertools import chain
 from typing import TypeAlias
 
 from archspec.lifting import candidates, remainders
-from archspec.lifting.candidates import Candidate, Found
+from archspec.lifting.candidates import Candidate, FieldExpression
 from archspec.lifting.numbers import MAY_BE_ONE, literal
 
 Pair: TypeAlias = "tuple[float, float | None]"
@@ -47,13 +47,13 @@ class Expressions:
         self.joint: set[str] = set()
         """The fields in expressions of sizes that differ."""
         self.fields = {name: pair for name, pair in fields.items() if not OF_TRAINING.search(name)}
-        self._known: dict[Pair, Found] = {}
-        self._rounded: dict[Pair, Found] = {}
+        self._known: dict[Pair, FieldExpression] = {}
+        self._rounded: dict[Pair, FieldExpression] = {}
         """Expressions of reals by their values in float32, in which modules keep constants."""
-        self._of_parts: dict[str, dict[Pair, Found]] = {}
-        self._roots: dict[tuple[float, float], Found] = {}
+        self._of_parts: dict[str, dict[Pair, FieldExpression]] = {}
+        self._roots: dict[tuple[float, float], FieldExpression] = {}
         """What scores are scaled with: roots of the sizes of heads."""
-        self._places: dict[Found, tuple[float, float]] = {}
+        self._places: dict[FieldExpression, tuple[float, float]] = {}
         """Numbers of patches in an image."""
         if all(pair[1] is not None for pair in self.fields.values()):
             for part in parts:  # a size of a part seldom depends on fields of another one
@@ -67,9 +67,9 @@ class Expressions:
     def add(self, name: str, pair: Pair) -> None:
         """Add a field."""
         self.fields[name] = pair
-        self._known[_key(pair)] = Found(name, (name,))
+        self._known[_key(pair)] = FieldExpression(name, (name,))
 
-    def find(self, pair: Pair, hint: str = "", part: str = "", used: Collection[str] = ()) -> Found | None:
+    def find(self, pair: Pair, hint: str = "", part: str = "", used: Collection[str] = ()) -> FieldExpression | None:
         """Return the simplest expression with these values: of fields of a part, if it is known, or of those in use."""
         a, b = pair
         is_still = b is None or a == b
@@ -92,7 +92,7 @@ class Expressions:
             alike = {name: len(words & set(name.split("_"))) for name in named}
             best = max(named, key=lambda name: (name.startswith(part), alike[name], name in used, -named.index(name)))
             if not is_still or len(named) == 1 or [*alike.values()].count(alike[best]) == 1:
-                return Found(best, (best,))
+                return FieldExpression(best, (best,))
         if b is None or _close(a, b):
             return None
         known = self._simplest(_key(pair), part) or self._rounded.get((a, b))
@@ -110,7 +110,7 @@ class Expressions:
         self.turns[name] += 1
         return turn in self._narrow[name]
 
-    def _simplest(self, key: Pair, part: str) -> Found | None:
+    def _simplest(self, key: Pair, part: str) -> FieldExpression | None:
         """Return the expression with fewest fields: of equally many, those of a part if it is known. One of fields of
         other parts alone is only taken if the part has none, and one of a vocabulary and others if there is no other.
         """
@@ -118,31 +118,31 @@ class Expressions:
         others = tuple([name for name in self._of_parts if name and not _are_nested(name, part)])
         found = [own, self._known.get(key), *[fields.get(key) for fields in self._of_parts.values()]]
 
-        def rank(item: Found) -> tuple[bool, bool, int]:
+        def rank(item: FieldExpression) -> tuple[bool, bool, int]:
             is_of_others = all(name.startswith(others) for name in item.fields)
             is_of_vocabulary = len(item.fields) > 1 and candidates.is_of_vocabulary(item.fields)
             return is_of_vocabulary, is_of_others, len(item.fields)
 
         return min([item for item in found if item], key=rank, default=None)
 
-    def _multiple_of_root(self, a: float, b: float) -> Found | None:
+    def _multiple_of_root(self, a: float, b: float) -> FieldExpression | None:
         """Return a number times what scores are scaled with, if that can be of one size only."""
         found = [(a / c, root) for (c, d), root in self._roots.items() if math.isclose(a * d, b * c, rel_tol=1e-14)]
         if len(found) != 1 or not isinstance(a, float):
             return None
         factor, root = found[0]
-        return Found(f"{literal(factor)} * {root.text}", root.fields)
+        return FieldExpression(f"{literal(factor)} * {root.text}", root.fields)
 
-    def _over_a_size(self, a: float, b: float) -> Found | None:
+    def _over_a_size(self, a: float, b: float) -> FieldExpression | None:
         """Return a number over a field, such as the steps of exponents, if that can be of one field only."""
         sizes = {name: pair for name, pair in self.fields.items() if isinstance(pair[0], int)}
         found = [(a * c, name) for name, (c, d) in sizes.items() if d and math.isclose(a * c, b * d, rel_tol=1e-14)]
         if len(found) != 1 or not isinstance(a, float):
             return None
         number, name = found[0]
-        return Found(f"{literal(number)} / {name}", (name,))
+        return FieldExpression(f"{literal(number)} / {name}", (name,))
 
-    def _with_a_number(self, a: float, b: float) -> Found | None:
+    def _with_a_number(self, a: float, b: float) -> FieldExpression | None:
         """Return an expression of fields and a number that is no field, such as one of a list, if there is only one.
 
         The number is the same at both configurations.
@@ -155,24 +155,30 @@ class Expressions:
         found = found or remainders.with_multiples(a, b, whole)
         return found[0] if len(found) == 1 else None
 
-    def _index(self, names: Sequence[str], own: dict[Pair, Found]) -> None:
+    def _index(self, names: Sequence[str], own: dict[Pair, FieldExpression]) -> None:
         """Compute expressions, the simpler ones first; an expression is only kept if no simpler one has its values.
 
         `own` takes all of them, also those that have the values of expressions of fields of another part.
         """
         pairs = {name: self.fields[name] for name in names}
-        values = {Found(name, (name,)): pair for name, pair in _positive(pairs).items() if not name.endswith(TOKEN)}
+        values = {
+            FieldExpression(name, (name,)): pair for name, pair in _positive(pairs).items() if not name.endswith(TOKEN)
+        }
         taken = {_key(pair) for pair in pairs.values() if isinstance(pair[0], int)}
         sizes = {found: pair for found, pair in values.items() if not found.text.endswith(candidates.LAYERS)}
 
-        def kept(*groups: Iterable[Candidate]) -> dict[Found, tuple[float, float]]:
+        def kept(*groups: Iterable[Candidate]) -> dict[FieldExpression, tuple[float, float]]:
             return {found: pair for found, pair in chain(*groups) if self._keep(found, pair, taken, own)}
 
-        of_two = [*candidates.of_two(sizes)]
+        of_two = [*candidates.products_and_quotients(sizes)]
         unlikely = [item for item in of_two if candidates.is_unlikely(item[0])]
         likely = [item for item in of_two if not candidates.is_unlikely(item[0])]
         second = kept(likely, candidates.with_numbers(values))
-        kept(candidates.of_scans(sizes), candidates.of_selections(sizes), candidates.doubled(sizes))
+        kept(
+            candidates.scan_projections(sizes),
+            candidates.selection_projections(sizes),
+            candidates.doubled_widths(sizes),
+        )
         joint = {found: pair for found, pair in second.items() if len(found.fields) > 1}
         third = kept(
             candidates.sums(sizes),
@@ -180,22 +186,28 @@ class Expressions:
             candidates.shifted(second),
             candidates.squares(values | second),
         )
-        kept(candidates.of_heads_in_parts(sizes, third), candidates.of_three(sizes, second))
-        kept(candidates.joined(sizes, second))
+        kept(candidates.split_head_projections(sizes, third), candidates.products_of_three(sizes, second))
+        kept(candidates.joined_projections(sizes, second))
         spans = [item for item in candidates.sums(sizes) if all("position" in name for name in item[0].fields)]
         kept(candidates.sums_of_three(sizes), unlikely, candidates.shifted(dict(spans)))
-        kept(candidates.of_videos(second), candidates.of_patches(sizes), candidates.of_vocabularies(sizes, unlikely))
+        kept(
+            candidates.video_place_counts(second),
+            candidates.patch_sizes(sizes),
+            candidates.vocabulary_rows(sizes, unlikely),
+        )
         self._places |= {found: pair for found, pair in third.items() if re.fullmatch(candidates.PATCHES, found.text)}
-        kept(candidates.of_tiles(sizes, third), candidates.of_all_layers(values))
-        kept(candidates.of_thirds(values | second), candidates.rests(sizes))
+        kept(candidates.tile_embedding_sizes(sizes, third), candidates.all_layer_widths(values))
+        kept(candidates.rotary_thirds(values | second), candidates.head_remainders(sizes))
         quotients = kept(candidates.quotients(sizes, second))
         # parts of a head, and two heads: queries that are joined with their positions
         parts = r"\) // [0-9]$|^2 \* \(\w+ // \w*heads?\)$"
         quotients |= {found: pair for found, pair in third.items() if re.search(parts, found.text)}
-        kept(candidates.of_fractions(values | second))
+        kept(candidates.rotary_fractions(values | second))
         heads = {found: pair for found, pair in (values | second | third).items() if candidates.is_of_head(found)}
         for found, (a, b) in heads.items():
-            self._roots.setdefault((a**-0.5, b**-0.5), Found(f"{candidates.factor(found)} ** -0.5", found.fields))
+            self._roots.setdefault(
+                (a**-0.5, b**-0.5), FieldExpression(f"{candidates.factor(found)} ** -0.5", found.fields)
+            )
         kept(
             candidates.reals(values | second | quotients),
             candidates.fourth_roots(heads),
@@ -203,7 +215,9 @@ class Expressions:
             candidates.logarithms(values | second),
         )
 
-    def _keep(self, found: Found, pair: tuple[float, float], taken: set[Pair], kept: dict[Pair, Found]) -> bool:
+    def _keep(
+        self, found: FieldExpression, pair: tuple[float, float], taken: set[Pair], kept: dict[Pair, FieldExpression]
+    ) -> bool:
         """Whether an expression has other values than simpler ones, which are `taken`."""
         key = _key(pair)
         if key in taken:

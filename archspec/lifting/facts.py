@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from archspec.lifting.blocks import Body
-from archspec.lifting.runs import Run
+from archspec.lifting.runs import LayerRun
 from archspec.lifting.values import Value
 
 
-class Lent(NamedTuple):
+class BorrowedLayer(NamedTuple):
     """A layer that is declared in a block, or in others like it, and only applied outside of it."""
 
     value: Value
@@ -18,7 +18,7 @@ class Lent(NamedTuple):
     is_declared: bool
 
 
-class Facts(NamedTuple):
+class WritingContext(NamedTuple):
     """What is known of a body when it is written: runs of layers in it, by their last value; the layers of all
     iterations of its loops, by those that stand for them; names of its inputs and outputs, and those that are `taken`;
     the tensors that it declares itself, with what is written before their shapes, and those that it ties; the layers
@@ -26,13 +26,13 @@ class Facts(NamedTuple):
     """
 
     body: Body
-    runs: Mapping[Value, Run]
-    looped: Mapping[Value, Run]
+    runs: Mapping[Value, LayerRun]
+    looped: Mapping[Value, LayerRun]
     inputs: Sequence[str]
     outputs: Sequence[str]
     taken: Sequence[str]
     owned: Sequence[tuple[str, str, tuple[int, ...]]]
     ties: Sequence[tuple[str, str]]
-    lent: Sequence[Lent]
+    lent: Sequence[BorrowedLayer]
     masks: Collection[Value]
     inner: Collection[str]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 
-class Parameters(NamedTuple):
+class RotaryParameters(NamedTuple):
     """The base of rotary positions in a configuration, and its other parameters of them."""
 
     theta: float
@@ -47,7 +47,7 @@ SCALED = {
 """Functions of the library by the type of scaling, and the parameters that their hyperparameters are given by."""
 
 
-def rotary_parameters(module: nn.Module) -> list[Parameters]:
+def rotary_parameters(module: nn.Module) -> list[RotaryParameters]:
     """Return the parameters of rotary positions that the configuration of a module has, one for each kind of layers."""
     found = getattr(getattr(module, "config", None), "rope_parameters", None)
     if not isinstance(found, dict):
@@ -55,7 +55,7 @@ def rotary_parameters(module: nn.Module) -> list[Parameters]:
     whole = cast("dict[str, object]", found)
     kinds = [cast("dict[str, Setting]", item) for item in (whole, *whole.values()) if isinstance(item, dict)]
     bases = [(kind.get("rope_theta"), kind) for kind in kinds]
-    return [Parameters(theta, kind) for theta, kind in bases if isinstance(theta, int | float)]
+    return [RotaryParameters(theta, kind) for theta, kind in bases if isinstance(theta, int | float)]
 
 
 def slopes(builder: Builder, value: Tensor) -> Value | None:
@@ -75,7 +75,7 @@ def _is_like(builder: Builder, found: Value, values: list[float]) -> bool:
     return all(math.isclose(*pair, rel_tol=1e-5) for pair in zip(numbers, values, strict=True))
 
 
-def frequencies(builder: Builder, values: list[float], parameters: Sequence[Parameters]) -> Value | None:
+def frequencies(builder: Builder, values: list[float], parameters: Sequence[RotaryParameters]) -> Value | None:
     """Return the frequencies of rotary positions, theta^(-2i / size) for pair i, or 0 from some pair on, also as
     `parameters` scale them.
     """
@@ -91,10 +91,10 @@ def frequencies(builder: Builder, values: list[float], parameters: Sequence[Para
         if all_move is not None:
             return all_move
     found = next((scaled for item in parameters if (scaled := _scaled(builder, values, item)) is not None), None)
-    return found or _in_turns(builder, values, parameters)
+    return found or _even_then_odd(builder, values, parameters)
 
 
-def _in_turns(builder: Builder, values: list[float], parameters: Sequence[Parameters]) -> Value | None:
+def _even_then_odd(builder: Builder, values: list[float], parameters: Sequence[RotaryParameters]) -> Value | None:
     """Return frequencies whose first ones are those with even numbers, and then those with odd numbers."""
     half = max(range(1, len(values)), key=values.__getitem__, default=1)
     end = 2 * half
@@ -114,7 +114,7 @@ def _are_powers(values: list[float], theta: float, count: int) -> bool:
     return all(math.isclose(value, theta ** (-turn / count), rel_tol=1e-5) for turn, value in enumerate(values))
 
 
-def _scaled(builder: Builder, values: list[float], parameters: Parameters) -> Value | None:
+def _scaled(builder: Builder, values: list[float], parameters: RotaryParameters) -> Value | None:
     others, half = parameters.others, len(values)
     name, fields = SCALED.get(str(others.get("rope_type")), ("", {}))
     scaling = {key: others[field] for key, field in fields.items() if others.get(field) is not None}

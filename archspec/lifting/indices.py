@@ -10,22 +10,22 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 
 from archspec.algebra import Atom, Dim, Expression, expression, terms_of
-from archspec.lifting.values import Argument, Frame, Operand, Setting, Value
+from archspec.lifting.values import Argument, ModuleCall, Operand, Setting, Value
 from archspec.normal.nodes import OPAQUE, Element, index_name
 
 if TYPE_CHECKING:
     from archspec.normal.arrays import Array, Arrays
 
 
-class Unwritten(Exception):
+class NoShortFormError(Exception):
     """An element has no short form."""
 
 
-class Maker(Protocol):
+class ValueFactory(Protocol):
     """What values are made with."""
 
     arrays: Arrays
-    frame: Frame
+    frame: ModuleCall
 
     def op(self, name: str, *args: Argument, **settings: Setting) -> Value: ...
     def made(
@@ -37,10 +37,10 @@ class Maker(Protocol):
     def written(self, value: Value) -> Value: ...
 
 
-class Indexed:
+class IndexWriter:
     """Values written from their normal forms."""
 
-    def __init__(self, builder: Maker) -> None:
+    def __init__(self, builder: ValueFactory) -> None:
         self.builder = builder
         self.arrays = builder.arrays
         self.sources: dict[int, Value] = {}
@@ -112,7 +112,7 @@ class Indexed:
         self._rank, self._shape = len(value.shape), value.shape
         try:
             found = make()
-        except Unwritten:
+        except NoShortFormError:
             return None
         finally:
             self.builder.frame = outer
@@ -159,7 +159,7 @@ class Indexed:
             case "where":
                 return self._op("where", *[self._element(part) for part in elements])
             case _:
-                raise Unwritten
+                raise NoShortFormError
 
     def _conjunction(self, terms: Sequence[Element]) -> Operand:
         parts = [self._element(term) for term in terms]
@@ -211,7 +211,7 @@ class Indexed:
         found: Operand | None = None
         for monomial, coefficient in sorted(terms_of(value), key=lambda term: not term[0]):
             if not isinstance(coefficient, int):
-                raise Unwritten
+                raise NoShortFormError
             part: Operand | None = None
             for atom, power in monomial:
                 for _ in range(power):
@@ -234,14 +234,14 @@ class Indexed:
             names = {"//": "floordiv", "%": "mod", "min": "min", "max": "max"}
             parts = [self._integer(expression(argument)) for argument in atom.arguments]
             if atom.kind not in names or len(parts) != 2:
-                raise Unwritten
+                raise NoShortFormError
             return self._op(names[atom.kind], *parts)
         if atom.text.startswith(OPAQUE):
             inner = self._element(int(atom.text[2:]))
             return self._op("int", inner) if isinstance(inner, Value) and inner.dtype == "bool" else inner
         own = [index_name(at) for at in self.arrays.own(self._shape)]
         if atom.text not in own:
-            raise Unwritten
+            raise NoShortFormError
         axis = own.index(atom.text)
         size = self._shape[axis]
         positions = self._made("arange", stop=size)
@@ -253,10 +253,10 @@ class Indexed:
         own = [index_name(at) for at in self.arrays.own(self._shape)]
         names = [index_name(at) for at in indices]
         if source is None or not all(name and name in own for name in names):
-            raise Unwritten
+            raise NoShortFormError
         axes = [own.index(name) for name in names]
         if axes != sorted(set(axes)) or [self._shape[axis] for axis in axes] != [*source.shape]:
-            raise Unwritten
+            raise NoShortFormError
         shape = tuple([self._shape[axis] if axis in axes else 1 for axis in range(axes[0], self._rank)])
         return source if shape == source.shape else self._reshaped(source, shape)
 
@@ -282,7 +282,7 @@ class Indexed:
             case "neg":
                 return -args[0]
             case _:
-                raise Unwritten
+                raise NoShortFormError
 
     def _reshaped(self, value: Value, shape: Sequence[Dim]) -> Value:
         made = self.arrays.reshape(value.array, shape)

@@ -12,19 +12,19 @@ from typing import cast
 
 from archspec.algebra import index
 from archspec.lifting.blocks import Body, replace_operands
-from archspec.lifting.runs import MOST_KINDS, Run, address_pattern
-from archspec.lifting.values import LAYER, Argument, Repeated, Setting, Value, live
+from archspec.lifting.runs import MAX_KINDS, LayerRun, address_pattern
+from archspec.lifting.values import LAYER, Argument, LoopValue, Setting, Value, live_values
 
 Key = Callable[[Value], Hashable]
 """What is equal for layers that compute the same."""
 
 
-def loops_of(body: Body, key: Key, excluded: Collection[Value]) -> dict[Value, Run]:
+def rewrite_layer_loops(body: Body, key: Key, excluded: Collection[Value]) -> dict[Value, LayerRun]:
     """Write repeated layers in a body as loops. Return those of all iterations by the one that stands for them.
 
     Values that are `excluded` stay as they are.
     """
-    found: dict[Value, Run] = {}
+    found: dict[Value, LayerRun] = {}
     while True:
         values, taken = _in_order(body), {*excluded, *found}
         sequences, stacks = (loops(values, body.outputs, key, taken) for loops in (_sequences, _stacks))
@@ -35,11 +35,11 @@ def loops_of(body: Body, key: Key, excluded: Collection[Value]) -> dict[Value, R
         loop.replace(body)
 
 
-class _Differs(Exception):
+class _IterationsDifferError(Exception):
     """Iterations do not compute the same."""
 
 
-class _Loop:
+class _LayerLoop:
     """A loop in place of what all of its iterations compute. A column has the values, or numbers, of all iterations.
 
     `index` is that of the first iteration, which is also the number in the addresses of its layers. In a sequence,
@@ -71,7 +71,7 @@ class _Loop:
         try:
             for column in zip(*self.iterations, strict=True):
                 self.made[column] = self._made(column)
-        except _Differs:
+        except _IterationsDifferError:
             return False
         carried = {self.iterations[-1][place] for place in self.starts}
         inside = {value for iteration in self.iterations for value in iteration}
@@ -81,7 +81,7 @@ class _Loop:
         """Whether the iterations compute what is stacked, and nothing else uses what they compute."""
         try:
             self.collected = [(self.value(stack.operands), stack)]
-        except _Differs:
+        except _IterationsDifferError:
             return False
         inside = {value for column in self.made for value in column}
         return self._is_short() and all(
@@ -97,10 +97,10 @@ class _Loop:
         """Return how many layers have another number than the iteration, as `norms[i + 1]` has."""
         return sum([value.is_module and "[i]" not in value.address for value in self.made.values()])
 
-    def runs(self) -> dict[Value, Run]:
+    def runs(self) -> dict[Value, LayerRun]:
         """Return the layers of all iterations, by what stands for them."""
         layers = [(value, [*column]) for column, value in self.made.items() if value.is_module]
-        return {value: Run(column, value.address, self.index, []) for value, column in layers}
+        return {value: LayerRun(column, value.address, self.index, []) for value, column in layers}
 
     def replace(self, body: Body) -> None:
         """Put the loop in the place of its iterations."""
@@ -111,11 +111,11 @@ class _Loop:
         axes = [stack.integer("axis") % len(stack.shape) for _, stack in self.collected]
         carried = [self.carried[place] for place in self.starts]
         starts, inner, count = [*self.starts.values()], [*self.made.values()], len(next(iter(self.made)))
-        loop = Repeated(starts, carried, afters, collected, axes, count, body.frame, inner, self.index)
+        loop = LoopValue(starts, carried, afters, collected, axes, count, body.frame, inner, self.index)
         replaced = [*last, *(stack for _, stack in self.collected)]
         loop.results = [_like("part", "part", value, [loop], index=turn) for turn, value in enumerate(replaced)]
         results = dict(zip(replaced, loop.results, strict=True))
-        for value in live(body.outputs):
+        for value in live_values(body.outputs):
             replace_operands(value, results)
         body.outputs = [results.get(value, value) for value in body.outputs]
 
@@ -144,9 +144,9 @@ class _Loop:
             return self.made[tuple(column)]
         place, start = relative[1] + length, column[0]
         if places[0] >= 0 or len({*relative[1:]}) > 1 or not 0 <= place < length or start.op == "tensor":
-            raise _Differs
+            raise _IterationsDifferError
         if self.starts.setdefault(place, start) is not start:
-            raise _Differs
+            raise _IterationsDifferError
         if place not in self.carried:
             self.carried[place] = _like("carried", "carried", self.iterations[-1][place])
         return self.carried[place]
@@ -155,20 +155,20 @@ class _Loop:
         last = column[-1]
         shown = {(value.op, value.kind, value.dtype, value.shape, self.key(value)) for value in column}
         if len(shown) > 1 or last.kind not in ("ops", "std", "part", "tensor", "layer", "block"):
-            raise _Differs
+            raise _IterationsDifferError
         value = _like(last.op, last.kind, last)
         if last.kind in ("layer", "block", "tensor"):
             value.address, _, length = address_pattern([value.address for value in column], self.index)
             if "[" not in value.address or length < len(column):
-                raise _Differs
+                raise _IterationsDifferError
         value.args, value.settings = self._arguments([value.args for value in column]), last.settings
         if last.kind == "part" and value.operands[0].kind == "carried":  # several results are not carried as one
-            raise _Differs
+            raise _IterationsDifferError
         return value
 
     def _arguments(self, rows: Sequence[Sequence[Argument]]) -> list[Argument]:
         if len({len(row) for row in rows}) > 1:
-            raise _Differs
+            raise _IterationsDifferError
         return [self._argument(column) for column in zip(*rows, strict=True)]
 
     def _argument(self, column: Sequence[Argument]) -> Argument:
@@ -181,7 +181,7 @@ class _Loop:
         if all(item == column[0] and type(item) is type(column[0]) for item in column):
             return column[0]
         if [*column] != [self.index + turn for turn in range(len(column))]:
-            raise _Differs
+            raise _IterationsDifferError
         return index(LAYER)
 
 
@@ -205,13 +205,13 @@ def _in_order(body: Body) -> list[Value]:
         if _is_numbered(value) or any(operand in numbered for operand in value.operands):
             numbered[value] = None
     uses = Counter(operand for value in numbered for operand in {*value.operands})
-    shared = {*live([value for value in found if value not in numbered and uses[value] > 1])}
+    shared = {*live_values([value for value in found if value not in numbered and uses[value] > 1])}
     return [value for value in found if value not in shared]
 
 
 def _sequences(
     values: Sequence[Value], outputs: Sequence[Value], key: Key, excluded: AbstractSet[Value]
-) -> Iterator[_Loop]:
+) -> Iterator[_LayerLoop]:
     """Yield loops whose iterations follow one after the other, in the order of their first layers."""
 
     def are_alike(first: int, second: int) -> bool:
@@ -238,7 +238,7 @@ def _pairs(places: Sequence[int], are_alike: Callable[[int, int], bool]) -> Iter
     """Yield each place with the next ones that are alike: the first of these may be of a layer of another kind."""
     for turn, first in enumerate(places):
         others = (place for place in places[turn + 1 :] if are_alike(first, place))
-        yield from ((first, other) for other in islice(others, MOST_KINDS))
+        yield from ((first, other) for other in islice(others, MAX_KINDS))
 
 
 def _is_numbered(value: Value) -> bool:
@@ -254,12 +254,12 @@ def _longest(
     start: int,
     length: int,
     most: int,
-) -> _Loop | None:
+) -> _LayerLoop | None:
     """Return the loop of the most iterations of so many values from a place on."""
     for count in range(most, 1, -1):
         end = start + length * count
         iterations = [values[place : place + length] for place in range(start, end, length)]
-        found = _Loop(key, _first_index(zip(*iterations, strict=True)), iterations, places)
+        found = _LayerLoop(key, _first_index(zip(*iterations, strict=True)), iterations, places)
         if found.is_sequence([*outputs, *(operand for value in values[end:] for operand in value.operands)]):
             return found
     return None
@@ -273,7 +273,7 @@ def _first_index(columns: Iterable[Sequence[Value]]) -> int:
 
 def _stacks(
     values: Sequence[Value], outputs: Sequence[Value], key: Key, excluded: AbstractSet[Value]
-) -> Iterator[_Loop]:
+) -> Iterator[_LayerLoop]:
     """Yield loops that compute the items of a stack."""
     users: dict[Value, list[Value | None]] = defaultdict(list, {value: [None] for value in outputs})
     for value in values:
@@ -282,7 +282,7 @@ def _stacks(
     for value in values:
         items = value.operands if value.op == "stack" and value.kind == "ops" else []
         if len(items) > 1 and not excluded & {value, *items}:
-            loop = _Loop(key, _first_index(_columns(items)))
+            loop = _LayerLoop(key, _first_index(_columns(items)))
             if loop.is_stack(value, users):
                 yield loop
 

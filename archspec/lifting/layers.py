@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from archspec.ir import Type
 from archspec.lifting.builder import Builder
-from archspec.lifting.values import Frame, Setting, Value
+from archspec.lifting.values import ModuleCall, Setting, Value
 
 if TYPE_CHECKING:
     from torch import nn
@@ -26,8 +26,8 @@ NORMS = {
 """Norms, and the axis of their features, by the names of their tensors."""
 
 
-def recognized(
-    builder: Builder, frame: Frame, module: nn.Module, result: Value, canonical: Callable[[str], str]
+def recognize_module(
+    builder: Builder, frame: ModuleCall, module: nn.Module, result: Value, canonical: Callable[[str], str]
 ) -> Value | None:
     """Return the result of a call of a module as that of a layer or function of the library; None if it is not one."""
     names = [name for name, _ in module.state_dict(keep_vars=True).items()]
@@ -90,7 +90,7 @@ def _of_operation(value: Value, own: Mapping[str, str]) -> Layer | None:
             return None
 
 
-def _norm(builder: Builder, frame: Frame, module: nn.Module, value: Value, own: Mapping[str, str]) -> Layer | None:
+def _norm(builder: Builder, frame: ModuleCall, module: nn.Module, value: Value, own: Mapping[str, str]) -> Layer | None:
     """Return the norm that a module computes step by step."""
     callees, axis = NORMS.get(frozenset(own.values()), ((), -1))
     inputs = _inputs(frame, value) if callees and value.dtype == "real" else []
@@ -113,25 +113,25 @@ def _norm(builder: Builder, frame: Frame, module: nn.Module, value: Value, own: 
     return None
 
 
-def _activation(builder: Builder, frame: Frame, value: Value) -> Value | None:
+def _activation(builder: Builder, frame: ModuleCall, value: Value) -> Value | None:
     """Return the function of one tensor that a module without tensors computes."""
     inputs = _inputs(frame, value)
     if len(inputs) != 1 or inputs[0].shape != value.shape or value.args == inputs:
         return None
     for name in ACTIVATIONS:
-        if builder.activated(name, inputs[0]) == value.array:
+        if builder.activation_form(name, inputs[0]) == value.array:
             return builder.activation(name, inputs[0])
     return None
 
 
-def _inputs(frame: Frame, value: Value) -> list[Value]:
+def _inputs(frame: ModuleCall, value: Value) -> list[Value]:
     """Return the values, other than tensors, that a call of a module computes a value from."""
     inside = _inside(frame, [value])
     used = dict.fromkeys([operand for value in inside for operand in value.operands if operand.op != "tensor"])
     return [value for value in used if value not in inside] or [value]
 
 
-def _inside(frame: Frame, values: Sequence[Value]) -> dict[Value, None]:
+def _inside(frame: ModuleCall, values: Sequence[Value]) -> dict[Value, None]:
     """Return values and those that they are computed from, as far as a call of a module computes them."""
     found: dict[Value, None] = {}
     waiting = [*values]

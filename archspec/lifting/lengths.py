@@ -11,7 +11,7 @@ from archspec.algebra import (
     Polynomial,
     atoms,
     expression,
-    scaled,
+    split_multiple,
     substitute,
     symbol,
     symbols,
@@ -27,14 +27,14 @@ def dimensions_of(values: Iterable[Value]) -> set[Polynomial]:
     return {size for value in values for size in value.shape if isinstance(size, Polynomial)}
 
 
-def renamed_dimensions(inputs: Sequence[Value], outputs: Sequence[Value]) -> dict[str, Expression]:
+def usual_dimension_names(inputs: Sequence[Value], outputs: Sequence[Value]) -> dict[str, Expression]:
     """Return usual names for the dimensions of a definition: `batch` for the one before at least two axes of its first
     input, and `seq` if there is one other dimension.
     """
     values = [*inputs, *outputs]
     named = {name for value in values for size in value.shape for name in symbols(size)}
     found: dict[str, Expression] = {}
-    first = scaled(inputs[0].shape[0]) if inputs and len(inputs[0].shape) > 2 else None
+    first = split_multiple(inputs[0].shape[0]) if inputs and len(inputs[0].shape) > 2 else None
     if first is not None and first[0] == 1 and "batch" not in named:
         later = {name for value in values for size in value.shape[1:] for name in symbols(size)}
         found = {} if first[1] in later else {first[1]: symbol("batch")}
@@ -100,8 +100,8 @@ def total_lengths(given: Collection[Polynomial], renamed: Mapping[str, Expressio
 
 def total_length(given: Collection[Polynomial]) -> tuple[str, int] | None:
     """Return the dimension and the number whose sum is a size of inputs, if no other size determines the dimension."""
-    named = {found[1] for size in given if (found := scaled(size)) is not None}
-    sums = {size for size in given if scaled(size) is None}
+    named = {found[1] for size in given if (found := split_multiple(size)) is not None}
+    sums = {size for size in given if split_multiple(size) is None}
     names = {name for size in sums for name in symbols(size)} - named
     if len(sums) != 1 or len(names) != 1:
         return None

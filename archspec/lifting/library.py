@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from archspec.algebra import Dim, symbols
-from archspec.equivalence.bodies import Bodies
+from archspec.equivalence.bodies import NormalFormBuilder
 from archspec.ir import Body, Module
 from archspec.lifting.numbers import literal
-from archspec.model import internals
+from archspec.model import get_compilation
 from archspec.normal.arrays import Array, Arrays
 from archspec.ops.record import Settings
 from archspec.pipeline.compile import loads
@@ -31,7 +31,7 @@ class _Probe(NamedTuple):
     results: int = 1
 
 
-class Library:
+class LibraryMatcher:
     """Definitions of the standard library over one table of expressions."""
 
     def __init__(self, arrays: Arrays) -> None:
@@ -96,13 +96,13 @@ class Library:
             dims = sorted({name for shape in shapes for size in shape for name in symbols(size)})
             head = f"import std {{ {probe.names} }}\n" + (f"dim {', '.join(dims)}\n" if dims else "")
             try:
-                self._bodies[text] = internals(loads(f'{head}{text}\nmodel "probe" = Probe()')).body
+                self._bodies[text] = get_compilation(loads(f'{head}{text}\nmodel "probe" = Probe()')).body
             except ArchError:
                 self._bodies[text] = None
         return self._bodies[text]
 
 
-class _Bodies(Bodies):
+class _Bodies(NormalFormBuilder):
     """Bodies of a probe, whose layer has given tensors."""
 
     def __init__(self, arrays: Arrays, module: Module | None, tensors: Mapping[str, Array]) -> None:

@@ -10,10 +10,10 @@ from archspec.lifting.blocks import Body
 from archspec.lifting.chains import Chains
 from archspec.lifting.names import Names
 from archspec.lifting.templates import Gaps, Statement
-from archspec.lifting.values import LAYER, LENGTH, Repeated, Value, live
+from archspec.lifting.values import LAYER, LENGTH, LoopValue, Value, live_values
 
 
-class Writer(Protocol):
+class BodyWriterProtocol(Protocol):
     """What writes a body."""
 
     body: Body
@@ -46,12 +46,12 @@ class Writer(Protocol):
         """Return the statements that give roles to layers, or to everything that the definition `owns`."""
         ...
 
-    def inside(self, body: Body, names: Sequence[str]) -> Writer:
+    def inside(self, body: Body, names: Sequence[str]) -> BodyWriterProtocol:
         """Return the writer of an iteration of a loop."""
         ...
 
 
-def write_loop(writer: Writer, loop: Repeated) -> None:
+def write_loop(writer: BodyWriterProtocol, loop: LoopValue) -> None:
     """Write the statements of a loop, and of what it starts with."""
     count = len(loop.carried)
     states = [_started(writer, loop, turn) for turn in range(count)]
@@ -75,7 +75,7 @@ def write_loop(writer: Writer, loop: Repeated) -> None:
     writer.statements.append(Statement(text="}"))
 
 
-def _header(writer: Writer, loop: Repeated) -> str:
+def _header(writer: BodyWriterProtocol, loop: LoopValue) -> str:
     """Return the index of a loop and its bounds."""
     count = loop.size("count")
     if isinstance(count, int):
@@ -86,7 +86,7 @@ def _header(writer: Writer, loop: Repeated) -> str:
     return f"{index} in 0..{writer.gaps.number(count, 'count')}"
 
 
-def _started(writer: Writer, loop: Repeated, turn: int) -> str:
+def _started(writer: BodyWriterProtocol, loop: LoopValue, turn: int) -> str:
     """Return the name of a carried value, after the statement of what it is to begin with."""
     start = loop.operands[turn]
     if start in writer.called and writer.chains.uses[start] == 1 and start not in writer.body.inputs:
@@ -96,7 +96,7 @@ def _started(writer: Writer, loop: Repeated, turn: int) -> str:
     return name
 
 
-def _write_iteration(inner: Writer, loop: Repeated, states: Sequence[str]) -> None:
+def _write_iteration(inner: BodyWriterProtocol, loop: LoopValue, states: Sequence[str]) -> None:
     """Write what an iteration computes. A carried value is replaced at once if nothing after that needs it."""
     replaced = {
         after: name
@@ -115,14 +115,14 @@ def _write_iteration(inner: Writer, loop: Repeated, states: Sequence[str]) -> No
             inner.bind(value)
 
 
-def _is_last(loop: Repeated, carried: Value, after: Value) -> bool:
+def _is_last(loop: LoopValue, carried: Value, after: Value) -> bool:
     """Whether all that a carried value is used for comes before the one that replaces it."""
-    before = {*live([after])}
+    before = {*live_values([after])}
     users = [value for value in loop.inner if carried in value.operands]
     return all(user in before for user in users) and carried not in (*loop.afters, *loop.collected)
 
 
-def _carry_over(inner: Writer, loop: Repeated, states: Sequence[str]) -> None:
+def _carry_over(inner: BodyWriterProtocol, loop: LoopValue, states: Sequence[str]) -> None:
     """Assign what is carried into the next iteration."""
     for name, after in zip(states, loop.afters, strict=True):
         source = inner.argument(after)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from itertools import takewhile
 
-from archspec.equivalence.calls.values import Untranslatable
+from archspec.equivalence.calls.values import UntranslatableError
 
 KEYWORDS = frozenset(
     "if else for in return tie require role param buffer const unused expect and or not true false none inf as".split()  # noqa: SIM905
@@ -36,7 +36,7 @@ class Names:
             if name and name not in self._taken:
                 self._taken.add(name)
                 return name
-        raise Untranslatable("it computes too many values to be named, as a loop over a length does")
+        raise UntranslatableError("it computes too many values to be named, as a loop over a length does")
 
 
 def identifier(text: str) -> str:

@@ -29,7 +29,7 @@ PRECEDENCE = {
     "neg": 7,
     "**": 8,
 }
-STREAMED = ("+", "-", "*", "/")
+PIPED_OPERATORS = ("+", "-", "*", "/")
 LISTED = ("concat", "stack", "attention")
 """Functions whose tensors are on a par: none of them is piped."""
 
@@ -75,7 +75,7 @@ LAYER_SETTINGS = {
 }
 
 
-def written(address: str) -> str:
+def quote_address(address: str) -> str:
     """Return an address in the notation of the language."""
     text = ""
     for turn, word in enumerate(re.findall(r"[^.\[\]]+|\[[^\]]*\]", address)):
@@ -98,7 +98,7 @@ def count_of_results(value: Value, parts: Sequence[Value]) -> int:
     return 1 + max([part.integer("index") for part in parts])
 
 
-def chosen(texts: Sequence[str], tests: Sequence[str]) -> str:
+def conditional_text(texts: Sequence[str], tests: Sequence[str]) -> str:
     """Return the text of the first one whose test holds, or else the last; one text if all are equal."""
     if len(set(texts)) == 1:
         return texts[0]

@@ -7,10 +7,10 @@ import re
 from collections.abc import Sequence
 from typing import cast
 
-EXACT = 2.0**10
+EXACT_DENOMINATOR = 2.0**10
 """Counting in multiples of one over this number is exact in float32."""
 
-NONE = "none"
+ABSENT = "none"
 """What stands in the place of a value that is missing."""
 
 MAY_BE_ONE = ("number", "start")
@@ -20,13 +20,13 @@ MAY_BE_ONE = ("number", "start")
 def is_counted_exactly(values: Sequence[object]) -> bool:
     """Whether PyTorch counts exactly with these arguments of `arange`: the end, or the start, the end and the step."""
     counted = [*values[:1], *values[2:3]] if len(values) > 1 else []
-    return all(not isinstance(value, float) or (value * EXACT).is_integer() for value in counted)
+    return all(not isinstance(value, float) or (value * EXACT_DENOMINATOR).is_integer() for value in counted)
 
 
 def literal(value: object) -> str:
     """Return a value in the notation of the language."""
     if value is None:
-        return NONE
+        return ABSENT
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):

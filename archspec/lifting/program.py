@@ -9,23 +9,23 @@ from math import prod
 from typing import NamedTuple
 
 from archspec.addresses import is_below, is_inside, parent, relative
-from archspec.algebra import Polynomial, scaled, symbols
-from archspec.equivalence.calls.values import Untranslatable
-from archspec.lifting.blocks import Body, bodies_of, masks_of, with_own_names
-from archspec.lifting.facts import Facts, Lent
-from archspec.lifting.layer_loops import loops_of
+from archspec.algebra import Polynomial, split_multiple, symbols
+from archspec.equivalence.calls.values import UntranslatableError
+from archspec.lifting.blocks import Body, masks_of, split_into_bodies, use_local_tensor_names
+from archspec.lifting.facts import BorrowedLayer, WritingContext
+from archspec.lifting.layer_loops import rewrite_layer_loops
 from archspec.lifting.lengths import dimensions_of, free_length, total_length
 from archspec.lifting.names import Names
 from archspec.lifting.recording import Recording
-from archspec.lifting.runs import runs_of, without_numbers
+from archspec.lifting.runs import find_layer_runs, without_numbers
 from archspec.lifting.signatures import Argument, Signatures
-from archspec.lifting.stored import Stored
+from archspec.lifting.stored import StoredTensors
 from archspec.lifting.templates import Definition, Template, joined
 from archspec.lifting.values import LAYER, LENGTH, Value
 from archspec.lifting.writing import BodyWriter
 
 
-class OtherSizes(NamedTuple):
+class SizeChange(NamedTuple):
     """How a module of other sizes differs from the one that is lifted, so that both become the same definitions."""
 
     several: Collection[str] = ()
@@ -34,11 +34,11 @@ class OtherSizes(NamedTuple):
     """Classes whose definitions are for any number of tokens in only one of them."""
 
 
-ALIKE = OtherSizes()
+NO_SIZE_CHANGE = SizeChange()
 
 
 @dataclass
-class Program:
+class LiftedProgram:
     """The definitions of a module, those that are used before those that use them; the last is the module itself."""
 
     definitions: list[Definition] = field(default_factory=list[Definition])
@@ -61,7 +61,7 @@ class Program:
         return (numbers, *inner)
 
 
-def program_of(
+def build_program(
     recording: Recording,
     outputs: Sequence[Value],
     signatures: Signatures,
@@ -69,20 +69,20 @@ def program_of(
     taken: Sequence[str],
     optional: Collection[str],
     loops: bool,
-    other: OtherSizes,
-) -> Program:
+    other: SizeChange,
+) -> LiftedProgram:
     """Return the definitions of a module. `taken` are names that values cannot have, `optional` the inputs that may be
     left out if they are only masks of attention. With `loops`, layers in turn with other operations become loops.
     """
     stored = recording.stored
-    bodies = bodies_of(recording.root, outputs, stored, other.several)
+    bodies = split_into_bodies(recording.root, outputs, stored, other.several)
     _check_sizes(bodies[None], recording.inputs.values())
     paths = dict.fromkeys([body.path for body in bodies.values()])
     lent = _lent(bodies.values())
     masks = masks_of([*bodies.values()], optional)
-    program = Program()
+    program = LiftedProgram()
     found: dict[Value, tuple[int, int]] = {}
-    with_own_names([*bodies.values()], stored)
+    use_local_tensor_names([*bodies.values()], stored)
     owned = _owned(bodies.values(), stored)
     ties = _ties(stored.ties, paths)
     values = [value for body in bodies.values() for value in body.values()]
@@ -92,10 +92,12 @@ def program_of(
         names = _input_names(body, recording, signatures, sizes, taken, masks)
         _order(body, call, names)
         key = partial(_key, program, found)
-        runs = runs_of(body.values(), body.outputs, key, body.path)
-        looped = loops_of(body, key, [value for run in runs.values() for value in run.values]) if loops else {}
+        runs = find_layer_runs(body.values(), body.outputs, key, body.path)
+        looped = (
+            rewrite_layer_loops(body, key, [value for run in runs.values() for value in run.values]) if loops else {}
+        )
         program.has_loops |= bool(looped)
-        facts = Facts(
+        facts = WritingContext(
             body,
             runs,
             looped,
@@ -122,7 +124,10 @@ def program_of(
 
 
 def _written(
-    facts: Facts, definition: Callable[[Value], tuple[int, int]], key: Callable[[Value], object], is_fixed: bool
+    facts: WritingContext,
+    definition: Callable[[Value], tuple[int, int]],
+    key: Callable[[Value], object],
+    is_fixed: bool,
 ) -> tuple[BodyWriter, Template]:
     """Return the writer and the definition of a body, for any number of tokens if nothing depends on it, unless it
     `is_fixed`.
@@ -151,7 +156,7 @@ def _check_sizes(body: Body, inputs: Iterable[Value]) -> None:
     for value in inputs:
         names = sorted(missing & {name for size in value.shape for name in symbols(size)})
         if names:
-            raise Untranslatable(
+            raise UntranslatableError(
                 f"it uses the size `{names[0]}` of its input `{value.address}`, and not the input itself"
             )
 
@@ -165,7 +170,7 @@ def _ties(ties: Iterable[tuple[str, str]], paths: Collection[str]) -> dict[str, 
     return found
 
 
-def _lent(bodies: Iterable[Body]) -> dict[Body, list[Lent]]:
+def _lent(bodies: Iterable[Body]) -> dict[Body, list[BorrowedLayer]]:
     """Return the layers that blocks declare, or others of their kind, but only blocks around them apply."""
     listed = list(bodies)
     lenders: dict[str, list[tuple[str, Value]]] = {}
@@ -179,28 +184,28 @@ def _lent(bodies: Iterable[Body]) -> dict[Body, list[Lent]]:
             if inner:
                 lender = max(inner, key=lambda other: len(other.path))
                 lenders.setdefault(lender.frame.kind, []).append((lender.path, value))
-    found: dict[Body, list[Lent]] = {}
+    found: dict[Body, list[BorrowedLayer]] = {}
     for body in listed:
         own = {value.address for value in body.values()}
-        lent: dict[str, Lent] = {}
+        lent: dict[str, BorrowedLayer] = {}
         for path, value in lenders.get(body.frame.kind, []):
             address = relative(value.address, path)
             is_like = path == body.path or (without_numbers(path) == without_numbers(body.path) and address not in lent)
             if is_like and f"{body.path}.{address}" not in own:
-                lent[address] = Lent(value, path, path == body.path)
+                lent[address] = BorrowedLayer(value, path, path == body.path)
         if lent:
             found[body] = [*lent.values()]
     return found
 
 
-def _key(program: Program, found: Mapping[Value, tuple[int, int]], value: Value) -> Hashable:
+def _key(program: LiftedProgram, found: Mapping[Value, tuple[int, int]], value: Value) -> Hashable:
     if value.kind == "block":
         definition, row = found[value]
         return definition, program.deep_row(definition, row)
     return value.op, repr(value.settings)
 
 
-def _added(program: Program, template: Template, writer: BodyWriter, body: Body) -> tuple[int, int]:
+def _added(program: LiftedProgram, template: Template, writer: BodyWriter, body: Body) -> tuple[int, int]:
     of_both = ((number, joined(item.template, template)) for number, item in enumerate(program.definitions))
     number, whole = next((found for found in of_both if found[1]), (len(program.definitions), template))
     if number == len(program.definitions):
@@ -234,7 +239,9 @@ def _input_names(
     found: dict[Value, str] = {}
     has_names = total_length(dimensions_of(inputs)) is not None
     compound = {
-        value for value in inputs if not has_names and any(scaled(size) is None for size in dimensions_of([value]))
+        value
+        for value in inputs
+        if not has_names and any(split_multiple(size) is None for size in dimensions_of([value]))
     }
     for value in sorted(inputs, key=lambda v: (v in masks, v in compound, matched.get(v, len(arguments)))):
         own = [arguments[matched[value]].name] if value in matched else ["mask"] if value.dtype == "bool" else []
@@ -297,7 +304,7 @@ def _order(body: Body, call: Value | None, names: Iterable[Value]) -> None:
         call.args = [call.args[before.index(value)] for value in body.inputs]
 
 
-def _owned(bodies: Iterable[Body], stored: Stored) -> dict[Body, list[tuple[str, str, tuple[int, ...]]]]:
+def _owned(bodies: Iterable[Body], stored: StoredTensors) -> dict[Body, list[tuple[str, str, tuple[int, ...]]]]:
     """Return the tensors that each body declares itself, with what is written before their shapes."""
     all_bodies = list(bodies)
     found: dict[Body, list[tuple[str, str, tuple[int, ...]]]] = {body: [] for body in all_bodies}
@@ -309,7 +316,7 @@ def _owned(bodies: Iterable[Body], stored: Stored) -> dict[Body, list[tuple[str,
             if value.op == "tensor":
                 name = stored.name_under(value.address, body.path)
                 if name is None:
-                    raise Untranslatable(f"`{body.path}` uses the tensor `{value.address}`, which is not its own")
+                    raise UntranslatableError(f"`{body.path}` uses the tensor `{value.address}`, which is not its own")
                 value.address = name
                 declared.add(name)
                 for holder in _holders(all_bodies, body, name) if name not in of_layers else ():

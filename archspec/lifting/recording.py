@@ -7,26 +7,26 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from archspec.addresses import parent
 from archspec.equivalence.calls.complex import Complex
-from archspec.equivalence.calls.values import Untranslatable, is_list, listed, operation_of
+from archspec.equivalence.calls.values import UntranslatableError, as_list, is_list, operation_name
 from archspec.equivalence.capture import Capture
 from archspec.equivalence.programs import is_node, nodes_of
 from archspec.equivalence.rolling import LOOPED
 from archspec.ir import Type
-from archspec.lifting.attentions import with_attention
+from archspec.lifting.attentions import rewrite_attention
 from archspec.lifting.buckets import bucket_table, buckets_of
 from archspec.lifting.builder import Builder
 from archspec.lifting.constants import constant
 from archspec.lifting.frequencies import rotary_parameters, slopes
-from archspec.lifting.layers import recognized
+from archspec.lifting.layers import recognize_module
 from archspec.lifting.operations.complex_values import ComplexResult, ComplexValue, complex_counterpart, has_complex
 from archspec.lifting.operations.counterparts import COUNTERPARTS
-from archspec.lifting.operations.handlers import converted
+from archspec.lifting.operations.handlers import convert
 from archspec.lifting.regions import between_regions
-from archspec.lifting.scaling import with_scaling
+from archspec.lifting.scaling import rewrite_rotary_scaling
 from archspec.lifting.sinusoids import complex_sinusoids
 from archspec.lifting.source_names import Naming
-from archspec.lifting.stored import Stored
-from archspec.lifting.values import Frame, Value
+from archspec.lifting.stored import StoredTensors
+from archspec.lifting.values import ModuleCall, Value
 from archspec.normal.arrays import Array, Arrays
 
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from torch.export import ExportedProgram
     from torch.fx import Node
 
-Made: TypeAlias = ComplexResult | Sequence[Value | ComplexValue | None]
+RecordedResult: TypeAlias = ComplexResult | Sequence[Value | ComplexValue | None]
 """What a node of a program is as values."""
 
-Found: TypeAlias = Array | Complex | None
+RecordedForm: TypeAlias = Array | Complex | None
 """The normal form of a result; None if only training uses it."""
 
 
@@ -48,14 +48,14 @@ class Recording(Capture):
         super().__init__(arrays, program, inputs, self._stored)
         self.module = module
         self.builder = Builder(arrays)
-        self.root = Frame("", type(module).__name__, None)
-        self.stored = Stored(module)
+        self.root = ModuleCall("", type(module).__name__, None)
+        self.stored = StoredTensors(module)
         self._counted = dict(self.stored.ties)
         self.inputs: dict[str, Value] = {}
-        self._made: dict[Node, Made] = {}
-        self._frames: dict[str, Frame] = {}
-        self._open: list[Frame] = [self.root]
-        self._last: dict[Frame, Node] = {}
+        self._made: dict[Node, RecordedResult] = {}
+        self._frames: dict[str, ModuleCall] = {}
+        self._open: list[ModuleCall] = [self.root]
+        self._last: dict[ModuleCall, Node] = {}
         self._naming = Naming()
         self._buckets = buckets_of(program)
 
@@ -64,16 +64,16 @@ class Recording(Capture):
         self.outputs()
         self._enter([self.root])
         (output,) = [node for node in nodes_of(self.program.graph) if node.op == "output"]
-        given: list[object] = listed(output.args[0])
+        given: list[object] = as_list(output.args[0])
         made = [self._made[item] for item in given if is_node(item) and isinstance(self._value(item), Array | Complex)]
         values = [value for value in made if isinstance(value, Value)]
         if len(values) < len(made):
-            raise Untranslatable("it has complex outputs")
+            raise UntranslatableError("it has complex outputs")
         self.builder.frame = self.root
         self._naming.give()
         outputs = [self.builder.written(value) for value in values]
-        with_attention(self.builder, outputs)
-        with_scaling(self.builder, outputs)
+        rewrite_attention(self.builder, outputs)
+        rewrite_rotary_scaling(self.builder, outputs)
         return outputs
 
     def canonical(self, name: str) -> str:
@@ -139,7 +139,7 @@ class Recording(Capture):
         return super()._call(node)
 
     def _note(self, node: Node, found: object) -> None:
-        items = listed(found)
+        items = as_list(found)
         results = [item for item in items if item is None or isinstance(item, Array | Complex)]
         if found is None or len(results) < len(items):
             return
@@ -147,14 +147,14 @@ class Recording(Capture):
         self._enter(frames)
         if node not in self._made:
             self._made[node] = self._translated(node, results)
-        made = listed(self._made[node])
+        made = as_list(self._made[node])
         values = [value for value in made if isinstance(value, Value) and value.frame is frames[-1]]
         if len(values) == len(made):
             self._naming.note(node, values)
         for frame in self._open:
             self._last[frame] = node
 
-    def _stack(self, node: Node) -> list[Frame]:
+    def _stack(self, node: Node) -> list[ModuleCall]:
         frames = [self.root]
         calls: dict[str, tuple[str, str | type]] = node.meta.get("nn_module_stack") or {}
         for key, (path, kind) in calls.items():
@@ -162,18 +162,18 @@ class Recording(Capture):
                 continue
             if key not in self._frames:
                 name = kind if isinstance(kind, str) else kind.__qualname__
-                self._frames[key] = Frame(path, name.rpartition(".")[2], frames[-1])
+                self._frames[key] = ModuleCall(path, name.rpartition(".")[2], frames[-1])
             frames.append(self._frames[key])
         return frames
 
-    def _enter(self, frames: list[Frame]) -> None:
+    def _enter(self, frames: list[ModuleCall]) -> None:
         """Leave the calls that are over, and enter those of the next operation."""
         while self._open and self._open[-1] not in frames:
             self._leave(self._open.pop())
         self._open = frames
         self.builder.frame = frames[-1]
 
-    def _leave(self, frame: Frame) -> None:
+    def _leave(self, frame: ModuleCall) -> None:
         """Replace what a module computes by a layer or function of the library, if it is one."""
         node = self._last.get(frame)
         made = None if node is None else self._made.get(node)
@@ -182,45 +182,45 @@ class Recording(Capture):
             module = self.module.get_submodule(frame.path)
             if node.meta.get(LOOPED) and module.state_dict():  # loops apply no layers
                 return
-            found = recognized(self.builder, frame, module, made, self.canonical)
+            found = recognize_module(self.builder, frame, module, made, self.canonical)
             if found is not None:
                 self._made[node] = found
                 self._naming.note(node, [found])
 
-    def _translated(self, node: Node, found: Sequence[Found]) -> Made:
+    def _translated(self, node: Node, found: Sequence[RecordedForm]) -> RecordedResult:
         import operator
 
         if node.target is operator.getitem:
-            return cast("list[Made]", self._given(node.args[0]))[cast("int", node.args[1])]
+            return cast("list[RecordedResult]", self._given(node.args[0]))[cast("int", node.args[1])]
         empty = [array for array in found if isinstance(array, Array) and 0 in array.shape]
         if empty and len(empty) == len(found):
             return self.builder.made("empty", [], empty[0])
-        name = operation_of(node)
+        name = operation_name(node)
         types = [self._type_of(array) for array in found]
         args = [self._given(item) for item in node.args]
         keywords = {key: self._given(item) for key, item in node.kwargs.items()}
         handler = COUNTERPARTS.get(name)
         is_complex = has_complex(args) or any(type.dtype == "complex" for type in types)
         if handler is None and not is_complex:
-            raise Untranslatable(f"the operation `aten.{name}` has no counterpart in the language")
+            raise UntranslatableError(f"the operation `aten.{name}` has no counterpart in the language")
         try:
             if is_complex:
                 return complex_counterpart(name, handler, self.builder, types, *args, **keywords)
             assert handler is not None
             made = handler(self.builder, types, *args, **keywords)
         except (TypeError, ValueError, IndexError, AttributeError) as error:
-            raise Untranslatable(f"the operation `aten.{name}` has no counterpart with these arguments") from error
+            raise UntranslatableError(f"the operation `aten.{name}` has no counterpart with these arguments") from error
         if isinstance(made, Sequence):
             if any(value is not None and value.array != array for value, array in zip(made, found, strict=True)):
-                raise Untranslatable(f"the operation `aten.{name}` has other results than its counterpart")
+                raise UntranslatableError(f"the operation `aten.{name}` has other results than its counterpart")
             return made
         if made is not None:
-            made = converted(self.builder, made, types[0].dtype)
+            made = convert(self.builder, made, types[0].dtype)
         if made is None or made.array != found[0]:
-            raise Untranslatable(f"the operation `aten.{name}` has another result than its counterpart")
+            raise UntranslatableError(f"the operation `aten.{name}` has another result than its counterpart")
         return made
 
-    def _type_of(self, found: Found) -> Type:
+    def _type_of(self, found: RecordedForm) -> Type:
         if isinstance(found, Complex):
             return Type(found.real.shape, "complex")
         return Type(found.shape, self.arrays.dtype(found)) if found is not None else Type(())
@@ -235,7 +235,7 @@ class Recording(Capture):
         return self._value(item)
 
 
-class Unwritten(Recording):
+class FormRecording(Recording):
     """The normal forms of the values of an exported program, without operations of the language that compute them."""
 
     def _note(self, node: Node, found: object) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Formula: TypeAlias = "Callable[[Tensor], Value | None]"
 
-MOST_STEPS = 3
+MAX_STEPS = 3
 """Numbers that change more often along an axis are not written as steps."""
 
 
@@ -77,7 +77,7 @@ def _steps(builder: Builder, image: Tensor) -> Value | None:
 def _line(builder: Builder, values: list[float]) -> Value | None:
     """Return integers that change in a few steps."""
     steps = [(place, after - before) for place, (before, after) in enumerate(pairwise(values), 1) if after != before]
-    if len(steps) > MOST_STEPS or values[0] != 0:
+    if len(steps) > MAX_STEPS or values[0] != 0:
         return None
     places = builder.op("arange", stop=len(values))
     found: Value | None = None

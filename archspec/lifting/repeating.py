@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, cast
 
-from archspec.equivalence.calls.values import Untranslatable, is_list
-from archspec.equivalence.numeric import ROUNDED, flat
-from archspec.equivalence.restoring import restored
-from archspec.lifting.calling import called_changing
+from archspec.equivalence.calls.values import UntranslatableError, is_list
+from archspec.equivalence.numeric import FLOAT32_TOLERANCE, flat
+from archspec.equivalence.restoring import restore_attributes
+from archspec.lifting.calling import call_keeping_changes
 from archspec.lifting.modes import changed_mode, modes_of
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def check_repeatable(
 
     What a module keeps of a call, such as a table, is the same after a second one with equal inputs.
     """
-    with restored(module):
+    with restore_attributes(module):
         _check(module, inputs, others)
 
 
@@ -40,13 +40,13 @@ def _check(module: nn.Module, inputs: Mapping[str, torch.Tensor], others: Mappin
         (name for name in {**before, **after} if not _is_same(before.get(name), after.get(name))), None
     )
     if changed is not None:
-        raise Untranslatable(f"a call of it changes its `{changed}`")
+        raise UntranslatableError(f"a call of it changes its `{changed}`")
     if not all(_is_close(*pair) for found in (again, last) for pair in zip(first, found, strict=True)):
-        raise Untranslatable("a call of it changes what the next one computes")
+        raise UntranslatableError("a call of it changes what the next one computes")
 
 
 def _outputs(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> list[torch.Tensor]:
-    return flat(called_changing(module, {name: tensor.clone() for name, tensor in inputs.items()}))
+    return flat(call_keeping_changes(module, {name: tensor.clone() for name, tensor in inputs.items()}))
 
 
 def _attributes(module: nn.Module) -> dict[str, object]:
@@ -102,4 +102,8 @@ def _is_close(value: torch.Tensor, other: torch.Tensor) -> bool:
     if not value.numel() or not (value.is_floating_point() or value.is_complex()):
         return bool((value == other).all())
     scale = max(1.0, float(other.abs().nan_to_num(0.0, 0.0, 0.0).max()))
-    return bool(((value == other) | ((value - other).abs() <= ROUNDED * scale) | (value.isnan() & other.isnan())).all())
+    return bool(
+        (
+            (value == other) | ((value - other).abs() <= FLOAT32_TOLERANCE * scale) | (value.isnan() & other.isnan())
+        ).all()
+    )

@@ -133,7 +133,7 @@ def _of_half(builder: Builder, value: Value) -> Value | None:
     value = _bare(value)
     if value.op in ("cos", "sin"):
         angles = _of_half(builder, value.operands[0])
-        return builder.once(value.op, angles) if angles is not None else None
+        return builder.memoize(value.op, angles) if angles is not None else None
     sizes = [size for size in value.shape if size != 1]
     if value.op != "repeat" or len(sizes) != 2:
         return None
@@ -162,7 +162,7 @@ def _of_angles(builder: Builder, value: Value, name: str) -> Value | None:
     halves = [_bare(part) for part in joined.operands]
     if joined.op != "concat" or len(halves) != 2 or halves[0] is not halves[1] or len(halves[0].shape) != 2:
         return None
-    return builder.once(name, halves[0])
+    return builder.memoize(name, halves[0])
 
 
 def _bare(value: Value) -> Value:

@@ -11,22 +11,22 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeAlias, cast
 
 from archspec.algebra import Dim, product
-from archspec.equivalence.calls.values import Untranslatable
+from archspec.equivalence.calls.values import UntranslatableError
 from archspec.lifting.values import Argument, Operand, Setting, Value, flat_arguments, number_in, values_in
 from archspec.lifting.views import Layout
 from archspec.normal.arrays import Array
 from archspec.ops import OPS
 
-OF_ALL_AXES = ("a", "b", "order", "shape", "")
+AXIS_SETTINGS = ("a", "b", "order", "shape", "")
 """Settings of operations that rearrange the axes."""
 
-OF_MATRICES = ("matmul", "softmax")
+MATRIX_OPERATIONS = ("matmul", "softmax")
 """Operations on batches of matrices, which attention consists of."""
 
 Lead: TypeAlias = tuple[Dim, ...]
 
 
-class Maker(Protocol):
+class RowFactory(Protocol):
     """What values are made with."""
 
     def ops(self, name: str, *args: Argument, **settings: Setting) -> list[Value]: ...
@@ -39,7 +39,7 @@ class Maker(Protocol):
 class Rows:
     """Operations on rows as views of those on what the rows are of."""
 
-    def __init__(self, builder: Maker) -> None:
+    def __init__(self, builder: RowFactory) -> None:
         self.builder = builder
         self._of_rows: set[Value] = set()
         """Tensors that were made in the place of their rows."""
@@ -50,7 +50,7 @@ class Rows:
         operands = [b.unwritten(value) for value in values_in(args)]
         tensors = [value for value in operands if number_in(value) is None]
         lead = _common_lead([(value, self._lead(value)) for value in tensors])
-        if lead is None and (name in OF_MATRICES or any(map(self._is_of_matrices, tensors))):
+        if lead is None and (name in MATRIX_OPERATIONS or any(map(self._is_of_matrices, tensors))):
             lead = _common_lead([(value, self._any_lead(value)) for value in tensors])
         if lead is None:
             return None
@@ -62,7 +62,7 @@ class Rows:
         try:
             flat = b.results(name, flat_arguments(args), full)
             found = b.ops(name, *[self._in_rows(arg, lead) for arg in args], **inner)
-        except Untranslatable:
+        except UntranslatableError:
             return None
         if [product(value.shape) for value in found] != [product(array.shape) for array in flat]:
             return None
@@ -143,7 +143,7 @@ def _settings_of_rows(
     """Return the settings of an operation on a tensor with so many more axes in front; None if it is along the first
     axis, or rearranges axes. `full` has all settings.
     """
-    if any(name in full for name in OF_ALL_AXES):
+    if any(name in full for name in AXIS_SETTINGS):
         return None
     if "axis" not in full:
         return dict(settings)

@@ -10,14 +10,14 @@ from typing import NamedTuple, cast
 
 from archspec.algebra import Dim, symbol
 from archspec.lifting.conditions import is_regular
-from archspec.lifting.numbers import NONE
+from archspec.lifting.numbers import ABSENT
 from archspec.lifting.values import Value
 
-MOST_KINDS = 4
+MAX_KINDS = 4
 """Layers of more kinds do not become one loop."""
 
 
-class Run(NamedTuple):
+class LayerRun(NamedTuple):
     """Values each of which is made from the one before by the same layer, or by layers that only differ in numbers.
 
     If layers of several kinds alternate, `kinds` are the numbers of these. `slices` are arguments that are slices of a
@@ -37,7 +37,7 @@ class Run(NamedTuple):
     @property
     def repeated(self) -> list[Value]:
         """The slices of a value after its first one."""
-        parts = [slice_of(value) for value in self.slices]
+        parts = [find_slice(value) for value in self.slices]
         seen = [(part.value, part.axis) for part in parts if part is not None]
         return [value for turn, value in enumerate(self.slices) if seen[turn] in seen[:turn]]
 
@@ -55,7 +55,7 @@ class Slice(NamedTuple):
     place: Dim
 
 
-def slice_of(arg: object) -> Slice | None:
+def find_slice(arg: object) -> Slice | None:
     """Return what an argument is the slice of."""
     if isinstance(arg, Value) and arg.kind == "ops" and arg.op == "pick":
         return Slice(arg.operands[0], arg.integer("axis"), arg.size("index"))
@@ -71,7 +71,7 @@ def are_alike(keys: Sequence[object]) -> bool:
         return not others
     rows = [[*_leaves(key)] for key in (first, *others)]
     differing = [*{(a, b) for a, b in zip(*rows, strict=False) if a != b}]
-    return len(rows[0]) == len(rows[1]) and len(differing) == 1 and NONE in differing[0]
+    return len(rows[0]) == len(rows[1]) and len(differing) == 1 and ABSENT in differing[0]
 
 
 def _leaves(key: object) -> Iterator[object]:
@@ -82,14 +82,14 @@ def _leaves(key: object) -> Iterator[object]:
         yield from _leaves(item)
 
 
-def runs_of(
+def find_layer_runs(
     values: Sequence[Value], outputs: Sequence[Value], key: Callable[[Value], Hashable], path: str
-) -> dict[Value, Run]:
+) -> dict[Value, LayerRun]:
     """Return the runs among the values of a body, at the address `path`, by their last value. Layers with equal keys
     only differ in numbers.
     """
     uses = Counter([operand for value in values for operand in value.operands] + list(outputs))
-    found: dict[Value, Run] = {}
+    found: dict[Value, LayerRun] = {}
     for chain in _chains(values, uses, lambda first, second: _follows(first, second, key)):
         found |= _divided(chain, uses)
     chains = [*_chains(values, uses, _succeeds)]
@@ -140,34 +140,34 @@ def _of_two_kinds(chain: list[Value], key: Callable[[Value], Hashable]) -> list[
     return next(chain[first:] for first in range(len(chain)) if len({*keys[first:]}) <= 2)
 
 
-def _alternating(chain: list[Value], key: Callable[[Value], Hashable], uses: Mapping[Value, int]) -> Run | None:
+def _alternating(chain: list[Value], key: Callable[[Value], Hashable], uses: Mapping[Value, int]) -> LayerRun | None:
     """Return a run in which layers of several kinds alternate, or the same ones with other arguments."""
     address, start, length = address_pattern([value.address for value in chain])
-    sorts = [(key(value), *_given(value, turn, uses)) for turn, value in enumerate(chain[:length], start)]
+    sorts = [(key(value), *_shared_arguments(value, turn, uses)) for turn, value in enumerate(chain[:length], start)]
     order = list(dict.fromkeys(sorts))
     kinds = tuple([order.index(sort) for sort in sorts])
     changes = sum([first != second for first, second in pairwise(kinds)])
-    if "[" not in address or not 1 < len(order) <= min(MOST_KINDS, changes) or not is_regular(kinds, start):
+    if "[" not in address or not 1 < len(order) <= min(MAX_KINDS, changes) or not is_regular(kinds, start):
         return None
     if len(order) > 2 and len({sort[0] for sort in sorts}) > 1:  # a step has at most two layers
         return None
-    return Run(chain[:length], address, start, _slices(chain[:length], start, uses), kinds)
+    return LayerRun(chain[:length], address, start, _slices(chain[:length], start, uses), kinds)
 
 
-def _given(value: Value, index: int, uses: Mapping[Value, int]) -> list[object]:
+def _shared_arguments(value: Value, index: int, uses: Mapping[Value, int]) -> list[object]:
     """Return what is equal for the arguments of layers, after the first one, if these are the same values, or the
     slices of the same values at the index of each layer.
     """
     found: list[object] = []
     for arg in value.args[1:]:
-        part = slice_of(arg)
+        part = find_slice(arg)
         found.append(("slice", id(part.value), part.axis) if part and _is_own(arg, index, uses) else id(arg))
     return found
 
 
 def _is_own(arg: object, index: int, uses: Mapping[Value, int]) -> bool:
     """Whether an argument is the slice of a value at an index, and that of one layer only."""
-    part = slice_of(arg)
+    part = find_slice(arg)
     return isinstance(arg, Value) and part is not None and part.place == index and uses[arg] == 1
 
 
@@ -176,15 +176,15 @@ def _slices(values: Sequence[Value], start: int, uses: Mapping[Value, int]) -> l
     return [arg for turn, arg in given if isinstance(arg, Value) and _is_own(arg, turn, uses)]
 
 
-def _divided(run: list[Value], uses: Mapping[Value, int]) -> dict[Value, Run]:
+def _divided(run: list[Value], uses: Mapping[Value, int]) -> dict[Value, LayerRun]:
     """Return a run as one or more in which all addresses follow one pattern."""
-    found: dict[Value, Run] = {}
+    found: dict[Value, LayerRun] = {}
     while len(run) > 1:
         address, start, length = address_pattern([value.address for value in run])
-        given = [_given(value, turn, uses) for turn, value in enumerate(run[:length], start)]
+        given = [_shared_arguments(value, turn, uses) for turn, value in enumerate(run[:length], start)]
         length = next((turn for turn, own in enumerate(given) if own != given[0]), length)
         if length > 1:
-            found[run[length - 1]] = Run(run[:length], address, start, _slices(run[:length], start, uses))
+            found[run[length - 1]] = LayerRun(run[:length], address, start, _slices(run[:length], start, uses))
         run = run[length:]
     return found
 
@@ -200,7 +200,7 @@ def _follows(previous: Value, value: Value, key: Callable[[Value], Hashable]) ->
 
 def _are_slices(first: object, second: object) -> bool:
     """Whether two arguments are slices of one value, at indices that follow each other."""
-    a, b = slice_of(first), slice_of(second)
+    a, b = find_slice(first), find_slice(second)
     return a is not None and b is not None and b == a._replace(place=a.place + 1)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from archspec.lifting.builder import Builder
 from archspec.lifting.notation import RESULTS
-from archspec.lifting.values import Setting, Value, live
+from archspec.lifting.values import Setting, Value, live_values
 
 TABLES = {"llama3_frequencies": "llama3_scaling", "yarn_frequencies": "yarn_scaling"}
 """Functions that make tables of cosines and sines, by those that make the frequencies of these."""
@@ -14,9 +14,9 @@ TABLES = {"llama3_frequencies": "llama3_scaling", "yarn_frequencies": "yarn_scal
 NAMES = RESULTS["yarn_scaling"]
 
 
-def with_scaling(b: Builder, outputs: Sequence[Value]) -> None:
+def rewrite_rotary_scaling(b: Builder, outputs: Sequence[Value]) -> None:
     """Replace the tables of rotations by the results of the functions that scale positions."""
-    values = live(outputs)
+    values = live_values(outputs)
     pairs = dict.fromkeys([(value.operands[1], value.operands[2]) for value in values if _is_rotation(value)])
     for tables in pairs:
         outer, b.frame = b.frame, tables[0].frame

@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from archspec.equivalence.calls.values import Untranslatable
+from archspec.equivalence.calls.values import UntranslatableError
 from archspec.equivalence.programs import dtype_of
-from archspec.lifting.calling import called
+from archspec.lifting.calling import call_module
 
 if TYPE_CHECKING:
     import torch
@@ -30,7 +30,7 @@ class Signatures(NamedTuple):
     outputs: list[str]
 
 
-def signatures_of(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> Signatures:
+def record_signatures(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> Signatures:
     """Call a module, and return what its modules are called with."""
     found: dict[str, list[Argument]] = {}
     modules = dict(cast("Iterable[tuple[str, nn.Module]]", module.named_modules()))
@@ -38,9 +38,9 @@ def signatures_of(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> Sign
         part.register_forward_pre_hook(_recorder(found, path, part), with_kwargs=True) for path, part in modules.items()
     ]
     try:
-        outputs = called(module, inputs)
+        outputs = call_module(module, inputs)
     except Exception as problem:  # of any class, as it comes from the module
-        raise Untranslatable(f"calling it fails: {problem}") from problem
+        raise UntranslatableError(f"calling it fails: {problem}") from problem
     finally:
         for handle in handles:
             handle.remove()

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import NamedTuple
 
-from archspec.equivalence.calls.values import Untranslatable
+from archspec.equivalence.calls.values import UntranslatableError
 from archspec.lifting.conditions import Size, Varying, conditions
-from archspec.lifting.expressions import Expressions, Found, Pair
+from archspec.lifting.expressions import Expressions, FieldExpression, Pair
 from archspec.lifting.names import Names, definition_names
-from archspec.lifting.numbers import NONE, literal
-from archspec.lifting.program import Program
+from archspec.lifting.numbers import ABSENT, literal
+from archspec.lifting.program import LiftedProgram
 from archspec.lifting.templates import Definition
 from archspec.ops import OPS
 
@@ -20,7 +20,7 @@ NAMES_OF_GAPS = {"in_features": "inputs", "out_features": "outputs", "count": "r
 """Names for hyperparameters that no field gives a name."""
 
 
-OF_TABLES = "values"
+TABLE_SETTING = "values"
 """The setting of a table that lists its numbers, which are those of fields by accident if they stay the same."""
 
 
@@ -28,16 +28,16 @@ IRREGULAR = "its layers differ in a way that is no simple function of their numb
 """The reason for which loops without a short form are refused."""
 
 
-class Unlike(Untranslatable):
+class SizeDependenceError(UntranslatableError):
     """A module is another program at other sizes, or has sizes that no field decides."""
 
 
-class OfSmallSizes(Untranslatable):
+class ActualSizeError(UntranslatableError):
     """The spec of a small module does not compile for the sizes of the actual one."""
 
 
 @dataclass
-class Head:
+class DefinitionParameters:
     """The hyperparameters of a definition, and the texts of its gaps and uses."""
 
     name: str
@@ -57,8 +57,8 @@ class Sizes:
 
     def __init__(
         self,
-        program: Program,
-        other: Program | None,
+        program: LiftedProgram,
+        other: LiftedProgram | None,
         numbers: Mapping[str, object],
         others: Mapping[str, object] | None,
         attributes: Callable[[str], Mapping[str, object]],
@@ -69,7 +69,7 @@ class Sizes:
         self.program = program
         self._attributes = attributes
         self.other = other
-        if other is not None and (unlike := first_unlike(program, other)) is not None:
+        if other is not None and (unlike := first_difference(program, other)) is not None:
             raise _unlike(unlike)
         fields: dict[str, Pair] = {}
         for name, value in numbers.items():
@@ -83,7 +83,7 @@ class Sizes:
         self.created: list[str] = []
         kinds = [definition.template.kind for definition in program.definitions]
         paths = [definition.paths[0] for definition in program.definitions]
-        self.heads = [Head(name) for name in definition_names(kinds, paths, program.imports)]
+        self.heads = [DefinitionParameters(name) for name in definition_names(kinds, paths, program.imports)]
         self._seconds: list[dict[str, tuple[Size, ...]]] = [{} for _ in self.heads]
         for number in range(len(program.definitions)):
             self._settle(number)
@@ -169,13 +169,13 @@ class Sizes:
         if isinstance(first, bool):
             return literal(first)
         if isinstance(first, Varying) or isinstance(second, Varying):
-            raise Untranslatable(IRREGULAR)
+            raise UntranslatableError(IRREGULAR)
         if isinstance(first, str) or isinstance(second, str):
             if first != (second or first):
                 raise _unlike(self.program.definitions[number])
             return str(first)
         pair = first, second
-        if hint == OF_TABLES and pair[1] in (None, pair[0]):
+        if hint == TABLE_SETTING and pair[1] in (None, pair[0]):
             return literal(pair[0])
         found = self.expressions.find(pair, hint, part, fields)
         if found is None and pair[1] is not None and pair[0] != pair[1]:
@@ -204,10 +204,10 @@ class Sizes:
             if len(values.kinds) == 2 and all(item.follows(holds) for item in both)
         ]
         if not found:
-            raise Untranslatable(IRREGULAR)
-        return next((sides for sides in found if sides.values[0][0] not in (False, NONE)), found[0])
+            raise UntranslatableError(IRREGULAR)
+        return next((sides for sides in found if sides.values[0][0] not in (False, ABSENT)), found[0])
 
-    def _created(self, pair: Pair, hint: str, taken: Names) -> Found:
+    def _created(self, pair: Pair, hint: str, taken: Names) -> FieldExpression:
         """Return a new hyperparameter, which definitions around this one have as well."""
         values = [name for definition in self.program.definitions for name in _values(definition)]
         own = [name for head in self.heads for name in head.own]
@@ -216,7 +216,7 @@ class Sizes:
         self.expressions.add(name, pair)
         self.order.append(name)
         self.created.append(name)
-        return Found(name, (name,))
+        return FieldExpression(name, (name,))
 
     def defaults(self, actual: Mapping[str, object] | None) -> dict[str, object]:
         """Return the values of the hyperparameters of the model."""
@@ -226,7 +226,7 @@ class Sizes:
                 found[name] = actual[name]
             elif actual is not None:
                 value = self.expressions.fields[name][0]
-                raise Unlike(
+                raise SizeDependenceError(
                     f"the configuration has no field that decides a size, {value} in the module it was lifted from"
                 )
             else:
@@ -259,7 +259,7 @@ def _chosen(condition: str, yes: str, no: str) -> str:
     """Return the text of a value on a condition, and of another one, or none, where it does not hold."""
     if (yes, no) == (literal(True), literal(False)):
         return condition
-    return f"{yes} if {condition}" if no == NONE else f"{yes} if {condition} else {no}"
+    return f"{yes} if {condition}" if no == ABSENT else f"{yes} if {condition} else {no}"
 
 
 def _are_same(first: Sequence[Size], second: Sequence[Size]) -> bool:
@@ -305,14 +305,16 @@ def _only_parts(fields: Mapping[str, Pair], parts: Sequence[str]) -> dict[object
     return {pair: min(names) for pair, names in found.items() if len(names) == 1 and pair[0] != pair[1]}
 
 
-def first_unlike(program: Program, other: Program) -> Definition | None:
+def first_difference(program: LiftedProgram, other: LiftedProgram) -> Definition | None:
     """Return the first definition that is different in the other program, in more than sizes."""
     pairs = zip_longest(program.definitions, other.definitions)
     return next((a or b for a, b in pairs if a is None or b is None or a.template != b.template), None)
 
 
-def _unlike(definition: Definition) -> Unlike:
-    return Unlike(f"`{definition.template.kind}` does something else at other sizes than at the first ones")
+def _unlike(definition: Definition) -> SizeDependenceError:
+    return SizeDependenceError(
+        f"`{definition.template.kind}` does something else at other sizes than at the first ones"
+    )
 
 
 def _is_number(value: object) -> bool:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 
-class Tensor(NamedTuple):
+class LiftedTensor(NamedTuple):
     """A stored tensor."""
 
     shape: tuple[int, ...]
@@ -24,7 +24,7 @@ class Tensor(NamedTuple):
     storage: object
 
 
-class Stored:
+class StoredTensors:
     """The stored tensors of a module by name."""
 
     def __init__(self, module: nn.Module) -> None:
@@ -32,12 +32,12 @@ class Stored:
 
         places = stored_tensors(module)
         parameters = dict(module.named_parameters(remove_duplicate=False))
-        self.names: dict[str, Tensor] = {}
+        self.names: dict[str, LiftedTensor] = {}
         self.own: dict[str, list[str]] = defaultdict(list)
         self._groups: dict[object, list[str]] = defaultdict(list)
         for name, tensor in module.state_dict(keep_vars=True).items():
             frozen = name in parameters and not tensor.requires_grad
-            self.names[name] = Tensor(
+            self.names[name] = LiftedTensor(
                 tuple(tensor.shape), dtype_of(tensor), name not in parameters, frozen, places[name].storage
             )
             self.own[parent(name)].append(name)

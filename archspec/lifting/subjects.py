@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from archspec.lifting.calling import failure
+from archspec.lifting.calling import call_exception
 from archspec.lifting.subject import Subject
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def _others(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> dict[str, 
     """Return inputs with as many other sizes as the module accepts: the batch, and one more axis."""
     for axes in ((0, 1), (0,)):
         found = {name: _resized(tensor, axes) for name, tensor in inputs.items()}
-        if failure(module, found) is None:
+        if call_exception(module, found) is None:
             return found
     return None
 

@@ -20,7 +20,7 @@ USE = "\x01"
 SETTINGS, SETTING, SWITCH, END = "\x02", "\x03", "\x04", "\x05"
 """Stand before settings, between two of them, after the name of one that may have its usual value, and after them."""
 
-USUAL = ("none", "false")
+DEFAULT_SETTINGS = ("none", "false")
 """The usual values of settings that may have one."""
 
 NUMBER = re.compile(r"(?<![\w.])(?<!\*\*)(?<!\*\* )[0-9]+(?![\w.])")
@@ -172,7 +172,7 @@ def _is_call(text: str) -> bool:
     return False
 
 
-def filled(text: str, gaps: Sequence[str], uses: Sequence[str]) -> str:
+def fill_gaps(text: str, gaps: Sequence[str], uses: Sequence[str]) -> str:
     """Return a text with the gaps filled. Sums and products are put in parentheses where they are operands."""
 
     def settings(match: re.Match[str]) -> str:
@@ -181,7 +181,7 @@ def filled(text: str, gaps: Sequence[str], uses: Sequence[str]) -> str:
 
     def is_usual(setting: str) -> bool:
         _, switch, number = setting.partition(SWITCH)
-        return bool(switch) and gaps[int(number.strip(f" ={GAP}"))] in USUAL
+        return bool(switch) and gaps[int(number.strip(f" ={GAP}"))] in DEFAULT_SETTINGS
 
     def gap(match: re.Match[str]) -> str:
         found = gaps[int(match[2])]

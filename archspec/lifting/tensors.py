@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from archspec.lifting.values import Setting
 
 
-MOST_LISTED = 64
+MAX_LISTED = 64
 """Constants with more elements are not written as lists."""
 
 

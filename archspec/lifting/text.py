@@ -7,18 +7,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from archspec.lifting.numbers import literal
-from archspec.lifting.program import Program
-from archspec.lifting.sizes import Head, Sizes
-from archspec.lifting.templates import Statement, Template, filled
+from archspec.lifting.program import LiftedProgram
+from archspec.lifting.sizes import DefinitionParameters, Sizes
+from archspec.lifting.templates import Statement, Template, fill_gaps
 
 WIDTH = 118
 
-MOST_IN_A_LINE = 3
+MAX_STEPS_PER_LINE = 3
 """Assigned values of so many steps, at most one of them a layer, are in one line if they fit."""
 
 
 def source(
-    program: Program, sizes: Sizes, title: str, name: str, defaults: Mapping[str, object], params: int | None
+    program: LiftedProgram, sizes: Sizes, title: str, name: str, defaults: Mapping[str, object], params: int | None
 ) -> str:
     """Return a spec with one model."""
     parts = [f"# {title}", ""]
@@ -52,7 +52,7 @@ class _Base(NamedTuple):
     """A definition whose hyperparameters and inputs another one takes over, which only adds layers to it."""
 
     number: int
-    head: Head
+    head: DefinitionParameters
     inputs: tuple[str, ...]
 
     def forwarded(self, text: str) -> str:
@@ -61,7 +61,7 @@ class _Base(NamedTuple):
         return re.sub(rf"\b{self.head.name}\(\.\.\)\({given}\)", f"{self.head.name}(..)(..)", text)
 
 
-def _bases(program: Program, sizes: Sizes) -> dict[int, _Base | None]:
+def _bases(program: LiftedProgram, sizes: Sizes) -> dict[int, _Base | None]:
     """Return what the definition of the module takes over, what this one does, and so on, by number."""
     found: dict[int, _Base | None] = {}
     number: int | None = len(program.definitions) - 1
@@ -71,7 +71,7 @@ def _bases(program: Program, sizes: Sizes) -> dict[int, _Base | None]:
     return found
 
 
-def _base(program: Program, sizes: Sizes, number: int) -> _Base | None:
+def _base(program: LiftedProgram, sizes: Sizes, number: int) -> _Base | None:
     """Return the only definition that another one uses, if it is used there alone, once, and has the same inputs."""
     template, head = program.definitions[number].template, sizes.heads[number]
     if len(template.uses) != 1:
@@ -84,14 +84,14 @@ def _base(program: Program, sizes: Sizes, number: int) -> _Base | None:
     return base if any(f"{inner_head.name}(..)(..)" in line for line in _body(template, head, base)) else None
 
 
-def _inputs(template: Template, head: Head) -> tuple[str, ...]:
+def _inputs(template: Template, head: DefinitionParameters) -> tuple[str, ...]:
     """Return the inputs of a definition with their types."""
-    inputs = [(name, dtype, filled(shape, head.gaps, head.uses)) for name, dtype, shape in template.inputs]
+    inputs = [(name, dtype, fill_gaps(shape, head.gaps, head.uses)) for name, dtype, shape in template.inputs]
     return tuple([f"{name}{'' if dtype == 'real' else ' ' + dtype} {shape}" for name, dtype, shape in inputs])
 
 
 def _definition(
-    template: Template, head: Head, defaults: Mapping[str, object] | None, base: _Base | None
+    template: Template, head: DefinitionParameters, defaults: Mapping[str, object] | None, base: _Base | None
 ) -> Iterator[str]:
     kind = "layer" if template.is_layer else "block"
     taken = base.head.fields if base is not None else ()
@@ -102,7 +102,7 @@ def _definition(
     if base is not None:
         hyper, inputs = [f"..{base.head.name}", *hyper], (f"..{base.head.name}",)
     outputs = [
-        f"{name + ' ' if name else ''}{'' if dtype == 'real' else dtype + ' '}{filled(shape, head.gaps, head.uses)}"
+        f"{name + ' ' if name else ''}{'' if dtype == 'real' else dtype + ' '}{fill_gaps(shape, head.gaps, head.uses)}"
         for name, dtype, shape in template.outputs
     ]
     arrow = f"-> ({', '.join(outputs)})" if len(outputs) > 1 or template.outputs[0][0] else f"-> {outputs[0]}"
@@ -112,9 +112,9 @@ def _definition(
     yield "}"
 
 
-def _body(template: Template, head: Head, base: _Base | None) -> Iterator[str]:
+def _body(template: Template, head: DefinitionParameters, base: _Base | None) -> Iterator[str]:
     def text(item: str) -> str:
-        return filled(item, head.gaps, head.uses)
+        return fill_gaps(item, head.gaps, head.uses)
 
     def forwarded(item: str) -> str:
         return base.forwarded(item) if base is not None else item
@@ -176,7 +176,7 @@ def _parts(target: str, source: str, steps: Sequence[str], forwarded: Callable[[
     parts = [forwarded(part) for part in ([called, *steps[1:]] if called and is_called else [source, *steps])]
     whole = " |> ".join(parts)
     layers = [_is_owned(step) for step in steps]
-    most = 2 if target.startswith("return ") or sum(layers) > 1 else MOST_IN_A_LINE
+    most = 2 if target.startswith("return ") or sum(layers) > 1 else MAX_STEPS_PER_LINE
     if len(parts) <= most and " for i in " not in whole and len(target) + len(whole) <= WIDTH - 10:
         return [whole]
     begins = parts[0] != called or (layers[0] and sum(layers) == 1)  # with its only layer

@@ -26,10 +26,10 @@ LAYER = "@1"
 """The index of a loop over layers."""
 
 
-class Frame:
+class ModuleCall:
     """A call of a module: its address, its class, and the call that it is part of."""
 
-    def __init__(self, path: str, kind: str, parent: Frame | None) -> None:
+    def __init__(self, path: str, kind: str, parent: ModuleCall | None) -> None:
         self.path = path
         self.kind = kind
         self.parent = parent
@@ -38,11 +38,11 @@ class Frame:
         return f"{self.path or '(the model)'}: {self.kind}"
 
     @property
-    def stack(self) -> list[Frame]:
+    def stack(self) -> list[ModuleCall]:
         """The calls around this one, the outermost first, and itself."""
         return [*(self.parent.stack if self.parent else ()), self]
 
-    def contains(self, other: Frame) -> bool:
+    def contains(self, other: ModuleCall) -> bool:
         """Whether another call is this one, or part of it."""
         return self in other.stack
 
@@ -63,7 +63,7 @@ class Value:
         *,
         array: Array,
         dtype: str,
-        frame: Frame,
+        frame: ModuleCall,
         kind: str = "ops",
         address: str = "",
     ) -> None:
@@ -114,7 +114,7 @@ class Value:
         return f"<{self.address or self.op} {self.dtype} {list(self.shape)}>"
 
 
-class Repeated(Value):
+class LoopValue(Value):
     """A loop over a length or over layers. Its arguments are what is `carried` to begin with, and then the values from
     before that are `given` to it. An iteration computes the values `inner`: what is carried into the next one, and what
     is collected along `axes`.
@@ -128,7 +128,7 @@ class Repeated(Value):
         collected: Sequence[Value],
         axes: Sequence[int],
         count: Dim,
-        frame: Frame,
+        frame: ModuleCall,
         inner: Sequence[Value],
         start: int = 0,
     ) -> None:
@@ -155,7 +155,7 @@ class Repeated(Value):
 def inside_loop(outputs: Sequence[Value], carried: Collection[Value]) -> list[Value]:
     """Return the values that each iteration of a loop computes anew, each after its arguments."""
     found: dict[Value, None] = {}
-    for value in live(outputs):
+    for value in live_values(outputs):
         is_own = any(has_index(item) for item in (*value.args, *value.settings.values()))
         if value not in carried and (is_own or any(arg in found or arg in carried for arg in value.operands)):
             found[value] = None
@@ -187,7 +187,7 @@ def number_in(value: Value) -> Scalar | None:
     return found if isinstance(found, Scalar) else None
 
 
-def users_of(values: Sequence[Value]) -> dict[Value, list[Value]]:
+def find_users(values: Sequence[Value]) -> dict[Value, list[Value]]:
     """Return which values use each of them, of values after their arguments."""
     found: dict[Value, list[Value]] = {value: [] for value in values}
     for value in values:
@@ -196,7 +196,7 @@ def users_of(values: Sequence[Value]) -> dict[Value, list[Value]]:
     return found
 
 
-def live(outputs: Sequence[Value], given: Iterable[Value] = ()) -> list[Value]:
+def live_values(outputs: Sequence[Value], given: Iterable[Value] = ()) -> list[Value]:
     """Return the values that outputs depend on, each after its arguments, without those that are given."""
     inputs = {*given}
     found: dict[Value, None] = {}

@@ -6,35 +6,35 @@ from collections.abc import Callable, Sequence
 
 from archspec.addresses import is_below, relative
 from archspec.algebra import Polynomial, symbol
-from archspec.equivalence.calls.values import Untranslatable
-from archspec.lifting.blocks import TAKEN_APART, Body
+from archspec.equivalence.calls.values import UntranslatableError
+from archspec.lifting.blocks import UNCOUNTED_OPERATIONS, Body
 from archspec.lifting.chains import Chains
 from archspec.lifting.conditions import branches_of
-from archspec.lifting.facts import Facts
-from archspec.lifting.lengths import dimensions_of, joint_sizes, renamed_dimensions, total_lengths
+from archspec.lifting.facts import WritingContext
+from archspec.lifting.lengths import dimensions_of, joint_sizes, total_lengths, usual_dimension_names
 from archspec.lifting.loops import write_loop
 from archspec.lifting.names import Names
 from archspec.lifting.notation import (
     INPUTS,
     LAYER_SETTINGS,
     OPERATORS,
+    PIPED_OPERATORS,
     PRECEDENCE,
     SETTINGS_OF,
-    STREAMED,
     SWITCHES,
-    chosen,
+    conditional_text,
     count_of_results,
-    written,
+    quote_address,
 )
 from archspec.lifting.numbers import literal
 from archspec.lifting.roles import NONE, role_statements
-from archspec.lifting.runs import Run, are_alike, slice_of
+from archspec.lifting.runs import LayerRun, are_alike, find_slice
 from archspec.lifting.stacks import stacked
 from archspec.lifting.templates import END, OPTIONAL, SETTING, SETTINGS, Gaps, Statement, Template
-from archspec.lifting.values import Argument, Repeated, Setting, Value
-from archspec.ops.forms.shape import LOWEST
+from archspec.lifting.values import Argument, LoopValue, Setting, Value
+from archspec.ops.forms.shape import LOWEST_FLOAT32
 
-MOST_RETURNED = 88
+MAX_RETURN_LENGTH = 88
 """Several outputs are written in one line if they have at most so many characters before numbers have names."""
 
 
@@ -45,7 +45,7 @@ class BodyWriter:
 
     def __init__(
         self,
-        facts: Facts,
+        facts: WritingContext,
         definition: Callable[[Value], tuple[int, int]],
         key: Callable[[Value], object],
         length: int | None = None,
@@ -65,7 +65,7 @@ class BodyWriter:
         self.declared: set[str] = set()
         self.is_iteration = False
         self.statements: list[Statement] = []
-        self.gaps.renamed = renamed_dimensions(body.inputs, body.outputs) if body.path else {}
+        self.gaps.renamed = usual_dimension_names(body.inputs, body.outputs) if body.path else {}
         given = dimensions_of(body.inputs)
         if body.path:
             self.gaps.joint = joint_sizes(given, body.sizes())
@@ -87,15 +87,15 @@ class BodyWriter:
         values = [step for value in self.chains.values for step in value.steps]
         has_layers = any(value.is_module for value in values)
         roles = self.roles(bool(self.facts.owned) or has_layers)
-        ties = [f"tie {written(alias)} = {written(counted)}" for alias, counted in self.facts.ties]
+        ties = [f"tie {quote_address(alias)} = {quote_address(counted)}" for alias, counted in self.facts.ties]
         self.statements = [Statement(text=text) for text in (*ties, *roles)]
         for address, modifiers, shape, several in stacked(self.facts.owned):
-            text = f"{written(address)}: {modifiers} {self.gaps.number(shape, 'size')}"
+            text = f"{quote_address(address)}: {modifiers} {self.gaps.number(shape, 'size')}"
             text += f" for i in {self.gaps.span(0, several)}" if several is not None else ""
             self.statements.append(Statement(text=text))
         for value, path, is_declared in self.facts.lent:
             condition = self.gaps.condition(is_declared, f"has_{value.address.rpartition('.')[2]}")
-            address = written(relative(value.address, path))
+            address = quote_address(relative(value.address, path))
             text = f"{address}: {self._callee(value)} if {condition}"
             self.statements.append(Statement(text=text))
         self._declare_shared()
@@ -136,7 +136,7 @@ class BodyWriter:
 
     def bind(self, value: Value) -> None:
         """Write the statement that assigns a value, and those of a loop."""
-        if isinstance(value, Repeated):
+        if isinstance(value, LoopValue):
             write_loop(self, value)
             return
         parts = self.chains.parts(value)
@@ -187,11 +187,11 @@ class BodyWriter:
         """Return several outputs as expressions, or as names if they are too long for one line."""
         numbers = len(self.gaps.values)
         found = [self.argument(value) for value in self.body.outputs]
-        if len(", ".join(found)) <= MOST_RETURNED:
+        if len(", ".join(found)) <= MAX_RETURN_LENGTH:
             return found
         self.gaps.forget(numbers)
         for value in self.body.outputs:
-            if value not in self.called and value.op not in TAKEN_APART:
+            if value not in self.called and value.op not in UNCOUNTED_OPERATIONS:
                 self.bind(value)
         return [self.argument(value) for value in self.body.outputs]
 
@@ -204,7 +204,7 @@ class BodyWriter:
             path = run.address if run is not None else value.address
             if (run is not None and run.is_shared) or self._lends(value):
                 self._declare(value)
-                text = f"{written(relative(path, self.body.path))}: {self._callee(value)}"
+                text = f"{quote_address(relative(path, self.body.path))}: {self._callee(value)}"
                 if run is not None and not run.is_shared:
                     text += self._loop(run)
                 self.statements.append(Statement(text=text))
@@ -248,22 +248,22 @@ class BodyWriter:
     def argument(self, value: Argument, precedence: int = 0, among_reals: bool = True) -> str:
         """Return an argument as an expression: `lowest` for the least number, if it is `among_reals`."""
         if isinstance(value, Sequence):
-            raise Untranslatable("it selects elements by lists of positions, in a way that is no known mask")
+            raise UntranslatableError("it selects elements by lists of positions, in a way that is no known mask")
         if not isinstance(value, Value):
-            if isinstance(value, float) and value == LOWEST and among_reals:
+            if isinstance(value, float) and value == LOWEST_FLOAT32 and among_reals:
                 return "lowest"
             text = self.gaps.number(value, "number")
             return f"({text})" if precedence > 5 and isinstance(value, Polynomial) and not text.isidentifier() else text
         if value in self.called:
             return self.called[value]
         if value.op == "tensor":
-            return f".{written(relative(value.address, self.body.path))}"
+            return f".{quote_address(relative(value.address, self.body.path))}"
         return self.expression(value, precedence)
 
     def expression(self, value: Value, precedence: int = 0) -> str:
         """Return a value as an expression."""
         if value in self.chains.slices:
-            part = slice_of(value)
+            part = find_slice(value)
             assert part is not None
             return f"pick(axis = {part.axis}, index = i)({self.argument(part.value)})"
         symbol = OPERATORS.get(value.op)
@@ -292,7 +292,7 @@ class BodyWriter:
     def _step(self, value: Value, stream: Value) -> str:
         args = self.chains.args(value)
         symbol = OPERATORS.get(value.op)
-        if symbol in STREAMED and value.kind == "ops" and len(args) == 2:
+        if symbol in PIPED_OPERATORS and value.kind == "ops" and len(args) == 2:
             other = args[1] if args[0] is stream else args[0]
             return f"{symbol} {self.argument(other, PRECEDENCE[symbol] + 1)}"
         run = self.runs.get(value)
@@ -307,19 +307,19 @@ class BodyWriter:
             text += self._loop(run)
         return text
 
-    def _loop(self, run: Run) -> str:
+    def _loop(self, run: LayerRun) -> str:
         return f" for i in {self.gaps.span(run.start, len(run.values))}"
 
-    def _alternatives(self, value: Value, run: Run) -> str:
+    def _alternatives(self, value: Value, run: LayerRun) -> str:
         """Return the layer of an iteration as conditionals, or its arguments if there is only one layer."""
         self._declare(value)
-        address = written(relative(run.address, self.body.path))
+        address = quote_address(relative(run.address, self.body.path))
         tests = [self.gaps.condition(test, "i") for test in branches_of(run.kinds, run.start)]
         sorts = [run.of_kind(kind) for kind in range(len(tests) + 1)]
         found = [[self.definition(item) for item in items] for items in sorts]
         if are_alike([self.key(items[0]) for items in sorts]) and len({len(items[0].args) for items in sorts}) == 1:
             columns = zip(*[items[0].args[1:] for items in sorts], strict=True)
-            given = ["_", *[chosen([self.argument(arg) for arg in column], tests) for column in columns]]
+            given = ["_", *[conditional_text([self.argument(arg) for arg in column], tests) for column in columns]]
             rows = [self.definition(item)[1] for item in run.values]
             used = f"{address}: {self.gaps.use(found[0][0][0], rows, run.start)}"
             return used + (f"({', '.join(given)})" if given != ["_"] else "")
@@ -328,7 +328,7 @@ class BodyWriter:
             given = ["_", *[self.argument(arg) for arg in items[0].args[1:]]]
             used = self.gaps.use(definitions[0][0], [row for _, row in definitions], run.start)
             texts.append(f"{address}: {used}" + (f"({', '.join(given)})" if len(given) > 1 else ""))
-        return chosen(texts, tests)
+        return conditional_text(texts, tests)
 
     def _applied(self, value: Value) -> str:
         """Return what is applied: with its address for a layer or block."""
@@ -356,13 +356,13 @@ class BodyWriter:
         run = self._run(value)
         return {item.address for item in run.values} if run is not None else {value.address}
 
-    def _run(self, value: Value) -> Run | None:
+    def _run(self, value: Value) -> LayerRun | None:
         return self.runs.get(value) or self.facts.looped.get(value)
 
     def _address(self, value: Value) -> str:
         """Return the address of a layer or block, with the index of the loop that it is in."""
         run = self._run(value)
-        return written(relative(run.address if run is not None else value.address, self.body.path))
+        return quote_address(relative(run.address if run is not None else value.address, self.body.path))
 
     def _callee(self, value: Value) -> str:
         if value.kind == "block":

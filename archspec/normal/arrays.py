@@ -14,10 +14,10 @@ from archspec.algebra import Dim, Expression, product
 from archspec.normal.axes import Indices
 from archspec.normal.common import CommonTerms
 from archspec.normal.elements import Elements
-from archspec.normal.nodes import MOST, Dtype, Element, Names, index_name
-from archspec.normal.replacing import Replacing, Values
-from archspec.normal.selecting import Selecting
-from archspec.normal.splitting import Splitting
+from archspec.normal.nodes import MAX_NODES, Dtype, Element, Names, index_name
+from archspec.normal.replacing import IndexSubstitution, Values
+from archspec.normal.selecting import SelectionSums
+from archspec.normal.splitting import SumSplitter
 from archspec.normal.walking import divisors, names_in_order
 from archspec.record import Record
 
@@ -32,12 +32,12 @@ class Array(Record):
 class Arrays:
     """Arrays over one table of elements; see `Elements` for what all methods raise."""
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int = MAX_NODES) -> None:
         self.elements = Elements(most)
         self.axes = self.elements.axes
-        self._replacing = Replacing(self.elements)
-        self._splitting = Splitting(self.elements, self._replacing)
-        self._selecting = Selecting(self.elements, self._replacing)
+        self._replacing = IndexSubstitution(self.elements)
+        self._splitting = SumSplitter(self.elements, self._replacing)
+        self._selecting = SelectionSums(self.elements, self._replacing)
         self._common = CommonTerms(self.elements)
 
     def dtype(self, array: Array) -> Dtype:
@@ -71,14 +71,16 @@ class Arrays:
         """Return an element with other integers in the place of indices."""
         return self._replacing.element(element, values)
 
-    def stretched(self, array: Array, indices: Sequence[Expression]) -> Element:
+    def broadcast_element(self, array: Array, indices: Sequence[Expression]) -> Element:
         """Return the element of an array at the indices of a shape that it broadcasts to."""
         last = indices[len(indices) - len(array.shape) :]
         return self.at(array, [0 if size == 1 else i for size, i in zip(array.shape, last, strict=True)])
 
     def each(self, shape: Sequence[Dim], function: Callable[..., Element], *arrays: Array) -> Array:
         """Return the elementwise `function` of arrays that broadcast to a shape."""
-        return self.make(shape, lambda i: function(self.elements, *[self.stretched(array, i) for array in arrays]))
+        return self.make(
+            shape, lambda i: function(self.elements, *[self.broadcast_element(array, i) for array in arrays])
+        )
 
     def stored(self, kind: str, name: Hashable, shape: tuple[Dim, ...], dtype: Dtype) -> Array:
         """Return an input or a tensor."""
@@ -252,7 +254,7 @@ class Arrays:
         node = self.elements.nodes[element]
         return node.kind == "load" and self.elements.nodes[node.base].kind == "largest"
 
-    def ordered(self, body: Element, over: Expression, at: Expression) -> tuple[Element, Element]:
+    def descending_element(self, body: Element, over: Expression, at: Expression) -> tuple[Element, Element]:
         """Return what an element is at a place in descending order over an index, and the value of the index there: of
         equal ones the first.
         """

@@ -10,7 +10,7 @@ from functools import reduce
 from math import gcd
 from typing import TypeAlias, cast
 
-from archspec.algebra import Atom, Dim, Expression, at_least, dim_max, dim_min, symbols
+from archspec.algebra import Atom, Dim, Expression, dim_max, dim_min, has_lower_bound, symbols
 from archspec.algebra.polynomial import expression, terms_of
 from archspec.normal.nodes import index_of, single
 
@@ -44,10 +44,10 @@ class Axes:
 
     def is_at_least(self, value: Expression, least: int) -> bool:
         """Whether an integer is never below `least`."""
-        if at_least(value, least):
+        if has_lower_bound(value, least):
             return True
         lowest = self._lowest(value)
-        return lowest is not None and at_least(lowest, least)
+        return lowest is not None and has_lower_bound(lowest, least)
 
     def _lowest(self, value: Expression) -> Expression | None:
         """Return a value, without indices, that an integer never goes below; None if it is not known."""
@@ -160,7 +160,7 @@ def _parted(value: Expression, by: Dim) -> tuple[Expression, Expression]:
     return above, below
 
 
-def joined(value: Expression) -> Expression:
+def join_divisions(value: Expression) -> Expression:
     """Join quotients and remainders of the same division: n * (x // n) + x % n is x. A negative min is a max."""
     value = _turned(value)
     for monomial, coefficient in terms_of(value):
@@ -168,7 +168,7 @@ def joined(value: Expression) -> Expression:
             part, by = [expression(argument) for argument in monomial[0][0].arguments]
             without = value - coefficient * (part % by) - coefficient * by * (part // by)
             if len(terms_of(without)) < len(terms_of(value)) - 1:
-                return joined(without + coefficient * part)
+                return join_divisions(without + coefficient * part)
     return value
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from archspec.normal.elements import Elements
-from archspec.normal.magnitudes import HUGE
+from archspec.normal.magnitudes import HIDING_MAGNITUDE
 from archspec.normal.nodes import Element
 
 
@@ -52,4 +52,4 @@ class CommonTerms:
 
     def _hides(self, element: Element) -> bool:
         number = self.elements.as_number(element)
-        return number is not None and abs(number) >= HUGE
+        return number is not None and abs(number) >= HIDING_MAGNITUDE

@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 from archspec.algebra import Atom, Expression, Polynomial, dim_max, dim_min
 from archspec.algebra.polynomial import expression, terms_of
-from archspec.normal.axes import joined
+from archspec.normal.axes import join_divisions
 from archspec.normal.nodes import OPAQUE, Element, single
-from archspec.normal.rebuilding import Maker, rebuilt
+from archspec.normal.rebuilding import ElementFactory, rebuild
 from archspec.normal.walking import children, is_base
 
 Fact: TypeAlias = tuple[Expression, ...]
@@ -22,12 +22,12 @@ Facts: TypeAlias = tuple[Fact, ...]
 class Contexts:
     """Decides what holds on one side of a choice."""
 
-    def __init__(self, elements: Maker) -> None:
+    def __init__(self, elements: ElementFactory) -> None:
         self.elements = elements
         self._known: dict[tuple[Element, Facts], Element] = {}
         self._chooses: dict[Element, bool] = {}
 
-    def under(self, element: Element, condition: Element) -> Element:
+    def simplify_under(self, element: Element, condition: Element) -> Element:
         """Return what an element is where a condition is true."""
         return self._element(element, self._facts(condition)) if self._has_choice(element) else element
 
@@ -61,7 +61,7 @@ class Contexts:
         key = element, facts
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = rebuilt(
+            found = self._known[key] = rebuild(
                 self.elements,
                 element,
                 lambda part: self._element(part, facts),
@@ -78,7 +78,7 @@ class Contexts:
             for atom, power in monomial:
                 part = part * self._atom(atom, facts) ** power
             found = found + part
-        return joined(found)
+        return join_divisions(found)
 
     def _atom(self, atom: Atom, facts: Facts) -> Expression:
         arguments = [self._integer(expression(argument), facts) for argument in atom.arguments]

@@ -6,16 +6,26 @@ from collections.abc import Iterable
 
 from archspec.algebra import Expression
 from archspec.algebra.polynomial import expression, terms_of
-from archspec.normal.axes import Axes, joined
-from archspec.normal.nodes import MOST, OPAQUE, Dtype, Element, Node, NodeTable, index_name, index_of, single
+from archspec.normal.axes import Axes, join_divisions
+from archspec.normal.nodes import (
+    MAX_NODES,
+    OPAQUE,
+    Dtype,
+    Element,
+    ElementNode,
+    NodeTable,
+    index_name,
+    index_of,
+    single,
+)
 
 
 class Discrete:
     """Integers and booleans over one table, of at most so many expressions."""
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int = MAX_NODES) -> None:
         self.table = NodeTable(most)
-        self.nodes: list[Node] = self.table.nodes
+        self.nodes: list[ElementNode] = self.table.nodes
         self.axes = Axes()
         self.true = self.table.make("bool", (True,), "bool", True)
         self.false = self.table.make("bool", (False,), "bool", False)
@@ -26,7 +36,7 @@ class Discrete:
 
     def integer(self, value: Expression) -> Element:
         """Return an integer."""
-        value = joined(value)
+        value = join_divisions(value)
         name = index_name(value)
         if name.startswith(OPAQUE) and self.nodes[int(name[2:])].dtype == "int":
             return int(name[2:])

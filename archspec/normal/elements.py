@@ -26,10 +26,10 @@ from archspec.algebra.polynomial import terms_of
 from archspec.normal.axes import Indices
 from archspec.normal.contexts import Contexts
 from archspec.normal.discrete import Discrete
-from archspec.normal.magnitudes import HUGE, Magnitudes
-from archspec.normal.nodes import MOST, NONE, OPAQUE, Dtype, Element, index_name, single
-from archspec.normal.numbers import Numbers, power_of
-from archspec.normal.places import Places
+from archspec.normal.magnitudes import HIDING_MAGNITUDE, Magnitudes
+from archspec.normal.nodes import MAX_NODES, NO_NAMES, OPAQUE, Dtype, Element, index_name, single
+from archspec.normal.numbers import NumberTable, power_of
+from archspec.normal.places import PlaceConditions
 from archspec.normal.signs import Signs
 
 
@@ -40,12 +40,12 @@ class Elements(Discrete):
     divided by 0.
     """
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int = MAX_NODES) -> None:
         super().__init__(most)
         self.signs = Signs(self.table, self.axes)
         self.magnitudes = Magnitudes(self.table)
-        self._numbers = Numbers()
-        self.places = Places(self)
+        self._numbers = NumberTable()
+        self.places = PlaceConditions(self)
         self._contexts = Contexts(self)
         self._chosen: dict[tuple[Element, Element, Element], Element] = {}
 
@@ -310,7 +310,10 @@ class Elements(Discrete):
         if self.dtype(a) == "real" and self.places.are_places(condition):
             return self._at_places(condition, a, b)
         if self.dtype(a) == "int":
-            a, b = self._contexts.under(a, condition), self._contexts.under(b, self.negation(condition))
+            a, b = (
+                self._contexts.simplify_under(a, condition),
+                self._contexts.simplify_under(b, self.negation(condition)),
+            )
         if a == b or self._continues(condition, a, b):
             return a
         if self._is_turned(condition, a, b):
@@ -390,7 +393,7 @@ class Elements(Discrete):
             return None
         if node.kind == "where" and any(self.as_number(side) is not None for side in node.parts[1:]):
             return self.where(node.parts[0], *[self.extreme(kind, side, by) for side in node.parts[1:]])
-        is_beyond = bound >= HUGE if kind == "min" else bound <= -HUGE
+        is_beyond = bound >= HIDING_MAGNITUDE if kind == "min" else bound <= -HIDING_MAGNITUDE
         return x if is_beyond and self.magnitudes.are_moderate([x]) else None
 
     def base(self, kind: str, arguments: tuple[Hashable, ...], dtype: Dtype) -> Element:
@@ -399,7 +402,7 @@ class Elements(Discrete):
 
     def load(self, base: Element, indices: Indices) -> Element:
         """Return the element of a base at indices."""
-        names = NONE.union(*[self.table.names_in(value) for value in indices])
+        names = NO_NAMES.union(*[self.table.names_in(value) for value in indices])
         blind = (base, *[self.table.blind(value) for value in indices])
         arguments: tuple[Hashable, ...] = (base, *indices)
         return self.table.make("load", arguments, self.dtype(base), blind, names=names)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from archspec.normal.nodes import Element, NodeTable
 from archspec.normal.walking import children
 
-HUGE = 1e30
+HIDING_MAGNITUDE = 1e30
 """Adding to a number of this magnitude, such as the least one in float32, has no effect but rounding."""
 
 
@@ -27,7 +27,7 @@ class Magnitudes:
         """Whether the sum of real terms and two numbers is the second one, which is infinite or huge."""
         if math.isinf(number):
             return all(self._is_hidden(coefficient, term, number) for coefficient, term in terms)
-        return abs(number) >= HUGE > abs(constant) and self.are_moderate([term for _, term in terms])
+        return abs(number) >= HIDING_MAGNITUDE > abs(constant) and self.are_moderate([term for _, term in terms])
 
     def _is_hidden(self, coefficient: float, term: Element, infinite: float) -> bool:
         """Whether a term is finite, or hidden by the same infinite number, so that the sum with it is that number."""
@@ -46,13 +46,13 @@ class Magnitudes:
         node = self._table.nodes[element]
         match node.kind:
             case "number":
-                return abs(node.number) < HUGE
+                return abs(node.number) < HIDING_MAGNITUDE
             case "shares":
                 return True
             case "terms":
                 terms, constant = node.terms
                 numbers = [constant, *[coefficient for coefficient, _ in terms]]
-                if not all(abs(number) < HUGE for number in numbers):
+                if not all(abs(number) < HIDING_MAGNITUDE for number in numbers):
                     return False
             case _:
                 pass

@@ -21,12 +21,12 @@ Names: TypeAlias = frozenset[str]
 OPAQUE = "#v"
 """The prefix of the names that stand for elements in integers: `#v12` for element 12."""
 
-NONE: Names = frozenset()
+NO_NAMES: Names = frozenset()
 
 Divisions: TypeAlias = dict[str, frozenset[Dim]]
 """The sizes by which indices are divided, by name."""
 
-MOST = 2_000_000
+MAX_NODES = 2_000_000
 """The limit on the expressions of a table, unless it has its own."""
 
 
@@ -37,7 +37,7 @@ Factors: TypeAlias = tuple[tuple[Element, float], ...]
 """The factors of a product with their powers."""
 
 
-class Node(Record):
+class ElementNode(Record):
     """An expression: its kind and arguments, its type, and the indices in it.
 
     What the arguments are depends on the kind; the properties are those of most kinds, with their types. `blind` is a
@@ -91,9 +91,9 @@ class Node(Record):
 class NodeTable:
     """A table of at most so many expressions."""
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int = MAX_NODES) -> None:
         self.most = most
-        self.nodes: list[Node] = []
+        self.nodes: list[ElementNode] = []
         self.orders: dict[Element, tuple[str, ...]] = {}
         """What `names_in_order` has found."""
         self.divisions: dict[Element, Divisions] = {}
@@ -108,7 +108,7 @@ class NodeTable:
         dtype: Dtype,
         blind: Hashable,
         parts: Iterable[Element] = (),
-        names: Names = NONE,
+        names: Names = NO_NAMES,
         infinite: bool = False,
     ) -> Element:
         """Return the element with this kind and arguments, which contains `parts` and has indices `names` itself.
@@ -124,7 +124,7 @@ class NodeTable:
             found = self._known[key] = len(self.nodes)
             inside = names.union(*[node.names for node in nodes])
             unbounded = infinite or any(node.infinite for node in nodes)
-            self.nodes.append(Node(kind, arguments, dtype, inside, code((kind, blind)), unbounded))
+            self.nodes.append(ElementNode(kind, arguments, dtype, inside, code((kind, blind)), unbounded))
         return found
 
     def names_in(self, value: Expression) -> Names:

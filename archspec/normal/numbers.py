@@ -9,11 +9,11 @@ TOLERANCE = 1e-13
 """The relative difference up to which numbers are the same."""
 
 
-_LARGEST = 2.0**50
+_MAX_ROUNDED = 2.0**50
 """Larger numbers are not rounded to integers."""
 
 
-class Numbers:
+class NumberTable:
     """Numbers that represent all those as good as equal: computing in another order rounds differently. Integers and
     halves, which powers often are, represent themselves.
     """
@@ -29,7 +29,7 @@ class Numbers:
         found = self._known.get(value)
         if found is None:
             margin = abs(value) * TOLERANCE
-            half = round(2 * value) / 2 if abs(value) < _LARGEST else math.inf
+            half = round(2 * value) / 2 if abs(value) < _MAX_ROUNDED else math.inf
             at = bisect_left(self._sorted, value - margin)
             if abs(half - value) <= margin:
                 found = half + 0.0  # which turns -0.0 into 0.0

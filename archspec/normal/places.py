@@ -10,7 +10,7 @@ from archspec.normal.discrete import Discrete
 from archspec.normal.nodes import Element, index_name
 
 
-class Places:
+class PlaceConditions:
     """The places in elements over one table."""
 
     def __init__(self, discrete: Discrete) -> None:

@@ -7,14 +7,14 @@ from typing import Literal, Protocol
 
 from archspec.algebra import Expression
 from archspec.normal.axes import Axes, Indices
-from archspec.normal.nodes import Dtype, Element, Node, NodeTable
+from archspec.normal.nodes import Dtype, Element, ElementNode, NodeTable
 
 
-class Maker(Protocol):
+class ElementFactory(Protocol):
     """What makes elements: `archspec.normal.elements.Elements`."""
 
     table: NodeTable
-    nodes: list[Node]
+    nodes: list[ElementNode]
     axes: Axes
 
     def polynomial(self, element: Element) -> Expression: ...
@@ -34,8 +34,11 @@ class Maker(Protocol):
     def apply(self, name: str, parts: Sequence[Element], dtype: Dtype, commutes: bool = False) -> Element: ...
 
 
-def rebuilt(
-    e: Maker, element: Element, inner: Callable[[Element], Element], integer: Callable[[Expression], Expression]
+def rebuild(
+    e: ElementFactory,
+    element: Element,
+    inner: Callable[[Element], Element],
+    integer: Callable[[Expression], Expression],
 ) -> Element:
     """Return an element in which functions replace the elements and integers that it is made of. What is loaded from is
     kept.
@@ -67,7 +70,7 @@ def rebuilt(
             return _rejoined(e, node.kind, [inner(part) for part in node.parts])
 
 
-def _rejoined(e: Maker, kind: str, parts: list[Element]) -> Element:
+def _rejoined(e: ElementFactory, kind: str, parts: list[Element]) -> Element:
     match kind:
         case "where":
             return e.where(*parts)

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from archspec.algebra import Expression, substitute, symbols
-from archspec.normal.axes import joined
+from archspec.normal.axes import join_divisions
 from archspec.normal.elements import Elements
 from archspec.normal.nodes import OPAQUE, Element
-from archspec.normal.rebuilding import rebuilt
+from archspec.normal.rebuilding import rebuild
 
 Values: TypeAlias = Mapping[str, Expression]
 
 
-class Replacing:
+class IndexSubstitution:
     """Replaces indices in the elements of a table; each result is kept."""
 
     def __init__(self, elements: Elements) -> None:
@@ -44,10 +44,10 @@ class Replacing:
                 changed = self.element(inner, values)
                 if changed != inner:
                     replaced[name] = self.elements.polynomial(changed)
-        return joined(self.elements.axes.settled(substitute(value, replaced))) if replaced else value
+        return join_divisions(self.elements.axes.settled(substitute(value, replaced))) if replaced else value
 
     def _remade(self, element: Element, values: Values) -> Element:
-        return rebuilt(
+        return rebuild(
             self.elements,
             element,
             lambda part: self.element(part, values),

@@ -6,19 +6,19 @@ from archspec.algebra import Expression
 from archspec.algebra.polynomial import expression, terms_of
 from archspec.normal.elements import Elements
 from archspec.normal.nodes import Element, index_name
-from archspec.normal.replacing import Replacing
-from archspec.normal.splitting import Over, Summed
+from archspec.normal.replacing import IndexSubstitution
+from archspec.normal.splitting import SumIndices, Summation
 
 
-class Selecting:
+class SelectionSums:
     """Selections in the sums over one table of elements."""
 
-    def __init__(self, elements: Elements, replacing: Replacing) -> None:
+    def __init__(self, elements: Elements, replacing: IndexSubstitution) -> None:
         self.elements = elements
         self.axes = elements.axes
         self._replacing = replacing
 
-    def selected(self, body: Element, over: Over) -> Summed | None:
+    def selected(self, body: Element, over: SumIndices) -> Summation | None:
         """Return the sum of what is not 0 where an index has one value alone, without this index; None for others."""
         elements = self.elements
         if elements.nodes[body].kind != "where":
@@ -36,7 +36,7 @@ class Selecting:
                         self._replacing.element(item, {index_name(index): at}) for item in (condition, value)
                     ]
                     chosen = elements.where(elements.conjunction([*inside, condition]), value, other)
-                    return Summed(chosen, [item for item in over if item[0] != index])
+                    return Summation(chosen, [item for item in over if item[0] != index])
         return None
 
     def _value(self, condition: Element, index: Expression) -> Expression | None:
@@ -50,7 +50,7 @@ class Selecting:
                 return None if index_name(index) in self.elements.table.names_in(at) else at
         return None
 
-    def whole(self, element: Element) -> Summed | None:
+    def whole(self, element: Element) -> Summation | None:
         """Return what a running total adds up at a place where it has all terms; None for any other element."""
         elements = self.elements
         node = elements.nodes[element]
@@ -72,4 +72,4 @@ class Selecting:
                 over.append((values[name], extent))
         if self._replacing.element(body.parts[0], values) != elements.true:
             return None
-        return Summed(self._replacing.element(body.parts[1], values), over)
+        return Summation(self._replacing.element(body.parts[1], values), over)

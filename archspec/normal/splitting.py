@@ -12,18 +12,18 @@ from archspec.algebra import Dim, Expression
 from archspec.algebra.polynomial import expression, terms_of
 from archspec.normal.elements import Elements
 from archspec.normal.nodes import Element, index_name
-from archspec.normal.replacing import Replacing
+from archspec.normal.replacing import IndexSubstitution
 from archspec.normal.walking import divisors
 
-Over: TypeAlias = "Sequence[tuple[Expression, Dim]]"
+SumIndices: TypeAlias = "Sequence[tuple[Expression, Dim]]"
 """The indices of a sum, with their extents."""
 
 
-class Summed(NamedTuple):
+class Summation(NamedTuple):
     """An element, and the indices that it is summed over."""
 
     body: Element
-    over: Over
+    over: SumIndices
 
 
 class _Place(NamedTuple):
@@ -35,15 +35,15 @@ class _Place(NamedTuple):
     extent: Dim
 
 
-class Splitting:
+class SumSplitter:
     """The parts of sums over one table of elements."""
 
-    def __init__(self, elements: Elements, replacing: Replacing) -> None:
+    def __init__(self, elements: Elements, replacing: IndexSubstitution) -> None:
         self.elements = elements
         self.axes = elements.axes
         self._replacing = replacing
 
-    def parts(self, body: Element, over: Over) -> list[Summed]:
+    def parts(self, body: Element, over: SumIndices) -> list[Summation]:
         """Return sums whose sum is that of a real, in which its first place condition is decided; none if it has none.
 
         A sum over an index whose quotient or remainder is in the condition, or that only occurs divided, is one over
@@ -57,7 +57,7 @@ class Splitting:
                 return found
         return self._flattened(body, over)
 
-    def _flattened(self, body: Element, over: Over) -> list[Summed]:
+    def _flattened(self, body: Element, over: SumIndices) -> list[Summation]:
         """Return the sum over the quotient and the remainder of an index that only occurs divided."""
         sizes = divisors(self.elements.table, body)
         for at, extent in over:
@@ -66,7 +66,7 @@ class Splitting:
                 return [self._over_both(body, over, at, extent // by, by)]
         return []
 
-    def _places(self, body: Element, over: Over) -> Iterator[_Place]:
+    def _places(self, body: Element, over: SumIndices) -> Iterator[_Place]:
         node = self.elements.nodes[body]
         if node.kind != "where" or node.dtype != "real" or not self.elements.places.is_place(node.parts[0]):
             return
@@ -78,7 +78,7 @@ class Splitting:
         for side in sides:
             yield from self._places(side, over)
 
-    def _split(self, body: Element, over: Over, place: _Place) -> list[Summed]:
+    def _split(self, body: Element, over: SumIndices, place: _Place) -> list[Summation]:
         value = self.elements.nodes[place.condition].integer
         if place.is_divided:
             return self._divided(body, over, place, value)
@@ -88,7 +88,7 @@ class Splitting:
             return []
         kind = index_name(place.at).partition(".")[0][1:]
         below, above = self.axes.index(f"{kind}l", least), self.axes.index(f"{kind}h", place.extent - least)
-        found: list[Summed] = []
+        found: list[Summation] = []
         for holds, at, index, extent in (
             (coefficient == -1, below, below, least),
             (coefficient == 1, least + above, above, place.extent - least),
@@ -97,7 +97,7 @@ class Splitting:
             found.append(self._with(inside, over, place.at, at, [(index, extent)]))
         return found
 
-    def _divided(self, body: Element, over: Over, place: _Place, value: Expression) -> list[Summed]:
+    def _divided(self, body: Element, over: SumIndices, place: _Place, value: Expression) -> list[Summation]:
         """Return the sum over the quotient and the remainder of an index, if that is what a condition is about."""
         for atom in _atoms(value):
             for monomial, _ in terms_of(atom):
@@ -106,16 +106,16 @@ class Splitting:
                     return [self._over_both(body, over, place.at, place.extent // by, by)]
         return []
 
-    def _over_both(self, body: Element, over: Over, at: Expression, count: Dim, size: Dim) -> Summed:
+    def _over_both(self, body: Element, over: SumIndices, at: Expression, count: Dim, size: Dim) -> Summation:
         """Return a sum over a quotient and a remainder, of these sizes, in the place of an index."""
         kind = index_name(at).partition(".")[0][1:]
         above, below = self.axes.index(f"{kind}q", count), self.axes.index(f"{kind}m", size)
         return self._with(body, over, at, above * size + below, [(above, count), (below, size)])
 
-    def _with(self, body: Element, over: Over, at: Expression, value: Expression, parts: Over) -> Summed:
+    def _with(self, body: Element, over: SumIndices, at: Expression, value: Expression, parts: SumIndices) -> Summation:
         """Return a sum with another integer in the place of an index, and over other indices."""
         rest = [item for item in over if item[0] != at]
-        return Summed(self._replacing.element(body, {index_name(at): value}), [*rest, *parts])
+        return Summation(self._replacing.element(body, {index_name(at): value}), [*rest, *parts])
 
     def _is_within(self, value: Expression, extent: Dim) -> bool:
         return self.axes.is_at_least(value, 1) and self.axes.is_at_least(extent - value, 1)

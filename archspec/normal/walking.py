@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from archspec.algebra import Atom, Dim, Expression, Polynomial, symbols
 from archspec.algebra.polynomial import expression, terms_of
-from archspec.normal.nodes import OPAQUE, Divisions, Node, NodeTable, index_name
+from archspec.normal.nodes import OPAQUE, Divisions, ElementNode, NodeTable, index_name
 
 if TYPE_CHECKING:
     from archspec.normal.nodes import Element
@@ -70,7 +70,7 @@ def names_in_order(table: NodeTable, element: Element) -> tuple[str, ...]:
     return table.orders[element]
 
 
-def _parts(table: NodeTable, node: Node) -> list[Element | Polynomial]:
+def _parts(table: NodeTable, node: ElementNode) -> list[Element | Polynomial]:
     """Return the polynomials and elements that a node with indices consists of."""
     match node.kind:
         case "terms":

@@ -12,15 +12,15 @@ from archspec.model import Model, ModelLike
 from archspec.onnx_export.check import check_tensors
 from archspec.onnx_export.naming import named
 from archspec.onnx_export.program import export, libraries, refusal
-from archspec.pipeline.compile import model_of
-from archspec.source import fail
-from archspec.table import Plain
+from archspec.pipeline.compile import as_model
+from archspec.source import make_error
+from archspec.table import PlainValue
 
-LARGEST_FILE = 2**31 - 2**24
+MAX_FILE_BYTES = 2**31 - 2**24
 """The size in bytes of weights in one file, which must be below 2 GiB; weights of more are in a file of their own."""
 
 
-def to_onnx(model: ModelLike, /, file: str | os.PathLike[str], *, force: bool = False, **overrides: Plain) -> None:
+def to_onnx(model: ModelLike, /, file: str | os.PathLike[str], *, force: bool = False, **overrides: PlainValue) -> None:
     """Write an ONNX file of a model in evaluation, with weights initialized as specified in the spec.
 
     `model` is a Model, or what `archspec.load` takes, with its `overrides`. Weights of more than 2 GiB are written to
@@ -31,16 +31,16 @@ def to_onnx(model: ModelLike, /, file: str | os.PathLike[str], *, force: bool = 
     than the memory of the machine, and as `archspec.load` does. Nothing is written then.
     """
     refuse_existing(file, force)
-    write_onnx(model_of(model, overrides), file, force)
+    write_onnx(as_model(model, overrides), file, force)
 
 
 def refuse_existing(file: str | os.PathLike[str], force: bool) -> None:
     """Raise ArchError (`usage`) if a file exists and `force` is not set, or if it is a directory or device."""
     for path in (Path(file), _data_of(Path(file))):
         if os.path.lexists(path) and not force:
-            raise fail("usage", f"`{path}` already exists", help="use --force to overwrite it")
+            raise make_error("usage", f"`{path}` already exists", help="use --force to overwrite it")
         if path.exists() and not path.is_file():
-            raise fail("usage", f"`{path}` is not a file")
+            raise make_error("usage", f"`{path}` is not a file")
 
 
 def write_onnx(model: Model, file: str | os.PathLike[str], force: bool) -> None:
@@ -57,14 +57,14 @@ def write_onnx(model: Model, file: str | os.PathLike[str], force: bool) -> None:
     try:
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=f"{target.name}.") as folder:
             part = Path(folder) / target.name
-            ir.save(program, part, external_data=data.name if weights > LARGEST_FILE else None)
+            ir.save(program, part, external_data=data.name if weights > MAX_FILE_BYTES else None)
             checker.check_model(os.fspath(part), full_check=True)
             refuse_existing(target, force)
             for path in (_data_of(part), part):
                 if path.exists():
                     os.replace(path, target.with_name(path.name))
     except OSError as error:
-        raise fail("usage", f"cannot write {os.fspath(file)}: {error.strerror or error}") from None
+        raise make_error("usage", f"cannot write {os.fspath(file)}: {error.strerror or error}") from None
 
 
 def _data_of(file: Path) -> Path:

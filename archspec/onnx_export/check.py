@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from archspec.model import Model, internals
-from archspec.source import fail
+from archspec.model import Model, get_compilation
+from archspec.source import make_error
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -15,7 +15,7 @@ def check_tensors(model: Model, program: ir.Model) -> None:
     """Raise ArchError (`internal`) unless the initializers of a program are the stored tensors of a model, each once,
     with their names and shapes; it may have constants in addition.
     """
-    table = internals(model).table
+    table = get_compilation(model).table
     tied = {tensor.name for tensor in table.tensors if tensor.tied_to is not None} | {*table.buffer_ties}
     initializers = program.graph.initializers
     for tensor in (*table.tensors, *table.buffers):
@@ -29,4 +29,4 @@ def check_tensors(model: Model, program: ir.Model) -> None:
 
 
 def _bug(model: Model, problem: str) -> Exception:
-    return fail("internal", f"the ONNX file of {model.name} differs from the spec: {problem}; please report it")
+    return make_error("internal", f"the ONNX file of {model.name} differs from the spec: {problem}; please report it")

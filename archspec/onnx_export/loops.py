@@ -15,7 +15,7 @@ from importlib import import_module
 from types import CellType
 from typing import TYPE_CHECKING, TypeAlias
 
-from archspec.equivalence.calls.values import Untranslatable
+from archspec.equivalence.calls.values import UntranslatableError
 from archspec.equivalence.numeric import flat
 
 if TYPE_CHECKING:
@@ -267,6 +267,6 @@ def require_same_outputs(module: nn.Module, generated: nn.Module, inputs: Mappin
         try:
             found = flat(module(**drawn))
         except Exception as error:  # of any class, as it comes from the changed code
-            raise Untranslatable(f"its loops cannot be changed to single operations: {error}") from error
+            raise UntranslatableError(f"its loops cannot be changed to single operations: {error}") from error
         if not all(torch.allclose(a, b, equal_nan=True) for a, b in zip(found, flat(generated(**drawn)), strict=True)):
-            raise Untranslatable("its loops would compute something else")
+            raise UntranslatableError("its loops would compute something else")

@@ -9,8 +9,8 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from archspec import __version__
-from archspec.ir import canonical
-from archspec.model import Model, internals
+from archspec.ir import canonical_name
+from archspec.model import Model, get_compilation
 from archspec.onnx_export.program import Exported
 
 if TYPE_CHECKING:
@@ -59,16 +59,16 @@ def _stored(model: Model, found: Exported) -> dict[str, ir.Value]:
     from onnx_ir.tensor_adapters import TorchTensor
 
     initializers = found.program.model.graph.initializers
-    owner = internals(model).body.module
+    owner = get_compilation(model).body.module
     assert owner is not None
     state = found.module.state_dict()
     stored: dict[str, ir.Value] = {}
     for name in state:
         value = initializers.pop(name, None)
-        if value is not None and stored.setdefault(canonical(owner, name), value) is not value:
-            value.replace_all_uses_with(stored[canonical(owner, name)], replace_graph_outputs=True)
+        if value is not None and stored.setdefault(canonical_name(owner, name), value) is not value:
+            value.replace_all_uses_with(stored[canonical_name(owner, name)], replace_graph_outputs=True)
     for name, tensor in state.items():
-        if canonical(owner, name) == name:
+        if canonical_name(owner, name) == name:
             content = TorchTensor(tensor, name=name)
             if name not in stored:  # it is unused
                 stored[name] = ir.Value(name=name, shape=content.shape, type=ir.TensorType(content.dtype))
@@ -122,7 +122,7 @@ def _bodies(node: ir.Node) -> list[ir.Graph]:
 
 def _name_nodes(model: Model, graph: ir.Graph, addresses: Mapping[str, str], taken: set[str]) -> None:
     """Name nodes, and the values that they compute, by the address of their module and their operation."""
-    types = {row.address: row.type for row in internals(model).table.modules}
+    types = {row.address: row.type for row in get_compilation(model).table.modules}
     for node in graph:
         before = addresses.get(_PART.sub("", _name(node.outputs[0])), "")  # if the optimizer has replaced the node
         address = node.metadata_props.get(ADDRESS, before)

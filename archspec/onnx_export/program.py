@@ -9,18 +9,18 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
-from archspec.equivalence.calls.values import Untranslatable
+from archspec.equivalence.calls.values import UntranslatableError
 from archspec.equivalence.capture import Capture
-from archspec.equivalence.exporting import examples, exported
+from archspec.equivalence.exporting import examples, export_module
 from archspec.equivalence.sides import example_sizes, require_all_sizes
-from archspec.libraries import silent, torch_or_fail
-from archspec.model import Model, internals
+from archspec.libraries import import_torch, silence_loggers
+from archspec.model import Model, get_compilation
 from archspec.normal.arrays import Array, Arrays
 from archspec.onnx_export import translations
 from archspec.onnx_export.loops import functions, has_loops, require_same_outputs, with_loops
 from archspec.pytorch.build import module_of, torch_source
 from archspec.pytorch.interface import interface_of
-from archspec.source import ArchError, fail, missing_package
+from archspec.source import ArchError, make_error, missing_package_error
 
 if TYPE_CHECKING:
     import torch
@@ -46,14 +46,14 @@ class Exported(NamedTuple):
 
 def libraries() -> ModuleType:
     """Return the package `onnx_ir`. Raises ArchError (`missing-package`) unless everything for exports is installed."""
-    torch_or_fail()
+    import_torch()
     try:
         import_module("onnx")
         import_module("onnxscript")
         return import_module("onnx_ir")
     except ImportError:
         message = "writing ONNX files requires the packages onnx and onnxscript"
-        raise missing_package(message, "onnx") from None
+        raise missing_package_error(message, "onnx") from None
 
 
 def export(model: Model) -> Exported:
@@ -66,26 +66,28 @@ def export(model: Model) -> Exported:
     module = module_of(model, changed, functions()).eval().requires_grad_(False)
     names = dict(zip(model.inputs, (slot.name for slot in interface_of(model).inputs), strict=True))
     types = {names[name]: type for name, type in model.inputs.items()}
-    body = internals(model).body
+    body = get_compilation(model).body
     sizes = example_sizes(body)
     try:
         if has_loops(changed):
             require_same_outputs(module, module_of(model, code, {}).eval(), examples(module, types, sizes))
-        recorded = exported(module, types, sizes, decomposed=False)
+        recorded = export_module(module, types, sizes, decomposed=False)
         if {*recorded.graph_signature.user_inputs} != {*types}:
-            raise Untranslatable("torch.export renames its inputs")
+            raise UntranslatableError("torch.export renames its inputs")
         capture = Capture(Arrays(), recorded, types, _no_tensor)
         require_all_sizes(capture, module, types, body, sizes)
         symbols = {symbol: str(capture.size(size)) for symbol, size in _symbols(recorded)}
         return Exported(module, _converted(recorded), symbols, {names[name]: name for name in names})
-    except Untranslatable as problem:
+    except UntranslatableError as problem:
         raise refusal(model, str(problem)) from problem
 
 
 def refusal(model: Model, reason: str) -> ArchError:
     """Return the error for a model that cannot be exported."""
-    found = internals(model)
-    return fail("untranslatable", f"cannot export {model.name} to ONNX: {reason}", found.unit.span(found.node.name))
+    found = get_compilation(model)
+    return make_error(
+        "untranslatable", f"cannot export {model.name} to ONNX: {reason}", found.unit.span(found.node.name)
+    )
 
 
 def _no_tensor(*_: object) -> Array:
@@ -104,10 +106,10 @@ def _symbols(program: ExportedProgram) -> Iterator[tuple[str, torch.SymInt]]:
 def _converted(recorded: ExportedProgram) -> ONNXProgram:
     torch, table = import_module("torch"), translations.translations()
     try:
-        with silent(*_LOGGERS), warnings.catch_warnings(action="ignore"), torch.no_grad():
+        with silence_loggers(*_LOGGERS), warnings.catch_warnings(action="ignore"), torch.no_grad():
             return torch.onnx.export(recorded, verbose=False, optimize=False, custom_translation_table=table)
     except torch.onnx.OnnxExporterError as error:
-        raise Untranslatable(_reason(error)) from error
+        raise UntranslatableError(_reason(error)) from error
 
 
 def _reason(error: BaseException) -> str:

@@ -15,7 +15,7 @@ from archspec.ops.record import Interval as Interval
 from archspec.ops.record import Op as Op
 from archspec.ops.record import Operands as Operands
 from archspec.ops.record import Settings as Settings
-from archspec.ops.record import Torch as Torch
+from archspec.ops.record import TorchForm as TorchForm
 
 OPS: dict[str, Op] = {
     op.name: op for op in (*elementwise.OPS, *reduce.OPS, *linear.OPS, *pool.OPS, *shape.OPS, *create.OPS)

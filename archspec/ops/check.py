@@ -13,14 +13,14 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeAlias, TypeGuard
 
-from archspec.algebra import LARGEST, Dim, Polynomial, at_least, bounds
+from archspec.algebra import MAX_SIZE, Dim, Polynomial, bounds, has_lower_bound
 from archspec.ir import Type
 
 Shape: TypeAlias = tuple[Dim, ...]
 
-MOST_DIMENSIONS = 64
+MAX_DIMENSIONS = 64
 
-_CAST = "convert it with `int(x)` or `real(x)`, or select elements with `where(mask, a, b)`"
+_CAST_HELP = "convert it with `int(x)` or `real(x)`, or select elements with `where(mask, a, b)`"
 
 
 class OpError(Exception):
@@ -36,14 +36,14 @@ class OpError(Exception):
 # Text -----------------------------------------------------------------------------------------------------------------
 
 
-def shown(shape: Iterable[Dim]) -> str:
+def format_shape(shape: Iterable[Dim]) -> str:
     """Format a shape in the syntax of the language."""
     return f"[{', '.join(map(str, shape))}]"
 
 
-def typed(type: Type) -> str:
+def format_type(type: Type) -> str:
     """Format a type for messages."""
-    return f"{type.dtype} {shown(type.shape)}"
+    return f"{type.dtype} {format_shape(type.shape)}"
 
 
 def describe(value: object) -> str:
@@ -53,7 +53,7 @@ def describe(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
-        return str(value) if abs(value) <= LARGEST else "an integer that does not fit in 64 bits"
+        return str(value) if abs(value) <= MAX_SIZE else "an integer that does not fit in 64 bits"
     if isinstance(value, float):
         return f"the real {value}"
     if isinstance(value, str):
@@ -63,7 +63,7 @@ def describe(value: object) -> str:
     return "a list" if is_list(value) else "a definition"
 
 
-def unlike(a: Dim, b: Dim) -> str:
+def explain_size_mismatch(a: Dim, b: Dim) -> str:
     """Explain why two sizes are not equal."""
     return f"{a} != {b}" if isinstance(a, int) and isinstance(b, int) else f"{a} is not known to equal {b}"
 
@@ -76,80 +76,84 @@ def is_list(value: object) -> TypeGuard[tuple[object, ...]]:
     return value.__class__ is tuple
 
 
-def whole(value: object, argument: str, least: int = -LARGEST) -> int:
+def check_integer(value: object, argument: str, least: int = -MAX_SIZE) -> int:
     """Check for a compile-time integer of at least `least`."""
-    if not isinstance(value, int) or isinstance(value, bool) or abs(value) > LARGEST:
+    if not isinstance(value, int) or isinstance(value, bool) or abs(value) > MAX_SIZE:
         raise OpError(f"expects an integer as `{argument}`, found {describe(value)}", argument)
     if value < least:
         raise OpError(f"expects `{argument}` to be at least {least}, found {value}", argument)
     return value
 
 
-def axis_of(value: object, type: Type, argument: str = "axis") -> int:
+def check_axis(value: object, type: Type, argument: str = "axis") -> int:
     """Return the index, from 0, of an axis that is counted from either end."""
-    axis, rank = whole(value, argument), len(type.shape)
+    axis, rank = check_integer(value, argument), len(type.shape)
     if not -rank <= axis < rank:
         axes = f"use an axis from 0 to {rank - 1}, or from -{rank} to -1 to count from the end"
         help = "use a tensor with at least one axis" if rank == 0 else axes
-        raise OpError(f"cannot use axis {axis}: it is out of range for {typed(type)}", argument, help)
+        raise OpError(f"cannot use axis {axis}: it is out of range for {format_type(type)}", argument, help)
     return axis % rank
 
 
-def axes_of(value: object, type: Type) -> frozenset[int]:
+def check_axes(value: object, type: Type) -> frozenset[int]:
     """Return the axes that an integer or a list of integers specifies."""
     if not is_list(value):
-        return frozenset([axis_of(value, type)])
-    axes = [axis_of(axis, type) for axis in value]
+        return frozenset([check_axis(value, type)])
+    axes = [check_axis(axis, type) for axis in value]
     if not axes or len({*axes}) < len(axes):
         raise OpError("expects one axis or a list of different axes", "axis")
     return frozenset(axes)
 
 
-def flag(value: object, argument: str) -> bool:
+def check_boolean(value: object, argument: str) -> bool:
     """Check for a boolean."""
     if not isinstance(value, bool):
         raise OpError(f"expects a boolean as `{argument}`, found {describe(value)}", argument)
     return value
 
 
-def dimension(value: object, argument: str) -> Dim:
+def check_dimension(value: object, argument: str) -> Dim:
     """Check for an integer or a symbolic dimension."""
-    return value if isinstance(value, Polynomial) else whole(value, argument)
+    return value if isinstance(value, Polynomial) else check_integer(value, argument)
 
 
-def amount(value: object, argument: str, least: int) -> Dim:
+def check_amount(value: object, argument: str, least: int) -> Dim:
     """Check for an integer of at least `least`, or a dimension that is never below it."""
-    return value if isinstance(value, Polynomial) and at_least(value, least) else whole(value, argument, least)
+    return (
+        value
+        if isinstance(value, Polynomial) and has_lower_bound(value, least)
+        else check_integer(value, argument, least)
+    )
 
 
-def for_each_axis(value: object, count: int, argument: str, least: int) -> list[Dim]:
+def per_axis_values(value: object, count: int, argument: str, least: int) -> list[Dim]:
     """Return an integer or dimension for every spatial axis, from a single one or a list."""
     items = value if is_list(value) else (value,) * count
     if len(items) != count:
         message = f"expects an integer or a list of {count} as `{argument}`, found a list of {len(items)}"
         raise OpError(message, argument)
-    return [amount(item, argument, least) for item in items]
+    return [check_amount(item, argument, least) for item in items]
 
 
-def size_of(value: object, argument: str) -> Dim:
+def check_size(value: object, argument: str) -> Dim:
     """Check for a size: at least 1, or symbolic."""
-    size = dimension(value, argument)
-    if certainly_below(size, 1):
+    size = check_dimension(value, argument)
+    if is_certainly_below(size, 1):
         help = "write each size: none is inferred" if size == -1 else None
         raise OpError(f"expects sizes of at least 1 as `{argument}`, found {size}", argument, help)
     return size
 
 
-def shape_of(shape: object) -> Shape:
+def check_shape(shape: object) -> Shape:
     """Check for a list of sizes."""
     if not is_list(shape):
         raise OpError(f"expects a list of sizes as `shape`, found {describe(shape)}", "shape")
-    if len(shape) > MOST_DIMENSIONS:
-        raise OpError(f"expects at most {MOST_DIMENSIONS} sizes as `shape`, found {len(shape)}", "shape")
-    return tuple([size_of(size, "shape") for size in shape])
+    if len(shape) > MAX_DIMENSIONS:
+        raise OpError(f"expects at most {MAX_DIMENSIONS} sizes as `shape`, found {len(shape)}", "shape")
+    return tuple([check_size(size, "shape") for size in shape])
 
 
-def certainly_below(value: Dim, least: int) -> bool:
+def is_certainly_below(value: Dim, least: int) -> bool:
     """Whether `value < least` for all values of the symbols."""
     if isinstance(value, int):
         return value < least
@@ -166,7 +170,7 @@ _undecided: ContextVar[list[tuple[Dim, int]] | None] = ContextVar("undecided", d
 
 
 @contextmanager
-def undecided() -> Generator[list[tuple[Dim, int]]]:
+def collect_undecided_sizes() -> Generator[list[tuple[Dim, int]]]:
     """Collect the symbolic sizes that pass a check meanwhile but may be too small, each with its least value."""
     pending: list[tuple[Dim, int]] = []
     token = _undecided.set(pending)
@@ -176,7 +180,7 @@ def undecided() -> Generator[list[tuple[Dim, int]]]:
         _undecided.reset(token)
 
 
-def non_negative(value: object, argument: str) -> float:
+def check_non_negative(value: object, argument: str) -> float:
     """Check for a finite number of at least 0."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not (math.isfinite(value) and value >= 0):
         raise OpError(f"expects a number of at least 0 as `{argument}`, found {describe(value)}", argument)
@@ -186,24 +190,24 @@ def non_negative(value: object, argument: str) -> float:
 # Element types --------------------------------------------------------------------------------------------------------
 
 
-def accept(elements: str, argument: str, type: Type) -> None:
+def check_elements(elements: str, argument: str, type: Type) -> None:
     """Check that an input accepts a tensor's elements: "int", "bool" or "number" (an int or real)."""
     if elements == "number":
         if type.dtype == "bool":
-            raise OpError(f"expects numbers, found {typed(type)}", argument, _CAST)
+            raise OpError(f"expects numbers, found {format_type(type)}", argument, _CAST_HELP)
     elif type.dtype != elements:
         help = "compare it with a number, as in `x != 0`" if elements == "bool" else "convert it with `int(x)`"
-        raise OpError(f"expects {elements} elements as `{argument}`, found {typed(type)}", argument, help)
+        raise OpError(f"expects {elements} elements as `{argument}`, found {format_type(type)}", argument, help)
 
 
-def unmixed(operands: Sequence[tuple[str, Type]]) -> None:
+def check_unmixed(operands: Sequence[tuple[str, Type]]) -> None:
     """Check that named operands are all boolean or all numbers."""
     for argument, type in operands[1:]:
         if (type.dtype == "bool") != (operands[0][1].dtype == "bool"):
-            raise OpError("cannot mix booleans and numbers", argument, _CAST)
+            raise OpError("cannot mix booleans and numbers", argument, _CAST_HELP)
 
 
-def promoted(dtypes: Collection[str]) -> str:
+def promote_types(dtypes: Collection[str]) -> str:
     """Return the common element type of several types that do not mix booleans and numbers."""
     return "real" if "real" in dtypes else "int" if "int" in dtypes else "bool"
 
@@ -211,14 +215,14 @@ def promoted(dtypes: Collection[str]) -> str:
 def element_type(value: object) -> str:
     """Return the element type of a number, boolean or symbolic dimension, or of a list of them."""
     if is_list(value):
-        return promoted([element_type(item) for item in value])
+        return promote_types([element_type(item) for item in value])
     return "bool" if isinstance(value, bool) else "real" if isinstance(value, float) else "int"
 
 
 # Shapes ---------------------------------------------------------------------------------------------------------------
 
 
-def broadcast(left: Shape, right: Shape, argument: str) -> Shape:
+def broadcast_shapes(left: Shape, right: Shape, argument: str) -> Shape:
     """Broadcast two shapes, aligned at the last axis, with sizes equal or 1; `argument` names the right one."""
     if left == right or not right:
         return left
@@ -227,33 +231,39 @@ def broadcast(left: Shape, right: Shape, argument: str) -> Shape:
     for a, b in zip((1,) * (rank - len(left)) + left, (1,) * (rank - len(right)) + right, strict=True):
         if a != b and a != 1 and b != 1:
             help = "make each pair of sizes equal, or one of them 1, starting from the last axis"
-            raise OpError(f"cannot broadcast {shown(left)} with {shown(right)}: {unlike(a, b)}", argument, help)
+            raise OpError(
+                f"cannot broadcast {format_shape(left)} with {format_shape(right)}: {explain_size_mismatch(a, b)}",
+                argument,
+                help,
+            )
         result.append(b if a == 1 else a)
     return tuple(result)
 
 
-def ranked(type: Type, least: int, argument: str) -> Shape:
+def check_rank(type: Type, least: int, argument: str) -> Shape:
     """Return the shape of a tensor after checking that it has at least so many axes."""
     if len(type.shape) < least:
         axes = f"{least} axes" if least > 1 else "one axis"
-        raise OpError(f"expects a tensor with at least {axes} as `{argument}`, found {typed(type)}", argument)
+        raise OpError(f"expects a tensor with at least {axes} as `{argument}`, found {format_type(type)}", argument)
     return type.shape
 
 
-def resized(shape: Shape, axis: int, *sizes: Dim) -> Shape:
+def replace_axis_size(shape: Shape, axis: int, *sizes: Dim) -> Shape:
     """Return a shape with other sizes in the place of one axis."""
     return (*shape[:axis], *sizes, *shape[axis + 1 :])
 
 
-def exactly(shape: Shape, type: Type, argument: str) -> None:
+def check_exact_shape(shape: Shape, type: Type, argument: str) -> None:
     """Check that a tensor has this shape."""
     if type.shape != shape:
         pairs = zip(type.shape, shape, strict=False)
-        why = next((unlike(a, b) for a, b in pairs if a != b), "the number of axes differs")
-        raise OpError(f"expects shape {shown(shape)} for `{argument}`, found {shown(type.shape)}: {why}", argument)
+        why = next((explain_size_mismatch(a, b) for a, b in pairs if a != b), "the number of axes differs")
+        raise OpError(
+            f"expects shape {format_shape(shape)} for `{argument}`, found {format_shape(type.shape)}: {why}", argument
+        )
 
 
-def same(got: Dim, wanted: Dim, argument: str, what: str) -> None:
+def check_same_size(got: Dim, wanted: Dim, argument: str, what: str) -> None:
     """Check that a size of the input `argument` is the expected one; `what` names the two."""
     if got != wanted:
-        raise OpError(f"expects {what}: {unlike(got, wanted)}", argument)
+        raise OpError(f"expects {what}: {explain_size_mismatch(got, wanted)}", argument)

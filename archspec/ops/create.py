@@ -5,24 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from archspec.algebra import LARGEST, Polynomial
+from archspec.algebra import MAX_SIZE, Polynomial
 from archspec.ir import Type
-from archspec.ops.check import OpError, Shape, describe, element_type, is_list, shape_of, size_of
-from archspec.ops.record import Attribute, Interval, Op, Settings, Torch
+from archspec.ops.check import OpError, Shape, check_shape, check_size, describe, element_type, is_list
+from archspec.ops.record import Attribute, Interval, Op, Settings, TorchForm
 
 
 def _arange(stop: object) -> Shape:
-    return (size_of(stop, "stop"),)
+    return (check_size(stop, "stop"),)
 
 
 def _full(shape: object, value: object) -> Shape:
-    sizes = shape_of(shape)
+    sizes = check_shape(shape)
     match value:
         case bool() | Polynomial():
             pass
         case float() if not math.isnan(value):
             pass
-        case int() if abs(value) <= LARGEST:
+        case int() if abs(value) <= MAX_SIZE:
             pass
         case _:
             raise OpError(f"expects a number or a boolean as `value`, found {describe(value)}", "value")
@@ -46,17 +46,17 @@ def _table(values: object) -> Shape:
     return (len(values), *shapes[0])
 
 
-def _counted(inputs: Sequence[Interval], result: Type, attributes: Settings) -> Interval | None:
+def _arange_interval(inputs: Sequence[Interval], result: Type, attributes: Settings) -> Interval | None:
     stop = attributes["stop"]
     return (0, stop - 1) if isinstance(stop, int) else None
 
 
-def _constant(inputs: Sequence[Interval], result: Type, attributes: Settings) -> Interval | None:
+def _full_interval(inputs: Sequence[Interval], result: Type, attributes: Settings) -> Interval | None:
     value = attributes["value"]
     return (value, value) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _listed(inputs: Sequence[Interval], result: Type, attributes: Settings) -> Interval | None:
+def _table_interval(inputs: Sequence[Interval], result: Type, attributes: Settings) -> Interval | None:
     items = _items(attributes["values"])
     numbers = [item for item in items if isinstance(item, int) and not isinstance(item, bool)]
     return (min(numbers), max(numbers)) if len(numbers) == len(items) else None
@@ -76,8 +76,8 @@ OPS = (
         "int [stop]",
         _arange,
         ("int",),
-        interval=_counted,
-        torch=Torch("torch.arange(stop, **new)"),
+        interval=_arange_interval,
+        torch=TorchForm("torch.arange(stop, **new)"),
         normal="shape.arange",
     ),
     Op(
@@ -89,8 +89,8 @@ OPS = (
         "int, real or bool, like the value; shape",
         _full,
         ("value",),
-        interval=_constant,
-        torch=Torch("torch.full(shape, value, **new)"),
+        interval=_full_interval,
+        torch=TorchForm("torch.full(shape, value, **new)"),
         normal="shape.full",
     ),
     Op(
@@ -102,7 +102,7 @@ OPS = (
         "int, real or bool, like the values; the lengths of the lists",
         _table,
         ("values",),
-        interval=_listed,
-        torch=Torch("torch.tensor(values, **new)"),
+        interval=_table_interval,
+        torch=TorchForm("torch.tensor(values, **new)"),
     ),
 )

@@ -7,63 +7,63 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
-from archspec.algebra import LARGEST, Dim, Polynomial, checked, dim_max, dim_min
+from archspec.algebra import MAX_SIZE, Dim, Polynomial, check_size_limits, dim_max, dim_min
 from archspec.ir import Type
-from archspec.ops.check import OpError, Shape, broadcast, describe, typed
-from archspec.ops.record import Attribute, Input, Interval, Op, Operands, Scalar, Settings, Torch, kept
+from archspec.ops.check import OpError, Shape, broadcast_shapes, describe, format_type
+from archspec.ops.record import Attribute, Input, Interval, Op, Operands, Scalar, Settings, TorchForm, identity_interval
 
 Function: TypeAlias = Callable[..., Scalar]
 Elements: TypeAlias = Literal["number", "bool", ""]
-Form: TypeAlias = str | Callable[[Operands], str]
+CodeForm: TypeAlias = str | Callable[[Operands], str]
 
 
 # Shapes ---------------------------------------------------------------------------------------------------------------
 
 
-def _of_x(x: Type) -> Shape:
+def _unary_shape(x: Type) -> Shape:
     return x.shape
 
 
-def _common(a: Type, b: Type) -> Shape:
-    return broadcast(a.shape, b.shape, "b")
+def _broadcast_shape(a: Type, b: Type) -> Shape:
+    return broadcast_shapes(a.shape, b.shape, "b")
 
 
-def _dropped(x: Type, rate: object) -> Shape:
+def _dropout_shape(x: Type, rate: object) -> Shape:
     if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate < 1:
         raise OpError(f"expects a number from 0 to below 1 as `rate`, found {describe(rate)}", "rate")
     if x.dtype != "real":
-        raise OpError(f"expects real elements as `x`, found {typed(x)}", "x", "convert it with `real(x)`")
+        raise OpError(f"expects real elements as `x`, found {format_type(x)}", "x", "convert it with `real(x)`")
     return x.shape
 
 
-def _lowest(x: Type) -> Shape:
+def _lowest_shape(x: Type) -> Shape:
     if x.dtype != "real":
         raise OpError(f"expects a real tensor as `x`, found {x.dtype}", "x", "convert it with `real(x)`")
     return ()
 
 
 def _where(condition: Type, a: Type, b: Type) -> Shape:
-    return broadcast(broadcast(condition.shape, a.shape, "a"), b.shape, "b")
+    return broadcast_shapes(broadcast_shapes(condition.shape, a.shape, "a"), b.shape, "b")
 
 
 # Plain numbers --------------------------------------------------------------------------------------------------------
 
 
-def _within(function: Function) -> Function:
+def _on_sizes(function: Function) -> Function:
     """`function` on integers and dimensions, whose results are held to the limits of sizes, and on known reals."""
-    known = _known(function)
+    known = _on_numbers(function)
 
     def compute(*values: Scalar) -> Scalar:
         if float in map(type, values):
             if any(isinstance(value, Polynomial) for value in values):
                 raise TypeError("cannot combine a real and a symbolic dimension")
             return known(*values)
-        return _bounded(function(*values))
+        return _check_limits(function(*values))
 
     return compute
 
 
-def _known(function: Function) -> Function:
+def _on_numbers(function: Function) -> Function:
     """Apply `function` to numbers only, because a symbolic dimension has no value yet."""
 
     def compute(*values: Scalar) -> Scalar:
@@ -78,7 +78,7 @@ def _known(function: Function) -> Function:
             raise OverflowError(_TOO_LARGE) from None
         if type(result) is float and math.isinf(result) and not any(map(math.isinf, numbers)):
             raise FloatingPointError(_TOO_LARGE)
-        return _bounded(result)
+        return _check_limits(result)
 
     return compute
 
@@ -86,13 +86,13 @@ def _known(function: Function) -> Function:
 _TOO_LARGE = "this number is too large to compute"
 
 
-def _bounded(value: Scalar) -> Scalar:
+def _check_limits(value: Scalar) -> Scalar:
     """`value`, unless it is beyond the limits of sizes or not a number."""
     if isinstance(value, int):
-        if not -LARGEST <= value <= LARGEST:
+        if not -MAX_SIZE <= value <= MAX_SIZE:
             raise OverflowError("this number does not fit in 64 bits")
     elif isinstance(value, Polynomial):
-        checked(value)
+        check_size_limits(value)
     elif type(value) is float and math.isnan(value):
         raise FloatingPointError("this value is not a number (NaN)")
     return value
@@ -110,16 +110,16 @@ def _sigmoid(x: float) -> float:
     return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
 
 
-def _rounded(function: Callable[[float], int]) -> Function:
+def _to_integer(function: Callable[[float], int]) -> Function:
     """`function`, which returns an integer, on numbers and on dimensions, which are integers."""
 
     def compute(x: Scalar) -> Scalar:
         return x if isinstance(x, Polynomial) else function(x)
 
-    return _within(compute)
+    return _on_sizes(compute)
 
 
-def _divided(a: float, b: float) -> float:
+def _true_divide(a: float, b: float) -> float:
     return a / b
 
 
@@ -131,8 +131,8 @@ def _power(base: Scalar, exponent: Scalar) -> Scalar:
     if isinstance(exponent, Polynomial):
         raise TypeError(f"expects a compile-time constant as exponent, found the dimension {exponent}")
     if isinstance(base, Polynomial):
-        if not isinstance(exponent, int) or not 0 <= exponent <= _HIGHEST_POWER:
-            raise TypeError(f"can only raise a symbolic dimension to an integer power from 0 to {_HIGHEST_POWER}")
+        if not isinstance(exponent, int) or not 0 <= exponent <= _MAX_POWER:
+            raise TypeError(f"can only raise a symbolic dimension to an integer power from 0 to {_MAX_POWER}")
         return base**exponent
     if base == 0 and exponent < 0:
         raise ValueError("zero cannot be raised to a negative power")
@@ -144,13 +144,15 @@ def _power(base: Scalar, exponent: Scalar) -> Scalar:
     return result
 
 
-_HIGHEST_POWER = 8
+_MAX_POWER = 8
 
 
 # Intervals ------------------------------------------------------------------------------------------------------------
 
 
-def _of_ends(compute: Callable[[int, int], int]) -> Callable[[Sequence[Interval], Type, Settings], Interval]:
+def _interval_from_bounds(
+    compute: Callable[[int, int], int],
+) -> Callable[[Sequence[Interval], Type, Settings], Interval]:
     """Return the interval of an operation that is monotonic or linear in each operand, from its bounds."""
 
     def interval(inputs: Sequence[Interval], result: Type, attributes: Settings) -> Interval:
@@ -164,7 +166,7 @@ def _of_ends(compute: Callable[[int, int], int]) -> Callable[[Sequence[Interval]
 # PyTorch --------------------------------------------------------------------------------------------------------------
 
 
-def _choice(o: Operands) -> str:
+def _where_code(o: Operands) -> str:
     chosen = "torch.full((), a, **new)" if o.is_number("a") and o.is_number("b") else "a"
     return f"torch.where(condition, {chosen}, b)"
 
@@ -183,7 +185,7 @@ def _unary(
     dtype: str,
     scalar: Function | None,
     python: str,
-    torch: Form | None,
+    torch: CodeForm | None,
     symbol: str | None = None,
 ) -> Op:
     return Op(
@@ -193,28 +195,28 @@ def _unary(
         (Input("x", elements),),
         (),
         "type and shape of x" if dtype == "x" else f"{dtype}, shape of x",
-        _of_x,
+        _unary_shape,
         (dtype,),
         symbol,
         scalar=scalar,
         work=1,
         python=python,
-        torch=Torch(torch) if torch is not None else None,
+        torch=TorchForm(torch) if torch is not None else None,
     )
 
 
-def _cast(name: str, doc: str, dtype: str, scalar: Function, python: str, torch: Form | None) -> Op:
+def _cast(name: str, doc: str, dtype: str, scalar: Function, python: str, torch: CodeForm | None) -> Op:
     return _unary(name, doc, "", dtype, scalar, python, torch)._replace(casts=True, work=0)
 
 
 def _real(name: str, doc: str, scalar: Function, python: str = "", least: int | None = None) -> Op:
     """A function of reals that has the same name in `math` and `torch`."""
-    op = _unary(name, doc, "number", "real", _known(scalar), python or f"math.{name}(x)", f"torch.{name}(x)")
+    op = _unary(name, doc, "number", "real", _on_numbers(scalar), python or f"math.{name}(x)", f"torch.{name}(x)")
     return op._replace(least=least)
 
 
 def _binary(
-    name: str, doc: str, elements: Elements, dtype: str, scalar: Function | None, torch: Form, symbol: str | None
+    name: str, doc: str, elements: Elements, dtype: str, scalar: Function | None, torch: CodeForm, symbol: str | None
 ) -> Op:
     return Op(
         name,
@@ -223,18 +225,18 @@ def _binary(
         (Input("a", elements), Input("b", elements)),
         (),
         "real if either is, else int; common shape" if dtype == "a b" else f"{dtype}, common shape",
-        _common,
+        _broadcast_shape,
         (dtype,),
         symbol,
         scalar=scalar,
         work=1,
         python=f"a {symbol} b" if symbol else f"{name}(a, b)",
-        torch=Torch(torch),
+        torch=TorchForm(torch),
     )
 
 
-def _arithmetic(name: str, doc: str, scalar: Function, symbol: str | None = None, torch: Form | None = None) -> Op:
-    return _binary(name, doc, "number", "a b", _within(scalar), torch or f"a {symbol} b", symbol)
+def _arithmetic(name: str, doc: str, scalar: Function, symbol: str | None = None, torch: CodeForm | None = None) -> Op:
+    return _binary(name, doc, "number", "a b", _on_sizes(scalar), torch or f"a {symbol} b", symbol)
 
 
 def _extreme(name: str, doc: str, of_sizes: Function, of_numbers: Callable[..., int], function: str, limit: str) -> Op:
@@ -251,11 +253,11 @@ def _extreme(name: str, doc: str, of_sizes: Function, of_numbers: Callable[..., 
 
 def _commutative(op: Op, exact: Callable[[int, int], int]) -> Op:
     """An associative operation; `exact` computes the bounds of its interval from those of the operands."""
-    return op._replace(commutative=True, associative=True, interval=_of_ends(exact))
+    return op._replace(commutative=True, associative=True, interval=_interval_from_bounds(exact))
 
 
 def _comparison(name: str, symbol: str, doc: str, scalar: Function) -> Op:
-    return _binary(name, doc, "number", "bool", _known(scalar), f"a {symbol} b", symbol)
+    return _binary(name, doc, "number", "bool", _on_numbers(scalar), f"a {symbol} b", symbol)
 
 
 def _equality(name: str, symbol: str, doc: str, scalar: Function) -> Op:
@@ -265,7 +267,7 @@ def _equality(name: str, symbol: str, doc: str, scalar: Function) -> Op:
                 return f"{x}.{name}({other})"
         return f"a {symbol} b"
 
-    return _binary(name, doc, "", "bool", _known(scalar), form, symbol)._replace(commutative=True)
+    return _binary(name, doc, "", "bool", _on_numbers(scalar), form, symbol)._replace(commutative=True)
 
 
 def _logic(name: str, doc: str, torch: str) -> Op:
@@ -274,8 +276,8 @@ def _logic(name: str, doc: str, torch: str) -> Op:
 
 
 OPS = (
-    _unary("neg", "-x.", "number", "x", _within(_negative), "-x", "-x", "-")._replace(normal="elementwise.negate"),
-    _unary("abs", "x where x >= 0, else -x.", "number", "x", _known(_absolute), "abs(x)", "torch.abs(x)")._replace(
+    _unary("neg", "-x.", "number", "x", _on_sizes(_negative), "-x", "-x", "-")._replace(normal="elementwise.negate"),
+    _unary("abs", "x where x >= 0, else -x.", "number", "x", _on_numbers(_absolute), "abs(x)", "torch.abs(x)")._replace(
         normal="elementwise.absolute"
     ),
     _real("exp", "e to the power x.", math.exp),
@@ -291,11 +293,11 @@ OPS = (
         "The largest integer that is not above x.",
         "number",
         "int",
-        _rounded(math.floor),
+        _to_integer(math.floor),
         "math.floor(x)",
         "torch.floor(x).long()",
     )._replace(normal="elementwise.floor"),
-    _cast("real", "x as a real; true is 1, false 0.", "real", _known(float), "float(x)", None)._replace(
+    _cast("real", "x as a real; true is 1, false 0.", "real", _on_numbers(float), "float(x)", None)._replace(
         normal="elementwise.to_real"
     ),
     _cast(
@@ -303,25 +305,25 @@ OPS = (
         "x as a real, in float32 if the model is in half precision. What is computed from it and from numbers alone "
         "stays in float32 until it meets a tensor in the type of the model, or enters or leaves a layer or block.",
         "real",
-        _known(float),
+        _on_numbers(float),
         "float(x)",
         None,
     )._replace(widens=True, normal="elementwise.to_real"),
     _cast(
-        "int", "x as an int, truncated towards zero; true is 1, false 0.", "int", _rounded(int), "int(x)", "x.long()"
-    )._replace(interval=kept, normal="elementwise.to_integer"),
+        "int", "x as an int, truncated towards zero; true is 1, false 0.", "int", _to_integer(int), "int(x)", "x.long()"
+    )._replace(interval=identity_interval, normal="elementwise.to_integer"),
     _unary("not", "True where x is false.", "bool", "bool", None, "not x", "~x", "not")._replace(
         normal="elementwise.opposite"
     ),
     _commutative(_arithmetic("add", "a + b.", operator.add, "+"), operator.add)._replace(normal="elementwise.add"),
     _arithmetic("sub", "a - b.", operator.sub, "-")._replace(
-        interval=_of_ends(operator.sub), normal="elementwise.subtract"
+        interval=_interval_from_bounds(operator.sub), normal="elementwise.subtract"
     ),
     _commutative(_arithmetic("mul", "a times b.", operator.mul, "*"), operator.mul)._replace(
         normal="elementwise.multiply"
     ),
     _binary(
-        "div", "a divided by b; a real, also for two ints.", "number", "real", _known(_divided), "a / b", "/"
+        "div", "a divided by b; a real, also for two ints.", "number", "real", _on_numbers(_true_divide), "a / b", "/"
     )._replace(normal="elementwise.divide"),
     _arithmetic("floordiv", "a divided by b, rounded down.", _quotient, "//")._replace(
         normal="elementwise.floor_divide"
@@ -357,7 +359,7 @@ OPS = (
         ("a b",),
         attention="mask",
         work=1,
-        torch=Torch(_choice, fills=("condition",)),
+        torch=TorchForm(_where_code, fills=("condition",)),
         normal="elementwise.choose",
     ),
     Op(
@@ -367,10 +369,10 @@ OPS = (
         (Input("x", "number"),),
         (Attribute("rate"),),
         "real, shape of x",
-        _dropped,
+        _dropout_shape,
         ("real",),
         trains=True,
-        torch=Torch(_training, fills=("x",), memory="whole"),
+        torch=TorchForm(_training, fills=("x",), memory="whole"),
     ),
     Op(
         "lowest",
@@ -380,10 +382,10 @@ OPS = (
         (Input("x", "number"),),
         (),
         "real []",
-        _lowest,
+        _lowest_shape,
         ("real",),
         alone=True,
-        torch=Torch("x.new_full((), torch.finfo(x.dtype).min)"),
+        torch=TorchForm("x.new_full((), torch.finfo(x.dtype).min)"),
         normal="shape.lowest",
     ),
 )

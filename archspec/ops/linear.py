@@ -9,47 +9,54 @@ from archspec.ir import Type
 from archspec.ops.check import (
     OpError,
     Shape,
-    amount,
-    axis_of,
-    broadcast,
-    certainly_below,
-    exactly,
-    flag,
-    for_each_axis,
-    non_negative,
-    ranked,
-    resized,
-    same,
-    shown,
-    size_of,
-    typed,
+    broadcast_shapes,
+    check_amount,
+    check_axis,
+    check_boolean,
+    check_exact_shape,
+    check_non_negative,
+    check_rank,
+    check_same_size,
+    check_size,
+    format_shape,
+    format_type,
+    is_certainly_below,
+    per_axis_values,
+    replace_axis_size,
 )
 from archspec.ops.experts import EXPERT_LINEAR
-from archspec.ops.record import Attribute, Input, Op, Operands, Settings, Torch
+from archspec.ops.record import Attribute, Input, Op, Operands, Settings, TorchForm
 
 
 def _matmul(a: Type, b: Type) -> Shape:
-    (*left, rows, inner), (*right, other, columns) = ranked(a, 2, "a"), ranked(b, 2, "b")
-    same(other, inner, "b", f"as many rows in {shown(b.shape)} as there are columns in {shown(a.shape)}")
-    return (*broadcast(tuple(left), tuple(right), "b"), rows, columns)
+    (*left, rows, inner), (*right, other, columns) = check_rank(a, 2, "a"), check_rank(b, 2, "b")
+    check_same_size(
+        other, inner, "b", f"as many rows in {format_shape(b.shape)} as there are columns in {format_shape(a.shape)}"
+    )
+    return (*broadcast_shapes(tuple(left), tuple(right), "b"), rows, columns)
 
 
 def _forward_substitution(a: Type, b: Type) -> Shape:
-    (*left, rows, columns), (*right, given, width) = ranked(a, 2, "a"), ranked(b, 2, "b")
-    same(rows, columns, "a", f"as many columns in {shown(a.shape)} as rows")
-    same(given, rows, "b", f"as many rows in {shown(b.shape)} as in {shown(a.shape)}")
-    return (*broadcast(tuple(left), tuple(right), "b"), rows, width)
+    (*left, rows, columns), (*right, given, width) = check_rank(a, 2, "a"), check_rank(b, 2, "b")
+    check_same_size(rows, columns, "a", f"as many columns in {format_shape(a.shape)} as rows")
+    check_same_size(given, rows, "b", f"as many rows in {format_shape(b.shape)} as in {format_shape(a.shape)}")
+    return (*broadcast_shapes(tuple(left), tuple(right), "b"), rows, width)
 
 
 def _check_weight(x: Type, weight: Type, bias: Type | None, layout: str) -> None:
     """Check a matrix of this layout that is applied to the last axis of x, and its bias."""
-    inner = ranked(x, 1, "x")[-1]
+    inner = check_rank(x, 1, "x")[-1]
     if len(weight.shape) != layout.count(",") + 1:
-        raise OpError(f"expects a `weight` {layout}, found {typed(weight)}", "weight")
+        raise OpError(f"expects a `weight` {layout}, found {format_type(weight)}", "weight")
     *outer, size = weight.shape
-    same(inner, size, "x", f"the last size of {shown(x.shape)} to match `in` of the weight {shown(weight.shape)}")
+    check_same_size(
+        inner,
+        size,
+        "x",
+        f"the last size of {format_shape(x.shape)} to match `in` of the weight {format_shape(weight.shape)}",
+    )
     if bias is not None:
-        exactly(tuple(outer), bias, "bias")
+        check_exact_shape(tuple(outer), bias, "bias")
 
 
 def _linear(x: Type, weight: Type, bias: Type | None) -> Shape:
@@ -59,7 +66,7 @@ def _linear(x: Type, weight: Type, bias: Type | None) -> Shape:
 
 def _expert_linear(x: Type, experts: Type, weight: Type, bias: Type | None) -> Shape:
     _check_weight(x, weight, bias, "[n, out, in]")
-    return (*broadcast(x.shape[:-1], experts.shape, "experts"), weight.shape[1])
+    return (*broadcast_shapes(x.shape[:-1], experts.shape, "experts"), weight.shape[1])
 
 
 def _conv(
@@ -72,25 +79,32 @@ def _conv(
     groups: object,
     transposed: object,
 ) -> Shape:
-    batch, channels, *spatial = ranked(x, 3, "x")
+    batch, channels, *spatial = check_rank(x, 3, "x")
     if len(weight.shape) != len(x.shape):
-        raise OpError(f"expects a `weight` with {len(x.shape)} axes for {typed(x)}, found {typed(weight)}", "weight")
+        raise OpError(
+            f"expects a `weight` with {len(x.shape)} axes for {format_type(x)}, found {format_type(weight)}", "weight"
+        )
     first, second, *kernel = weight.shape
-    count, parts, turned = len(spatial), amount(groups, "groups", 1), flag(transposed, "transposed")
-    strides, paddings = for_each_axis(stride, count, "stride", 1), for_each_axis(padding, count, "padding", 0)
-    dilations = for_each_axis(dilation, count, "dilation", 1)
+    count, parts, turned = len(spatial), check_amount(groups, "groups", 1), check_boolean(transposed, "transposed")
+    strides, paddings = per_axis_values(stride, count, "stride", 1), per_axis_values(padding, count, "padding", 0)
+    dilations = per_axis_values(dilation, count, "dilation", 1)
     taken = first if turned else second * parts
-    same(channels, taken, "x", f"the channels of {shown(x.shape)} to match the weight {shown(weight.shape)}")
+    check_same_size(
+        channels,
+        taken,
+        "x",
+        f"the channels of {format_shape(x.shape)} to match the weight {format_shape(weight.shape)}",
+    )
     if first % parts != 0:
         raise OpError(f"cannot divide {first} channels into {parts} groups", "groups")
     out = second * parts if turned else first
     if bias is not None:
-        exactly((out,), bias, "bias")
+        check_exact_shape((out,), bias, "bias")
     sizes: list[Dim] = []
     for size, reach, step, pad, gap in zip(spatial, kernel, strides, paddings, dilations, strict=True):
         span = (reach - 1) * gap + 1
         room = size + 2 * pad - span
-        if not turned and certainly_below(room, 0):
+        if not turned and is_certainly_below(room, 0):
             message = f"cannot fit a kernel that spans {span} on an axis of size {size} with padding {pad} at both ends"
             raise OpError(message, "x")
         sizes.append((size - 1) * step - 2 * pad + span if turned else room // step + 1)
@@ -98,63 +112,65 @@ def _conv(
 
 
 def _layer_norm(x: Type, weight: Type | None, bias: Type | None, eps: object) -> Shape:
-    non_negative(eps, "eps")
+    check_non_negative(eps, "eps")
     scale = weight if weight is not None else bias
     argument = "weight" if weight is not None else "bias"
     if scale is None:
-        ranked(x, 1, "x")
+        check_rank(x, 1, "x")
     else:
-        rank = len(ranked(scale, 1, argument))
-        exactly(ranked(x, rank, "x")[-rank:], scale, argument)
+        rank = len(check_rank(scale, 1, argument))
+        check_exact_shape(check_rank(x, rank, "x")[-rank:], scale, argument)
         if bias is not None:
-            exactly(scale.shape, bias, "bias")
+            check_exact_shape(scale.shape, bias, "bias")
     return x.shape
 
 
 def _group_norm(x: Type, weight: Type | None, bias: Type | None, groups: object, eps: object) -> Shape:
-    non_negative(eps, "eps")
-    channels, parts = ranked(x, 2, "x")[1], amount(groups, "groups", 1)
+    check_non_negative(eps, "eps")
+    channels, parts = check_rank(x, 2, "x")[1], check_amount(groups, "groups", 1)
     if channels % parts != 0:
         raise OpError(f"cannot divide {channels} channels into {parts} groups", "groups")
     for name, scale in (("weight", weight), ("bias", bias)):
         if scale is not None:
-            exactly((channels,), scale, name)
+            check_exact_shape((channels,), scale, name)
     return x.shape
 
 
 def _one_hot(ids: Type, count: object) -> Shape:
-    return (*ids.shape, size_of(count, "count"))
+    return (*ids.shape, check_size(count, "count"))
 
 
 def _embedding(ids: Type, table: Type) -> Shape:
-    return (*ids.shape, *ranked(table, 1, "table")[1:])
+    return (*ids.shape, *check_rank(table, 1, "table")[1:])
 
 
 def _gather(x: Type, index: Type, axis: object) -> Shape:
-    place = axis_of(axis, x)
+    place = check_axis(axis, x)
     if len(index.shape) != len(x.shape):
-        raise OpError(f"expects an `index` with {len(x.shape)} axes for {typed(x)}, found {typed(index)}", "index")
-    exactly(resized(x.shape, place, index.shape[place]), index, "index")
+        raise OpError(
+            f"expects an `index` with {len(x.shape)} axes for {format_type(x)}, found {format_type(index)}", "index"
+        )
+    check_exact_shape(replace_axis_size(x.shape, place, index.shape[place]), index, "index")
     return index.shape
 
 
 # Costs ----------------------------------------------------------------------------------------------------------------
 
 
-def _of_rows(inputs: Sequence[Type | None], result: Type, attributes: Settings) -> Sequence[Dim]:
+def _row_work(inputs: Sequence[Type | None], result: Type, attributes: Settings) -> Sequence[Dim]:
     """Return the work if each element of the result is a sum over the last axis of the first input."""
     first = inputs[0]
     assert first is not None
     return (*result.shape, first.shape[-1])
 
 
-def _of_triangle(inputs: Sequence[Type | None], result: Type, attributes: Settings) -> Sequence[Dim]:
+def _triangle_work(inputs: Sequence[Type | None], result: Type, attributes: Settings) -> Sequence[Dim]:
     """Return the work if each row of the result is a sum over the rows above it."""
     *outer, rows, width = result.shape
     return (*outer, rows * (rows - 1) // 2, width)
 
 
-def _of_kernels(inputs: Sequence[Type | None], result: Type, attributes: Settings) -> Sequence[Dim]:
+def _kernel_work(inputs: Sequence[Type | None], result: Type, attributes: Settings) -> Sequence[Dim]:
     """Return the work of a convolution: a kernel per element of the result (of x, if transposed), padding included."""
     x, weight, *_ = inputs
     assert x is not None and weight is not None
@@ -164,7 +180,7 @@ def _of_kernels(inputs: Sequence[Type | None], result: Type, attributes: Setting
 # PyTorch --------------------------------------------------------------------------------------------------------------
 
 
-def _with_bias(call: str) -> Callable[[Operands], str]:
+def _append_bias(call: str) -> Callable[[Operands], str]:
     """Add the bias, if given, as the last argument of a call."""
     return lambda o: f"{call}, bias)" if o.is_given("bias") else f"{call})"
 
@@ -221,8 +237,8 @@ OPS = (
         ("a b",),
         mixes=True,
         attention="product",
-        macs=_of_rows,
-        torch=Torch("torch.matmul(a, b)", promotes=False),
+        macs=_row_work,
+        torch=TorchForm("torch.matmul(a, b)", promotes=False),
         normal="weights.matmul",
     ),
     Op(
@@ -236,8 +252,8 @@ OPS = (
         _forward_substitution,
         ("real",),
         mixes=True,
-        macs=_of_triangle,
-        torch=Torch("torch.linalg.solve_triangular(a, b, upper=False, unitriangular=True)"),
+        macs=_triangle_work,
+        torch=TorchForm("torch.linalg.solve_triangular(a, b, upper=False, unitriangular=True)"),
         normal="weights.forward_substitution",
     ),
     Op(
@@ -254,8 +270,8 @@ OPS = (
         _linear,
         ("x weight bias",),
         mixes=True,
-        macs=_of_rows,
-        torch=Torch(_with_bias("F.linear(x, weight"), promotes=False),
+        macs=_row_work,
+        torch=TorchForm(_append_bias("F.linear(x, weight"), promotes=False),
         normal="weights.linear",
     ),
     Op(
@@ -275,8 +291,8 @@ OPS = (
         _expert_linear,
         ("x weight bias",),
         mixes=True,
-        macs=_of_rows,
-        torch=Torch(_with_bias("expert_linear(x, experts, weight"), helper=EXPERT_LINEAR, promotes=False),
+        macs=_row_work,
+        torch=TorchForm(_append_bias("expert_linear(x, experts, weight"), helper=EXPERT_LINEAR, promotes=False),
         normal="weights.expert_linear",
     ),
     Op(
@@ -305,8 +321,8 @@ OPS = (
         _conv,
         ("x weight bias",),
         mixes=True,
-        macs=_of_kernels,
-        torch=Torch(_convolution, promotes=False),
+        macs=_kernel_work,
+        torch=TorchForm(_convolution, promotes=False),
         normal="weights.convolution",
     ),
     Op(
@@ -324,7 +340,7 @@ OPS = (
         _layer_norm,
         ("real",),
         work=5,  # the sum for the mean, its subtraction, the square, the sum for the variance, the scaling
-        torch=Torch(_normalization, promotes=False),
+        torch=TorchForm(_normalization, promotes=False),
         normal="weights.layer_norm",
     ),
     Op(
@@ -342,7 +358,7 @@ OPS = (
         _group_norm,
         ("real",),
         work=5,  # as for layer_norm
-        torch=Torch(_group_normalization, promotes=False),
+        torch=TorchForm(_group_normalization, promotes=False),
         normal="weights.group_norm",
     ),
     Op(
@@ -355,7 +371,7 @@ OPS = (
         _embedding,
         ("table",),
         mixes=True,
-        torch=Torch(_lookup),
+        torch=TorchForm(_lookup),
         normal="weights.embedding",
     ),
     Op(
@@ -368,7 +384,7 @@ OPS = (
         "type of x, shape of index",
         _gather,
         ("x",),
-        torch=Torch("torch.gather(x, axis, index)"),
+        torch=TorchForm("torch.gather(x, axis, index)"),
         normal="weights.gather",
     ),
     Op(
@@ -382,7 +398,7 @@ OPS = (
         _one_hot,
         ("int",),
         work=1,
-        torch=Torch(_equal_to_position),
+        torch=TorchForm(_equal_to_position),
         normal="weights.one_hot",
     ),
 )

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from archspec.algebra import Dim
 from archspec.ir import Type
-from archspec.ops.check import OpError, Shape, certainly_below, for_each_axis, ranked
-from archspec.ops.record import Attribute, Input, Op, Operands, Torch
+from archspec.ops.check import OpError, Shape, check_rank, is_certainly_below, per_axis_values
+from archspec.ops.record import Attribute, Input, Op, Operands, TorchForm
 
 
 def _pool(x: Type, kernel: object, stride: object, padding: object) -> Shape:
-    batch, channels, *spatial = ranked(x, 3, "x")
+    batch, channels, *spatial = check_rank(x, 3, "x")
     count = len(spatial)
-    reaches = for_each_axis(kernel, count, "kernel", 1)
-    steps = reaches if stride is None else for_each_axis(stride, count, "stride", 1)
+    reaches = per_axis_values(kernel, count, "kernel", 1)
+    steps = reaches if stride is None else per_axis_values(stride, count, "stride", 1)
     sizes: list[Dim] = []
-    paddings = for_each_axis(padding, count, "padding", 0)
+    paddings = per_axis_values(padding, count, "padding", 0)
     for size, reach, step, pad in zip(spatial, reaches, steps, paddings, strict=True):
-        if certainly_below(reach - 2 * pad, 0):
+        if is_certainly_below(reach - 2 * pad, 0):
             raise OpError(f"expects a padding of at most half of the kernel, found {pad} for {reach}", "padding")
         room = size + 2 * pad - reach
-        if certainly_below(room, 0):
+        if is_certainly_below(room, 0):
             raise OpError(f"cannot fit a window of {reach} on an axis of size {size} with padding {pad}", "x")
         sizes.append(room // step + 1)
     return (batch, channels, *sizes)
@@ -49,7 +49,7 @@ def _pooling(name: str, function: str, normal: str, doc: str) -> Op:
         mixes=True,
         work=1,
         over="window",
-        torch=Torch(form),
+        torch=TorchForm(form),
         normal=normal,
     )
 

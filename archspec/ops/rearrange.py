@@ -8,13 +8,13 @@ from itertools import pairwise
 
 from archspec.record import Record
 
-OTHERS = "..."
+ELLIPSIS = "..."
 """The name of all axes that a pattern does not name."""
 
 Groups = tuple[tuple[str, ...], ...]
 """The axes of a tensor: each is the product of the named axes of the pattern, and () has size 1."""
 
-MOST_WORDS = 200
+MAX_TOKENS = 200
 """The limit on names and parentheses on one side of a pattern."""
 
 _TOKEN = r"->|\.\.\.|[()]|[A-Za-z][A-Za-z0-9_]*|[0-9]+|\S"
@@ -31,7 +31,7 @@ class PatternError(Exception):
         self.help = help
 
 
-class Group(Record):
+class PatternAxis(Record):
     """One axis of a tensor in a pattern, of the characters `start` to `end`; see `Groups`."""
 
     names: tuple[str, ...]
@@ -43,10 +43,10 @@ class Pattern(Record):
     """A pattern `left -> right`."""
 
     text: str
-    left: tuple[Group, ...]
-    right: tuple[Group, ...]
+    left: tuple[PatternAxis, ...]
+    right: tuple[PatternAxis, ...]
 
-    def text_of(self, group: Group) -> str:
+    def text_of(self, group: PatternAxis) -> str:
         return self.text[group.start : group.end]
 
     def groups(self, others: Sequence[str]) -> tuple[Groups, Groups]:
@@ -55,12 +55,12 @@ class Pattern(Record):
         return left, right
 
 
-def _expanded(side: Sequence[Group], others: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def _expanded(side: Sequence[PatternAxis], others: Sequence[str]) -> Iterator[tuple[str, ...]]:
     for group in side:
-        if group.names == (OTHERS,) and group.end - group.start == len(OTHERS):
+        if group.names == (ELLIPSIS,) and group.end - group.start == len(ELLIPSIS):
             yield from ((name,) for name in others)
         else:
-            yield tuple([word for name in group.names for word in (others if name == OTHERS else (name,))])
+            yield tuple([word for name in group.names for word in (others if name == ELLIPSIS else (name,))])
 
 
 # Parsing --------------------------------------------------------------------------------------------------------------
@@ -75,16 +75,16 @@ def parse(text: str, new: Sequence[str] | None = None) -> Pattern:
         raise PatternError("expected one `->` in the pattern", start, end, 'write it as in `"b s (h d) -> b h s d"`')
     left, right = _side(tokens[: arrows[0]]), _side(tokens[arrows[0] + 1 :])
     for group in left:
-        if OTHERS in group.names and group.end - group.start > len(OTHERS):
+        if ELLIPSIS in group.names and group.end - group.start > len(ELLIPSIS):
             message = "`...` cannot be in parentheses on the left"
             raise PatternError(message, group.start, group.end, "write it without parentheses")
     _check_names(tokens[: arrows[0]], tokens[arrows[0] + 1 :], new)
     return Pattern(text, left, right)
 
 
-def _side(tokens: Sequence[re.Match[str]]) -> tuple[Group, ...]:
+def _side(tokens: Sequence[re.Match[str]]) -> tuple[PatternAxis, ...]:
     """Parse one side."""
-    groups: list[Group] = []
+    groups: list[PatternAxis] = []
     names: list[str] = []
     opened: re.Match[str] | None = None
     for token in tokens:
@@ -96,21 +96,21 @@ def _side(tokens: Sequence[re.Match[str]]) -> tuple[Group, ...]:
         elif word == ")":
             if opened is None:
                 raise PatternError("unmatched `)`", *token.span())
-            groups.append(Group(tuple(names), opened.start(), token.end()))
+            groups.append(PatternAxis(tuple(names), opened.start(), token.end()))
             opened = None
-        elif word[0].isalpha() or word in ("1", OTHERS):
+        elif word[0].isalpha() or word in ("1", ELLIPSIS):
             found = () if word == "1" else (word,)
             if opened is not None:
                 names += found
             else:
-                groups.append(Group(found, *token.span()))
+                groups.append(PatternAxis(found, *token.span()))
         else:
             help = "name the axis, and pass its size: `n = 2`" if word.isdigit() else None
             raise PatternError(f"expected a name, `1`, `...` or parentheses, found `{word}`", *token.span(), help)
     if opened is not None:
         raise PatternError("unclosed `(`", *opened.span())
-    if len(tokens) > MOST_WORDS:
-        raise PatternError(f"a side of a pattern has at most {MOST_WORDS} words", *tokens[MOST_WORDS].span())
+    if len(tokens) > MAX_TOKENS:
+        raise PatternError(f"a side of a pattern has at most {MAX_TOKENS} words", *tokens[MAX_TOKENS].span())
     return tuple(groups)
 
 
@@ -126,7 +126,7 @@ def _check_names(left: Sequence[re.Match[str]], right: Sequence[re.Match[str]], 
             if word in there or (where == "right" and word in (new or ())):
                 continue
             message, help = f"`{word}` occurs only on the {where} of `->`", None
-            if where == "right" and word != OTHERS:
+            if where == "right" and word != ELLIPSIS:
                 help = f"use `repeat` to add an axis, with its size: `{word} = 2`"
                 if new is not None:
                     message, help = f"the size of the new axis `{word}` is not given", f"pass it: `{word} = 2`"
@@ -134,7 +134,7 @@ def _check_names(left: Sequence[re.Match[str]], right: Sequence[re.Match[str]], 
 
 
 def _is_name(word: str) -> bool:
-    return word[0].isalpha() or word == OTHERS
+    return word[0].isalpha() or word == ELLIPSIS
 
 
 # Steps ----------------------------------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ class Steps(Record):
     joined: Groups
 
 
-def steps(left: Groups, right: Groups) -> Steps:
+def pattern_steps(left: Groups, right: Groups) -> Steps:
     """Return the fewest steps from the axes `left` to the axes `right`."""
     old = {name for group in left for name in group}
     followed = {a: b for group in right for a, b in pairwise(group)}
@@ -165,7 +165,7 @@ def steps(left: Groups, right: Groups) -> Steps:
     is_new = [bool(group) and group[0][0] not in old for group in target]
     kept = next((i for i, new in enumerate(is_new) if not new), len(target))
     merging = [() if new else group for group, new in zip(target, is_new, strict=True)][kept:]
-    split, order = _turned([_parts(group, followed) for group in left], merging)
+    split, order = _axes_to_permute([_parts(group, followed) for group in left], merging)
     merged = tuple([sum(group, ()) for group in merging])
     return Steps(split, order, merged, expanded, right)
 
@@ -185,7 +185,7 @@ def _parts(group: tuple[str, ...], followed: dict[str, str]) -> _Parts:
     return tuple(parts)
 
 
-def _turned(left: Sequence[_Parts], right: Sequence[_Parts]) -> tuple[Groups, tuple[int, ...]]:
+def _axes_to_permute(left: Sequence[_Parts], right: Sequence[_Parts]) -> tuple[Groups, tuple[int, ...]]:
     """Return the axes to permute, and their order, so that one reshape at most leads from there to `right`."""
     before = [part for group in left for part in group]
     after = [part for group in right for part in group]

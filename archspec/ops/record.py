@@ -9,18 +9,18 @@ from collections.abc import Callable, Mapping, Sequence
 from types import EllipsisType
 from typing import Any, Literal, Protocol, TypeAlias, cast
 
-from archspec.algebra import LARGEST, Dim, Polynomial, checked
+from archspec.algebra import MAX_SIZE, Dim, Polynomial, check_size_limits
 from archspec.ir import Type
 from archspec.ops.check import (
-    MOST_DIMENSIONS,
+    MAX_DIMENSIONS,
     OpError,
     Shape,
-    accept,
-    certainly_below,
+    check_elements,
+    check_unmixed,
     element_type,
-    for_each_axis,
-    promoted,
-    unmixed,
+    is_certainly_below,
+    per_axis_values,
+    promote_types,
 )
 from archspec.record import Record
 
@@ -102,7 +102,7 @@ class Operands(Protocol):
         ...
 
 
-class Torch(Record):
+class TorchForm(Record):
     """An operation in PyTorch.
 
     `form` is an expression over the names of the inputs and hyperparameters, or a function that returns one and may
@@ -180,7 +180,7 @@ class Op(Record):
     work: int = 0
     over: Literal["result", "input", "window"] = "result"
     python: str = ""
-    torch: Torch | None = None
+    torch: TorchForm | None = None
     normal: str = ""
 
     @property
@@ -193,7 +193,7 @@ class Op(Record):
         found = self.dtypes[output] if output < len(self.dtypes) else ...
         return found if isinstance(found, str) else str(self.dtypes[0])
 
-    def decides(self, index: int) -> bool:
+    def affects_result_type(self, index: int) -> bool:
         """Whether the type of an input affects that of the result; that of indices and conditions does not."""
         dtype = self.dtype()
         return dtype in ("real", "int", "bool") or self.input(index).name in dtype.split()
@@ -202,14 +202,14 @@ class Op(Record):
         """Return the input that receives the tensor at a position."""
         return self.inputs[min(index, len(self.inputs) - 1)]
 
-    def worked_on(self, inputs: Sequence[Type | None], result: Type, attributes: Settings) -> Sequence[Dim]:
+    def work_sizes(self, inputs: Sequence[Type | None], result: Type, attributes: Settings) -> Sequence[Dim]:
         """Return sizes whose product is the number of elements that `work` counts."""
         if self.over == "input":
             first = inputs[0]
             assert first is not None
             return first.shape
         if self.over == "window":
-            return (*result.shape, *for_each_axis(attributes["kernel"], len(result.shape) - 2, "kernel", 1))
+            return (*result.shape, *per_axis_values(attributes["kernel"], len(result.shape) - 2, "kernel", 1))
         return result.shape
 
     def rule(self, inputs: Sequence[Type | None], attributes: Settings) -> tuple[Type, ...]:
@@ -261,10 +261,10 @@ class Op(Record):
             turn = i - len(self.inputs) + 2
             argument = expected.name if turn < 2 else f"{expected.name}{turn}"
             if expected.elements:
-                accept(expected.elements, argument, type)
+                check_elements(expected.elements, argument, type)
             else:
                 any_type.append((argument, type))
-        unmixed(any_type)
+        check_unmixed(any_type)
 
     def _element_type(self, output: int, operands: Sequence[Type | None], settings: Settings) -> str:
         dtype = self.dtype(output)
@@ -273,20 +273,20 @@ class Op(Record):
         if dtype in settings:
             return element_type(settings[dtype])
         names = dtype.split()
-        return promoted([type.dtype for i, type in enumerate(operands) if type and self.input(i).name in names])
+        return promote_types([type.dtype for i, type in enumerate(operands) if type and self.input(i).name in names])
 
 
 def _check_shape(type: Type) -> None:
-    if len(type.shape) > MOST_DIMENSIONS:
-        raise OpError(f"produces {len(type.shape)} axes, but a tensor has at most {MOST_DIMENSIONS}")
+    if len(type.shape) > MAX_DIMENSIONS:
+        raise OpError(f"produces {len(type.shape)} axes, but a tensor has at most {MAX_DIMENSIONS}")
     for size in type.shape:
         if isinstance(size, int):
-            if not 1 <= size <= LARGEST:
+            if not 1 <= size <= MAX_SIZE:
                 raise OpError(f"produces a size that {'is below 1' if size < 1 else 'does not fit in 64 bits'}")
-        elif certainly_below(checked(size), 1):
+        elif is_certainly_below(check_size_limits(size), 1):
             raise OpError(f"produces the size {size}, which is always below 1")
 
 
-def kept(inputs: Sequence[Interval], result: Type, attributes: Settings) -> Interval:
+def identity_interval(inputs: Sequence[Interval], result: Type, attributes: Settings) -> Interval:
     """Return the interval of an operation that keeps the elements of its input; a value for `Op.interval`."""
     return inputs[0]

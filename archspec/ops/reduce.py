@@ -5,41 +5,51 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from archspec.ir import Type
-from archspec.ops.check import OpError, Shape, axes_of, axis_of, certainly_below, flag, resized, size_of, whole
-from archspec.ops.record import Attribute, Input, Interval, Op, Operands, Settings, Torch
+from archspec.ops.check import (
+    OpError,
+    Shape,
+    check_axes,
+    check_axis,
+    check_boolean,
+    check_integer,
+    check_size,
+    is_certainly_below,
+    replace_axis_size,
+)
+from archspec.ops.record import Attribute, Input, Interval, Op, Operands, Settings, TorchForm
 
 
-def _reduced(x: Type, axis: object, keep: object) -> Shape:
-    axes, kept = axes_of(axis, x), flag(keep, "keep")
+def _reduced_shape(x: Type, axis: object, keep: object) -> Shape:
+    axes, kept = check_axes(axis, x), check_boolean(keep, "keep")
     return tuple([1 if i in axes else size for i, size in enumerate(x.shape) if kept or i not in axes])
 
 
 def _argmax(x: Type, axis: object, keep: object) -> Shape:
-    return _reduced(x, axis_of(axis, x), keep)
+    return _reduced_shape(x, check_axis(axis, x), keep)
 
 
 def _fft(x: Type, axis: object) -> Shape:
-    axes_of(axis, x)
+    check_axes(axis, x)
     return x.shape
 
 
-def _of_x(x: Type, axis: object) -> Shape:
-    axis_of(axis, x)
+def _axis_shape(x: Type, axis: object) -> Shape:
+    check_axis(axis, x)
     return x.shape
 
 
 def _topk(x: Type, k: object, axis: object) -> tuple[Shape, Shape]:
-    place, count = axis_of(axis, x), size_of(k, "k")
+    place, count = check_axis(axis, x), check_size(k, "k")
     size = x.shape[place]
-    if certainly_below(size - count, 0):
+    if is_certainly_below(size - count, 0):
         raise OpError(f"cannot take {count} elements from {size}", "k")
-    shape = resized(x.shape, place, count)
+    shape = replace_axis_size(x.shape, place, count)
     return shape, shape
 
 
-def _sums(inputs: Sequence[Interval], result: Type, attributes: Settings) -> Interval | None:
+def _sum_interval(inputs: Sequence[Interval], result: Type, attributes: Settings) -> Interval | None:
     """Return the interval of the sums of 1 to all elements along the axis."""
-    (low, high), steps = inputs[0], result.shape[whole(attributes["axis"], "axis")]
+    (low, high), steps = inputs[0], result.shape[check_integer(attributes["axis"], "axis")]
     return (min(low, low * steps), max(high, high * steps)) if isinstance(steps, int) else None
 
 
@@ -61,7 +71,7 @@ _FFT = '''def fft(x: Tensor, dim: int | tuple[int, ...]) -> Tensor:
     return torch.fft.fftn(wide, dim=dim).real.to(x.dtype)'''
 
 _X = (Input("x", "number"),)
-_LAST = Attribute("axis", -1)
+_LAST_AXIS = Attribute("axis", -1)
 
 OPS = (
     *[
@@ -72,11 +82,11 @@ OPS = (
             _X,
             (Attribute("axis"), Attribute("keep", False)),
             "type of x; shape of x without the axis, or with size 1 there if keep",
-            _reduced,
+            _reduced_shape,
             ("x",),
             work=1,
             over="input",
-            torch=Torch(_reduction(name)),
+            torch=TorchForm(_reduction(name)),
             normal=normal,
         )
         for name, value, normal in (("sum", "sum", "along.total"), ("amax", "largest element", "along.largest"))
@@ -87,13 +97,13 @@ OPS = (
         "exp(x) / sum(exp(x)) along axis, computed without overflow (by subtracting the largest element there); "
         "NaN where all of x is -inf there.",
         _X,
-        (_LAST,),
+        (_LAST_AXIS,),
         "real, shape of x",
-        _of_x,
+        _axis_shape,
         ("real",),
         attention="weights",
         work=5,  # the maximum, its subtraction, exp, the sum, the division
-        torch=Torch("F.softmax(x, dim=axis)"),
+        torch=TorchForm("F.softmax(x, dim=axis)"),
         normal="along.normalized",
     ),
     Op(
@@ -101,13 +111,13 @@ OPS = (
         "Along an axis",
         "The sum of each element and all preceding ones along axis.",
         _X,
-        (_LAST,),
+        (_LAST_AXIS,),
         "shape and type of x",
-        _of_x,
+        _axis_shape,
         ("x",),
-        interval=_sums,
+        interval=_sum_interval,
         work=1,
-        torch=Torch("torch.cumsum(x, dim=axis)"),
+        torch=TorchForm("torch.cumsum(x, dim=axis)"),
         normal="along.running_total",
     ),
     Op(
@@ -115,14 +125,14 @@ OPS = (
         "Along an axis",
         "The k largest elements along axis, in descending order, and their indices; of equal ones the first is first.",
         _X,
-        (Attribute("k"), _LAST),
+        (Attribute("k"), _LAST_AXIS),
         "values: type of x; indices: int; each the shape of x with size k at axis",
         _topk,
         ("x", "int"),
         chooses=1,
         work=1,
         over="input",
-        torch=Torch("topk(x, k, axis)", helper=_STABLE_TOPK),
+        torch=TorchForm("topk(x, k, axis)", helper=_STABLE_TOPK),
         normal="along.first_in_order",
     ),
     Op(
@@ -130,14 +140,14 @@ OPS = (
         "Along an axis",
         "The index of the largest element along axis; of equal ones the first.",
         _X,
-        (_LAST, Attribute("keep", False)),
+        (_LAST_AXIS, Attribute("keep", False)),
         "int; shape of x without the axis, or with size 1 there if keep",
         _argmax,
         ("int",),
         chooses=0,
         work=1,
         over="input",
-        torch=Torch(_reduction("argmax")),
+        torch=TorchForm(_reduction("argmax")),
         normal="along.place_of_largest",
     ),
     Op(
@@ -147,12 +157,12 @@ OPS = (
         "out[k] is the sum over j of x[j] * cos(2 * pi * j * k / n), n its size; for several, the cosine is of the sum "
         "of their angles. In half precision it is computed in float32.",
         _X,
-        (_LAST,),
+        (_LAST_AXIS,),
         "real, shape of x",
         _fft,
         ("real",),
         mixes=True,
-        torch=Torch("fft(x, axis)", helper=_FFT, memory="view"),  # of a complex tensor
+        torch=TorchForm("fft(x, axis)", helper=_FFT, memory="view"),  # of a complex tensor
         normal="along.fourier",
     ),
 )

@@ -10,38 +10,38 @@ from archspec.ir import Type
 from archspec.ops.check import (
     OpError,
     Shape,
-    axes_of,
-    axis_of,
-    certainly_below,
+    check_axes,
+    check_axis,
+    check_boolean,
+    check_dimension,
+    check_integer,
+    check_shape,
+    check_size,
     describe,
-    dimension,
-    flag,
+    explain_size_mismatch,
+    format_shape,
+    format_type,
+    is_certainly_below,
     is_list,
-    resized,
-    shape_of,
-    shown,
-    size_of,
-    typed,
-    unlike,
-    whole,
+    replace_axis_size,
 )
-from archspec.ops.record import Attribute, Input, Interval, Op, Operands, Settings, Torch, kept
+from archspec.ops.record import Attribute, Input, Interval, Op, Operands, Settings, TorchForm, identity_interval
 
 _EXACT = 2**53
 """Integers up to this one are exact in float64, in which PyTorch passes the value of padding."""
 
 
 def _reshape(x: Type, shape: object) -> Shape:
-    sizes = shape_of(shape)
+    sizes = check_shape(shape)
     had, wanted = product(x.shape), product(sizes)
     if had != wanted:
-        reason = f"element counts must match, but {unlike(wanted, had)}"
-        raise OpError(f"cannot turn {shown(x.shape)} into {shown(sizes)}: {reason}", "shape")
+        reason = f"element counts must match, but {explain_size_mismatch(wanted, had)}"
+        raise OpError(f"cannot turn {format_shape(x.shape)} into {format_shape(sizes)}: {reason}", "shape")
     return sizes
 
 
 def _transpose(x: Type, a: object, b: object) -> Shape:
-    first, second = axis_of(a, x, "a"), axis_of(b, x, "b")
+    first, second = check_axis(a, x, "a"), check_axis(b, x, "b")
     shape = list(x.shape)
     shape[first], shape[second] = shape[second], shape[first]
     return tuple(shape)
@@ -50,114 +50,123 @@ def _transpose(x: Type, a: object, b: object) -> Shape:
 def _permute(x: Type, order: object) -> Shape:
     if not is_list(order):
         raise OpError(f"expects a list of axes as `order`, found {describe(order)}", "order")
-    axes = [axis_of(axis, x, "order") for axis in order]
+    axes = [check_axis(axis, x, "order") for axis in order]
     if sorted(axes) != list(range(len(x.shape))):
-        raise OpError(f"expects `order` to name each of the {len(x.shape)} axes of {typed(x)} once", "order")
+        raise OpError(f"expects `order` to name each of the {len(x.shape)} axes of {format_type(x)} once", "order")
     return tuple([x.shape[axis] for axis in axes])
 
 
 def _expand(x: Type, shape: object) -> Shape:
-    sizes = shape_of(shape)
+    sizes = check_shape(shape)
     new = len(sizes) - len(x.shape)
     if new < 0:
-        raise OpError(f"cannot stretch {shown(x.shape)} to {shown(sizes)}, which has fewer axes", "shape")
+        raise OpError(f"cannot stretch {format_shape(x.shape)} to {format_shape(sizes)}, which has fewer axes", "shape")
     for had, wanted in zip(x.shape, sizes[new:], strict=True):
         if had != wanted and had != 1:
-            message = f"cannot stretch {shown(x.shape)} to {shown(sizes)}: {unlike(had, wanted)}"
+            message = (
+                f"cannot stretch {format_shape(x.shape)} to {format_shape(sizes)}: {explain_size_mismatch(had, wanted)}"
+            )
             raise OpError(message, "shape", "make each size 1 or equal to the new size, starting from the last axis")
     return sizes
 
 
 def _concat(*tensors: Type, axis: object) -> Shape:
     first = tensors[0]
-    place = axis_of(axis, first)
+    place = check_axis(axis, first)
     total: Dim = 0
     for turn, tensor in enumerate(tensors, 1):
         name = f"tensors{turn}"  # the first one is like itself
         if len(tensor.shape) != len(first.shape):
-            message = f"expects tensors with the same number of axes, found {typed(first)} and {typed(tensor)}"
+            message = (
+                f"expects tensors with the same number of axes, found {format_type(first)} and {format_type(tensor)}"
+            )
             raise OpError(message, name)
         for i, (size, other) in enumerate(zip(first.shape, tensor.shape, strict=True)):
             if i != place and size != other:
-                message = f"cannot join {shown(first.shape)} and {shown(tensor.shape)} on axis {place}"
-                raise OpError(f"{message}: {unlike(size, other)}", name)
+                message = f"cannot join {format_shape(first.shape)} and {format_shape(tensor.shape)} on axis {place}"
+                raise OpError(f"{message}: {explain_size_mismatch(size, other)}", name)
         total = total + tensor.shape[place]
-    return resized(first.shape, place, total)
+    return replace_axis_size(first.shape, place, total)
 
 
 def _stack(*tensors: Type, axis: object) -> Shape:
     first = tensors[0]
-    place, rank = whole(axis, "axis"), len(first.shape)
+    place, rank = check_integer(axis, "axis"), len(first.shape)
     if not -rank - 1 <= place <= rank:
-        raise OpError(f"expects a new axis from {-rank - 1} to {rank} for {typed(first)}, found {place}", "axis")
+        raise OpError(f"expects a new axis from {-rank - 1} to {rank} for {format_type(first)}, found {place}", "axis")
     for turn, tensor in enumerate(tensors[1:], 2):
         if tensor.shape != first.shape:
-            raise OpError(f"expects tensors of one shape, found {typed(first)} and {typed(tensor)}", f"tensors{turn}")
+            raise OpError(
+                f"expects tensors of one shape, found {format_type(first)} and {format_type(tensor)}", f"tensors{turn}"
+            )
     place %= rank + 1
     return (*first.shape[:place], len(tensors), *first.shape[place:])
 
 
 def _split(x: Type, sizes: object, axis: object) -> list[Shape]:
-    place = axis_of(axis, x)
+    place = check_axis(axis, x)
     if not is_list(sizes) or not sizes:
         found = describe(sizes) if sizes != () else "an empty list"
         raise OpError(f"expects a list of sizes as `sizes`, found {found}", "sizes")
-    parts = [size_of(size, "sizes") for size in sizes]
+    parts = [check_size(size, "sizes") for size in sizes]
     total = sum(parts)
     if total != x.shape[place]:
-        raise OpError(f"expects sizes that add up to the size of the axis: {unlike(total, x.shape[place])}", "sizes")
-    return [resized(x.shape, place, part) for part in parts]
+        raise OpError(
+            f"expects sizes that add up to the size of the axis: {explain_size_mismatch(total, x.shape[place])}",
+            "sizes",
+        )
+    return [replace_axis_size(x.shape, place, part) for part in parts]
 
 
 def _from_start(value: object, size: Dim, argument: str) -> Dim:
     """Return a position on an axis, from its start; a certainly negative one is counted from its end."""
-    place = dimension(value, argument)
-    return place + size if certainly_below(place, 0) else place
+    place = check_dimension(value, argument)
+    return place + size if is_certainly_below(place, 0) else place
 
 
 def _slice(x: Type, axis: object, start: object, stop: object, step: object) -> Shape:
-    at, stride = axis_of(axis, x), whole(step, "step", 1)
+    at, stride = check_axis(axis, x), check_integer(step, "step", 1)
     size = x.shape[at]
     first = _from_start(start, size, "start")
     last = size if stop is None else _from_start(stop, size, "stop")
-    if certainly_below(first, 0):
+    if is_certainly_below(first, 0):
         raise OpError(f"cannot start at {describe(start)}, before the beginning of an axis of size {size}", "start")
-    if certainly_below(size - last, 0):
+    if is_certainly_below(size - last, 0):
         raise OpError(f"cannot stop at {last} on an axis of size {size}", "stop")
-    if certainly_below(last - first, 1):
+    if is_certainly_below(last - first, 1):
         raise OpError(
             f"selects nothing from {first} up to {last} on an axis of size {size}", "start" if stop is None else "stop"
         )
     length = (last - first + stride - 1) // stride
-    return resized(x.shape, at, length)
+    return replace_axis_size(x.shape, at, length)
 
 
 def _pick(x: Type, axis: object, index: object) -> Shape:
-    at = axis_of(axis, x)
+    at = check_axis(axis, x)
     size = x.shape[at]
     place = _from_start(index, size, "index")
-    if certainly_below(place, 0) or certainly_below(size - place, 1):
+    if is_certainly_below(place, 0) or is_certainly_below(size - place, 1):
         raise OpError(f"cannot select element {describe(index)} on an axis of size {size}", "index")
-    return resized(x.shape, at)
+    return replace_axis_size(x.shape, at)
 
 
 def _pad(x: Type, axis: object, before: object, after: object, value: object) -> Shape:
-    at, first, last = axis_of(axis, x), dimension(before, "before"), dimension(after, "after")
+    at, first, last = check_axis(axis, x), check_dimension(before, "before"), check_dimension(after, "after")
     for argument, count in (("before", first), ("after", last)):
-        if certainly_below(count, 0):
+        if is_certainly_below(count, 0):
             raise OpError(f"expects `{argument}` to be at least 0, found {count}", argument)
     if x.dtype == "bool":
-        flag(value, "value")
+        check_boolean(value, "value")
     elif isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
         raise OpError(f"expects a number as `value`, found {describe(value)}", "value")
     elif x.dtype == "int":
-        fill = whole(value, "value")
+        fill = check_integer(value, "value")
         if abs(fill) > _EXACT:
             raise OpError(f"expects `value` to be between -2^53 and 2^53, found {fill}", "value")
-    return resized(x.shape, at, first + x.shape[at] + last)
+    return replace_axis_size(x.shape, at, first + x.shape[at] + last)
 
 
-def _padded(inputs: Sequence[Interval], result: Type, attributes: Settings) -> Interval | None:
+def _padded_interval(inputs: Sequence[Interval], result: Type, attributes: Settings) -> Interval | None:
     (low, high), value = inputs[0], attributes["value"]
     if not isinstance(value, int) or isinstance(value, bool):
         return None
@@ -168,13 +177,13 @@ def _padded(inputs: Sequence[Interval], result: Type, attributes: Settings) -> I
 def _roll(x: Type, shift: object, axis: object) -> Shape:
     if is_list(shift) != is_list(axis) or (is_list(shift) and is_list(axis) and len(shift) != len(axis)):
         raise OpError("expects one axis and one `shift`, or a list of shifts, one per axis", "shift")
-    axes_of(axis, x)
+    check_axes(axis, x)
     for places in shift if is_list(shift) else (shift,):
-        dimension(places, "shift")
+        check_dimension(places, "shift")
     return x.shape
 
 
-def _indexed(part: Callable[[Operands], str]) -> Callable[[Operands], str]:
+def _index_form(part: Callable[[Operands], str]) -> Callable[[Operands], str]:
     """Format an index: `x[:, part]`, or from the end `x[..., part, :]`."""
 
     def form(o: Operands) -> str:
@@ -216,8 +225,8 @@ OPS = (
         _reshape,
         ("x",),
         rearranges=True,
-        interval=kept,
-        torch=Torch("x.reshape(*shape)", fills=("x",), memory="whole"),
+        interval=identity_interval,
+        torch=TorchForm("x.reshape(*shape)", fills=("x",), memory="whole"),
         normal="shape.reshape",
     ),
     Op(
@@ -230,8 +239,8 @@ OPS = (
         _transpose,
         ("x",),
         rearranges=True,
-        interval=kept,
-        torch=Torch("x.transpose(a, b)", memory="turned"),
+        interval=identity_interval,
+        torch=TorchForm("x.transpose(a, b)", memory="turned"),
         normal="shape.transpose",
     ),
     Op(
@@ -244,8 +253,8 @@ OPS = (
         _permute,
         ("x",),
         rearranges=True,
-        interval=kept,
-        torch=Torch("x.permute(*order)", memory="turned"),
+        interval=identity_interval,
+        torch=TorchForm("x.permute(*order)", memory="turned"),
         normal="shape.permute",
     ),
     Op(
@@ -257,8 +266,8 @@ OPS = (
         "type of x; shape",
         _expand,
         ("x",),
-        interval=kept,
-        torch=Torch("x.expand(*shape)", fills=("x",), memory="view"),
+        interval=identity_interval,
+        torch=TorchForm("x.expand(*shape)", fills=("x",), memory="view"),
         normal="shape.expand",
     ),
     Op(
@@ -271,7 +280,7 @@ OPS = (
         _concat,
         ("tensors",),
         rearranges=True,
-        torch=Torch("torch.cat(tensors, dim=axis)"),
+        torch=TorchForm("torch.cat(tensors, dim=axis)"),
         normal="shape.concat",
     ),
     Op(
@@ -284,7 +293,7 @@ OPS = (
         _stack,
         ("tensors",),
         rearranges=True,
-        torch=Torch("torch.stack(tensors, dim=axis)", fills=("tensors",)),
+        torch=TorchForm("torch.stack(tensors, dim=axis)", fills=("tensors",)),
         normal="shape.stack",
     ),
     Op(
@@ -297,7 +306,7 @@ OPS = (
         _split,
         ("x", ...),
         rearranges=True,
-        torch=Torch("torch.split(x, sizes, dim=axis)", memory="view"),
+        torch=TorchForm("torch.split(x, sizes, dim=axis)", memory="view"),
         normal="shape.split",
     ),
     Op(
@@ -310,7 +319,7 @@ OPS = (
         "type of x; shape of x with (stop - start + step - 1) // step at axis",
         _slice,
         ("x",),
-        torch=Torch(_indexed(_range), memory="view"),
+        torch=TorchForm(_index_form(_range), memory="view"),
         normal="shape.cut",
     ),
     Op(
@@ -322,7 +331,7 @@ OPS = (
         "type of x; shape of x without the axis",
         _pick,
         ("x",),
-        torch=Torch(_indexed(lambda o: "index"), memory="view"),
+        torch=TorchForm(_index_form(lambda o: "index"), memory="view"),
         normal="shape.pick",
     ),
     Op(
@@ -335,8 +344,8 @@ OPS = (
         "type of x; shape of x with before and after added at axis",
         _pad,
         ("x",),
-        interval=_padded,
-        torch=Torch(_padding),
+        interval=_padded_interval,
+        torch=TorchForm(_padding),
         normal="shape.pad",
     ),
     Op(
@@ -350,8 +359,8 @@ OPS = (
         _roll,
         ("x",),
         rearranges=True,
-        interval=kept,
-        torch=Torch("torch.roll(x, shift, axis)"),
+        interval=identity_interval,
+        torch=TorchForm("torch.roll(x, shift, axis)"),
         normal="shape.roll",
     ),
 )

@@ -5,25 +5,27 @@ from __future__ import annotations
 from collections import Counter
 from functools import lru_cache
 
-from archspec.algebra import Polynomial, factored, total
+from archspec.algebra import Polynomial, multiply_unexpanded, weighted_sum
 from archspec.algebra.terms import Atom, Terms
-from archspec.bodies.evaluation import passed
+from archspec.bodies.evaluation import passed_through_slot
 from archspec.ir import Body, Call, Type
-from archspec.work import Quantity, repeated
+from archspec.work import Quantity, multiply_by_iterations
 
 BYTES = {"real": 4, "int": 8, "bool": 1}
 """Bytes of an element of a result."""
 
-LARGEST_EXACT = 2**53
+MAX_EXACT_INTEGER = 2**53
 """Integers from here on are not exact in JavaScript."""
 
 
 def result_bytes(call: Call) -> Quantity:
     """Return the bytes of the results of all operations in an application; one that passes its input on has none."""
-    if passed(call) is not None:
+    if passed_through_slot(call) is not None:
         return 0
     return (
-        body_bytes(call.body) if call.body is not None else total((bytes_of(type), 1) for type in call.outputs if type)
+        body_bytes(call.body)
+        if call.body is not None
+        else weighted_sum((tensor_bytes(type), 1) for type in call.outputs if type)
     )
 
 
@@ -31,19 +33,19 @@ def body_bytes(body: Body) -> Quantity:
     """Return the bytes of the results of all operations in a body, in all iterations of a loop."""
     known: Quantity | None = body.views.get("bytes")
     if known is None:
-        times = Counter([call.body or call for call in body.calls if passed(call) is None])
+        times = Counter([call.body or call for call in body.calls if passed_through_slot(call) is None])
         parts = [(body_bytes(one) if isinstance(one, Body) else result_bytes(one), n) for one, n in times.items()]
-        known = body.views["bytes"] = repeated(total(parts), body)
+        known = body.views["bytes"] = multiply_by_iterations(weighted_sum(parts), body)
     return known
 
 
 @lru_cache(1024)  # the types of a model are few
-def bytes_of(type: Type) -> Quantity:
+def tensor_bytes(type: Type) -> Quantity:
     """Return the bytes of a tensor."""
-    return factored((BYTES[type.dtype], *type.shape))
+    return multiply_unexpanded((BYTES[type.dtype], *type.shape))
 
 
-def data_of(amount: Quantity) -> object:
+def amount_data(amount: Quantity) -> object:
     """Return an amount as data for JSON: a number or a list of terms."""
     if isinstance(amount, Polynomial):
         return _terms(amount.terms)
@@ -66,4 +68,4 @@ def _factor(atom: Atom) -> object:
 
 
 def _integer(number: int) -> int | str:
-    return number if abs(number) < LARGEST_EXACT else str(number)
+    return number if abs(number) < MAX_EXACT_INTEGER else str(number)

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from archspec.algebra import symbols
-from archspec.ir import uncollected
-from archspec.model import Model, internals
+from archspec.ir import gc_paused
+from archspec.model import Model, get_compilation
 from archspec.pictures.expand import expand
 from archspec.pictures.layout import IsOpen
 from archspec.pictures.paint import Coloring, Paint
 from archspec.pictures.plan import Node, Plan, RoleShare
 from archspec.pictures.svg import svg
 from archspec.pictures.theme import THEMES
-from archspec.pictures.whole import whole
+from archspec.pictures.whole import collapse_plan
 
 
-def plan_of(model: Model, *, fold: bool = True) -> Plan:
+def build_plan(model: Model, *, fold: bool = True) -> Plan:
     """Return the plan of a model's picture; with `fold`, layers that repeat are drawn once."""
-    compilation = internals(model)
+    compilation = get_compilation(model)
     params = model.params
     plan = Plan(model.name, model.doc, params.total, params.trainable)
     plan.hyperparameters = model.hyperparameters
@@ -28,7 +28,7 @@ def plan_of(model: Model, *, fold: bool = True) -> Plan:
     for tensor in model.tensors:
         counts[tensor.role] = counts.get(tensor.role, 0) + tensor.params
     plan.roles = [RoleShare(role, count) for role, count in counts.items()]
-    with uncollected():
+    with gc_paused():
         expand(plan, compilation.body, compilation.table, fold)
     return plan
 
@@ -48,14 +48,14 @@ def picture(
     `level` and `depth` are those of `Model.graph`. The colors show roles, or with a `coloring` of "params", "flops" or
     "bytes" shares of the whole model; the last two need the `sizes` of all dimensions.
     """
-    plan = plan_of(model, fold=fold)
+    plan = build_plan(model, fold=fold)
     if depth == 0:
-        plan = whole(plan)
-    with uncollected():
-        return svg(plan, opened(plan, level, depth), Paint(plan, THEMES[theme], coloring, sizes or {}))
+        plan = collapse_plan(plan)
+    with gc_paused():
+        return svg(plan, find_open_nodes(plan, level, depth), Paint(plan, THEMES[theme], coloring, sizes or {}))
 
 
-def opened(plan: Plan, level: str, depth: int | None) -> IsOpen:
+def find_open_nodes(plan: Plan, level: str, depth: int | None) -> IsOpen:
     """Return which nodes are open at a level of detail, as in `Model.graph`."""
     depths = {0: 0}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from archspec.pictures.order import order_rows
-from archspec.pictures.plan import Contents, Node, Passing, Plan, Port, Side, Use, Value
+from archspec.pictures.plan import Contents, Node, PassThrough, Plan, Port, Side, Use, Value
 
 
 def arrange(plan: Plan, node: Node) -> None:
@@ -229,7 +229,7 @@ class _Arrangement:
                 else:
                     passed = max(passed, end - start - 1)
             for row in range(start + 1, start + 1 + passed):
-                contents.rows[row].append(Passing(index))
+                contents.rows[row].append(PassThrough(index))
 
     def _ways_down(self, rows: list[int]) -> dict[int, set[int]]:
         """Return the children that each child feeds from row to row."""

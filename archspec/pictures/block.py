@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from archspec.pictures.columns import Slot
+from archspec.pictures.columns import EntryRoom
 from archspec.pictures.frames import Frame, spread_tops
-from archspec.pictures.plan import Entry, Node, Passing, Use
+from archspec.pictures.plan import Entry, Node, PassThrough, Use
 from archspec.pictures.taps import LANE, Edge, Rail, Tap, rails_of
 from archspec.pictures.tracks import Net
 
 Place: TypeAlias = tuple[int, Entry]
 """A row and an entry of it."""
 
-BESIDE = 16.0
+SIDE_GAP = 16.0
 """Distance of what stands beside an operation."""
 
 TRACK = 7.0
 TRACK_TOP = 9.0
 """Distance between tracks, and of the first from the row above it."""
 
-FAR = 1e5
+BEYOND_ALL_X = 1e5
 """Beyond all children, on the right; with a minus, on the left."""
 
 
@@ -47,7 +47,7 @@ class Block:
         self.passing: dict[int, list[int]] = {}
         for row, entries in enumerate(node.contents.rows):
             for entry in entries:
-                if isinstance(entry, Passing):
+                if isinstance(entry, PassThrough):
                     self.passing.setdefault(entry.value, []).append(row)
                 else:
                     self.row_of[entry] = row
@@ -99,14 +99,16 @@ class Block:
                     frame.w, frame.axis = widest, widest / 2
                     spread_tops(frame, [*frame.tops])
 
-    def _slot(self, entry: Entry, gaps: dict[int, dict[str, float]]) -> Slot:
+    def _slot(self, entry: Entry, gaps: dict[int, dict[str, float]]) -> EntryRoom:
         """Return the room of an entry: with what stands beside it, and lanes in the gaps around it."""
-        if isinstance(entry, Passing):
-            return Slot(4.0, 4.0)
+        if isinstance(entry, PassThrough):
+            return EntryRoom(4.0, 4.0)
         frame, lanes = self.frames[entry], gaps.get(entry, {})
-        around = [self.frames[id].w + BESIDE for id in frame.node.beside or ()]
+        around = [self.frames[id].w + SIDE_GAP for id in frame.node.beside or ()]
         right, left = (*around, 0.0, 0.0)[:2]
-        return Slot(frame.axis + left + lanes.get("left", 0.0), frame.w - frame.axis + right + lanes.get("right", 0.0))
+        return EntryRoom(
+            frame.axis + left + lanes.get("left", 0.0), frame.w - frame.axis + right + lanes.get("right", 0.0)
+        )
 
     def port_offset(self, id: int, port: int) -> float:
         """Return the x of a port at the top of a child, from the child's axis."""
@@ -119,7 +121,7 @@ class Block:
 
     def chain(self, value: int) -> dict[int, Place]:
         """Return the entries from which a value goes on downwards, by their rows: its source, and where it passes."""
-        found: dict[int, Place] = {row: (row, Passing(value)) for row in self.passing.get(value, ())}
+        found: dict[int, Place] = {row: (row, PassThrough(value)) for row in self.passing.get(value, ())}
         source = self.values[value].source
         if source in self.row_of:
             found[self.row_of[source]] = (self.row_of[source], source)

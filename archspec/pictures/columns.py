@@ -14,14 +14,16 @@ FIXED = 1e6
 """The weight of an entry that stays where it is wanted."""
 
 
-class Slot(Record):
+class EntryRoom(Record):
     """The room that an entry of a row takes to the left and to the right of its axis."""
 
     left: float
     right: float
 
 
-def fitted(slots: Sequence[Slot], wanted: Sequence[float], weights: Sequence[float], gap: float = GAP) -> list[float]:
+def fit_positions(
+    slots: Sequence[EntryRoom], wanted: Sequence[float], weights: Sequence[float], gap: float = GAP
+) -> list[float]:
     """Return the positions of the axes with the least sum of weighted squares of the distances to those wanted.
 
     Entries keep their order and do not overlap (isotonic regression: neighbors that would are moved as one).

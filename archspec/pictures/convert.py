@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from importlib import import_module
 
-from archspec.source import fail
+from archspec.source import make_error
 
 SCALE = 2
 """Pixels of a PNG per pixel of the picture."""
@@ -20,13 +20,13 @@ def convert(svg: str, format: str) -> bytes:
         done = subprocess.run([program, "--format", format, *zoom], input=svg.encode(), capture_output=True)
         if done.returncode:
             reason = done.stderr.decode(errors="replace").strip() or f"exit status {done.returncode}"
-            raise fail("usage", f"`rsvg-convert` could not convert the picture: {reason}")
+            raise make_error("usage", f"`rsvg-convert` could not convert the picture: {reason}")
         return done.stdout
     try:
         cairosvg = import_module("cairosvg")
     except (ImportError, OSError):  # the library that it needs may be missing
         message = f"{format.upper()} requires `rsvg-convert` or the Python package `cairosvg`"
-        raise fail("usage", message, help="install one of them, or write SVG with `-o FILE.svg`") from None
+        raise make_error("usage", message, help="install one of them, or write SVG with `-o FILE.svg`") from None
     if format == "png":
         return cairosvg.svg2png(bytestring=svg.encode(), scale=SCALE)
     return cairosvg.svg2pdf(bytestring=svg.encode())

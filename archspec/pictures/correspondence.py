@@ -22,7 +22,7 @@ class Correspondence:
         self.plans = plans
         self._given: list[dict[int, Hashable]] = []
         for own, plan in enumerate(plans):
-            keys = {node.id: _given(own, node, key_of) for node in plan.nodes}
+            keys = {node.id: _fixed_key(own, node, key_of) for node in plan.nodes}
             self._given.append({id: key for id, key in keys.items() if key is not None})
         models = Counter(key for keys in self._given for key in {*keys.values()})
         self._keys = [{id: key for id, key in keys.items() if models[key] > 1} for keys in self._given]
@@ -47,13 +47,13 @@ class Correspondence:
         """Return the key of a node; None for one that corresponds to no other."""
         return self._keys[own].get(id)
 
-    def is_around(self, own: int, node: Node, others: Sequence[int]) -> bool:
+    def only_groups(self, own: int, node: Node, others: Sequence[int]) -> bool:
         """Whether a node has no counterpart in other models, but something inside has: it only groups."""
         if any(self.node(own, node.id, other) is not None for other in others):
             return False
         children = self.plans[own].children(node)
         return any(self.node(own, child.id, other) is not None for child in children for other in others) or any(
-            self.is_around(own, child, others) for child in children
+            self.only_groups(own, child, others) for child in children
         )
 
     def _match_inside(self) -> None:
@@ -147,7 +147,7 @@ def _weight(node: Node) -> int:
     return 4 if node.form == "box" else 1
 
 
-def _given(own: int, node: Node, key_of: KeyOf) -> Hashable:
+def _fixed_key(own: int, node: Node, key_of: KeyOf) -> Hashable:
     if node.kind == "root":
         return "root"
     if node.kind in ("input", "output"):

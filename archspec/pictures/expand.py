@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from archspec.addresses import ANY_INDEX
-from archspec.bodies.evaluation import passed
-from archspec.elaborate.values import plain, values_of
-from archspec.graph.fold import Run, runs
-from archspec.graph.sheet import Sheet
+from archspec.bodies.evaluation import passed_through_slot
+from archspec.elaborate.values import static_values, to_plain
+from archspec.graph.fold import CallRun, find_runs
+from archspec.graph.sheet import GraphBuilder
 from archspec.ir import Body, Call, Constant, Module, Type
 from archspec.ops import OPS
 from archspec.pictures.amounts import body_bytes, result_bytes
@@ -18,9 +18,9 @@ from archspec.pictures.plan import Node, Plan, Port
 from archspec.pictures.ports import set_sides
 from archspec.pictures.scope import Key, Keys, Scope
 from archspec.pictures.tensors import Holdings
-from archspec.source import fail
+from archspec.source import make_error
 from archspec.table import Table
-from archspec.work import call_work, work_of
+from archspec.work import body_work, call_work
 
 _SIGNS = {"+": "+", "*": "\N{MULTIPLICATION SIGN}"}
 """The signs of operators that are drawn as circles, if they are commutative."""
@@ -35,7 +35,7 @@ def expand(plan: Plan, body: Body, table: Table, fold: bool) -> None:
     Expansion(plan, body.module, table, fold).model(body)
     if plan.nodes[0].params != plan.total:
         counts = f"expected {plan.total:,} parameters in the picture, found {plan.nodes[0].params:,}"
-        raise fail("internal", f"{counts}; this is a bug in archspec; please report it")
+        raise make_error("internal", f"{counts}; this is a bug in archspec; please report it")
 
 
 class Expansion:
@@ -44,7 +44,7 @@ class Expansion:
     def __init__(self, plan: Plan, module: Module, table: Table, fold: bool) -> None:
         self.plan = plan
         self.fold = fold
-        self.sheet = Sheet(module)
+        self.sheet = GraphBuilder(module)
         self.holdings = Holdings(plan, table, self.sheet.counted, fold)
         self.applications: dict[str, int] = {}
 
@@ -64,7 +64,7 @@ class Expansion:
             for key in scope.slots[slot]:
                 scope.use(key, node.id, 0)
         self.holdings.add_unused(scope)
-        work = work_of(body)
+        work = body_work(body)
         root.macs, root.elementwise, root.bytes = work.macs, work.elementwise, body_bytes(body)
         self._finish(scope)
         arrange(self.plan, root)
@@ -89,7 +89,7 @@ class Expansion:
         tensors = {slot: name for name, slot in body.weights}
         self.holdings.begin(scope, body, tensors)
         calls, done = body.calls, 0
-        found = runs(calls, self.sheet.holders(body, scope.prefixes[0])) if self.fold else ()
+        found = find_runs(calls, self.sheet.parameter_uses(body, scope.prefixes[0])) if self.fold else ()
         for run in found:
             for call in calls[done : run.start]:
                 self._single(scope, body, call)
@@ -99,7 +99,7 @@ class Expansion:
             self._single(scope, body, call)
 
     def _single(self, scope: Scope, body: Body, call: Call) -> None:
-        unchanged = passed(call)
+        unchanged = passed_through_slot(call)
         if unchanged is not None:
             scope.slots[call.first] = self._keys(scope, unchanged)
             return
@@ -124,10 +124,10 @@ class Expansion:
         constants = [(name, repr(value.value)) for name, value in call.inputs if isinstance(value, Constant)]
         return (call.type, call.body, repr(call.attributes), tuple(arguments.items()), tuple(constants))
 
-    def _run(self, scope: Scope, body: Body, run: Run) -> None:
+    def _run(self, scope: Scope, body: Body, run: CallRun) -> None:
         """Add the applications of one iteration of a run; with several, inside a node for the period."""
         calls, end = body.calls, run.start + run.period * run.iterations
-        members = [i for i in range(run.period) if passed(calls[run.start + i]) is None]
+        members = [i for i in range(run.period) if passed_through_slot(calls[run.start + i]) is None]
         made_inside = {slot for call in calls[run.start : end] for slot in _slots(call)}
         for call in calls[run.start : end]:  # tensors that are read come first
             for _, slot in call.inputs:
@@ -153,7 +153,7 @@ class Expansion:
         for iteration in range(run.iterations):
             for i in range(run.period):
                 call = calls[run.start + iteration * run.period + i]
-                unchanged = passed(call)
+                unchanged = passed_through_slot(call)
                 if unchanged is not None:
                     inner.slots[call.first] = keys(unchanged, iteration) or inner.slots.get(unchanged, ())
                     made[call.first] = iteration
@@ -177,7 +177,7 @@ class Expansion:
             self._close(scope, inner, body, run, list(made), entered)
 
     def _close(
-        self, scope: Scope, inner: Scope, body: Body, run: Run, made: list[int], entered: dict[Key, int]
+        self, scope: Scope, inner: Scope, body: Body, run: CallRun, made: list[int], entered: dict[Key, int]
     ) -> None:
         """Connect the node of a period to the values before and after it."""
         frame, members = inner.node, [self.plan.nodes[id] for id in inner.contents.children]
@@ -253,8 +253,8 @@ class Expansion:
         result = call.outputs[0]
         if result is not None:
             node.shape, node.dtype = _shape(result), result.dtype
-        node.constants = {name: plain(c.value) for name, c in call.inputs if isinstance(c, Constant)}
-        node.hyperparameters = {name: plain(value) for name, value in values_of(call).items()}
+        node.constants = {name: to_plain(c.value) for name, c in call.inputs if isinstance(c, Constant)}
+        node.hyperparameters = {name: to_plain(value) for name, value in static_values(call).items()}
         prefixes = scope.prefixes
         if call.address:
             prefixes = [f"{prefix}{address}." for address in addresses for prefix in scope.prefixes]
@@ -282,7 +282,7 @@ class Expansion:
         """Name the node of a module by its address, and by a number if it is not the first application."""
         assert call.body is not None and call.body.module is not None
         node.title, node.address, node.form = shown, scope.shown + shown, "box"
-        node.hyperparameters = {n: plain(v) for n, v in values_of(call.body.module).items()}
+        node.hyperparameters = {n: to_plain(v) for n, v in static_values(call.body.module).items()}
         count = self.applications[node.address] = self.applications.get(node.address, 0) + 1
         node.name = node.address if count == 1 else f"{node.address}@{count}"
 
@@ -321,7 +321,7 @@ class Expansion:
         params, frozen = node.params, node.frozen
         self._finish(inner)
         if call.kind == "layer" and (params, frozen) != (node.params, node.frozen):
-            raise fail(
+            raise make_error(
                 "internal", f"the tensors of {node.name} do not add up; this is a bug in archspec; please report it"
             )
         return inner

@@ -19,7 +19,7 @@ PAD = 14.0
 HEADING_SIDE, HEADING_GAP = 13.0, 7.0
 """Distance of a heading from the side of its frame, and of its texts from each other and from lines."""
 
-WIDEST_SIDE = 190.0
+MAX_HEADING_EXTENSION = 190.0
 """A frame is widened on the left for a heading up to this width."""
 
 FOOT = 12.0
@@ -71,26 +71,26 @@ class Frame:
         self.paths: list[Path] = []
 
 
-def closed(node: Node) -> Frame:
+def closed_frame(node: Node) -> Frame:
     """Return the box of a closed node; the ports at the top are spread in the order of the inputs."""
     w, h = node.size
     frame = Frame(node, w, h, w / 2, False)
     spread_tops(frame, [own for own, port in enumerate(node.inputs) if port.side == "top"])
     outs = range(node.outputs)
-    frame.outs = dict(zip(outs, spread(w / 2, len(outs), min(26.0, (w - 16) / max(1, len(outs)))), strict=True))
+    frame.outs = dict(zip(outs, spread_evenly(w / 2, len(outs), min(26.0, (w - 16) / max(1, len(outs)))), strict=True))
     for side, ports in (("left", frame.lefts), ("right", frame.rights)):
         own = [number for number, port in enumerate(node.inputs) if port.side == side]
-        ports.update(zip(own, spread(h / 2, len(own), min(8.0, h / (len(own) + 0.5))), strict=True))
+        ports.update(zip(own, spread_evenly(h / 2, len(own), min(8.0, h / (len(own) + 0.5))), strict=True))
     return frame
 
 
 def spread_tops(frame: Frame, order: list[int]) -> None:
     """Spread the ports at the top of a closed box, in an order from left to right."""
     room = 5.0 if frame.node.form == "circle" else min(26.0, (frame.w - 16) / max(1, len(order)))
-    frame.tops = dict(zip(order, spread(frame.axis, len(order), room), strict=True))
+    frame.tops = dict(zip(order, spread_evenly(frame.axis, len(order), room), strict=True))
 
 
-def spread(middle: float, count: int, step: float) -> list[float]:
+def spread_evenly(middle: float, count: int, step: float) -> list[float]:
     """Return places around a middle, with equal steps."""
     return [middle + (i - (count - 1) / 2) * step for i in range(count)]
 
@@ -104,7 +104,7 @@ def place_heading(node: Node, tops: list[float], start: float, end: float) -> tu
     badge = node.badge[1] + 24.0 if node.badge is not None else 0.0
     if texts and tops:
         room = texts[0][1] + HEADING_SIDE + HEADING_GAP
-        if min(tops) - start < room <= WIDEST_SIDE:
+        if min(tops) - start < room <= MAX_HEADING_EXTENSION:
             start = min(tops) - room
     places: list[float] = []
     x = start + HEADING_SIDE

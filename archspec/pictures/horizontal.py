@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from archspec.pictures.block import FAR, Block, Place
-from archspec.pictures.columns import FIXED, GAP, Slot, fitted
+from archspec.pictures.block import BEYOND_ALL_X, Block, Place
+from archspec.pictures.columns import FIXED, GAP, EntryRoom, fit_positions
 from archspec.pictures.frames import spread_tops
-from archspec.pictures.plan import Passing
+from archspec.pictures.plan import PassThrough
 from archspec.pictures.taps import LANE, Edge
 
 
@@ -35,7 +35,7 @@ def place_rows(block: Block) -> None:
                     entered.add(lower)
     for entries in block.rows:
         entered.update(place for place in entries if any(up in entered for up, _ in above.get(place, ())))
-        passing = [(place, block.values[place[1].value]) for place in entries if isinstance(place[1], Passing)]
+        passing = [(place, block.values[place[1].value]) for place in entries if isinstance(place[1], PassThrough)]
         entered.update(place for place, value in passing if value.source is None and _is_main(block, value.output))
         main = [place for place in entries if place in entered and isinstance(place[1], int)]
         only = main[0] if len(main) == 1 and not block.is_bare else None
@@ -54,7 +54,7 @@ def _is_main(block: Block, own: int) -> bool:
 
 def _width(block: Block, entries: list[Place]) -> float:
     several = sum(isinstance(entry, int) for _, entry in entries) > 1
-    return several * FAR + sum([sum(block.slots[place]) + GAP for place in entries])
+    return several * BEYOND_ALL_X + sum([sum(block.slots[place]) + GAP for place in entries])
 
 
 def _pull(
@@ -75,7 +75,7 @@ def _pull(
         block.x[entries[0]] = wanted(entries[0], above if above.get(entries[0]) else links) if is_root else 0.0
         return
     wants = [wanted(place, links) for place in entries]
-    weights = [4.0 if isinstance(entry, Passing) else 1.0 for _, entry in entries]
+    weights = [4.0 if isinstance(entry, PassThrough) else 1.0 for _, entry in entries]
     outputs = {id for id, frame in block.frames.items() if frame.node.kind == "output"}
     going = [i for i, (_, entry) in enumerate(entries) if entry not in outputs]
     main = [i for i, place in enumerate(entries) if place in entered] if not is_root else going
@@ -87,7 +87,7 @@ def _pull(
 
 
 def _fit(block: Block, entries: list[Place], wants: list[float], weights: list[float]) -> None:
-    block.x.update(zip(entries, fitted([block.slots[place] for place in entries], wants, weights), strict=True))
+    block.x.update(zip(entries, fit_positions([block.slots[place] for place in entries], wants, weights), strict=True))
 
 
 def place_ports(block: Block) -> None:
@@ -116,8 +116,8 @@ def _spaced(wants: dict[int, list[float]], main: int | None) -> dict[int, float]
     middles = {port: sum(xs) / len(xs) if xs else 0.0 for port, xs in wants.items()}
     order = sorted(middles, key=lambda port: (round(middles[port], 3), port))
     weights = [FIXED if port == main else 1.0 for port in order]
-    slots = [Slot(0.0, 0.0)] * len(order)
-    return dict(zip(order, fitted(slots, [middles[port] for port in order], weights, 16.0), strict=True))
+    slots = [EntryRoom(0.0, 0.0)] * len(order)
+    return dict(zip(order, fit_positions(slots, [middles[port] for port in order], weights, 16.0), strict=True))
 
 
 def order_entries(block: Block) -> None:
@@ -128,28 +128,30 @@ def order_entries(block: Block) -> None:
         for use in value.uses:
             if use.way == "down" and use.to in block.row_of:
                 x = block.upper_x(index, block.row_of[use.to])
-                entering.setdefault(use.to, []).append((-FAR if x is None else x, use.port))
+                entering.setdefault(use.to, []).append((-BEYOND_ALL_X if x is None else x, use.port))
     for rail in block.rails:
         for tap in rail.taps:
             if tap.way == "top":
-                entering.setdefault(tap.child, []).append((-FAR, tap.port))
+                entering.setdefault(tap.child, []).append((-BEYOND_ALL_X, tap.port))
             aside.setdefault(tap.child, set()).add(rail.edge)
     for id, found in entering.items():
         frame, found = block.frames[id], sorted(found)
         if not frame.is_open:
             if frame.node.form == "circle" and len(found) == 2:
-                found = _turned(block, id, found, aside.get(id, set()))
+                found = _enter_circle_sides(block, id, found, aside.get(id, set()))
             spread_tops(frame, [port for _, port in found])
 
 
-def _turned(block: Block, id: int, found: list[tuple[float, int]], taken: set[Edge]) -> list[tuple[float, int]]:
+def _enter_circle_sides(
+    block: Block, id: int, found: list[tuple[float, int]], taken: set[Edge]
+) -> list[tuple[float, int]]:
     """Let values that come from the sides of a circle turn into its side; return those that enter at the top."""
     place = (block.row_of[id], id)
     entries, x = block.rows[place[0]], block.x[place]
     at = entries.index(place)
     (first, one), (last, other) = found
-    start = block.x[entries[at - 1]] + block.slots[entries[at - 1]].right if at else -FAR
-    end = block.x[entries[at + 1]] - block.slots[entries[at + 1]].left if at + 1 < len(entries) else FAR
+    start = block.x[entries[at - 1]] + block.slots[entries[at - 1]].right if at else -BEYOND_ALL_X
+    end = block.x[entries[at + 1]] - block.slots[entries[at + 1]].left if at + 1 < len(entries) else BEYOND_ALL_X
     is_left = "left" not in taken and start + LANE < first < x - 20
     is_right = "right" not in taken and x + 20 < last < end - LANE
     if is_left and (is_right or abs(last - x) < 0.5):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from archspec.pictures.metrics import fitted, width
+from archspec.pictures.metrics import shorten_text, width
 from archspec.pictures.plan import Line, Node, Plan
 
 TITLE, SUBTITLE, PILL, SHAPE = 12.0, 9.5, 11.0, 9.0
@@ -13,10 +13,10 @@ TITLE, SUBTITLE, PILL, SHAPE = 12.0, 9.5, 11.0, 9.0
 HEADING, HEADING_TYPE = 11.5, 10.0
 BADGE = 12.0
 
-WIDEST = 300.0
+MAX_TEXT_WIDTH = 300.0
 """The width at which texts are shortened."""
 
-WIDEST_NOTE = 200.0
+MAX_NOTE_WIDTH = 200.0
 """The width at which a text is shortened that only explains another one."""
 
 CIRCLE = 18.0
@@ -49,11 +49,11 @@ def measure(node: Node) -> None:
         node.lines = [_line(node.title, PILL, True)]
         if node.shape:
             node.lines.append(_line(_times(node.shape), SHAPE))
-        node.size = (_widest(node.lines, 24), 34.0 if node.shape else 22.0)
+        node.size = (_max_width(node.lines, 24), 34.0 if node.shape else 22.0)
     else:
         texts = [subtitle(node), node.differs]
         node.lines = [_line(node.title, TITLE, True), *[_line(text, SUBTITLE) for text in texts if text]]
-        room = _widest(node.lines, 30)
+        room = _max_width(node.lines, 30)
         if node.badge is not None:
             room = max(room, node.badge[1] + 10)
         node.size = (room, 18.0 + 14 * len(node.lines))
@@ -68,7 +68,7 @@ def measure(node: Node) -> None:
 
 def annotate(node: Node, text: str) -> None:
     """Add a text to those that distinguish a node."""
-    text = fitted(text, SUBTITLE, WIDEST_NOTE)
+    text = shorten_text(text, SUBTITLE, MAX_NOTE_WIDTH)
     node.differs = ", ".join([part for part in (node.differs, text) if part])
     measure(node)
 
@@ -94,11 +94,11 @@ def _badge(node: Node) -> str:
 
 
 def _line(text: str, size: float, bold: bool = False) -> Line:
-    text = fitted(text, size, WIDEST, bold)
+    text = shorten_text(text, size, MAX_TEXT_WIDTH, bold)
     return text, width(text, size, bold)
 
 
-def _widest(lines: Iterable[Line], margin: float) -> float:
+def _max_width(lines: Iterable[Line], margin: float) -> float:
     return round(max(line[1] for line in lines) + margin, 1)
 
 

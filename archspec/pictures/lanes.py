@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from archspec.pictures.block import FAR, Block
-from archspec.pictures.plan import Passing
+from archspec.pictures.block import BEYOND_ALL_X, Block
+from archspec.pictures.plan import PassThrough
 from archspec.pictures.taps import LANE, Edge, Rail
 
 
@@ -14,7 +14,7 @@ def place_lanes(block: Block) -> None:
     for index in range(len(block.values)):
         for row, place in block.chain(index).items():
             block.ends.setdefault(row + 1, []).append(block.exit_x(index, place))
-            if isinstance(place[1], Passing):
+            if isinstance(place[1], PassThrough):
                 block.ends.setdefault(row, []).append(block.x[place])
         for use in block.values[index].uses:
             if use.way == "down" and use.to in block.row_of:
@@ -26,7 +26,7 @@ def place_lanes(block: Block) -> None:
     for rail in sorted(needing, key=lambda rail: (rail.levels()[1] - rail.levels()[0], rail.levels()[0])):
         first, last = rail.levels()
         rows = range(first // 2, (last + 1) // 2)
-        x = _beyond(block, rail.edge, rows, 12.0)
+        x = _outside_x(block, rail.edge, rows, 12.0)
         step = -LANE if rail.edge == "left" else LANE
         while _is_taken(block, x, first, last, taken):
             x += step
@@ -34,7 +34,7 @@ def place_lanes(block: Block) -> None:
         rail.lane = x
 
 
-def _beyond(block: Block, edge: Edge, rows: Iterable[int], distance: float) -> float:
+def _outside_x(block: Block, edge: Edge, rows: Iterable[int], distance: float) -> float:
     if edge == "left":
         return min([block.left[row] for row in rows], default=0.0) - distance
     return max([block.right[row] for row in rows], default=0.0) + distance
@@ -64,9 +64,9 @@ def place_columns(block: Block) -> None:
         source = block.values[rail.value].source
         if source is not None and source in uses:
             uses[source] += [(block.tap_level(rail, tap), block.tap_offset(tap, rail.edge)) for tap in rail.taps]
-    edge = -FAR
+    edge = -BEYOND_ALL_X
     for id in sorted(uses, key=lambda id: min(uses[id], default=(0, 0.0))):
         rows = range(min(block.height, max([level // 2 for level, _ in uses[id]], default=-1) + 1))
-        edge = max([edge, _beyond(block, "right", rows, 0.0), *lanes]) + 22.0
+        edge = max([edge, _outside_x(block, "right", rows, 0.0), *lanes]) + 22.0
         block.column_x[id] = edge
         edge += block.frames[id].w

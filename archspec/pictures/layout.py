@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from archspec.pictures.block import Block
-from archspec.pictures.frames import Frame, closed
+from archspec.pictures.frames import Frame, closed_frame
 from archspec.pictures.horizontal import measure_rows, order_entries, place_ports, place_rows
 from archspec.pictures.lanes import place_columns, place_lanes
 from archspec.pictures.paths import framed
@@ -26,7 +26,7 @@ def layout(plan: Plan, is_open: IsOpen, floors: Mapping[int, float] = {}) -> Fra
 
 def _frame(plan: Plan, node: Node, is_open: IsOpen, floors: Mapping[int, float]) -> Frame:
     if node.contents is None or not (node.kind in ("root", "group") or is_open(node)):
-        return closed(node)
+        return closed_frame(node)
     block = Block(node, {id: _frame(plan, plan.nodes[id], is_open, floors) for id in node.contents.children})
     place_rows(block)
     place_ports(block)

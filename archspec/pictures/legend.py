@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from archspec.pictures.elements import Canvas, number
-from archspec.pictures.metrics import fitted, width
+from archspec.pictures.metrics import shorten_text, width
 from archspec.pictures.paint import TITLES, Paint
 from archspec.pictures.plan import Plan
-from archspec.pictures.theme import Fill, Theme, heat
+from archspec.pictures.theme import Fill, Theme, heat_color
 
 STREAMS = {"skip": "residual", "side": "mask, positions", "cross": "other stream"}
 """The names of lines that are not the main ones."""
@@ -20,7 +20,7 @@ _STEPS = 24
 def draw_title(plan: Plan, theme: Theme, name: str = "") -> tuple[str, float]:
     """Return the title with the parameter counts, and its width. It is the model's name, unless there is another."""
     canvas = Canvas()
-    name = name or fitted(plan.model, 17.0, 600.0, True)
+    name = name or shorten_text(plan.model, 17.0, 600.0, True)
     counts = f"{plan.total:,} parameters" + (f", {plan.frozen:,} frozen" if plan.frozen else "")
     texts = canvas.text(0, 28, name, theme.ink, 17.0, "700") + canvas.text(0, 46, counts, theme.dim, 11.0)
     return texts, max(width(name, 17.0, True), width(counts, 11.0))
@@ -47,7 +47,7 @@ def _roles(plan: Plan, paint: Paint, most: float, parts: list[str]) -> float:
         cells.append((None, theme.plain, ""))
     texts: list[tuple[str, str, float]] = []
     for role, _, _ in cells:
-        name = fitted("no role" if role is None else role.replace("_", "-"), 10.0, 160.0)
+        name = shorten_text("no role" if role is None else role.replace("_", "-"), 10.0, 160.0)
         share = percent(counts[role], plan.total)
         texts.append((name, share, width(name, 10.0)))
     column = max([room + width(share, 10.0, True) for _, share, room in texts], default=0.0) + 42.0
@@ -74,7 +74,7 @@ def _scale(paint: Paint, parts: list[str]) -> float:
     end = f"{100 * paint.most:.1f} %"
     parts.append(canvas.text(0, 10, title, theme.ink, 10.0))
     for i in range(_STEPS):
-        fill = heat(theme, i / (_STEPS - 1))
+        fill = heat_color(theme, i / (_STEPS - 1))
         parts.append(f'<rect x="{number(16 + i * 6)}" y="16" width="6.4" height="11" fill="{fill}"/>')
     parts.append(canvas.text(0, 25, "0", theme.dim, 10.0))
     parts.append(canvas.text(16 + _STEPS * 6 + 7, 25, end, theme.dim, 10.0))

@@ -50,7 +50,7 @@ def width(text: str, size: float, bold: bool = False) -> float:
 
 
 @cache
-def fitted(text: str, size: float, most: float, bold: bool = False) -> str:
+def shorten_text(text: str, size: float, most: float, bold: bool = False) -> str:
     """Return a text, shortened in the middle if it is wider than `most`; characters that do not print are replaced."""
     text = "".join([c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text])
     if width(text, size, bold) <= most:

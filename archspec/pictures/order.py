@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 
-from archspec.pictures.plan import Entry, Node, Passing, Plan, Value
+from archspec.pictures.plan import Entry, Node, PassThrough, Plan, Value
 
 _SWEEPS = 2
 
@@ -59,11 +59,11 @@ class _Order:
         passing: dict[int, list[int]] = {}
         for row, entries in enumerate(self.contents.rows):
             for entry in entries:
-                if isinstance(entry, Passing):
+                if isinstance(entry, PassThrough):
                     passing.setdefault(entry.value, []).append(row)
         for index, value in enumerate(self.contents.values):
             rows = passing.get(index, [])
-            chain: list[Place] = [(row, Passing(index)) for row in rows]
+            chain: list[Place] = [(row, PassThrough(index)) for row in rows]
             if value.source in rank:
                 chain.insert(0, (rank[value.source], value.source))
                 outputs = self.plan.nodes[value.source].outputs

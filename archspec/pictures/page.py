@@ -12,12 +12,12 @@ from json import dumps
 from typing import cast
 from zlib import compress
 
-from archspec.model import ModelLike, internals
-from archspec.pictures.api import plan_of
+from archspec.model import ModelLike, get_compilation
+from archspec.pictures.api import build_plan
 from archspec.pictures.sizes import sizes_of
 from archspec.pictures.sources import sources_of
 from archspec.pictures.theme import THEMES, Fill, RoleStyle, role_styles
-from archspec.pipeline.compile import model_of
+from archspec.pipeline.compile import as_model
 
 SCRIPTS = (
     "dom",
@@ -57,9 +57,9 @@ def page(model: ModelLike, /, version: int | None = None) -> str:
 
     Raises ArchError as `archspec.load` does.
     """
-    compiled = model_of(model)
-    more = {"sizes": sizes_of(compiled), "sources": sources_of(internals(compiled).body)}
-    return page_of({**plan_of(compiled).to_data(), **more}, version)
+    compiled = as_model(model)
+    more = {"sizes": sizes_of(compiled), "sources": sources_of(get_compilation(compiled).body)}
+    return page_of({**build_plan(compiled).to_data(), **more}, version)
 
 
 def page_of(plan: Mapping[str, object], version: int | None = None) -> str:

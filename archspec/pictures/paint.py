@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from archspec.algebra import evaluate
 from archspec.pictures.plan import Node, Plan
-from archspec.pictures.theme import Fill, RoleStyle, Theme, contrast, heat, role_styles
+from archspec.pictures.theme import Fill, RoleStyle, Theme, contrast, heat_color, role_styles
 
 Coloring: TypeAlias = Literal["role", "params", "flops", "bytes"]
 
@@ -40,7 +40,7 @@ class Paint:
         if node.form == "terminal":
             return Fill(theme.terminal, theme.pill_line)
         if not self.is_by_role:
-            return Fill(heat(theme, self.shares[node.id] / self.most), theme.pill_line)
+            return Fill(heat_color(theme, self.shares[node.id] / self.most), theme.pill_line)
         if node.form in ("pill", "circle"):
             return Fill(theme.pill, theme.pill_line)
         style = self.styles.get(node.role or "")

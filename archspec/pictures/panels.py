@@ -12,21 +12,21 @@ from archspec.pictures.frames import Frame
 from archspec.pictures.layout import IsOpen, layout
 from archspec.pictures.legend import draw_legend, draw_title
 from archspec.pictures.marks import Kind, Mark, draw_key, shown_marks
-from archspec.pictures.metrics import fitted
+from archspec.pictures.metrics import shorten_text
 from archspec.pictures.paint import Paint
 from archspec.pictures.plan import Plan
-from archspec.pictures.svg import MARGIN, TITLE_ROOM, Drawing, document, tied
+from archspec.pictures.svg import MARGIN, TITLE_ROOM, Drawing, document, draw_ties
 from archspec.pictures.theme import Theme, role_styles
 from archspec.record import Record
 
-APART = 40.0
+MODEL_GAP = 40.0
 """Distance between two models."""
 
-NARROWEST = 260.0
-FARTHEST = 240.0
+MIN_PANEL_WIDTH = 260.0
+MAX_LEVEL_DISTANCE = 240.0
 """Nodes that are farther apart than this are not made level."""
 
-MOST_ROUNDS = 40
+MAX_ROUNDS = 40
 """Rows are moved down until corresponding ones are level; after this number of rounds they stay where they are."""
 
 
@@ -43,7 +43,7 @@ def side_by_side(
     panels: Sequence[Panel], found: Correspondence, key: Sequence[tuple[Kind | None, str]], theme: Theme
 ) -> str:
     """Return the picture of several models, with a key to the marks at its foot."""
-    roots = level(panels, found)
+    roots = align_rows(panels, found)
     names = list(dict.fromkeys(share.role for panel in panels for share in panel.plan.roles if share.role is not None))
     styles = role_styles(theme, names)
     tallest = max(root.h for root in roots)
@@ -59,9 +59,9 @@ def side_by_side(
         drawing = Drawing(plan, paint, marks)
         drawing.contents(root, 0.0, 0.0, 0)
         drawing.finish()
-        left, has_ties = tied(drawing)
-        title, room = draw_title(plan, theme, fitted(panel.name, 17.0, max(root.w - left, NARROWEST), True))
-        width = max(root.w - left, room, NARROWEST)
+        left, has_ties = draw_ties(drawing)
+        title, room = draw_title(plan, theme, shorten_text(panel.name, 17.0, max(root.w - left, MIN_PANEL_WIDTH), True))
+        width = max(root.w - left, room, MIN_PANEL_WIDTH)
         legend, height = draw_legend(plan, paint, sorted(drawing.streams), has_ties, width)
         body = "".join([*drawing.canvas.below, *drawing.canvas.over])
         parts += [
@@ -69,9 +69,9 @@ def side_by_side(
             f'<g transform="translate({number(x - left)} {number(TITLE_ROOM)})">{body}</g>',
             f'<g transform="translate({number(x)} {number(TITLE_ROOM + tallest + 28.0)})">{legend}</g>',
         ]
-        x += width + APART
+        x += width + MODEL_GAP
         foot = max(foot, height)
-    w = x - APART + MARGIN
+    w = x - MODEL_GAP + MARGIN
     y = TITLE_ROOM + tallest + 28.0 + foot + 14.0
     used = [entry for entry in key if entry[0] in kinds] if len(kinds) > 1 else [(None, "no differences")]
     meaning, height = draw_key(theme, used, w - 2 * MARGIN)
@@ -80,21 +80,21 @@ def side_by_side(
     return document(title, w, y + height + 12.0, theme, "".join(parts))
 
 
-def level(panels: Sequence[Panel], found: Correspondence) -> list[Frame]:
+def align_rows(panels: Sequence[Panel], found: Correspondence) -> list[Frame]:
     """Return the layouts of models in which corresponding nodes have the same height in corresponding frames.
 
     Nodes in a different order are not moved past each other: those with the most parameters are level.
     """
     floors: list[dict[int, float]] = [{} for _ in panels]
     roots: list[Frame] = []
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         roots = [layout(panel.plan, panel.is_open, own) for panel, own in zip(panels, floors, strict=True)]
-        if not _lowered(found, roots, floors):
+        if not _lower_rows(found, roots, floors):
             break
     return roots
 
 
-def _lowered(found: Correspondence, roots: Sequence[Frame], floors: Sequence[dict[int, float]]) -> bool:
+def _lower_rows(found: Correspondence, roots: Sequence[Frame], floors: Sequence[dict[int, float]]) -> bool:
     """Move the rows down that are above corresponding ones; return whether there are any."""
     waiting: list[dict[int, Frame]] = [dict(enumerate(roots))]
     changed = False
@@ -103,7 +103,7 @@ def _lowered(found: Correspondence, roots: Sequence[Frame], floors: Sequence[dic
         for group in _in_order(groups):
             lowest = max(item.y for item in group.values())
             for own, item in group.items():
-                if lowest - FARTHEST < item.y < lowest - 0.5:
+                if lowest - MAX_LEVEL_DISTANCE < item.y < lowest - 0.5:
                     floors[own][item.frame.node.id] = lowest - item.outer
                     changed = True
         opened = [{own: item.frame for own, item in group.items() if item.frame.is_open} for group in groups]

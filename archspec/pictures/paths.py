@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from archspec.pictures.block import Block
 from archspec.pictures.frames import PAD, Frame, Path, Point, Stream, place_heading
-from archspec.pictures.plan import Passing, Use, Value
+from archspec.pictures.plan import PassThrough, Use, Value
 from archspec.pictures.taps import Rail, Tap
 
 
@@ -16,7 +16,7 @@ def framed(block: Block) -> Frame:
         if isinstance(id, int) and id in block.y
     ]
     lanes = [rail.lane for rail in block.rails if rail.lane is not None]
-    passes = [x for (_, entry), x in block.x.items() if isinstance(entry, Passing)]
+    passes = [x for (_, entry), x in block.x.items() if isinstance(entry, PassThrough)]
     xs = [*lanes, *passes, *block.turn_x.values(), *block.tops.values(), *block.outs.values()]
     left = min([*[x for _, x, _ in boxes], *[x - 4 for x in xs]], default=0.0)
     right = max([*[x + frame.w for frame, x, _ in boxes], *[x + 4 for x in xs]], default=0.0)
@@ -92,7 +92,7 @@ class _Drawing:
     def _exit(self, index: int, channel: int, last: int, use: Use) -> float:
         """Return the x at which a value leaves a channel."""
         if channel < last:
-            return self.block.x[channel, Passing(index)]
+            return self.block.x[channel, PassThrough(index)]
         return self.block.outs[use.port] if use.to is None else self.block.entry_x(use)
 
     def _across(self, index: int, channel: int, x: float, to: float) -> list[Point]:

@@ -89,17 +89,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, TypeAlias, cast
 
-from archspec.pictures.amounts import data_of
+from archspec.pictures.amounts import amount_data
 from archspec.record import Record
 from archspec.work import Quantity
 
 Side: TypeAlias = Literal["top", "left", "right"]
-Way: TypeAlias = Literal["down", "skip", "left", "right", "beside", "column"]
-Entry: TypeAlias = "int | Passing"
+Route: TypeAlias = Literal["down", "skip", "left", "right", "beside", "column"]
+Entry: TypeAlias = "int | PassThrough"
 Line: TypeAlias = tuple[str, float]
 
 
-class Passing(Record):
+class PassThrough(Record):
     """An entry of a row: the value of this index passes through it."""
 
     value: int
@@ -119,7 +119,7 @@ class Use(Record):
 
     to: int | None
     port: int
-    way: Way
+    way: Route
 
 
 class Value:
@@ -241,12 +241,12 @@ _OMITTED = {"addresses"}
 
 def _data(value: object, key: str = "") -> object:
     if key in _QUANTITIES:
-        return data_of(value)  # pyright: ignore[reportArgumentType]
+        return amount_data(value)  # pyright: ignore[reportArgumentType]
     match value:
         case bool() | str() | None:
             return value
         case int():
-            return data_of(value)
+            return amount_data(value)
         case float():
             return value if abs(value) < float("inf") else str(value)
         case Node() | Contents():
@@ -254,7 +254,7 @@ def _data(value: object, key: str = "") -> object:
         case Value():
             found: dict[str, object] = {"from": value.source, "output": value.output, "uses": value.uses}
             return _object(found)
-        case Passing() | Port() | Use() | PlanTensor() | RoleShare():
+        case PassThrough() | Port() | Use() | PlanTensor() | RoleShare():
             return _object(value._asdict())
         case dict():
             return {str(name): _data(item) for name, item in cast("dict[object, object]", value).items()}

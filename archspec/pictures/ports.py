@@ -17,7 +17,7 @@ def set_sides(plan: Plan, node: Node, weighs: Sequence[bool], nearness: Sequence
         return
     is_block = node.kind in ("block", "period")
     if is_block and contents is not None:
-        lengths, aside = longest_ways(plan, contents), _inputs_aside(plan, contents)
+        lengths, aside = longest_paths(plan, contents), _inputs_aside(plan, contents)
         ranked = [(own not in aside, lengths.get(own, 0), nearness[own], -own) for own in range(len(node.inputs))]
         node.main = ranked.index(max(ranked))
     elif weighs.count(True) == 1 or len(weighs) == 1:
@@ -34,7 +34,7 @@ def set_sides(plan: Plan, node: Node, weighs: Sequence[bool], nearness: Sequence
         node.inputs[own] = port._replace(side=side)
 
 
-def longest_ways(plan: Plan, contents: Contents) -> dict[int, int]:
+def longest_paths(plan: Plan, contents: Contents) -> dict[int, int]:
     """Return, for each input, the number of nodes on the longest way from it through the contents of its node."""
     after: dict[int, list[int]] = {}
     for value in contents.values:
@@ -61,7 +61,7 @@ def _depth(plan: Plan, node: Node) -> int:
     """Return the number of nodes on the longest way through a node; functions and layers are single ones."""
     if node.contents is None or node.kind not in ("block", "period"):
         return 1
-    return max(longest_ways(plan, node.contents).values(), default=1)
+    return max(longest_paths(plan, node.contents).values(), default=1)
 
 
 def _inputs_aside(plan: Plan, contents: Contents) -> set[int]:

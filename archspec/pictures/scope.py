@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from archspec.pictures.plan import Contents, Node, Plan, Use, Value
-from archspec.source import fail
+from archspec.source import make_error
 
-LARGEST_PICTURE = 100_000
+MAX_PICTURE_NODES = 100_000
 
 Key: TypeAlias = tuple[int | None, int]
 """A value within a scope: output number i of a child, or number i of the scope's own inputs."""
@@ -38,10 +38,10 @@ class Scope:
         self._values: dict[Key, Value] = {}
 
     def child(self, kind: str, type: str) -> Node:
-        """Add a child. Raises ArchError if the picture exceeds LARGEST_PICTURE nodes."""
-        if len(self.plan.nodes) >= LARGEST_PICTURE:
-            message = f"too many nodes for a picture: the limit is {LARGEST_PICTURE:,}"
-            raise fail("budget", message, help="draw stacks of equal blocks once, without `--no-fold`")
+        """Add a child. Raises ArchError if the picture exceeds MAX_PICTURE_NODES nodes."""
+        if len(self.plan.nodes) >= MAX_PICTURE_NODES:
+            message = f"too many nodes for a picture: the limit is {MAX_PICTURE_NODES:,}"
+            raise make_error("budget", message, help="draw stacks of equal blocks once, without `--no-fold`")
         node = Node(len(self.plan.nodes), self.node.id, kind, type)
         self.plan.nodes.append(node)
         self.contents.children.append(node.id)

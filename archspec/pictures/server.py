@@ -8,11 +8,11 @@ from json import dumps
 from threading import Condition, Thread
 from typing import NamedTuple
 
-SILENCE = 15.0
+KEEPALIVE_SECONDS = 15.0
 """Seconds after which a page that waits for changes is sent a comment, which shows that it is still there."""
 
 
-class Served(NamedTuple):
+class ServedPage(NamedTuple):
     """A version of the page, and the diagnostics of later contents of the spec that do not compile."""
 
     page: str
@@ -27,7 +27,7 @@ class PageServer:
     """
 
     def __init__(self, page: Callable[[int], str]) -> None:
-        self._served = Served(page(1))
+        self._served = ServedPage(page(1))
         self._changed = Condition()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
@@ -37,7 +37,7 @@ class PageServer:
     def renew(self, page: Callable[[int], str]) -> None:
         """Serve another version, which `page` makes for its number."""
         version = self._served.version + 1
-        self._set(Served(page(version), version))
+        self._set(ServedPage(page(version), version))
 
     def report(self, error: str) -> None:
         """Show an error on the page, which stays as it is."""
@@ -47,7 +47,7 @@ class PageServer:
         self._server.shutdown()
         self._server.server_close()
 
-    def _set(self, served: Served) -> None:
+    def _set(self, served: ServedPage) -> None:
         with self._changed:
             self._served = served
             self._changed.notify_all()
@@ -55,7 +55,7 @@ class PageServer:
     def _next(self, seen: tuple[int, str | None]) -> tuple[int, str | None]:
         """Wait until the version or the error is another; return them after a while in any case."""
         with self._changed:
-            self._changed.wait_for(lambda: self._state() != seen, SILENCE)
+            self._changed.wait_for(lambda: self._state() != seen, KEEPALIVE_SECONDS)
             return self._state()
 
     def _state(self) -> tuple[int, str | None]:

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from archspec.costs.cost import dimensions
 from archspec.costs.index_ranges import check_sizes
 from archspec.ir import Body
-from archspec.model import Model, internals
+from archspec.model import Model, get_compilation
 from archspec.source import ArchError
 
-USUAL = 512
+DEFAULT_SIZE = 512
 """The first size of a dimension, unless it is the number of examples or the model is limited to fewer."""
 
 UNLIMITED = 2**31
@@ -19,12 +19,12 @@ UNLIMITED = 2**31
 
 def sizes_of(model: Model) -> dict[str, tuple[int, int | None]]:
     """Return the size that each dimension starts with, and the largest that the model can run with, if it has one."""
-    body = internals(model).body
+    body = get_compilation(model).body
     names = dimensions(body.inputs)
     found: dict[str, tuple[int, int | None]] = {}
     for name in names:
         largest = _largest(body, name, {other: found.get(other, (1, None))[0] for other in names})
-        usual = 1 if name == "batch" else USUAL
+        usual = 1 if name == "batch" else DEFAULT_SIZE
         found[name] = (usual if largest is None else min(usual, largest), largest)
     return found
 

@@ -13,7 +13,7 @@ from archspec.pictures.marks import Mark, mark_colors, sign
 from archspec.pictures.paint import Paint
 from archspec.pictures.plan import Node, Plan
 from archspec.pictures.theme import Theme
-from archspec.pictures.ties import Placed, tie_lines
+from archspec.pictures.ties import DrawnShapes, tie_lines
 
 MARGIN = 26.0
 TITLE_ROOM = 66.0
@@ -30,11 +30,11 @@ def svg(plan: Plan, is_open: IsOpen, paint: Paint) -> str:
     root = layout(plan, is_open)
     drawing.contents(root, 0.0, 0.0, 0)
     drawing.finish()
-    left, has_ties = tied(drawing)
-    return _whole(plan, paint, drawing, root, left, has_ties)
+    left, has_ties = draw_ties(drawing)
+    return _compose_picture(plan, paint, drawing, root, left, has_ties)
 
 
-def tied(drawing: Drawing) -> tuple[float, bool]:
+def draw_ties(drawing: Drawing) -> tuple[float, bool]:
     """Draw the lines between nodes with the same weights; return the left side of the picture, and if there are any."""
     canvas, theme = drawing.canvas, drawing.theme
     lines = tie_lines(drawing.plan, drawing.placed)
@@ -51,7 +51,7 @@ def tied(drawing: Drawing) -> tuple[float, bool]:
     return left, bool(lines)
 
 
-def _whole(plan: Plan, paint: Paint, drawing: Drawing, root: Frame, left: float, has_ties: bool) -> str:
+def _compose_picture(plan: Plan, paint: Paint, drawing: Drawing, root: Frame, left: float, has_ties: bool) -> str:
     theme = paint.theme
     width = max(root.w - left + SHEET * 2, 300.0)
     title, room = draw_title(plan, theme)
@@ -98,7 +98,7 @@ class Drawing:
         self.paint = paint
         self.theme = paint.theme
         self.canvas = Canvas()
-        self.placed = Placed()
+        self.placed = DrawnShapes()
         self.streams: set[str] = set()
         self._arrows: dict[str, list[str]] = {}
 

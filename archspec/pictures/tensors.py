@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 
 from archspec.addresses import ANY_INDEX, INDEX, relative
-from archspec.ir import Body, Leaf, Weight, find
+from archspec.ir import Body, LocatedTensor, ModuleTensor, find_member
 from archspec.pictures.plan import Node, Plan, PlanTensor
 from archspec.pictures.scope import Scope
 from archspec.table import Table, Tensor
 
-LEAST_FAMILY = 4
+MIN_FAMILY_TENSORS = 4
 """Tensors that differ only in indices are one node from this number on."""
 
 
@@ -33,7 +33,7 @@ class Holdings:
         self._node_of_tensor: dict[str, int] = {}
         self._families: dict[str, dict[str, list[Tensor]]] = {}
         self._made: dict[tuple[int, str], int] = {}
-        self._slots: dict[int, dict[int, tuple[str, Weight]]] = {}
+        self._slots: dict[int, dict[int, tuple[str, ModuleTensor]]] = {}
         for tensor in table.tensors:
             self._by_layer.setdefault(tensor.layer, []).append(tensor)
             self._by_name[tensor.name] = tensor
@@ -90,7 +90,7 @@ class Holdings:
             self._families[tensor.layer] = {}
             for family in families.values():
                 for other in family:
-                    own = family if len(family) >= LEAST_FAMILY else [other]
+                    own = family if len(family) >= MIN_FAMILY_TENSORS else [other]
                     self._families[tensor.layer][other.name] = own
         return self._families[tensor.layer][tensor.name]
 
@@ -112,8 +112,8 @@ class Holdings:
         """Note which tensors a body reads directly, by slot."""
         known = self._slots.setdefault(scope.node.id, {})
         for slot, name in slots.items():
-            found = find(body.module, name) if body.module is not None else None
-            assert isinstance(found, Leaf)
+            found = find_member(body.module, name) if body.module is not None else None
+            assert isinstance(found, LocatedTensor)
             known[slot] = name, found.weight
 
     def tensor(self, scope: Scope, slot: int) -> int:

@@ -127,7 +127,7 @@ def role_styles(theme: Theme, roles: Sequence[str]) -> dict[str, RoleStyle]:
     return found
 
 
-def heat(theme: Theme, share: float) -> str:
+def heat_color(theme: Theme, share: float) -> str:
     """Return a color for a share from 0 to 1: its square root, because most shares are small."""
     part = max(0.0, min(1.0, share)) ** 0.5
     return "#" + "".join(

@@ -12,10 +12,10 @@ from archspec.record import Record
 Box: TypeAlias = tuple[float, float, float, float]
 
 LANE = 8.0
-NEAR = 3.0
+MIN_DISTANCE = 3.0
 
 
-class Placed:
+class DrawnShapes:
     """The rectangles (x, y, width, height) of closed boxes and frames by node, and the corners of all lines."""
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class TieLine(Record):
     ends: tuple[Point, Point]
 
 
-def tie_lines(plan: Plan, placed: Placed) -> list[TieLine]:
+def tie_lines(plan: Plan, placed: DrawnShapes) -> list[TieLine]:
     """Return a line for each pair of drawn nodes that use the same weights; those of one tensor share a lane."""
     again = [(node.again, node.id) for node in plan.nodes if node.again is not None and node.kind == "layer"]
     pairs: dict[tuple[int, int], None] = {}
@@ -54,7 +54,7 @@ def tie_lines(plan: Plan, placed: Placed) -> list[TieLine]:
     return lines
 
 
-def _drawn(plan: Plan, placed: Placed, id: int) -> int | None:
+def _drawn(plan: Plan, placed: DrawnShapes, id: int) -> int | None:
     """Return the node that is drawn for a node: itself, or the closed one around it."""
     node: int | None = id
     while node is not None:
@@ -64,7 +64,7 @@ def _drawn(plan: Plan, placed: Placed, id: int) -> int | None:
     return None
 
 
-def _way_out(placed: Placed, box: Box, used: list[tuple[float, float]]) -> list[Point]:
+def _way_out(placed: DrawnShapes, box: Box, used: list[tuple[float, float]]) -> list[Point]:
     """Return the way from a box to the left of the picture: at the height nearest to its middle that is free."""
     x, y, _, h = box
     middle = y + min(h / 2, 24.0)
@@ -74,7 +74,7 @@ def _way_out(placed: Placed, box: Box, used: list[tuple[float, float]]) -> list[
         heights += [top - 5.0, top + tall + 5.0]
     heights += [other + step for other in heights[:] for step in (-5.0, 5.0)]
     for height in sorted(heights, key=lambda height: (abs(height - middle), height)):
-        if any(abs(height - other) < NEAR + 1 and x > 0 for other, x in used):
+        if any(abs(height - other) < MIN_DISTANCE + 1 and x > 0 for other, x in used):
             continue
         if _is_free(placed, (-1e4, height), (edge, height)) and _is_free(placed, (edge, middle), (edge, height)):
             used.append((height, edge))
@@ -82,7 +82,7 @@ def _way_out(placed: Placed, box: Box, used: list[tuple[float, float]]) -> list[
     return [(x, middle), (edge, middle), (edge, y - 5.0)]
 
 
-def _is_free(placed: Placed, start: Point, end: Point) -> bool:
+def _is_free(placed: DrawnShapes, start: Point, end: Point) -> bool:
     """Whether a straight line meets no box, and no line of the same direction."""
     (x0, x1), (y0, y1) = sorted((start[0], end[0])), sorted((start[1], end[1]))
     for x, y, w, h in placed.boxes.values():
@@ -91,8 +91,14 @@ def _is_free(placed: Placed, start: Point, end: Point) -> bool:
     is_level = start[1] == end[1]
     for line in placed.lines:
         for (ax, ay), (bx, by) in itertools.pairwise(line):
-            if is_level and abs(ay - by) < 0.05 and abs(ay - y0) < NEAR and min(ax, bx) < x1:
+            if is_level and abs(ay - by) < 0.05 and abs(ay - y0) < MIN_DISTANCE and min(ax, bx) < x1:
                 return False
-            if not is_level and abs(ax - bx) < 0.05 and abs(ax - x0) < NEAR and min(ay, by) < y1 and y0 < max(ay, by):
+            if (
+                not is_level
+                and abs(ax - bx) < 0.05
+                and abs(ax - x0) < MIN_DISTANCE
+                and min(ay, by) < y1
+                and y0 < max(ay, by)
+            ):
                 return False
     return True

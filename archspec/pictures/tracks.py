@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-NEAR = 4.0
+MIN_DISTANCE = 4.0
 """Verticals nearer than this would be read as one line."""
 
-APART = 8.0
+MIN_TRACK_GAP = 8.0
 """Least distance between two values on one track."""
 
 
@@ -52,9 +52,9 @@ def assign_tracks(nets: list[Net]) -> int:
 
 
 def _must_be_above(net: Net, other: Net) -> bool:
-    return any(abs(upper - lower) < NEAR for upper in net.uppers for lower in other.lowers)
+    return any(abs(upper - lower) < MIN_DISTANCE for upper in net.uppers for lower in other.lowers)
 
 
 def _has_room(track: list[Net], net: Net) -> bool:
     first, last = net.span
-    return all(last + APART < other.span[0] or other.span[1] + APART < first for other in track)
+    return all(last + MIN_TRACK_GAP < other.span[0] or other.span[1] + MIN_TRACK_GAP < first for other in track)

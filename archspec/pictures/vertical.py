@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from archspec.pictures.block import BESIDE, FAR, TRACK, TRACK_TOP, Block
+from archspec.pictures.block import BEYOND_ALL_X, SIDE_GAP, TRACK, TRACK_TOP, Block
 from archspec.pictures.frames import FOOT, HEAD, Frame
-from archspec.pictures.plan import Passing
+from archspec.pictures.plan import PassThrough
 from archspec.pictures.taps import Rail
 from archspec.pictures.tracks import Net, assign_tracks
 
@@ -21,12 +21,12 @@ def find_nets(block: Block) -> None:
     for index, value in enumerate(block.values):
         for row, place in block.chain(index).items():
             net(row + 1, index).uppers.append(block.exit_x(index, place))
-            if isinstance(place[1], Passing):
+            if isinstance(place[1], PassThrough):
                 net(row, index).lowers.append(block.x[place])
         if value.source is None:
             if index in block.bordered:
                 side = block.node.inputs[value.output].side
-                net(0, index).ends.append(-FAR if side == "left" else FAR)
+                net(0, index).ends.append(-BEYOND_ALL_X if side == "left" else BEYOND_ALL_X)
             elif value.output in block.tops:
                 net(0, index).uppers.append(block.tops[value.output])
         for use in value.uses:
@@ -58,7 +58,7 @@ def _find_rail_nets(block: Block, rail: Rail) -> None:
         net = block.nets.setdefault((channel, rail.value, ""), Net())
         if not rail.is_direct(tap):
             if x is None:
-                x = -FAR if rail.edge == "left" else FAR
+                x = -BEYOND_ALL_X if rail.edge == "left" else BEYOND_ALL_X
             is_last = rail.lane is not None and rail.levels()[1] == 2 * channel
             (net.uppers if is_last else net.ends).append(x)
         end = block.gap_x(tap, rail.edge) if tap.way == "gap" else block.tap_entry_x(tap)
@@ -75,7 +75,7 @@ def place_vertically(block: Block, floors: Mapping[int, float]) -> None:
         block.track_top.append(y + TRACK_TOP)
         y += _channel_height(block, channel, assign_tracks(nets))
         if channel < block.height:
-            y = max([y, *_floors(block, 2 * channel + 1), *_given(block, channel, floors)])
+            y = max([y, *_floors(block, 2 * channel + 1), *_row_floors(block, channel, floors)])
             block.row_top.append(y)
             y += _place_row(block, channel, y)
     block.bottom = y
@@ -113,7 +113,7 @@ def _floors(block: Block, level: int) -> Iterable[float]:
             yield _column_top(block, id) + block.frames[id].h + 14.0 - offset
 
 
-def _given(block: Block, row: int, floors: Mapping[int, float]) -> Iterable[float]:
+def _row_floors(block: Block, row: int, floors: Mapping[int, float]) -> Iterable[float]:
     """Yield the least y of a row at which its children are not above their floors."""
     frames, tallest = _row_of(block, row)
     for frame in frames:
@@ -153,5 +153,5 @@ def place_beside(block: Block) -> None:
         frame, x = block.frames[id], block.x[row, id]
         for other, side in zip(frame.node.beside or (), (1, -1), strict=False):
             box = block.frames[other]
-            edge = x + frame.w - frame.axis + BESIDE if side > 0 else x - frame.axis - BESIDE - box.w
+            edge = x + frame.w - frame.axis + SIDE_GAP if side > 0 else x - frame.axis - SIDE_GAP - box.w
             block.x[-2, other] = edge + box.axis

@@ -11,14 +11,14 @@ from tempfile import NamedTemporaryFile
 from archspec.model import Model, ModelLike
 from archspec.pictures.page import page
 from archspec.pictures.server import PageServer
-from archspec.pipeline.compile import compile_spec, model_of
+from archspec.pipeline.compile import as_model, compile_spec
 from archspec.pipeline.spec import read_spec
-from archspec.pipeline.watching import Files, changed, contents
+from archspec.pipeline.watching import Files, read_contents, wait_for_change
 from archspec.source import ArchError, Diagnostic
-from archspec.table import Plain
+from archspec.table import PlainValue
 
 
-def view(model: ModelLike, /, **overrides: Plain) -> str:
+def view(model: ModelLike, /, **overrides: PlainValue) -> str:
     """Write the page of a model to a temporary file, open it in a browser, and return the path of the file.
 
     `model` is a Model, or what `archspec.load` takes with its overrides. The page is a single file that needs no
@@ -26,7 +26,7 @@ def view(model: ModelLike, /, **overrides: Plain) -> str:
 
     Raises ArchError as `archspec.load` does.
     """
-    compiled = model_of(model, overrides)
+    compiled = as_model(model, overrides)
     name = re.sub(r"[^\w.-]+", "-", compiled.name, flags=re.ASCII).strip("-.")[:80] or "model"
     with NamedTemporaryFile("wb", prefix=f"{name}-", suffix=".html", delete=False) as file:
         file.write(page(compiled).encode())
@@ -34,7 +34,7 @@ def view(model: ModelLike, /, **overrides: Plain) -> str:
     return file.name
 
 
-def watch(spec: str, overrides: Mapping[str, Plain]) -> Iterator[tuple[str, Sequence[Diagnostic]]]:
+def watch(spec: str, overrides: Mapping[str, PlainValue]) -> Iterator[tuple[str, Sequence[Diagnostic]]]:
     """Open the page of a spec in a browser, and renew it whenever one of the spec's files changes.
 
     Yields the address of the page and the diagnostics of the files: at once, and after each change. If the files do not
@@ -48,7 +48,7 @@ def watch(spec: str, overrides: Mapping[str, Plain]) -> Iterator[tuple[str, Sequ
     try:
         yield server.url, model.warnings
         while True:
-            files = changed(files, lambda paths=files: contents(paths))
+            files = wait_for_change(files, lambda paths=files: read_contents(paths))
             try:
                 model, files = _compile(spec, overrides)
             except ArchError as error:
@@ -61,7 +61,7 @@ def watch(spec: str, overrides: Mapping[str, Plain]) -> Iterator[tuple[str, Sequ
         server.close()
 
 
-def _compile(spec: str, overrides: Mapping[str, Plain]) -> tuple[Model, Files]:
+def _compile(spec: str, overrides: Mapping[str, PlainValue]) -> tuple[Model, Files]:
     """Compile a spec; return its model, and the files that were read with their contents."""
     model, loaded = compile_spec(read_spec(spec), dict(overrides))
     return model, dict(loaded.library.raw)

@@ -7,7 +7,7 @@ from archspec.pictures.labels import label_children
 from archspec.pictures.plan import Contents, Node, Plan, Port, Use, Value
 
 
-def whole(plan: Plan) -> Plan:
+def collapse_plan(plan: Plan) -> Plan:
     """Return a plan in which the root has one child for everything but inputs and outputs."""
     found = Plan(plan.model, plan.doc, plan.total, plan.trainable)
     found.hyperparameters, found.dimensions, found.roles = plan.hyperparameters, plan.dimensions, plan.roles

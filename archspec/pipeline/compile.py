@@ -20,26 +20,33 @@ from typing import TYPE_CHECKING, cast
 
 from archspec.elaborate.models import check_definitions, check_files, compile_model, is_reported_again
 from archspec.elaborate.program import Program
-from archspec.elaborate.untaken import check_untaken
-from archspec.ir import uncollected
-from archspec.literals import names_of
-from archspec.model import Compilation, Model, ModelLike, internals
-from archspec.pipeline.files import Loaded, forget, fresh, load_file, model_in, open_spec
-from archspec.pipeline.spec import Spec, located, read_spec
-from archspec.pipeline.trees import parsed
+from archspec.elaborate.untaken import check_unreached_branches
+from archspec.ir import gc_paused
+from archspec.literals import definition_names
+from archspec.model import Compilation, Model, ModelLike, get_compilation
+from archspec.pipeline.files import (
+    LoadedFile,
+    load_file,
+    model_in,
+    new_library_and_program,
+    open_spec,
+    remove_from_cache,
+)
+from archspec.pipeline.spec import Spec, locate, read_spec
+from archspec.pipeline.trees import parse_cached
 from archspec.resolve.files import Library
-from archspec.source import ArchError, Enough, Report, Source, fail
+from archspec.source import ArchError, Report, Source, StopCompilation, make_error
 from archspec.syntax import tree
-from archspec.table import Plain
+from archspec.table import PlainValue
 
 if TYPE_CHECKING:
     from archspec.pipeline.spec import SpecLike
     from archspec.resolve.unit import Unit
 
-DEEPEST_LIST = 64
+MAX_LIST_DEPTH = 64
 
 
-def load(spec: SpecLike, /, **overrides: Plain) -> Model:
+def load(spec: SpecLike, /, **overrides: PlainValue) -> Model:
     """Compile a model.
 
     `spec` is a bundled name, a path to an `.arch` file, "path.arch:model name", a configuration (a path that ends in
@@ -50,10 +57,10 @@ def load(spec: SpecLike, /, **overrides: Plain) -> Model:
 
     Raises ArchError if the model does not exist, or the spec has an error.
     """
-    return model_of(spec, overrides)
+    return as_model(spec, overrides)
 
 
-def loads(text: str, /, model: str | None = None, **overrides: Plain) -> Model:
+def loads(text: str, /, model: str | None = None, **overrides: PlainValue) -> Model:
     """Compile a model from the text of a spec.
 
     `model` names one of several models in the text. `overrides` are as for `load`, except that a hyperparameter called
@@ -64,7 +71,7 @@ def loads(text: str, /, model: str | None = None, **overrides: Plain) -> Model:
     return compile_text(text, "<text>", model, overrides)
 
 
-def model_of(model: ModelLike, overrides: Mapping[str, Plain] | None = None) -> Model:
+def as_model(model: ModelLike, overrides: Mapping[str, PlainValue] | None = None) -> Model:
     """The model that a function was given: compiled, unless it is a Model already.
 
     Raises TypeError for a Model with overrides, and ArchError as `load` does.
@@ -76,8 +83,8 @@ def model_of(model: ModelLike, overrides: Mapping[str, Plain] | None = None) -> 
     return model
 
 
-@uncollected()
-def compile_spec(spec: Spec, overrides: dict[str, Plain]) -> tuple[Model, Loaded]:
+@gc_paused()
+def compile_spec(spec: Spec, overrides: dict[str, PlainValue]) -> tuple[Model, LoadedFile]:
     """A model, with the file that it is in."""
     report = Report()
     _check_overrides(overrides)
@@ -85,22 +92,26 @@ def compile_spec(spec: Spec, overrides: dict[str, Plain]) -> tuple[Model, Loaded
     return _compile_node(loaded, node, str(spec), overrides, report), loaded
 
 
-@uncollected()
-def compile_text(text: str, label: str, name: str | None = None, overrides: Mapping[str, Plain] | None = None) -> Model:
+@gc_paused()
+def compile_text(
+    text: str, label: str, name: str | None = None, overrides: Mapping[str, PlainValue] | None = None
+) -> Model:
     """A model of a text, as `load` compiles that of a file; `label` is what diagnostics call the text."""
     report = Report()
     overrides = dict(overrides or {})
     _check_overrides(overrides)
-    library, program = fresh()
-    with suppress(Enough):
+    library, program = new_library_and_program()
+    with suppress(StopCompilation):
         unit = library.define(Source(label, text), report, folder=None, root=None, path=label)
-        loaded = Loaded(library, program, unit)
+        loaded = LoadedFile(library, program, unit)
         return _compile_node(loaded, model_in(loaded, name, report), label, overrides, report)
     raise ArchError(report.diagnostics)
 
 
-@uncollected()
-def compile_in_place(text: str, label: str, folder: str | None, root: str | None, names: Sequence[str]) -> list[Model]:
+@gc_paused()
+def compile_text_in_folder(
+    text: str, label: str, folder: str | None, root: str | None, names: Sequence[str]
+) -> list[Model]:
     """Compile models of a text as that of a file in a folder, which can import files below `root`.
 
     `label` is what diagnostics call the file. Raises ArchError as `load` does.
@@ -110,28 +121,31 @@ def compile_in_place(text: str, label: str, folder: str | None, root: str | None
     report = Report()
     source = Source(label, text)
     library = Library(
-        fresh()[0].specs, lambda file, found: parse(file, found) if file is source else parsed(file, found)
+        new_library_and_program()[0].specs,
+        lambda file, found: parse(file, found) if file is source else parse_cached(file, found),
     )
-    with suppress(Enough):
+    with suppress(StopCompilation):
         own = library.define(source, report, folder=folder, root=root, path=label)
-        loaded = Loaded(library, Program(), own)
+        loaded = LoadedFile(library, Program(), own)
         return [_compile_node(loaded, model_in(loaded, name, report), name, {}, report) for name in names]
     raise ArchError(report.diagnostics)
 
 
-def _compile_node(loaded: Loaded, node: tree.Model, spec: str, overrides: dict[str, Plain], report: Report) -> Model:
+def _compile_node(
+    loaded: LoadedFile, node: tree.Model, spec: str, overrides: dict[str, PlainValue], report: Report
+) -> Model:
     program = loaded.program
     program.begin(report, loaded.unit.source)
     compiled = None
-    with suppress(Enough):
+    with suppress(StopCompilation):
         check_files(program, loaded.library, loaded.unit)
-        words = [word for value in overrides.values() if isinstance(value, str) for word in names_of(value)]
-        loaded.library.lend(loaded.unit, words, report)
+        words = [word for value in overrides.values() if isinstance(value, str) for word in definition_names(value)]
+        loaded.library.add_override_names(loaded.unit, words, report)
         compiled = compile_model(program, loaded.unit, node, overrides)
         if not report.failed:
-            check_untaken(program, loaded.unit)
+            check_unreached_branches(program, loaded.unit)
     if not is_reported_again(program):
-        forget(loaded)  # so that it is found again next time
+        remove_from_cache(loaded)  # so that it is found again next time
     report.sort()
     if report.failed or compiled is None:
         if not report.failed:
@@ -157,10 +171,10 @@ def import_config(source: SpecLike, /, type: str | None = None, ignore: Sequence
     if type is not None or ignore:
         spec = spec._replace(type=type, ignore=tuple(ignore))
     model, loaded = compile_spec(spec, {})
-    internals(model).require_computation()
+    get_compilation(model).require_computation()
     if not loaded.is_configuration:
         help = "expected a file whose name ends in .json, a directory with a config.json, or standard input (`-`)"
-        raise fail("usage", f"`{spec}` is not a configuration", help=help)
+        raise make_error("usage", f"`{spec}` is not a configuration", help=help)
     return loaded.unit.source.text
 
 
@@ -171,28 +185,28 @@ def check(spec: SpecLike, root: str | None = None) -> Report:
     """
     report = Report()
     try:
-        named = located(read_spec(spec))
+        named = locate(read_spec(spec))
         loaded = open_spec(named, report)[0] if named.path is None else load_file(named, report, root)
     except ArchError as error:
         report.diagnostics = error.diagnostics
         return report
     check_unit(loaded.program, loaded.library, loaded.unit, report, named.model)
     if not is_reported_again(loaded.program):
-        forget(loaded)
+        remove_from_cache(loaded)
     return report
 
 
 def check_unit(program: Program, library: Library, unit: Unit, report: Report, model: str | None = None) -> None:
     """Add the findings in a loaded file to the report: in every definition, and in every model or the one named."""
     program.begin(report, unit.source)
-    with uncollected(), suppress(Enough):
+    with gc_paused(), suppress(StopCompilation):
         check_files(program, library, unit)
         for name, node in unit.models.items():
             if model is None or model == name:
                 compile_model(program, unit, node, {})
         check_definitions(program, unit)
         if not report.failed:
-            check_untaken(program, unit)
+            check_unreached_branches(program, unit)
     report.sort()
 
 
@@ -201,11 +215,11 @@ def _check_overrides(overrides: Mapping[str, object]) -> None:
     for name, value in overrides.items():
         if not _is_plain(value):
             help = "use a number, a boolean, a string, None or a list of these"
-            raise fail("bad-override", f"invalid value for `{name}`: `{value!r:.80}`", help=help)
+            raise make_error("bad-override", f"invalid value for `{name}`: `{value!r:.80}`", help=help)
 
 
 def _is_plain(value: object, depth: int = 0) -> bool:
     """Whether a Python value is one that a hyperparameter can have."""
     if isinstance(value, list | tuple):
-        return depth < DEEPEST_LIST and all(_is_plain(item, depth + 1) for item in cast("Sequence[object]", value))
+        return depth < MAX_LIST_DEPTH and all(_is_plain(item, depth + 1) for item in cast("Sequence[object]", value))
     return value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and value == value)

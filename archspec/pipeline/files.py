@@ -7,21 +7,21 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from archspec import cache, resources
-from archspec.configuration import LARGEST_CONFIGURATION
+from archspec.configuration import MAX_CONFIGURATION_BYTES
 from archspec.elaborate.program import Program
-from archspec.pipeline.index import shipped
-from archspec.pipeline.spec import CONFIGURATION, Spec, is_checkpoint, located, located_by_name, place
-from archspec.pipeline.streams import is_stream, label_of, stream_text
-from archspec.pipeline.trees import parsed
+from archspec.pipeline.index import read_index
+from archspec.pipeline.spec import CONFIGURATION_LABEL, Spec, file_key, is_checkpoint, locate, locate_cached
+from archspec.pipeline.streams import is_stream, stream_label, stream_text
+from archspec.pipeline.trees import parse_cached
 from archspec.resolve.files import Library
 from archspec.resolve.unit import Unit
-from archspec.source import ArchError, Enough, Report, Source, fail, suggest, too_large
+from archspec.source import ArchError, Report, Source, StopCompilation, make_error, suggest, too_large_error
 from archspec.syntax import tree
 
-MOST_PROGRAMS = 8
+MAX_PROGRAMS = 8
 
 
-class Loaded:
+class LoadedFile:
     """A file with all it imports, and what was compiled from it in this process.
 
     `is_stable` is whether its path will mean the same file again, and `is_configuration` whether it is one.
@@ -35,17 +35,17 @@ class Loaded:
         self.is_configuration = False
 
 
-_loaded: dict[str, Loaded] = {}
+_loaded: dict[str, LoadedFile] = {}
 
 
-def open_spec(spec: Spec, report: Report) -> tuple[Loaded, tree.Model]:
+def open_spec(spec: Spec, report: Report) -> tuple[LoadedFile, tree.Model]:
     """The file of a spec and the model in it. Raises ArchError."""
-    spec = located(spec)
+    spec = locate(spec)
     if spec.path is None and spec.text is None:
         loaded = _find_bundled(spec.model or "", report)
-        other = located_by_name(spec) if loaded is None else spec
+        other = locate_cached(spec) if loaded is None else spec
         if other is None:
-            raise _unknown(spec.model or "", report)
+            raise _unknown_model_error(spec.model or "", report)
         if loaded is None:
             return open_spec(other, report)
         return loaded, loaded.unit.models[spec.model or ""]
@@ -53,74 +53,74 @@ def open_spec(spec: Spec, report: Report) -> tuple[Loaded, tree.Model]:
     return loaded, model_in(loaded, spec.model, report)
 
 
-def model_in(loaded: Loaded, name: str | None, report: Report) -> tree.Model:
+def model_in(loaded: LoadedFile, name: str | None, report: Report) -> tree.Model:
     """The model of a file with this name; without a name, its only model. Raises ArchError."""
     found = loaded.unit.models
     label = loaded.unit.source.label
     if name is not None:
         if name not in found:
             report.check()
-            near = suggest(name, list(found)) or _choices(found)
-            raise fail("unknown-model", f'unknown model "{name}" in {label}', help=near)
+            near = suggest(name, list(found)) or _name_one_help(found)
+            raise make_error("unknown-model", f'unknown model "{name}" in {label}', help=near)
         return found[name]
     if len(found) != 1:
-        forget(loaded) if report.failed else None
+        remove_from_cache(loaded) if report.failed else None
         report.check()
         if not found:
-            raise fail("no-model", f"no model in {label}", help='add a model: `model "name" = Definition(...)`')
-        raise fail("which-model", f"{label} has {len(found)} models", help=_choices(found, label))
+            raise make_error("no-model", f"no model in {label}", help='add a model: `model "name" = Definition(...)`')
+        raise make_error("which-model", f"{label} has {len(found)} models", help=_name_one_help(found, label))
     return next(iter(found.values()))
 
 
-def _choices(found: dict[str, tree.Model], label: str = "") -> str | None:
+def _name_one_help(found: dict[str, tree.Model], label: str = "") -> str | None:
     names = ", ".join(f"{label}:{n}" if label else f'"{n}"' for n in found)
     return f"name one: {names}" if found else None
 
 
-def load_file(spec: Spec, report: Report, root: str | None = None) -> Loaded:
+def load_file(spec: Spec, report: Report, root: str | None = None) -> LoadedFile:
     """The file of a spec that is not bundled, or standard input. Raises ArchError if it cannot be read.
 
     `root` is the directory from which it may import, by default that of the file.
     """
     path = spec.path
     if path is None:
-        return _load_configuration(Source(CONFIGURATION, spec.text or ""), spec, report)
+        return _load_configuration(Source(CONFIGURATION_LABEL, spec.text or ""), spec, report)
     if "\0" in path:
-        raise fail("missing-file", "invalid file name: it contains a NUL byte")
+        raise make_error("missing-file", "invalid file name: it contains a NUL byte")
     if is_stream(path):
         return _load_stream(path, spec, report)
     if is_checkpoint(path):
         help = "count, compare or verify it; `archspec scaffold` drafts a spec for it"
-        raise fail("usage", f"{path} is a checkpoint: it has tensors, but no computation", help=help)
+        raise make_error("usage", f"{path} is a checkpoint: it has tensors, but no computation", help=help)
     if os.path.isdir(path) and not path.endswith(".arch"):
         help = "expected a config.json, an adapter_config.json or a checkpoint in it"
-        raise fail("unreadable", f"no model in the directory {path}", help=help)
+        raise make_error("unreadable", f"no model in the directory {path}", help=help)
     if path.endswith(".json"):
         return _load_configuration(None, spec, report)
     key = os.path.realpath(path) if root is None else f"{os.path.realpath(path)}\0{root}"
-    return _once(key, lambda library: library.load(path, report, label=path, root=root), report)
+    return _load_cached(key, lambda library: library.load(path, report, label=path, root=root), report)
 
 
-def _once(path: str, load: Callable[[Library], Unit | None], report: Report) -> Loaded:
+def _load_cached(path: str, load: Callable[[Library], Unit | None], report: Report) -> LoadedFile:
     """What `load` makes of the file at `path`, or what was made of it before. Raises ArchError if it cannot be read."""
-    loaded = _current(path)
+    loaded = _cached_if_unchanged(path)
     if loaded is None:
-        library, program = fresh()
+        library, program = new_library_and_program()
         unit = None
-        with suppress(Enough):
+        with suppress(StopCompilation):
             unit = load(library)
         if unit is None:
             report.check()
             raise AssertionError("an unreadable file has been reported")
-        loaded = _remember(path, Loaded(library, program, unit))
+        loaded = _add_to_cache(path, LoadedFile(library, program, unit))
         if report.failed:
-            forget(loaded)
+            remove_from_cache(loaded)
     return loaded
 
 
-def _load_stream(path: str, spec: Spec, report: Report) -> Loaded:
+def _load_stream(path: str, spec: Spec, report: Report) -> LoadedFile:
     """A spec or a configuration, which begins with a brace, from a stream."""
-    label = label_of(path)
+    label = stream_label(path)
     text, is_configuration = stream_text(path, report)
     source = Source(label, text)
     if is_configuration:
@@ -128,31 +128,33 @@ def _load_stream(path: str, spec: Spec, report: Report) -> Loaded:
     return _load_text(report, lambda lib: lib.define(source, report, folder=None, root=None, path=label))
 
 
-def _load_configuration(source: Source | None, spec: Spec, report: Report) -> Loaded:
+def _load_configuration(source: Source | None, spec: Spec, report: Report) -> LoadedFile:
     """A configuration with this source, or at the path of the spec."""
-    from archspec.configs.spec import Reading, config_unit, load_config
+    from archspec.configs.spec import ReadingOptions, config_unit, load_config
 
-    reading = Reading(spec.type, spec.ignore, has_path=source is None)
+    reading = ReadingOptions(spec.type, spec.ignore, has_path=source is None)
     path = spec.path or ""
     if source is None:
-        key = "\0".join((place(path), spec.label or "", spec.type or "", *spec.ignore))
-        loaded = _once(key, lambda library: load_config(path, spec.label or path, library, report, reading), report)
+        key = "\0".join((file_key(path), spec.label or "", spec.type or "", *spec.ignore))
+        loaded = _load_cached(
+            key, lambda library: load_config(path, spec.label or path, library, report, reading), report
+        )
         loaded.is_stable = spec.is_stable
-    elif len(source.text) > LARGEST_CONFIGURATION:
-        raise too_large(source.label, LARGEST_CONFIGURATION)
+    elif len(source.text) > MAX_CONFIGURATION_BYTES:
+        raise too_large_error(source.label, MAX_CONFIGURATION_BYTES)
     else:
         loaded = _load_text(report, lambda library: config_unit(source, library, report, reading))
     loaded.is_configuration = True
     return loaded
 
 
-def _load_text(report: Report, load: Callable[[Library], Unit | None]) -> Loaded:
+def _load_text(report: Report, load: Callable[[Library], Unit | None]) -> LoadedFile:
     """What `load` makes of a text; nothing of it is kept."""
-    library, program = fresh()
-    with suppress(Enough):
+    library, program = new_library_and_program()
+    with suppress(StopCompilation):
         unit = load(library)
         if unit is not None:
-            loaded = Loaded(library, program, unit)
+            loaded = LoadedFile(library, program, unit)
             loaded.is_stable = False
             return loaded
     raise ArchError(report.diagnostics)
@@ -162,7 +164,7 @@ _found: dict[tuple[str, str], str] = {}
 """The files in which bundled models were found: the first ones to look into."""
 
 
-def _find_bundled(name: str, report: Report) -> Loaded | None:
+def _find_bundled(name: str, report: Report) -> LoadedFile | None:
     """Return the bundled file with a model of this name. Only files with the name in quotes are parsed."""
     specs = resources.specs_root()
     for file in _likely_files(specs, name):
@@ -185,25 +187,25 @@ def _likely_files(specs: str, name: str) -> Iterator[str]:
     yield from resources.bundled_files(specs)
 
 
-def _unknown(name: str, report: Report) -> ArchError:
+def _unknown_model_error(name: str, report: Report) -> ArchError:
     report.check()
     near = suggest(name, models())
     if near is None and os.path.exists(name):
         near = f"to name a file or directory, write `./{name}`"
     help = near or "run `archspec list` to show bundled models; to name a file, use a path with `/` or ending in .arch"
-    return fail("unknown-model", f"unknown bundled model `{name}`", help=help)
+    return make_error("unknown-model", f"unknown bundled model `{name}`", help=help)
 
 
-def _bundled_unit(specs: str, file: str, report: Report) -> Loaded:
+def _bundled_unit(specs: str, file: str, report: Report) -> LoadedFile:
     path = os.path.realpath(os.path.join(specs, file + ".arch"))
-    return _once(path, lambda library: library.bundled(file, report), report)
+    return _load_cached(path, lambda library: library.bundled(file, report), report)
 
 
-def fresh() -> tuple[Library, Program]:
-    return Library(os.path.realpath(resources.specs_root()), parsed), Program()
+def new_library_and_program() -> tuple[Library, Program]:
+    return Library(os.path.realpath(resources.specs_root()), parse_cached), Program()
 
 
-def _current(path: str) -> Loaded | None:
+def _cached_if_unchanged(path: str) -> LoadedFile | None:
     """What was loaded from `path` before, if no file of it has changed."""
     loaded = _loaded.get(path)
     if loaded is not None and not all(cache.has_contents(p, t) for p, t in loaded.library.raw.items()):
@@ -214,14 +216,14 @@ def _current(path: str) -> Loaded | None:
     return loaded
 
 
-def _remember(path: str, loaded: Loaded) -> Loaded:
-    while len(_loaded) >= MOST_PROGRAMS:
+def _add_to_cache(path: str, loaded: LoadedFile) -> LoadedFile:
+    while len(_loaded) >= MAX_PROGRAMS:
         del _loaded[next(iter(_loaded))]
     _loaded[path] = loaded
     return loaded
 
 
-def forget(loaded: Loaded) -> None:
+def remove_from_cache(loaded: LoadedFile) -> None:
     for path in [p for p, other in _loaded.items() if other is loaded]:
         del _loaded[path]
 
@@ -233,7 +235,7 @@ def models() -> list[str]:
 
 def bundled_models() -> list[tuple[str, str]]:
     """The bundled models: (file, name), file by file."""
-    known = shipped()
+    known = read_index()
     return parse_bundled_models() if known is None else [(model.file, model.name) for model in known]
 
 

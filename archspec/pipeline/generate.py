@@ -7,20 +7,20 @@ import os
 
 from archspec import resources
 from archspec.pipeline.files import parse_bundled_models
-from archspec.pipeline.index import NAME, fingerprint
-from archspec.pipeline.tables import table_of
+from archspec.pipeline.index import INDEX_FILE, fingerprint
+from archspec.pipeline.tables import load_table
 
 
 def index_text() -> str:
     """Return the contents of the index, one model per line."""
-    rows = [json.dumps([file, name, *table_of(name)[0].params]) for file, name in parse_bundled_models()]
+    rows = [json.dumps([file, name, *load_table(name)[0].params]) for file, name in parse_bundled_models()]
     models = ",\n  ".join(rows)
     return f'{{"specs": {json.dumps(fingerprint(resources.specs_root()))},\n "models": [\n  {models}\n]}}\n'
 
 
 def write_index() -> None:
     """Write the index beside the bundled specs."""
-    with open(os.path.join(resources.specs_root(), NAME), "w", encoding="utf-8", newline="\n") as file:
+    with open(os.path.join(resources.specs_root(), INDEX_FILE), "w", encoding="utf-8", newline="\n") as file:
         file.write(index_text())
 
 

@@ -15,7 +15,7 @@ from archspec import resources
 from archspec.record import Record
 from archspec.table import Params
 
-NAME = "index.json"
+INDEX_FILE = "index.json"
 
 
 class BundledModel(Record):
@@ -26,11 +26,11 @@ class BundledModel(Record):
     params: Params
 
 
-def shipped() -> list[BundledModel] | None:
+def read_index() -> list[BundledModel] | None:
     """Return the bundled models, file by file; None if the specs are not those of the index."""
     specs = resources.specs_root()
     try:
-        with open(os.path.join(specs, NAME), encoding="utf-8") as file:
+        with open(os.path.join(specs, INDEX_FILE), encoding="utf-8") as file:
             data = json.load(file)
         if data["specs"] != fingerprint(specs):
             return None

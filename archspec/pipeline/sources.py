@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from archspec import resources
 from archspec.pipeline.files import open_spec
 from archspec.pipeline.spec import Spec
-from archspec.pipeline.trees import parsed
+from archspec.pipeline.trees import parse_cached
 from archspec.source import Report, Source
 from archspec.syntax import tree
 
 
-def text_of(name: str) -> str:
+def bundled_source(name: str) -> str:
     """Return the source of a bundled file or definition.
 
     `name` is that of a model, which stands for its file, of a file (`std`, `std/norm.arch`), or of a definition; every
@@ -42,7 +42,7 @@ def _definitions(specs: str, name: str) -> Iterator[str]:
         text = _read(path)
         if re.search(rf"^(?:fn|layer|block)\s+{name}\b", text, re.MULTILINE):
             label = f"specs/{os.path.relpath(path, specs)}"
-            for item in parsed(Source(label, text), Report()).items:
+            for item in parse_cached(Source(label, text), Report()).items:
                 if isinstance(item, tree.Definition) and item.name.text == name:
                     doc = "".join(f"## {line}".rstrip() + "\n" for line in item.doc.split("\n")) if item.doc else ""
                     yield f"# {label}\n\n{doc}{text[item.start : item.end]}\n"

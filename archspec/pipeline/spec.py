@@ -7,9 +7,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 from archspec import resources
-from archspec.configuration import LARGEST_CONFIGURATION, Configuration, is_data, text_of
+from archspec.configuration import MAX_CONFIGURATION_BYTES, Configuration, configuration_json, is_configuration_data
 from archspec.record import Record
-from archspec.source import fail
+from archspec.source import make_error
 
 if TYPE_CHECKING:
     from archspec.configuration import ConfigurationData
@@ -34,10 +34,10 @@ class Spec(Record):
 
     def __str__(self) -> str:
         name = self.path if self.model is None else self.model if self.path is None else f"{self.path}:{self.model}"
-        return name or CONFIGURATION
+        return name or CONFIGURATION_LABEL
 
 
-CONFIGURATION = "<configuration>"
+CONFIGURATION_LABEL = "<configuration>"
 """What diagnostics call a configuration without a file."""
 
 
@@ -46,14 +46,14 @@ def read_spec(given: SpecLike) -> Spec:
     if isinstance(given, Configuration):
         return read_spec(given.source)._replace(type=given.type, ignore=tuple(given.ignore))
     if isinstance(given, str | os.PathLike):
-        return parse_spec(written(given))
-    assert is_data(given)
-    return Spec(None, None, text=text_of(given))
+        return parse_spec(spec_text(given))
+    assert is_configuration_data(given)
+    return Spec(None, None, text=configuration_json(given))
 
 
 def is_spec(given: object) -> TypeGuard[SpecLike]:
     """Whether a value names a model, rather than being one."""
-    return isinstance(given, str | os.PathLike | Configuration) or is_data(given)
+    return isinstance(given, str | os.PathLike | Configuration) or is_configuration_data(given)
 
 
 CHECKPOINTS = (".safetensors", ".safetensors.index.json", ".bin", ".bin.index.json", ".pt", ".pth", ".ckpt", ".gguf")
@@ -72,20 +72,20 @@ def parse_spec(spec: str) -> Spec:
     return Spec(spec, None) if "/" in spec or os.sep in spec else Spec(None, spec)
 
 
-def written(spec: str | os.PathLike[str]) -> str:
+def spec_text(spec: str | os.PathLike[str]) -> str:
     """A SPEC as text; a path object names a file, whatever it is called."""
     text = os.fspath(spec)
     is_path = isinstance(spec, str) or parse_spec(text).path not in (None, "-")
     return text if is_path else os.path.join(os.curdir, text)
 
 
-def place(path: str) -> str:
+def file_key(path: str) -> str:
     """What tells a file from others; what a configuration describes is called after its path, links not followed."""
     return os.path.abspath(path) if path.endswith(".json") else os.path.realpath(path)
 
 
-CONFIG = "config.json"
-ADAPTER = "adapter_config.json"
+CONFIG_FILE = "config.json"
+ADAPTER_FILE = "adapter_config.json"
 
 
 def adapter_path(spec: Spec) -> tuple[str, str] | None:
@@ -97,12 +97,12 @@ def adapter_path(spec: Spec) -> tuple[str, str] | None:
     if path is None or path == "-" or "\0" in path:
         return None
     if os.path.isdir(path):
-        inside = os.path.join(path, ADAPTER)
-        is_adapter = os.path.isfile(inside) and not os.path.isfile(os.path.join(path, CONFIG))
+        inside = os.path.join(path, ADAPTER_FILE)
+        is_adapter = os.path.isfile(inside) and not os.path.isfile(os.path.join(path, CONFIG_FILE))
         return (inside, inside) if is_adapter else None
     if path.endswith(".json"):
-        return (path, path) if os.path.basename(path) == ADAPTER or _states_adapter(path) else None
-    return _adapter_of_hub(path) if not os.path.lexists(path) else None
+        return (path, path) if os.path.basename(path) == ADAPTER_FILE or _is_adapter_config(path) else None
+    return _hub_adapter(path) if not os.path.lexists(path) else None
 
 
 def is_checkpoint(path: str) -> bool:
@@ -120,28 +120,28 @@ def is_adapter(model: object) -> bool:
     return is_spec(model) and adapter_path(read_spec(model)) is not None
 
 
-def _states_adapter(path: str) -> bool:
+def _is_adapter_config(path: str) -> bool:
     """Whether a regular file has the field that all configurations of adapters have."""
     if not os.path.isfile(path):
         return False  # opening a pipe would wait
     try:
         with open(path, "rb") as file:
-            return b'"peft_type"' in file.read(LARGEST_CONFIGURATION)
+            return b'"peft_type"' in file.read(MAX_CONFIGURATION_BYTES)
     except OSError:
         return False
 
 
-def _adapter_of_hub(name: str) -> tuple[str, str] | None:
+def _hub_adapter(name: str) -> tuple[str, str] | None:
     """Return the adapter of the hub with a name that is not that of a model."""
     find, names = _hub()
     specs = resources.specs_root()
     if not names.is_id(name) or names.bundled_name(name, specs) is not None:
         return None
-    path = find.adapter_config(name, LARGEST_CONFIGURATION)
-    return (path, f"{name}/{ADAPTER}") if path is not None else None
+    path = find.adapter_config(name, MAX_CONFIGURATION_BYTES)
+    return (path, f"{name}/{ADAPTER_FILE}") if path is not None else None
 
 
-def located(spec: Spec) -> Spec:
+def locate(spec: Spec) -> Spec:
     """Return a SPEC with the path of its file: for a directory, its configuration; for a name of the hub, its copy.
 
     A name of the hub whose model is bundled becomes the bundled name. Any other SPEC is returned unchanged.
@@ -151,22 +151,22 @@ def located(spec: Spec) -> Spec:
     path = spec.path
     if path is None or path == "-" or "\0" in path:
         return spec
-    if os.path.isfile(config := os.path.join(path, CONFIG)):
+    if os.path.isfile(config := os.path.join(path, CONFIG_FILE)):
         return spec._replace(path=config)
     if adapter_path(spec) is not None:
         help = "count or verify it; for all else, name its base model"
-        raise fail("usage", f"{path} is an adapter, not a model", help=help)
-    return (_of_hub(spec, path) if not os.path.lexists(path) else None) or spec
+        raise make_error("usage", f"{path} is an adapter, not a model", help=help)
+    return (_locate_on_hub(spec, path) if not os.path.lexists(path) else None) or spec
 
 
-def located_by_name(spec: Spec) -> Spec | None:
+def locate_cached(spec: Spec) -> Spec | None:
     """Return the model of the hub with a name that is not bundled, if it is in the local cache; otherwise None."""
     name = spec.model or ""
-    found = _of_hub(spec, name, may_download=False) if "/" not in name else None
+    found = _locate_on_hub(spec, name, may_download=False) if "/" not in name else None
     return None if found == spec else found
 
 
-def _of_hub(spec: Spec, name: str, *, may_download: bool = True) -> Spec | None:
+def _locate_on_hub(spec: Spec, name: str, *, may_download: bool = True) -> Spec | None:
     find, names = _hub()
     specs = resources.specs_root()
     if not names.is_id(name):
@@ -175,8 +175,10 @@ def _of_hub(spec: Spec, name: str, *, may_download: bool = True) -> Spec | None:
     found = names.bundled_name(id, specs)
     if found is not None:
         return spec._replace(path=None, model=found)
-    path = find.cached_config(id, name) if not may_download else find.config(id, LARGEST_CONFIGURATION)
-    return spec._replace(path=path, model=None, label=f"{id}/{CONFIG}", is_stable=False) if path is not None else None
+    path = find.cached_config(id, name) if not may_download else find.config(id, MAX_CONFIGURATION_BYTES)
+    return (
+        spec._replace(path=path, model=None, label=f"{id}/{CONFIG_FILE}", is_stable=False) if path is not None else None
+    )
 
 
 def _hub() -> tuple[ModuleType, ModuleType]:

@@ -6,10 +6,10 @@ import os
 import stat
 import sys
 
-from archspec.configuration import LARGEST_CONFIGURATION
-from archspec.source import LARGEST_FILE, Report, decode, fail, unreadable
+from archspec.configuration import MAX_CONFIGURATION_BYTES
+from archspec.source import MAX_FILE_BYTES, Report, decode, make_error, unreadable_error
 
-WAIT = 5.0
+WRITER_TIMEOUT = 5.0
 """The seconds that a named pipe may be without a process that writes to it."""
 
 _DESCRIPTORS = ("/dev/fd/", "/proc/self/fd/")
@@ -27,20 +27,20 @@ def is_stream(path: str) -> bool:
 
 def read_stream(path: str, most: int) -> bytes:
     """Read a stream to its end, or `most` bytes of it. Raises ArchError if it cannot be read."""
-    label = label_of(path)
+    label = stream_label(path)
     try:
         if path in ("-", "/dev/stdin"):
             if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
                 help = "pipe a spec or a configuration into it, or name a file"
-                raise fail("unreadable", f"cannot read {label}: it is closed", help=help)
+                raise make_error("unreadable", f"cannot read {label}: it is closed", help=help)
             return sys.stdin.buffer.read(most)
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         with open(descriptor, "rb", buffering=0):
-            first = _first(descriptor, label)
+            first = _read_first_byte(descriptor, label)
             os.set_blocking(descriptor, True)
             return first + _read(descriptor, most - len(first))
     except (OSError, ValueError) as error:
-        raise unreadable(label, error) from None
+        raise unreadable_error(label, error) from None
 
 
 def stream_text(path: str, report: Report) -> tuple[str, bool]:
@@ -48,21 +48,21 @@ def stream_text(path: str, report: Report) -> tuple[str, bool]:
 
     Raises ArchError.
     """
-    data = read_stream(path, LARGEST_CONFIGURATION + 1)
+    data = read_stream(path, MAX_CONFIGURATION_BYTES + 1)
     is_configuration = data.lstrip(b" \t\r\n\xef\xbb\xbf").startswith(b"{")
-    largest = LARGEST_CONFIGURATION if is_configuration else LARGEST_FILE
-    text = decode(data, label_of(path), report, largest=largest)
+    largest = MAX_CONFIGURATION_BYTES if is_configuration else MAX_FILE_BYTES
+    text = decode(data, stream_label(path), report, largest=largest)
     report.check()
     assert text is not None
     return text, is_configuration
 
 
-def label_of(path: str) -> str:
+def stream_label(path: str) -> str:
     """Return what diagnostics call a stream."""
     return "<stdin>" if path in ("-", "/dev/stdin") else path
 
 
-def _first(descriptor: int, label: str) -> bytes:
+def _read_first_byte(descriptor: int, label: str) -> bytes:
     """Wait until a named pipe has a writer; return the byte that was read to find out. Raises ArchError without one."""
     if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
         return b""
@@ -70,14 +70,16 @@ def _first(descriptor: int, label: str) -> bytes:
 
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
-    if poll.poll(WAIT * 1000):
+    if poll.poll(WRITER_TIMEOUT * 1000):
         return b""
     try:
         first = os.read(descriptor, 1)
     except BlockingIOError:  # there is a writer, which has not written yet
         return b""
     if not first:
-        raise fail("unreadable", f"cannot read {label}: no process writes to this pipe", help="start its writer first")
+        raise make_error(
+            "unreadable", f"cannot read {label}: no process writes to this pipe", help="start its writer first"
+        )
     return first
 
 

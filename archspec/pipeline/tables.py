@@ -7,19 +7,21 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from archspec import cache, resources
-from archspec.pipeline.spec import Spec, is_checkpoint, is_spec, located, place, read_spec
+from archspec.pipeline.spec import Spec, file_key, is_checkpoint, is_spec, locate, read_spec
 from archspec.pipeline.streams import is_stream
-from archspec.source import Diagnostic, fail
+from archspec.source import Diagnostic, make_error
 from archspec.table import Table
 
 if TYPE_CHECKING:
     from archspec.model import Model, ModelLike
-    from archspec.table import Plain
+    from archspec.table import PlainValue
 
 
-def table_of(model: ModelLike, overrides: Mapping[str, Plain] | None = None) -> tuple[Table, tuple[Diagnostic, ...]]:
+def load_table(
+    model: ModelLike, overrides: Mapping[str, PlainValue] | None = None
+) -> tuple[Table, tuple[Diagnostic, ...]]:
     """The table of a model and the warnings about it; from the cache if that is current. Raises as `model_of` does."""
-    spec, overrides = located(read_spec(model)) if is_spec(model) else None, dict(overrides or {})
+    spec, overrides = locate(read_spec(model)) if is_spec(model) else None, dict(overrides or {})
     if spec is not None and spec.path is not None and is_checkpoint(spec.path):
         return _table_of_checkpoint(spec.path, overrides), ()
     key = _table_key(spec, overrides) if spec is not None else None
@@ -27,10 +29,10 @@ def table_of(model: ModelLike, overrides: Mapping[str, Plain] | None = None) -> 
     table = Table.from_data(stored) if stored is not None else None
     if table is not None:
         return table, ()
-    from archspec.pipeline.compile import compile_spec, model_of  # the compiler, which a cached table does without
+    from archspec.pipeline.compile import as_model, compile_spec  # the compiler, which a cached table does without
 
     if spec is None:
-        return _table_of_model(model_of(model, overrides))
+        return _table_of_model(as_model(model, overrides))
     compiled, loaded = compile_spec(spec, overrides)
     table, warnings = _table_of_model(compiled)
     if key is not None and loaded.is_stable and not warnings:
@@ -38,28 +40,28 @@ def table_of(model: ModelLike, overrides: Mapping[str, Plain] | None = None) -> 
     return table, warnings
 
 
-def _table_of_checkpoint(path: str, overrides: Mapping[str, Plain]) -> Table:
+def _table_of_checkpoint(path: str, overrides: Mapping[str, PlainValue]) -> Table:
     from archspec.checkpoints.table import table_of_checkpoint  # which few commands need
 
     if overrides:
-        raise fail("usage", f"{path} is a checkpoint, which has no hyperparameters", help="remove the overrides")
+        raise make_error("usage", f"{path} is a checkpoint, which has no hyperparameters", help="remove the overrides")
     return table_of_checkpoint(path)
 
 
 def _table_of_model(model: Model) -> tuple[Table, tuple[Diagnostic, ...]]:
-    from archspec.model import internals
+    from archspec.model import get_compilation
 
-    return internals(model).table, model.warnings
+    return get_compilation(model).table, model.warnings
 
 
-def _table_key(spec: Spec, overrides: dict[str, Plain]) -> str | None:
+def _table_key(spec: Spec, overrides: dict[str, PlainValue]) -> str | None:
     """What a table depends on apart from the contents of files; None for what cannot be kept."""
     from json import dumps
 
     if spec.text is not None or not spec.is_stable or (spec.path is not None and is_stream(spec.path)):
         return None
     specs = resources.specs_root()
-    where = place(spec.path) if spec.path else sorted(os.listdir(specs))
+    where = file_key(spec.path) if spec.path else sorted(os.listdir(specs))
     try:
         return dumps([specs, spec.path, where, spec.model, spec.type, spec.ignore, sorted(overrides.items())])
     except TypeError:

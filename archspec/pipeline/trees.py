@@ -6,16 +6,16 @@ from archspec import cache
 from archspec.source import Report, Source
 from archspec.syntax import store, tree
 
-LARGEST_KEPT = 2**20
+MAX_CACHED_CHARACTERS = 2**20
 """The number of characters of all texts whose trees are kept within a process."""
 
 _trees: dict[str, tree.File] = {}
 
 
-def parsed(source: Source, report: Report) -> tree.File:
+def parse_cached(source: Source, report: Report) -> tree.File:
     """The tree of a source; a kept one where the same text parsed without errors before."""
     text = source.text
-    file = _trees.pop(text, None) or _stored(text)
+    file = _trees.pop(text, None) or _read_cached_tree(text)
     if file is None:
         from archspec.syntax.parse import parse
 
@@ -25,12 +25,12 @@ def parsed(source: Source, report: Report) -> tree.File:
             return file
         cache.write("tree", text, store.dump(file))
     _trees[text] = file  # the last one used
-    while sum(map(len, _trees)) > LARGEST_KEPT:
+    while sum(map(len, _trees)) > MAX_CACHED_CHARACTERS:
         del _trees[next(iter(_trees))]
     return file
 
 
-def _stored(text: str) -> tree.File | None:
+def _read_cached_tree(text: str) -> tree.File | None:
     """The tree from the cache."""
     stored = cache.read("tree", text)
     if stored is None:

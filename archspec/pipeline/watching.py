@@ -7,38 +7,38 @@ from collections.abc import Callable, Iterable, Mapping
 from time import sleep
 from typing import TypeAlias
 
-from archspec.source import LARGEST_FILE, Report, Source, decode
+from archspec.source import MAX_FILE_BYTES, Report, Source, decode
 from archspec.syntax import tree
 from archspec.syntax.parse import parse
 
-INTERVAL = 0.2
+POLL_INTERVAL = 0.2
 """Seconds between two looks at the files of a spec."""
 
-MOST_FILES = 64
+MAX_FILES = 64
 
 Files: TypeAlias = Mapping[str, bytes | None]
 """Contents of files by path; None for a file that cannot be read."""
 
 
-def changed(before: Files, look: Callable[[], Files]) -> Files:
+def wait_for_change(before: Files, look: Callable[[], Files]) -> Files:
     """Wait until a file has changed, and then until it no longer does: some editors write a file in several steps."""
     last, now = before, before
     while now == before or now != last:
-        sleep(INTERVAL)
+        sleep(POLL_INTERVAL)
         last, now = now, look()
     return now
 
 
-def contents(paths: Iterable[str]) -> Files:
+def read_contents(paths: Iterable[str]) -> Files:
     """Return the contents of files."""
     return {path: _read(path) for path in paths}
 
 
-def with_imports(path: str) -> list[str]:
+def files_with_imports(path: str) -> list[str]:
     """Return the path of a file, and those that it imports, directly or not. They need not exist or be correct."""
     found: dict[str, None] = {}
     pending = [path]
-    while pending and len(found) < MOST_FILES:
+    while pending and len(found) < MAX_FILES:
         path = pending.pop()
         if path in found:
             continue
@@ -53,6 +53,6 @@ def with_imports(path: str) -> list[str]:
 def _read(path: str) -> bytes | None:
     try:
         with open(path, "rb") as file:
-            return file.read(LARGEST_FILE + 1)
+            return file.read(MAX_FILE_BYTES + 1)
     except (OSError, ValueError):
         return None

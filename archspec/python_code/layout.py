@@ -9,14 +9,14 @@ import textwrap
 import tokenize
 from collections.abc import Sequence
 
-from archspec.pretty import LINE, Doc, Group, Nest, lines_between, printed
+from archspec.pretty import LINE, Doc, Group, Nest, lines_between, render
 
 WIDTH = 88
 MARGIN = "    "
 
 
 def _printed(doc: Doc, indent: int) -> list[str]:
-    return printed(doc, WIDTH, indent * len(MARGIN))
+    return render(doc, WIDTH, indent * len(MARGIN))
 
 
 def bracketed(head: str, items: Sequence[str], tail: str, indent: int) -> list[str]:
@@ -50,7 +50,8 @@ def lines_of(body: Sequence[ast.stmt], indent: int) -> list[str]:
                 lines += lines_of(statement.body, indent + 1)
             case ast.Assign([target], value):
                 lines += _printed(
-                    [_target(target) if isinstance(target, ast.Tuple) else written(target), " = ", _doc(value)], indent
+                    [_target(target) if isinstance(target, ast.Tuple) else unparse_line(target), " = ", _doc(value)],
+                    indent,
                 )
             case ast.Return(ast.expr() as value):
                 lines += _printed(["return ", _target(value)], indent)
@@ -86,7 +87,7 @@ _HABITS = (
 """Where `ast.unparse` writes otherwise than people do: powers, small numbers, a generator as the only argument."""
 
 
-def written(node: ast.expr) -> str:
+def unparse_line(node: ast.expr) -> str:
     """An expression in one line."""
     text = ast.unparse(node)
     for pattern, replacement in _HABITS:
@@ -98,7 +99,7 @@ def _target(node: ast.expr) -> Doc:
     """A tuple without parentheses if it is in one line; anything else is not in parentheses of its own."""
     doc = _doc(node)
     if isinstance(node, ast.Tuple) and len(node.elts) > 1:
-        return Group(written(node)[1:-1], doc.broken)
+        return Group(unparse_line(node)[1:-1], doc.broken)
     return doc
 
 
@@ -108,9 +109,9 @@ def _doc(node: ast.expr, inside: bool = False) -> Group:
     def broken() -> Sequence[Doc]:
         ways = _broken(node, inside)
         is_name = isinstance(node, ast.Name | ast.Attribute) and not inside
-        return [_enclosed("(", written(node), ")"), *ways] if is_name else ways
+        return [_enclosed("(", unparse_line(node), ")"), *ways] if is_name else ways
 
-    return Group(written(node), broken)
+    return Group(unparse_line(node), broken)
 
 
 def _broken(node: ast.expr, inside: bool) -> Sequence[Doc]:
@@ -119,7 +120,7 @@ def _broken(node: ast.expr, inside: bool) -> Sequence[Doc]:
         case ast.Tuple(elements) | ast.List(elements) if elements:
             first, last = "()" if isinstance(node, ast.Tuple) else "[]"
             end = "," if isinstance(node, ast.Tuple) and len(elements) == 1 else ""  # without it, it is no tuple
-            return _brackets(first, [(written(e) + end, _doc(e, inside=True)) for e in elements], last).broken()
+            return _brackets(first, [(unparse_line(e) + end, _doc(e, inside=True)) for e in elements], last).broken()
         case ast.Call() | ast.Attribute() | ast.Subscript():
             links = _links(node)
             if len(links) < 3:
@@ -128,14 +129,14 @@ def _broken(node: ast.expr, inside: bool) -> Sequence[Doc]:
         case ast.Starred(value):
             return [["*", _doc(value)]]
         case ast.GeneratorExp(element, [loop]):
-            return [[_doc(element, inside=True), LINE, f"for {written(loop.target)} in ", _doc(loop.iter)]]
+            return [[_doc(element, inside=True), LINE, f"for {unparse_line(loop.target)} in ", _doc(loop.iter)]]
         case ast.BinOp() | ast.BoolOp() | ast.Compare() | ast.IfExp() | ast.UnaryOp():
             if inside:
                 return [_joined(node)]
             hugged = _hugged(node)
             return [*([hugged] if hugged else []), _enclosed("(", _doc(node, inside=True), ")")]
         case _:
-            return [written(node)]
+            return [unparse_line(node)]
 
 
 def _held(node: ast.expr) -> Group:
@@ -144,7 +145,7 @@ def _held(node: ast.expr) -> Group:
 
 
 def _parenthesized(node: ast.expr) -> Group:
-    return Group(f"({written(node)})", lambda: [_enclosed("(", _doc(node, inside=True), ")")])
+    return Group(f"({unparse_line(node)})", lambda: [_enclosed("(", _doc(node, inside=True), ")")])
 
 
 def _links(node: ast.expr) -> list[Doc]:
@@ -156,7 +157,7 @@ def _links(node: ast.expr) -> list[Doc]:
             return [*links, f".{name}"] if is_link else [*links[:-1], [links[-1], f".{name}"]]
         case ast.Subscript(value, index):
             links = _links(value)
-            return [*links[:-1], [links[-1], written(ast.Subscript(ast.Name("_"), index))[1:]]]
+            return [*links[:-1], [links[-1], unparse_line(ast.Subscript(ast.Name("_"), index))[1:]]]
         case ast.Call(func):
             links = _links(func)
             return [*links[:-1], [links[-1], _arguments(node)]]
@@ -169,13 +170,13 @@ def _arguments(call: ast.Call) -> Doc:
         return "()"
     match call:
         case ast.Call(_, [ast.GeneratorExp() as only], []):
-            inner = Group(written(only)[1:-1], lambda: _broken(only, inside=True))
+            inner = Group(unparse_line(only)[1:-1], lambda: _broken(only, inside=True))
             return Group(f"({inner.flat})", lambda: [_enclosed("(", inner, ")")])
         case _:
-            items: list[tuple[str, Doc]] = [(written(a), _doc(a, inside=True)) for a in call.args]
+            items: list[tuple[str, Doc]] = [(unparse_line(a), _doc(a, inside=True)) for a in call.args]
             for keyword in call.keywords:
                 word = f"{keyword.arg}=" if keyword.arg else "**"
-                items.append((word + written(keyword.value), [word, _doc(keyword.value)]))
+                items.append((word + unparse_line(keyword.value), [word, _doc(keyword.value)]))
             return _brackets("(", items, ")")
 
 
@@ -183,7 +184,7 @@ def _joined(node: ast.expr) -> Doc:
     """An operation broken before its operators."""
     operands = _operands(node)
     if len(operands) == 1:
-        return written(node)
+        return unparse_line(node)
     parts: list[Doc] = []
     for word, operand, loose in operands:
         doc = _parenthesized(operand) if loose else _doc(operand, inside=not word or isinstance(operand, ast.BinOp))
@@ -196,14 +197,14 @@ def _hugged(node: ast.expr) -> Doc | None:
     if not isinstance(node, ast.BinOp | ast.Compare) or len(_operands(node)) > 2:
         return None
     word, right, loose = _operands(node)[-1]
-    left, found, _ = written(node).rpartition(f" {word} " + ("(" if loose else "") + written(right))
+    left, found, _ = unparse_line(node).rpartition(f" {word} " + ("(" if loose else "") + unparse_line(right))
     if not found:
         return None
     head = f"{left} {word} "
     if loose:
         return [head, _enclosed("(", _doc(right, inside=True), ")")]
     inner = _hugged(right) if isinstance(right, ast.BinOp) else None
-    if isinstance(right, ast.Call) and len(_links(right)) < 3 and not written(right).startswith("("):
+    if isinstance(right, ast.Call) and len(_links(right)) < 3 and not unparse_line(right).startswith("("):
         inner = _links(right)
     return [head, inner] if inner is not None else None
 
@@ -223,14 +224,14 @@ def _operands(node: ast.expr) -> list[tuple[str, ast.expr, bool]]:
             word = "and" if isinstance(operator, ast.And) else "or"
             return [(word if i else "", v, isinstance(v, ast.IfExp | ast.BoolOp)) for i, v in enumerate(values)]
         case ast.BinOp(left, operator, right):
-            word = written(ast.BinOp(ast.Name("a"), operator, ast.Name("b"))).strip("ab").strip()
+            word = unparse_line(ast.BinOp(ast.Name("a"), operator, ast.Name("b"))).strip("ab").strip()
             strength = _strength(node)
             if _strength(left) == strength and not isinstance(operator, ast.Pow):
                 return [*_operands(left), (word, right, _strength(right) <= strength)]
             loose = _strength(left) < strength or (isinstance(operator, ast.Pow) and _strength(left) <= strength)
             return [("", left, loose), (word, right, _strength(right) <= strength)]
         case ast.Compare(left, [operator], [right]):
-            word = written(ast.Compare(ast.Name("a"), [operator], [ast.Name("b")]))[1:-1].strip()
+            word = unparse_line(ast.Compare(ast.Name("a"), [operator], [ast.Name("b")]))[1:-1].strip()
             return [("", left, _strength(left) <= 4), (word, right, _strength(right) <= 4)]
         case _:
             return [("", node, False)]

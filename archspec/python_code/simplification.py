@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from archspec.python_code.trees import assigned, bind, name, names_in, negated, replaced
 
-LONGEST_CHOICE = 110
+MAX_CHOICE_LENGTH = 110
 """Characters up to which an assignment is one choice, rather than two branches."""
 
 _TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {
@@ -70,7 +70,7 @@ class _Simplify(ast.NodeTransformer):
         match node:
             case ast.If(test, [ast.Assign([ast.Name(one)], a)], [ast.Assign([ast.Name(other)], b)]) if one == other:
                 choice = bind(one, self.visit_IfExp(ast.IfExp(test, a, b)))
-                return choice if len(ast.unparse(choice)) <= LONGEST_CHOICE else node
+                return choice if len(ast.unparse(choice)) <= MAX_CHOICE_LENGTH else node
             case ast.If(test, [ast.If(inner, body, [])], []):
                 both = [*_parts(test), *_parts(inner)]
                 return ast.If(ast.BoolOp(ast.And(), both), body, [])

@@ -13,7 +13,7 @@ Node = TypeVar("Node", bound=ast.AST)
 
 def py(template: str, /, **parts: ast.expr) -> ast.expr:
     """The expression of a template, with `parts` in the place of the names in it: `py("x + 1", x=code)`."""
-    return replaced(parsed(template), parts)
+    return replaced(parse_template(template), parts)
 
 
 def replaced(node: Node, parts: dict[str, ast.expr]) -> Node:
@@ -36,7 +36,7 @@ class _Substitute(ast.NodeTransformer):
 
 
 @functools.cache
-def parsed(template: str) -> ast.expr:
+def parse_template(template: str) -> ast.expr:
     return ast.parse(template, mode="eval").body
 
 

@@ -12,22 +12,22 @@ from archspec.python_code.trees import apply, bind, literal, name, py, text
 from archspec.pytorch.operations import constant
 from archspec.pytorch.scope import Scope
 from archspec.pytorch.tensor_types import TensorTypes, as_type_of
-from archspec.pytorch.values import REAL, STATIC, Val
+from archspec.pytorch.values import REAL, STATIC, CodeValue
 from archspec.resolve import nodes
 
 
 class Part(NamedTuple):
     """A mask or a bias; `test` is the condition under which it is applied, None for always."""
 
-    value: Val
+    value: CodeValue
     test: ast.expr | None
 
 
 class Scores(NamedTuple):
     """What the softmax is taken of. If `finite`, masks hide keys by the least finite number, otherwise by -inf."""
 
-    query: Val
-    key: Val
+    query: CodeValue
+    key: CodeValue
     scale: ast.expr | None
     masks: list[Part]
     biases: list[Part]
@@ -35,7 +35,7 @@ class Scores(NamedTuple):
     finite: bool = False
 
 
-def as_attention(scope: Scope, types: TensorTypes, values: Sequence[Val | None]) -> Val | None:
+def as_attention(scope: Scope, types: TensorTypes, values: Sequence[CodeValue | None]) -> CodeValue | None:
     """The product of probabilities and values as one call, if that is what it is."""
     weights, value = values
     if weights is None or value is None:
@@ -66,7 +66,7 @@ def as_attention(scope: Scope, types: TensorTypes, values: Sequence[Val | None])
     if rate is not None:
         keywords["dropout_p"] = py("rate if training else 0.0", rate=rate, training=types.training())
     call = apply(py("F.scaled_dot_product_attention"), [scores.query.code, scores.key.code, value.code], keywords)
-    return Val(call, REAL, 4)
+    return CodeValue(call, REAL, 4)
 
 
 def _have_rows(scope: Scope, parts: Sequence[Part]) -> bool:
@@ -75,7 +75,7 @@ def _have_rows(scope: Scope, parts: Sequence[Part]) -> bool:
     return any(_least_rank(scope, p.value) > 1 for p in always) or all(_least_rank(scope, p.value) > 1 for p in parts)
 
 
-def _least_rank(scope: Scope, value: Val) -> int:
+def _least_rank(scope: Scope, value: CodeValue) -> int:
     """The least number of axes that a mask or bias has in the uses."""
     if value.rank is not None:
         return value.rank
@@ -83,7 +83,7 @@ def _least_rank(scope: Scope, value: Val) -> int:
     return min(ranks, default=2)
 
 
-def _dropped(weights: Val) -> tuple[Val, ast.expr | None]:
+def _dropped(weights: CodeValue) -> tuple[CodeValue, ast.expr | None]:
     """The weights before dropout, and its rate, None where nothing is dropped."""
     if weights.op == "option" and weights.test is not None:
         then, otherwise = weights.args
@@ -102,7 +102,7 @@ def products_in(body: Sequence[ast.stmt]) -> int:
     return called.count("matmul") + 2 * called.count("scaled_dot_product_attention")
 
 
-def _finite_scores(score: Val) -> Scores | None:
+def _finite_scores(score: CodeValue) -> Scores | None:
     """Takes scores apart, which may be limited to finite numbers."""
     if score.op != "max" or score.args[1].op != "lowest":
         return _scores(score, [], [])
@@ -111,7 +111,7 @@ def _finite_scores(score: Val) -> Scores | None:
     return scores._replace(finite=True) if scores is not None and is_simple else None
 
 
-def _scores(score: Val, masks: list[Part], biases: list[Part]) -> Scores | None:
+def _scores(score: CodeValue, masks: list[Part], biases: list[Part]) -> Scores | None:
     """Takes scores apart, from the outside in."""
     match score.op:
         case "where" if _is_hidden(score):
@@ -142,7 +142,7 @@ def _scores(score: Val, masks: list[Part], biases: list[Part]) -> Scores | None:
             return None
 
 
-def _sides(score: Val) -> tuple[Val, Val] | None:
+def _sides(score: CodeValue) -> tuple[CodeValue, CodeValue] | None:
     """The scores and the bias of a sum."""
     left, right = score.args
     inner = ("matmul", "mul", "div", "add", "where", "option")
@@ -151,16 +151,16 @@ def _sides(score: Val) -> tuple[Val, Val] | None:
     return None
 
 
-def _same(a: Val, b: Val) -> bool:
+def _same(a: CodeValue, b: CodeValue) -> bool:
     return a is b or (a.op == b.op and a.args is b.args)
 
 
-def _is_hidden(score: Val) -> bool:
+def _is_hidden(score: CodeValue) -> bool:
     """Whether it is scores where a mask is true, and minus infinity elsewhere."""
     return score.args[1].is_tensor and text(score.args[2].code) in ("-math.inf", "float('-inf')")
 
 
-def _product(product: Val, scale: ast.expr, masks: list[Part], biases: list[Part]) -> Scores | None:
+def _product(product: CodeValue, scale: ast.expr, masks: list[Part], biases: list[Part]) -> Scores | None:
     query, turned = product.args
     settings = dict(turned.settings) if turned.op == "transpose" else {}
     if not settings or {constant(settings["a"]), constant(settings["b"])} not in ({-2, -1}, {2, 3}):
@@ -168,7 +168,7 @@ def _product(product: Val, scale: ast.expr, masks: list[Part], biases: list[Part
     return Scores(query, turned.args[0], scale, masks, biases, product.shapes)
 
 
-def _origin(value: Val) -> ast.expr:
+def _origin(value: CodeValue) -> ast.expr:
     """What a number was bound to."""
     return value.origin if value.name is not None and value.origin is not None else value.code
 
@@ -243,7 +243,7 @@ def _lowest(scores: Scores) -> ast.expr:
     return py("torch.finfo(q.dtype).min", q=scores.query.code)
 
 
-def _causal_unless(scope: Scope, causal: Val, other: Val, test: ast.expr) -> dict[str, ast.expr]:
+def _causal_unless(scope: Scope, causal: CodeValue, other: CodeValue, test: ast.expr) -> dict[str, ast.expr]:
     """The causal mask with another where that applies; else PyTorch's own, for which it needs half the work."""
     visible = scope.fresh("visible")
     both = py("a & b", a=causal.code, b=other.code)

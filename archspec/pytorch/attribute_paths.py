@@ -11,7 +11,7 @@ import ast
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from archspec.ir import Member, Module, Weight
+from archspec.ir import Member, Module, ModuleTensor
 from archspec.python_code.trees import apply, literal, method, name, py
 from archspec.pytorch.names import is_hidden, is_plain
 
@@ -26,7 +26,7 @@ def pattern_of(parts: Iterable[Part]) -> Pattern:
     return tuple("#" if isinstance(p, ast.expr) or p.isdigit() else p for p in parts)
 
 
-class Place(NamedTuple):
+class AttributePath(NamedTuple):
     """An address in the code of a definition: its parts, and the expression that reaches it.
 
     `container` is the expression of what holds it, and `key` its last part there; both None inside an open container.
@@ -44,7 +44,7 @@ def own_members(module: Module) -> dict[str, Member]:
     return {address: member for address, member in module.members.items() if address not in merged}
 
 
-class Places:
+class AttributePaths:
     """The containers of a definition, from all the modules that are uses of it.
 
     `lists`, `dicts` and `open` are the containers of each kind that are no plain modules; `always` what is owned in
@@ -57,7 +57,7 @@ class Places:
         is_contiguous: Callable[[Pattern], bool] = lambda _: True,
         is_split: Callable[[Pattern], bool] = lambda _: False,
     ) -> None:
-        self.members: dict[Pattern, dict[Pattern, list[Module | Weight]]] = {}
+        self.members: dict[Pattern, dict[Pattern, list[Module | ModuleTensor]]] = {}
         self.lists: set[Pattern] = set()
         self.dicts: set[Pattern] = set()
         self.open: set[Pattern] = set()
@@ -82,7 +82,7 @@ class Places:
                 targets.append(member.target)
             for end in range(len(words)):
                 inside = children.setdefault(words[:end], {})
-                is_weight = end + 1 == len(words) and isinstance(member.target, Weight)
+                is_weight = end + 1 == len(words) and isinstance(member.target, ModuleTensor)
                 inside[words[end]] = inside.get(words[end], False) or is_weight
         for words, inside in children.items():
             self._kind_of(words, inside).add(pattern_of(words))
@@ -99,9 +99,9 @@ class Places:
         """The addresses without numbers at which something is owned in some use."""
         return [pattern for pattern in self.members if "#" not in pattern]
 
-    def found(self, parts: Sequence[Part]) -> list[Module | Weight]:
+    def found(self, parts: Sequence[Part]) -> list[Module | ModuleTensor]:
         """What is owned at an address in the uses; the numbers in it that are expressions may be any."""
-        found: list[Module | Weight] = []
+        found: list[Module | ModuleTensor] = []
         for words, targets in self.members.get(pattern_of(parts), {}).items():
             if all(isinstance(part, ast.expr) or part == word for part, word in zip(parts, words, strict=True)):
                 found += [target for target in targets if not any(target is other for other in found)]
@@ -111,7 +111,7 @@ class Places:
         """Whether what stands there is reached by its address as text."""
         return any(pattern[:end] in self.open for end in range(len(pattern)))
 
-    def place(self, parts: Sequence[Part], root: ast.expr | None = None) -> Place:
+    def place(self, parts: Sequence[Part], root: ast.expr | None = None) -> AttributePath:
         """Where something owned stands; `parts` is its whole address in the definition."""
         root = root if root is not None else name("self")
         pattern = pattern_of(parts)
@@ -123,7 +123,7 @@ class Places:
             else:
                 kind = {"_modules": "submodule", "_parameters": "parameter", "_buffers": "buffer"}[self._table(parts)]
                 code = apply(method(root, f"get_{kind}"), [address(parts)])
-            return Place(tuple(parts), code, None, None)
+            return AttributePath(tuple(parts), code, None, None)
         code = container = root
         for end, part in enumerate(parts):
             container = code
@@ -135,7 +135,7 @@ class Places:
                 code = method(container, part)
             else:
                 code = item(method(container, self._table(parts[: end + 1])), address([part]))
-        return Place(tuple(parts), code, container, parts[-1])
+        return AttributePath(tuple(parts), code, container, parts[-1])
 
     def _table(self, parts: Sequence[Part]) -> str:
         """Where a module keeps what stands at an address."""
@@ -143,7 +143,7 @@ class Places:
 
     def _tables(self, parts: Sequence[Part]) -> dict[str, None]:
         """The same in all uses: a parameter in one may be a buffer in another."""
-        kinds = [target.kind if isinstance(target, Weight) else "" for target in self.found(parts)]
+        kinds = [target.kind if isinstance(target, ModuleTensor) else "" for target in self.found(parts)]
         return dict.fromkeys(
             {"": "_modules", "param": "_parameters", "buffer": "_buffers", "const": "_buffers"}[kind] for kind in kinds
         )

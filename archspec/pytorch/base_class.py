@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
-from archspec.elaborate.trace import Use, known_values
+from archspec.elaborate.trace import DefinitionUse, known_values
 from archspec.python_code.trees import apply, py
 from archspec.pytorch.attribute_paths import own_members
 from archspec.pytorch.context import Context
@@ -14,7 +14,9 @@ from archspec.resolve import nodes, walk
 from archspec.resolve.unit import Definition
 
 
-def base_class(context: Context, definition: Definition, uses: Sequence[Use]) -> tuple[str, list[ast.stmt]] | None:
+def base_class(
+    context: Context, definition: Definition, uses: Sequence[DefinitionUse]
+) -> tuple[str, list[ast.stmt]] | None:
     """The base class of a definition that merges another one, and the statements of `__init__` that initialize it.
 
     Raises ArchError (`untranslatable`) where a class cannot be derived.
@@ -49,9 +51,9 @@ def _first_words(members: Iterable[str]) -> set[str]:
     return {address.split(".")[0] for address in members}
 
 
-def _merging(init: InitMethod) -> Iterator[tuple[nodes.Own, bool]]:
+def _merging(init: InitMethod) -> Iterator[tuple[nodes.ModuleDeclaration, bool]]:
     """What definitions merge in some use, and whether it is outside loops and branches that are not always taken."""
-    for site in walk.sites(init.scope.form.body):
+    for site in walk.iter_declaration_sites(init.scope.form.body):
         what = site.declaration.what
-        if isinstance(what, nodes.Own) and what.merges and init.scope.trace.targets(what):
+        if isinstance(what, nodes.ModuleDeclaration) and what.merges and init.scope.trace.targets(what):
             yield what, not site.loops and all(init.scope.truth(condition) is not None for condition, _ in site.guards)

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
-from archspec.ir import Leaf, canonical, find
-from archspec.libraries import torch_or_fail
-from archspec.model import Model, ModelLike, internals
-from archspec.pipeline.compile import model_of
+from archspec.ir import LocatedTensor, canonical_name, find_member
+from archspec.libraries import import_torch
+from archspec.model import Model, ModelLike, get_compilation
+from archspec.pipeline.compile import as_model
 from archspec.pytorch.file import file_text
-from archspec.source import fail
-from archspec.table import Plain
+from archspec.source import make_error
+from archspec.table import PlainValue
 from archspec.torch_stand_in import modules, recording
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def torch_source(model: Model) -> str:
     Raises ArchError: `untranslatable`, with the place in the spec, where something has no form in PyTorch or cannot be
     compared; `internal` where a tensor differs.
     """
-    compilation = internals(model)
+    compilation = get_compilation(model)
     compilation.require_computation()
     trace = compilation.trace()
     text = file_text(trace, model.name, model.doc, compilation.values, model.params.total)
@@ -36,12 +36,12 @@ def torch_source(model: Model) -> str:
         module = recording.record(text)
     except Exception as problem:  # of any class, as it comes from running the file
         message = f"the PyTorch file cannot be compared with the spec: {problem.__class__.__name__}: {problem}"
-        raise fail("untranslatable", message, trace.root.unit.span(trace.root.node.name)) from problem
+        raise make_error("untranslatable", message, trace.root.unit.span(trace.root.node.name)) from problem
     _check(module, recording.torch, model)
     return text
 
 
-def to_torch(model: ModelLike, /, **overrides: Plain) -> nn.Module:
+def to_torch(model: ModelLike, /, **overrides: PlainValue) -> nn.Module:
     """Create a `torch.nn.Module` of a model, with weights initialized as specified in the spec.
 
     `model` is a Model, or what `archspec.load` takes, with its `overrides`. The keys of the module's `state_dict()` are
@@ -51,8 +51,8 @@ def to_torch(model: ModelLike, /, **overrides: Plain) -> nn.Module:
     Raises ArchError: `missing-package` without PyTorch, `untranslatable` for anything that PyTorch cannot express, and
     as `archspec.load` does.
     """
-    torch_or_fail()
-    compiled = model_of(model, overrides)
+    import_torch()
+    compiled = as_model(model, overrides)
     return module_of(compiled, torch_source(compiled), {})
 
 
@@ -61,7 +61,7 @@ def module_of(model: Model, code: str | ast.Module, names: Mapping[str, object])
     namespace: dict[str, object] = {"__name__": f"archspec.built.{model.name}", **names}
     exec(compile(code, f"<{model.name} in PyTorch>", "exec"), namespace)
     module = cast("Callable[[], nn.Module]", namespace["build"])()
-    _check(module, torch_or_fail(), model)
+    _check(module, import_torch(), model)
     return module
 
 
@@ -70,24 +70,24 @@ def _check(module: nn.Module | modules.Module, torch: ModuleType | SimpleNamespa
     difference = _difference(module, torch, model)
     if difference is not None:
         problem = f"the PyTorch module of {model.name} differs from the spec: {difference}"
-        raise fail("internal", f"{problem}; this is a bug in archspec; please report it")
+        raise make_error("internal", f"{problem}; this is a bug in archspec; please report it")
 
 
 def _difference(module: nn.Module | modules.Module, torch: ModuleType | SimpleNamespace, model: Model) -> str | None:
     """Describe the first tensor whose name, shape, kind, element type, training or tie differs from the model's."""
-    owner = internals(model).body.module
+    owner = get_compilation(model).body.module
     assert owner is not None
     stored = module.state_dict(keep_vars=True)
     parameters = dict(module.named_parameters(remove_duplicate=False))
     trainable = {tensor.name: tensor.trainable for tensor in model.tensors}
     shapes = {t.name: t.shape for t in (*model.tensors, *model.buffers)}
     dtypes = {"real": torch.get_default_dtype(), "int": torch.int64, "bool": torch.bool}
-    names = {id(stored.get(canonical(owner, name))): canonical(owner, name) for name in shapes}
+    names = {id(stored.get(canonical_name(owner, name))): canonical_name(owner, name) for name in shapes}
     for name in [*shapes, *stored]:
         if name not in stored or name not in shapes:
             return f"`{name}` is {'surplus' if name in stored else 'missing'}"
-        tensor, leaf = stored[name], find(owner, name)
-        assert isinstance(leaf, Leaf)
+        tensor, leaf = stored[name], find_member(owner, name)
+        assert isinstance(leaf, LocatedTensor)
         if tuple(tensor.shape) != shapes[name]:
             return f"`{name}` has shape {list(tensor.shape)}, expected {list(shapes[name])}"
         if (name in parameters) != (name in trainable):
@@ -96,6 +96,6 @@ def _difference(module: nn.Module | modules.Module, torch: ModuleType | SimpleNa
             return f"`{name}` is of type {tensor.dtype}, expected {leaf.weight.type.dtype}"
         if name in trainable and tensor.requires_grad != trainable[name]:
             return f"`{name}` is {'trainable' if tensor.requires_grad else 'frozen'}"
-        if names.get(id(tensor)) != canonical(owner, name):
+        if names.get(id(tensor)) != canonical_name(owner, name):
             return f"`{name}` is not tied as specified"
     return None

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from archspec.algebra import Polynomial
-from archspec.elaborate.derived import bare, sizes_in
-from archspec.elaborate.partials import parts_of
+from archspec.elaborate.derived import sizes_in, strip_origin
+from archspec.elaborate.partials import split_partial
 from archspec.elaborate.trace import Application, Trace
-from archspec.elaborate.values import Value, key_of, values_of
+from archspec.elaborate.values import Value, static_values, value_key
 from archspec.resolve import nodes, walk
-from archspec.resolve.definition import resolved
+from archspec.resolve.definition import resolve_definition
 from archspec.resolve.unit import Definition
 from archspec.source import Report
 from archspec.syntax import tree
@@ -34,18 +34,18 @@ class ConstructorArguments:
         self.trace = trace
         self.interchangeable: set[Definition] = set()
         for seen in trace.seen.values():
-            callees = [parts_of(value)[0] for value in seen.statics.values()]
+            callees = [split_partial(value)[0] for value in seen.statics.values()]
             chosen = {callee for callee in callees if isinstance(callee, Definition)}
             self.interchangeable |= chosen if len(chosen) > 1 else set()
         self._known: dict[Definition, Hyperparameters] = {}
         self._values: dict[Definition, list[dict[str, Value]]] = {}
         for module, definition in trace.definitions.items():
-            self._values.setdefault(definition, []).append(values_of(module))
+            self._values.setdefault(definition, []).append(static_values(module))
         for definition, uses in trace.uses.items():
             self._values.setdefault(definition, [use.values for use in uses])
         fixed = trace.decisive()
         for word in reversed(trace.root.hyperparameters):  # a default that is fixed fixes what it is made of
-            default = default_of(trace.root, word) if word not in trace.given and word in fixed else None
+            default = hyperparameter_default(trace.root, word) if word not in trace.given and word in fixed else None
             fixed.update(walk.local_names(default) if default is not None else ())
         self._open = trace.sizes - fixed
 
@@ -62,7 +62,7 @@ class ConstructorArguments:
 
     def renamed(self, definition: Definition, word: str) -> str | None:
         """The hyperparameter before `word` whose value it has by default, if it is never given."""
-        default = default_of(definition, word) if word in self.of(definition).derived else None
+        default = hyperparameter_default(definition, word) if word in self.of(definition).derived else None
         words = list(definition.hyperparameters)
         is_before = isinstance(default, nodes.Local) and default.name in words[: words.index(word)]
         return default.name if isinstance(default, nodes.Local) and is_before else None
@@ -70,7 +70,7 @@ class ConstructorArguments:
     def _is_open(self, definition: Definition, word: str) -> bool:
         """Whether a hyperparameter differs between uses, or depends on a size that may be another one."""
         values = [known[word] for known in self._values.get(definition, ())]
-        return len({key_of(bare(value)) for value in values}) > 1 or any(map(self._varies, values))
+        return len({value_key(strip_origin(value)) for value in values}) > 1 or any(map(self._varies, values))
 
     def _varies(self, value: Value) -> bool:
         return isinstance(value, Polynomial) or not self._open.isdisjoint(sizes_in(value))
@@ -79,16 +79,16 @@ class ConstructorArguments:
         """Whether some use gives a hyperparameter; the model's own sizes may all be given."""
         if definition is self.trace.root:
             return word in self.trace.sizes
-        return any(given_to(site, word) is not None for site in self.trace.sites(definition))
+        return any(passed_argument(site, word) is not None for site in self.trace.sites(definition))
 
 
-def default_of(definition: Definition, word: str) -> nodes.Expr | None:
+def hyperparameter_default(definition: Definition, word: str) -> nodes.Expr | None:
     """The default of a hyperparameter in resolved form."""
     parameter = definition.hyperparameters[word]
-    return None if parameter.default is None else resolved(parameter.origin, Report()).defaults[word]
+    return None if parameter.default is None else resolve_definition(parameter.origin, Report()).defaults[word]
 
 
-def given_to(site: Application, word: str) -> nodes.Expr | None:
+def passed_argument(site: Application, word: str) -> nodes.Expr | None:
     """What an application passes for a hyperparameter; None where it has its default."""
     argument = site.bound.hyperparameters.get(word)
     if argument is not None:

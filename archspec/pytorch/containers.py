@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 
 from archspec.python_code.trees import apply, bind, method, name, py, text
-from archspec.pytorch.attribute_paths import Part, Pattern, Place, address, pattern_of
+from archspec.pytorch.attribute_paths import AttributePath, Part, Pattern, address, pattern_of
 from archspec.pytorch.scope import Scope
 from archspec.pytorch.static_code import StaticCode
 from archspec.resolve import nodes, walk
@@ -20,7 +20,7 @@ class Containers:
         self.static = static
         self._made: set[str] = set()
 
-    def put(self, place: Place, code: ast.expr) -> None:
+    def put(self, place: AttributePath, code: ast.expr) -> None:
         """Appends the statement that puts a part in its place."""
         body = self.scope.statements.body
         if place.container is None or place.key is None:
@@ -30,7 +30,7 @@ class Containers:
         else:
             body.append(bind(place.code, code))
 
-    def around(self, declarations: Sequence[nodes.Declaration], variables: set[str]) -> None:
+    def around(self, declarations: Sequence[nodes.GuardedDeclaration], variables: set[str]) -> None:
         """Makes the containers around declarations that do not depend on `variables`, the indices of loops."""
         for declaration in declarations:
             if self.scope.trace.targets(declaration.what):
@@ -40,7 +40,7 @@ class Containers:
 
     def inside(self, statements: Sequence[nodes.Statement], variables: set[str]) -> None:
         """The same for all that statements declare."""
-        for site in walk.sites(statements):
+        for site in walk.iter_declaration_sites(statements):
             inner = [around.loop.variable for around in site.loops if not around.is_own]
             self.around([site.declaration], {inner[-1]} if inner else variables)
 
@@ -60,7 +60,7 @@ class Containers:
                 return
             self._container(places.place(parts), pattern)
 
-    def _container(self, place: Place, pattern: Pattern) -> None:
+    def _container(self, place: AttributePath, pattern: Pattern) -> None:
         key = text(place.code)
         if key in self._made:
             return

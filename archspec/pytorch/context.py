@@ -6,20 +6,20 @@ import ast
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from archspec.elaborate.derived import bare
+from archspec.elaborate.derived import strip_origin
 from archspec.elaborate.trace import Trace
-from archspec.elaborate.values import Partial, Value, is_list, key_of, values_of
-from archspec.ir import Body, Module, Weight
+from archspec.elaborate.values import Partial, Value, is_list, static_values, value_key
+from archspec.ir import Body, Module, ModuleTensor
 from archspec.ops import Op
 from archspec.python_code.trees import literal, name, sequence
 from archspec.python_code.trees import partial as bound
-from archspec.pytorch.attribute_paths import Places
+from archspec.pytorch.attribute_paths import AttributePaths
 from archspec.pytorch.constructor_arguments import ConstructorArguments
 from archspec.pytorch.contiguous import is_contiguous, is_split
-from archspec.pytorch.emitted import Emitted
-from archspec.pytorch.names import TAKEN_BY_FILES, TAKEN_BY_MODULES, usable
+from archspec.pytorch.emitted import EmittedDefinition
+from archspec.pytorch.names import RESERVED_FILE_NAMES, RESERVED_MODULE_NAMES, python_name
 from archspec.pytorch.operations import function_of
-from archspec.resolve.definition import Resolved, resolved
+from archspec.resolve.definition import ResolvedDefinition, resolve_definition
 from archspec.resolve.unit import Definition
 from archspec.source import Report
 
@@ -31,11 +31,13 @@ class Context:
     definition, if it is not yet written, and says how it is used.
     """
 
-    def __init__(self, trace: Trace, arguments: ConstructorArguments, emitted: Callable[[Definition], Emitted]) -> None:
+    def __init__(
+        self, trace: Trace, arguments: ConstructorArguments, emitted: Callable[[Definition], EmittedDefinition]
+    ) -> None:
         self.trace = trace
         self.arguments = arguments
         self.emitted = emitted
-        self._places: dict[Definition, Places] = {}
+        self._places: dict[Definition, AttributePaths] = {}
         self._parameters: dict[Definition, dict[str, str]] = {}
         self._attributes: dict[Definition, dict[str, str]] = {}
         self._modules: dict[Definition, list[Module]] = {}
@@ -48,8 +50,8 @@ class Context:
         self.names = self._named()
         self.records: dict[Definition, str] = {}
         for definition, word in self.names.items():
-            self.records[definition] = usable(f"{word}Output", {*self.names.values(), *self.records.values()})
-        self.taken = {*TAKEN_BY_FILES, *self.names.values(), *self.records.values()}
+            self.records[definition] = python_name(f"{word}Output", {*self.names.values(), *self.records.values()})
+        self.taken = {*RESERVED_FILE_NAMES, *self.names.values(), *self.records.values()}
 
     def _named(self) -> dict[Definition, str]:
         """The definitions' own names; of two that share one, the root's file goes first."""
@@ -59,33 +61,33 @@ class Context:
         definitions = dict.fromkeys((*self._modules, *self.trace.uses, *_definitions(values)))
         names: dict[Definition, str] = {}
         for definition in sorted(definitions, key=lambda d: d.unit is not unit):
-            word = usable(definition.name, TAKEN_BY_FILES)
+            word = python_name(definition.name, RESERVED_FILE_NAMES)
             taken, count = set(names.values()), 2
             while word in taken:
                 word, count = f"{definition.name}{count}", count + 1
             names[definition] = word
         return names
 
-    def form(self, definition: Definition) -> Resolved:
+    def form(self, definition: Definition) -> ResolvedDefinition:
         """The resolved form of a definition."""
-        return resolved(definition, Report())
+        return resolve_definition(definition, Report())
 
     def modules(self, definition: Definition) -> list[Module]:
         return self._modules.get(definition, [])
 
-    def places(self, definition: Definition) -> Places:
+    def places(self, definition: Definition) -> AttributePaths:
         if definition not in self._places:
             form = self.form(definition)
             contiguous = partial(is_contiguous, form, self.trace)
             split = partial(is_split, definition, form, self.trace)
-            self._places[definition] = Places(self.modules(definition), contiguous, split)
+            self._places[definition] = AttributePaths(self.modules(definition), contiguous, split)
         return self._places[definition]
 
     def bases(self, definition: Definition) -> list[Definition]:
         """The definitions that a definition merges in some use."""
         return self._bases.get(definition, [])
 
-    def all_places(self, definition: Definition) -> list[Places]:
+    def all_places(self, definition: Definition) -> list[AttributePaths]:
         """The places of a definition, and of those that it merges."""
         return [self.places(other) for other in (definition, *self._ancestors(definition))]
 
@@ -93,7 +95,7 @@ class Context:
         """What computes the constant tables of a definition."""
         found: list[Body] = []
         for module in self.modules(definition):
-            weights = [m.target for m in module.members.values() if isinstance(m.target, Weight)]
+            weights = [m.target for m in module.members.values() if isinstance(m.target, ModuleTensor)]
             found += [weight.value for weight in weights if weight.value is not None]
         return found
 
@@ -102,8 +104,8 @@ class Context:
     def values(self, definition: Definition, word: str) -> list[Value]:
         """The values of a hyperparameter in all uses."""
         uses = self.trace.uses.get(definition, ())
-        values = [values_of(m)[word] for m in self.modules(definition)] or [use.values[word] for use in uses]
-        return [bare(value) for value in values]
+        values = [static_values(m)[word] for m in self.modules(definition)] or [use.values[word] for use in uses]
+        return [strip_origin(value) for value in values]
 
     def is_settled(self, definition: Definition, word: str) -> bool:
         """Whether a hyperparameter is its one value in the model, rather than an argument or derived from one."""
@@ -115,17 +117,17 @@ class Context:
         if definition not in self._parameters:
             found: dict[str, str] = {}
             for word in definition.hyperparameters:
-                found[word] = usable(word, self.taken | set(found.values()))
+                found[word] = python_name(word, self.taken | set(found.values()))
             self._parameters[definition] = found
         return self._parameters[definition]
 
     def attribute(self, definition: Definition, word: str) -> str:
         """The attribute of a module that keeps a hyperparameter."""
         if definition not in self._attributes:
-            taken = self._family(definition) | TAKEN_BY_MODULES
+            taken = self._family(definition) | RESERVED_MODULE_NAMES
             found: dict[str, str] = {}
             for hyper in definition.hyperparameters:
-                found[hyper] = usable(hyper.lstrip("_") or "value", taken | set(found.values()))
+                found[hyper] = python_name(hyper.lstrip("_") or "value", taken | set(found.values()))
             self._attributes[definition] = found
         return self._attributes[definition][word]
 
@@ -190,4 +192,4 @@ def _definitions(values: Iterable[Value]) -> Iterator[Definition]:
 
 def distinct(values: Iterable[Value]) -> list[Value]:
     """Static values, each once."""
-    return list({key_of(value): value for value in values}.values())
+    return list({value_key(value): value for value in values}.values())

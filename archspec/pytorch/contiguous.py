@@ -10,9 +10,9 @@ from itertools import combinations
 from archspec.elaborate.trace import Trace
 from archspec.pytorch.attribute_paths import Pattern, pattern_of
 from archspec.resolve import nodes, walk
-from archspec.resolve.definition import Resolved
+from archspec.resolve.definition import ResolvedDefinition
 from archspec.resolve.unit import Definition
-from archspec.resolve.walk import Around, Guard, Site
+from archspec.resolve.walk import DeclarationSite, EnclosingLoop, Guard
 
 
 def texts(address: nodes.Address) -> list[str]:
@@ -20,13 +20,13 @@ def texts(address: nodes.Address) -> list[str]:
     return [segment if isinstance(segment, str) else "0" for segment in address.segments]
 
 
-def _inside(form: Resolved, trace: Trace, pattern: Pattern) -> Iterator[Site]:
+def _inside(form: ResolvedDefinition, trace: Trace, pattern: Pattern) -> Iterator[DeclarationSite]:
     """What is declared at, or inside, addresses of a pattern in some use."""
-    for site in walk.sites(form.body):
+    for site in walk.iter_declaration_sites(form.body):
         what = site.declaration.what
         parts = texts(what.address)
         is_inside = len(parts) > len(pattern) and pattern_of(parts[: len(pattern)]) == pattern
-        merges = isinstance(what, nodes.Own) and what.merges
+        merges = isinstance(what, nodes.ModuleDeclaration) and what.merges
         if is_inside and not merges and trace.targets(what):
             yield site
 
@@ -34,7 +34,7 @@ def _inside(form: Resolved, trace: Trace, pattern: Pattern) -> Iterator[Site]:
 # Lists ----------------------------------------------------------------------------------------------------------------
 
 
-def is_contiguous(form: Resolved, trace: Trace, container: Pattern) -> bool:
+def is_contiguous(form: ResolvedDefinition, trace: Trace, container: Pattern) -> bool:
     """Whether the numbers in a container follow each other from 0, in the order of the statements."""
     spans: dict[tuple[str, str], None] = {}
     counted: dict[int, tuple[nodes.Loop, list[list[Guard]]]] = {}  # by loop, what its index is the number of
@@ -94,7 +94,7 @@ Numbers = tuple[str | tuple[int, str], ...]
 """Where the parts of a container are made: each number of its address as text, or the loop it counts and its text."""
 
 
-def is_split(definition: Definition, form: Resolved, trace: Trace, numbered: Pattern) -> bool:
+def is_split(definition: Definition, form: ResolvedDefinition, trace: Trace, numbered: Pattern) -> bool:
     """Whether what stands at a numbered place of a container may be filled more than once: in several loops, or in a
     loop around the one that counts.
     """
@@ -107,7 +107,9 @@ def is_split(definition: Definition, form: Resolved, trace: Trace, numbered: Pat
     return any(not _are_apart(one, other) for one, other in combinations(found, 2))
 
 
-def _numbers(definition: Definition, segments: Sequence[str | nodes.Expr], loops: Sequence[Around]) -> Numbers | None:
+def _numbers(
+    definition: Definition, segments: Sequence[str | nodes.Expr], loops: Sequence[EnclosingLoop]
+) -> Numbers | None:
     """The numbers in an address; None if two iterations of the loops around it could meet there."""
     found: list[str | tuple[int, str]] = []
     counted: set[int] = set()

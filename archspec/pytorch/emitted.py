@@ -9,7 +9,7 @@ from typing import NamedTuple
 from archspec.resolve.unit import Definition
 
 
-class Slot(NamedTuple):
+class FunctionInput(NamedTuple):
     """An input as a parameter of a function; `kind` is that of its value. `by_name`: it is keyword-only."""
 
     name: str
@@ -27,7 +27,7 @@ class Output(NamedTuple):
     optional: bool = False
 
 
-class Emitted(NamedTuple):
+class EmittedDefinition(NamedTuple):
     """A definition in Python.
 
     `kept` are the hyperparameters it takes, some `keyword_only`, `inputs` its inputs (None for one that is never
@@ -41,7 +41,7 @@ class Emitted(NamedTuple):
     definition: Definition
     kept: tuple[str, ...] = ()
     keyword_only: frozenset[str] = frozenset()
-    inputs: tuple[Slot | None, ...] = ()
+    inputs: tuple[FunctionInput | None, ...] = ()
     outputs: tuple[Output, ...] = ()
     record: str | None = None
     needs: frozenset[str] = frozenset()

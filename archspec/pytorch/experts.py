@@ -11,10 +11,21 @@ import copy
 from collections.abc import Collection, Sequence
 from typing import cast
 
-from archspec.elaborate.trace import Use
+from archspec.elaborate.trace import DefinitionUse
 from archspec.ir import Body
 from archspec.ops import OPS
-from archspec.python_code.trees import apply, assigned, bind, method, name, names_in, parsed, py, substituted, text
+from archspec.python_code.trees import (
+    apply,
+    assigned,
+    bind,
+    method,
+    name,
+    names_in,
+    parse_template,
+    py,
+    substituted,
+    text,
+)
 
 PRODUCT = "expert_linear"
 
@@ -22,7 +33,7 @@ _CHOSEN = frozenset({"torch.minimum", "torch.maximum", "torch.where"})
 """Elementwise functions that depend on which operands of an operation are numbers."""
 
 
-def sorted_once(
+def sort_experts_once(
     body: list[ast.stmt], variable: str, elementwise: Collection[str], numbers: Collection[str]
 ) -> list[ast.stmt]:
     """A body whose products with the same experts sort their vectors once, as `variable`, if it has several in a row.
@@ -32,7 +43,7 @@ def sorted_once(
     for word in dict.fromkeys(products_in(body)):
         first = next(i for i, statement in enumerate(body) if word in products_in([statement]))
         if word.isidentifier() and not any(word in assigned(statement) for statement in body[first:]):
-            made = _Sorted(word, variable, elementwise, numbers)
+            made = _ExpertSorting(word, variable, elementwise, numbers)
             found = made.run(copy.deepcopy(body))
             match [*made.begun]:
                 case [vectors] if made.is_shorter and vectors.isidentifier():
@@ -51,11 +62,11 @@ def products_in(body: Sequence[ast.stmt]) -> list[str]:
 def elementwise_functions() -> frozenset[str]:
     """The functions of PyTorch that are elementwise operations."""
     forms = [op.torch.form for op in OPS.values() if op.group == "Elementwise" and op.torch is not None]
-    calls = [parsed(form) for form in forms if isinstance(form, str)]
+    calls = [parse_template(form) for form in forms if isinstance(form, str)]
     return _CHOSEN.union(text(call.func) for call in calls if isinstance(call, ast.Call) and _is_of_torch(call.func))
 
 
-def is_elementwise(uses: Sequence[Use]) -> bool:
+def is_elementwise(uses: Sequence[DefinitionUse]) -> bool:
     """Whether a function computes each element of its only output by itself."""
     return all(_has_shape_of_input(use.body) and _has_elementwise_calls(use.body) for use in uses)
 
@@ -80,7 +91,7 @@ def _is_of_torch(function: ast.expr) -> bool:
     return isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id != "x"
 
 
-class _Sorted(ast.NodeTransformer):
+class _ExpertSorting(ast.NodeTransformer):
     """Rewrites the products of the experts `word`; `variable` is their order."""
 
     def __init__(self, word: str, variable: str, elementwise: Collection[str], numbers: Collection[str]) -> None:

@@ -6,19 +6,19 @@ import ast
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from archspec.elaborate.trace import Applied, known_values
-from archspec.ir import Module, Weight
+from archspec.elaborate.trace import AppliedNode, known_values
+from archspec.ir import Module, ModuleTensor
 from archspec.ops import OPERATORS, Op
 from archspec.python_code.trees import apply, bind, literal, method, name, py, sequence
 from archspec.pytorch.chains import Chains
-from archspec.pytorch.emitted import Emitted
-from archspec.pytorch.operations import placed
+from archspec.pytorch.emitted import EmittedDefinition
+from archspec.pytorch.operations import add_device
 from archspec.pytorch.rearranging import rearranged
-from archspec.pytorch.scope import Scope, Written
+from archspec.pytorch.scope import Scope, SourceNode
 from archspec.pytorch.static_code import StaticCode
 from archspec.pytorch.tensor_code import TensorCode
 from archspec.pytorch.tensor_types import TensorTypes
-from archspec.pytorch.values import BOOL, FREE, INT, KIND, NONE, REAL, STATIC, Several, Val
+from archspec.pytorch.values import ABSENT_VALUE, BOOL, FREE, INT, KIND, REAL, STATIC, CodeValue, MultipleOutputs
 from archspec.resolve import nodes, walk
 from archspec.resolve.unit import Definition
 
@@ -52,29 +52,29 @@ class Expressions:
     def _clock(self) -> int:
         return self.scope.statements.clock
 
-    def one(self, expr: nodes.Expr) -> Val:
+    def one(self, expr: nodes.Expr) -> CodeValue:
         """The value of an expression that has one."""
         return self.single(self.expr(expr), expr)
 
-    def single(self, value: Val | Several, node: Written) -> Val:
-        if isinstance(value, Several):
+    def single(self, value: CodeValue | MultipleOutputs, node: SourceNode) -> CodeValue:
+        if isinstance(value, MultipleOutputs):
             self.scope.refuse("several outputs are used as one", node)
         return value
 
-    def expr(self, expr: nodes.Expr) -> Val | Several:
+    def expr(self, expr: nodes.Expr) -> CodeValue | MultipleOutputs:
         value = self._expr(expr)
-        if isinstance(value, Val) and value.is_tensor and None in self.scope.seen(expr).statics:
+        if isinstance(value, CodeValue) and value.is_tensor and None in self.scope.seen(expr).statics:
             return value._replace(optional=True)
         return value
 
-    def _expr(self, expr: nodes.Expr) -> Val | Several:
+    def _expr(self, expr: nodes.Expr) -> CodeValue | MultipleOutputs:
         scope = self.scope
-        if isinstance(expr, nodes.Piped):
+        if isinstance(expr, nodes.PipedValue):
             return scope.env["_"]
         if scope.absent(expr):
-            return NONE
+            return ABSENT_VALUE
         if isinstance(expr, nodes.Global) and isinstance(expr.target, Op) and expr.target.alone:
-            return Val(name(expr.name), STATIC, op=expr.target.name)
+            return CodeValue(name(expr.name), STATIC, op=expr.target.name)
         if scope.is_static(expr) and not self._reads_begun(expr):
             return self._number(expr)
         match expr:
@@ -88,9 +88,9 @@ class Expressions:
                 return self.tensors.operate(OPERATORS[expr.operator], values, {}, expr)
             case nodes.Conditional():
                 return self._conditional(expr)
-            case nodes.Read():
+            case nodes.AddressReference():
                 return self._tensor(expr)
-            case nodes.Apply() | nodes.Rearrange() | nodes.Own():
+            case nodes.Apply() | nodes.Rearrange() | nodes.ModuleDeclaration():
                 return self.applied(expr)
             case nodes.Chain():
                 return self.chains.chain(expr)
@@ -101,46 +101,48 @@ class Expressions:
         """Whether an expression that is a number in some iterations reads a tensor that a number began."""
         return bool(self.begun) and not self.begun.isdisjoint(walk.local_names(expr))
 
-    def _number(self, expr: nodes.Expr) -> Val:
+    def _number(self, expr: nodes.Expr) -> CodeValue:
         known = self.scope.env.get(expr.name) if isinstance(expr, nodes.Local) else None
         number = self.static.number(expr)
-        if isinstance(known, Val) and known.name is not None and not known.is_tensor:
+        if isinstance(known, CodeValue) and known.name is not None and not known.is_tensor:
             return known._replace(counts=number.counts)  # of all iterations of a loop
         return number
 
-    def _local(self, expr: nodes.Local) -> Val | Several:
+    def _local(self, expr: nodes.Local) -> CodeValue | MultipleOutputs:
         """What a name stands for, where it is a tensor in some use; it may have been bound to `none` before."""
         scope = self.scope
         value = scope.env[expr.name]
-        if isinstance(value, Several) or value.is_tensor:
+        if isinstance(value, MultipleOutputs) or value.is_tensor:
             return value
         dtypes = {t.dtype for t in scope.seen(expr).types}
         if len(dtypes) != 1 or set(scope.seen(expr).statics) - {None}:
             scope.refuse("this is a tensor in one case and a number in another", expr)
         variable = scope.statements.variable(expr.name)
-        return Val(name(variable), KIND[dtypes.pop()], scope.rank(expr), name=variable, made=self._clock)
+        return CodeValue(name(variable), KIND[dtypes.pop()], scope.rank(expr), name=variable, made=self._clock)
 
-    def _conditional(self, expr: nodes.Conditional) -> Val | Several:
+    def _conditional(self, expr: nodes.Conditional) -> CodeValue | MultipleOutputs:
         statements = self.scope.statements
         chosen = self.scope.truth(expr.condition)
         if chosen is not None:
             value = expr.value if chosen else expr.otherwise
-            return self.expr(value) if value is not None else NONE
+            return self.expr(value) if value is not None else ABSENT_VALUE
         test = self.static.code(expr.condition)
-        then, first = statements.aside(lambda: self.one(expr.value))
-        otherwise, second = statements.aside(lambda: self.one(expr.otherwise) if expr.otherwise is not None else NONE)
-        first, second = self.alike(first, second, expr)
+        then, first = statements.capture_statements(lambda: self.one(expr.value))
+        otherwise, second = statements.capture_statements(
+            lambda: self.one(expr.otherwise) if expr.otherwise is not None else ABSENT_VALUE
+        )
+        first, second = self.unify_values(first, second, expr)
         known = first if first.is_tensor else second
         if not then and not otherwise:
             code = ast.IfExp(test, first.code, second.code)
-            value = Val(code, known.kind, known.rank, "option", (first, second), made=self._clock)
+            value = CodeValue(code, known.kind, known.rank, "option", (first, second), made=self._clock)
             return value._replace(shapes=first.shapes | second.shapes, test=test)
         target = self.scope.fresh("chosen", "part")
         statements.note(target)
         statements.body.append(ast.If(test, [*then, bind(target, first.code)], [*otherwise, bind(target, second.code)]))
-        return Val(name(target), known.kind, known.rank, made=self._clock)
+        return CodeValue(name(target), known.kind, known.rank, made=self._clock)
 
-    def alike(self, first: Val, second: Val, node: Written) -> tuple[Val, Val]:
+    def unify_values(self, first: CodeValue, second: CodeValue, node: SourceNode) -> tuple[CodeValue, CodeValue]:
         """Two values, one of which is taken, of one kind."""
         for a, b in ((first, second), (second, first)):
             if a.is_tensor and b.is_number:
@@ -151,7 +153,7 @@ class Expressions:
 
     # What is declared
 
-    def reach(self, address: nodes.Address) -> tuple[ast.expr, list[Module | Weight]]:
+    def reach(self, address: nodes.Address) -> tuple[ast.expr, list[Module | ModuleTensor]]:
         """The code of something declared, however deep, and what it is: in other uses something else, perhaps."""
         scope = self.scope
         parts = self.static.parts(address)
@@ -172,37 +174,37 @@ class Expressions:
                 scope.refuse("what is declared on the way to this address is not the same in every use", address)
             around = scope.context.all_places(definitions.pop())
 
-    def _owned(self, node: nodes.Own) -> tuple[ast.expr, list[Module | Weight]]:
+    def _owned(self, node: nodes.ModuleDeclaration) -> tuple[ast.expr, list[Module | ModuleTensor]]:
         """The code of what a declaration makes, and what it is; what is merged is the base class."""
         if node.merges:
             return py("super().forward"), self.scope.trace.targets(node)
         return self.reach(node.address)
 
-    def _tensor(self, expr: nodes.Read) -> Val:
+    def _tensor(self, expr: nodes.AddressReference) -> CodeValue:
         code, targets = self.reach(expr.address)
         if None in self.scope.seen(expr).statics and not isinstance(code, ast.Attribute):
             self.scope.refuse("this tensor is not there in every use", expr)
-        types = {t.type.dtype for t in targets if isinstance(t, Weight)}
+        types = {t.type.dtype for t in targets if isinstance(t, ModuleTensor)}
         if len(types) != 1:
             self.scope.refuse("this tensor is not of one type in every use", expr)
-        return Val(code, KIND[types.pop()], self.scope.rank(expr), op="weight", made=self._clock)
+        return CodeValue(code, KIND[types.pop()], self.scope.rank(expr), op="weight", made=self._clock)
 
     # Applying
 
-    def applied(self, node: nodes.Expr) -> Val | Several:
+    def applied(self, node: nodes.Expr) -> CodeValue | MultipleOutputs:
         """An application, of what is declared or of a function or operation."""
         if isinstance(node, nodes.Rearrange):
             return self._rearranged(node)
-        assert isinstance(node, nodes.Apply | nodes.Own)
+        assert isinstance(node, nodes.Apply | nodes.ModuleDeclaration)
         callees = self.scope.trace.callees(node)
         if not callees:
             self.scope.refuse("what is applied here is not known", node)
         definitions = [c for c in callees if isinstance(c, Definition)]
-        if isinstance(node, nodes.Own):
+        if isinstance(node, nodes.ModuleDeclaration):
             code, targets = self._owned(node)
             found = {self.scope.trace.definitions[t] for t in targets if isinstance(t, Module)}
             return self._definitions(self.elements.get(id(node), code), [d for d in definitions if d in found], node)
-        if isinstance(node.callee, nodes.Read):
+        if isinstance(node.callee, nodes.AddressReference):
             return self._definitions(self.reach(node.callee.address)[0], definitions, node)
         local = node.callee.name if isinstance(node.callee, nodes.Local) else ""
         is_passed = local in self.scope.env and not self.scope.settled(local)
@@ -218,7 +220,7 @@ class Expressions:
             return self._passed(operations[0], definitions, node)
         return self._definitions(self.static.code(node.callee), definitions, node)
 
-    def _passed(self, op: Op, definitions: Sequence[Definition], node: nodes.Apply) -> Val:
+    def _passed(self, op: Op, definitions: Sequence[Definition], node: nodes.Apply) -> CodeValue:
         """A value applied that is an operation in some uses, and perhaps a definition in others."""
         code = self.static.code(node.callee)
         value = self._inputs(self.scope.trace.bound(node, op), {})[0]
@@ -230,9 +232,9 @@ class Expressions:
         called = apply(code, [value.code])
         if any(ast.dump(c.code) != ast.dump(called) or c.kinds != (kind,) for c in calls):
             self.scope.refuse("what is applied here is called in another way in other uses", node)
-        return Val(called, kind, self.scope.rank(node), made=self._clock)
+        return CodeValue(called, kind, self.scope.rank(node), made=self._clock)
 
-    def _operation(self, op: Op, node: nodes.Apply) -> Val | Several:
+    def _operation(self, op: Op, node: nodes.Apply) -> CodeValue | MultipleOutputs:
         bound = self.scope.trace.bound(node, op)
         settings = {word: self.static.code(item.value) for word, item in bound.hyperparameters.items()}
         values = self._inputs(bound, {})
@@ -240,7 +242,7 @@ class Expressions:
             return self.static.number(node)
         return self.tensors.operate(op.name, values, settings, node)
 
-    def _rearranged(self, node: nodes.Rearrange) -> Val:
+    def _rearranged(self, node: nodes.Rearrange) -> CodeValue:
         value = self.one(node.value)
         sizes = {item.name: self.static.code(item.value) for item in node.sizes}
         try:
@@ -248,11 +250,11 @@ class Expressions:
         except ValueError as problem:
             self.scope.refuse(str(problem), node)
         shapes = frozenset(type.shape for type in self.scope.types(node))
-        return Val(code, value.kind, self.scope.rank(node), node.word, (value,), made=self._clock, shapes=shapes)
+        return CodeValue(code, value.kind, self.scope.rank(node), node.word, (value,), made=self._clock, shapes=shapes)
 
-    def _inputs(self, bound: nodes.Bound, known: dict[int, Val]) -> list[Val | None]:
+    def _inputs(self, bound: nodes.BoundArguments, known: dict[int, CodeValue]) -> list[CodeValue | None]:
         """The inputs of a use in declared order, None where absent; each argument is evaluated once."""
-        values: list[Val | None] = []
+        values: list[CodeValue | None] = []
         for item in bound.inputs:
             if item is None:
                 values.append(None)
@@ -262,9 +264,11 @@ class Expressions:
             values.append(None if value.is_none else value)
         return values
 
-    def _definitions(self, code: ast.expr, callees: Sequence[Definition], node: Applied) -> Val | Several:
+    def _definitions(
+        self, code: ast.expr, callees: Sequence[Definition], node: AppliedNode
+    ) -> CodeValue | MultipleOutputs:
         """One of several definitions applied, which must all be called in the same way."""
-        known: dict[int, Val] = {}
+        known: dict[int, CodeValue] = {}
         results: list[Results] = []
         for callee in callees:
             values = self._inputs(self.scope.trace.bound(node, callee), known)
@@ -276,14 +280,16 @@ class Expressions:
             same = tuple(a if a == b else None for a, b in zip(first.ranks, other.ranks, strict=True))
             first = first._replace(ranks=same, is_causal=first.is_causal and other.is_causal)
         if len(first.kinds) > 1:
-            return Several(first.code, first.kinds, first.ranks)
+            return MultipleOutputs(first.code, first.kinds, first.ranks)
         kind = next(iter(first.kinds))
         if kind is None:
-            return NONE
+            return ABSENT_VALUE
         op = "causal" if first.is_causal else ""
-        return Val(first.code, kind, self.scope.rank(node), op, made=self._clock)
+        return CodeValue(first.code, kind, self.scope.rank(node), op, made=self._clock)
 
-    def _results(self, code: ast.expr, callee: Definition, values: Sequence[Val | None], node: Applied) -> Results:
+    def _results(
+        self, code: ast.expr, callee: Definition, values: Sequence[CodeValue | None], node: AppliedNode
+    ) -> Results:
         """A definition applied to its inputs."""
         emitted = self.scope.context.emitted(callee)
         reals = {v.kind for v in values if v is not None and v.kind in (REAL, FREE)}
@@ -295,7 +301,7 @@ class Expressions:
         if "dtype" in emitted.needs:
             call.keywords.append(ast.keyword("dtype", self.types.free_type()))
         if "device" in emitted.needs:
-            placed(call, self.types.device())
+            add_device(call, self.types.device())
         if "training" in emitted.needs:
             call.keywords.append(ast.keyword("training", self.types.training()))
         outputs = emitted.outputs
@@ -306,7 +312,7 @@ class Expressions:
         return Results(result, kinds, ranks, emitted.is_causal)
 
     def _arguments(
-        self, callee: Definition, emitted: Emitted, values: Sequence[Val | None], is_free: bool
+        self, callee: Definition, emitted: EmittedDefinition, values: Sequence[CodeValue | None], is_free: bool
     ) -> tuple[list[ast.expr], dict[str, ast.expr]]:
         """The inputs of a use, by position up to the first that is left out or goes by name only.
 
@@ -332,7 +338,7 @@ class Expressions:
                 positional.append(argument)
         return positional, named
 
-    def _given(self, value: Val, kind: str, declared: str) -> ast.expr:
+    def _given(self, value: CodeValue, kind: str, declared: str) -> ast.expr:
         """An argument in the type that an input is declared to have."""
         if value.kind == kind == STATIC:
             if declared != REAL or value.counts == REAL:
@@ -342,5 +348,7 @@ class Expressions:
             return py("float(x)", x=value.code)
         if not value.is_tensor:
             dtype = py(_DTYPES[kind]) if kind in _DTYPES else self.types.model_type()
-            return placed(apply(py("torch.full"), [sequence([]), value.code], {"dtype": dtype}), self.types.device())
+            return add_device(
+                apply(py("torch.full"), [sequence([]), value.code], {"dtype": dtype}), self.types.device()
+            )
         return self.tensors.in_model_type(value).code if kind == REAL else value.code

@@ -6,20 +6,20 @@ import ast
 import re
 from collections.abc import Sequence
 
-from archspec.elaborate.models import MOST_OPTIONAL
+from archspec.elaborate.models import MAX_OPTIONAL_INPUTS
 from archspec.elaborate.trace import Trace
 from archspec.elaborate.values import Value, show
 from archspec.ops import OPS
 from archspec.python_code.layout import bracketed, docstring, lines_of
 from archspec.python_code.trees import apply, name, names_in, text
-from archspec.pytorch.emitted import Emitted, Output
+from archspec.pytorch.emitted import EmittedDefinition, Output
 from archspec.pytorch.module_writer import ModuleWriter
-from archspec.pytorch.scope import untranslatable
+from archspec.pytorch.scope import untranslatable_error
 from archspec.pytorch.values import STATIC
 from archspec.resolve.unit import Definition
 from archspec.syntax import tree
 
-MOST_LISTED = 5
+MAX_LISTED = 5
 """Outputs whose types are listed."""
 
 _NEEDS = {
@@ -79,9 +79,9 @@ def file_text(trace: Trace, model: str, doc: str, values: dict[str, Value], tota
     Raises ArchError (`untranslatable`), with the place in the spec, where something has no form in PyTorch.
     """
     optional = [entry for entry in trace.root.inputs if entry.default is not None]
-    if len(optional) > MOST_OPTIONAL:
-        message = f"at most {MOST_OPTIONAL} inputs of a model may be optional in PyTorch"
-        raise untranslatable(message, trace.root, optional[MOST_OPTIONAL])
+    if len(optional) > MAX_OPTIONAL_INPUTS:
+        message = f"at most {MAX_OPTIONAL_INPUTS} inputs of a model may be optional in PyTorch"
+        raise untranslatable_error(message, trace.root, optional[MAX_OPTIONAL_INPUTS])
     writer = ModuleWriter(trace)
     root = writer.write(trace.root)
     parts = [_definition(writer, emitted) for emitted in writer.emitted.values()]
@@ -141,7 +141,7 @@ def _imports(body: str) -> list[str]:
     return [*lines, f"from torch import {', '.join(which)}"] if which else lines
 
 
-def _definition(writer: ModuleWriter, emitted: Emitted) -> list[str]:
+def _definition(writer: ModuleWriter, emitted: EmittedDefinition) -> list[str]:
     if emitted.is_unused:
         return _unused(emitted)
     if emitted.head:
@@ -149,7 +149,7 @@ def _definition(writer: ModuleWriter, emitted: Emitted) -> list[str]:
     return _function(writer, emitted) if emitted.definition.kind == "fn" else _class(writer, emitted)
 
 
-def _unused(emitted: Emitted) -> list[str]:
+def _unused(emitted: EmittedDefinition) -> list[str]:
     body = emitted.forward or []
     if emitted.definition.kind == "fn":
         return [f"def {emitted.name}(*inputs: Tensor) -> Tensor:", *_doc(emitted, 1), *lines_of(body, 1)]
@@ -158,13 +158,13 @@ def _unused(emitted: Emitted) -> list[str]:
     return [f"class {emitted.name}({emitted.base}):", *doc, *([""] if doc else []), head, *lines_of(body, 2)]
 
 
-def _function(writer: ModuleWriter, emitted: Emitted) -> list[str]:
+def _function(writer: ModuleWriter, emitted: EmittedDefinition) -> list[str]:
     parameters = _parameters(emitted, [writer.parameters.annotated(emitted.definition, word) for word in emitted.kept])
     head = bracketed(f"def {emitted.name}(", parameters, f") -> {_result(emitted)}:", 0)
     return [*head, *_doc(emitted, 1), *lines_of(emitted.forward or [], 1)]
 
 
-def _class(writer: ModuleWriter, emitted: Emitted) -> list[str]:
+def _class(writer: ModuleWriter, emitted: EmittedDefinition) -> list[str]:
     lines: list[str] = []
     if emitted.record is not None:
         lines += [f"class {emitted.record}(NamedTuple):"]
@@ -196,7 +196,7 @@ def _ordered(parameters: list[str]) -> list[str]:
     return parameters
 
 
-def _parameters(emitted: Emitted, words: Sequence[str]) -> list[str]:
+def _parameters(emitted: EmittedDefinition, words: Sequence[str]) -> list[str]:
     """The inputs, and behind a `*` what goes by name: hyperparameters `words`, and what a function needs."""
     found: list[str] = []
     by_name = [*words, *[parameter for word, parameter in _NEEDS.items() if word in emitted.needs]]
@@ -210,11 +210,11 @@ def _parameters(emitted: Emitted, words: Sequence[str]) -> list[str]:
     return [*found, "*", *by_name] if by_name else found
 
 
-def _result(emitted: Emitted) -> str:
+def _result(emitted: EmittedDefinition) -> str:
     if emitted.record is not None:
         return emitted.record
     present = [_annotation(o) for o in emitted.outputs if o.kind is not None]
-    if len(present) > MOST_LISTED:
+    if len(present) > MAX_LISTED:
         return f"tuple[{max(present)}, ...]"
     return ", ".join(present) or "None" if len(present) < 2 else f"tuple[{', '.join(present)}]"
 
@@ -223,7 +223,7 @@ def _annotation(output: Output) -> str:
     return "Tensor | None" if output.optional else "Tensor"
 
 
-def _doc(emitted: Emitted, indent: int) -> list[str]:
+def _doc(emitted: EmittedDefinition, indent: int) -> list[str]:
     """The documentation of a definition, without the sentences about parameters that the model settles."""
     definition = emitted.definition
     taken = {*emitted.kept, *[slot.name for slot in emitted.inputs if slot is not None]}
@@ -240,7 +240,7 @@ _SENTENCES = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])")
 _QUOTED = re.compile(r"`(\w+)`")
 
 
-def _signature(emitted: Emitted) -> list[str]:
+def _signature(emitted: EmittedDefinition) -> list[str]:
     """The shapes of inputs and outputs, as the spec has them."""
     definition = emitted.definition
     inputs: list[str] = []
@@ -258,12 +258,12 @@ def _signature(emitted: Emitted) -> list[str]:
     return docstring([f"{', '.join(inputs)} -> {', '.join(outputs)}."], 2)
 
 
-def _shape(definition: Definition, type: str, shape: tree.Listing) -> str:
+def _shape(definition: Definition, type: str, shape: tree.ListLiteral) -> str:
     written = " ".join(definition.unit.source.text[shape.start : shape.end].split())
     return f"{type} {written}".strip()
 
 
-def _build(writer: ModuleWriter, root: Emitted, model: str, doc: str, values: dict[str, Value]) -> list[str]:
+def _build(writer: ModuleWriter, root: EmittedDefinition, model: str, doc: str, values: dict[str, Value]) -> list[str]:
     keywords: dict[str, ast.expr] = {}
     parameters = writer.parameters
     for word in root.kept:
@@ -271,7 +271,7 @@ def _build(writer: ModuleWriter, root: Emitted, model: str, doc: str, values: di
             continue
         code = writer.context.code_of(values[word])
         if code is None:
-            raise untranslatable(f"`{word}` has no form in PyTorch", root.definition, root.definition.node.name)
+            raise untranslatable_error(f"`{word}` has no form in PyTorch", root.definition, root.definition.node.name)
         usual = parameters.default(root.definition, word)
         if usual is None or text(usual) != text(code):
             keywords[writer.context.parameters(root.definition)[word]] = code

@@ -5,21 +5,21 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from archspec.elaborate.trace import Use
+from archspec.elaborate.trace import DefinitionUse
 from archspec.python_code.trees import apply, bind, literal, method, name, py, reading, reads, sequence
-from archspec.pytorch.attribute_paths import Places
+from archspec.pytorch.attribute_paths import AttributePaths
 from archspec.pytorch.context import Context
 from archspec.pytorch.expressions import Expressions
-from archspec.pytorch.operations import placed
+from archspec.pytorch.operations import add_device
 from archspec.pytorch.requirements import ordered, requirement
 from archspec.pytorch.scope import Scope
 from archspec.pytorch.tensor_types import ForwardTypes, has_model_type
-from archspec.pytorch.values import FREE, INT, KIND, NONE, REAL, STATIC, Several, Val
+from archspec.pytorch.values import ABSENT_VALUE, FREE, INT, KIND, REAL, STATIC, CodeValue, MultipleOutputs
 from archspec.resolve import nodes, walk
 from archspec.resolve.unit import Definition
 from archspec.resolve.walk import Visitor
 
-Env = dict[str, Val | Several]
+Env = dict[str, CodeValue | MultipleOutputs]
 
 
 class ForwardMethod(Visitor):
@@ -31,7 +31,7 @@ class ForwardMethod(Visitor):
         self,
         context: Context,
         definition: Definition,
-        uses: Sequence[Use],
+        uses: Sequence[DefinitionUse],
         present: Sequence[bool],
         record: str | None,
         fuses: bool = True,
@@ -44,7 +44,7 @@ class ForwardMethod(Visitor):
                 return name(parameters[word])
             return method(name("self"), context.attribute(definition, word))
 
-        places = Places([]) if is_function else context.places(definition)
+        places = AttributePaths([]) if is_function else context.places(definition)
         self.scope = Scope(context, definition, uses, places, hyperparameter)
         self.types = ForwardTypes(self.scope)
         self.expressions = Expressions(self.scope, self.types, fuses)
@@ -68,7 +68,7 @@ class ForwardMethod(Visitor):
                 statements.body = [bind(kept, dtype), *replaced]
         return statements.body
 
-    def visit_bind(self, statement: nodes.Bind) -> None:
+    def visit_assign(self, statement: nodes.Assign) -> None:
         self._check_loops(statement)
         scope, statements, words = self.scope, self.scope.statements, statement.targets
         if isinstance(statement.value, nodes.Collect):
@@ -84,7 +84,7 @@ class ForwardMethod(Visitor):
             self._assign(words[0], self.expressions.single(value, statement.value))
             return
         value = self.expressions.expr(statement.value)
-        if not isinstance(value, Several) or len(value.kinds) != len(words):
+        if not isinstance(value, MultipleOutputs) or len(value.kinds) != len(words):
             scope.refuse("this has another number of outputs in other uses", statement.value)
         targets: list[ast.expr] = []
         for word, kind, rank in zip(words, value.kinds, value.ranks, strict=True):
@@ -93,15 +93,15 @@ class ForwardMethod(Visitor):
                 targets.append(name(variable))
             if word != "_":
                 statements.note(variable)
-                known = Val(name(variable), kind or STATIC, rank, name=variable, made=statements.clock)
-                scope.env[word] = known if kind is not None else NONE
+                known = CodeValue(name(variable), kind or STATIC, rank, name=variable, made=statements.clock)
+                scope.env[word] = known if kind is not None else ABSENT_VALUE
         target = targets[0] if len(targets) == 1 else ast.Tuple(targets, ast.Load())
         statements.body.append(bind(target, value.code))
         for word in words:
-            if word in self._rebound and scope.env.get(word) is NONE:
+            if word in self._rebound and scope.env.get(word) is ABSENT_VALUE:
                 statements.bind(statements.variable(word), literal(None))
 
-    def _assign(self, word: str, value: Val) -> None:
+    def _assign(self, word: str, value: CodeValue) -> None:
         if word == "_":
             return
         scope, statements = self.scope, self.scope.statements
@@ -112,7 +112,7 @@ class ForwardMethod(Visitor):
         variable = statements.variable(word)
         if word in scope.env:  # carried through a loop: what was made of the old value is not to be made again
             scope.forget()
-        statements.hold(variable, value)
+        statements.bind_value(variable, value)
         if value.is_none:
             scope.env[word] = value
             return
@@ -131,7 +131,7 @@ class ForwardMethod(Visitor):
 
     def _check_loops(self, statement: nodes.Statement) -> None:
         """The checks of the bounds of loops in a function; those in a block are made in `__init__`."""
-        for loop in walk.loops(statement):
+        for loop in walk.statement_loops(statement):
             if self._is_checked(loop.first, loop.last):
                 self.scope.statements.body += ordered(self.static.verbatim, self.scope.unit.source.text, loop)
 
@@ -150,20 +150,20 @@ class ForwardMethod(Visitor):
         if chosen is not None:
             returns = self.visit(statement.body if chosen else statement.otherwise)
             for word in statement.binds:
-                scope.env.setdefault(word, NONE)
+                scope.env.setdefault(word, ABSENT_VALUE)
             return returns
         test = self.static.code(statement.condition)
         before = dict(scope.env)
-        then, (first, ends) = statements.aside(lambda: self._side(statement.body))
+        then, (first, ends) = statements.capture_statements(lambda: self._side(statement.body))
         scope.env = dict(before)
-        otherwise, (second, ends_too) = statements.aside(lambda: self._side(statement.otherwise))
+        otherwise, (second, ends_too) = statements.capture_statements(lambda: self._side(statement.otherwise))
         scope.env = before
         for word in statement.binds:
-            if _is_none(first.get(word, NONE)) and _is_none(second.get(word, NONE)):
-                scope.env[word] = NONE
+            if _is_none(first.get(word, ABSENT_VALUE)) and _is_none(second.get(word, ABSENT_VALUE)):
+                scope.env[word] = ABSENT_VALUE
                 continue
             if ends or ends_too:
-                scope.env[word] = (first if ends_too else second).get(word, NONE)
+                scope.env[word] = (first if ends_too else second).get(word, ABSENT_VALUE)
                 continue
             scope.env[word] = self._joined(word, (first, then), (second, otherwise), statement)
         if then or otherwise:
@@ -176,13 +176,13 @@ class ForwardMethod(Visitor):
 
     def _joined(
         self, word: str, one: tuple[Env, list[ast.stmt]], other: tuple[Env, list[ast.stmt]], node: nodes.If
-    ) -> Val:
+    ) -> CodeValue:
         """A name after two branches; the one that does not bind it leaves it absent."""
         statements = self.scope.statements
         variable = statements.variable(word)
-        known: list[Val] = []
+        known: list[CodeValue] = []
         for values, body in (one, other):
-            known.append(self.expressions.single(values.get(word, NONE), node))
+            known.append(self.expressions.single(values.get(word, ABSENT_VALUE), node))
             if known[-1].is_none:
                 body.append(bind(variable, literal(None)))
         if {v.kind for v in known} == {REAL, FREE}:
@@ -194,7 +194,9 @@ class ForwardMethod(Visitor):
         if best.is_tensor and any(v.is_number for v in known):
             self.scope.refuse("this is a tensor in one case and a number in another", node)
         statements.note(variable)
-        joined = Val(name(variable), best.kind, best.rank, name=variable, counts=best.counts, made=statements.clock)
+        joined = CodeValue(
+            name(variable), best.kind, best.rank, name=variable, counts=best.counts, made=statements.clock
+        )
         return joined._replace(optional=any(v.is_none or v.optional for v in known))
 
     # Loops
@@ -210,14 +212,14 @@ class ForwardMethod(Visitor):
     def visit_for(self, statement: nodes.For) -> None:
         self._check_loops(statement)
         scope, statements, loop = self.scope, self.scope.statements, statement.loop
-        if not any(scope.was_seen(expr) for each in statement.body for expr in walk.expressions(each)):
+        if not any(scope.was_evaluated(expr) for each in statement.body for expr in walk.statement_expressions(each)):
             return
         carried = [w for w in statement.binds if w in scope.env and w != "_"]
         index = statements.variable(loop.variable)
 
         def iteration() -> None:
             scope.forget()
-            scope.env[loop.variable] = Val(name(index), STATIC, 0, name=index)
+            scope.env[loop.variable] = CodeValue(name(index), STATIC, 0, name=index)
             self.visit(statement.body)
 
         for word in statement.collects:
@@ -227,8 +229,8 @@ class ForwardMethod(Visitor):
         outside = dict(scope.env)
         while True:
             scope.env = outside | before
-            inner, _ = statements.aside(iteration)
-            changed = {w: self._met(w, before[w], scope.env[w], loop) for w in carried}
+            inner, _ = statements.capture_statements(iteration)
+            changed = {w: self._unify_carried(w, before[w], scope.env[w], loop) for w in carried}
             changed = {w: v for w, v in changed.items() if (v.kind, v.rank) != (before[w].kind, before[w].rank)}
             if not changed:
                 break
@@ -238,7 +240,7 @@ class ForwardMethod(Visitor):
             before |= changed
         for word in carried:
             value = scope.env[word]
-            if isinstance(value, Val) and (before[word].kind, value.kind) == (REAL, FREE):
+            if isinstance(value, CodeValue) and (before[word].kind, value.kind) == (REAL, FREE):
                 inner.append(bind(statements.variable(word), self.tensors.in_model_type(value).code))
         target, iterated = self.static.iterations(loop)
         statements.body.append(ast.For(target, iterated, inner, []))
@@ -251,21 +253,21 @@ class ForwardMethod(Visitor):
         """Bind what a loop has collected under a name; nothing, where no model collects it."""
         into, found = self._collected.pop(word)
         if found is None:
-            self.scope.env[word] = NONE
+            self.scope.env[word] = ABSENT_VALUE
             return
         axis, kind, rank = found
         statements, variable = self.scope.statements, self.scope.statements.variable(word)
         statements.bind(variable, py("torch.stack(parts, axis)", parts=name(into), axis=axis))
-        self.scope.env[word] = Val(name(variable), kind, rank, name=variable, made=statements.clock)
+        self.scope.env[word] = CodeValue(name(variable), kind, rank, name=variable, made=statements.clock)
 
-    def _carried(self, word: str, value: Val | Several, loop: nodes.Loop) -> Val:
+    def _carried(self, word: str, value: CodeValue | MultipleOutputs, loop: nodes.Loop) -> CodeValue:
         """A value that later iterations of a loop may replace, in its variable."""
         statements = self.scope.statements
         variable = statements.variable(word)
         known = self.expressions.single(value, loop)
         dtypes = {t.dtype for e in _reads(self.scope.form.body, word) for t in self.scope.types(e)}
         if known.is_number and dtypes:
-            known = self._begun(word, known, dtypes, loop)
+            known = self._number_to_tensor(word, known, dtypes, loop)
             statements.bind(variable, known.code)
             self.expressions.begun.add(word)
         else:
@@ -275,7 +277,7 @@ class ForwardMethod(Visitor):
         known = known._replace(op="", args=(), origin=None)
         return known._replace(code=name(variable), name=variable, made=made, optional=optional)
 
-    def _begun(self, word: str, number: Val, dtypes: set[str], loop: nodes.Loop) -> Val:
+    def _number_to_tensor(self, word: str, number: CodeValue, dtypes: set[str], loop: nodes.Loop) -> CodeValue:
         """A number before a loop that reads it as a tensor: a tensor without axes."""
         kind = KIND[dtypes.pop()]
         kind = FREE if kind == REAL else kind
@@ -285,9 +287,11 @@ class ForwardMethod(Visitor):
         begun = number.origin if isinstance(number.origin, ast.Constant) else number.code
         made = py("torch.full((), x, dtype=dtype)", x=begun, dtype=dtype)
         assert isinstance(made, ast.Call)
-        return number._replace(code=placed(made, self.types.device()), kind=kind)
+        return number._replace(code=add_device(made, self.types.device()), kind=kind)
 
-    def _met(self, word: str, first: Val, last: Val | Several, loop: nodes.Loop) -> Val:
+    def _unify_carried(
+        self, word: str, first: CodeValue, last: CodeValue | MultipleOutputs, loop: nodes.Loop
+    ) -> CodeValue:
         """A carried value whose kind and rank hold before a loop and after each iteration."""
         value = self.expressions.single(last, loop)
         if not value.is_tensor:
@@ -305,14 +309,14 @@ class ForwardMethod(Visitor):
 
     def visit_return(self, statement: nodes.Return) -> bool:
         self._check_loops(statement)
-        values: list[Val | None] = []
+        values: list[CodeValue | None] = []
         alone = len(statement.values) == 1
         for expr in statement.values:
             if isinstance(expr, nodes.Chain) and alone and not self.scope.is_static(expr):
                 value = self.expressions.chains.chain(expr, None, reuse=True)
             else:
                 value = self.expressions.expr(expr)
-            if isinstance(value, Several):
+            if isinstance(value, MultipleOutputs):
                 if not alone:
                     self.scope.refuse("several outputs are used as one", expr)
                 self._give_all(value)
@@ -321,11 +325,11 @@ class ForwardMethod(Visitor):
         self._give(values)
         return True
 
-    def _result(self, value: Val) -> Val:
+    def _result(self, value: CodeValue) -> CodeValue:
         """An output in the model's type; where nothing tells that, or in a function, it stays free."""
         return value if self.scope.is_function or not has_model_type(self.scope) else self.tensors.in_model_type(value)
 
-    def _give(self, values: Sequence[Val | None]) -> None:
+    def _give(self, values: Sequence[CodeValue | None]) -> None:
         """Appends the `return` of values."""
         codes: list[ast.expr] = []
         for i, (value, present) in enumerate(zip(values, self.present, strict=True)):
@@ -339,7 +343,7 @@ class ForwardMethod(Visitor):
             result = codes[0] if len(codes) == 1 else sequence(codes) if codes else literal(None)
         self.scope.statements.body.append(ast.Return(result))
 
-    def _give_all(self, several: Several) -> None:
+    def _give_all(self, several: MultipleOutputs) -> None:
         """Appends the `return` of all outputs of something applied."""
         present = {i: kind for i, kind in enumerate(several.kinds) if kind is not None}
         self.kinds |= present
@@ -354,17 +358,17 @@ class ForwardMethod(Visitor):
 def _rebound(scope: Scope) -> set[str]:
     """The names that are bound more than once: in several iterations of a loop, in two branches, or over an input."""
     body = scope.form.body
-    words = [*walk.assigned(body), *[e.name for e in scope.form.inputs], *scope.definition.hyperparameters]
-    inside = {w for s in body if isinstance(s, nodes.For | nodes.If) for w in walk.assigned((s,))}
+    words = [*walk.assigned_names(body), *[e.name for e in scope.form.inputs], *scope.definition.hyperparameters]
+    inside = {w for s in body if isinstance(s, nodes.For | nodes.If) for w in walk.assigned_names((s,))}
     return inside | {w for w in words if words.count(w) > 1}
 
 
 def _reads(statements: tuple[nodes.Statement, ...], word: str) -> Iterator[nodes.Expr]:
     """The expressions in statements that read a name."""
-    for statement in walk.every_statement(statements):
-        for whole in walk.expressions(statement):
-            yield from (e for e in walk.every_expression(whole) if isinstance(e, nodes.Local) and e.name == word)
+    for statement in walk.iter_statements(statements):
+        for whole in walk.statement_expressions(statement):
+            yield from (e for e in walk.iter_expressions(whole) if isinstance(e, nodes.Local) and e.name == word)
 
 
-def _is_none(value: Val | Several) -> bool:
-    return isinstance(value, Val) and value.is_none
+def _is_none(value: CodeValue | MultipleOutputs) -> bool:
+    return isinstance(value, CodeValue) and value.is_none

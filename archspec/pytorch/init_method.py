@@ -5,16 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from archspec.elaborate.trace import Use
+from archspec.elaborate.trace import DefinitionUse
 from archspec.elaborate.values import is_list
-from archspec.ir import Module, Weight
+from archspec.ir import Module, ModuleTensor
 from archspec.python_code.trees import apply, bind, literal, method, name, negated, py, text
-from archspec.pytorch.attribute_paths import Place, address
+from archspec.pytorch.attribute_paths import AttributePath, address
 from archspec.pytorch.containers import Containers
 from archspec.pytorch.context import Context
 from archspec.pytorch.expressions import Expressions
 from archspec.pytorch.init_statements import InitStatements, Requirements
-from archspec.pytorch.initializers import fill, fill_by_default, may_be_view
+from archspec.pytorch.initializers import fill_by_default, initializer_statement, may_be_view
 from archspec.pytorch.scope import Scope
 from archspec.pytorch.tensor_types import InitTypes
 from archspec.pytorch.values import FREE
@@ -27,7 +27,7 @@ _EMPTY = {"real": "", "int": ", dtype=torch.int64", "bool": ", dtype=torch.bool"
 class InitMethod:
     """Translates declarations, ties and requirements. Constant tables are expressions made of numbers alone."""
 
-    def __init__(self, context: Context, definition: Definition, uses: Sequence[Use]) -> None:
+    def __init__(self, context: Context, definition: Definition, uses: Sequence[DefinitionUse]) -> None:
         parameters = context.parameters(definition)
         places = context.places(definition)
         self.scope = Scope(context, definition, uses, places, lambda word: name(parameters[word]))
@@ -43,7 +43,7 @@ class InitMethod:
 
     def declarations(self) -> list[ast.stmt]:
         """What makes modules and tensors, and ties them when everything is declared."""
-        body, _ = self.scope.statements.aside(self._register)
+        body, _ = self.scope.statements.capture_statements(self._register)
         return [*body, *self._made_by(_Declarations(self)), *self._made_by(_Ties(self))]
 
     def names(self) -> list[ast.stmt]:
@@ -52,7 +52,7 @@ class InitMethod:
 
     def _made_by(self, visitor: InitStatements) -> list[ast.stmt]:
         self.scope.env = dict(self._parameters)
-        body, _ = self.scope.statements.aside(lambda: visitor.visit(self.scope.form.body))
+        body, _ = self.scope.statements.capture_statements(lambda: visitor.visit(self.scope.form.body))
         return body
 
     def _register(self) -> None:
@@ -60,11 +60,11 @@ class InitMethod:
         places = self.scope.places
         outside = [s for s in self.scope.form.body if not isinstance(s, nodes.If | nodes.For)]
         alone = list(walk.declarations(tuple(outside)))
-        found: dict[str, list[nodes.Declaration]] = {}
+        found: dict[str, list[nodes.GuardedDeclaration]] = {}
         for declaration in walk.declarations(self.scope.form.body):
             what = declaration.what
             where = what.address.fixed
-            if isinstance(what, nodes.Tensor) and declaration.loop is None and where is not None:
+            if isinstance(what, nodes.TensorDeclaration) and declaration.loop is None and where is not None:
                 found.setdefault(where, []).extend([declaration] if self.scope.trace.targets(what) else [])
         for where, declarations in found.items():
             if not declarations or (len(declarations) == 1 and any(declarations[0] is other for other in alone)):
@@ -73,14 +73,14 @@ class InitMethod:
             if tuple(where.split(".")) not in places.always:
                 first = declarations[0].what
                 self.containers.around(declarations[:1], set())
-                if len({d.what.kind for d in declarations if isinstance(d.what, nodes.Tensor)}) > 1:
+                if len({d.what.kind for d in declarations if isinstance(d.what, nodes.TensorDeclaration)}) > 1:
                     message = "this is a parameter in one use, a buffer in another, and absent in a third"
                     self.scope.refuse(message, first.address)
-                self._leave_out(first)
+                self._register_none(first)
 
-    def _leave_out(self, what: nodes.Own | nodes.Tensor) -> None:
+    def _register_none(self, what: nodes.ModuleDeclaration | nodes.TensorDeclaration) -> None:
         """A tensor that is not there is None."""
-        if not isinstance(what, nodes.Tensor):
+        if not isinstance(what, nodes.TensorDeclaration):
             return
         place = self.scope.places.place(self.static.parts(what.address))
         if isinstance(place.code, ast.Attribute) and place.container is not None:
@@ -90,11 +90,11 @@ class InitMethod:
 
     # Declarations
 
-    def declare(self, declaration: nodes.Declaration) -> None:
+    def declare(self, declaration: nodes.GuardedDeclaration) -> None:
         """Declares once, where conditions hold; `declaration` is made in some use."""
         statements = self.scope.statements
         self.containers.around([declaration], set())
-        body, _ = statements.aside(lambda: self._declare_once(declaration.what))
+        body, _ = statements.capture_statements(lambda: self._declare_once(declaration.what))
         tests = [
             self.static.code(condition) if wanted else negated(self.static.code(condition))
             for condition, wanted in declaration.guards
@@ -105,7 +105,7 @@ class InitMethod:
             return
         left_out: list[ast.stmt] = []
         if declaration.what.address.fixed not in self._shared:
-            left_out, _ = statements.aside(lambda: self._leave_out(declaration.what))
+            left_out, _ = statements.capture_statements(lambda: self._register_none(declaration.what))
         test = tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
         match statements.body[-1:]:
             case [ast.If(test=other, orelse=[]) as before] if text(other) == text(negated(test)) and not left_out:
@@ -113,16 +113,16 @@ class InitMethod:
             case _:
                 statements.body.append(ast.If(test, body, left_out))
 
-    def _declare_once(self, what: nodes.Own | nodes.Tensor) -> None:
+    def _declare_once(self, what: nodes.ModuleDeclaration | nodes.TensorDeclaration) -> None:
         if "training" in what.address.segments:
             self.scope.refuse("PyTorch's modules keep the name `training` for themselves", what.address)
         place = self.scope.places.place(self.static.parts(what.address))
-        if isinstance(what, nodes.Tensor):
+        if isinstance(what, nodes.TensorDeclaration):
             self.tensor(place, what)
         else:
             self.containers.put(place, self._module(what))
 
-    def _module(self, node: nodes.Own) -> ast.expr:
+    def _module(self, node: nodes.ModuleDeclaration) -> ast.expr:
         trace = self.scope.trace
         callees = list(dict.fromkeys(trace.definitions[t] for t in trace.targets(node) if isinstance(t, Module)))
         code = self.static.code(node.callee)
@@ -133,7 +133,7 @@ class InitMethod:
 
     # Tensors
 
-    def tensor(self, place: Place, node: nodes.Tensor) -> None:
+    def tensor(self, place: AttributePath, node: nodes.TensorDeclaration) -> None:
         """A stored tensor, and how it is initialized."""
         shape = self.static.code(node.shape)
         if node.value is not None:
@@ -152,15 +152,17 @@ class InitMethod:
         if node.value is None and node.dtype == "real":
             self.initialize(place.code, node)
 
-    def initialize(self, code: ast.expr, node: nodes.Tensor) -> None:
+    def initialize(self, code: ast.expr, node: nodes.TensorDeclaration) -> None:
         """Fills a parameter as the spec says, or as PyTorch would."""
         body = self.scope.statements.body
         if node.initial is None:
             body.append(fill_by_default(code, len(node.shape.items)))
         else:
-            body.append(fill(node.initial.name, code, [self.static.code(a) for a in node.initial.arguments]))
+            body.append(
+                initializer_statement(node.initial.name, code, [self.static.code(a) for a in node.initial.arguments])
+            )
 
-    def _put_buffer(self, place: Place, code: ast.expr, node: nodes.Tensor) -> None:
+    def _put_buffer(self, place: AttributePath, code: ast.expr, node: nodes.TensorDeclaration) -> None:
         if node.kind == "const":
             if place.container is None or place.key is None:
                 message = "a `const` at an address with a number has no form in PyTorch; declare it as a `buffer`"
@@ -174,7 +176,7 @@ class InitMethod:
         else:
             self.containers.put(place, code)
 
-    def _table(self, node: nodes.Tensor, value: nodes.Expr, shape: ast.expr) -> ast.expr:
+    def _table(self, node: nodes.TensorDeclaration, value: nodes.Expr, shape: ast.expr) -> ast.expr:
         """A constant table; reals are computed in float64 and rounded once."""
         found = self.expressions.one(value)
         if not found.is_tensor:
@@ -185,7 +187,7 @@ class InitMethod:
         code = found.code
         if found.kind == FREE:
             code = py("x.to(torch.get_default_dtype())", x=code)
-        targets = [t for t in self.scope.trace.targets(node) if isinstance(t, Weight)]
+        targets = [t for t in self.scope.trace.targets(node) if isinstance(t, ModuleTensor)]
         if any(t.value is not None and may_be_view(t.value) for t in targets):
             code = py("x.clone(memory_format=torch.contiguous_format)", x=code)
         return code
@@ -215,9 +217,9 @@ class _Declarations(InitStatements):
         """Make the containers that are the same for all of the statements."""
         self.containers.inside(statements, variables)
 
-    def visit_bind(self, statement: nodes.Bind) -> None:
+    def visit_assign(self, statement: nodes.Assign) -> None:
         self._declare(statement.declares)
-        super().visit_bind(statement)
+        super().visit_assign(statement)
 
     def visit_declare(self, statement: nodes.Declare) -> None:
         self._declare(statement.declares)
@@ -225,10 +227,10 @@ class _Declarations(InitStatements):
     def visit_return(self, statement: nodes.Return) -> None:
         self._declare(statement.declares)
 
-    def _declare(self, declarations: Sequence[nodes.Declaration]) -> None:
+    def _declare(self, declarations: Sequence[nodes.GuardedDeclaration]) -> None:
         for declaration in declarations:
             what = declaration.what
-            if not self.scope.trace.targets(what) or (isinstance(what, nodes.Own) and what.merges):
+            if not self.scope.trace.targets(what) or (isinstance(what, nodes.ModuleDeclaration) and what.merges):
                 continue
             loop = declaration.loop
             if loop is None:
@@ -257,7 +259,7 @@ class _Ties(InitStatements):
 
     def _tie(self, statement: nodes.Tie) -> None:
         condition, statements = statement.condition, self.scope.statements
-        body, _ = statements.aside(lambda: self.method.tie(statement))
+        body, _ = statements.capture_statements(lambda: self.method.tie(statement))
         if condition is not None and self.scope.truth(condition) is None:
             body = list[ast.stmt]([ast.If(self.static.code(condition), body, [])])
         statements.body += body

@@ -10,7 +10,7 @@ from archspec.pytorch.containers import Containers
 from archspec.pytorch.requirements import ordered, requirement
 from archspec.pytorch.scope import Scope
 from archspec.pytorch.static_code import StaticCode
-from archspec.pytorch.values import STATIC, Val
+from archspec.pytorch.values import STATIC, CodeValue
 from archspec.resolve import nodes, walk
 from archspec.resolve.walk import Visitor
 
@@ -32,7 +32,7 @@ class InitStatements(Visitor):
         """Whether an expression is static, and made of nothing but hyperparameters and what they decide."""
         return self.scope.is_static(expr) and set(walk.local_names(expr)) <= set(self.scope.env)
 
-    def visit_bind(self, statement: nodes.Bind) -> None:
+    def visit_assign(self, statement: nodes.Assign) -> None:
         """A name for a number or the like; declarations are about no others."""
         scope = self.scope
         for word in statement.targets:
@@ -41,7 +41,7 @@ class InitStatements(Visitor):
             else:
                 scope.env.pop(word, None)
 
-    def _assign(self, word: str, value: Val) -> None:
+    def _assign(self, word: str, value: CodeValue) -> None:
         scope, statements = self.scope, self.scope.statements
         variable = statements.variable(word)
         if word in scope.env:
@@ -59,7 +59,7 @@ class InitStatements(Visitor):
         if chosen is not None:
             self.visit(statement.body if chosen else statement.otherwise)
             for word in statement.binds:
-                scope.env.setdefault(word, Val(literal(None), STATIC, 0))
+                scope.env.setdefault(word, CodeValue(literal(None), STATIC, 0))
             return
         if not self.is_known(condition):
             return  # about inputs, which declares nothing; or never evaluated
@@ -69,19 +69,19 @@ class InitStatements(Visitor):
         sides: list[tuple[list[ast.stmt], dict[str, object]]] = []
         for side in (statement.body, statement.otherwise):
             scope.env = dict(before)
-            body, _ = statements.aside(lambda s=side: self.visit(s))
+            body, _ = statements.capture_statements(lambda s=side: self.visit(s))
             sides.append((body, dict(scope.env)))
             restore()
         scope.env = before
         (then, first), (otherwise, second) = sides
         for word in statement.binds:
-            known = [v for v in (first.get(word), second.get(word)) if isinstance(v, Val)]
+            known = [v for v in (first.get(word), second.get(word)) if isinstance(v, CodeValue)]
             if not known:
                 continue
             variable = statements.variable(word)
             for values, body in ((first, then), (second, otherwise)):
                 value = values.get(word)
-                if not isinstance(value, Val) or value.is_none:
+                if not isinstance(value, CodeValue) or value.is_none:
                     body.append(bind(variable, literal(None)))
             best = next((v for v in known if not v.is_none), known[0])
             scope.env[word] = best if best.is_none else best._replace(code=name(variable), args=(), origin=None)
@@ -94,7 +94,7 @@ class InitStatements(Visitor):
         restore, before = self.containers.branching(), dict(scope.env)
         for word in statement.binds:  # what is carried is in its variable
             known = before.get(word)
-            if isinstance(known, Val):
+            if isinstance(known, CodeValue):
                 variable = statements.variable(word)
                 statements.bind(variable, self.static.named(word, statement))
                 before[word] = known._replace(code=name(variable), name=variable, op="", args=(), origin=None)
@@ -109,9 +109,9 @@ class InitStatements(Visitor):
         if not (self.is_known(loop.first) and self.is_known(loop.last)):
             return
         bounds = self.static.iterations(loop)
-        with scope.restoring(loop.variable):
-            scope.env[loop.variable] = Val(bounds[0], STATIC, 0)
-            inner, _ = statements.aside(work)
+        with scope.restore_name_after(loop.variable):
+            scope.env[loop.variable] = CodeValue(bounds[0], STATIC, 0)
+            inner, _ = statements.capture_statements(work)
         if inner and not (as_list and _as_list(statements.body, inner, bounds)):
             statements.body.append(ast.For(*bounds, inner, []))
 
@@ -119,9 +119,9 @@ class InitStatements(Visitor):
 class Requirements(InitStatements):
     """Translates what is required of hyperparameters, also by the bounds of loops."""
 
-    def visit_bind(self, statement: nodes.Bind) -> None:
+    def visit_assign(self, statement: nodes.Assign) -> None:
         self._loops(statement)
-        super().visit_bind(statement)
+        super().visit_assign(statement)
 
     def visit_declare(self, statement: nodes.Declare) -> None:
         self._loops(statement)
@@ -134,7 +134,7 @@ class Requirements(InitStatements):
         super().visit_for(statement)
 
     def _loops(self, statement: nodes.Statement) -> None:
-        for loop in walk.loops(statement):
+        for loop in walk.statement_loops(statement):
             if self.is_known(loop.first) and self.is_known(loop.last):
                 self.scope.statements.body += ordered(self.static.verbatim, self.scope.unit.source.text, loop)
 

@@ -10,7 +10,7 @@ from archspec.ops import OPS
 from archspec.python_code.trees import py, text
 
 
-def fill(initial: str, code: ast.expr, arguments: Sequence[ast.expr]) -> ast.stmt:
+def initializer_statement(initial: str, code: ast.expr, arguments: Sequence[ast.expr]) -> ast.stmt:
     """The statement that fills a parameter as a spec says: `~ normal(0.02)`."""
     match initial, [text(a) for a in arguments]:
         case "constant", ["0.0" | "0"]:

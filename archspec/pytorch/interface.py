@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from archspec.addresses import prefixes
-from archspec.elaborate.values import plain
-from archspec.ir import Module, find
-from archspec.model import Model, internals
+from archspec.elaborate.values import to_plain
+from archspec.ir import Module, find_member
+from archspec.model import Model, get_compilation
 from archspec.python_code.trees import stored
-from archspec.pytorch.emitted import Emitted, Output, Slot
+from archspec.pytorch.emitted import EmittedDefinition, FunctionInput, Output
 from archspec.pytorch.module_writer import ModuleWriter
 from archspec.syntax import tree
-from archspec.table import Plain
+from archspec.table import PlainValue
 
 
 class Interface(NamedTuple):
@@ -26,9 +26,9 @@ class Interface(NamedTuple):
     """
 
     name: str
-    arguments: dict[str, Plain]
+    arguments: dict[str, PlainValue]
     parameters: dict[str, str]
-    inputs: tuple[Slot, ...]
+    inputs: tuple[FunctionInput, ...]
     outputs: tuple[Output, ...]
     last_sizes: tuple[str, ...]
     is_record: bool
@@ -38,17 +38,17 @@ class Interface(NamedTuple):
 
 def interface_of(model: Model) -> Interface:
     """Return the interface of the file that `torch_source` returns for a model."""
-    compilation = internals(model)
+    compilation = get_compilation(model)
     writer = ModuleWriter(compilation.trace())
     root = writer.write(writer.trace.root)
-    arguments: dict[str, Plain] = {}
+    arguments: dict[str, PlainValue] = {}
     for word in root.kept:
         is_computed = writer.parameters.is_computed(root.definition, word) and word not in writer.trace.given
-        arguments[word] = None if is_computed else plain(compilation.values[word])
+        arguments[word] = None if is_computed else to_plain(compilation.values[word])
     declared = root.definition.node.outputs
     definitions = writer.trace.definitions
     whole = next(module for module, definition in definitions.items() if definition is root.definition)
-    blocks = [find(whole, address) for address in _repeated(model)]
+    blocks = [find_member(whole, address) for address in _repeated(model)]
     return Interface(
         root.name,
         arguments,
@@ -62,7 +62,7 @@ def interface_of(model: Model) -> Interface:
     )
 
 
-def _attributes(writer: ModuleWriter, emitted: Emitted) -> Iterator[str]:
+def _attributes(writer: ModuleWriter, emitted: EmittedDefinition) -> Iterator[str]:
     yield from stored(emitted.init)
     for other in writer.emitted.values():
         if other.name == emitted.base:
@@ -77,7 +77,7 @@ def _last_size(output: tree.Output) -> str:
 def _repeated(model: Model) -> list[str]:
     """The numbered addresses of blocks, without those inside others."""
     found: list[str] = []
-    for row in internals(model).table.modules:
+    for row in get_compilation(model).table.modules:
         is_inside = any(outer in found for outer in prefixes(row.address))
         if row.kind == "block" and row.address.rpartition(".")[2].isdigit() and not is_inside:
             found.append(row.address)

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import NamedTuple, cast
 
 from archspec.algebra import Polynomial
-from archspec.bodies.fold import arguments, fold_body
-from archspec.elaborate.trace import Use
-from archspec.ir import Body, Call, Module, Type, Weight
+from archspec.bodies.fold import arguments, propagate_forward
+from archspec.elaborate.trace import DefinitionUse
+from archspec.ir import Body, Call, Module, ModuleTensor, Type
 from archspec.ops import OPS
 
-MOST_CALLS = 24
+MAX_CALLS = 24
 
 
 class Term(NamedTuple):
@@ -35,13 +35,13 @@ UNKNOWN = Term("unknown")
 
 def term_of(body: Body) -> object:
     """What the only output of a body is made of, sums and products in one order; None if it is not that simple."""
-    if len(body.outputs) != 1 or body.size > MOST_CALLS:
+    if len(body.outputs) != 1 or body.size > MAX_CALLS:
         return None
     return _term_of(body, [Term("input", (i,)) for i in range(len(body.inputs))])
 
 
 def _term_of(body: Body, inputs: Sequence[object]) -> object:
-    return fold_body(body, inputs, _operation, _application, None, _number, _weight).outputs[0]
+    return propagate_forward(body, inputs, _operation, _application, None, _number, _weight).outputs[0]
 
 
 def _operation(call: Call, given: list[object]) -> list[object]:
@@ -76,30 +76,30 @@ def _term(name: str, parts: Sequence[object], settings: tuple[object, ...] = ())
     return Term(name, settings, tuple(sorted(flat, key=repr) if op.commutative else flat))
 
 
-def _of(op: str, *parts: object) -> Term:
+def _operation_term(op: str, *parts: object) -> Term:
     return _term(op, parts)
 
 
-_CUBIC = _of("add", X, _of("mul", 0.044715, _of("pow", X, 3.0)))
-_ERF = _of("erf", _of("div", X, math.sqrt(2.0)))
-_TANH = _of("tanh", _of("mul", math.sqrt(2 / math.pi), _CUBIC))
+_CUBIC = _operation_term("add", X, _operation_term("mul", 0.044715, _operation_term("pow", X, 3.0)))
+_ERF = _operation_term("erf", _operation_term("div", X, math.sqrt(2.0)))
+_TANH = _operation_term("tanh", _operation_term("mul", math.sqrt(2 / math.pi), _CUBIC))
 
 FUNCTIONS: dict[object, str] = {
-    _of("mul", 0.5, X, _of("add", 1.0, _ERF)): "F.gelu(x)",
-    _of("mul", 0.5, X, _of("add", 1.0, _TANH)): "F.gelu(x, approximate='tanh')",
-    _of("max", X, 0.0): "F.relu(x)",
-    _of("mul", X, _of("sigmoid", X)): "F.silu(x)",
+    _operation_term("mul", 0.5, X, _operation_term("add", 1.0, _ERF)): "F.gelu(x)",
+    _operation_term("mul", 0.5, X, _operation_term("add", 1.0, _TANH)): "F.gelu(x, approximate='tanh')",
+    _operation_term("max", X, 0.0): "F.relu(x)",
+    _operation_term("mul", X, _operation_term("sigmoid", X)): "F.silu(x)",
 }
 """Functions of one tensor."""
 
 
-def function_form(uses: Sequence[Use]) -> str | None:
+def function_form(uses: Sequence[DefinitionUse]) -> str | None:
     """The template of the PyTorch function that a function is in all its uses."""
     found = {FUNCTIONS.get(term_of(use.body)) if len(use.given) == 1 else None for use in uses}
     return found.pop() if len(found) == 1 else None
 
 
-def is_causal_mask(uses: Sequence[Use]) -> bool:
+def is_causal_mask(uses: Sequence[DefinitionUse]) -> bool:
     """Whether a function of no tensors gives [n, n], true where the row is not before the column."""
     return all(_is_lower_triangle(use.body) for use in uses)
 
@@ -111,7 +111,7 @@ def _is_lower_triangle(body: Body) -> bool:
     size = _number(shape[0])
     count = Term("arange", (("stop", size),))
     rows = Term("reshape", (("shape", (size, 1.0)),), (count,))
-    return term_of(body) in (_of("ge", rows, count), _of("le", count, rows))
+    return term_of(body) in (_operation_term("ge", rows, count), _operation_term("le", count, rows))
 
 
 class LayerForm(NamedTuple):
@@ -121,13 +121,13 @@ class LayerForm(NamedTuple):
     op: str | None
 
 
-def layer_form(uses: Sequence[Use]) -> LayerForm | None:
+def layer_form(uses: Sequence[DefinitionUse]) -> LayerForm | None:
     """The `torch.nn` module that a layer is in all its uses."""
     found = {_form_of(use) for use in uses}
     return found.pop() if len(found) == 1 else None
 
 
-def _form_of(use: Use) -> LayerForm | None:
+def _form_of(use: DefinitionUse) -> LayerForm | None:
     module = use.module
     if module is None or len(use.given) != 1:
         return None
@@ -163,7 +163,7 @@ def _form_of(use: Use) -> LayerForm | None:
             return None
 
 
-def rms_eps(use: Use) -> float | None:
+def rms_eps(use: DefinitionUse) -> float | None:
     """The eps of x / sqrt(mean of squares + eps) * weight, in the type of x or in float32; None if a layer is not that.
 
     The module of PyTorch computes the norm in float32, too.
@@ -174,19 +174,24 @@ def rms_eps(use: Use) -> float | None:
             pass
         case _:
             return None
-    if shape is None or len(shape) != 1 or x not in (X, _of("float32", X)) or weight != Term("weight", ("weight",)):
+    if (
+        shape is None
+        or len(shape) != 1
+        or x not in (X, _operation_term("float32", X))
+        or weight != Term("weight", ("weight",))
+    ):
         return None
-    squares = Term("sum", (("axis", -1.0), ("keep", True)), (_of("mul", x, x),))
-    return eps if mean == _of("div", squares, float(shape[0])) else None
+    squares = Term("sum", (("axis", -1.0), ("keep", True)), (_operation_term("mul", x, x),))
+    return eps if mean == _operation_term("div", squares, float(shape[0])) else None
 
 
 _STATISTICS = ("running_mean", "running_var")
 
 
-def is_batch_norm(use: Use) -> bool:
+def is_batch_norm(use: DefinitionUse) -> bool:
     """Whether a layer normalizes with running statistics, and stores the tensors of a batch norm in PyTorch."""
     members = use.module.members if use.module is not None else {}
-    stored = {name: member.target for name, member in members.items() if isinstance(member.target, Weight)}
+    stored = {name: member.target for name, member in members.items() if isinstance(member.target, ModuleTensor)}
     count = stored.pop("num_batches_tracked", None)
     if count is None or (count.kind, count.shape, count.type.dtype) != ("buffer", (), "int"):
         return False
@@ -195,32 +200,34 @@ def is_batch_norm(use: Use) -> bool:
     return is_stored and len({t.shape for t in stored.values()}) == 1 and batch_norm_eps(use) is not None
 
 
-def batch_norm_eps(use: Use) -> float | None:
+def batch_norm_eps(use: DefinitionUse) -> float | None:
     """The eps of (x - mean) / sqrt(variance + eps) * weight + bias along axis 1; None if a layer is not that."""
     weight, bias, mean, variance = (Term("weight", (name,)) for name in ("weight", "bias", *_STATISTICS))
     term = term_of(use.body)
-    eps = _added_to(variance, term)
+    eps = _added_number(variance, term)
     if eps is None:
         return None
     turned = (("a", 1.0), ("b", -1.0))
-    centred = _of("sub", Term("transpose", turned, (X,)), mean)
-    scaled = _of("mul", _of("div", centred, _of("sqrt", _of("add", eps, variance))), weight)
-    return eps if term == Term("transpose", turned, (_of("add", scaled, bias),)) else None
+    centred = _operation_term("sub", Term("transpose", turned, (X,)), mean)
+    scaled = _operation_term(
+        "mul", _operation_term("div", centred, _operation_term("sqrt", _operation_term("add", eps, variance))), weight
+    )
+    return eps if term == Term("transpose", turned, (_operation_term("add", scaled, bias),)) else None
 
 
-def _added_to(part: Term, term: object) -> float | None:
+def _added_number(part: Term, term: object) -> float | None:
     """The number that is added to a part somewhere in a term."""
     if not isinstance(term, Term):
         return None
     numbers = [other for other in term.parts if isinstance(other, float)]
     if term.op == "add" and part in term.parts and numbers:
         return numbers[0]
-    return next((found for inner in term.parts if (found := _added_to(part, inner)) is not None), None)
+    return next((found for inner in term.parts if (found := _added_number(part, inner)) is not None), None)
 
 
 def _shape(module: Module, name: str) -> tuple[int, ...] | None:
     member = module.members.get(name)
-    if member is None or not isinstance(member.target, Weight):
+    if member is None or not isinstance(member.target, ModuleTensor):
         return None
     weight = member.target
     return weight.shape if weight.kind == "param" and weight.type.dtype == "real" else None

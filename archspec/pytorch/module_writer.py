@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from archspec.elaborate.trace import Trace, Use
+from archspec.elaborate.trace import DefinitionUse, Trace
 from archspec.ir import Constant, Type
 from archspec.python_code.simplification import returned, simplified, without_repeats
 from archspec.python_code.trees import bind, literal, name, names_in, prune, py, stored
@@ -14,12 +14,12 @@ from archspec.pytorch.attention import products_in
 from archspec.pytorch.base_class import base_class
 from archspec.pytorch.constructor_arguments import ConstructorArguments
 from archspec.pytorch.context import Context
-from archspec.pytorch.emitted import Emitted, Output, Slot
+from archspec.pytorch.emitted import EmittedDefinition, FunctionInput, Output
 from archspec.pytorch.forward_method import ForwardMethod
 from archspec.pytorch.init_method import InitMethod
 from archspec.pytorch.input_sizes import prelude
 from archspec.pytorch.known_modules import function_form, is_causal_mask
-from archspec.pytorch.names import TAKEN_BY_RECORDS, usable
+from archspec.pytorch.names import RESERVED_TUPLE_NAMES, python_name
 from archspec.pytorch.number_functions import NumberFunction
 from archspec.pytorch.parameters import Parameters
 from archspec.pytorch.size_checks import size_checks
@@ -36,9 +36,9 @@ class ModuleWriter:
         self.arguments = ConstructorArguments(trace)
         self.context = Context(trace, self.arguments, self.write)
         self.parameters = Parameters(self.context)
-        self.emitted: dict[Definition, Emitted] = {}
+        self.emitted: dict[Definition, EmittedDefinition] = {}
 
-    def write(self, definition: Definition) -> Emitted:
+    def write(self, definition: Definition) -> EmittedDefinition:
         """Writes a definition, once."""
         if definition not in self.emitted:
             if is_numeric(definition):
@@ -50,19 +50,21 @@ class ModuleWriter:
             self.emitted[definition] = emitted
         return self.emitted[definition]
 
-    def _unused(self, definition: Definition) -> Emitted:
+    def _unused(self, definition: Definition) -> EmittedDefinition:
         """What is passed on and never applied: nothing says what it would be applied to."""
         message = literal(f"the model does not apply {definition.name}")
         body: list[ast.stmt] = [ast.Raise(py("NotImplementedError(message)", message=message))]
-        return Emitted(self.context.names[definition], definition, base="nn.Module", forward=body, is_unused=True)
+        return EmittedDefinition(
+            self.context.names[definition], definition, base="nn.Module", forward=body, is_unused=True
+        )
 
-    def _numeric(self, definition: Definition) -> Emitted:
+    def _numeric(self, definition: Definition) -> EmittedDefinition:
         function = NumberFunction(self.context, definition)
         words = tuple(definition.hyperparameters)
         body = function.body()
-        return Emitted(self.context.names[definition], definition, words, forward=body, head=function.head())
+        return EmittedDefinition(self.context.names[definition], definition, words, forward=body, head=function.head())
 
-    def _function(self, definition: Definition) -> Emitted:
+    def _function(self, definition: Definition) -> EmittedDefinition:
         uses = self.trace.uses[definition]
         forward = self._forward(definition, uses, None)
         known = self.arguments.of(definition)
@@ -88,13 +90,13 @@ class ModuleWriter:
             inputs=self._inputs(forward), outputs=outputs, needs=needs, forward=body, is_causal=is_causal_mask(uses)
         )
 
-    def _module(self, definition: Definition) -> Emitted:
+    def _module(self, definition: Definition) -> EmittedDefinition:
         uses = self.trace.uses.get(definition, [])
         layer = torch_layer(self.context, definition, uses) if definition.kind == "layer" else None
         if layer is not None:
             init, kept = self._init(definition, uses, layer.base, layer.init, [])
             entry = self.context.form(definition).inputs[0]
-            slot = Slot(usable(entry.name, self.context.taken), KIND[entry.dtype])
+            slot = FunctionInput(python_name(entry.name, self.context.taken), KIND[entry.dtype])
             return self._emitted(definition, kept)._replace(
                 inputs=(slot,), outputs=(Output("", REAL, None),), base=layer.base, init=init
             )
@@ -123,22 +125,22 @@ class ModuleWriter:
             forward=body,
         )
 
-    def _emitted(self, definition: Definition, kept: set[str]) -> Emitted:
+    def _emitted(self, definition: Definition, kept: set[str]) -> EmittedDefinition:
         """A definition that takes the hyperparameters `kept`."""
         words = tuple(word for word in definition.hyperparameters if word in kept)
-        return Emitted(
+        return EmittedDefinition(
             self.context.names[definition], definition, words, self.parameters.keyword_only(definition, words)
         )
 
     # Methods
 
     def _forward(
-        self, definition: Definition, uses: Sequence[Use], record: str | None, fuses: bool = True
+        self, definition: Definition, uses: Sequence[DefinitionUse], record: str | None, fuses: bool = True
     ) -> ForwardMethod:
         return ForwardMethod(self.context, definition, uses, _present(uses), record, fuses)
 
     def _translated(
-        self, definition: Definition, uses: Sequence[Use], record: str | None
+        self, definition: Definition, uses: Sequence[DefinitionUse], record: str | None
     ) -> tuple[ForwardMethod, list[ast.stmt]]:
         """A body as statements. Attention is one call in it, unless a product would be made again then, because scores
         or probabilities are needed besides.
@@ -165,10 +167,15 @@ class ModuleWriter:
         }
         numbers = {context.attribute(scope.definition, word) for word in scope.definition.hyperparameters}
         elementwise = experts.elementwise_functions() | functions
-        return experts.sorted_once(body, scope.fresh("by_expert"), elementwise, numbers)
+        return experts.sort_experts_once(body, scope.fresh("by_expert"), elementwise, numbers)
 
     def _init(
-        self, definition: Definition, uses: Sequence[Use], base: str, made: list[ast.stmt], forward: list[ast.stmt]
+        self,
+        definition: Definition,
+        uses: Sequence[DefinitionUse],
+        base: str,
+        made: list[ast.stmt],
+        forward: list[ast.stmt],
     ) -> tuple[list[ast.stmt], set[str]]:
         """The statements of `__init__`, and the hyperparameters that the class takes."""
         context = self.context
@@ -192,8 +199,8 @@ class ModuleWriter:
 
     # Inputs and outputs
 
-    def _inputs(self, forward: ForwardMethod) -> tuple[Slot | None, ...]:
-        slots: list[Slot | None] = []
+    def _inputs(self, forward: ForwardMethod) -> tuple[FunctionInput | None, ...]:
+        slots: list[FunctionInput | None] = []
         scope = forward.scope
         root = scope.definition is self.trace.root
         for entry, value, given in scope.inputs:
@@ -202,7 +209,7 @@ class ModuleWriter:
                 slots.append(None)
                 continue
             optional = entry.optional and (root or None in given)
-            slots.append(Slot(scope.statements.variable(entry.name), value.kind, optional))
+            slots.append(FunctionInput(scope.statements.variable(entry.name), value.kind, optional))
         seen = by_name = False
         for i, slot in enumerate(slots):  # a parameter without a default cannot follow one with
             if slot is not None:
@@ -211,7 +218,7 @@ class ModuleWriter:
                 slots[i] = slot._replace(by_name=by_name)
         return tuple(slots)
 
-    def _record(self, definition: Definition, uses: Sequence[Use]) -> str | None:
+    def _record(self, definition: Definition, uses: Sequence[DefinitionUse]) -> str | None:
         declared = definition.node.outputs
         names = [o.name for o, present in zip(declared, _present(uses), strict=False) if present]
         if not names or not all(n.isidentifier() and not n.startswith("_") for n in names):
@@ -226,12 +233,12 @@ class ModuleWriter:
             types = [r for use in scope.uses if (r := use.body.results[i]) is not None]
             ranks = {len(t.shape) for t in types}
             kind = forward.kinds.get(i, REAL) if present else None
-            word = usable(declared[i].name, TAKEN_BY_RECORDS) if forward.record and i < len(declared) else ""
+            word = python_name(declared[i].name, RESERVED_TUPLE_NAMES) if forward.record and i < len(declared) else ""
             rank = ranks.pop() if len(ranks) == 1 else None
             found.append(Output(word, kind, rank, len(types) < len(scope.uses)))
         return tuple(found)
 
 
-def _present(uses: Sequence[Use]) -> list[bool]:
+def _present(uses: Sequence[DefinitionUse]) -> list[bool]:
     """Which outputs there are in some use."""
     return [any(use.body.results[i] is not None for use in uses) for i in range(len(uses[0].body.outputs))]

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable
 
 from archspec.ops import OPS
-from archspec.torch_stand_in.modules import TAKEN_BY_MODULES
+from archspec.torch_stand_in.modules import RESERVED_MODULE_NAMES
 
-TAKEN_BY_FILES = frozenset(
+RESERVED_FILE_NAMES = frozenset(
     {
         "torch",
         "nn",
@@ -38,13 +38,13 @@ TAKEN_BY_FILES = frozenset(
 )
 """What a generated file imports or defines itself, and what it uses of Python."""
 
-TAKEN_BY_RECORDS = frozenset({"count", "index"})
+RESERVED_TUPLE_NAMES = frozenset({"count", "index"})
 """What a tuple has besides its fields."""
 
 
 def is_hidden(word: str) -> bool:
     """Whether `getattr` may find something else of a module under a part of an address."""
-    return word.startswith("_") or word in TAKEN_BY_MODULES
+    return word.startswith("_") or word in RESERVED_MODULE_NAMES
 
 
 def is_plain(word: str) -> bool:
@@ -52,7 +52,7 @@ def is_plain(word: str) -> bool:
     return word.isidentifier() and not keyword.iskeyword(word) and not is_hidden(word)
 
 
-def usable(word: str, taken: Iterable[str]) -> str:
+def python_name(word: str, taken: Iterable[str]) -> str:
     """A name for Python: the word itself, or with underscores behind it where it is taken or ambiguous.
 
     Inside a class Python changes names that begin with two underscores, so that they begin with one here.

@@ -10,12 +10,12 @@ from archspec.python_code.trees import apply, literal, name, py, sequence
 from archspec.resolve import nodes
 
 
-def composed(expr: nodes.Expr, code: Callable[[nodes.Expr], ast.expr]) -> ast.expr | None:
+def compose(expr: nodes.Expr, code: Callable[[nodes.Expr], ast.expr]) -> ast.expr | None:
     """An expression made of the code of its parts; None for names, calls and what is no number."""
     match expr:
         case nodes.Literal():
             return literal(expr.value)
-        case nodes.Listing():
+        case nodes.ListLiteral():
             return sequence([code(item) for item in expr.items])
         case nodes.Unary():
             return py("not x" if expr.operator == "not" else "-x", x=code(expr.operand))

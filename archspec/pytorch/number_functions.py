@@ -9,13 +9,13 @@ from typing import NoReturn
 from archspec.elaborate.trace import Application
 from archspec.elaborate.values import Value
 from archspec.ops import Op
-from archspec.python_code.layout import bracketed, written
+from archspec.python_code.layout import bracketed, unparse_line
 from archspec.python_code.trees import apply, bind, literal, name, names_in, py
-from archspec.pytorch.constructor_arguments import default_of, given_to
+from archspec.pytorch.constructor_arguments import hyperparameter_default, passed_argument
 from archspec.pytorch.context import Context
-from archspec.pytorch.number_code import composed, operation, range_of
+from archspec.pytorch.number_code import compose, operation, range_of
 from archspec.pytorch.requirements import ordered, requirement
-from archspec.pytorch.scope import untranslatable
+from archspec.pytorch.scope import untranslatable_error
 from archspec.pytorch.statements import Statements
 from archspec.resolve import nodes
 from archspec.resolve.unit import Definition
@@ -38,7 +38,7 @@ class NumberFunction(Visitor):
     def body(self) -> list[ast.stmt]:
         """The statements of the function."""
         for word, parameter in self.parameters.items():
-            default = default_of(self.definition, word)
+            default = hyperparameter_default(self.definition, word)
             if default is not None and not isinstance(default, nodes.Literal):
                 if any(None in self._given(site, word) for site in self.context.trace.sites(self.definition)):
                     self.refuse(f"the default of `{word}` has no form in PyTorch", self.definition.node.name)
@@ -50,25 +50,25 @@ class NumberFunction(Visitor):
         """The line, or lines, before the body."""
         found: list[str] = []
         for word, parameter in self.parameters.items():
-            default = default_of(self.definition, word)
+            default = hyperparameter_default(self.definition, word)
             if default is None:
                 found.append(f"{parameter}: Any")
             else:
                 usual = default.value if isinstance(default, nodes.Literal) else None
-                found.append(f"{parameter}: Any = {written(literal(usual))}")
+                found.append(f"{parameter}: Any = {unparse_line(literal(usual))}")
         return bracketed(f"def {self.context.names[self.definition]}(", found, ") -> Any:", 0)
 
     def refuse(self, message: str, at: Located) -> NoReturn:
-        raise untranslatable(message, self.definition, at)
+        raise untranslatable_error(message, self.definition, at)
 
     def _given(self, site: Application, word: str) -> Sequence[Value]:
         """The values that a call passes for a hyperparameter."""
-        argument = given_to(site, word)
+        argument = passed_argument(site, word)
         return list(self.context.trace.statics(argument).values()) if argument is not None else []
 
     # Statements
 
-    def visit_bind(self, statement: nodes.Bind) -> None:
+    def visit_assign(self, statement: nodes.Assign) -> None:
         (word,) = statement.targets
         value = self.code(statement.value)
         self.bound.add(word)
@@ -117,7 +117,7 @@ class NumberFunction(Visitor):
             case nodes.Apply():
                 return self._apply(expr)
             case _:
-                made = composed(expr, self.code)
+                made = compose(expr, self.code)
                 return made if made is not None else self.refuse("this has no form in PyTorch as a number", expr.at)
 
     def _known(self, expr: nodes.Global) -> ast.expr:
@@ -150,7 +150,7 @@ def _always_bound(statements: Sequence[nodes.Statement]) -> set[str]:
     """The names that statements bind, whatever their conditions are."""
     found: set[str] = set()
     for statement in statements:
-        if isinstance(statement, nodes.Bind):
+        if isinstance(statement, nodes.Assign):
             found |= set(statement.targets)
         elif isinstance(statement, nodes.If):
             found |= _always_bound(statement.body) & _always_bound(statement.otherwise)

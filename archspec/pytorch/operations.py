@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from archspec.ops import Op, OpError
-from archspec.python_code.trees import parsed, py, sequence
+from archspec.python_code.trees import parse_template, py, sequence
 from archspec.pytorch.values import FREE
 
 Code = ast.expr
 
 
-class Applied(NamedTuple):
+class AppliedOperation(NamedTuple):
     """An operation and its operands.
 
     `tensors` are its inputs in order, None where absent. `numbers` tells which of them are plain numbers, `ranks` how
@@ -76,26 +76,26 @@ def constant(code: Code) -> object:
         return object()
 
 
-def placed(call: ast.Call, device: Code | None) -> Code:
+def add_device(call: ast.Call, device: Code | None) -> Code:
     """A call that makes a tensor, on a device if one is given."""
     if device is not None:
         call.keywords.append(ast.keyword("device", device))
     return call
 
 
-def emit(applied: Applied) -> Code:
+def emit(applied: AppliedOperation) -> Code:
     """The expression of an operation. Raises OpError."""
     torch = applied.op.torch
     if torch is None:
         raise OpError(f"`{applied.op.name}` has no form in PyTorch")
     form = torch.form if isinstance(torch.form, str) else torch.form(applied)
-    return _Filled(applied).visit(copy.deepcopy(parsed(form)))
+    return _TemplateFiller(applied).visit(copy.deepcopy(parse_template(form)))
 
 
-class _Filled(ast.NodeTransformer):
+class _TemplateFiller(ast.NodeTransformer):
     """Puts operands into a form; see `Torch`."""
 
-    def __init__(self, applied: Applied) -> None:
+    def __init__(self, applied: AppliedOperation) -> None:
         self.applied = applied
         self.parts = applied.parts()
 

@@ -6,12 +6,12 @@ import ast
 from collections.abc import Sequence
 
 from archspec.algebra import Polynomial
-from archspec.elaborate.trace import Use
+from archspec.elaborate.trace import DefinitionUse
 from archspec.elaborate.values import Partial, Value
 from archspec.ops import Op
-from archspec.python_code.layout import written
+from archspec.python_code.layout import unparse_line
 from archspec.python_code.trees import bind, literal, name, names_in, py, sequence
-from archspec.pytorch.constructor_arguments import default_of, given_to
+from archspec.pytorch.constructor_arguments import hyperparameter_default, passed_argument
 from archspec.pytorch.context import Context
 from archspec.pytorch.init_method import InitMethod
 from archspec.resolve import nodes
@@ -26,7 +26,7 @@ class Parameters:
 
     def default(self, definition: Definition, word: str) -> ast.expr | None:
         """The default of a parameter: None where every use gives it; `None` where it is computed from others."""
-        default = default_of(definition, word)
+        default = hyperparameter_default(definition, word)
         if default is None or not self._is_omitted(definition, word):
             return None
         constant = self._constant(default)
@@ -34,7 +34,7 @@ class Parameters:
 
     def is_computed(self, definition: Definition, word: str) -> bool:
         """Whether a hyperparameter has a default that depends on others."""
-        default = default_of(definition, word)
+        default = hyperparameter_default(definition, word)
         return default is not None and self._constant(default) is None
 
     def keyword_only(self, definition: Definition, words: Sequence[str]) -> frozenset[str]:
@@ -47,14 +47,14 @@ class Parameters:
             seen = seen or has_default
         return frozenset()
 
-    def computed(self, definition: Definition, uses: Sequence[Use], needed: set[str]) -> list[ast.stmt]:
+    def computed(self, definition: Definition, uses: Sequence[DefinitionUse], needed: set[str]) -> list[ast.stmt]:
         """The statements that work out the defaults of parameters that are needed."""
         parameters = self.context.parameters(definition)
         known = self.context.arguments.of(definition)
         needed = set(needed)
         found: list[ast.stmt] = []
         for word in reversed(definition.hyperparameters):
-            parameter, default = parameters[word], default_of(definition, word)
+            parameter, default = parameters[word], hyperparameter_default(definition, word)
             if parameter not in needed or default is None or not self.is_computed(definition, word):
                 continue
             is_argument = word in known.arguments
@@ -81,12 +81,12 @@ class Parameters:
         parameter = self.context.parameters(definition)[word]
         if default is None:
             return f"{parameter}{annotation}"
-        return f"{parameter}{annotation}{' = ' if annotation else '='}{written(default)}"
+        return f"{parameter}{annotation}{' = ' if annotation else '='}{unparse_line(default)}"
 
     def _is_omitted(self, definition: Definition, word: str) -> bool:
         """Whether some use does not give a hyperparameter."""
         sites = self.context.trace.sites(definition)
-        given = [given_to(site, word) for site in sites]
+        given = [passed_argument(site, word) for site in sites]
         return definition is self.context.trace.root or None in given
 
     def _constant(self, expr: nodes.Expr) -> ast.expr | None:
@@ -97,7 +97,7 @@ class Parameters:
             case nodes.Unary(operator="-"):
                 inner = self._constant(expr.operand)
                 return py("-x", x=inner) if inner is not None else None
-            case nodes.Listing():
+            case nodes.ListLiteral():
                 items = [self._constant(item) for item in expr.items]
                 known = [item for item in items if item is not None]
                 return sequence(known) if len(known) == len(items) else None

@@ -5,18 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from archspec.ops.rearrange import OTHERS, Groups, steps
+from archspec.ops.rearrange import ELLIPSIS, Groups, pattern_steps
 from archspec.python_code.trees import apply, literal, method, sequence
 from archspec.resolve import nodes
 
 
 def rearranged(node: nodes.Rearrange, code: ast.expr, sizes: Mapping[str, ast.expr], rank: int | None) -> ast.expr:
     """A pattern applied to a tensor of `rank` axes, None if it varies. Raises ValueError if that matters."""
-    others = [OTHERS]
+    others = [ELLIPSIS]
     if rank is not None:
-        others = [f"{OTHERS}{i}" for i in range(rank - len(node.pattern.left) + 1)]
+        others = [f"{ELLIPSIS}{i}" for i in range(rank - len(node.pattern.left) + 1)]
     left, right = node.pattern.groups(others)
-    plan = steps(left, right)
+    plan = pattern_steps(left, right)
     axes = _Axes(code, left, sizes)
     moved = [i for i, axis in enumerate(plan.order) if i != axis]
     if moved:
@@ -68,7 +68,7 @@ class _Axes:
         self.groups[start : end + 1] = [group]
 
     def permute(self, order: Sequence[int], moved: Sequence[int]) -> None:
-        if len(moved) == 2 and (OTHERS,) not in [self.groups[i] for i in moved]:
+        if len(moved) == 2 and (ELLIPSIS,) not in [self.groups[i] for i in moved]:
             self._call("transpose", *map(self._axis, moved))
         else:
             self._known()
@@ -94,11 +94,11 @@ class _Axes:
 
     def _axis(self, i: int) -> ast.expr:
         """The number of an axis, from the end if it is behind axes whose number varies."""
-        varies = (OTHERS,) in self.groups
-        return literal(i - len(self.groups) if varies and i > self.groups.index((OTHERS,)) else i)
+        varies = (ELLIPSIS,) in self.groups
+        return literal(i - len(self.groups) if varies and i > self.groups.index((ELLIPSIS,)) else i)
 
     def _known(self) -> None:
-        if (OTHERS,) in self.groups:
+        if (ELLIPSIS,) in self.groups:
             raise ValueError("the number of axes that `...` stands for is not the same in every use")
 
     def _call(self, name: str, *arguments: ast.expr) -> None:

@@ -7,23 +7,23 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, NoReturn, cast
 
-from archspec.elaborate.program import Given
-from archspec.elaborate.trace import Evaluated, Seen, Use
+from archspec.elaborate.program import InputArgument
+from archspec.elaborate.trace import DefinitionUse, EvaluatedNode, RecordedValues
 from archspec.elaborate.values import Value
 from archspec.ir import Body, Call, Constant, Type
 from archspec.python_code.trees import literal, method, name
-from archspec.pytorch.attribute_paths import Places
+from archspec.pytorch.attribute_paths import AttributePaths
 from archspec.pytorch.context import Context, distinct
 from archspec.pytorch.statements import Statements
-from archspec.pytorch.values import BOOL, INT, KIND, NONE, REAL, STATIC, Several, Val
+from archspec.pytorch.values import ABSENT_VALUE, BOOL, INT, KIND, REAL, STATIC, CodeValue, MultipleOutputs
 from archspec.resolve import nodes
 from archspec.resolve.unit import Definition
-from archspec.source import ArchError, fail
+from archspec.source import ArchError, make_error
 from archspec.syntax.tree import Located
 
-NOTHING = Seen(None)
+NO_VALUES = RecordedValues(None)
 
-Written = Evaluated | nodes.Statement | nodes.Address | nodes.Loop | Located
+SourceNode = EvaluatedNode | nodes.Statement | nodes.Address | nodes.Loop | Located
 """What has a location in the spec."""
 
 
@@ -33,9 +33,9 @@ class Input(NamedTuple):
     `items` are its shape as the spec declares it, `shape` is it in Python.
     """
 
-    entry: nodes.Entry
-    value: Val
-    given: tuple[Given, ...]
+    entry: nodes.TypedEntry
+    value: CodeValue
+    given: tuple[InputArgument, ...]
 
     @property
     def types(self) -> list[Type]:
@@ -63,7 +63,9 @@ class Input(NamedTuple):
     @property
     def end(self) -> int:
         """The place of `...`, or the number of items."""
-        return next((i for i, item in enumerate(self.items) if isinstance(item, nodes.Leading)), len(self.items))
+        return next(
+            (i for i, item in enumerate(self.items) if isinstance(item, nodes.LeadingDimensions)), len(self.items)
+        )
 
     @property
     def has_leading(self) -> bool:
@@ -92,8 +94,8 @@ class Scope:
         self,
         context: Context,
         definition: Definition,
-        uses: Sequence[Use],
-        places: Places,
+        uses: Sequence[DefinitionUse],
+        places: AttributePaths,
         hyperparameter: Callable[[str], ast.expr],
     ) -> None:
         self.context = context
@@ -105,14 +107,14 @@ class Scope:
         self.places = places
         self.is_function = definition.kind == "fn"
         self.statements = Statements(context.taken, context.parameters(definition))
-        self.env: dict[str, Val | Several] = {}
+        self.env: dict[str, CodeValue | MultipleOutputs] = {}
         self.steps: dict[int, nodes.Step] = {}
         for word in definition.hyperparameters:
             values = context.values(definition, word)
             code = hyperparameter(word)
             if context.is_settled(definition, word) and isinstance(values[0], bool | int | float | str | None):
                 code = literal(values[0])
-            self.env[word] = Val(code, STATIC, 0, counts=counts_as(values))
+            self.env[word] = CodeValue(code, STATIC, 0, counts=counts_as(values))
             other = context.arguments.renamed(definition, word)
             if other is not None:
                 self.env[word] = self.env[other]
@@ -120,22 +122,22 @@ class Scope:
         given = zip(*[use.given for use in uses], strict=True) if uses else [()] * len(self.form.inputs)
         self.inputs = [self._input(entry, each) for entry, each in zip(self.form.inputs, given, strict=True)]
 
-    def _input(self, entry: nodes.Entry, given: tuple[Given, ...]) -> Input:
+    def _input(self, entry: nodes.TypedEntry, given: tuple[InputArgument, ...]) -> Input:
         """An input: absent in every use, a number in every use, or a tensor."""
         types = [g for g in given if isinstance(g, Type)]
-        value = NONE
+        value = ABSENT_VALUE
         if types or any(isinstance(g, Constant) for g in given):
             variable = self.statements.variable(entry.name)
             ranks = {len(t.shape) for t in types}
             rank = ranks.pop() if len(ranks) == 1 else None
             kind = KIND[entry.dtype] if types else STATIC
-            value = Val(name(variable), kind, rank, name=variable, counts=KIND[entry.dtype])
+            value = CodeValue(name(variable), kind, rank, name=variable, counts=KIND[entry.dtype])
         self.env[entry.name] = value
         return Input(entry, value, given)
 
-    def refuse(self, message: str, node: Written) -> NoReturn:
+    def refuse(self, message: str, node: SourceNode) -> NoReturn:
         """Raises ArchError; `node` is a resolved node, or one of the syntax tree."""
-        raise untranslatable(message, self.definition, cast("Located", getattr(node, "at", node)))
+        raise untranslatable_error(message, self.definition, cast("Located", getattr(node, "at", node)))
 
     # Names
 
@@ -150,11 +152,11 @@ class Scope:
     def forget(self) -> None:
         """Values are no longer known by what they were made of: in a loop it may be another iteration's."""
         for word, value in self.env.items():
-            if isinstance(value, Val) and (value.op or value.args or value.origin is not None):
+            if isinstance(value, CodeValue) and (value.op or value.args or value.origin is not None):
                 self.env[word] = value._replace(op="", args=(), origin=None)
 
     @contextmanager
-    def restoring(self, word: str) -> Generator[None]:
+    def restore_name_after(self, word: str) -> Generator[None]:
         """Restores afterwards what a name stands for."""
         outer = self.env.get(word)
         yield
@@ -168,10 +170,10 @@ class Scope:
 
     # What the trace says
 
-    def seen(self, node: Evaluated) -> Seen:
-        return self.trace.seen.get(id(self.steps.get(id(node), node)), NOTHING)
+    def seen(self, node: EvaluatedNode) -> RecordedValues:
+        return self.trace.seen.get(id(self.steps.get(id(node), node)), NO_VALUES)
 
-    def was_seen(self, node: Evaluated) -> bool:
+    def was_evaluated(self, node: EvaluatedNode) -> bool:
         """Whether a step or expression was ever evaluated."""
         return id(node) in self.trace.seen
 
@@ -191,15 +193,15 @@ class Scope:
             return expr.value is None
         return self.is_static(expr) and set(self.seen(expr).statics) == {None}
 
-    def types(self, node: Evaluated) -> Sequence[Type]:
+    def types(self, node: EvaluatedNode) -> Sequence[Type]:
         """The types that an expression, or what is applied in a step, had."""
         return list(self.seen(node).types)
 
-    def rank(self, node: Evaluated) -> int | None:
+    def rank(self, node: EvaluatedNode) -> int | None:
         ranks = {len(t.shape) for t in self.types(node)}
         return ranks.pop() if len(ranks) == 1 else None
 
-    def calls(self, node: Evaluated) -> list[Call]:
+    def calls(self, node: EvaluatedNode) -> list[Call]:
         """The calls in bodies that an expression became."""
         span = self.unit.span(node.at)
         bodies = [use.body for use in self.uses] + self.context.tables(self.definition)
@@ -229,5 +231,5 @@ def counts_as(values: Sequence[Value]) -> str:
     return BOOL if any(isinstance(v, bool) for v in values) else INT
 
 
-def untranslatable(message: str, definition: Definition, node: Located) -> ArchError:
-    return fail("untranslatable", message, definition.unit.span(node))
+def untranslatable_error(message: str, definition: Definition, node: Located) -> ArchError:
+    return make_error("untranslatable", message, definition.unit.span(node))

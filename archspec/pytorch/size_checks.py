@@ -12,7 +12,7 @@ from archspec.resolve import nodes
 from archspec.resolve.walk import multiple_of
 
 LEADING = "..."
-LONGEST = 100
+MAX_CHECK_LENGTH = 100
 
 
 def size_checks(forward: ForwardMethod) -> list[ast.stmt]:
@@ -23,13 +23,13 @@ def size_checks(forward: ForwardMethod) -> list[ast.stmt]:
     found: list[ast.stmt] = []
     for k, input in enumerate(inputs):
         bound = _bound(forward, [input]) | known
-        sizes = _fixed(forward, input) | _tied(forward, input, bound, set(bound))
+        sizes = _fixed_sizes(forward, input) | _dependent_sizes(forward, input, bound, set(bound))
         if sizes:
             earlier = [other for other in inputs[:k] if not other.is_optional]
             found += _checks(forward, input, sizes, earlier, [])
         for other in inputs[:k] if input.is_optional else ():
             bound = _bound(forward, [other] if other.is_optional else [])
-            sizes = _tied(forward, input, bound | known, bound.keys() - known.keys())
+            sizes = _dependent_sizes(forward, input, bound | known, bound.keys() - known.keys())
             if sizes:
                 found += _checks(forward, input, sizes, [other], [other])
     return found
@@ -41,7 +41,7 @@ def _bound(forward: ForwardMethod, inputs: Iterable[Input]) -> dict[str, ast.exp
     for input in inputs:
         for place, item in enumerate(input.items):
             multiple = multiple_of(item)
-            if isinstance(item, nodes.Dimension | nodes.Leading):
+            if isinstance(item, nodes.Dimension | nodes.LeadingDimensions):
                 found.setdefault(_code(forward, item).id, input.part(place))
             elif multiple is not None:
                 factor = forward.static.code(multiple[0])
@@ -50,11 +50,11 @@ def _bound(forward: ForwardMethod, inputs: Iterable[Input]) -> dict[str, ast.exp
     return found
 
 
-def _code(forward: ForwardMethod, item: nodes.Dimension | nodes.Leading) -> ast.Name:
-    return name(LEADING if isinstance(item, nodes.Leading) else forward.scope.statements.variable(item.key))
+def _code(forward: ForwardMethod, item: nodes.Dimension | nodes.LeadingDimensions) -> ast.Name:
+    return name(LEADING if isinstance(item, nodes.LeadingDimensions) else forward.scope.statements.variable(item.key))
 
 
-def _fixed(forward: ForwardMethod, input: Input) -> dict[int, ast.expr]:
+def _fixed_sizes(forward: ForwardMethod, input: Input) -> dict[int, ast.expr]:
     """The sizes that depend on no input, by place in the shape."""
     found: dict[int, ast.expr] = {}
     for place, size in input.sizes.items():
@@ -63,13 +63,15 @@ def _fixed(forward: ForwardMethod, input: Input) -> dict[int, ast.expr]:
     return found
 
 
-def _tied(forward: ForwardMethod, input: Input, bound: dict[str, ast.expr], words: set[str]) -> dict[int, ast.expr]:
+def _dependent_sizes(
+    forward: ForwardMethod, input: Input, bound: dict[str, ast.expr], words: set[str]
+) -> dict[int, ast.expr]:
     """The sizes that depend on some of `words`, which are bound elsewhere, by place in the shape."""
     found: dict[int, ast.expr] = {}
     for place, item in enumerate(input.items):
         if place in input.sizes:
             continue
-        is_name = isinstance(item, nodes.Dimension | nodes.Leading)
+        is_name = isinstance(item, nodes.Dimension | nodes.LeadingDimensions)
         code = _code(forward, item) if is_name else forward.static.code(item)
         used = names_in([code]) - {"self"}
         code = replaced(code, bound)
@@ -87,7 +89,7 @@ def _checks(
 ) -> list[ast.If]:
     """One check of all sizes, or one of each if it would be too long to read."""
     whole = _check(forward, input, sizes, others, optional)
-    if len(text(whole.test)) <= LONGEST:
+    if len(text(whole.test)) <= MAX_CHECK_LENGTH:
         return [whole]
     return [_check(forward, input, {place: size}, others, optional) for place, size in sorted(sizes.items())]
 
@@ -134,7 +136,7 @@ def _like(input: Input, other: Input, sizes: dict[int, ast.expr]) -> ast.expr | 
 
 
 def _spread(item: nodes.Expr, size: ast.expr) -> ast.expr:
-    return ast.Starred(size, ast.Load()) if isinstance(item, nodes.Leading) else size
+    return ast.Starred(size, ast.Load()) if isinstance(item, nodes.LeadingDimensions) else size
 
 
 def _sorted(sizes: dict[int, ast.expr]) -> list[ast.expr]:
@@ -159,7 +161,7 @@ def _message(forward: ForwardMethod, input: Input, sizes: dict[int, ast.expr], a
         if isinstance(size, ast.Constant):
             written += str(size.value)
         elif size is not None and (multiple_of(item) is None or text(input.part(place)) not in text(size)):
-            is_leading = isinstance(item, nodes.Leading)
+            is_leading = isinstance(item, nodes.LeadingDimensions)
             part = py("list(x)", x=size) if is_leading else size
             values += [ast.Constant(written + "*" * is_leading), formatted(part)]
             written = ""
@@ -173,6 +175,6 @@ def _message(forward: ForwardMethod, input: Input, sizes: dict[int, ast.expr], a
 def _joined(found: list[ast.expr], expected: list[ast.expr]) -> ast.expr:
     """The two halves of a message as one string, or as a sum of two if it would be too long for a line."""
     whole = ast.JoinedStr([*found, ast.Constant(", "), *expected])
-    if len(text(whole)) <= LONGEST:
+    if len(text(whole)) <= MAX_CHECK_LENGTH:
         return whole
     return ast.BinOp(ast.JoinedStr([*found, ast.Constant(", ")]), ast.Add(), ast.JoinedStr(expected))

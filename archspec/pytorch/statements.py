@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from archspec.python_code.trees import bind, names_in
-from archspec.pytorch.names import usable
-from archspec.pytorch.values import FREE, Val
+from archspec.pytorch.names import python_name
+from archspec.pytorch.values import FREE, CodeValue
 
 Made = TypeVar("Made")
 
@@ -31,7 +31,7 @@ class Statements:
         self.note(variable)
         self.body.append(bind(variable, code))
 
-    def hold(self, variable: str, value: Val) -> None:
+    def bind_value(self, variable: str, value: CodeValue) -> None:
         """Binds a variable to a value."""
         if value.kind == FREE:
             self.widened.add(variable)
@@ -42,11 +42,11 @@ class Statements:
         self.clock += 1
         self._bound[variable] = self.clock
 
-    def is_current(self, value: Val) -> bool:
+    def is_current(self, value: CodeValue) -> bool:
         """Whether the code of a value means the same now as where it was computed."""
         return all(self._bound.get(word, 0) <= value.made for word in names_in([value.code]))
 
-    def aside(self, work: Callable[[], Made]) -> tuple[list[ast.stmt], Made]:
+    def capture_statements(self, work: Callable[[], Made]) -> tuple[list[ast.stmt], Made]:
         """The statements that some work appends, which are kept apart, and its result."""
         outer, self.body = self.body, []
         made = work()
@@ -65,12 +65,12 @@ class Statements:
     def variable(self, word: str) -> str:
         """The Python name of one of the spec's, or of the key of a dimension."""
         if word not in self.local:
-            self.local[word] = usable(word.removeprefix("dim "), self._taken | set(self.local.values()))
+            self.local[word] = python_name(word.removeprefix("dim "), self._taken | set(self.local.values()))
         return self.local[word]
 
     def fresh(self, *words: str, avoid: Iterable[str] = ()) -> str:
         """A name that nothing else has, one of `words` if possible; `avoid` are names of the spec."""
         used = self._taken | set(self.local.values()) | set(avoid)
-        chosen = next((w for w in words if usable(w, used) == w), None) or usable(words[0], used)
+        chosen = next((w for w in words if python_name(w, used) == w), None) or python_name(words[0], used)
         self.local[f" {chosen}"] = chosen
         return chosen

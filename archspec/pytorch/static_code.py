@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from archspec.elaborate.trace import Applied, known_values
+from archspec.elaborate.trace import AppliedNode, known_values
 from archspec.elaborate.values import Partial, Value
 from archspec.ops import Op
 from archspec.python_code.trees import literal, name, names_in, partial, sequence
 from archspec.pytorch.attribute_paths import Part
-from archspec.pytorch.number_code import composed, operation, range_of
+from archspec.pytorch.number_code import compose, operation, range_of
 from archspec.pytorch.number_functions import call
-from archspec.pytorch.scope import Scope, Written, counts_as
-from archspec.pytorch.values import STATIC, Val
+from archspec.pytorch.scope import Scope, SourceNode, counts_as
+from archspec.pytorch.values import STATIC, CodeValue
 from archspec.resolve import nodes
 from archspec.resolve.unit import Definition, is_numeric
 
@@ -47,16 +47,16 @@ class StaticCode:
                 return name(self.scope.statements.variable(expr.key))
             case nodes.Global():
                 return self._callable(expr.target, expr)
-            case nodes.Piped():
+            case nodes.PipedValue():
                 return self.scope.env["_"].code
-            case nodes.Listing():
+            case nodes.ListLiteral():
                 return sequence([self._size(item) for item in expr.items])
             case nodes.Binary():
                 return self._binary(expr)
             case nodes.Conditional() if (chosen := self.settled(expr.condition)) is not None:
                 value = expr.value if chosen else expr.otherwise
                 return self.code(value) if value is not None else literal(None)
-            case nodes.Read() if self.scope.absent(expr):
+            case nodes.AddressReference() if self.scope.absent(expr):
                 return literal(None)
             case nodes.Partial():
                 return self._partial(expr, expr.arguments)
@@ -68,7 +68,7 @@ class StaticCode:
                 return self._composed(expr)
 
     def _composed(self, expr: nodes.Expr) -> ast.expr:
-        made = composed(expr, self.code)
+        made = compose(expr, self.code)
         return made if made is not None else self.scope.refuse("this has no form in PyTorch", expr)
 
     def settled(self, condition: nodes.Expr) -> bool | None:
@@ -81,19 +81,19 @@ class StaticCode:
     def _local(self, expr: nodes.Local) -> ast.expr:
         scope, word = self.scope, expr.name
         known = scope.env[word]
-        if isinstance(known, Val) and known.is_none and not scope.absent(expr):
+        if isinstance(known, CodeValue) and known.is_none and not scope.absent(expr):
             return name(scope.statements.variable(word))  # or `none` in some uses or iterations only
-        if isinstance(known, Val) and known.is_tensor and set(scope.seen(expr).statics) - {None}:
+        if isinstance(known, CodeValue) and known.is_tensor and set(scope.seen(expr).statics) - {None}:
             scope.refuse("this is a tensor in one case and a number in another", expr)
         return self.named(word, expr)
 
-    def named(self, word: str, node: Written) -> ast.expr:
+    def named(self, word: str, node: SourceNode) -> ast.expr:
         """What a name of the definition stands for."""
         for value in self.scope.settled(word):
             return self._callable(value, node)
         return self.scope.env[word].code
 
-    def _callable(self, value: Value, node: Written) -> ast.expr:
+    def _callable(self, value: Value, node: SourceNode) -> ast.expr:
         """A value as code, which may be a definition or operation that is passed on."""
         code = self.scope.context.code_of(value)
         if code is None:
@@ -177,7 +177,7 @@ class StaticCode:
 
     def _size(self, item: nodes.Expr) -> ast.expr:
         """An item of a list; `...` are the leading dimensions, from the shape of an input."""
-        if not isinstance(item, nodes.Leading):
+        if not isinstance(item, nodes.LeadingDimensions):
             return self.code(item)
         for input in self.scope.given_tensors():
             if input.has_leading:
@@ -186,10 +186,10 @@ class StaticCode:
 
     # Uses
 
-    def number(self, expr: nodes.Expr) -> Val:
+    def number(self, expr: nodes.Expr) -> CodeValue:
         """A static expression as a value."""
         statics = [expr.value] if isinstance(expr, nodes.Literal) else list(self.scope.seen(expr).statics.values())
-        return Val(self.code(expr), STATIC, 0, counts=counts_as(statics))
+        return CodeValue(self.code(expr), STATIC, 0, counts=counts_as(statics))
 
     def parts(self, address: nodes.Address) -> list[Part]:
         """The parts of an address; an index that is an expression stays one."""
@@ -200,7 +200,7 @@ class StaticCode:
         code = self.code(index)
         return str(code.value) if isinstance(code, ast.Constant) else code
 
-    def hyperparameters(self, callee: Definition, node: Applied) -> tuple[list[ast.expr], dict[str, ast.expr]]:
+    def hyperparameters(self, callee: Definition, node: AppliedNode) -> tuple[list[ast.expr], dict[str, ast.expr]]:
         """What a use passes for the hyperparameters that a definition takes: by position, and by name."""
         scope, emitted = self.scope, self.scope.context.emitted(callee)
         bound = scope.trace.bound(node, callee)
@@ -230,7 +230,7 @@ class StaticCode:
                 keywords[parameters[word]] = code
         return positional, keywords
 
-    def _is_called_alike(self, callee: Definition, node: Applied) -> bool:
+    def _is_called_alike(self, callee: Definition, node: AppliedNode) -> bool:
         """Whether the same arguments are right for all hyperparameters that are bound in what is applied here."""
         inherited = self.scope.definition.hyperparameters if node.arguments.forward is not None else {}
         kept = self.scope.context.emitted(callee).kept

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from archspec.ir import Module, Weight
+from archspec.ir import Module, ModuleTensor
 from archspec.python_code.trees import apply, literal, method, name, py, sequence
-from archspec.pytorch.attribute_paths import Places
-from archspec.pytorch.operations import placed
+from archspec.pytorch.attribute_paths import AttributePaths
+from archspec.pytorch.operations import add_device
 from archspec.pytorch.scope import Scope
-from archspec.pytorch.values import FREE, INT, REAL, Val
+from archspec.pytorch.values import FREE, INT, REAL, CodeValue
 
 
 class ForwardTypes:
@@ -47,10 +47,10 @@ class ForwardTypes:
         self.needs.add("training")
         return name("training")
 
-    def _reals(self) -> list[Val]:
+    def _reals(self) -> list[CodeValue]:
         return [input.value for input in self.scope.given_tensors() if input.value.kind == REAL]
 
-    def _attribute(self, attribute: str, inputs: Sequence[Val]) -> ast.expr | None:
+    def _attribute(self, attribute: str, inputs: Sequence[CodeValue]) -> ast.expr | None:
         if inputs:
             return method(inputs[0].code, attribute)
         weight = any_weight(self.scope)
@@ -81,21 +81,23 @@ class InitTypes:
 TensorTypes = ForwardTypes | InitTypes
 
 
-def filled(number: Val, types: TensorTypes) -> Val:
+def number_tensor(number: CodeValue, types: TensorTypes) -> CodeValue:
     """A number as a tensor without axes."""
     kind = FREE if number.counts == REAL else number.counts
     dtype = types.free_type() if kind == FREE else py("torch.int64" if kind == INT else "torch.bool")
     made = apply(py("torch.full"), [sequence([]), number.code], {"dtype": dtype})
-    return number._replace(code=placed(made, types.device()), kind=kind, rank=0, name=None, op="", args=(), origin=None)
+    return number._replace(
+        code=add_device(made, types.device()), kind=kind, rank=0, name=None, op="", args=(), origin=None
+    )
 
 
-def as_type(value: Val, dtype: ast.expr, kind: str) -> Val:
+def as_type(value: CodeValue, dtype: ast.expr, kind: str) -> CodeValue:
     """A tensor in another type."""
     template = "x.to(dtype) if x is not None else None" if value.optional else "x.to(dtype)"
     return value._replace(code=py(template, x=value.code, dtype=dtype), kind=kind)
 
 
-def as_type_of(value: Val, other: Val, types: TensorTypes) -> Val:
+def as_type_of(value: CodeValue, other: CodeValue, types: TensorTypes) -> CodeValue:
     """A tensor in the model's type, which another one has."""
     is_simple = other.name is not None or other.op == "weight"
     dtype = method(other.code, "dtype") if is_simple else types.model_type()
@@ -112,10 +114,10 @@ def any_weight(scope: Scope) -> ast.expr | None:
     return None if scope.is_function else _weight_in(scope, scope.places, name("self"))
 
 
-def _weight_in(scope: Scope, places: Places, root: ast.expr) -> ast.expr | None:
+def _weight_in(scope: Scope, places: AttributePaths, root: ast.expr) -> ast.expr | None:
     for words in places.always:
         targets, code = places.found(words), places.place(words, root).code
-        if any(isinstance(t, Weight) and t.type.dtype == "real" for t in targets):
+        if any(isinstance(t, ModuleTensor) and t.type.dtype == "real" for t in targets):
             return code
         definitions = {scope.trace.definitions[t] for t in targets if isinstance(t, Module)}
         inner = _weight_in(scope, scope.context.places(definitions.pop()), code) if len(definitions) == 1 else None

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from archspec.elaborate.trace import Use
+from archspec.elaborate.trace import DefinitionUse
 from archspec.ops import OPS
 from archspec.python_code.trees import apply, literal, name, py, text
 from archspec.pytorch.context import Context
@@ -22,7 +22,7 @@ _BATCH_NORM = {
     "running_mean": "constant(0.0)",
     "running_var": "constant(1.0)",
 }
-_OWN_START = {
+_TORCH_INITIALIZERS = {
     "nn.LayerNorm": {"weight": "constant(1.0)", "bias": "constant(0.0)"},
     "nn.RMSNorm": {"weight": "constant(1.0)"},
     "nn.GroupNorm": {"weight": "constant(1.0)", "bias": "constant(0.0)"},
@@ -40,7 +40,7 @@ class TorchLayer(NamedTuple):
     init: list[ast.stmt]
 
 
-def torch_layer(context: Context, definition: Definition, uses: Sequence[Use]) -> TorchLayer | None:
+def torch_layer(context: Context, definition: Definition, uses: Sequence[DefinitionUse]) -> TorchLayer | None:
     """A layer as a class derived from one of `torch.nn`, if it is one in all its uses."""
     form = layer_form(uses) if uses else None
     statements = context.form(definition).body
@@ -51,7 +51,7 @@ def torch_layer(context: Context, definition: Definition, uses: Sequence[Use]) -
     ):
         return None
     declarations = [d for s in statements if isinstance(s, nodes.Declare) for d in s.declares]
-    tensors = {str(d.what.address.fixed): d for d in declarations if isinstance(d.what, nodes.Tensor)}
+    tensors = {str(d.what.address.fixed): d for d in declarations if isinstance(d.what, nodes.TensorDeclaration)}
     if len(tensors) < len(declarations):
         return None
     return _Layer(InitMethod(context, definition, uses), form, tensors).translated()
@@ -60,7 +60,7 @@ def torch_layer(context: Context, definition: Definition, uses: Sequence[Use]) -
 class _Layer:
     """One layer, with its tensors by name."""
 
-    def __init__(self, init: InitMethod, form: LayerForm, tensors: dict[str, nodes.Declaration]) -> None:
+    def __init__(self, init: InitMethod, form: LayerForm, tensors: dict[str, nodes.GuardedDeclaration]) -> None:
         self.init = init
         self.scope = init.scope
         self.code = init.static.code
@@ -80,7 +80,7 @@ class _Layer:
     def _arguments(self) -> Arguments | None:
         """What the constructor of the module of `torch.nn` is given."""
         weight = self.tensors["weight"].what
-        assert isinstance(weight, nodes.Tensor)
+        assert isinstance(weight, nodes.TensorDeclaration)
         sizes = [self.code(item) for item in weight.shape.items]
         bias = self._has_bias()
         keywords: dict[str, ast.expr] = {}
@@ -110,7 +110,7 @@ class _Layer:
         ends = [sizes[0], channels] if "Transpose" in self.form.name else [channels, sizes[0]]
         return [*ends, kernel], {**chosen, **keywords}
 
-    def _channels(self, weight: nodes.Tensor, groups: ast.expr) -> ast.expr:
+    def _channels(self, weight: nodes.TensorDeclaration, groups: ast.expr) -> ast.expr:
         """The channels that go in (come out, if transposed): the weight has as many as one group of them."""
         item = weight.shape.items[1]
         if isinstance(item, nodes.Binary) and item.operator == "//" and text(self.code(item.right)) == text(groups):
@@ -150,24 +150,24 @@ class _Layer:
         ]
         return name(self.scope.context.parameters(self.scope.definition)[words[0]]) if len(words) == 1 else None
 
-    def _initialized(self, word: str, declaration: nodes.Declaration) -> list[ast.stmt]:
+    def _initialized(self, word: str, declaration: nodes.GuardedDeclaration) -> list[ast.stmt]:
         """How a tensor is initialized, where that is not what the module of `torch.nn` does."""
         node, truth = declaration.what, self.scope.truth
-        assert isinstance(node, nodes.Tensor)
+        assert isinstance(node, nodes.TensorDeclaration)
         if any(truth(condition) not in (None, wanted) for condition, wanted in declaration.guards):
             return []
-        body, _ = self.scope.statements.aside(lambda: self._initialize(word, node))
+        body, _ = self.scope.statements.capture_statements(lambda: self._initialize(word, node))
         open_ = [self.code(condition) for condition, _ in declaration.guards if truth(condition) is None]
         return [ast.If(open_[0], body, [])] if open_ and body else body
 
-    def _initialize(self, word: str, node: nodes.Tensor) -> None:
+    def _initialize(self, word: str, node: nodes.TensorDeclaration) -> None:
         place = self.scope.places.place([word])
         if node.value is not None:
             self.init.tensor(place, node)
             return
         if node.initial is not None:
             written = f"{node.initial.name}({', '.join(text(self.code(a)) for a in node.initial.arguments)})"
-            if _OWN_START.get(self.form.name, {}).get(word) != written:
+            if _TORCH_INITIALIZERS.get(self.form.name, {}).get(word) != written:
                 self.init.initialize(place.code, node)
         if "frozen" in node.modifiers:
             self.scope.statements.body.append(ast.Expr(py("x.requires_grad_(False)", x=place.code)))

@@ -20,7 +20,7 @@ KIND = {"real": REAL, "int": INT, "bool": BOOL, "": REAL}
 """The kind of tensors of an element type, as the language writes it."""
 
 
-class Val(NamedTuple):
+class CodeValue(NamedTuple):
     """`op` is the operation it is the result of ("" if that does not matter), `args` what that was given, if present.
 
     `name` is the variable that holds it, if one does that is not bound again. `rank` counts axes, where known and the
@@ -35,7 +35,7 @@ class Val(NamedTuple):
     kind: str
     rank: int | None = None
     op: str = ""
-    args: tuple[Val, ...] = ()
+    args: tuple[CodeValue, ...] = ()
     settings: tuple[tuple[str, ast.expr], ...] = ()
     name: str | None = None
     counts: str = INT
@@ -59,11 +59,11 @@ class Val(NamedTuple):
         return self.kind == STATIC and not self.is_none and not self.optional
 
 
-NONE = Val(ast.Constant(None), STATIC)
+ABSENT_VALUE = CodeValue(ast.Constant(None), STATIC)
 """What is absent."""
 
 
-class Several(NamedTuple):
+class MultipleOutputs(NamedTuple):
     """The outputs of something that has several, under `code`; None for one that is absent."""
 
     code: ast.expr
@@ -71,12 +71,12 @@ class Several(NamedTuple):
     ranks: tuple[int | None, ...]
 
 
-def kind_of(op: Op, values: Sequence[Val | None]) -> str:
+def operation_kind(op: Op, values: Sequence[CodeValue | None]) -> str:
     """The kind of an operation's (first) result."""
     dtype = op.dtype()
     if dtype in ("bool", "int"):
         return KIND[dtype]
-    given = [v for i, v in enumerate(values) if v is not None and op.decides(i)]
+    given = [v for i, v in enumerate(values) if v is not None and op.affects_result_type(i)]
     kinds = {v.kind for v in given if v.is_tensor} | {v.counts for v in given if not v.is_tensor}
     if any(v.kind == REAL for v in given):
         return REAL

@@ -6,9 +6,9 @@ from importlib import import_module
 from typing import Any
 
 from archspec.reporting.tables import Cell, View
-from archspec.source import fail
+from archspec.source import make_error
 
-_LARGEST = 2**63 - 1
+_MAX_INT64 = 2**63 - 1
 
 
 def frame(view: View) -> Any:
@@ -20,7 +20,7 @@ def frame(view: View) -> Any:
         pandas = import_module("pandas")
     except ImportError:
         message = "a data frame requires pandas, which is not installed"
-        raise fail("missing-package", message, help="run `pip install pandas`") from None
+        raise make_error("missing-package", message, help="run `pip install pandas`") from None
     values = {column.key: [row[column.key] for row in view.rows] for column in view.columns}
     return pandas.DataFrame({key: pandas.Series(cells, dtype=_type(cells)) for key, cells in values.items()})
 
@@ -30,6 +30,6 @@ def _type(cells: list[Cell]) -> str | type[object]:
     present = [cell for cell in cells if cell is not None]
     if present and all(isinstance(cell, bool) for cell in present):
         return "boolean" if len(present) < len(cells) else "bool"
-    if present and all(isinstance(cell, int) and abs(cell) <= _LARGEST for cell in present):
+    if present and all(isinstance(cell, int) and abs(cell) <= _MAX_INT64 for cell in present):
         return "Int64" if len(present) < len(cells) else "int64"
     return "float64" if present and all(isinstance(cell, float) for cell in present) else object

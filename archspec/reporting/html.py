@@ -8,7 +8,7 @@ from html import escape
 from archspec.reporting.page import Block, Page
 from archspec.reporting.roles import ROLES
 from archspec.reporting.tables import Bar, Cell, Column, View, is_right, text, used
-from archspec.source import printable
+from archspec.source import escape_for_terminal
 
 _LINE = "rgba(128, 128, 128, 0.35)"
 _FONT = "font-family: system-ui, sans-serif; font-size: 13px; line-height: 1.5"
@@ -78,4 +78,4 @@ def _side(is_number: bool) -> str:
 
 
 def _escaped(text: str) -> str:
-    return escape(printable(text))
+    return escape(escape_for_terminal(text))

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from archspec.record import Record
 from archspec.reporting.tables import View, escape_markdown, markdown
 from archspec.reporting.terminal import Layout, output_width, table
-from archspec.source import printable
+from archspec.source import escape_for_terminal
 
 Block: TypeAlias = View | str | list[str]
 """A table, a paragraph, or lines: the items of a list in markdown."""
@@ -23,7 +23,7 @@ class Page(Record):
 
 def render(page: Page, layout: Layout) -> str:
     """Render a page for a terminal, with blank lines between its blocks."""
-    return _joined(page, lambda view: table(view, layout), printable, "", "")
+    return _joined(page, lambda view: table(view, layout), escape_for_terminal, "", "")
 
 
 def render_plain(page: Page) -> str:
@@ -33,7 +33,7 @@ def render_plain(page: Page) -> str:
 
 def render_markdown(page: Page) -> str:
     """Render a page as markdown."""
-    return _joined(page, markdown, lambda text: escape_markdown(printable(text)), "## ", "- ")
+    return _joined(page, markdown, lambda text: escape_markdown(escape_for_terminal(text)), "## ", "- ")
 
 
 def _joined(page: Page, table: Callable[[View], str], line: Callable[[str], str], heading: str, item: str) -> str:

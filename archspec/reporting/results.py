@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from archspec.reporting.tables import View
 
 
-class Shown:
+class Displayable:
     """An object that is shown as a report: the module `report` of its package has `page`, `rows` and `contents` for it.
 
     The module is imported when it is first needed, because few programs show what they compute.
@@ -56,20 +56,20 @@ class Shown:
         return import_module(f"{type(self).__module__.rpartition('.')[0]}.{name}")
 
 
-class Result(Node, Shown):
+class Result(Node, Displayable):
     """What an analysis returns. Subclasses add fields, and a `__repr__` of one line."""
 
 
-def page_of(shown: Shown, format: str = "table") -> Page:
+def page_of(shown: Displayable, format: str = "table") -> Page:
     """Return the report; `format` is "table", "markdown" or "html"."""
     return shown._module("report").page(shown, format)  # pyright: ignore[reportPrivateUsage]
 
 
-def rows_of(shown: Shown) -> View:
+def rows_of(shown: Displayable) -> View:
     """Return the rows of the csv output."""
     return shown._module("report").rows(shown)  # pyright: ignore[reportPrivateUsage]
 
 
-def contents_of(shown: Shown) -> Document:
+def contents_of(shown: Displayable) -> Document:
     """Return the document of the JSON and YAML output."""
     return shown._module(shown._contents_in).contents(shown)  # pyright: ignore[reportPrivateUsage]

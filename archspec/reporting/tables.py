@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from archspec.record import Record
-from archspec.source import escaped, printable
+from archspec.source import escape_controls, escape_for_terminal
 
 
 class Column(Record):
@@ -87,7 +87,9 @@ def markdown(view: View) -> str:
     right = [is_right(view, column) for column in view.columns]
     titles = [column.title for column in view.columns]
     lines = [
-        "| " + " | ".join(title if title == "*" else escape_markdown(printable(title)) for title in titles) + " |",
+        "| "
+        + " | ".join(title if title == "*" else escape_markdown(escape_for_terminal(title)) for title in titles)
+        + " |",
         "|" + "|".join(" ---: " if number else " --- " for number in right) + "|",
     ]
     for row in view.rows:
@@ -111,7 +113,7 @@ def text(value: Cell) -> str:
     if isinstance(value, float):
         return percent(value)
     if isinstance(value, str):
-        return printable(value)
+        return escape_for_terminal(value)
     return f"{value.value:,}" if isinstance(value, Bar) else shape(value)
 
 
@@ -129,7 +131,7 @@ def _plain(value: Cell) -> str | int | float | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return f"'{escaped(value)}" if value.startswith(_FORMULAS) else escaped(value)
+        return f"'{escape_controls(value)}" if value.startswith(_FORMULAS) else escape_controls(value)
     if isinstance(value, Bar):
         return value.value
     return value if value is None or isinstance(value, int | float) else "x".join(map(str, value))

@@ -12,16 +12,16 @@ from archspec.reporting.cells import padded, shortened, width_of, wrapped
 from archspec.reporting.colour import coloured
 from archspec.reporting.roles import style_of
 from archspec.reporting.tables import Bar, Cell, Column, View, is_right, text, used
-from archspec.source import printable
+from archspec.source import escape_for_terminal
 
 NO_TERMINAL = 100
 """The width of tables if neither `COLUMNS` nor a terminal gives one."""
 
-GAP = 2
-MOST_BAR = 40
+COLUMN_GAP = 2
+MAX_BAR_WIDTH = 40
 
 
-class Narrowest(Record):
+class MinWidths(Record):
     """How narrow columns may become: of names, of text, of bars, and for their titles.
 
     With `different`, names are shortened only as far as they stay different.
@@ -34,10 +34,14 @@ class Narrowest(Record):
     different: bool
 
 
-USUAL = Narrowest(name=24, text=24, bar=10, title=14, different=True)
+DEFAULT_MIN_WIDTHS = MinWidths(name=24, text=24, bar=10, title=14, different=True)
 """As narrow as columns become before one is left out."""
 
-RESORTS = (USUAL._replace(text=12), USUAL._replace(text=12, name=12, different=False), Narrowest(6, 6, 6, 6, False))
+FALLBACK_MIN_WIDTHS = (
+    DEFAULT_MIN_WIDTHS._replace(text=12),
+    DEFAULT_MIN_WIDTHS._replace(text=12, name=12, different=False),
+    MinWidths(6, 6, 6, 6, False),
+)
 """What is tried, in this order, when no more columns can be left out."""
 
 
@@ -90,14 +94,14 @@ class _Field:
     def __init__(self, view: View, column: Column, mark: str) -> None:
         self.column = column
         self.mark = mark
-        self.title = printable(column.title)
+        self.title = escape_for_terminal(column.title)
         self.values = [row[column.key] for row in view.rows]
         self.texts = [text(value) or column.blank for value in self.values]
         self.right = is_right(view, column)
-        self.sizes = [MOST_BAR] if column.fit == "bar" else [*map(width_of, self.texts)]
+        self.sizes = [MAX_BAR_WIDTH] if column.fit == "bar" else [*map(width_of, self.texts)]
         self.width = self.least = max([width_of(self.title), *self.sizes])
 
-    def find_least(self, narrowest: Narrowest) -> None:
+    def find_least(self, narrowest: MinWidths) -> None:
         """Compute how narrow the column may become."""
         least = widest = max(self.sizes, default=0)
         if self.column.fit == "bar":
@@ -119,7 +123,7 @@ class _Field:
         if self.column.fit == "wrap":
             return sum((-(-size // width)) ** 2 for size in self.sizes)
         if self.column.fit == "bar":
-            return max(MOST_BAR // 2 - width, 0)
+            return max(MAX_BAR_WIDTH // 2 - width, 0)
         return sum(size > width for size in self.sizes)
 
     def heading(self) -> list[str]:
@@ -141,10 +145,10 @@ def _fitting(fields: Sequence[_Field], limit: int | None) -> list[_Field]:
     if limit is None or _over([field.width for field in kept], limit) <= 0:
         return kept
     for field in kept:
-        field.find_least(USUAL)
+        field.find_least(DEFAULT_MIN_WIDTHS)
     while _over([field.least for field in kept], limit) > 0 and any(field.column.drop for field in kept):
         kept.remove(min((field for field in kept if field.column.drop), key=lambda field: field.column.drop))
-    for narrowest in RESORTS:
+    for narrowest in FALLBACK_MIN_WIDTHS:
         if _over([field.least for field in kept], limit) <= 0:
             break
         for field in kept:
@@ -159,7 +163,7 @@ def _fitting(fields: Sequence[_Field], limit: int | None) -> list[_Field]:
 
 def _over(widths: Sequence[int], limit: int) -> int:
     """Return by how much columns of these widths exceed the limit."""
-    return sum(widths) + GAP * (len(widths) - 1) - limit
+    return sum(widths) + COLUMN_GAP * (len(widths) - 1) - limit
 
 
 def _lines(
@@ -175,7 +179,7 @@ def _lines(
             part = cell[position] if 0 <= position < len(cell) else ""
             filled = padded(part, field.width, field.right)
             parts.append(filled.replace(part, f"\x1b[{style}m{part}\x1b[0m") if style and part.strip() else filled)
-        found.append((" " * GAP).join(parts).rstrip())
+        found.append((" " * COLUMN_GAP).join(parts).rstrip())
     return found
 
 

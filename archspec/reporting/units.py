@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 _PARAMETERS = ("", "K", "M", "B", "T")
-_SI = ("", "k", "M", "G", "T", "P", "E")
+_SI_PREFIXES = ("", "k", "M", "G", "T", "P", "E")
 
 
 def parameters(count: object) -> str:
@@ -15,12 +15,12 @@ def parameters(count: object) -> str:
 
 def flops(count: object) -> str:
     """Format a number of floating-point operations: `22.3 GFLOPs`."""
-    return _scaled(count, _SI, "FLOPs")
+    return _scaled(count, _SI_PREFIXES, "FLOPs")
 
 
 def size(count: object) -> str:
     """Format a number of bytes, in powers of 1000: `438 MB`."""
-    return _scaled(count, _SI, "B")
+    return _scaled(count, _SI_PREFIXES, "B")
 
 
 def beside(rounded: str) -> str:

@@ -10,7 +10,7 @@ from html import escape
 from archspec.reporting.page import Block, Page
 from archspec.reporting.roles import style_of
 from archspec.reporting.tables import Bar, Cell, Column, View, is_right, text, used
-from archspec.source import printable
+from archspec.source import escape_for_terminal
 
 _STYLE = """
 :root { color-scheme: light dark; --paper: #ffffff; --ink: #161b26; --dim: #4d5566; --line: #d5dae3; --bar: #3b76af }
@@ -111,4 +111,4 @@ def _class(*names: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return escape(printable(text))
+    return escape(escape_for_terminal(text))

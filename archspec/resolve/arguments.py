@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Protocol
 
 from archspec.resolve import nodes
-from archspec.resolve.nodes import Argument, Arguments, Bound, Invalid
+from archspec.resolve.nodes import Argument, Arguments, BoundArguments, Invalid
 from archspec.resolve.scope import Scope
 from archspec.resolve.unit import Definition, Inputs
 from archspec.source import suggest
@@ -17,11 +17,11 @@ from archspec.syntax import tree
 from archspec.syntax.tree import Located
 from archspec.syntax.walk import names_in
 
-ALIASES = {"dim": "axis", "dims": "axis", "keepdim": "keep", "keepdims": "keep"}
+ARGUMENT_ALIASES = {"dim": "axis", "dims": "axis", "keepdim": "keep", "keepdims": "keep"}
 """Names of hyperparameters in PyTorch and NumPy."""
 
 
-class Fault(Protocol):
+class ErrorReporter(Protocol):
     """Reports an error: code, message, the wrong node of the tree, and by name `help` and `first`, an earlier node."""
 
     def __call__(
@@ -29,9 +29,9 @@ class Fault(Protocol):
     ) -> object: ...
 
 
-def bind(
-    callee: str, hyperparameters: Sequence[str], takes: Inputs, given: Arguments, node: Located, fault: Fault
-) -> Bound | None:
+def bind_arguments(
+    callee: str, hyperparameters: Sequence[str], takes: Inputs, given: Arguments, node: Located, fault: ErrorReporter
+) -> BoundArguments | None:
     """Return the arguments by the names of a callee; None after reporting an error.
 
     `node` is the application. Missing hyperparameters are not reported here, because they may have defaults.
@@ -39,20 +39,20 @@ def bind(
     first, inputs = given.hyperparameters, given.inputs
     if given.undecided and not takes.names:
         first, inputs = inputs or (), ()
-    values = match(callee, hyperparameters, first, "hyperparameter", fault)
+    values = match_arguments(callee, hyperparameters, first, "hyperparameter", fault)
     if inputs is None:
-        return None if values is None else Bound(values, takes.names, (None,) * len(takes.names))
+        return None if values is None else BoundArguments(values, takes.names, (None,) * len(takes.names))
     if given.piped and not takes.names:
         fault("surplus-argument", f"`{callee}` takes no inputs and cannot be a chain step", node)
         return None
     names = takes.numbered(len(inputs)) if takes.variadic else takes.names
-    found = match(callee, names, inputs, "input", fault)
+    found = match_arguments(callee, names, inputs, "input", fault)
     if values is None or found is None:
         return None
     missing = [name for name in takes.needed if name not in found]
     if not missing:
-        return Bound(values, names, tuple([found.get(name) for name in names]))
-    help = f"expected inputs: {listed(names)}"
+        return BoundArguments(values, names, tuple([found.get(name) for name in names]))
+    help = f"expected inputs: {join_names(names)}"
     if not inputs and not first and isinstance(node, tree.Call) and len(node.lists) == 1:
         help += f"; to pass the function itself, write `{callee}`"
     if given.piped:
@@ -61,8 +61,8 @@ def bind(
     return None
 
 
-def match(
-    callee: str, names: Sequence[str], arguments: Sequence[Argument], what: str, fault: Fault
+def match_arguments(
+    callee: str, names: Sequence[str], arguments: Sequence[Argument], what: str, fault: ErrorReporter
 ) -> dict[str, Argument] | None:
     """Match arguments to `names`; None after reporting an error."""
     found: dict[str, Argument] = {}
@@ -71,8 +71,8 @@ def match(
     for argument in arguments:
         name = argument.name
         if name and name not in names:
-            near = suggest(ALIASES.get(name, name), list(names)) or (
-                f"available {what}s: {listed(names)}" if names else None
+            near = suggest(ARGUMENT_ALIASES.get(name, name), list(names)) or (
+                f"available {what}s: {join_names(names)}" if names else None
             )
             fault("unknown-argument", f"unknown {what} `{name}` in call to `{callee}`", argument.at, help=near)
             failed = True
@@ -81,7 +81,7 @@ def match(
             if position >= len(names):
                 most = f"expected at most {len(names)}" if names else "expected none"
                 message = f"too many {what}s for `{callee}`: {most}, found {sum(not a.name for a in arguments)}"
-                help = f"expected {what}s: {listed(names)}" if names else f"remove it: `{callee}` takes no {what}s"
+                help = f"expected {what}s: {join_names(names)}" if names else f"remove it: `{callee}` takes no {what}s"
                 fault("surplus-argument", message, argument.at, help=help)
                 return None
             name = names[position]
@@ -95,18 +95,18 @@ def match(
     return None if failed else found
 
 
-def listed(names: Iterable[str]) -> str:
+def join_names(names: Iterable[str]) -> str:
     """Format names as a list in a sentence."""
     return ", ".join(f"`{name}`" for name in names)
 
 
-def refuse_input(callee: str, node: Located, fault: Fault) -> None:
+def report_tensor_argument(callee: str, node: Located, fault: ErrorReporter) -> None:
     """Report a tensor among hyperparameters."""
     message = f"a hyperparameter of `{callee}` cannot depend on an input"
     fault("wrong-kind", message, node, help="pass hyperparameters in the first list and tensors in the second")
 
 
-def partial_of(scope: Scope, expr: tree.Call, callee: nodes.Global, arguments: Arguments) -> nodes.Expr | None:
+def make_partial(scope: Scope, expr: tree.Call, callee: nodes.Global, arguments: Arguments) -> nodes.Expr | None:
     """Return a call that binds hyperparameters as a node; None for one that applies its callee."""
     target = callee.target
     given = (*arguments.hyperparameters, *(arguments.inputs or ()))
@@ -123,7 +123,7 @@ def partial_of(scope: Scope, expr: tree.Call, callee: nodes.Global, arguments: A
         scope.fault("surplus-argument", f"`..` cannot bind hyperparameters of `{target.name}`", forward, help=help)
         return Invalid(expr)
     names = list(target.hyperparameters)
-    found = match(target.name, names, given, "hyperparameter", scope.fault)
+    found = match_arguments(target.name, names, given, "hyperparameter", scope.fault)
     if found is None:
         return Invalid(expr)
     return nodes.Partial(expr, callee, tuple([Argument(a.at, name, a.value) for name, a in found.items()]))
@@ -144,16 +144,20 @@ def has_piped(arguments: tree.Arguments) -> bool:
     return any(item.value is not None and "_" in names_in(item.value) for item in arguments.items)
 
 
-def misplaced(scope: Scope, callee: str, hyperparameters: Collection[str], takes: Inputs, given: Arguments) -> bool:
+def report_misplaced_input(
+    scope: Scope, callee: str, hyperparameters: Collection[str], takes: Inputs, given: Arguments
+) -> bool:
     """Whether an input of a call is a hyperparameter or a list of tensors; reports one error if so."""
     inputs = given.inputs or ()
     found = _hyperparameters(scope, hyperparameters, takes, inputs, given)
-    lists = [a for a in inputs if a not in found and takes.variadic and isinstance(a.value, nodes.Listing)]
+    lists = [a for a in inputs if a not in found and takes.variadic and isinstance(a.value, nodes.ListLiteral)]
     if not found and not lists:
         return False
     text = _source(scope)
     values = [text(a.at) for a in given.hyperparameters]
-    values += [f"{ALIASES.get(a.name, a.name)} = {text(a.value.at)}" if a.name else text(a.value.at) for a in found]
+    values += [
+        f"{ARGUMENT_ALIASES.get(a.name, a.name)} = {text(a.value.at)}" if a.name else text(a.value.at) for a in found
+    ]
     rest = [text(a.value.at)[1:-1].strip() if a in lists else text(a.at) for a in inputs if a not in found]
     hyper = ", ".join(values) or ("axis" if "axis" in hyperparameters else "")
     fixed = f"{callee}({hyper})" if rest == ["_"] else f"{callee}({hyper})({', '.join(rest)})"
@@ -176,7 +180,9 @@ def _hyperparameters(
 ) -> list[Argument]:
     """Return the inputs that must be hyperparameters."""
     named = [
-        a for a in inputs if a.name and a.name not in takes.names and ALIASES.get(a.name, a.name) in hyperparameters
+        a
+        for a in inputs
+        if a.name and a.name not in takes.names and ARGUMENT_ALIASES.get(a.name, a.name) in hyperparameters
     ]
     positional = [a for a in inputs if not a.name]
     surplus = positional[len(takes.names) :]
@@ -192,7 +198,7 @@ def _is_constant(scope: Scope, value: nodes.Expr) -> bool:
         return scope.locals[value.name].what in ("hyperparameter", "index")
     if isinstance(value, nodes.Unary):
         return _is_constant(scope, value.operand)
-    return isinstance(value, nodes.Literal | nodes.Dimension | nodes.Listing | nodes.Global)
+    return isinstance(value, nodes.Literal | nodes.Dimension | nodes.ListLiteral | nodes.Global)
 
 
 def _source(scope: Scope) -> Callable[[Located], str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from archspec.ops.rearrange import OTHERS, Pattern, PatternError, parse
+from archspec.ops.rearrange import ELLIPSIS, Pattern, PatternError, parse
 from archspec.record import Record
 from archspec.resolve import nodes
 from archspec.resolve.arguments import has_piped
@@ -13,12 +13,12 @@ from archspec.resolve.scope import Scope
 from archspec.source import suggest
 from archspec.syntax import tree
 
-WORDS = ("rearrange", "repeat")
+REARRANGE_NAMES = ("rearrange", "repeat")
 
 _EXAMPLE = {"rearrange": '"b s (h d) -> b h s d", h = 8', "repeat": '"b d -> b t d", t = 2'}
 
 
-class Rearranging(Record):
+class RearrangeCall(Record):
     """A call: its pattern, the literal that has it, the given sizes, and the tensor (None for the piped value)."""
 
     pattern: Pattern
@@ -29,7 +29,7 @@ class Rearranging(Record):
 
 def read_call(
     scope: Scope, word: str, expr: tree.Expr, lists: Sequence[tree.Arguments], piped: bool
-) -> Rearranging | None:
+) -> RearrangeCall | None:
     """Return the parts of a call of `rearrange` or `repeat`; None after reporting an error."""
     first = lists[0].items if lists else ()
     literal = first[0].value if first and not first[0].name else None
@@ -50,10 +50,10 @@ def read_call(
             scope.fault("pattern", f"`{word}` expects sizes by name", item, help=usage)
             return None
     pattern = _pattern(scope, word, literal, first[1:])
-    return Rearranging(pattern, literal, first[1:], inputs[0].value if inputs else None) if pattern else None
+    return RearrangeCall(pattern, literal, first[1:], inputs[0].value if inputs else None) if pattern else None
 
 
-def place_in(literal: tree.Literal, start: int, end: int) -> tree.Name:
+def span_in_literal(literal: tree.Literal, start: int, end: int) -> tree.Name:
     """Return the location of characters of the string in a literal."""
     text = literal.value
     is_plain = isinstance(text, str) and literal.end - literal.start == len(text) + 2
@@ -77,9 +77,9 @@ def _pattern(scope: Scope, word: str, literal: tree.Literal, sizes: Sequence[tre
             _check_determined(pattern, given)
             return pattern
     except PatternError as problem:
-        scope.fault("pattern", problem.message, place_in(literal, problem.start, problem.end), help=problem.help)
+        scope.fault("pattern", problem.message, span_in_literal(literal, problem.start, problem.end), help=problem.help)
         return None
-    near = suggest(unknown, [name for name in names if name != OTHERS])
+    near = suggest(unknown, [name for name in names if name != ELLIPSIS])
     scope.fault("unknown-argument", f"the pattern has no axis `{unknown}`", given[unknown], help=near)
     return None
 
@@ -108,7 +108,7 @@ class BuiltIns:
             return None
         if callee.text == "len":
             return self._length(expr, lists)
-        if callee.text in WORDS:
+        if callee.text in REARRANGE_NAMES:
             return self._rearranged(expr, callee, lists, piped)
         return self._misplaced_collect(expr) if callee.text == "collect" else None
 
@@ -137,7 +137,7 @@ class BuiltIns:
             message = f"the piped value is not passed to `{callee.text}`"
             self.scope.fault("stream", message, lists[1], help="mark its position with `_`")
         sizes = tuple([Argument(item, item.name, self.resolve(item.value)) for item in parts.sizes if item.value])
-        value = self._optional(parts.value) or nodes.Piped(tree.Name(callee.start, callee.end, "_"))
+        value = self._optional(parts.value) or nodes.PipedValue(tree.Name(callee.start, callee.end, "_"))
         return nodes.Rearrange(expr, callee.text, parts.literal, parts.pattern, sizes, value)
 
     def is_collect(self, callee: tree.Expr) -> bool:

@@ -6,8 +6,8 @@ import re
 
 from archspec.ops import REQUIRED, Op
 from archspec.resolve import nodes
-from archspec.resolve.arguments import bind, listed, misplaced, refuse_input
-from archspec.resolve.nodes import Arguments, Bound
+from archspec.resolve.arguments import bind_arguments, join_names, report_misplaced_input, report_tensor_argument
+from archspec.resolve.nodes import Arguments, BoundArguments
 from archspec.resolve.scope import Scope
 from archspec.resolve.unit import Definition, inputs_of, is_numeric
 from archspec.source import suggest
@@ -46,9 +46,9 @@ def is_module(scope: Scope, callee: nodes.Global) -> bool:
     return False
 
 
-def bind_known(scope: Scope, target: Definition | Op, arguments: Arguments, node: tree.Expr) -> Bound | None:
+def bind_known(scope: Scope, target: Definition | Op, arguments: Arguments, node: tree.Expr) -> BoundArguments | None:
     """Return the arguments of a known callee, by name."""
-    takes_tensors = isinstance(node, tree.Own) or (bool(arguments.inputs) and not arguments.piped)
+    takes_tensors = isinstance(node, tree.ModuleDeclaration) or (bool(arguments.inputs) and not arguments.piped)
     if takes_tensors and _has_input(scope, target, arguments):
         return None
     names: list[str]
@@ -66,16 +66,16 @@ def bind_known(scope: Scope, target: Definition | Op, arguments: Arguments, node
         required = {name for name, declared in target.hyperparameters.items() if declared.default is None}
         if arguments.forward is not None and scope.definition is not None:
             required -= required if scope.definition.open else scope.definition.hyperparameters.keys()
-    if misplaced(scope, target.name, names, takes, arguments):
+    if report_misplaced_input(scope, target.name, names, takes, arguments):
         return None
-    bound = bind(target.name, names, takes, arguments, node, scope.fault)
+    bound = bind_arguments(target.name, names, takes, arguments, node, scope.fault)
     if bound is None:
         return None
     missing = next((name for name in names if name in required and name not in bound.hyperparameters), None)
     if missing is None:
         return bound
     message = f"missing hyperparameter `{missing}` in call to `{target.name}`"
-    scope.fault("missing-argument", message, node, help=f"expected hyperparameters: {listed(names)}")
+    scope.fault("missing-argument", message, node, help=f"expected hyperparameters: {join_names(names)}")
     return None
 
 
@@ -84,12 +84,12 @@ def _has_input(scope: Scope, target: Definition | Op, arguments: Arguments) -> b
     for argument in arguments.hyperparameters:
         value = argument.value
         if isinstance(value, nodes.Local) and scope.locals[value.name].what == "input":
-            refuse_input(target.name, argument.at, scope.fault)
+            report_tensor_argument(target.name, argument.at, scope.fault)
             return True
     return False
 
 
-def is_misspelt(scope: Scope, expr: tree.Own) -> bool:
+def is_misspelt(scope: Scope, expr: tree.ModuleDeclaration) -> bool:
     """Whether `param`, `buffer` or `const` is misspelt, as in `w: parm [n]`; reports an error if so."""
     word = expr.callee.value if isinstance(expr.callee, tree.Subscript) else None
     if not isinstance(word, tree.Name) or word.text in scope.locals or word.text in scope.unit.names:
@@ -103,7 +103,7 @@ def is_misspelt(scope: Scope, expr: tree.Own) -> bool:
 
 def report_hyphen(scope: Scope, expr: tree.Expr) -> bool:
     """Whether an expression such as `layer-norm: Norm(n)` has an address without quotes; reports an error if so."""
-    if not isinstance(expr, tree.Binary) or not isinstance(expr.right, tree.Own) or expr.operator != "-":
+    if not isinstance(expr, tree.Binary) or not isinstance(expr.right, tree.ModuleDeclaration) or expr.operator != "-":
         return False
     end = expr.right.address.end
     address = scope.unit.source.text[expr.start : end]

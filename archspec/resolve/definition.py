@@ -11,48 +11,48 @@ from archspec.record import Record
 from archspec.resolve import nodes, walk
 from archspec.resolve.callees import report_hyphen
 from archspec.resolve.expressions import Expressions
-from archspec.resolve.nodes import Declaration
-from archspec.resolve.patterns import Pattern, covers, pattern_of, pattern_text
-from archspec.resolve.scope import Declared, Scope
+from archspec.resolve.nodes import GuardedDeclaration
+from archspec.resolve.patterns import Pattern, address_pattern, covers, pattern_text
+from archspec.resolve.scope import DeclaredAddress, Scope
 from archspec.resolve.unit import Definition
 from archspec.resolve.walk import declarations
 from archspec.source import Note, Report, Span, suggest
 from archspec.syntax import tree
-from archspec.syntax.walk import assigned, declared, every_statement, names_in
+from archspec.syntax.walk import assigned_names, iter_declarations, iter_statements, names_in
 
 
-class Resolved(Record):
+class ResolvedDefinition(Record):
     """A definition in resolved form, and its scope, which records the names that are used.
 
     `returns`: it contains a `return`; `broken`: a part of it could not be parsed.
     """
 
     defaults: dict[str, nodes.Expr]
-    inputs: tuple[nodes.Entry, ...]
-    outputs: tuple[nodes.Entry, ...]
+    inputs: tuple[nodes.TypedEntry, ...]
+    outputs: tuple[nodes.TypedEntry, ...]
     body: tuple[nodes.Statement, ...]
     scope: Scope
     returns: bool
     broken: bool
 
 
-def resolved(definition: Definition, report: Report) -> Resolved:
+def resolve_definition(definition: Definition, report: Report) -> ResolvedDefinition:
     """Return the resolved form of a definition, created once; errors are added to the `report` of the first call."""
     known = definition.resolved
-    if not isinstance(known, Resolved):
+    if not isinstance(known, ResolvedDefinition):
         known = definition.resolved = _Definition(definition, report).resolve()
     return known
 
 
-def reads(definition: Definition, name: str, report: Report) -> bool:
+def uses_hyperparameter(definition: Definition, name: str, report: Report) -> bool:
     """Whether a definition uses a hyperparameter, inherits a default with it, or forwards it to one that uses it."""
-    scope = resolved(definition, report).scope
+    scope = resolve_definition(definition, report).scope
     if name in scope.used:
         return True
-    if any(name in callee.hyperparameters and reads(callee, name, report) for callee in scope.forwards):
+    if any(name in callee.hyperparameters and uses_hyperparameter(callee, name, report) for callee in scope.forwards):
         return True
     return any(
-        name in names_in(parameter.default) and reads(definition, parameter.name, report)
+        name in names_in(parameter.default) and uses_hyperparameter(definition, parameter.name, report)
         for parameter in definition.hyperparameters.values()
         if parameter.default is not None and parameter.origin is not definition
     )
@@ -68,7 +68,7 @@ class _Definition:
         self.expressions = Expressions(self.scope)
         self.roles: dict[Pattern, Span] = {}
 
-    def resolve(self) -> Resolved:
+    def resolve(self) -> ResolvedDefinition:
         node, scope = self.definition.node, self.scope
         defaults = self._defaults()
         for entry in self.definition.inputs:
@@ -76,18 +76,18 @@ class _Definition:
         inputs = tuple([self._entry(entry, entry.default is not None) for entry in self.definition.inputs])
         outputs = tuple([self._entry(output, output.optional) for output in node.outputs])
         self._check_outputs(node.outputs)
-        standing = {id(s.value) for s in every_statement(node.body) if isinstance(s, tree.Declare)}
-        for own in declared(node.body):
-            applied = isinstance(own, tree.Own) and id(own) not in standing
-            scope.declared.append(Declared(pattern_of(own.address), own, applied))
+        standing = {id(s.value) for s in iter_statements(node.body) if isinstance(s, tree.Declare)}
+        for own in iter_declarations(node.body):
+            applied = isinstance(own, tree.ModuleDeclaration) and id(own) not in standing
+            scope.declared.append(DeclaredAddress(address_pattern(own.address), own, applied))
             if self.definition.kind == "fn":
                 scope.fault("ownership", "a function cannot declare anything", own, help="make it a `layer` or `block`")
         body = self._statements(node.body)
-        returns = any(isinstance(statement, tree.Return) for statement in every_statement(node.body))
+        returns = any(isinstance(statement, tree.Return) for statement in iter_statements(node.body))
         if not self.unit.tree.broken and not returns and scope.should_report("return"):
             message = f"`{self.definition.name}` does not return a value"
             scope.fault("missing-return", message, node.name, help="add a `return` statement")
-        return Resolved(defaults, inputs, outputs, body, scope, returns, scope.broken)
+        return ResolvedDefinition(defaults, inputs, outputs, body, scope, returns, scope.broken)
 
     # The head
 
@@ -99,7 +99,7 @@ class _Definition:
                 found[name] = self.expressions.resolve(parameter.default)
             span = parameter.span if own else self._taken_over()
             if name in self.unit.names and parameter.unit is self.unit:
-                scope.already_defined(name, parameter.span, self.unit.names[name].span)
+                scope.report_redefinition(name, parameter.span, self.unit.names[name].span)
             scope.locals[name] = scope.hyperparameter(span)
         node = self.definition.node
         for entry in (*node.hyperparameters, *node.inputs):
@@ -111,18 +111,18 @@ class _Definition:
         """Return the location of `..Other`."""
         return self.unit.span(next(e for e in self.definition.node.hyperparameters if e.name == ".."))
 
-    def _entry(self, entry: tree.Parameter | tree.Output, optional: bool) -> nodes.Entry:
+    def _entry(self, entry: tree.SignatureEntry | tree.Output, optional: bool) -> nodes.TypedEntry:
         self.scope.in_header = True
         shape = self.expressions.listing(entry.shape) if entry.shape is not None else None
         self.scope.in_header = False
-        return nodes.Entry(entry, entry.name, entry.type or "real", shape, optional)
+        return nodes.TypedEntry(entry, entry.name, entry.type or "real", shape, optional)
 
     def _check_outputs(self, outputs: tuple[tree.Output, ...]) -> None:
         named: dict[str, Span] = {}
         for output in outputs:
             span = self.unit.span(output)
             if output.name and named.setdefault(output.name, span) != span:
-                self.scope.already_defined(output.name, span, named[output.name])
+                self.scope.report_redefinition(output.name, span, named[output.name])
 
     # Statements
 
@@ -139,11 +139,11 @@ class _Definition:
 
     def _statement(self, statement: tree.Statement) -> nodes.Statement | None:
         match statement:
-            case tree.Bind():
+            case tree.Assign():
                 return self._bind(statement)
             case tree.Declare():
                 return self._declare(statement)
-            case tree.Param():
+            case tree.TensorDeclaration():
                 return self._tensor(statement)
             case tree.Tie():
                 return self._tie(statement)
@@ -159,27 +159,29 @@ class _Definition:
             case tree.For():
                 return self._for(statement)
 
-    def _declares(self) -> tuple[Declaration, ...]:
+    def _declares(self) -> tuple[GuardedDeclaration, ...]:
         """Return the declarations since the last call."""
         found, self.scope.declares = self.scope.declares, []
         return tuple([declaration for declaration in found if declaration is not None])
 
-    def _bind(self, statement: tree.Bind) -> nodes.Bind:
+    def _bind(self, statement: tree.Assign) -> nodes.Assign:
         if self._collects(statement):
             assert isinstance(statement.value, tree.Call)
             value = self.expressions.built_ins.collect(statement.value)
-            return nodes.Bind(statement, (statement.targets[0].text,), value, self._declares())
+            return nodes.Assign(statement, (statement.targets[0].text,), value, self._declares())
         value = self.expressions.resolve(statement.value)
-        if isinstance(value, nodes.Binary | nodes.Unary | nodes.Apply | nodes.Rearrange | nodes.Own | nodes.Chain):
+        if isinstance(
+            value, nodes.Binary | nodes.Unary | nodes.Apply | nodes.Rearrange | nodes.ModuleDeclaration | nodes.Chain
+        ):
             self.scope.computed.update(target.text for target in statement.targets)
         for target in statement.targets:
             if not self.scope.bind(target.text, "value", self.unit.span(target)):
                 value = nodes.Invalid(statement.value)
-        return nodes.Bind(statement, tuple([t.text for t in statement.targets]), value, self._declares())
+        return nodes.Assign(statement, tuple([t.text for t in statement.targets]), value, self._declares())
 
-    def _collects(self, statement: tree.Statement) -> TypeGuard[tree.Bind]:
+    def _collects(self, statement: tree.Statement) -> TypeGuard[tree.Assign]:
         """Whether a statement is `name = collect(...)(...)`."""
-        if not isinstance(statement, tree.Bind) or len(statement.targets) != 1 or statement.targets[0].text == "_":
+        if not isinstance(statement, tree.Assign) or len(statement.targets) != 1 or statement.targets[0].text == "_":
             return False
         return isinstance(statement.value, tree.Call) and self.expressions.built_ins.is_collect(statement.value.callee)
 
@@ -187,15 +189,15 @@ class _Definition:
         value = statement.value
         if self._misread(statement):
             return nodes.Declare(statement, ())
-        if not isinstance(value, tree.Own) or len(value.lists) > 1:
-            if not any(isinstance(s, tree.Return) for s in every_statement(self.definition.node.body)):
+        if not isinstance(value, tree.ModuleDeclaration) or len(value.lists) > 1:
+            if not any(isinstance(s, tree.Return) for s in iter_statements(self.definition.node.body)):
                 self.scope.should_report("return")  # the `return` is most likely missing here
             help = "assign it, as in `name = ...`, or return it"
             self.scope.fault("discarded-value", "the value of this statement is unused", value, help=help)
             if (
-                isinstance(value, tree.Own) and value.address.segments
+                isinstance(value, tree.ModuleDeclaration) and value.address.segments
             ):  # it is most likely to be assigned to a name like its address
-                self.scope.referred.append(pattern_of(value.address))
+                self.scope.referred.append(address_pattern(value.address))
                 self.scope.should_report(value.address.segments[-1].text)
         with self._suffixed(statement.condition, statement.loop):
             self.expressions.resolve(value)
@@ -207,12 +209,12 @@ class _Definition:
         if report_hyphen(scope, value):
             return True
         own = value
-        while not isinstance(own, tree.Own) and own.start == statement.start:
+        while not isinstance(own, tree.ModuleDeclaration) and own.start == statement.start:
             parts = [part for part in own if isinstance(part, tree.Expr) and part.start == own.start]
             if not parts:
                 return False
             own = parts[0]
-        if not isinstance(own, tree.Own) or not self._is_value(own, whole=own is value):
+        if not isinstance(own, tree.ModuleDeclaration) or not self._is_value(own, whole=own is value):
             return False
         text = self.unit.source.text
         name, rest = text[own.address.start : own.address.end], text[own.callee.start : value.end]
@@ -223,7 +225,7 @@ class _Definition:
         scope.ignore(value, name)
         return True
 
-    def _is_value(self, own: tree.Own, whole: bool) -> bool:
+    def _is_value(self, own: tree.ModuleDeclaration, whole: bool) -> bool:
         """Whether an address is given to the value of an expression; `whole`: nothing follows what is declared."""
         if not isinstance(own.callee, tree.Name) or not own.address.segments:
             return False
@@ -234,7 +236,7 @@ class _Definition:
         target = binding.target if binding is not None else OPS.get(name)
         return isinstance(target, Op) or (isinstance(target, Definition) and target.kind == "fn")
 
-    def _tensor(self, statement: tree.Param) -> nodes.Declare:
+    def _tensor(self, statement: tree.TensorDeclaration) -> nodes.Declare:
         with self._suffixed(statement.condition, statement.loop):
             resolve = self.expressions.resolve
             shape = self.expressions.listing(statement.shape)
@@ -243,16 +245,18 @@ class _Definition:
             initial = None
             if statement.initial is not None:
                 arguments = tuple([resolve(a) for a in statement.initial.arguments])
-                initial = nodes.Initial(statement.initial, statement.initial.name, arguments)
+                initial = nodes.Initializer(statement.initial, statement.initial.name, arguments)
             dtype, modifiers = statement.type or "real", statement.modifiers
             self._check_const(statement)
-            tensor = nodes.Tensor(statement, address, modifiers, statement.kind, dtype, shape, value, initial)
+            tensor = nodes.TensorDeclaration(
+                statement, address, modifiers, statement.kind, dtype, shape, value, initial
+            )
             parts = [shape, *(initial.arguments if initial is not None else ())]
             is_invariant = value is None and self.expressions.are_invariant(parts)
-            own = Declaration(tensor, self.scope.guards, self.scope.loop, is_invariant)
+            own = GuardedDeclaration(tensor, self.scope.guards, self.scope.loop, is_invariant)
         return nodes.Declare(statement, (own, *self._declares()))
 
-    def _check_const(self, statement: tree.Param) -> None:
+    def _check_const(self, statement: tree.TensorDeclaration) -> None:
         """Check that a `const` has a value, and nothing that is for stored tensors."""
         if statement.kind != "const":
             return
@@ -285,7 +289,7 @@ class _Definition:
 
     def _role(self, statement: tree.Role) -> nodes.Role:
         scope = self.scope
-        places = [(pattern_of(address), address) for address in statement.addresses]
+        places = [(address_pattern(address), address) for address in statement.addresses]
         for pattern, node in places or [((), statement)]:
             span = self.unit.span(node)
             first = self.roles.setdefault(pattern, span)
@@ -320,14 +324,14 @@ class _Definition:
             sides.append(self._statements(body))
         scope.branch = outer
         broken = any(statement.start <= b.start < statement.end for b in self.unit.tree.broken)
-        binds = tuple(dict.fromkeys(assigned((statement,))))
+        binds = tuple(dict.fromkeys(assigned_names((statement,))))
         return nodes.If(statement, condition, sides[0], sides[1], binds, broken)
 
     def _for(self, statement: tree.For) -> nodes.For:
         scope = self.scope
         loop = self.expressions.loop(statement.loop)
-        binds = tuple(dict.fromkeys(assigned(statement.body)))
-        targets = [s.targets[0] for s in _directly_in(statement.body) if self._collects(s)]
+        binds = tuple(dict.fromkeys(assigned_names(statement.body)))
+        targets = [s.targets[0] for s in _statements_of_loop(statement.body) if self._collects(s)]
         collects = frozenset([target.text for target in targets])
         outer, collecting = scope.changing, scope.collecting
         scope.changing = outer | {loop.variable, *binds}
@@ -342,7 +346,7 @@ class _Definition:
         scope.computed |= collects
         if targets:
             self._refuse_declarations(body)
-        declares, selects = any(map(_may_declare, body)), _selects(body, loop.variable)
+        declares, selects = any(map(_may_declare, body)), _has_indexed_read(body, loop.variable)
         return nodes.For(statement, loop, body, binds, tuple(sorted(collects)), declares, selects)
 
     def _refuse_declarations(self, body: tuple[nodes.Statement, ...]) -> None:
@@ -353,21 +357,22 @@ class _Definition:
             return
 
 
-def _directly_in(body: tuple[tree.Statement, ...]) -> Iterator[tree.Statement]:
+def _statements_of_loop(body: tuple[tree.Statement, ...]) -> Iterator[tree.Statement]:
     """The statements of a loop, with those in its branches and without those in further loops."""
     for statement in body:
         yield statement
         if isinstance(statement, tree.If):
-            yield from _directly_in((*statement.body, *statement.otherwise))
+            yield from _statements_of_loop((*statement.body, *statement.otherwise))
 
 
-def _selects(body: tuple[nodes.Statement, ...], index: str) -> bool:
+def _has_indexed_read(body: tuple[nodes.Statement, ...], index: str) -> bool:
     """Whether a statement reads an address with an index."""
     return any(
-        isinstance(expr, nodes.Read) and any(index in walk.local_names(each) for each in expr.address.indices())
-        for statement in walk.every_statement(body)
-        for whole in walk.expressions(statement)
-        for expr in walk.every_expression(whole)
+        isinstance(expr, nodes.AddressReference)
+        and any(index in walk.local_names(each) for each in expr.address.indices())
+        for statement in walk.iter_statements(body)
+        for whole in walk.statement_expressions(statement)
+        for expr in walk.iter_expressions(whole)
     )
 
 

@@ -9,19 +9,19 @@ from typing import ClassVar
 
 from archspec.ops import OPS
 from archspec.resolve import nodes, walk
-from archspec.resolve.arguments import has_piped, partial_of
+from archspec.resolve.arguments import has_piped, make_partial
 from archspec.resolve.built_ins import BuiltIns
 from archspec.resolve.callees import bind_known, is_function, is_misspelt, is_module, is_recursive, report_hyphen
-from archspec.resolve.likely import Use, likely
-from archspec.resolve.nodes import Argument, Arguments, Declaration, Invalid
-from archspec.resolve.patterns import covers, nearest_address, pattern_of, pattern_text
+from archspec.resolve.likely import NameContext, suggest_meaning
+from archspec.resolve.nodes import Argument, Arguments, GuardedDeclaration, Invalid
+from archspec.resolve.patterns import address_pattern, covers, nearest_address, pattern_text
 from archspec.resolve.scope import Scope
 from archspec.resolve.unit import Definition
-from archspec.source import Enough
+from archspec.source import StopCompilation
 from archspec.syntax import tree
 
-MOST_SEGMENTS = 64
-LONGEST_ADDRESS = 500
+MAX_SEGMENTS = 64
+MAX_ADDRESS_LENGTH = 500
 
 _CONSTANTS = {"pi": math.pi}
 """Numbers with a name, which any other meaning of the name hides."""
@@ -47,7 +47,7 @@ class Expressions:
     def literal(self, expr: tree.Literal) -> nodes.Expr:
         return nodes.Literal(expr, expr.value)
 
-    def name(self, expr: tree.Name, use: Use = "") -> nodes.Expr:
+    def name(self, expr: tree.Name, use: NameContext = "") -> nodes.Expr:
         scope, name = self.scope, expr.text
         if name in scope.collecting:
             help = "read it after the loop, or give the value of this iteration another name"
@@ -55,7 +55,7 @@ class Expressions:
             return Invalid(expr)
         if name == "_":
             if scope.chains:
-                return nodes.Piped(expr)
+                return nodes.PipedValue(expr)
             scope.fault("unknown-name", "`_` is only allowed in a chain step", expr)
             return Invalid(expr)
         if name in scope.locals:
@@ -79,20 +79,20 @@ class Expressions:
             return nodes.Literal(expr, _CONSTANTS[name])
         of_file = scope.in_header or name in unit.standard_names()
         if scope.should_report(name, everywhere=of_file):
-            scope.fault("unknown-name", f"unknown name `{name}`", expr, help=likely(scope, expr, use))
+            scope.fault("unknown-name", f"unknown name `{name}`", expr, help=suggest_meaning(scope, expr, use))
         return Invalid(expr)
 
-    def _callee(self, expr: tree.Expr, use: Use) -> nodes.Expr:
+    def _callee(self, expr: tree.Expr, use: NameContext) -> nodes.Expr:
         return self.name(expr, use) if isinstance(expr, tree.Name) else self.resolve(expr)
 
     # Values
 
-    def listing(self, expr: tree.Listing) -> nodes.Listing:
+    def listing(self, expr: tree.ListLiteral) -> nodes.ListLiteral:
         items = [self.name(i, "listed") if isinstance(i, tree.Name) else self.resolve(i) for i in expr.items]
-        return nodes.Listing(expr, tuple(items))
+        return nodes.ListLiteral(expr, tuple(items))
 
-    def leading(self, expr: tree.Ellipsis_) -> nodes.Expr:
-        return nodes.Leading(expr)
+    def leading(self, expr: tree.LeadingDimensions) -> nodes.Expr:
+        return nodes.LeadingDimensions(expr)
 
     def unary(self, expr: tree.Unary) -> nodes.Expr:
         return nodes.Unary(expr, expr.operator, self.resolve(expr.operand))
@@ -137,10 +137,10 @@ class Expressions:
             else:
                 segments.append(self.resolve(segment.number))
                 words.append("\0")
-        if len(words) > MOST_SEGMENTS or sum(map(len, words)) > LONGEST_ADDRESS:
-            message = f"address too long: the limit is {MOST_SEGMENTS} segments and {LONGEST_ADDRESS} characters"
+        if len(words) > MAX_SEGMENTS or sum(map(len, words)) > MAX_ADDRESS_LENGTH:
+            message = f"address too long: the limit is {MAX_SEGMENTS} segments and {MAX_ADDRESS_LENGTH} characters"
             self.scope.fault("budget", message, node)
-            raise Enough
+            raise StopCompilation
         text = ".".join(words)
         indices = [segment for segment in segments if not isinstance(segment, str)]
         if not indices:
@@ -150,14 +150,14 @@ class Expressions:
         before, _, after = text.partition("\0")
         return nodes.Address(node, tuple(segments), None, before, indices[0].name, after)
 
-    def read(self, expr: tree.Reference) -> nodes.Expr:
+    def read(self, expr: tree.AddressReference) -> nodes.Expr:
         address = self.address(expr.address)
-        return nodes.Read(expr, address) if self.is_declared(expr.address, expr, ".") else Invalid(expr)
+        return nodes.AddressReference(expr, address) if self.is_declared(expr.address, expr, ".") else Invalid(expr)
 
-    def is_declared(self, address: tree.Address, node: tree.Address | tree.Reference, dot: str = "") -> bool:
+    def is_declared(self, address: tree.Address, node: tree.Address | tree.AddressReference, dot: str = "") -> bool:
         """Whether an address may be declared; reports an error if not."""
         scope = self.scope
-        pattern = pattern_of(address)
+        pattern = address_pattern(address)
         scope.referred.append(pattern)
         if scope.broken or any(covers(d.pattern, pattern) for d in scope.declared):
             return True
@@ -182,7 +182,7 @@ class Expressions:
         if built_in is not None:
             return built_in
         callee = self._callee(callee_, "called")
-        again = isinstance(callee_, tree.Reference)
+        again = isinstance(callee_, tree.AddressReference)
         if again and len(lists) > 1:
             message = "`.address` already has its hyperparameters; pass only inputs"
             self.scope.fault("surplus-argument", message, lists[1], help="write `.address(x)`")
@@ -194,7 +194,7 @@ class Expressions:
         if isinstance(callee, nodes.Global):
             partial = None
             if isinstance(expr, tree.Call) and not piped:
-                partial = partial_of(self.scope, expr, callee, arguments)
+                partial = make_partial(self.scope, expr, callee, arguments)
             if partial is not None:
                 return partial
             if not is_function(self.scope, callee) or is_recursive(self.scope, callee):
@@ -246,7 +246,7 @@ class Expressions:
         implied = piped and inputs is None
         given: tuple[Argument, ...] | None = None
         if implied:
-            piped_value = nodes.Piped(tree.Name(callee_.start, callee_.end, "_"))
+            piped_value = nodes.PipedValue(tree.Name(callee_.start, callee_.end, "_"))
             given = (Argument(node, "", piped_value),)
         elif inputs is not None or not declares_only:
             given = self._inputs(callee, inputs) if inputs is not None else ()
@@ -300,10 +300,10 @@ class Expressions:
         elif scope.definition is not None:
             scope.used.update(scope.definition.hyperparameters)
 
-    def own(self, expr: tree.Own) -> nodes.Own:
+    def own(self, expr: tree.ModuleDeclaration) -> nodes.ModuleDeclaration:
         return self._own(expr, piped=False)
 
-    def _own(self, expr: tree.Own, piped: bool) -> nodes.Own:
+    def _own(self, expr: tree.ModuleDeclaration, piped: bool) -> nodes.ModuleDeclaration:
         scope = self.scope
         position = len(scope.declares)
         scope.declares.append(None)  # declarations inside its arguments follow it
@@ -317,11 +317,11 @@ class Expressions:
             arguments = arguments.replace(bound=bound) if bound is not None else None
         if arguments is None:
             callee, arguments = Invalid(expr.callee), Arguments((), (), None, False, False, None)
-        node = nodes.Own(expr, address, expr.modifiers, callee, arguments)
-        scope.declares[position] = Declaration(node, scope.guards, scope.loop, self._is_invariant(node))
+        node = nodes.ModuleDeclaration(expr, address, expr.modifiers, callee, arguments)
+        scope.declares[position] = GuardedDeclaration(node, scope.guards, scope.loop, self._is_invariant(node))
         return node
 
-    def _is_invariant(self, node: nodes.Own) -> bool:
+    def _is_invariant(self, node: nodes.ModuleDeclaration) -> bool:
         """Whether all enclosing iterations declare the same: callee and hyperparameters do not depend on them."""
         definition, forward = self.scope.definition, node.arguments.forward
         forwarded = definition.hyperparameters if forward is not None and definition is not None else ()
@@ -363,7 +363,7 @@ class Expressions:
 
     def _applied(self, expr: tree.Expr) -> nodes.Expr:
         """Resolve the application of a step to the piped value."""
-        if isinstance(expr, tree.Own):
+        if isinstance(expr, tree.ModuleDeclaration):
             return self._own(expr, piped=True)
         if isinstance(expr, tree.Call):
             return self._apply(expr, expr.callee, expr.lists, piped=True)
@@ -379,14 +379,14 @@ class Expressions:
 Expressions.handlers = {
     tree.Literal: Expressions.literal,
     tree.Name: Expressions.name,
-    tree.Listing: Expressions.listing,
-    tree.Ellipsis_: Expressions.leading,
+    tree.ListLiteral: Expressions.listing,
+    tree.LeadingDimensions: Expressions.leading,
     tree.Unary: Expressions.unary,
     tree.Binary: Expressions.binary,
     tree.Conditional: Expressions.conditional,
     tree.Subscript: Expressions.subscript,
-    tree.Reference: Expressions.read,
+    tree.AddressReference: Expressions.read,
     tree.Call: Expressions.call,
-    tree.Own: Expressions.own,
+    tree.ModuleDeclaration: Expressions.own,
     tree.Chain: Expressions.chain,
 }

@@ -9,13 +9,13 @@ from typing import TypeAlias
 from archspec.ops import OPS, Op
 from archspec.resolve.unit import Binding, Definition, Hyperparameter, Inputs, Unit
 from archspec.resources import bundled_files
-from archspec.source import Note, Report, Source, Span, decode, nearest, read_bytes, suggest
+from archspec.source import Note, Report, Source, Span, closest_match, decode, read_bytes, suggest
 from archspec.syntax import tree
-from archspec.syntax.walk import names_in, relocated
+from archspec.syntax.walk import names_in, relocate
 
-MOST_FILES = 64
-MOST_HYPERPARAMETERS = 1_000
-DEEPEST_TAKEOVER = 60
+MAX_FILES = 64
+MAX_HYPERPARAMETERS = 1_000
+MAX_INHERITANCE_DEPTH = 60
 
 Parse: TypeAlias = Callable[[Source, Report], tree.File]
 
@@ -59,7 +59,7 @@ class Library:
         library = self.bundled("std", Report())
         return list(library.exports) if library is not None else []
 
-    def lend(self, unit: Unit, words: Iterable[str], report: Report) -> None:
+    def add_override_names(self, unit: Unit, words: Iterable[str], report: Report) -> None:
         """Let overrides use names of the standard library that the file of `unit` does not have."""
         if unit.lent or all(word in unit.names for word in words):
             return
@@ -78,8 +78,8 @@ class Library:
         real = self._real(path)
         if real in self.units:
             return self.units[real]
-        if len(self.units) + len(self._loading) >= MOST_FILES:
-            report.error("budget", f"too many imported files: the limit is {MOST_FILES}", at)
+        if len(self.units) + len(self._loading) >= MAX_FILES:
+            report.error("budget", f"too many imported files: the limit is {MAX_FILES}", at)
             return None
         if real in self.known:
             return self._take(real, self.known[real], report)
@@ -119,7 +119,7 @@ class Library:
         self._loading.pop()
         for binding in list(unit.names.values()):
             if isinstance(binding.target, Definition) and binding.target.unit is unit:
-                expand_head(binding.target, report, [])
+                expand_signature(binding.target, report, [])
         return unit
 
     def _collect(self, unit: Unit, report: Report) -> None:
@@ -129,7 +129,7 @@ class Library:
                     self._bind(
                         unit, item.name.text, Binding(Definition(item, unit), unit.span(item.name), False), report
                     )
-                case tree.Dims():
+                case tree.DimensionDeclaration():
                     for name in item.names:
                         if name.text in unit.dims:
                             _already_defined(report, "dimension", name.text, unit.span(name), unit.dims[name.text])
@@ -172,11 +172,11 @@ class Library:
         else:
             unit.names[name] = binding
 
-    def _source_of(self, unit: Unit, item: tree.Import, report: Report) -> Unit | Ops | None:
+    def _source_of(self, unit: Unit, item: tree.Import, report: Report) -> Unit | OperationsSource | None:
         at = unit.span(item)
         if not item.path:
             if item.source == "ops":
-                return OPERATIONS
+                return OPERATIONS_SOURCE
             path, label, root = os.path.join(self.specs, item.source + ".arch"), f"specs/{item.source}.arch", self.specs
             if not os.path.isfile(path):
                 near = suggest(item.source, ["ops", *bundled_files(self.specs)])
@@ -202,7 +202,7 @@ class Library:
                     help="move the file into the directory of the compiled spec, or below it",
                 )
                 return None
-            label = _beside(unit.source.label, item.source)
+            label = _relative_to_file(unit.source.label, item.source)
         real = self._real(path)
         if real in self._loading:
             names = [os.path.basename(p) for p in [*self._loading[self._loading.index(real) :], real]]
@@ -210,8 +210,10 @@ class Library:
             return None
         return self.load(path, report, label=label, root=root, at=at)
 
-    def _exported(self, other: Unit | Ops, entry: tree.Imported, unit: Unit, report: Report) -> Definition | Op | None:
-        if isinstance(other, Ops):
+    def _exported(
+        self, other: Unit | OperationsSource, entry: tree.ImportedName, unit: Unit, report: Report
+    ) -> Definition | Op | None:
+        if isinstance(other, OperationsSource):
             if entry.name not in OPS:
                 near = suggest(entry.name, list(OPS))
                 report.error("unknown-import", f"unknown operation `{entry.name}`", unit.span(entry), help=near)
@@ -222,7 +224,7 @@ class Library:
         if entry.name in other.exports:
             item, onward = other.exports[entry.name]
             if (other, entry.name) in self._following:
-                self._tell_circle(other, entry.name, other.span(onward), report)
+                self._report_import_cycle(other, entry.name, other.span(onward), report)
                 return None
             self._following.append((other, entry.name))
             source = self._source_of(other, item, report)
@@ -231,7 +233,7 @@ class Library:
             return found
         if entry.name in other.broken:
             return None
-        near = nearest(entry.name, [*(n for n, b in other.names.items() if not b.imported), *other.exports])
+        near = closest_match(entry.name, [*(n for n, b in other.names.items() if not b.imported), *other.exports])
         help = f"did you mean `{near}`?" if near is not None else None
         if entry.name in OPS:
             help = f"remove it: `{entry.name}` is an operation and needs no import"
@@ -243,7 +245,7 @@ class Library:
         report.error("unknown-import", message, unit.span(entry), help=help)
         return None
 
-    def _tell_circle(self, unit: Unit, name: str, span: Span, report: Report) -> None:
+    def _report_import_cycle(self, unit: Unit, name: str, span: Span, report: Report) -> None:
         """Report a circular re-export of a name, once."""
         circle = [other.source.label for other, _ in self._following[self._following.index((unit, name)) :]]
         if self._circles.isdisjoint(circle):
@@ -252,21 +254,21 @@ class Library:
         self._circles.update(circle)
 
 
-class Ops:
+class OperationsSource:
     """The source `ops` of an import: the primitive operations."""
 
 
-OPERATIONS = Ops()
+OPERATIONS_SOURCE = OperationsSource()
 
 
-def likely_definition(unit: Unit, name: str) -> str | None:
+def suggest_definition(unit: Unit, name: str) -> str | None:
     """Return help for an unknown name that must be that of a definition."""
     known = [n for n, b in unit.names.items() if isinstance(b.target, Definition)]
-    near = nearest(name, [*known, *unit.standard_names()])
-    return meant(unit, near, name) if near is not None else None
+    near = closest_match(name, [*known, *unit.standard_names()])
+    return suggest_name(unit, near, name) if near is not None else None
 
 
-def meant(unit: Unit, name: str, unknown: str) -> str:
+def suggest_name(unit: Unit, name: str, unknown: str) -> str:
     """Return help that suggests a name of the file, of an operation or of the standard library for an unknown one."""
     if name in unit.names or name in unit.dims or name in OPS:
         return f"did you mean `{name}`?"
@@ -274,7 +276,7 @@ def meant(unit: Unit, name: str, unknown: str) -> str:
     return f"import it: {imported}" if name == unknown else f"did you mean `{name}`, with {imported}?"
 
 
-def expand_head(definition: Definition, report: Report, path: list[Definition]) -> None:
+def expand_signature(definition: Definition, report: Report, path: list[Definition]) -> None:
     """Expand the hyperparameters and inputs of a definition, including `..Other`."""
     if definition.expanded or definition.open:
         return
@@ -285,8 +287,8 @@ def expand_head(definition: Definition, report: Report, path: list[Definition]) 
         for each in path:
             each.open = True
         return
-    if len(path) > DEEPEST_TAKEOVER:
-        message = f"a head is inherited through too many definitions: the limit is {DEEPEST_TAKEOVER}"
+    if len(path) > MAX_INHERITANCE_DEPTH:
+        message = f"a head is inherited through too many definitions: the limit is {MAX_INHERITANCE_DEPTH}"
         if all(found.message != message for found in report.diagnostics):  # once, regardless of the length of the chain
             report.error("budget", message, definition.span)
         for each in (*path, definition):
@@ -295,8 +297,8 @@ def expand_head(definition: Definition, report: Report, path: list[Definition]) 
     hyperparameters = _hyperparameters(definition, report, path)
     inputs = _inputs(definition, report, path)
     for what, found in (("hyperparameters", hyperparameters), ("inputs", inputs)):
-        if len(found) > MOST_HYPERPARAMETERS:
-            message = f"too many {what} in `{definition.name}`: the limit is {MOST_HYPERPARAMETERS:,}"
+        if len(found) > MAX_HYPERPARAMETERS:
+            message = f"too many {what} in `{definition.name}`: the limit is {MAX_HYPERPARAMETERS:,}"
             report.error("budget", message, definition.span)
             return
     definition.expanded = True
@@ -317,11 +319,11 @@ def _hyperparameters(definition: Definition, report: Report, path: list[Definiti
             _already_defined(report, "hyperparameter", entry.name, span, own[entry.name])
         else:
             own[entry.name] = span
-            found = _with(found, Hyperparameter(entry.name, entry.default, definition, span))
+            found = _add_hyperparameter(found, Hyperparameter(entry.name, entry.default, definition, span))
     return found
 
 
-def _with(found: dict[str, Hyperparameter], new: Hyperparameter) -> dict[str, Hyperparameter]:
+def _add_hyperparameter(found: dict[str, Hyperparameter], new: Hyperparameter) -> dict[str, Hyperparameter]:
     """Add a hyperparameter, or replace an inherited one: behind all others if its default uses one that follows it.
 
     The inherited ones whose defaults depend on it then follow it.
@@ -343,9 +345,9 @@ def _uses(parameter: Hyperparameter, names: Sequence[str]) -> bool:
     return parameter.default is not None and any(name in names for name in names_in(parameter.default))
 
 
-def _inputs(definition: Definition, report: Report, path: list[Definition]) -> dict[str, tree.Parameter]:
+def _inputs(definition: Definition, report: Report, path: list[Definition]) -> dict[str, tree.SignatureEntry]:
     """Return the inputs of a definition; those of others are located at `..Other`."""
-    found: dict[str, tree.Parameter] = {}
+    found: dict[str, tree.SignatureEntry] = {}
     own: dict[str, Span] = {}
     for entry in definition.node.inputs:
         span = definition.unit.span(entry)
@@ -353,7 +355,7 @@ def _inputs(definition: Definition, report: Report, path: list[Definition]) -> d
             other = _inherited(definition, entry, report, path)
             for taken in other.inputs if other is not None else ():
                 assert other is not None
-                found[taken.name] = relocated(taken, entry)
+                found[taken.name] = relocate(taken, entry)
                 definition.taken[taken.name] = other.taken.get(taken.name, (other, taken))
         elif entry.name in own:
             _already_defined(report, "name", entry.name, span, own[entry.name])
@@ -365,7 +367,7 @@ def _inputs(definition: Definition, report: Report, path: list[Definition]) -> d
 
 
 def _inherited(
-    definition: Definition, entry: tree.Parameter, report: Report, path: list[Definition]
+    definition: Definition, entry: tree.SignatureEntry, report: Report, path: list[Definition]
 ) -> Definition | None:
     """Return the expanded definition that `..Other` names; None after reporting an error."""
     assert isinstance(entry.default, tree.Name)
@@ -374,10 +376,10 @@ def _inherited(
     other = binding.target if binding is not None else None
     if binding is None or isinstance(other, Op):
         if name not in unit.broken:
-            help = likely_definition(unit, name)
+            help = suggest_definition(unit, name)
             report.error("unknown-name", f"unknown definition `{name}`", unit.span(entry), help=help)
     elif other is not None:
-        expand_head(other, report, [*path, definition])
+        expand_signature(other, report, [*path, definition])
     if not isinstance(other, Definition):
         definition.open = True
         return None
@@ -391,6 +393,6 @@ def _already_defined(report: Report, what: str, name: str, span: Span, first: Sp
     )
 
 
-def _beside(label: str, relative: str) -> str:
+def _relative_to_file(label: str, relative: str) -> str:
     folder = os.path.dirname(label)
     return os.path.normpath(os.path.join(folder, relative)) if folder else os.path.normpath(relative)

@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from archspec.ops import OPS
-from archspec.resolve.files import meant
+from archspec.resolve.files import suggest_name
 from archspec.resolve.patterns import Pattern, pattern_text
 from archspec.resolve.scope import Scope
-from archspec.source import nearest
+from archspec.source import closest_match
 from archspec.syntax import tree
 
-Use: TypeAlias = Literal["called", "owned", "listed", ""]
+NameContext: TypeAlias = Literal["called", "owned", "listed", ""]
 """How an expression uses a name: as the callee of an application or of a declaration, in a list, or otherwise."""
 
-SIMILAR = 0.7
+MIN_SIMILARITY = 0.7
 """How similar a name must be to one of another file to be taken for it."""
 
 _NOT_A_SHAPE = "give the new shape: `reshape([...])(x)`"
-_HABITS = {
+_FOREIGN_NAMES = {
     "None": "write `none`",
     "True": "write `true`",
     "False": "write `false`",
@@ -48,7 +48,7 @@ _HABITS = {
 """Names of Python and PyTorch."""
 
 
-def likely(scope: Scope, node: tree.Name, use: Use) -> str | None:
+def suggest_meaning(scope: Scope, node: tree.Name, use: NameContext) -> str | None:
     """Return help for an unknown name, whose likely meaning then counts as used."""
     name = node.text
     if name in scope.past:
@@ -61,34 +61,34 @@ def likely(scope: Scope, node: tree.Name, use: Use) -> str | None:
         others = [d for d in scope.declared if d.pattern and not d.node.start <= node.start < d.node.end]
         owned = {pattern_text(declared.pattern): declared.pattern for declared in others}
     if name in standard and name not in owned:
-        return meant(scope.unit, name, name)
+        return suggest_name(scope.unit, name, name)
     address = name if name in owned else next((text for text in owned if text.endswith(f".{name}")), None)
     if address is not None:
         return _declared(scope, owned, address)
-    if name in _HABITS:
-        return _HABITS[name]
+    if name in _FOREIGN_NAMES:
+        return _FOREIGN_NAMES[name]
     candidates: list[str] = [
         *scope.unit.names,
         *([] if use in ("called", "owned") else list(scope.unit.dims)),
         *standard,
         *OPS,
     ]
-    near = nearest(name, [*scope.locals, *candidates], SIMILAR) if use in ("called", "owned") else None
-    near = near or nearest(name, list(scope.locals))
-    if near is None and (address := nearest(name, list(owned), SIMILAR)) is not None:
+    near = closest_match(name, [*scope.locals, *candidates], MIN_SIMILARITY) if use in ("called", "owned") else None
+    near = near or closest_match(name, list(scope.locals))
+    if near is None and (address := closest_match(name, list(owned), MIN_SIMILARITY)) is not None:
         return _declared(scope, owned, address, "did you mean `.{}`?")
-    near = near or nearest(name, candidates, SIMILAR)
+    near = near or closest_match(name, candidates, MIN_SIMILARITY)
     if near is None:
         return f"define it, or declare it as a dimension: `dim {name}`" if use == "listed" else None
     scope.used.add(near)
     scope.file_names.add(near)
-    return meant(scope.unit, near, name) if near not in scope.locals else f"did you mean `{near}`?"
+    return suggest_name(scope.unit, near, name) if near not in scope.locals else f"did you mean `{near}`?"
 
 
 def _size(scope: Scope, name: str) -> str:
     """Return help for an unknown name in a shape of the header: a file's definitions are never meant there."""
     sizes = [name for name, local in scope.locals.items() if local.what == "hyperparameter"]
-    near = nearest(name, [*sizes, *scope.unit.dims])
+    near = closest_match(name, [*sizes, *scope.unit.dims])
     if near is None:
         return f"to use it as a dimension, declare it: `dim {name}`"
     scope.used.add(near)

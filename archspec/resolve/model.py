@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from archspec.record import Record
 from archspec.resolve import nodes
-from archspec.resolve.arguments import bind, listed
+from archspec.resolve.arguments import bind_arguments, join_names
 from archspec.resolve.expressions import Expressions
-from archspec.resolve.files import likely_definition
+from archspec.resolve.files import suggest_definition
 from archspec.resolve.nodes import Arguments
 from archspec.resolve.scope import Scope
 from archspec.resolve.unit import Definition, Unit
@@ -32,7 +32,7 @@ def resolve_model(unit: Unit, model: tree.Model, report: Report) -> ResolvedMode
     binding = unit.names.get(name)
     if binding is None:
         if name not in unit.broken:
-            scope.fault("unknown-name", f"unknown name `{name}`", model.callee, help=likely_definition(unit, name))
+            scope.fault("unknown-name", f"unknown name `{name}`", model.callee, help=suggest_definition(unit, name))
         return None
     definition = binding.target
     if not isinstance(definition, Definition | None) or (definition is not None and definition.kind == "fn"):
@@ -53,12 +53,12 @@ def resolve_model(unit: Unit, model: tree.Model, report: Report) -> ResolvedMode
     bound = (
         None
         if definition.open or forwards
-        else bind(definition.name, names, definition.takes, arguments, model, scope.fault)
+        else bind_arguments(definition.name, names, definition.takes, arguments, model, scope.fault)
     )
     for parameter in definition.hyperparameters.values() if bound is not None else ():
         if parameter.default is None and bound is not None and parameter.name not in bound.hyperparameters:
             message = f"missing hyperparameter `{parameter.name}` in call to `{definition.name}`"
-            scope.fault("missing-argument", message, model, help=f"expected hyperparameters: {listed(names)}")
+            scope.fault("missing-argument", message, model, help=f"expected hyperparameters: {join_names(names)}")
             bound = None
     return ResolvedModel(model, str(model.name.value), definition, arguments.replace(bound=bound))
 

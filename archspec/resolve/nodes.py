@@ -67,22 +67,22 @@ class Global(Node):
     target: Definition | Op
 
 
-class Piped(Node):
+class PipedValue(Node):
     """`_`, the piped value of a chain."""
 
     at: tree.Name
 
 
-class Leading(Node):
+class LeadingDimensions(Node):
     """`...` in a shape: the leading dimensions."""
 
-    at: tree.Ellipsis_
+    at: tree.LeadingDimensions
 
 
-class Listing(Node):
+class ListLiteral(Node):
     """A list, or a shape."""
 
-    at: tree.Listing
+    at: tree.ListLiteral
     items: tuple[Expr, ...]
 
 
@@ -146,10 +146,10 @@ class Address(Node):
         return (segment for segment in self.segments if not isinstance(segment, str))
 
 
-class Read(Node):
+class AddressReference(Node):
     """`.address`: a tensor to read, or a layer or block to apply again."""
 
-    at: tree.Reference
+    at: tree.AddressReference
     address: Address
 
 
@@ -161,7 +161,7 @@ class Argument(Node):
     value: Expr
 
 
-class Bound(Node):
+class BoundArguments(Node):
     """Arguments by the names of one callee.
 
     `names` are the callee's inputs, with variadic ones numbered, and `inputs` their arguments (None if missing).
@@ -192,7 +192,7 @@ class Arguments(Node):
     forward: tree.Argument | None
     piped: bool
     undecided: bool
-    bound: Bound | None
+    bound: BoundArguments | None
 
     def every(self) -> Iterator[Argument]:
         """Yield all explicit arguments."""
@@ -227,17 +227,17 @@ class Partial(Node):
     arguments: tuple[Argument, ...]
 
 
-class Known(Node):
+class BoundHyperparameter(Node):
     """A value bound in a partial definition, at an application of it."""
 
     at: Located
     value: object
 
 
-class Own(Node):
+class ModuleDeclaration(Node):
     """`address: callee(hyperparameters)(inputs)`: declares at the address; applies to the inputs or the piped value."""
 
-    at: tree.Own
+    at: tree.ModuleDeclaration
     address: Address
     modifiers: tuple[str, ...]
     callee: Expr
@@ -299,20 +299,20 @@ Expr: TypeAlias = (
     | Local
     | Dimension
     | Global
-    | Piped
-    | Leading
-    | Listing
+    | PipedValue
+    | LeadingDimensions
+    | ListLiteral
     | Unary
     | Binary
     | Conditional
     | Subscript
     | Length
-    | Read
+    | AddressReference
     | Apply
     | Rearrange
     | Partial
-    | Known
-    | Own
+    | BoundHyperparameter
+    | ModuleDeclaration
     | Chain
     | Collect
     | Invalid
@@ -321,34 +321,34 @@ Expr: TypeAlias = (
 # Declarations --------------------------------------------------------------------------------------------------------
 
 
-class Initial(Node):
+class Initializer(Node):
     """`~ name(arguments)`: how a parameter is initialized."""
 
-    at: tree.Initial
+    at: tree.Initializer
     name: str
     arguments: tuple[Expr, ...]
 
 
-class Tensor(Node):
+class TensorDeclaration(Node):
     """`address: param [n, d]`; `kind` is "param", "buffer" or "const"; `dtype` "real", "int" or "bool"."""
 
-    at: tree.Param
+    at: tree.TensorDeclaration
     address: Address
     modifiers: tuple[str, ...]
     kind: str
     dtype: str
-    shape: Listing
+    shape: ListLiteral
     value: Expr | None
-    initial: Initial | None
+    initial: Initializer | None
 
 
-class Declaration(Node):
+class GuardedDeclaration(Node):
     """A declaration: it applies if every guard (condition, wanted) holds, once in each iteration of `loop`.
 
     `invariant`: all iterations of the enclosing loops declare the same.
     """
 
-    what: Own | Tensor
+    what: ModuleDeclaration | TensorDeclaration
     guards: tuple[tuple[Expr, bool], ...]
     loop: Loop | None
     invariant: bool
@@ -357,20 +357,20 @@ class Declaration(Node):
 # Statements ----------------------------------------------------------------------------------------------------------
 
 
-class Bind(Node):
+class Assign(Node):
     """`targets = value`; the target `_` discards its value."""
 
-    at: tree.Bind
+    at: tree.Assign
     targets: tuple[str, ...]
     value: Expr
-    declares: tuple[Declaration, ...]
+    declares: tuple[GuardedDeclaration, ...]
 
 
 class Declare(Node):
     """A layer, block or tensor, declared on a line of its own."""
 
-    at: tree.Declare | tree.Param
-    declares: tuple[Declaration, ...]
+    at: tree.Declare | tree.TensorDeclaration
+    declares: tuple[GuardedDeclaration, ...]
 
 
 class Tie(Node):
@@ -404,7 +404,7 @@ class Return(Node):
 
     at: tree.Return
     values: tuple[Expr, ...]
-    declares: tuple[Declaration, ...]
+    declares: tuple[GuardedDeclaration, ...]
 
 
 class If(Node):
@@ -433,16 +433,16 @@ class For(Node):
     selects: bool
 
 
-Statement: TypeAlias = Bind | Declare | Tie | Require | Role | Return | If | For
+Statement: TypeAlias = Assign | Declare | Tie | Require | Role | Return | If | For
 
 # Heads ---------------------------------------------------------------------------------------------------------------
 
 
-class Entry(Node):
+class TypedEntry(Node):
     """An input or output: `shape` is None for an input without one; `name` is empty for an output without one."""
 
-    at: tree.Parameter | tree.Output
+    at: tree.SignatureEntry | tree.Output
     name: str
     dtype: str
-    shape: Listing | None
+    shape: ListLiteral | None
     optional: bool

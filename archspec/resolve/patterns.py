@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from archspec.source import nearest
+from archspec.source import closest_match
 from archspec.syntax import tree
-from archspec.syntax.walk import every
+from archspec.syntax.walk import iter_nodes
 
 Pattern = tuple[str | None, ...]
 """An address with None for each index."""
 
 
-def pattern_of(address: tree.Address) -> Pattern:
+def address_pattern(address: tree.Address) -> Pattern:
     """Convert an address to a pattern."""
     words: list[str | None] = []
     for segment in address.segments:
@@ -23,15 +23,15 @@ def pattern_of(address: tree.Address) -> Pattern:
     return tuple(words)
 
 
-def tails(file: tree.File) -> Iterator[Pattern]:
+def reference_suffixes(file: tree.File) -> Iterator[Pattern]:
     """Return the ends of each `.address` in a file, which a nested definition may declare."""
-    for node in every(file):
-        if isinstance(node, tree.Reference):
-            whole = numbered(pattern_of(node.address))
+    for node in iter_nodes(file):
+        if isinstance(node, tree.AddressReference):
+            whole = without_indices(address_pattern(node.address))
             yield from (whole[k:] for k in range(1, len(whole)))
 
 
-def numbered(pattern: Pattern) -> Pattern:
+def without_indices(pattern: Pattern) -> Pattern:
     """Replace the numbers in a pattern by None, too."""
     return tuple(None if word is None or word.isdecimal() else word for word in pattern)
 
@@ -64,7 +64,7 @@ def nearest_address(text: str, owned: list[str]) -> str | None:
     words = text.split(".")
     for end in range(len(words), 0, -1):
         beginnings = owned if end == len(words) else [known for known in owned if known.count(".") == end - 1]
-        near = nearest(".".join(words[:end]), beginnings)
+        near = closest_match(".".join(words[:end]), beginnings)
         if near is not None:
             return f"did you mean `{'.'.join([near, *words[end:]])}`?"
     return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from archspec.record import Record
-from archspec.resolve.nodes import Declaration, Expr, Loop
+from archspec.resolve.nodes import Expr, GuardedDeclaration, Loop
 from archspec.resolve.patterns import Pattern
 from archspec.resolve.unit import Definition, Unit
 from archspec.source import Note, Report, Span
@@ -23,11 +23,11 @@ class LocalName(Record):
     branch: tuple[int, ...]
 
 
-class Declared(Record):
+class DeclaredAddress(Record):
     """An address at which a definition declares something; `applied` if it is applied there."""
 
     pattern: Pattern
-    node: tree.Own | tree.Param
+    node: tree.ModuleDeclaration | tree.TensorDeclaration
     applied: bool
 
 
@@ -51,7 +51,7 @@ class Scope:
         self.computed: set[str] = set()
         self.file_names: set[str] = set()
         self.unread: list[tuple[str, LocalName]] = []
-        self.declared: list[Declared] = []
+        self.declared: list[DeclaredAddress] = []
         self.referred: list[Pattern] = []
         self.meant: list[Pattern] = []
         self.in_header = False
@@ -65,7 +65,7 @@ class Scope:
         self.guards: tuple[tuple[Expr, bool], ...] = ()
         self.loop: Loop | None = None
         self.changing: frozenset[str] = frozenset()
-        self.declares: list[Declaration | None] = []
+        self.declares: list[GuardedDeclaration | None] = []
 
     def fault(
         self, code: str, message: str, node: Located, *, help: str | None = None, first: Located | None = None
@@ -94,14 +94,14 @@ class Scope:
         first = self.locals.get(name)
         if first is not None:
             carried = first.depth < self.loops and first.what != "index"
-            other_branch = what == "value" and exclusive(first.branch, self.branch)
+            other_branch = what == "value" and are_exclusive(first.branch, self.branch)
             if not carried and not other_branch:
                 help = "use a new name: only a loop can assign to a name again" if what == "value" else None
-                self.already_defined(name, span, first.span, help)
+                self.report_redefinition(name, span, first.span, help)
             return True
         known = self.unit.names.get(name)
         if known is not None:
-            self.already_defined(name, span, known.span)
+            self.report_redefinition(name, span, known.span)
             self.file_names.add(name)
         self.locals[name] = LocalName(what, span, self.loops, self.branch)
         return known is None
@@ -117,7 +117,7 @@ class Scope:
         """Return the local name of a hyperparameter."""
         return LocalName("hyperparameter", span, 0, ())
 
-    def already_defined(self, name: str, span: Span, first: Span, help: str | None = None) -> None:
+    def report_redefinition(self, name: str, span: Span, first: Span, help: str | None = None) -> None:
         """Report a name that is already defined."""
         note = Note("first defined here", first)
         self.report.error("duplicate-name", f"`{name}` is already defined", span, notes=(note,), help=help)
@@ -135,7 +135,7 @@ class Scope:
                 self.unread.append((name, local))
 
 
-def exclusive(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+def are_exclusive(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
     """Whether two branches are different sides of one `if`."""
     for (start_a, side_a), (start_b, side_b) in zip(_pairs(a), _pairs(b), strict=False):
         if start_a != start_b:

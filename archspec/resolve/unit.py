@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from archspec.ops import Op
 from archspec.record import Record, from_values
-from archspec.resolve.patterns import Pattern, numbered, tails
+from archspec.resolve.patterns import Pattern, reference_suffixes, without_indices
 from archspec.source import Source, Span
 from archspec.syntax import tree
 from archspec.syntax.tree import Located
@@ -92,8 +92,8 @@ class Definition:
         self.unit = unit
         self.span = unit.span(node.name)
         self.hyperparameters: dict[str, Hyperparameter] = {}
-        self.inputs: tuple[tree.Parameter, ...] = ()
-        self.taken: dict[str, tuple[Definition, tree.Parameter]] = {}
+        self.inputs: tuple[tree.SignatureEntry, ...] = ()
+        self.taken: dict[str, tuple[Definition, tree.SignatureEntry]] = {}
         self.takes = Inputs.of([])
         self.expanded = False
         self.open = False  # its inheritance has an error: any name may be one of its hyperparameters or inputs
@@ -142,7 +142,7 @@ class Unit:
         self.root = root
         self.names: dict[str, Binding] = {}
         self.lent: dict[str, Definition | Op] = {}
-        self.exports: dict[str, tuple[tree.Import, tree.Imported]] = {}
+        self.exports: dict[str, tuple[tree.Import, tree.ImportedName]] = {}
         self.dims: dict[str, Span] = {}
         self.models: dict[str, tree.Model] = {}
         self.broken = {name for part in file.broken for name in part.names}
@@ -157,8 +157,8 @@ class Unit:
     def reaches(self, pattern: Pattern) -> bool:
         """Whether a definition of this file may refer to a nested declaration at this address."""
         if self._tails is None:
-            self._tails = set(tails(self.tree))
-        return numbered(pattern) in self._tails
+            self._tails = set(reference_suffixes(self.tree))
+        return without_indices(pattern) in self._tails
 
     def span(self, node: Located) -> Span:
         """Return the location of a node of this file's tree."""

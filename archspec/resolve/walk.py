@@ -6,25 +6,25 @@ from collections.abc import Iterator, Sequence
 
 from archspec.record import Record
 from archspec.resolve.nodes import (
+    AddressReference,
     Apply,
+    Assign,
     Binary,
-    Bind,
     Chain,
     Collect,
     Conditional,
-    Declaration,
     Declare,
     Dimension,
     Expr,
     For,
+    GuardedDeclaration,
     If,
     Length,
-    Listing,
+    ListLiteral,
     Local,
     Loop,
-    Own,
+    ModuleDeclaration,
     Partial,
-    Read,
     Rearrange,
     Require,
     Return,
@@ -47,8 +47,8 @@ class Visitor:
         """Visit statements; return whether one of them ended the visit."""
         for statement in statements:
             match statement:
-                case Bind():
-                    ends = self.visit_bind(statement)
+                case Assign():
+                    ends = self.visit_assign(statement)
                 case Declare():
                     ends = self.visit_declare(statement)
                 case Return():
@@ -67,7 +67,7 @@ class Visitor:
                 return True
         return False
 
-    def visit_bind(self, statement: Bind) -> bool | None:
+    def visit_assign(self, statement: Assign) -> bool | None:
         """Visit `targets = value`."""
 
     def visit_declare(self, statement: Declare) -> bool | None:
@@ -98,7 +98,7 @@ class Visitor:
 def children(expr: Expr) -> Iterator[Expr]:
     """Yield the direct subexpressions of an expression, including those in addresses."""
     match expr:
-        case Listing():
+        case ListLiteral():
             yield from expr.items
         case Unary():
             yield expr.operand
@@ -118,7 +118,7 @@ def children(expr: Expr) -> Iterator[Expr]:
         case Collect():
             yield expr.value
             yield expr.axis
-        case Read():
+        case AddressReference():
             yield from expr.address.indices()
         case Apply():
             yield expr.callee
@@ -129,7 +129,7 @@ def children(expr: Expr) -> Iterator[Expr]:
         case Partial():
             yield expr.callee
             yield from (argument.value for argument in expr.arguments)
-        case Own():
+        case ModuleDeclaration():
             yield from expr.address.indices()
             yield expr.callee
             yield from (argument.value for argument in expr.arguments.every())
@@ -159,50 +159,50 @@ def multiple_of(size: Expr) -> tuple[Expr, Dimension] | None:
     if isinstance(size, Binary) and size.operator == "*":
         for dimension, factor in ((size.left, size.right), (size.right, size.left)):
             if isinstance(dimension, Dimension):
-                is_fixed = not any(isinstance(part, Dimension) for part in every_expression(factor))
+                is_fixed = not any(isinstance(part, Dimension) for part in iter_expressions(factor))
                 return (factor, dimension) if is_fixed else None
     return None
 
 
-def every_expression(expr: Expr) -> Iterator[Expr]:
+def iter_expressions(expr: Expr) -> Iterator[Expr]:
     """An expression, and all inside it."""
     yield expr
     for part in children(expr):
-        yield from every_expression(part)
+        yield from iter_expressions(part)
 
 
-def every_statement(statements: Sequence[Statement]) -> Iterator[Statement]:
+def iter_statements(statements: Sequence[Statement]) -> Iterator[Statement]:
     """Statements, and those in their branches and loops."""
     for statement in statements:
         yield statement
         if isinstance(statement, If):
-            yield from every_statement((*statement.body, *statement.otherwise))
+            yield from iter_statements((*statement.body, *statement.otherwise))
         elif isinstance(statement, For):
-            yield from every_statement(statement.body)
+            yield from iter_statements(statement.body)
 
 
-def declarations(statements: Sequence[Statement]) -> Iterator[Declaration]:
+def declarations(statements: Sequence[Statement]) -> Iterator[GuardedDeclaration]:
     """What statements declare, in their branches and loops, too."""
-    return (site.declaration for site in sites(statements))
+    return (site.declaration for site in iter_declaration_sites(statements))
 
 
-def assigned(statements: Sequence[Statement]) -> Iterator[str]:
+def assigned_names(statements: Sequence[Statement]) -> Iterator[str]:
     """The names that statements bind, in their branches and loops, too, once for each time."""
-    for statement in every_statement(statements):
-        if isinstance(statement, Bind):
+    for statement in iter_statements(statements):
+        if isinstance(statement, Assign):
             yield from statement.targets
 
 
-def expressions(statement: Statement) -> Iterator[Expr]:
+def statement_expressions(statement: Statement) -> Iterator[Expr]:
     """The expressions that stand in a statement itself, in no order: values, shapes, conditions, bounds and indices."""
     match statement:
-        case Bind():
+        case Assign():
             yield statement.value
         case Return():
             yield from statement.values
         case Declare():
             for declaration in statement.declares:
-                yield from _of_declaration(declaration)
+                yield from _declaration_expressions(declaration)
         case Tie():
             yield from statement.alias.indices()
             yield from statement.counted.indices()
@@ -217,10 +217,10 @@ def expressions(statement: Statement) -> Iterator[Expr]:
                 yield from address.indices()
 
 
-def _of_declaration(declaration: Declaration) -> Iterator[Expr]:
+def _declaration_expressions(declaration: GuardedDeclaration) -> Iterator[Expr]:
     """The expressions of a declaration that stands on a line of its own."""
     what = declaration.what
-    if isinstance(what, Own):
+    if isinstance(what, ModuleDeclaration):
         yield what
     else:
         yield from what.address.indices()
@@ -235,13 +235,13 @@ def _bounds(loop: Loop | None) -> tuple[Expr, ...]:
     return (loop.first, loop.last) if loop is not None else ()
 
 
-def loops(statement: Statement) -> Iterator[Loop]:
+def statement_loops(statement: Statement) -> Iterator[Loop]:
     """The loops that stand in a statement itself: its own, and those of its declarations and chain steps."""
     if isinstance(statement, For | Tie) and statement.loop is not None:
         yield statement.loop
     found = {id(d.loop): d.loop for d in statement.declares} if isinstance(statement, Declare) else {}
-    for whole in expressions(statement):
-        for expr in every_expression(whole):
+    for whole in statement_expressions(statement):
+        for expr in iter_expressions(whole):
             if isinstance(expr, Chain):
                 found |= {id(step.loop): step.loop for step in expr.steps}
     yield from (loop for loop in found.values() if loop is not None)
@@ -253,44 +253,50 @@ Guard = tuple[Expr, bool]
 """A condition, and whether it must hold or not."""
 
 
-class Around(Record):
+class EnclosingLoop(Record):
     """A loop around a declaration, and the number of guards around the loop.
 
     `node` is the statement of the loop, or the declaration if it is a loop of that only (`is_own`).
     """
 
-    node: For | Declaration
+    node: For | GuardedDeclaration
     loop: Loop
     guards: int
 
     @property
     def is_own(self) -> bool:
         """Whether the loop is one of a single declaration."""
-        return isinstance(self.node, Declaration)
+        return isinstance(self.node, GuardedDeclaration)
 
 
-class Site(Record):
+class DeclarationSite(Record):
     """A declaration, with the conditions and loops around it, outermost first."""
 
-    declaration: Declaration
+    declaration: GuardedDeclaration
     guards: tuple[Guard, ...]
-    loops: tuple[Around, ...]
+    loops: tuple[EnclosingLoop, ...]
 
 
-def sites(
-    statements: Sequence[Statement], guards: tuple[Guard, ...] = (), loops: tuple[Around, ...] = ()
-) -> Iterator[Site]:
+def iter_declaration_sites(
+    statements: Sequence[Statement], guards: tuple[Guard, ...] = (), loops: tuple[EnclosingLoop, ...] = ()
+) -> Iterator[DeclarationSite]:
     """The declarations of statements, in their branches and loops, too, with what is around each."""
     for statement in statements:
         match statement:
-            case Bind() | Declare() | Return():
+            case Assign() | Declare() | Return():
                 for declaration in statement.declares:
-                    own = (Around(declaration, declaration.loop, len(guards)),) if declaration.loop is not None else ()
-                    yield Site(declaration, (*guards, *declaration.guards), (*loops, *own))
+                    own = (
+                        (EnclosingLoop(declaration, declaration.loop, len(guards)),)
+                        if declaration.loop is not None
+                        else ()
+                    )
+                    yield DeclarationSite(declaration, (*guards, *declaration.guards), (*loops, *own))
             case If():
-                yield from sites(statement.body, (*guards, (statement.condition, True)), loops)
-                yield from sites(statement.otherwise, (*guards, (statement.condition, False)), loops)
+                yield from iter_declaration_sites(statement.body, (*guards, (statement.condition, True)), loops)
+                yield from iter_declaration_sites(statement.otherwise, (*guards, (statement.condition, False)), loops)
             case For():
-                yield from sites(statement.body, guards, (*loops, Around(statement, statement.loop, len(guards))))
+                yield from iter_declaration_sites(
+                    statement.body, guards, (*loops, EnclosingLoop(statement, statement.loop, len(guards)))
+                )
             case _:
                 pass

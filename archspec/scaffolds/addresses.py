@@ -12,7 +12,7 @@ from archspec.addresses import is_index
 from archspec.scaffolds.structure import Index
 from archspec.syntax.parse import CONTEXTUAL, parser
 
-LONGEST = 40
+MAX_NAME_LENGTH = 40
 """The maximum length of a definition's name."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -64,7 +64,7 @@ def definition_name(paths: Sequence[Sequence[str | Index]], taken: set[str]) -> 
         name = before.pop(0) + name
     while name in taken and before:
         name = before.pop(0) + name
-    name = name[-LONGEST:].lstrip("0123456789") or "Part"
+    name = name[-MAX_NAME_LENGTH:].lstrip("0123456789") or "Part"
     return next(n for suffix in _suffixes() if (n := name + suffix) not in taken)
 
 

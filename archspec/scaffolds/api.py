@@ -15,7 +15,7 @@ from archspec.scaffolds.structure import Structure
 from archspec.scaffolds.tensors import Tensor, tensors
 from archspec.scaffolds.text import OUTERMOST, Writer
 from archspec.scaffolds.ties import statements, tied
-from archspec.source import LARGEST_FILE, ArchError, Diagnostic, Note, fail, printable
+from archspec.source import MAX_FILE_BYTES, ArchError, Diagnostic, Note, escape_for_terminal, make_error
 
 _HEADER = """\
 # {title}
@@ -43,9 +43,9 @@ def scaffold(path: str | os.PathLike[str]) -> str:
     found = tensors(checkpoint.entries)
     text = _text(checkpoint, found)
     size = len(text.encode())
-    if size > LARGEST_FILE:
-        message = f"scaffold of {checkpoint.label} too large: {size:,} bytes, the limit is {LARGEST_FILE:,}"
-        raise fail("budget", message, notes=(Note("too few modules repeat under numbered addresses"),))
+    if size > MAX_FILE_BYTES:
+        message = f"scaffold of {checkpoint.label} too large: {size:,} bytes, the limit is {MAX_FILE_BYTES:,}"
+        raise make_error("budget", message, notes=(Note("too few modules repeat under numbered addresses"),))
     _verify(checkpoint, found, text)
     return text
 
@@ -58,7 +58,7 @@ def _text(checkpoint: Checkpoint, found: Mapping[str, Tensor]) -> str:
     definitions = writer.definitions([*statements(ties)])
     parameters = [entry for entry in checkpoint.entries if found[entry.name].kind == "param"]
     total = sum(entry.elements for entry in parameters if entry.name not in ties)
-    label = printable(checkpoint.label)
+    label = escape_for_terminal(checkpoint.label)
     parts = [_HEADER.format(title=f"{label}: {len(found):,} tensors, by `archspec scaffold`.")]
     if writer.imports:
         parts.append(f"import {LIBRARY} {{ {', '.join(writer.imports)} }}\n")
@@ -90,10 +90,10 @@ def _verify(checkpoint: Checkpoint, found: Mapping[str, Tensor], text: str) -> N
         if over:
             raise ArchError(over) from None
         message = f"the scaffold of {checkpoint.label} does not compile; this is a bug in archspec; please report it"
-        raise fail("internal", message) from error
+        raise make_error("internal", message) from error
     ours = {(t.name, t.shape, "param") for t in model.tensors} | {(b.name, b.shape, "buffer") for b in model.buffers}
     theirs = {(entry.name, entry.shape, found[entry.name].kind) for entry in checkpoint.entries}
     ties = {tensor.name: tensor.tied_to for tensor in model.tensors if tensor.tied_to}
     if ours != theirs or ties != tied(checkpoint.entries, found):
         message = f"the scaffold of {checkpoint.label} has wrong tensors; this is a bug in archspec; please report it"
-        raise fail("internal", message)
+        raise make_error("internal", message)

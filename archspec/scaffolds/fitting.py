@@ -6,33 +6,33 @@ from collections.abc import Iterator
 
 from archspec.addresses import prefixes, segments
 from archspec.checkpoints.entries import Checkpoint, Entry
-from archspec.elaborate.limits import MOST_TENSORS
-from archspec.resolve.expressions import LONGEST_ADDRESS, MOST_SEGMENTS
-from archspec.source import ArchError, Diagnostic, fail
-from archspec.syntax.expressions import LONGEST_INTEGER, UNFIT
+from archspec.elaborate.limits import MAX_TENSORS
+from archspec.resolve.expressions import MAX_ADDRESS_LENGTH, MAX_SEGMENTS
+from archspec.source import ArchError, Diagnostic, make_error
+from archspec.syntax.expressions import MAX_INTEGER_LENGTH, UNFIT
 
-MOST_SHOWN = 5
+MAX_SHOWN = 5
 """The number of tensors listed for each reason."""
 
 
 def check(checkpoint: Checkpoint) -> None:
     """Raise ArchError if a spec cannot declare all tensors, with one diagnostic per reason."""
     if not checkpoint.entries:
-        raise fail("no-scaffold", f"no tensors in {checkpoint.label}")
-    if len(checkpoint.entries) > MOST_TENSORS:
-        raise fail("budget", f"too many tensors in {checkpoint.label}: the limit is {MOST_TENSORS:,}")
+        raise make_error("no-scaffold", f"no tensors in {checkpoint.label}")
+    if len(checkpoint.entries) > MAX_TENSORS:
+        raise make_error("budget", f"too many tensors in {checkpoint.label}: the limit is {MAX_TENSORS:,}")
     reasons: dict[str, list[str]] = {}
     for name, reason in _unfit(checkpoint.entries):
         reasons.setdefault(reason, []).append(name)
     if reasons:
         raise ArchError([_diagnostic(checkpoint.label, reason, names) for reason, names in reasons.items()])
-    if sum(entry.elements for entry in checkpoint.entries) >= 10**LONGEST_INTEGER:
-        raise fail("budget", f"too many elements in {checkpoint.label}: the limit is {LONGEST_INTEGER} digits")
+    if sum(entry.elements for entry in checkpoint.entries) >= 10**MAX_INTEGER_LENGTH:
+        raise make_error("budget", f"too many elements in {checkpoint.label}: the limit is {MAX_INTEGER_LENGTH} digits")
 
 
 def _diagnostic(label: str, reason: str, names: list[str]) -> Diagnostic:
-    shown = ", ".join(f"`{name}`" for name in names[:MOST_SHOWN])
-    more = f" (and {len(names) - MOST_SHOWN:,} more)" if len(names) > MOST_SHOWN else ""
+    shown = ", ".join(f"`{name}`" for name in names[:MAX_SHOWN])
+    more = f" (and {len(names) - MAX_SHOWN:,} more)" if len(names) > MAX_SHOWN else ""
     return Diagnostic("no-scaffold", f"{label}: {reason}: {shown}{more}")
 
 
@@ -42,8 +42,8 @@ def _unfit(entries: tuple[Entry, ...]) -> Iterator[tuple[str, str]]:
     for entry in entries:
         name, shape = entry.name, entry.shape
         words = segments(name)
-        if len(words) > MOST_SEGMENTS or len(name) > LONGEST_ADDRESS:
-            yield name, f"address too long: the limit is {MOST_SEGMENTS} segments and {LONGEST_ADDRESS} characters"
+        if len(words) > MAX_SEGMENTS or len(name) > MAX_ADDRESS_LENGTH:
+            yield name, f"address too long: the limit is {MAX_SEGMENTS} segments and {MAX_ADDRESS_LENGTH} characters"
             continue
         if not name or not all(words):
             yield name, "empty address segment"
@@ -53,5 +53,5 @@ def _unfit(entries: tuple[Entry, ...]) -> Iterator[tuple[str, str]]:
             yield name, "address inside the address of another tensor"
         if 0 in shape:
             yield name, "tensor without elements; sizes in a spec must be positive"
-        if entry.elements >= 10**LONGEST_INTEGER:
-            yield name, f"too many elements: the limit is {LONGEST_INTEGER} digits"
+        if entry.elements >= 10**MAX_INTEGER_LENGTH:
+            yield name, f"too many elements: the limit is {MAX_INTEGER_LENGTH} digits"

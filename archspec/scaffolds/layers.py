@@ -13,13 +13,13 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from archspec import resources
-from archspec.pipeline.trees import parsed
+from archspec.pipeline.trees import parse_cached
 from archspec.source import Report, Source
 from archspec.syntax import tree
 
 LIBRARY = "std"
 
-MOST_LEADING = 2
+MAX_LEADING = 2
 """The maximum number of positional sizes; with more of them, a call is hard to read."""
 
 Shape = tuple[int, ...]
@@ -95,7 +95,7 @@ class LayerPattern(NamedTuple):
         left = tuple(n for n, default in self.defaults.items() if type(default) is int and n not in slots)
         found = tuple(slots[n] for n in self.defaults if n in slots)
         leading = len(list(takewhile(slots.__contains__, self.defaults)))
-        return Form(self.name, self.role, found, min(leading, MOST_LEADING), fixed, open=left)
+        return Form(self.name, self.role, found, min(leading, MAX_LEADING), fixed, open=left)
 
 
 def library() -> tuple[list[LayerPattern], set[str]]:
@@ -144,7 +144,7 @@ def _likeness(form: Form, word: str) -> int:
 
 def _file(path: str) -> tree.File:
     with open(os.path.join(resources.specs_root(), path), encoding="utf-8") as file:
-        return parsed(Source(path, file.read()), Report())
+        return parse_cached(Source(path, file.read()), Report())
 
 
 def _pattern(definition: tree.Definition) -> LayerPattern | None:
@@ -159,18 +159,18 @@ def _pattern(definition: tree.Definition) -> LayerPattern | None:
     for statement in definition.body:
         if isinstance(statement, tree.Role):
             role = statement.name
-        elif isinstance(statement, tree.Param):
+        elif isinstance(statement, tree.TensorDeclaration):
             tensor = _tensor(statement, defaults)
             if tensor is None:
                 return None
             tensors[statement.address.segments[0].text] = tensor
-        elif not isinstance(statement, tree.Bind | tree.Require | tree.Return):
+        elif not isinstance(statement, tree.Assign | tree.Require | tree.Return):
             return None
     needed = frozenset(p.name for p in definition.hyperparameters if p.default is None)
     return LayerPattern(definition.name.text, role, defaults, needed, tensors) if tensors else None
 
 
-def _tensor(node: tree.Param, defaults: Mapping[str, object]) -> _Tensor | None:
+def _tensor(node: tree.TensorDeclaration, defaults: Mapping[str, object]) -> _Tensor | None:
     plain = len(node.address.segments) == 1 and not node.modifiers and not node.type and node.value is None
     if not plain or node.kind != "param" or node.loop is not None:
         return None

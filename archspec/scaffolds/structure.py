@@ -166,12 +166,14 @@ class Structure:
         written: dict[Block, tuple[Statement, ...]] = {}
         for block in self._blocks.values():  # inner blocks come first
             written[block] = tuple(line for s in block.statements for line in _lines(s, kept, written))
-            if block in beside or (block in repeated and (block in listed or len(written[block]) >= FEWEST_LINES)):
+            if block in beside or (
+                block in repeated and (block in listed or len(written[block]) >= MIN_DEFINITION_STATEMENTS)
+            ):
                 kept[block] = Block(written[block])
         return Block(written[outermost])
 
 
-FEWEST_LINES = 3
+MIN_DEFINITION_STATEMENTS = 3
 """The number of statements from which repeated blocks outside lists become definitions."""
 
 

@@ -9,7 +9,7 @@ from archspec.scaffolds.layers import Form
 from archspec.scaffolds.sizes import Occurrence, Sizes, name_sizes, occurrences
 from archspec.scaffolds.structure import Block, Index, Statement
 
-WIDEST = 60
+MAX_ALIGNED_ADDRESS = 60
 """Longer addresses are not considered for alignment."""
 
 OUTERMOST = "Model"
@@ -84,7 +84,7 @@ class Writer:
 
     def _statements(self, block: Block, texts: Sequence[str]) -> Iterator[str]:
         addresses = [written(statement.address) for statement in block.statements]
-        width = max((len(address) for address in addresses if len(address) <= WIDEST), default=0) + 1
+        width = max((len(address) for address in addresses if len(address) <= MAX_ALIGNED_ADDRESS), default=0) + 1
         start = 0
         for statement, address in zip(block.statements, addresses, strict=True):
             content, remark = self._declaration(statement, texts[start : start + statement.arity])

@@ -23,7 +23,7 @@ def tied(entries: Iterable[Entry], tensors: Mapping[str, Tensor]) -> dict[str, s
     return found
 
 
-MOST_NUMBERS = 6
+MAX_NUMBERS = 6
 """The maximum number of segments of a name that are tried as a loop index."""
 
 _Words = tuple[str | Index, ...]
@@ -59,7 +59,7 @@ def statements(ties: Mapping[str, str]) -> Iterator[str]:
 
 def _candidates(alias: tuple[str, ...], counted: tuple[str, ...]) -> Iterator[tuple[int, _Words, _Words]]:
     """Yield each number of `alias` that may be a loop index, with both names generalized over it."""
-    indices = [i for i in range(1, len(alias)) if is_index(alias[i])][:MOST_NUMBERS]
+    indices = [i for i in range(1, len(alias)) if is_index(alias[i])][:MAX_NUMBERS]
     for i in indices:
         one = (*alias[:i], _I, *alias[i + 1 :])
         yield int(alias[i]), one, counted

@@ -7,28 +7,28 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from archspec.costs.cost import dimensions
-from archspec.model import Model, internals
-from archspec.pipeline.compile import compile_in_place
+from archspec.model import Model, get_compilation
+from archspec.pipeline.compile import compile_text_in_folder
 from archspec.pipeline.spec import read_spec
-from archspec.searches.collecting import Chosen, Collector
+from archspec.searches.collecting import Collector, SelectedDesigns
 from archspec.searches.columns import Array, Scalar, exact, numpy
 from archspec.searches.compilations import Compiler, pool
-from archspec.searches.conditions import Expression, evaluated, expression, parsed
+from archspec.searches.conditions import Expression, evaluated, expression, parse_condition
 from archspec.searches.designs import Designs
-from archspec.searches.plot import Dot, Plot
+from archspec.searches.plot import Plot, PlotPoint
 from archspec.searches.quantities import PARAMS, Quantity, count_of, measured
-from archspec.searches.result import Design, Search
+from archspec.searches.result import Design, SearchResult
 from archspec.searches.search import Progress, examine
 from archspec.searches.space import Space, space
-from archspec.source import fail, suggest
+from archspec.source import make_error, suggest
 from archspec.syntax import tree
-from archspec.table import Plain
+from archspec.table import PlainValue
 from archspec.variants.lines import imports_for, model_line
 
 if TYPE_CHECKING:
     from archspec.pipeline.spec import SpecLike
 
-MOST_COMPILED = 200
+MAX_COMPILED = 200
 """The designs of a long list that are compiled, evenly chosen, in addition to the best."""
 
 MOST_SHOWN, MOST_BEST = 50, 1_000
@@ -47,9 +47,9 @@ def search(
     near: str | None = None,
     all: bool = False,
     jobs: int = 1,
-    overrides: Mapping[str, Plain] | None = None,
+    overrides: Mapping[str, PlainValue] | None = None,
     progress: Progress | None = None,
-) -> Search:
+) -> SearchResult:
     """Search all combinations of some hyperparameters for the designs that satisfy conditions.
 
     `spec` is what `archspec.load` takes, and `overrides` set hyperparameters as there. `vary` has the values of the
@@ -71,7 +71,7 @@ def search(
         raise TypeError("a search compiles models; give it what `archspec.load` takes")
     for name in overrides or ():
         if name in vary:
-            raise fail("usage", f"`{name}` is both set and varied", help="remove one of them")
+            raise make_error("usage", f"`{name}` is both set and varied", help="remove one of them")
     compiler = Compiler(read_spec(spec), overrides or {})
     model = compiler.compiled({})
     _check_names(model, vary)
@@ -88,7 +88,7 @@ def search(
     goals = {text.strip(): read(text, "--best") for text in _texts(best)}
     target = _target(near) if near is not None else None
     if target is not None and goals:
-        raise fail("usage", "--near cannot be combined with --best", help="use one of them")
+        raise make_error("usage", "--near cannot be combined with --best", help="use one of them")
     aim = (target[0], read(target[0], "--near")) if target is not None else None
     expressions = [*conditions, *goals.values(), *([aim[1]] if aim is not None else [])]
     quantities = list(dict.fromkeys([PARAMS, *[q for expr in expressions for q in expr.quantities]]))
@@ -103,7 +103,7 @@ def search(
     designs = checked.designs(listed, MOST_SHOWN if chosen is None else MOST_BEST)
     if every is not None:
         checked.sample(every)
-    return Search(
+    return SearchResult(
         model.name,
         dict(model.overrides),
         tuple(found_space.names),
@@ -120,13 +120,13 @@ def search(
     )
 
 
-def _columns(space: Space, every: Chosen, figures: Sequence[str]) -> dict[str, Array]:
+def _columns(space: Space, every: SelectedDesigns, figures: Sequence[str]) -> dict[str, Array]:
     """Return all values of many designs, by name."""
     known = every.columns()
     return {**space.columns(every.numbers), **{name: known[name] for name in figures}}
 
 
-def _scalar(value: Plain) -> Scalar:
+def _scalar(value: PlainValue) -> Scalar:
     return exact(value) if isinstance(value, float) else value
 
 
@@ -137,40 +137,40 @@ def _texts(given: str | Sequence[str]) -> list[str]:
 def _check_names(model: Model, vary: Mapping[str, object]) -> None:
     """Raise ArchError for a name that is not that of a hyperparameter."""
     if not vary:
-        raise fail(
+        raise make_error(
             "usage", "no hyperparameters to vary", help="use `--vary NAME=VALUES`, such as `--vary layers=2..24`"
         )
     for name in vary:
         if name not in model.hyperparameters:
             help = suggest(name, [*model.hyperparameters])
             known = f"hyperparameters: {', '.join(model.hyperparameters)}"
-            raise fail("usage", f'unknown hyperparameter `{name}` of "{model.name}"', help=help or known)
+            raise make_error("usage", f'unknown hyperparameter `{name}` of "{model.name}"', help=help or known)
 
 
 def _check(model: Model, quantity: Quantity) -> None:
     """Raise ArchError for a dimension, role or pattern that the model does not have."""
-    names = dimensions(internals(model).body.inputs)
+    names = dimensions(get_compilation(model).body.inputs)
     for name in quantity.dims:
         if name not in names:
             help = suggest(name, names) or (f"dimensions: {', '.join(names)}" if names else None)
-            raise fail("usage", f"unknown dimension or argument `{name}` of `{quantity.kind}`", help=help)
+            raise make_error("usage", f"unknown dimension or argument `{name}` of `{quantity.kind}`", help=help)
     if quantity.kind == "role_params":
         roles = sorted({tensor.role for tensor in model.tensors if tensor.role is not None})
         if quantity.subject not in roles:
             help = suggest(quantity.subject, roles) or f"roles: {', '.join(roles)}"
-            raise fail("usage", f'unknown role `{quantity.subject}` of "{model.name}"', help=help)
+            raise make_error("usage", f'unknown role `{quantity.subject}` of "{model.name}"', help=help)
     if quantity.kind == "params" and quantity.subject and not count_of(model, quantity.subject):
         message = f'no parameters of "{model.name}" match `{quantity.subject}`'
-        raise fail("usage", message, help=f"run `archspec count {model.name} --by tensor` to list their names")
+        raise make_error("usage", message, help=f"run `archspec count {model.name} --by tensor` to list their names")
 
 
 def _target(text: str) -> tuple[str, int]:
     """Parse `EXPRESSION=NUMBER`. Raises ArchError."""
     found = _TARGET.fullmatch(text.strip())
-    node = parsed(found[2], "--near")[0] if found is not None else None
+    node = parse_condition(found[2], "--near")[0] if found is not None else None
     if found is None or not isinstance(node, tree.Literal) or not isinstance(node.value, int):
         message = f"invalid --near `{text}`: expected EXPRESSION=NUMBER"
-        raise fail("usage", message, help="write it as `--near params=50M`")
+        raise make_error("usage", message, help="write it as `--near params=50M`")
     return found[1].strip(), node.value
 
 
@@ -204,7 +204,7 @@ class _Checked:
         self.figures = figures
         self.imports: dict[str, None] = {}
 
-    def designs(self, chosen: Chosen | None, most: int) -> list[Design]:
+    def designs(self, chosen: SelectedDesigns | None, most: int) -> list[Design]:
         """Return the first designs, compiled. Raises ArchError if a figure differs."""
         if chosen is None:
             return []
@@ -219,13 +219,13 @@ class _Checked:
             found.append(Design(each, figures, int(chosen.counts[place]), line))
         return found
 
-    def sample(self, chosen: Chosen) -> None:
+    def sample(self, chosen: SelectedDesigns) -> None:
         """Compile designs of a long list, evenly chosen. Raises ArchError if a figure differs."""
-        for place in range(0, len(chosen), -(-len(chosen) // MOST_COMPILED)):
+        for place in range(0, len(chosen), -(-len(chosen) // MAX_COMPILED)):
             values = self.space.values(int(chosen.numbers[place]))
             self._compare(self.compiler.compiled(values), values, chosen.row(place))
 
-    def _compare(self, model: Model, values: Mapping[str, Plain], row: Mapping[str, int]) -> None:
+    def _compare(self, model: Model, values: Mapping[str, PlainValue], row: Mapping[str, int]) -> None:
         """Evaluate everything for a compiled design. Raises ArchError if the search found anything else."""
         design = Designs(numpy().empty(0), {name: _scalar(value) for name, value in values.items()})
         used = [expr for expr in (*self.values.values(), *self.conditions) if isinstance(expr, Expression)]
@@ -236,18 +236,18 @@ class _Checked:
             real = design.quantities[value] if isinstance(value, Quantity) else evaluated(value, design)
             if real != row[name]:
                 message = f"`{name}` of {model.name} is {real}, but the search found {row[name]}"
-                raise fail("internal", f"{message}; this is a bug in archspec; please report it")
+                raise make_error("internal", f"{message}; this is a bug in archspec; please report it")
         for condition in self.conditions:
             if evaluated(condition, design) is not True:
                 message = f"`{condition}` does not hold for {model.name}, but the search found that it does"
-                raise fail("internal", f"{message}; this is a bug in archspec; please report it")
+                raise make_error("internal", f"{message}; this is a bug in archspec; please report it")
 
     def _stated(self, models: Sequence[Model]) -> list[tuple[str, Model]]:
         """Return the statements of models, and what they compile to in the file of the spec.
 
         Raises ArchError if that is another model.
         """
-        unit = internals(models[0]).unit
+        unit = get_compilation(models[0]).unit
         names: list[str] = []
         for model in models:
             number = len(names) + 1
@@ -256,16 +256,16 @@ class _Checked:
             names.append(f"{model.name}-{number}")
         lines: list[str] = []
         for model, name in zip(models, names, strict=True):
-            compilation = internals(model)
+            compilation = get_compilation(model)
             lines.append(model_line(compilation, name, compilation.overrides))
             self.imports |= dict.fromkeys(imports_for(unit, compilation.overrides))
         imported = f"import std {{ {', '.join(self.imports)} }}\n" if self.imports else ""
         text = "\n".join([unit.source.text, imported, *lines, ""])
-        compiled = compile_in_place(text, unit.source.label, unit.folder, unit.root, names)
+        compiled = compile_text_in_folder(text, unit.source.label, unit.folder, unit.root, names)
         for model, again in zip(models, compiled, strict=True):  # both have the same figures, which are compared later
             if (again.params, again.hyperparameters) != (model.params, model.hyperparameters):
                 message = f"the statement of {again.name} does not give the model of the search"
-                raise fail("internal", f"{message}; this is a bug in archspec; please report it")
+                raise make_error("internal", f"{message}; this is a bug in archspec; please report it")
         return list(zip(lines, compiled, strict=True))
 
 
@@ -285,14 +285,14 @@ def _plot(
 
     small = {name for name, expr in goals.items() if _is_negative(expr.node)}  # what is plotted without its sign
 
-    def figure(name: str, value: Plain) -> int:
+    def figure(name: str, value: PlainValue) -> int:
         assert isinstance(value, int)
         return -value if name in small else value
 
-    def dot(values: Mapping[str, Plain], text: str) -> Dot:
-        return Dot(figure(x, values[x]), figure(y, values[y]), text)
+    def dot(values: Mapping[str, PlainValue], text: str) -> PlotPoint:
+        return PlotPoint(figure(x, values[x]), figure(y, values[y]), text)
 
-    def described(values: Mapping[str, Plain]) -> str:
+    def described(values: Mapping[str, PlainValue]) -> str:
         named = {name: value for name, value in values.items() if name not in small}
         return ", ".join(f"{n} = {v:,}" if type(v) is int else f"{n} = {v}" for n, v in named.items())
 

@@ -14,21 +14,21 @@ from math import ceil, floor
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from archspec.source import missing_package
-from archspec.table import Plain
+from archspec.source import missing_package_error
+from archspec.table import PlainValue
 
 if TYPE_CHECKING:
     from typing import TypeGuard
 
     from numpy.typing import NDArray
 
-Scalar: TypeAlias = "int | Fraction | float | str | bool | Sequence[Plain] | None"
+Scalar: TypeAlias = "int | Fraction | float | str | bool | Sequence[PlainValue] | None"
 """A value that all designs share. Real numbers are fractions, except for infinity."""
 
 Array: TypeAlias = "NDArray[Any]"
 """An array of numpy, which is an optional package: of integers of 64 bits or of any size, of booleans, of values."""
 
-LARGEST = 2**63 - 1
+MAX_INT64 = 2**63 - 1
 
 
 def numpy() -> ModuleType:
@@ -37,7 +37,7 @@ def numpy() -> ModuleType:
         return import_module("numpy")
     except ImportError:
         message = "a search requires numpy, which is not installed"
-        raise missing_package(message, "search") from None
+        raise missing_package_error(message, "search") from None
 
 
 class Column:
@@ -68,7 +68,7 @@ Value: TypeAlias = "Column | Scalar | list[Value]"
 """A list is one that an expression lists."""
 
 
-class Inexact(Exception):
+class InexactError(Exception):
     """An operation is not defined for columns; the text is for the user."""
 
 
@@ -171,7 +171,7 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "//": lambda a, b: a // b,
     "%": operator.mod,
 }
-HIGHEST_POWER = 64
+MAX_POWER = 64
 
 
 def _scalars(sign: str, left: Value, right: Value) -> Scalar:
@@ -186,8 +186,8 @@ def _scalars(sign: str, left: Value, right: Value) -> Scalar:
     if sign == "/":
         return exact(Fraction(a) / Fraction(b))
     if sign == "**":
-        if not isinstance(b, int) or abs(b) > HIGHEST_POWER:
-            raise Inexact(f"an exponent is an integer up to {HIGHEST_POWER}")
+        if not isinstance(b, int) or abs(b) > MAX_POWER:
+            raise InexactError(f"an exponent is an integer up to {MAX_POWER}")
         return exact(Fraction(a) ** b)
     return exact(_ARITHMETIC[sign](a, b))
 
@@ -238,7 +238,7 @@ def _arithmetic(sign: str, left: Column, right: Column) -> Column:
     if sign == "**":
         return _power(left, right)
     if sign == "/":
-        raise Inexact("`/` is not exact; use `//`, or multiply the other side")
+        raise InexactError("`/` is not exact; use `//`, or multiply the other side")
     if bool((right.values == 0).any()):
         raise ZeroDivisionError
     if sign == "//":
@@ -257,8 +257,8 @@ def _plain(sign: str, left: Column, right: Column) -> Column:
 
 
 def _power(base: Column, exponent: Column) -> Column:
-    if exponent.low != exponent.high or not 0 <= exponent.low <= HIGHEST_POWER:
-        raise Inexact(f"an exponent is one integer from 0 to {HIGHEST_POWER}")
+    if exponent.low != exponent.high or not 0 <= exponent.low <= MAX_POWER:
+        raise InexactError(f"an exponent is one integer from 0 to {MAX_POWER}")
     length = max(len(base.values), len(exponent.values))
     found = Column(numpy().ones(length, dtype="int64"), 1, 1)
     for _ in range(exponent.low):
@@ -279,7 +279,7 @@ def _integers(value: Value) -> Column:
             raise TypeError("expected an integer, found a boolean")
         return value
     if isinstance(value, Fraction | float):
-        raise Inexact("only integers can be combined with values that differ between designs; multiply both sides")
+        raise InexactError("only integers can be combined with values that differ between designs; multiply both sides")
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError("expected an integer")
     return Column(numpy().array([value], dtype="int64" if _fits(value, value) else object), value, value)
@@ -302,4 +302,4 @@ def _is_wide(value: Column) -> bool:
 
 
 def _fits(low: int, high: int) -> bool:
-    return low >= -LARGEST and high <= LARGEST
+    return low >= -MAX_INT64 and high <= MAX_INT64

@@ -13,7 +13,7 @@ from archspec.pipeline.compile import compile_spec, compile_text
 from archspec.pipeline.streams import is_stream, stream_text
 from archspec.searches.quantities import Quantity, measured
 from archspec.source import ArchError, Diagnostic, Report
-from archspec.table import Plain
+from archspec.table import PlainValue
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
@@ -32,7 +32,7 @@ _USAGE = frozenset(
 class Compiler:
     """Compiles designs of a spec. `overrides` are the same for all of them."""
 
-    def __init__(self, spec: Spec, overrides: Mapping[str, Plain]) -> None:
+    def __init__(self, spec: Spec, overrides: Mapping[str, PlainValue]) -> None:
         self.spec = spec
         self.text: str | None = None  # of a spec that can be read only once
         self.overrides = dict(overrides)
@@ -41,14 +41,14 @@ class Compiler:
             self.spec = spec._replace(path=None, text=text)
             self.text = None if is_configuration else text
 
-    def compiled(self, values: Mapping[str, Plain]) -> Model:
+    def compiled(self, values: Mapping[str, PlainValue]) -> Model:
         """Compile a design. Raises ArchError if the spec refuses it."""
         overrides = {**self.overrides, **values}
         if self.text is not None:
             return compile_text(self.text, "<stdin>", self.spec.model, overrides)
         return compile_spec(self.spec, overrides)[0]
 
-    def measured(self, values: Mapping[str, Plain], quantities: Sequence[Quantity]) -> list[Plain] | None:
+    def measured(self, values: Mapping[str, PlainValue], quantities: Sequence[Quantity]) -> list[PlainValue] | None:
         """Return the quantities of a design; None if the spec refuses it. Raises ArchError for all other errors."""
         try:
             model = self.compiled(values)
@@ -76,8 +76,8 @@ class Pool:
         self._executor: ProcessPoolExecutor | None = None
 
     def measured(
-        self, designs: Sequence[Mapping[str, Plain]], quantities: Sequence[Quantity]
-    ) -> Iterator[list[Plain] | None]:
+        self, designs: Sequence[Mapping[str, PlainValue]], quantities: Sequence[Quantity]
+    ) -> Iterator[list[PlainValue] | None]:
         """Yield the quantities of designs in their order; None for one that the spec refuses."""
         if self.jobs == 1 or len(designs) <= AT_ONCE:
             for values in designs:
@@ -89,7 +89,7 @@ class Pool:
         with _interrupts_ignored():  # by the processes, too, which submitting starts
             tasks = [self._executor.submit(_measure, self.compiler, part, quantities) for part in parts]
         for task in tasks:
-            found: list[list[Plain] | None] | list[Diagnostic] = task.result()
+            found: list[list[PlainValue] | None] | list[Diagnostic] = task.result()
             if found and isinstance(found[0], Diagnostic):
                 raise ArchError([each for each in found if isinstance(each, Diagnostic)])
             yield from (each for each in found if not isinstance(each, Diagnostic))
@@ -140,8 +140,8 @@ def _interrupts_ignored() -> Generator[None]:
 
 
 def _measure(
-    compiler: Compiler, designs: Sequence[Mapping[str, Plain]], quantities: Sequence[Quantity]
-) -> list[list[Plain] | None] | list[Diagnostic]:
+    compiler: Compiler, designs: Sequence[Mapping[str, PlainValue]], quantities: Sequence[Quantity]
+) -> list[list[PlainValue] | None] | list[Diagnostic]:
     """Measure designs in another process, from which an error comes back as its diagnostics."""
     try:
         return [compiler.measured(values, quantities) for values in designs]

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from archspec.searches.columns import (
-    Inexact,
+    InexactError,
     Value,
     binary,
     contained,
@@ -19,7 +19,7 @@ from archspec.searches.columns import (
     where,
 )
 from archspec.searches.quantities import FORMS, Quantity, check_argument
-from archspec.source import ArchError, Diagnostic, Report, Source, Span, fail, suggest
+from archspec.source import ArchError, Diagnostic, Report, Source, Span, make_error, suggest
 from archspec.syntax import tree
 from archspec.syntax.parse import parse_expression
 
@@ -58,7 +58,7 @@ class Designs(Protocol):
     def quantity(self, quantity: Quantity) -> Value: ...
 
 
-def parsed(text: str, label: str) -> tuple[tree.Expr, Source]:
+def parse_condition(text: str, label: str) -> tuple[tree.Expr, Source]:
     """Parse an expression; numbers with a suffix are replaced. Raises ArchError (`usage`)."""
     source = Source(label, _NUMBER.sub(_without_suffix, text.strip()))
     report = Report()
@@ -89,7 +89,7 @@ def expression(text: str, label: str, varied: Collection[str], others: Collectio
 
     Raises ArchError (`usage`).
     """
-    node, source = parsed(text, label)
+    node, source = parse_condition(text, label)
     reader = _Reader(source, varied, others)
     reader.read(node)
     return Expression(text.strip(), node, source, list(reader.names), reader.at)
@@ -113,7 +113,7 @@ class _Reader:
                 self._name(node)
             case tree.Call():
                 self._call(node)
-            case tree.Unary() | tree.Binary() | tree.Listing() | tree.Conditional():
+            case tree.Unary() | tree.Binary() | tree.ListLiteral() | tree.Conditional():
                 for part in _parts(node):
                     self.read(part)
             case _:
@@ -184,7 +184,7 @@ def _parts(node: tree.Expr) -> Iterator[tree.Expr]:
             yield node.operand
         case tree.Binary():
             yield from (node.left, node.right)
-        case tree.Listing():
+        case tree.ListLiteral():
             yield from node.items
         case tree.Conditional():
             yield from (node.condition, node.value)
@@ -211,7 +211,7 @@ class _Evaluation:
     def value(self, node: tree.Expr) -> Value:
         try:
             return self._value(node)
-        except Inexact as problem:
+        except InexactError as problem:
             raise _wrong(self.source, node, str(problem)) from None
         except ZeroDivisionError:
             raise _wrong(self.source, node, "division by zero for a design") from None
@@ -243,7 +243,7 @@ class _Evaluation:
                 if node.otherwise is None:
                     raise _wrong(self.source, node, "expected `else`")
                 return where(self.value(node.condition), self.value(node.value), self.value(node.otherwise))
-            case tree.Listing():
+            case tree.ListLiteral():
                 return [self.value(item) for item in node.items]
             case _:
                 raise AssertionError(node)  # refused when the expression was read
@@ -256,4 +256,4 @@ class _Evaluation:
 
 
 def _wrong(source: Source, at: tree.Located, message: str, help: str | None = None) -> ArchError:
-    return fail("usage", message, Span(source, at.start, at.end), help=help)
+    return make_error("usage", message, Span(source, at.start, at.end), help=help)

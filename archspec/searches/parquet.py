@@ -6,17 +6,17 @@ from importlib import import_module
 from io import BytesIO
 
 from archspec.reporting.results import rows_of
-from archspec.searches.result import Search
-from archspec.source import missing_package
+from archspec.searches.result import SearchResult
+from archspec.source import missing_package_error
 
 
-def parquet(found: Search) -> bytes:
+def parquet(found: SearchResult) -> bytes:
     """Return the rows of the CSV output as a Parquet file. Raises ArchError if pyarrow is not installed."""
     try:
         pyarrow, library = import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError:
         message = "Parquet output requires pyarrow, which is not installed"
-        raise missing_package(message, "parquet") from None
+        raise missing_package_error(message, "parquet") from None
     view = rows_of(found)
     table = pyarrow.table({column.key: [row[column.key] for row in view.rows] for column in view.columns})
     file = BytesIO()

@@ -10,16 +10,16 @@ from archspec.pictures.elements import Canvas, number
 from archspec.pictures.svg import document
 from archspec.pictures.theme import THEMES, Theme
 from archspec.record import Node
-from archspec.source import fail
+from archspec.source import make_error
 
 WIDTH, HEIGHT = 720.0, 460.0
 LEFT, RIGHT, TOP, BOTTOM = 84.0, 26.0, 58.0, 58.0
-MOST_TICKS = 6
+MAX_TICKS = 6
 
 _UNITS = (("", 1), ("K", 10**3), ("M", 10**6), ("G", 10**9), ("T", 10**12), ("P", 10**15))
 
 
-class Dot(Node):
+class PlotPoint(Node):
     """A design at a point; `text` describes one of the chosen designs."""
 
     x: int
@@ -33,8 +33,8 @@ class Plot(Node):
     title: str
     x: str
     y: str
-    others: tuple[Dot, ...]
-    chosen: tuple[Dot, ...]
+    others: tuple[PlotPoint, ...]
+    chosen: tuple[PlotPoint, ...]
 
 
 def svg(plot: Plot, theme: str = "light") -> str:
@@ -63,7 +63,7 @@ def draw(plot: Plot, ax: Any = None) -> Any:
             ax = import_module("matplotlib.pyplot").subplots()[1]
         except ImportError:
             message = "a plot requires matplotlib, which is not installed"
-            raise fail("missing-package", message, help="run `pip install matplotlib`") from None
+            raise make_error("missing-package", message, help="run `pip install matplotlib`") from None
     ax.scatter([dot.x for dot in plot.others], [dot.y for dot in plot.others], s=4, color="0.6", label="designs")
     ax.scatter([dot.x for dot in plot.chosen], [dot.y for dot in plot.chosen], s=24, label="chosen")
     ax.set_title(plot.title)
@@ -94,7 +94,7 @@ def _step(span: int) -> int:
     power = 1
     while True:
         for factor in (1, 2, 5):
-            if span <= factor * power * (MOST_TICKS - 1):
+            if span <= factor * power * (MAX_TICKS - 1):
                 return factor * power
         power *= 10
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from archspec.bodies.active import Parts
+from archspec.bodies.active import ActiveParts
 from archspec.bodies.fold import has_choices
 from archspec.costs.api import cost
-from archspec.costs.memory import ATTENTION, BITS, in_bytes
+from archspec.costs.memory import ATTENTION, BITS, byte_count
 from archspec.counts.count import count
-from archspec.counts.select import Rule
-from archspec.model import Model, internals
+from archspec.counts.select import SelectionRule
+from archspec.model import Model, get_compilation
 from archspec.record import Node
-from archspec.source import fail
-from archspec.table import Plain
+from archspec.source import make_error
+from archspec.table import PlainValue
 from archspec.work import Quantity as Amount
 
 
@@ -85,7 +85,7 @@ def check_argument(name: str, value: object, written: str) -> str | None:
     return None if value in known else f"`{name}` is one of {', '.join(known)}; found {written}"
 
 
-def measured(model: Model, quantity: Quantity) -> Plain:
+def measured(model: Model, quantity: Quantity) -> PlainValue:
     """Return the value of a quantity of a compiled model: an integer, or the value of a hyperparameter.
 
     Raises ArchError, with code `bad-size` if the model does not accept the sizes.
@@ -100,7 +100,7 @@ def measured(model: Model, quantity: Quantity) -> Plain:
         case "active":
             return _active(model)
         case "weight_bytes":
-            return in_bytes(model.params.total, quantity.text("dtype"))
+            return byte_count(model.params.total, quantity.text("dtype"))
         case "hyperparameter":
             return model.hyperparameters[quantity.subject]
         case _:
@@ -109,17 +109,17 @@ def measured(model: Model, quantity: Quantity) -> Plain:
 
 def count_of(model: Model, pattern: str) -> int:
     """Return the parameters that a pattern selects, as `archspec count --select` counts them."""
-    return count(internals(model).table, (Rule(True, pattern),)).selection.total
+    return count(get_compilation(model).table, (SelectionRule(True, pattern),)).selection.total
 
 
 def _active(model: Model) -> int:
-    compilation = internals(model)
+    compilation = get_compilation(model)
     if not has_choices(compilation.body):
         return model.params.total
     if compilation.table.active is not None:
         return compilation.table.active.total
-    if "unknown" in Parts(compilation.body).of_all(compilation.table.tensors):
-        raise fail("usage", f"the parameters of {model.name} that are used for one token are unknown")
+    if "unknown" in ActiveParts(compilation.body).of_all(compilation.table.tensors):
+        raise make_error("usage", f"the parameters of {model.name} that are used for one token are unknown")
     return model.params.total
 
 
@@ -148,4 +148,4 @@ def _number(model: Model, quantity: Quantity, amount: Amount) -> int:
     missing = [name for name in cost(model).dims if name not in quantity.dims]
     written = ", ".join([f"{name} = {size}" for name, size in quantity.sizes] + [f"{name} = ..." for name in missing])
     message = f"`{quantity}` depends on sizes of dimensions: {amount}"
-    raise fail("usage", message, help=f"write `{quantity.kind}({written})`")
+    raise make_error("usage", message, help=f"write `{quantity.kind}({written})`")

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from archspec.algebra import Expression, Polynomial, evaluate, number, symbols
-from archspec.elaborate.models import Compiled
-from archspec.elaborate.values import UNKNOWN, plain
+from archspec.elaborate.models import CompiledModel
+from archspec.elaborate.values import UNKNOWN, to_plain
 from archspec.formulas import measures
 from archspec.formulas.assumptions import Solver
 from archspec.formulas.derivation import derive
 from archspec.formulas.restarts import Assumption
-from archspec.model import Model, internals
+from archspec.model import Model, get_compilation
 from archspec.record import Node
 from archspec.searches.columns import Column, Scalar, exact, numpy
 from archspec.searches.compilations import Compiler
@@ -23,13 +23,13 @@ from archspec.searches.designs import Designs
 from archspec.searches.polynomials import holds
 from archspec.searches.quantities import COMPILED_ONLY, Quantity, measured
 from archspec.searches.space import plain_at
-from archspec.source import ArchError, Span, fail
-from archspec.table import Plain
+from archspec.source import ArchError, Span, make_error
+from archspec.table import PlainValue
 
-FEWEST = 6
+MIN_DESIGNS_FOR_FORMULA = 6
 """The designs from which on a formula is derived for them: a derivation takes as long as a few compilations."""
 
-MOST_SAMPLES = 4
+MAX_SAMPLES = 4
 """The designs that are tried as the one from which a formula is derived, in addition to the model of the spec."""
 
 
@@ -45,17 +45,17 @@ class Formulas(Node):
 class Regions:
     """The regions of designs that share the values of all hyperparameters that are not integers."""
 
-    def __init__(self, compiler: Compiler, quantities: Sequence[Quantity], fixed: Mapping[str, Plain]) -> None:
+    def __init__(self, compiler: Compiler, quantities: Sequence[Quantity], fixed: Mapping[str, PlainValue]) -> None:
         self.compiler = compiler
         self.fixed = fixed
         self.quantities = [quantity for quantity in quantities if quantity.kind not in COMPILED_ONLY]
         self.refused = 0
         self.reason = ""  # why some designs have no formula
         self._checked: set[int] = set()  # the formulas of which a refused design was compiled
-        self._known: dict[tuple[tuple[str, Plain], ...], Formulas | None] = {}
-        self._split: dict[tuple[tuple[str, Plain], ...], str | None] = {}
+        self._known: dict[tuple[tuple[str, PlainValue], ...], Formulas | None] = {}
+        self._split: dict[tuple[tuple[str, PlainValue], ...], str | None] = {}
 
-    def divided(self, designs: Designs, closed: dict[str, Plain] | None = None) -> Iterator[Designs]:
+    def divided(self, designs: Designs, closed: dict[str, PlainValue] | None = None) -> Iterator[Designs]:
         """Yield the designs that the spec does not refuse, with formulas where there are any.
 
         The others are to be compiled, which may refuse them. `closed` are integers that these designs share.
@@ -68,14 +68,14 @@ class Regions:
         open = [name for name in designs.columns if name not in closed]
         if not len(designs):
             return
-        formulas = self._formulas(designs, closed, open) if open and len(designs) >= FEWEST else None
+        formulas = self._formulas(designs, closed, open) if open and len(designs) >= MIN_DESIGNS_FOR_FORMULA else None
         if formulas is None:
-            name = self._split_at(designs, closed, open) if len(designs) >= FEWEST else None
+            name = self._split_at(designs, closed, open) if len(designs) >= MIN_DESIGNS_FOR_FORMULA else None
             yield from [designs] if name is None else self._by_value(designs, closed, name)
             return
         yield from self._covered(designs, closed, formulas)
 
-    def _covered(self, designs: Designs, closed: dict[str, Plain], formulas: Formulas) -> Iterator[Designs]:
+    def _covered(self, designs: Designs, closed: dict[str, PlainValue], formulas: Formulas) -> Iterator[Designs]:
         """Yield designs as `divided` does; the formulas give those for which their assumptions hold."""
         np, length = numpy(), len(designs)
         columns = {name: designs.columns[name] for name in formulas.open}
@@ -111,7 +111,7 @@ class Regions:
             name = min(sorted(suspects), key=lambda name: len(np.unique(rest.columns[name].values)))
             yield from self._by_value(rest, closed, name)
 
-    def _by_value(self, designs: Designs, closed: dict[str, Plain], name: str) -> Iterator[Designs]:
+    def _by_value(self, designs: Designs, closed: dict[str, PlainValue], name: str) -> Iterator[Designs]:
         column = designs.columns[name]
         for value in numpy().unique(column.values):
             chosen = designs.take(column.values == value)
@@ -130,14 +130,14 @@ class Regions:
 
     # Derivation -------------------------------------------------------------------------------------------------------
 
-    def _formulas(self, designs: Designs, closed: dict[str, Plain], open: Sequence[str]) -> Formulas | None:
+    def _formulas(self, designs: Designs, closed: dict[str, PlainValue], open: Sequence[str]) -> Formulas | None:
         """Return the formulas with these integers open; None if there are none."""
         key = tuple(closed.items())
         if key not in self._known:
             self._known[key] = self._derived(designs, closed, open)
         return self._known[key]
 
-    def _derived(self, designs: Designs, closed: dict[str, Plain], open: Sequence[str]) -> Formulas | None:
+    def _derived(self, designs: Designs, closed: dict[str, PlainValue], open: Sequence[str]) -> Formulas | None:
         bases = list(self._bases(designs, closed, open))
         for quantities in self._attempts():
             for model in bases:
@@ -154,9 +154,9 @@ class Regions:
         plain = [quantity for quantity in self.quantities if not quantity.sizes and quantity.kind != "active"]
         return [self.quantities, plain] if len(plain) < len(self.quantities) else [self.quantities]
 
-    def _bases(self, designs: Designs, closed: dict[str, Plain], open: Sequence[str]) -> Iterator[Model]:
+    def _bases(self, designs: Designs, closed: dict[str, PlainValue], open: Sequence[str]) -> Iterator[Model]:
         """Yield a model from whose values a formula can be derived: that of the spec, or designs that compile."""
-        places = sorted({len(designs) * place // MOST_SAMPLES for place in range(MOST_SAMPLES)})
+        places = sorted({len(designs) * place // MAX_SAMPLES for place in range(MAX_SAMPLES)})
         for values in ({**self.fixed, **closed}, *[_values(designs, place) for place in places]):
             try:
                 model = self.compiler.compiled(values)
@@ -167,7 +167,7 @@ class Regions:
                 yield model
 
     def _derive(self, model: Model, open: Sequence[str], quantities: Sequence[Quantity]) -> Formulas:
-        compilation = internals(model)
+        compilation = get_compilation(model)
         integers = {name: value for name, value in model.hyperparameters.items() if type(value) is int}
         own = {name: integers[name] for name in open}
         measure = _Measure(quantities)
@@ -181,7 +181,7 @@ class Regions:
                 raise _internal(f"the formula of `{quantity}` is wrong for {model.name}")
         return Formulas(tuple(open), found, measure.constants, outcome.assumptions)
 
-    def _split_at(self, designs: Designs, closed: dict[str, Plain], open: Sequence[str]) -> str | None:
+    def _split_at(self, designs: Designs, closed: dict[str, PlainValue], open: Sequence[str]) -> str | None:
         """Return the integer with the fewest values at whose values there are formulas."""
         key = tuple(closed.items())
         if key not in self._split:
@@ -203,25 +203,25 @@ class _Measure:
         self.quantities = quantities
         self.constants: dict[Quantity, Scalar] = {}
 
-    def __call__(self, solver: Solver, compiled: Compiled) -> dict[str, Expression]:
+    def __call__(self, solver: Solver, compiled: CompiledModel) -> dict[str, Expression]:
         found: dict[str, Expression] = {}
         for quantity in self.quantities:
             if not self._is_constant(solver, compiled, quantity):
                 found[str(quantity)] = _derived(solver, compiled, quantity)
         return found
 
-    def _is_constant(self, solver: Solver, compiled: Compiled, quantity: Quantity) -> bool:
+    def _is_constant(self, solver: Solver, compiled: CompiledModel, quantity: Quantity) -> bool:
         value = compiled.hyperparameters.get(quantity.subject) if quantity.kind == "hyperparameter" else 0
         if isinstance(value, int | Polynomial) and not isinstance(value, bool):
             return False
-        known = plain(value) if value is not UNKNOWN else None
+        known = to_plain(value) if value is not UNKNOWN else None
         known = exact(known) if isinstance(known, float) else known
         if value is UNKNOWN or self.constants.setdefault(quantity, known) != known:
             solver.refuse(f"`{quantity}` depends on an open hyperparameter", _place(compiled))
         return True
 
 
-def _derived(solver: Solver, compiled: Compiled, quantity: Quantity) -> Expression:
+def _derived(solver: Solver, compiled: CompiledModel, quantity: Quantity) -> Expression:
     """Return a quantity as an expression. Raises Refusal."""
     module = compiled.module
     match quantity.kind:
@@ -249,11 +249,11 @@ def _derived(solver: Solver, compiled: Compiled, quantity: Quantity) -> Expressi
             return {"flops": work.flops, "macs": work.macs, "elementwise": work.elementwise}[kind]
 
 
-def _place(compiled: Compiled) -> Span:
+def _place(compiled: CompiledModel) -> Span:
     return compiled.module.span
 
 
-def _values(designs: Designs, place: int) -> dict[str, Plain]:
+def _values(designs: Designs, place: int) -> dict[str, PlainValue]:
     return {name: plain_at(value, place) for name, value in designs.values.items()}
 
 
@@ -269,4 +269,4 @@ def _text(problem: ArchError) -> str:
 
 
 def _internal(message: str) -> ArchError:
-    return fail("internal", f"{message}; this is a bug in archspec; please report it")
+    return make_error("internal", f"{message}; this is a bug in archspec; please report it")

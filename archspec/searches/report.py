@@ -6,13 +6,13 @@ from archspec.reporting.documents import Document, finite
 from archspec.reporting.page import Block, Page
 from archspec.reporting.tables import Cell, Column, Row, View
 from archspec.reporting.text import listed, literal, number, title
-from archspec.searches.result import Design, Search
-from archspec.table import Plain
+from archspec.searches.result import Design, SearchResult
+from archspec.table import PlainValue
 
 LINE = "arch"
 
 
-def page(found: Search, format: str = "table") -> Page:
+def page(found: SearchResult, format: str = "table") -> Page:
     """Return the report."""
     heading = f"{title(found.model, found.overrides)}: {_what(found)}"
     width = len(str(len(found.designs)))
@@ -23,7 +23,7 @@ def page(found: Search, format: str = "table") -> Page:
     return Page(heading, [*blocks, lines, _facts(found)])
 
 
-def rows(found: Search) -> View:
+def rows(found: SearchResult) -> View:
     """Return all designs if the search has kept them, otherwise the chosen ones."""
     columns = [Column(name, name) for name in (*found.varied, *found.figures)]
     if found.every is None:
@@ -33,7 +33,7 @@ def rows(found: Search) -> View:
     return View(columns, [dict(zip(found.every, row, strict=True)) for row in zip(*every, strict=True)])
 
 
-def contents(found: Search) -> Document:
+def contents(found: SearchResult) -> Document:
     """Return the document of the JSON and YAML output."""
     tally = found.tally
     document: Document = {
@@ -69,13 +69,13 @@ def contents(found: Search) -> Document:
     return document
 
 
-def _what(found: Search) -> str:
+def _what(found: SearchResult) -> str:
     if found.near:
         return f"the nearest to {found.near}"
     return f"the best by {listed([f'`{name}`' for name in found.best])}" if found.best else "all designs"
 
 
-def _table(found: Search) -> View:
+def _table(found: SearchResult) -> View:
     has_equal = any(design.equal > 1 for design in found.designs)
     columns = [Column("#", "#"), *[Column(name, name, fit="shorten") for name in found.varied]]
     columns += [Column(name, name) for name in found.figures if _is_new(found, name)]
@@ -84,7 +84,7 @@ def _table(found: Search) -> View:
     return View(columns, made)
 
 
-def _is_new(found: Search, name: str) -> bool:
+def _is_new(found: SearchResult, name: str) -> bool:
     """Whether a figure is not that of another column with the sign changed."""
     return name.removeprefix("-").strip() not in {*found.varied, *found.figures} - {name}
 
@@ -94,11 +94,11 @@ def _row(design: Design) -> Row:
     return {**values, **design.figures, "equal": design.equal, LINE: design.line}
 
 
-def _cell(value: Plain) -> Cell:
+def _cell(value: PlainValue) -> Cell:
     return value if isinstance(value, bool | int) else literal(value)
 
 
-def _facts(found: Search) -> list[str]:
+def _facts(found: SearchResult) -> list[str]:
     tally, shown = found.tally, len(found.designs)
     examined = (
         f"{tally.examined:,} of {number(tally.designs, 'design')}"

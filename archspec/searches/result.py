@@ -8,9 +8,9 @@ from archspec.record import Node
 from archspec.reporting.results import Result
 from archspec.searches.columns import Array
 from archspec.searches.plot import Plot, draw
-from archspec.searches.search import Tally
-from archspec.source import fail
-from archspec.table import Plain
+from archspec.searches.search import SearchCounts
+from archspec.source import make_error
+from archspec.table import PlainValue
 
 
 class Design(Node):
@@ -19,13 +19,13 @@ class Design(Node):
     `equal` is the number of designs with the same values of `best`, of which this is the first.
     """
 
-    values: dict[str, Plain]
+    values: dict[str, PlainValue]
     figures: dict[str, int]
     equal: int
     line: str
 
 
-class Search(Result):
+class SearchResult(Result):
     """The designs that satisfy the conditions of a search: the best, the nearest, or all.
 
     `tally` has the numbers of designs, and `found` is that of the chosen ones. `designs` are these, or the first of
@@ -35,12 +35,12 @@ class Search(Result):
     """
 
     model: str
-    overrides: dict[str, Plain]
+    overrides: dict[str, PlainValue]
     varied: tuple[str, ...]
     where: tuple[str, ...]
     best: tuple[str, ...]
     near: str
-    tally: Tally
+    tally: SearchCounts
     figures: tuple[str, ...]
     found: int
     designs: tuple[Design, ...]
@@ -57,5 +57,5 @@ class Search(Result):
         Raises ArchError if matplotlib is not installed or if there is nothing to draw.
         """
         if self.plotted is None:
-            raise fail("usage", "there is nothing to draw: no design satisfies the conditions")
+            raise make_error("usage", "there is nothing to draw: no design satisfies the conditions")
         return draw(self.plotted, ax)

@@ -13,8 +13,8 @@ from archspec.searches.designs import Designs
 from archspec.searches.quantities import COMPILED_ONLY, Quantity
 from archspec.searches.regions import Regions
 from archspec.searches.space import Space, plain_at
-from archspec.source import Span, fail
-from archspec.table import Plain
+from archspec.source import Span, make_error
+from archspec.table import PlainValue
 
 AT_ONCE = 1 << 16
 """The designs that are examined at a time."""
@@ -26,7 +26,7 @@ Progress = Callable[[int, int], None]
 """Is told how many designs have been examined, and how many satisfy the conditions."""
 
 
-class Tally(Node):
+class SearchCounts(Node):
     """The numbers of designs: all, those examined, refused by the spec, satisfying the conditions, and compiled."""
 
     designs: int
@@ -47,10 +47,10 @@ def examine(
     quantities: Sequence[Quantity],
     collector: Collector,
     progress: Progress | None = None,
-) -> Tally:
+) -> SearchCounts:
     """Give all designs that satisfy the conditions to a collector. An interruption ends the search early."""
     search = _Search(compiler, pool, conditions, quantities, collector)
-    tally = Tally(space.size)
+    tally = SearchCounts(space.size)
     try:
         for block in space.blocks(AT_ONCE):
             search.examine(Designs(block.numbers, block.values), tally.examined, progress)
@@ -84,7 +84,7 @@ class _Search:
         self.reason = ""
         self._regions: dict[str, Regions] = {}
 
-    def tally(self, before: Tally, examined: int) -> Tally:
+    def tally(self, before: SearchCounts, examined: int) -> SearchCounts:
         refused = self.refused + sum(regions.refused for regions in self._regions.values())
         reasons = [regions.reason for regions in self._regions.values()] + [self.reason]
         return before.replace(
@@ -159,11 +159,11 @@ def satisfying(designs: Designs, conditions: Sequence[Expression]) -> Designs:
                 designs = designs.where(evaluated(condition, designs))
             except TypeError:
                 span = Span(condition.source, condition.node.start, condition.node.end)
-                raise fail("usage", "expected a condition, such as `params < 30M`", span) from None
+                raise make_error("usage", "expected a condition, such as `params < 30M`", span) from None
     return designs
 
 
-def _values(designs: Designs, place: int) -> Mapping[str, Plain]:
+def _values(designs: Designs, place: int) -> Mapping[str, PlainValue]:
     return {name: plain_at(value, place) for name, value in designs.values.items()}
 
 
@@ -177,4 +177,6 @@ def _value(quantity: Quantity, values: Sequence[object]) -> Value:
     if all(value == values[0] for value in values):
         value = values[0]
         return exact(value) if isinstance(value, float) else value  # pyright: ignore[reportReturnType]
-    raise fail("usage", f"`{quantity}` is not an integer in all designs", help="vary it, so that its values are known")
+    raise make_error(
+        "usage", f"`{quantity}` is not an integer in all designs", help="vary it, so that its values are known"
+    )

@@ -9,16 +9,16 @@ from itertools import islice, product
 from math import prod
 from typing import cast
 
-from archspec.literals import literal
+from archspec.literals import parse_literal
 from archspec.record import Node
-from archspec.searches.columns import LARGEST, Array, Column, Value, column, exact, is_column, numpy
+from archspec.searches.columns import MAX_INT64, Array, Column, Value, column, exact, is_column, numpy
 from archspec.searches.conditions import Expression, evaluated, expression
 from archspec.searches.quantities import Quantity
-from archspec.source import fail
+from archspec.source import make_error
 from archspec.syntax import tree
-from archspec.table import Plain
+from archspec.table import PlainValue
 
-MOST_DESIGNS = 10**8
+MAX_DESIGNS = 10**8
 
 _NAMED = re.compile(r"\s*([A-Za-z_]\w*)\s*=(?!=)\s*(.*\S)\s*", re.DOTALL)
 _RANGE = re.compile(r"(-?\d{1,18})\s*\.\.\s*(-?\d{1,18})(?:\s*:\s*(\d{1,18}))?")
@@ -30,7 +30,7 @@ class Axis(Node):
     """A hyperparameter that takes several values. `is_integer` is whether all are integers."""
 
     name: str
-    values: Sequence[Plain]
+    values: Sequence[PlainValue]
     is_integer: bool
 
 
@@ -70,7 +70,7 @@ class Space:
                 inner = numpy().arange(start, min(start + most, self._inner))
                 yield self._block(inner + number * self._inner, inner, fixed)
 
-    def values(self, number: int) -> dict[str, Plain]:
+    def values(self, number: int) -> dict[str, PlainValue]:
         """Return the values of the varied hyperparameters in the design at a position."""
         variant, inner = divmod(number, self._inner)
         block = self._block(numpy().array([number]), numpy().array([inner]), self._fixed(variant))
@@ -88,15 +88,15 @@ class Space:
                 found[name].append(_array(block.values[name], len(part)))
         return {name: np.concatenate(parts) for name, parts in found.items()}
 
-    def _fixed(self, variant: int) -> dict[str, Plain]:
+    def _fixed(self, variant: int) -> dict[str, PlainValue]:
         """Return the values of the hyperparameters that are not integers."""
-        fixed: dict[str, Plain] = {}
+        fixed: dict[str, PlainValue] = {}
         for axis in reversed(self._others):
             variant, position = divmod(variant, len(axis.values))
             fixed[axis.name] = axis.values[position]
         return fixed
 
-    def _block(self, numbers: Array, inner: Array, fixed: Mapping[str, Plain]) -> Block:
+    def _block(self, numbers: Array, inner: Array, fixed: Mapping[str, PlainValue]) -> Block:
         values: dict[str, Value] = {n: exact(v) if isinstance(v, float) else v for n, v in fixed.items()}
         for axis in reversed(self._integers):
             inner, positions = numpy().divmod(inner, len(axis.values))
@@ -107,11 +107,11 @@ class Space:
         return block
 
 
-def _column(values: Sequence[Plain]) -> Callable[[Array], Column]:
+def _column(values: Sequence[PlainValue]) -> Callable[[Array], Column]:
     """Return a function from positions to the integers there."""
     if isinstance(values, range):  # of which there may be a hundred million
         first, last, step = values[0], values[-1], values.step
-        if max(abs(first), abs(last)) <= LARGEST:
+        if max(abs(first), abs(last)) <= MAX_INT64:
             return lambda positions: Column(first + step * positions, min(first, last), max(first, last))
     return column([value for value in values if isinstance(value, int)]).take
 
@@ -125,7 +125,7 @@ def _array(value: Value, length: int) -> Array:
     return found
 
 
-def plain_at(value: Value, position: int) -> Plain:
+def plain_at(value: Value, position: int) -> PlainValue:
     """Return the value of one design, as `archspec.load` takes it."""
     if isinstance(value, Column):
         return value.at(position)
@@ -150,10 +150,10 @@ def space(varied: Mapping[str, object], known: Collection[str]) -> Space:
             is_integer = isinstance(values, range) or all(type(value) is int for value in values)
             axes.append(Axis(name, values, is_integer))
     size = prod(len(axis.values) for axis in axes)
-    if size > MOST_DESIGNS:
+    if size > MAX_DESIGNS:
         sizes = " x ".join(f"{len(axis.values):,}" for axis in axes)
-        message = f"the search has {size:,} designs ({sizes}): the limit is {MOST_DESIGNS:,}"
-        raise fail("usage", message, help="vary fewer hyperparameters, or use larger steps (`256..1024:64`)")
+        message = f"the search has {size:,} designs ({sizes}): the limit is {MAX_DESIGNS:,}"
+        raise make_error("usage", message, help="vary fewer hyperparameters, or use larger steps (`256..1024:64`)")
     others = [name for name in known if name not in varied]
     return Space(axes, _ordered({name: expression(text, _label(name), varied, others) for name, text in texts.items()}))
 
@@ -162,7 +162,9 @@ def parse_vary(text: str) -> tuple[str, str]:
     """Parse `NAME=VALUES`. Raises ArchError (`usage`)."""
     found = _NAMED.fullmatch(text)
     if found is None:
-        raise fail("usage", f"invalid --vary `{text}`: expected NAME=VALUES", help="write it as `--vary layers=2..24`")
+        raise make_error(
+            "usage", f"invalid --vary `{text}`: expected NAME=VALUES", help="write it as `--vary layers=2..24`"
+        )
     return found[1], found[2]
 
 
@@ -170,24 +172,24 @@ def _label(name: str) -> str:
     return f"--vary {name}"
 
 
-def _values(name: str, given: object, known: Collection[str]) -> Sequence[Plain] | str:
+def _values(name: str, given: object, known: Collection[str]) -> Sequence[PlainValue] | str:
     """Return the values of an axis, or the text of an expression."""
     if isinstance(given, range):
         return _not_empty(name, given, str(given))
     if not isinstance(given, str):
-        values = cast("Iterable[Plain]", given) if isinstance(given, Iterable) else ()
-        return _not_empty(name, list(islice(values, MOST_DESIGNS + 1)), f"{given!r:.80}")
+        values = cast("Iterable[PlainValue]", given) if isinstance(given, Iterable) else ()
+        return _not_empty(name, list(islice(values, MAX_DESIGNS + 1)), f"{given!r:.80}")
     found = _RANGE.fullmatch(given.strip())
     if found is not None:
         first, last, step = int(found[1]), int(found[2]), int(found[3] or 1)
         if step < 1:
-            raise fail("usage", f"the step of `{name}={given}` is not positive")
+            raise make_error("usage", f"the step of `{name}={given}` is not positive")
         return _not_empty(name, range(first, last + 1, step), given)
     other = _OTHER_RANGE.fullmatch(given.strip())
     if other is not None:
         help = f"write it as `--vary {name}={other[1]}..{other[2]}{other[3] or ''}`, which includes the end"
-        raise fail("usage", f"invalid range `{given.strip()}` of `{name}`", help=help)
-    value = literal(given)
+        raise make_error("usage", f"invalid range `{given.strip()}` of `{name}`", help=help)
+    value = parse_literal(given)
     if isinstance(value, list):
         return _not_empty(name, value, given)
     if value is ... or (isinstance(value, str) and value in known):
@@ -195,10 +197,10 @@ def _values(name: str, given: object, known: Collection[str]) -> Sequence[Plain]
     return [value]
 
 
-def _not_empty(name: str, values: Sequence[Plain], given: str) -> Sequence[Plain]:
+def _not_empty(name: str, values: Sequence[PlainValue], given: str) -> Sequence[PlainValue]:
     if not values:
         help = "give a range (`2..24`, with its end), a list (`[2, 4, 8]`) or an expression (`hidden // 64`)"
-        raise fail("usage", f"`{name}={given}` has no values", help=help)
+        raise make_error("usage", f"`{name}={given}` has no values", help=help)
     return values
 
 
@@ -206,19 +208,19 @@ def _ordered(derived: Mapping[str, Expression]) -> dict[str, Expression]:
     """Return expressions so that each one follows those that it uses. Raises ArchError."""
     found: dict[str, Expression] = {}
     for name, expr in derived.items():
-        if isinstance(expr.node, tree.Listing):
+        if isinstance(expr.node, tree.ListLiteral):
             help = "list values (`[2, 4, 8]`), or use an expression without brackets"
-            raise fail("usage", f"the value of `{name}` cannot be a list of expressions", help=help)
+            raise make_error("usage", f"the value of `{name}` cannot be a list of expressions", help=help)
         if expr.at:
             quantity = next(iter(expr.at.values()))
             is_other = quantity.kind == "hyperparameter"
             help = f"vary it, too, or fix it: `--vary {quantity}=...`" if is_other else None
             what = f"`{quantity}`, which is not varied" if is_other else f"`{quantity}`"
-            raise fail("usage", f"the value of `{name}` cannot depend on {what}", help=help)
+            raise make_error("usage", f"the value of `{name}` cannot depend on {what}", help=help)
     while len(found) < len(derived):
         ready = [n for n, e in derived.items() if n not in found and not (set(e.names) & derived.keys()) - found.keys()]
         if not ready:
             names = ", ".join(f"`{name}`" for name in derived if name not in found)
-            raise fail("usage", f"circular definition of {names}")
+            raise make_error("usage", f"circular definition of {names}")
         found |= {name: derived[name] for name in ready}
     return found

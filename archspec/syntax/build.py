@@ -18,10 +18,10 @@ from archspec.syntax.expressions import (
     text_of,
     words,
 )
-from archspec.syntax.machine import Children, Fault, Make, Token
-from archspec.syntax.tree import Parameter
+from archspec.syntax.machine import ArchSyntaxError, Children, NodeMaker, Token
+from archspec.syntax.tree import SignatureEntry
 
-LONGEST_BRANCH = 100
+MAX_BRANCH_LENGTH = 100
 """The maximum number of `else if` branches."""
 
 
@@ -59,13 +59,15 @@ def imports(children: Children) -> tree.Import:
     return tree.Import(word.start, children[-1].end, word.text == "export", text, path, nodes(children))
 
 
-def imported(children: Children) -> tree.Imported:
+def imported(children: Children) -> tree.ImportedName:
     name, alias = children[0], children[-1]
-    return tree.Imported(name.start, alias.end, name.text, alias.text)
+    return tree.ImportedName(name.start, alias.end, name.text, alias.text)
 
 
-def dims(children: Children) -> tree.Dims:
-    return tree.Dims(children[0].start, children[-1].end, tuple(name_of(t) for t in words(children[1:])))
+def dims(children: Children) -> tree.DimensionDeclaration:
+    return tree.DimensionDeclaration(
+        children[0].start, children[-1].end, tuple(name_of(t) for t in words(children[1:]))
+    )
 
 
 def model(children: Children) -> tree.Model:
@@ -89,7 +91,7 @@ def expect(children: Children) -> tree.Expect:
 
 def definition(children: Children) -> tree.Definition:
     word, name, *lists, outputs, body = children
-    entries: list[tuple[Parameter, ...]] = [nodes(given) for given in lists]
+    entries: list[tuple[SignatureEntry, ...]] = [nodes(given) for given in lists]
     if len(entries) == 1:
         is_inputs = any(entry.shape for entry in entries[0])
         hyperparameters, inputs = ((), entries[0]) if is_inputs else (entries[0], ())
@@ -99,7 +101,7 @@ def definition(children: Children) -> tree.Definition:
         _check_hyperparameter(entry)
     if not outputs and (inputs or len(lists) > 1 or word.text != "fn"):
         help = "declare the outputs: `-> [batch, hidden]`"
-        raise Fault("expected `->` after `)`, found `{`", body.start, body.start + 1, help)
+        raise ArchSyntaxError("expected `->` after `)`, found `{`", body.start, body.start + 1, help)
     for entry in inputs:
         _check_input(entry, len(entries) == 1)
     return tree.Definition(
@@ -107,18 +109,18 @@ def definition(children: Children) -> tree.Definition:
     )
 
 
-def _check_hyperparameter(entry: Parameter) -> None:
+def _check_hyperparameter(entry: SignatureEntry) -> None:
     if entry.shape is not None:
         message = f"hyperparameter `{entry.name}` cannot have a shape"
         help = "put inputs in a second list: `(hidden, heads)(x [batch, hidden])`"
-        raise Fault(message, entry.start, entry.end, help)
+        raise ArchSyntaxError(message, entry.start, entry.end, help)
     if entry.type:
         message = f"`{entry.name}` has a type but no shape"
         help = f"write `{entry.name} {entry.type} [batch]` for an input, or `{entry.name}` for a hyperparameter"
-        raise Fault(message, entry.start, entry.end, help)
+        raise ArchSyntaxError(message, entry.start, entry.end, help)
 
 
-def _check_input(entry: Parameter, alone: bool) -> None:
+def _check_input(entry: SignatureEntry, alone: bool) -> None:
     if entry.name == "..":
         return
     if entry.shape is None:
@@ -126,24 +128,24 @@ def _check_input(entry: Parameter, alone: bool) -> None:
         help = f"write `{entry.name} [batch, hidden]`"
         if alone:
             help += "; put hyperparameters in a separate list before the inputs"
-        raise Fault(message, entry.start, entry.end, help)
+        raise ArchSyntaxError(message, entry.start, entry.end, help)
     default = entry.default
     if default is not None and not (isinstance(default, tree.Literal) and default.value is None):
         help = "write `= none`, or make it a hyperparameter"
-        raise Fault("the default of an input must be `none`", default.start, default.end, help)
+        raise ArchSyntaxError("the default of an input must be `none`", default.start, default.end, help)
 
 
-def entry(children: Children) -> Parameter:
+def entry(children: Children) -> SignatureEntry:
     name, type, shape, default = children
     if type is not None and shape is None and type.text not in ("int", "bool"):
         message = f"expected `,` or `)` after `{name.text}`, found `{type.text}`"
-        raise Fault(message, type.start, type.end, "did you forget a comma?")
-    return shallow(Parameter(name.start, end_of(children), name.text, _dtype(type), shape, default))
+        raise ArchSyntaxError(message, type.start, type.end, "did you forget a comma?")
+    return shallow(SignatureEntry(name.start, end_of(children), name.text, _dtype(type), shape, default))
 
 
-def takeover(children: Children) -> Parameter:
+def takeover(children: Children) -> SignatureEntry:
     dots, name = children
-    return Parameter(dots.start, name.end, "..", "", None, name_of(name))
+    return SignatureEntry(dots.start, name.end, "..", "", None, name_of(name))
 
 
 def _dtype(token: Token | None) -> str:
@@ -151,7 +153,9 @@ def _dtype(token: Token | None) -> str:
         return ""
     if token.text not in ("int", "bool"):
         help = "omit it: elements are real by default" if token.text in _REALS else None
-        raise Fault(f"invalid element type `{token.text}`: expected `int` or `bool`", token.start, token.end, help)
+        raise ArchSyntaxError(
+            f"invalid element type `{token.text}`: expected `int` or `bool`", token.start, token.end, help
+        )
     return token.text
 
 
@@ -161,7 +165,7 @@ _REALS = ("real", "float", "float32", "float16", "bfloat16", "half", "double", "
 def results(children: Children) -> tuple[tree.Output, ...]:
     if children and not children[1]:
         help = "a function of numbers has no `->`"
-        raise Fault("expected an output after `->`", children[0].start, children[0].end, help)
+        raise ArchSyntaxError("expected an output after `->`", children[0].start, children[0].end, help)
     return children[1] if children else ()
 
 
@@ -176,10 +180,10 @@ def output(children: Children) -> tree.Output:
 # Statements -----------------------------------------------------------------------------------------------------------
 
 
-def bind(children: Children) -> tree.Bind:
+def bind(children: Children) -> tree.Assign:
     *targets, _, value = children
     names = tuple(name_of(t) for t in words(targets))
-    return shallow(tree.Bind(names[0].start, value.end, names, value))
+    return shallow(tree.Assign(names[0].start, value.end, names, value))
 
 
 def declare(children: Children) -> tree.Declare:
@@ -192,22 +196,24 @@ def declare(children: Children) -> tree.Declare:
     return shallow(tree.Declare(start, end, value, condition, _optional(loop)))
 
 
-def param(children: Children) -> tree.Param:
+def param(children: Children) -> tree.TensorDeclaration:
     address, _, modifiers, kind, type, shape, begun, condition, loop = children
     start, end = address.start, end_of(children)
-    value, initial = (None, begun) if isinstance(begun, tree.Initial) else (begun, None)
+    value, initial = (None, begun) if isinstance(begun, tree.Initializer) else (begun, None)
     return shallow(
-        tree.Param(start, end, address, modifiers, kind.text, _dtype(type), shape, value, initial, condition, loop)
+        tree.TensorDeclaration(
+            start, end, address, modifiers, kind.text, _dtype(type), shape, value, initial, condition, loop
+        )
     )
 
 
-def initial(children: Children) -> tree.Expr | tree.Initial | None:
+def initial(children: Children) -> tree.Expr | tree.Initializer | None:
     if not children:
         return None
     sign, first, *_ = children
     if sign.text == "=":
         return first
-    return tree.Initial(sign.start, children[-1].end, first.text, nodes(children))
+    return tree.Initializer(sign.start, children[-1].end, first.text, nodes(children))
 
 
 def tie(children: Children) -> tree.Tie:
@@ -237,9 +243,9 @@ def branch(children: Children) -> tree.If:
     links, link = 0, node
     while len(link.otherwise) == 1 and isinstance(link.otherwise[0], tree.If):
         links, link = links + 1, link.otherwise[0]
-    if links > LONGEST_BRANCH:
-        raise Fault(
-            f"too many `else if` branches: the limit is {LONGEST_BRANCH}", node.start, node.start + 2, code="budget"
+    if links > MAX_BRANCH_LENGTH:
+        raise ArchSyntaxError(
+            f"too many `else if` branches: the limit is {MAX_BRANCH_LENGTH}", node.start, node.start + 2, code="budget"
         )
     return node
 
@@ -254,7 +260,7 @@ def loop(children: Children) -> tree.Loop:
     return tree.Loop(word.start, last.end, index.text, first, last)
 
 
-MAKERS: dict[str, Make] = {
+MAKERS: dict[str, NodeMaker] = {
     **EXPRESSIONS,
     **{
         rule.__name__: rule

@@ -11,7 +11,7 @@ ENDS = ("_NL", "$END")
 """The kinds of tokens that end a statement."""
 
 
-class Context(Record):
+class ErrorContext(Record):
     """The context of an error: the tokens before it, the one `found`, those after it, and the kinds `accepted`."""
 
     before: Sequence[Token]

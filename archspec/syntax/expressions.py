@@ -7,13 +7,13 @@ from typing import TypeVar
 
 from archspec.record import from_values, is_tuple
 from archspec.syntax import tree
-from archspec.syntax.machine import Children, Fault, Make, Token
-from archspec.syntax.tree import Expr, Listing, Name, SyntaxNode
+from archspec.syntax.machine import ArchSyntaxError, Children, NodeMaker, Token
+from archspec.syntax.tree import Expr, ListLiteral, Name, SyntaxNode
 
-DEEPEST = 100
+MAX_DEPTH = 100
 """The maximum nesting of operators in an expression."""
 
-LONGEST_INTEGER = 18
+MAX_INTEGER_LENGTH = 18
 
 N = TypeVar("N", bound=SyntaxNode)
 T = TypeVar("T")
@@ -42,19 +42,28 @@ def text_of(token: Token) -> str:
     return re.sub(r"\\(.)", r"\1", token.text[1:-1])
 
 
-_LEVELS = (tree.Binary, tree.Unary, tree.Conditional, tree.Subscript, tree.Call, tree.Own, tree.Chain, Listing)
+_LEVELS = (
+    tree.Binary,
+    tree.Unary,
+    tree.Conditional,
+    tree.Subscript,
+    tree.Call,
+    tree.ModuleDeclaration,
+    tree.Chain,
+    ListLiteral,
+)
 
 
 def shallow(node: N) -> N:
     """Return `node`, or raise Fault if it is nested too deeply for later recursive passes."""
-    if node.end - node.start <= DEEPEST:  # every level takes at least one character
+    if node.end - node.start <= MAX_DEPTH:  # every level takes at least one character
         return node
     pending: list[tuple[tuple[object, ...], int]] = [(node, 0)]
     while pending:
         found, depth = pending.pop()
-        if depth > DEEPEST and isinstance(found, _LEVELS):
-            message = f"expression is nested too deeply: the limit is {DEEPEST} levels"
-            raise Fault(message, found.start, found.end, "assign parts of it to names", "budget")
+        if depth > MAX_DEPTH and isinstance(found, _LEVELS):
+            message = f"expression is nested too deeply: the limit is {MAX_DEPTH} levels"
+            raise ArchSyntaxError(message, found.start, found.end, "assign parts of it to names", "budget")
         pending += [(part, depth + isinstance(part, _LEVELS)) for part in found if is_tuple(part)]
     return node
 
@@ -100,7 +109,7 @@ def _segment(start: int, end: int, text: str) -> tree.Segment:
     if not text or UNFIT.search(text):
         message = f"invalid address segment `{text}`" if text else "empty address segment"
         help = 'quote each segment separately: `"in".weight`' if "." in text else None
-        raise Fault(message, start, end, help)
+        raise ArchSyntaxError(message, start, end, help)
     return tree.Segment(start, end, text, None)
 
 
@@ -112,9 +121,9 @@ def index(children: Children) -> tree.Segment:
 # Declarations and calls -----------------------------------------------------------------------------------------------
 
 
-def own(children: Children) -> tree.Own:
+def own(children: Children) -> tree.ModuleDeclaration:
     address, _, modifiers, callee, *lists = children
-    return tree.Own(address.start, children[-1].end, address, modifiers, callee, tuple(lists))
+    return tree.ModuleDeclaration(address.start, children[-1].end, address, modifiers, callee, tuple(lists))
 
 
 def here(children: Children) -> tree.Address:
@@ -124,7 +133,7 @@ def here(children: Children) -> tree.Address:
 def modifiers(children: Children) -> tuple[str, ...]:
     words = tuple(token.text for token in children)
     if len(set(words)) < len(words):
-        raise Fault(f"`{words[-1]}` is specified more than once", children[-1].start, children[-1].end)
+        raise ArchSyntaxError(f"`{words[-1]}` is specified more than once", children[-1].start, children[-1].end)
     return words
 
 
@@ -200,20 +209,20 @@ def subscript(children: Children) -> tree.Subscript:
     return tree.Subscript(value.start, position.end, value, position.number)
 
 
-def reference(children: Children) -> tree.Reference:
+def reference(children: Children) -> tree.AddressReference:
     dot, first, last = children[0], children[1], children[-1]
     if first.text[:1].isdigit() and first.end - first.start == len(first.text):
         help = f'write `0.{first.text}`, or `."{first.text}"` for an address'
-        raise Fault("expected a digit before the decimal point", dot.start, first.end, help)
-    return tree.Reference(dot.start, last.end, tree.Address(first.start, last.end, nodes(children)))
+        raise ArchSyntaxError("expected a digit before the decimal point", dot.start, first.end, help)
+    return tree.AddressReference(dot.start, last.end, tree.Address(first.start, last.end, nodes(children)))
 
 
-def listing(children: Children) -> Listing:
-    return Listing(children[0].start, children[-1].end, nodes(children))
+def listing(children: Children) -> ListLiteral:
+    return ListLiteral(children[0].start, children[-1].end, nodes(children))
 
 
-def ellipsis(children: Children) -> tree.Ellipsis_:
-    return tree.Ellipsis_(children[0].start, children[0].end)
+def ellipsis(children: Children) -> tree.LeadingDimensions:
+    return tree.LeadingDimensions(children[0].start, children[0].end)
 
 
 _WORDS = {"true": True, "false": False, "none": None, "inf": float("inf")}
@@ -224,19 +233,19 @@ def literal(children: Children) -> tree.Literal:
     value = _WORDS.get(token.text)
     if token.kind == "INT":
         digits = token.text.replace("_", "")
-        if len(digits) > LONGEST_INTEGER:
-            message = f"integer too long: the limit is {LONGEST_INTEGER} digits"
-            raise Fault(message, token.start, token.end, code="budget")
+        if len(digits) > MAX_INTEGER_LENGTH:
+            message = f"integer too long: the limit is {MAX_INTEGER_LENGTH} digits"
+            raise ArchSyntaxError(message, token.start, token.end, code="budget")
         value = int(digits)
     elif token.kind == "REAL":
         value = float(token.text)
         if value in (float("inf"), 0.0) and set(re.split("[eE]", token.text)[0]) - set("0._"):
             size = "large" if value else "small"
-            raise Fault(f"number too {size} to represent", token.start, token.end, code="budget")
+            raise ArchSyntaxError(f"number too {size} to represent", token.start, token.end, code="budget")
     return tree.Literal(token.start, token.end, value)
 
 
-EXPRESSIONS: dict[str, Make] = {
+EXPRESSIONS: dict[str, NodeMaker] = {
     rule.__name__: rule
     for rule in (
         *(place, address, dotted, segment, index, own, here, modifiers, callee, arguments, argument, call),

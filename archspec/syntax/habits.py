@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from archspec.syntax.context import Advice, Context
+from archspec.syntax.context import Advice, ErrorContext
 from archspec.syntax.machine import Token
 
 _WORDS = ("NAME", "WORD", "INT")
@@ -19,8 +19,15 @@ _METHODS = (
 )
 _LISTS = ("reshape", "permute", "expand")
 _ACTIVATIONS = ("ReLU", "GELU", "SiLU", "Mish", "Tanh", "Sigmoid", "Softmax")
-_SPELT = {"float": "real", "long": "int", "view": "reshape", "t": "transpose", "mm": "matmul", "bmm": "matmul"}
-_OTHERWISE = {
+_RENAMED_FUNCTIONS = {
+    "float": "real",
+    "long": "int",
+    "view": "reshape",
+    "t": "transpose",
+    "mm": "matmul",
+    "bmm": "matmul",
+}
+_REPLACEMENT_HELP = {
     "ceil": "write `-floor(-x)`",
     "rsqrt": "write `1.0 / sqrt(x)`",
     "repeat": 'use `repeat` with a pattern of axes, as in `repeat("n d -> (r n) d", r = 2)(x)`',
@@ -34,7 +41,7 @@ _OTHERWISE = {
 """Methods with a different equivalent."""
 
 
-def python(context: Context) -> Advice | None:
+def explain_python_syntax(context: ErrorContext) -> Advice | None:
     """Attributes, methods, names of modules, and indices of tensors."""
     return _attribute(context) or _index(context)
 
@@ -42,7 +49,7 @@ def python(context: Context) -> Advice | None:
 # Attributes -----------------------------------------------------------------------------------------------------------
 
 
-def _attribute(context: Context) -> Advice | None:
+def _attribute(context: ErrorContext) -> Advice | None:
     """`x.shape`, `x.transpose(1, 2)`, `nn.Module`, `self.up`, and an address without its dot."""
     tokens = [*context.before, context.found, *context.after]
     at = len(context.before)
@@ -56,12 +63,12 @@ def _attribute(context: Context) -> Advice | None:
     if first < at and tokens[first].kind != "NAME":
         return None
     owner = tokens[first].text if first < at else ""
-    called = written(tokens[at + 2 : at + 3]) == "("
+    called = format_tokens(tokens[at + 2 : at + 3]) == "("
     span = (tokens[first].start if owner else name.start, name.end)
     if owner in _LIBRARIES:
-        return Advice(f"unknown module `{written(tokens[first:at])}`", _imported(name.text), span)
+        return Advice(f"unknown module `{format_tokens(tokens[first:at])}`", _imported(name.text), span)
     if owner == "self":
-        return _of_self(tokens, first + 2, at + 2, span)
+        return _self_attribute(tokens, first + 2, at + 2, span)
     if context.found.text == "=" or context.first.kind in ("import", "export"):
         return None
     if first == 0 and not called:
@@ -69,13 +76,13 @@ def _attribute(context: Context) -> Advice | None:
     if name.text in _SIZES:
         help = "name the sizes in the shape of an input, as in `x [batch, seq]`, and use these names"
         return Advice(f"a tensor has no attribute `{name.text}`", help, span)
-    receiver = written(tokens[first:at]) if owner else "x"
+    receiver = format_tokens(tokens[first:at]) if owner else "x"
     if name.text in _WITH_TENSOR or name.text in _METHODS.split():
         arguments = _inside(tokens, at + 2) if called else ()
         return Advice(f"a tensor has no method `{name.text}`", _function(name.text, receiver, arguments), span)
     if not owner:
         return None
-    address = written(tokens[first : at + 2])
+    address = format_tokens(tokens[first : at + 2])
     return Advice(f"expected an expression, found the address `{address}`", _referred(address), span)
 
 
@@ -92,7 +99,7 @@ def _path(tokens: Sequence[Token], at: int) -> int:
 def _before_index(tokens: Sequence[Token], at: int) -> int:
     """Return where the subscript that ends before `at` begins, or `at` if there is none."""
     if at and tokens[at - 1].text == "]":
-        opened = last_open(tokens[: at - 1])
+        opened = innermost_open_bracket(tokens[: at - 1])
         return at if opened is None else opened
     return at
 
@@ -103,7 +110,7 @@ def _imported(name: str) -> str:
     return f"write `{name.lower()}` without the name of a module"
 
 
-def _of_self(tokens: Sequence[Token], first: int, end: int, span: tuple[int, int]) -> Advice:
+def _self_attribute(tokens: Sequence[Token], first: int, end: int, span: tuple[int, int]) -> Advice:
     """Advice on an address after `self`, whose words and indices go on after `end`."""
     while end + 1 < len(tokens):
         if tokens[end].text == "." and tokens[end + 1].kind in _WORDS:
@@ -112,7 +119,7 @@ def _of_self(tokens: Sequence[Token], first: int, end: int, span: tuple[int, int
             end += len(_inside(tokens, end)) + 2
         else:
             break
-    address = written(tokens[first:end])
+    address = format_tokens(tokens[first:end])
     declares = end < len(tokens) and tokens[end].text == "="
     help = f"declare it with a colon: `{address}: ...`" if declares else _referred(address)
     return Advice("unknown name `self`", help, span)
@@ -124,12 +131,12 @@ def _referred(address: str) -> str:
 
 def _function(name: str, receiver: str, arguments: Sequence[Token]) -> str:
     """Return the call of a function that a method call stands for."""
-    if name in _OTHERWISE:
-        return _OTHERWISE[name]
-    name = _SPELT.get(name, name)
+    if name in _REPLACEMENT_HELP:
+        return _REPLACEMENT_HELP[name]
+    name = _RENAMED_FUNCTIONS.get(name, name)
     if name in ("max", "min") and (not arguments or arguments[0].kind == "INT" or arguments[0].text in ("-", "dim")):
         return f"write `amax(axis)({receiver})`" if name == "max" else f"write `-amax(axis)(-{receiver})`"
-    values = written([t._replace(text="axis", kind="NAME") if t.text == "dim" else t for t in arguments])
+    values = format_tokens([t._replace(text="axis", kind="NAME") if t.text == "dim" else t for t in arguments])
     if name == "split" and not values.startswith("["):
         values = "[size, size]"
     if name in _LISTS and not values.startswith("["):
@@ -144,10 +151,10 @@ def _function(name: str, receiver: str, arguments: Sequence[Token]) -> str:
 # Indices --------------------------------------------------------------------------------------------------------------
 
 
-def _index(context: Context) -> Advice | None:
+def _index(context: ErrorContext) -> Advice | None:
     """`x[:, 0]`, `x[1:]`, `x[..., 0]`, `x[0, 1]`."""
     before = context.before
-    opened = last_open(before)
+    opened = innermost_open_bracket(before)
     if context.found.text not in (":", ",", "...") or opened is None or opened == 0 or before[opened].text != "[":
         return None
     if before[opened - 1].kind not in ("NAME", "WORD", ")", "]") or before[0].kind in ("fn", "layer", "block"):
@@ -157,11 +164,11 @@ def _index(context: Context) -> Advice | None:
     close = opened + len(inner) + 1
     if close >= len(tokens):
         return None
-    message = f"cannot index a tensor with `[{written(inner)}]`"
-    return Advice(message, sliced(_items(inner)), (before[opened - 1].start, tokens[close].end))
+    message = f"cannot index a tensor with `[{format_tokens(inner)}]`"
+    return Advice(message, slice_help(_items(inner)), (before[opened - 1].start, tokens[close].end))
 
 
-def sliced(items: Sequence[Sequence[Token]]) -> str:
+def slice_help(items: Sequence[Sequence[Token]]) -> str:
     """Return the help for an index of a tensor: the `slice` that takes the same part, if it is a single one."""
     leading = bool(items) and [t.text for t in items[0]] == ["..."]
     taken = [(k, item) for k, item in enumerate(items) if [t.text for t in item] not in ([":"], ["..."])]
@@ -170,13 +177,13 @@ def sliced(items: Sequence[Sequence[Token]]) -> str:
     axis, item = taken[0]
     axis -= len(items) if leading else 0
     colons = [k for k, token in enumerate(item) if token.text == ":"]
-    if len(colons) > 1 or written(item).startswith("["):
+    if len(colons) > 1 or format_tokens(item).startswith("["):
         return "use `slice(axis, start, stop)(x)` for adjacent elements, and `gather` for others"
     if colons:
         colon = colons[0]
-        start, stop = written(item[:colon]) or "0", written(item[colon + 1 :])
+        start, stop = format_tokens(item[:colon]) or "0", format_tokens(item[colon + 1 :])
         return f"write `slice({axis}, {start}{', ' if stop else ''}{stop})(x)`"
-    index = written(item)
+    index = format_tokens(item)
     if index == "none" or index == "None":
         return "use `reshape` to add an axis of size 1"
     stop = str(int(index) + 1) if index.isdecimal() else f"{index} + 1"
@@ -187,7 +194,7 @@ def sliced(items: Sequence[Sequence[Token]]) -> str:
 # Tokens ---------------------------------------------------------------------------------------------------------------
 
 
-def written(tokens: Sequence[Token]) -> str:
+def format_tokens(tokens: Sequence[Token]) -> str:
     """Format tokens as source, with a space wherever there was one."""
     text = ""
     for k, token in enumerate(tokens):
@@ -195,7 +202,7 @@ def written(tokens: Sequence[Token]) -> str:
     return text if len(text) <= 60 else "..."
 
 
-def last_open(tokens: Sequence[Token]) -> int | None:
+def innermost_open_bracket(tokens: Sequence[Token]) -> int | None:
     """Return the index of the innermost open bracket."""
     depth = 0
     for index in range(len(tokens) - 1, -1, -1):

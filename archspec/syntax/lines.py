@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 
 from archspec.record import Record
-from archspec.syntax.machine import Fault
+from archspec.syntax.machine import ArchSyntaxError
 from archspec.syntax.tree import Comment
 
-DEEPEST = 64
+MAX_DEPTH = 64
 """The maximum nesting of brackets."""
 
-MOST_FAULTS = 20
+MAX_ERRORS = 20
 """The number of errors after which the rest of a file is skipped."""
 
 _NONE = -1
@@ -44,7 +44,7 @@ _SLASHES = re.compile(r"(?://[^\n]*\s*)+|/\*(?s:.*?)(?:\*/|\Z)")
 _OPENERS = {")": "(", "]": "[", "}": "{"}
 
 
-class Scan(Record):
+class ScanResult(Record):
     """The result of a scan.
 
     In `text`, comments, `broken` ranges and the line ends inside statements are replaced by spaces; `blanked` are the
@@ -54,14 +54,14 @@ class Scan(Record):
 
     text: str
     comments: list[Comment]
-    faults: list[Fault]
+    faults: list[ArchSyntaxError]
     broken: list[tuple[int, int]]
     closers: list[int]
-    surplus: list[Fault]
+    surplus: list[ArchSyntaxError]
     blanked: list[int]
 
 
-class _Opened(Record):
+class _OpenBracket(Record):
     """An open bracket, in the statement that starts at `statement`.
 
     Line ends are not significant if `lists` is set, as it is for all brackets except the braces of bodies.
@@ -78,28 +78,30 @@ def begins_statement(text: str, start: int = 0) -> bool:
     return bool(_STATEMENT.match(text, start) or _ITEM.match(text, start))
 
 
-def scan(text: str) -> Scan:
+def scan(text: str) -> ScanResult:
     """Scan `text`; after an unclosed bracket, resume at the following line."""
-    walk = _Walk(text)
+    walk = _LineScanner(text)
     position = 0
     while position >= 0:
         position = walk.resume(position)
-    return Scan("".join(walk.kept), walk.comments, walk.faults, walk.broken, walk.closers, walk.surplus, walk.blanked)
+    return ScanResult(
+        "".join(walk.kept), walk.comments, walk.faults, walk.broken, walk.closers, walk.surplus, walk.blanked
+    )
 
 
-class _Walk:
+class _LineScanner:
     def __init__(self, text: str) -> None:
         self.text = text
         self.kept = list(text)
         if text.startswith("\ufeff"):  # a byte order mark
             self.kept[0] = " "
         self.comments: list[Comment] = []
-        self.faults: list[Fault] = []
+        self.faults: list[ArchSyntaxError] = []
         self.broken: list[tuple[int, int]] = []
         self.closers: list[int] = []
-        self.surplus: list[Fault] = []
+        self.surplus: list[ArchSyntaxError] = []
         self.blanked: list[int] = []
-        self._stack: list[_Opened] = []
+        self._stack: list[_OpenBracket] = []
         self._first = 0  # offset of the first token of the line
         self._statement = _NONE  # offset of the current statement, or _NONE before its first token
         self._doubtful = False  # whether a `{` that does not follow a header was taken for that of a body
@@ -136,7 +138,7 @@ class _Walk:
                 back = self._slashes(start)
             if back is not None:
                 return back
-            if len(self.faults) + len(self.surplus) >= MOST_FAULTS:
+            if len(self.faults) + len(self.surplus) >= MAX_ERRORS:
                 return self._stop(match.end())
         return self._finish()
 
@@ -164,8 +166,8 @@ class _Walk:
         if bracket == "{" and inside and _LAST.match(self.text, offset + 1):
             return self._unclosed(offset)
         lists = inside or bracket != "{" or not self._is_body(offset)
-        self._stack.append(_Opened(bracket, offset, self._statement, lists))
-        if len(self._stack) > DEEPEST:
+        self._stack.append(_OpenBracket(bracket, offset, self._statement, lists))
+        if len(self._stack) > MAX_DEPTH:
             return self._too_deep(offset)
         if not lists:
             self._end(offset)
@@ -198,7 +200,7 @@ class _Walk:
         if depth == len(self._stack):
             message = f"unmatched `{bracket}`"
             if bracket == "}":
-                self.surplus.append(Fault(message, offset, offset + 1))
+                self.surplus.append(ArchSyntaxError(message, offset, offset + 1))
                 self.kept[offset] = " "
                 self._statement = _NONE if self._statement == offset else self._statement
             else:
@@ -243,7 +245,7 @@ class _Walk:
         self._fault(f"unclosed `{opened.bracket}`", opened.offset, opened.offset + 1)
         return back
 
-    def _abandon(self, opened: _Opened, offset: int) -> int:
+    def _abandon(self, opened: _OpenBracket, offset: int) -> int:
         """Discard results after the line of `opened`, or after `offset` if earlier; return where to resume."""
         del self._stack[self._statement_depth() :]
         end = self._line_end(opened.offset, offset)
@@ -258,7 +260,7 @@ class _Walk:
         return end
 
     def _too_deep(self, offset: int) -> int:
-        message = f"brackets are nested too deeply: the limit is {DEEPEST} levels"
+        message = f"brackets are nested too deeply: the limit is {MAX_DEPTH} levels"
         depth = self._statement_depth()
         if depth < len(self._stack):
             end = self._line_end(offset, len(self.text))
@@ -275,7 +277,7 @@ class _Walk:
         where = "at the end of the file" if at_end else f"before line {self.text.count(chr(10), 0, offset) + 1}"
         message, help = "unclosed `{`", f"add `}}` {where}"
         if not self._doubtful:  # otherwise the `{` without a header will be reported, and is the reason
-            self.faults.append(Fault(message, opened.offset, opened.offset + 1, help))
+            self.faults.append(ArchSyntaxError(message, opened.offset, opened.offset + 1, help))
         self._doubtful = False
         self.closers += [offset] * len(self._stack)
         self._stack.clear()
@@ -284,7 +286,7 @@ class _Walk:
         found = _SLASHES.match(self.text, start)
         assert found
         message = f"`{found[0][:2]}` does not begin a comment"
-        self.faults.append(Fault(message, start, start + 2, "use `#` for comments"))
+        self.faults.append(ArchSyntaxError(message, start, start + 2, "use `#` for comments"))
         end = start + len(found[0].rstrip())
         self._blank(start, end)
         self._statement = _NONE
@@ -293,7 +295,7 @@ class _Walk:
     def _fault(self, message: str, start: int, end: int, help: str | None = None, code: str = "syntax") -> None:
         """Report an error that makes the current statement unparsable; only the first per statement is kept."""
         if self._damaged < 0:
-            self.faults.append(Fault(message, start, end, help, code))
+            self.faults.append(ArchSyntaxError(message, start, end, help, code))
             self._damaged = self._statement
 
     def _end(self, offset: int) -> None:

@@ -12,7 +12,7 @@ from archspec.syntax.parser_tables import ParserData
 Children: TypeAlias = list[Any]
 """What a rule matched: tokens, and what the makers of other rules returned."""
 
-Make: TypeAlias = Callable[[Children], object]
+NodeMaker: TypeAlias = Callable[[Children], object]
 
 
 class Token(Record):
@@ -27,7 +27,7 @@ class Token(Record):
     text: str
 
 
-class Fault(Exception):
+class ArchSyntaxError(Exception):
     """A syntax error at characters `start` to `end`, with the data for a diagnostic."""
 
     def __init__(self, message: str, start: int, end: int, help: str | None = None, code: str = "syntax") -> None:
@@ -39,7 +39,7 @@ class Fault(Exception):
         self.code = code
 
 
-class Unexpected(Exception):
+class UnexpectedTokenError(Exception):
     """An unexpected token, or end of input, at `index`; `stack` is the parser's stack, for `accepted`."""
 
     def __init__(self, tokens: Sequence[Token], index: int, stack: list[int]) -> None:
@@ -49,15 +49,15 @@ class Unexpected(Exception):
         self.stack = stack
 
 
-class Machine:
+class Parser:
     """A lexer and a parser for one set of tables; `makers` construct the nodes."""
 
-    def __init__(self, data: ParserData, makers: dict[str, Make], contextual: frozenset[str]) -> None:
+    def __init__(self, data: ParserData, makers: dict[str, NodeMaker], contextual: frozenset[str]) -> None:
         """`contextual` are the keywords that are names where the keyword is not allowed."""
         self._actions = data["actions"]
         self._gotos = data["gotos"]
         self._starts = data["starts"]
-        known: dict[str, Make | None] = {**makers, "": None, "_": _all}
+        known: dict[str, NodeMaker | None] = {**makers, "": None, "_": _pass_children}
         self._rules = [(origin, known[action], size, inlined) for origin, action, size, inlined in data["rules"]]
         self._passed: dict[tuple[int, int, str], tuple[int, int | None]] = {}  # results of `_pass_on`
         self._contextual = contextual
@@ -97,7 +97,7 @@ class Machine:
             while target is None or target < 0:
                 if target is None:
                     if kind not in contextual:
-                        raise Unexpected(tokens, index, states)
+                        raise UnexpectedTokenError(tokens, index, states)
                     kind = "NAME"
                     target = actions[state].get(kind)
                     continue
@@ -153,7 +153,7 @@ class Machine:
         return True
 
 
-def _all(children: Children) -> Children:
+def _pass_children(children: Children) -> Children:
     return children
 
 

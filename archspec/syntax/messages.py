@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Sequence
 
 from archspec.source import suggest
-from archspec.syntax.context import ENDS, Advice, Context
-from archspec.syntax.habits import last_open, python, written
-from archspec.syntax.machine import Fault, Machine, Token, Unexpected
+from archspec.syntax.context import ENDS, Advice, ErrorContext
+from archspec.syntax.habits import explain_python_syntax, format_tokens, innermost_open_bracket
+from archspec.syntax.machine import ArchSyntaxError, Parser, Token, UnexpectedTokenError
 
 _ITEMS = ("import", "export", "dim", "fn", "layer", "block", "model")
 _STATEMENTS = ("if", "for", "return", "tie", "require", "role")
@@ -19,25 +19,27 @@ _SIGNS = (",", ")", "]", "}", ":", "=", "..", "->", "[", "{")
 """Symbols listed as expected; operators are omitted, because they are allowed almost everywhere."""
 
 
-def explain(machine: Machine, error: Unexpected, start: str, following: Sequence[Token] = ()) -> Fault:
+def explain(
+    machine: Parser, error: UnexpectedTokenError, start: str, following: Sequence[Token] = ()
+) -> ArchSyntaxError:
     """Convert `error` to a Fault. `start` is the start symbol, `following` the tokens after those parsed."""
     tokens, index = error.tokens, error.index
     end = tokens[-1].end if tokens else 0
     found = [*tokens[index : index + 1], *following, Token(end, end, "$END", "")][0]
-    context = Context(
+    context = ErrorContext(
         tokens[:index], found, tokens[index + 1 :], machine.accepted(error.stack), start, machine.keywords
     )
     advice = next((advice for rule in _RULES if (advice := rule(context))), Advice())
     span = (context.previous.end, context.previous.end) if context.at_end else (found.start, found.end)
-    return Fault(advice.message or _general(context), *(advice.span or span), advice.help)
+    return ArchSyntaxError(advice.message or _general(context), *(advice.span or span), advice.help)
 
 
-def _general(context: Context) -> str:
+def _general(context: ErrorContext) -> str:
     after = f" after `{_short(context.previous.text)}`" if context.before else ""
     return f"expected {_expected(context)}{after}, found {_described(context.found)}"
 
 
-def _expected(context: Context) -> str:
+def _expected(context: ErrorContext) -> str:
     accepted = context.accepted
     for kind, name in (("tie", "a statement"), ("fn", _listed([f"`{word}`" for word in _ITEMS]))):
         if kind in accepted:
@@ -81,7 +83,7 @@ def _short(text: str) -> str:
 # Common errors --------------------------------------------------------------------------------------------------------
 
 
-def _character(context: Context) -> Advice | None:
+def _character(context: ErrorContext) -> Advice | None:
     """Invalid characters."""
     found = context.found
     if found.kind != "BAD":
@@ -120,12 +122,12 @@ _CHARACTERS = {
 }
 
 
-def _sign(context: Context) -> Advice | None:
+def _sign(context: ErrorContext) -> Advice | None:
     """Operators of other languages."""
     before, found, joined = context.previous, context.found, context.joined
     both = (before.start, found.end)
     if joined == ":=":
-        name = written(context.before[:-1])
+        name = format_tokens(context.before[:-1])
         help = f"write `{name}: {context.next.text}(...)` to declare it"
         is_layer = context.next.text[:1].isupper() or "." in name
         return Advice("unknown operator `:=`", help if is_layer else f"write `{name} = ...` to name a value", both)
@@ -154,7 +156,7 @@ def _sign(context: Context) -> Advice | None:
     return None
 
 
-def _word(context: Context) -> Advice | None:
+def _word(context: ErrorContext) -> Advice | None:
     """Keywords of other languages and typos at the start of a statement or an item."""
     word = context.first if len(context.before) < 2 and context.found.text != "elif" else context.found
     span = (word.start, word.end)
@@ -195,7 +197,7 @@ _FOREIGN = {
 }
 
 
-def _keyword(context: Context) -> Advice | None:
+def _keyword(context: ErrorContext) -> Advice | None:
     """Keywords in place of a name or an address."""
     begun = len(context.before) == 1 and context.found.text in (".", ":", "=")
     word = context.previous if begun else context.found
@@ -218,7 +220,7 @@ def _keyword(context: Context) -> Advice | None:
     return None
 
 
-def _misspelt(context: Context) -> Advice | None:
+def _misspelt(context: ErrorContext) -> Advice | None:
     """Typos in `param`, `buffer`, `const`, `frozen`, `unused`, `else` and `expect`, which do not begin a statement."""
     tokens = [*context.before, context.found]
     word, near = context.found, None
@@ -236,7 +238,7 @@ def _misspelt(context: Context) -> Advice | None:
     return Advice(f"unknown keyword `{_short(word.text)}`", near, (word.start, word.end)) if near else None
 
 
-def _unquoted(context: Context) -> Advice | None:
+def _unquoted(context: ErrorContext) -> Advice | None:
     """Hyphens and numbers in an address without quotes."""
     found, previous = context.found, context.previous
     first = context.first.kind
@@ -244,26 +246,26 @@ def _unquoted(context: Context) -> Advice | None:
         found.text == ":"
         and previous.kind == "INT"
         and first not in ("for", "if")
-        and last_open(context.before) is None
+        and innermost_open_bracket(context.before) is None
     ):
         number = f"the number `{previous.text}`"
         help = f'quote it in an address: `"{previous.text}"`'
         return Advice(f"expected an address, found {number}", help, (previous.start, previous.end))
     if found.text != "-":
         return None
-    before, after = _adjacent(context.before[::-1], found)[::-1], _adjacent(context.after, found)
+    before, after = _joined_tokens(context.before[::-1], found)[::-1], _joined_tokens(context.after, found)
     run = [*before, found, *after]
     following = context.after[len(after)] if len(after) < len(context.after) else found
     declares = context.first.text in ("tie", "role") or following.text == ":" or run[0].text == "."
     if not before or not after or not declares:
         return None
-    segments = written(run).split(".")
+    segments = format_tokens(run).split(".")
     quoted = ".".join(f'"{segment}"' if "-" in segment else segment for segment in segments)
     help = f"quote a segment with a hyphen: `{quoted}`"
-    return Advice(f"expected an address, found `{written(run)}`", help, (run[0].start, run[-1].end))
+    return Advice(f"expected an address, found `{format_tokens(run)}`", help, (run[0].start, run[-1].end))
 
 
-def _adjacent(tokens: Sequence[Token], to: Token) -> list[Token]:
+def _joined_tokens(tokens: Sequence[Token], to: Token) -> list[Token]:
     """Return the first of the tokens, as far as they are parts of an address without spaces between them."""
     run: list[Token] = []
     for token in tokens:
@@ -275,7 +277,7 @@ def _adjacent(tokens: Sequence[Token], to: Token) -> list[Token]:
     return run
 
 
-def _owning(context: Context) -> Advice | None:
+def _declaration_advice(context: ErrorContext) -> Advice | None:
     """Errors with `:`, `=` and the `.` of an address."""
     before, found, first = context.previous, context.found, context.first.text
     addressed = ":" in context.accepted and not context.has_value
@@ -288,7 +290,7 @@ def _owning(context: Context) -> Advice | None:
     if before.text == ":" and found.text in ("param", "buffer") and context.before[-2].text == "..":
         return Advice(help="give the tensor an address: only a layer or block can follow `..:`")
     if before.text == ":" and "frozen" in context.accepted and not context.at_end:
-        name = written(context.before[:-1]) if context.start == "statement" else "name"
+        name = format_tokens(context.before[:-1]) if context.start == "statement" else "name"
         return Advice(help=f"write `{name} = ...` to name a value: a colon declares a tensor, layer or block")
     if addressed and found.text == "=":
         return Advice(help="write `address: Layer()` to declare: only a name can be assigned with `=`")
@@ -300,7 +302,7 @@ def _owning(context: Context) -> Advice | None:
     return None
 
 
-def _missing(context: Context) -> Advice | None:
+def _omission_advice(context: ErrorContext) -> Advice | None:
     """Omissions."""
     before, found, accepted, first = context.previous, context.found, context.accepted, context.first.text
     words = [token.text for token in context.before]
@@ -340,27 +342,27 @@ def _missing(context: Context) -> Advice | None:
     return _broken_line(context) if context.at_end else None
 
 
-def _broken_line(context: Context) -> Advice | None:
+def _broken_line(context: ErrorContext) -> Advice | None:
     """A statement that a line end breaks."""
     text = context.previous.text
     if text == ",":
         return Advice(help="keep the list on one line: only `( )`, `[ ]` and an import can span lines")
     if text == ":" and "frozen" in context.accepted:
-        address = written([t for t in context.before[:-1] if t.text != "|>"])
+        address = format_tokens([t for t in context.before[:-1] if t.text != "|>"])
         return Advice(help=f"begin on the same line: `{address}: Layer(...)`")
     if text in _OPERATORS and context.wants_value:
         return Advice(help="put an expression that spans lines in parentheses")
     return Advice(help="continue on the same line") if text in ("=", "->", "return") else None
 
 
-_RULES: tuple[Callable[[Context], Advice | None], ...] = (
+_RULES: tuple[Callable[[ErrorContext], Advice | None], ...] = (
     _character,
     _unquoted,
     _misspelt,
-    python,
+    explain_python_syntax,
     _sign,
     _word,
     _keyword,
-    _owning,
-    _missing,
+    _declaration_advice,
+    _omission_advice,
 )

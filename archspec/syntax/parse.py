@@ -9,21 +9,21 @@ from functools import cache
 from typing import cast
 
 from archspec.source import Report, Source, Span
-from archspec.syntax.lines import MOST_FAULTS, Scan, scan
-from archspec.syntax.machine import Fault, Machine, Token, Unexpected
-from archspec.syntax.parser_tables import shipped
-from archspec.syntax.tree import Broken, Comment, Definition, Expr, File, Item, Model
+from archspec.syntax.lines import MAX_ERRORS, ScanResult, scan
+from archspec.syntax.machine import ArchSyntaxError, Parser, Token, UnexpectedTokenError
+from archspec.syntax.parser_tables import load_tables
+from archspec.syntax.tree import Comment, Definition, Expr, File, Item, Model, UnparsedRange
 
 CONTEXTUAL = frozenset(("import", "export", "dim", "fn", "layer", "block", "model", "frozen"))
 """Keywords that are names where the keyword is not allowed."""
 
 
 @cache
-def parser() -> Machine:
+def parser() -> Parser:
     """Return the parser."""
     from archspec.syntax.build import MAKERS
 
-    return Machine(shipped(), MAKERS, CONTEXTUAL)
+    return Parser(load_tables(), MAKERS, CONTEXTUAL)
 
 
 def parse(source: Source, report: Report) -> File:
@@ -31,30 +31,32 @@ def parse(source: Source, report: Report) -> File:
 
     Every error is reported (codes `syntax` and `budget`) and omitted from the tree; its range is in `broken`.
     """
-    file, comments, broken = read(source, report, parser())
+    file, comments, broken = parse_source(source, report, parser())
     assert isinstance(file, File)
-    items = tuple(_documented(item, comments, source.text) for item in file.items)
+    items = tuple(_attach_docs(item, comments, source.text) for item in file.items)
     return File(0, len(source.text), items, comments, broken)
 
 
-def read(source: Source, report: Report, machine: Machine) -> tuple[object, tuple[Comment, ...], tuple[Broken, ...]]:
+def parse_source(
+    source: Source, report: Report, machine: Parser
+) -> tuple[object, tuple[Comment, ...], tuple[UnparsedRange, ...]]:
     """Return what a parser makes of a file, the comments in it, and the ranges that could not be parsed."""
     found = scan(source.text)
-    tokens = _closed(machine.tokens(found.text), found)
+    tokens = _close_braces(machine.tokens(found.text), found)
     faults, broken = list(found.faults), list(found.broken)
     try:
         file = machine.run(tokens, "file")
         faults += found.surplus
-    except (Unexpected, Fault):
+    except (UnexpectedTokenError, ArchSyntaxError):
         from archspec.syntax.recover import Recovery  # which a correct file does without, with all that explains errors
 
         recovery = Recovery(machine, tokens, found)
         file = recovery.file
         faults += recovery.faults
         broken += recovery.broken
-    for fault in sorted(faults, key=lambda fault: fault.start)[:MOST_FAULTS]:
+    for fault in sorted(faults, key=lambda fault: fault.start)[:MAX_ERRORS]:
         _add(report, source, fault)
-    return file, tuple(found.comments), _broken(source.text, broken)
+    return file, tuple(found.comments), _unparsed_ranges(source.text, broken)
 
 
 def parse_expression(source: Source, report: Report) -> Expr | None:
@@ -68,20 +70,20 @@ def parse_expression(source: Source, report: Report) -> Expr | None:
     machine = parser()
     try:
         return shallow(cast("Expr", machine.run(machine.tokens(found.text), "expr")))
-    except Unexpected as error:
+    except UnexpectedTokenError as error:
         from archspec.syntax.messages import explain
 
         _add(report, source, explain(machine, error, "expr"))
-    except Fault as fault:
+    except ArchSyntaxError as fault:
         _add(report, source, fault)
     return None
 
 
-def _add(report: Report, source: Source, fault: Fault) -> None:
+def _add(report: Report, source: Source, fault: ArchSyntaxError) -> None:
     report.error(fault.code, fault.message, Span(source, fault.start, fault.end), help=fault.help)
 
 
-def _closed(tokens: list[Token], found: Scan) -> list[Token]:
+def _close_braces(tokens: list[Token], found: ScanResult) -> list[Token]:
     """Return `tokens` with the missing `}` inserted."""
     if not found.closers:
         return tokens
@@ -89,16 +91,16 @@ def _closed(tokens: list[Token], found: Scan) -> list[Token]:
     return sorted([*missing, *tokens], key=lambda token: token.start)
 
 
-def _broken(text: str, stretches: list[tuple[int, int]]) -> tuple[Broken, ...]:
-    found: list[Broken] = []
+def _unparsed_ranges(text: str, stretches: list[tuple[int, int]]) -> tuple[UnparsedRange, ...]:
+    found: list[UnparsedRange] = []
     for start, end in sorted(stretches, key=lambda stretch: (stretch[0], -stretch[1])):
         if not found or end > found[-1].end:
             words = dict.fromkeys(re.findall(r"\w+", text[start:end]))
-            found.append(Broken(start, end, tuple(words)))
+            found.append(UnparsedRange(start, end, tuple(words)))
     return tuple(found)
 
 
-def _documented(item: Item, comments: Sequence[Comment], text: str) -> Item:
+def _attach_docs(item: Item, comments: Sequence[Comment], text: str) -> Item:
     """Return `item` with the `##` lines directly above it as its `doc`."""
     if not isinstance(item, Definition | Model):
         return item

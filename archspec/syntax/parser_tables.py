@@ -34,7 +34,7 @@ class ParserData(TypedDict):
     patterns: dict[str, str]
 
 
-def shipped() -> ParserData:
+def load_tables() -> ParserData:
     """Return the tables that the package ships, as `archspec.syntax.generate` writes them."""
     with open(PATH, encoding="utf-8") as file:
         return json.load(file)

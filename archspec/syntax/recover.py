@@ -6,8 +6,8 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from archspec.syntax.lines import MOST_FAULTS, Scan
-from archspec.syntax.machine import Fault, Machine, Token, Unexpected
+from archspec.syntax.lines import MAX_ERRORS, ScanResult
+from archspec.syntax.machine import ArchSyntaxError, Parser, Token, UnexpectedTokenError
 from archspec.syntax.messages import explain
 
 _ITEMS = frozenset(("import", "export", "dim", "fn", "layer", "block", "model"))
@@ -21,8 +21,8 @@ _BODIED = frozenset(("fn", "layer", "block", "model", "if", "for"))
 class Recovery:
     """The rest of a file without the statements that cannot be parsed."""
 
-    def __init__(self, machine: Machine, tokens: Sequence[Token], found: Scan) -> None:
-        self.faults: list[Fault] = []
+    def __init__(self, machine: Parser, tokens: Sequence[Token], found: ScanResult) -> None:
+        self.faults: list[ArchSyntaxError] = []
         self.broken: list[tuple[int, int]] = []
         self._surplus = found.surplus
         self._heads = {end for _, end in found.broken}
@@ -64,7 +64,7 @@ class Recovery:
         self.faults[-1].help = "check for an extra `}` above: statements go inside the braces of a definition"
         if ended is not None:
             message = "this `}` ends a definition, but statements follow it"
-            self.faults[-1] = Fault(message, ended.start, ended.end, "remove it")
+            self.faults[-1] = ArchSyntaxError(message, ended.start, ended.end, "remove it")
             self.broken.append((ended.start, start))
 
     def _pieces(self, first: int, last: int) -> Iterator[tuple[int, int]]:
@@ -135,27 +135,29 @@ class Recovery:
         self.broken.append((tokens[0].start, tokens[-1].end))
         self._dangling = tokens[-1].kind in _UNFINISHED
         headless = tokens[0].start in self._heads  # the error in its head has been reported
-        if not silent and not headless and len(self.faults) < MOST_FAULTS:  # more are not shown
+        if not silent and not headless and len(self.faults) < MAX_ERRORS:  # more are not shown
             errors = self._each_step(tokens, following, start) or [self._fault(error, start, following)]
-            self.faults += errors[:MOST_FAULTS]
+            self.faults += errors[:MAX_ERRORS]
         return False
 
-    def _error(self, tokens: Sequence[Token], start: str) -> Fault | Unexpected | None:
+    def _error(self, tokens: Sequence[Token], start: str) -> ArchSyntaxError | UnexpectedTokenError | None:
         try:
             self._machine.run(tokens, start)
-        except (Fault, Unexpected) as error:
+        except (ArchSyntaxError, UnexpectedTokenError) as error:
             return error
         return None
 
-    def _fault(self, error: Fault | Unexpected, start: str, following: Sequence[Token]) -> Fault:
-        return error if isinstance(error, Fault) else explain(self._machine, error, start, following)
+    def _fault(
+        self, error: ArchSyntaxError | UnexpectedTokenError, start: str, following: Sequence[Token]
+    ) -> ArchSyntaxError:
+        return error if isinstance(error, ArchSyntaxError) else explain(self._machine, error, start, following)
 
-    def _on_the_line(self, last: Token, following: Token) -> Sequence[Token]:
+    def _next_on_line(self, last: Token, following: Token) -> Sequence[Token]:
         """Return the token after `last` if it is on the same line."""
         ends = bisect_left(self._blanked, last.end)
         return () if ends < len(self._blanked) and self._blanked[ends] < following.start else (following,)
 
-    def _each_step(self, tokens: list[Token], following: Sequence[Token], start: str) -> list[Fault]:
+    def _each_step(self, tokens: list[Token], following: Sequence[Token], start: str) -> list[ArchSyntaxError]:
         """Return the errors in the head and the steps of a chain, each parsed separately.
 
         So is each further value of a `return` or `require`, and of a statement that may be one because its head cannot
@@ -175,13 +177,13 @@ class Recovery:
                 cuts.append(index)
         if start != "statement":
             return []
-        found: list[Fault] = []
+        found: list[ArchSyntaxError] = []
         for begin, end in pairwise((*cuts, len(tokens))):
             separator = begin > 0 and tokens[begin].kind == ","
             piece = "expr" if separator else "step" if begin else start
             error = self._error(tokens[begin + separator : end], piece)
-            if error is not None and len(found) < MOST_FAULTS:
-                after = self._on_the_line(tokens[end - 1], tokens[end]) if end < len(tokens) else following
+            if error is not None and len(found) < MAX_ERRORS:
+                after = self._next_on_line(tokens[end - 1], tokens[end]) if end < len(tokens) else following
                 found.append(self._fault(error, piece, after))
         return found
 

@@ -17,11 +17,11 @@ from archspec.syntax.parse import parse
 T = TypeVar("T")
 
 
-def reparsed(source: Source, old: str, file: tree.File) -> tree.File | None:
+def reparse(source: Source, old: str, file: tree.File) -> tree.File | None:
     """Return the tree of a file, from that of its `old` text, which has no errors; None if the file has any."""
     text = source.text
-    same_before = _common(old, text)
-    same_after = _common(old[same_before:][::-1], text[same_before:][::-1])
+    same_before = _common_prefix_length(old, text)
+    same_after = _common_prefix_length(old[same_before:][::-1], text[same_before:][::-1])
     cuts = [0, *[_line_end(old, item.end) for item in file.items]]  # one before each item, and one after the last
     first = max(i for i, cut in enumerate(cuts) if cut <= same_before)
     last = next((i for i, cut in enumerate(cuts) if cut > len(old) - same_after), len(cuts))
@@ -34,13 +34,13 @@ def reparsed(source: Source, old: str, file: tree.File) -> tree.File | None:
     part = parse(Source(source.label, text[start : stop + moved]), report)
     if report.diagnostics:
         return None
-    items = (*file.items[:first], *_shifted(part.items, start), *_shifted(file.items[last:], moved))
+    items = (*file.items[:first], *_shift_nodes(part.items, start), *_shift_nodes(file.items[last:], moved))
     kept = [comment for comment in file.comments if comment.start < start]
     below = tuple([comment for comment in file.comments if comment.start >= stop])
-    return tree.File(0, len(text), items, (*kept, *_shifted(part.comments, start), *_shifted(below, moved)), ())
+    return tree.File(0, len(text), items, (*kept, *_shift_nodes(part.comments, start), *_shift_nodes(below, moved)), ())
 
 
-def _common(a: str, b: str) -> int:
+def _common_prefix_length(a: str, b: str) -> int:
     """Return the number of characters with which both texts begin."""
     least, most = 0, min(len(a), len(b))
     while least < most:
@@ -58,11 +58,11 @@ def _line_end(text: str, offset: int) -> int:
     return len(text) + 1 if end < 0 else end + 1
 
 
-def _shifted(part: T, by: int) -> T:
+def _shift_nodes(part: T, by: int) -> T:
     """Return a copy of a tuple of nodes, in which all nodes are so many characters further."""
     if by == 0 or not is_tuple(part):
         return part
-    items = [_shifted(item, by) if is_tuple(item) else item for item in part]
+    items = [_shift_nodes(item, by) if is_tuple(item) else item for item in part]
     if isinstance(part, tree.SyntaxNode):
         return cast("T", from_values(part.__class__, (part.start + by, part.end + by, *items[2:])))
     return cast("T", tuple(items))

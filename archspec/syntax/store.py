@@ -15,7 +15,7 @@ from archspec.syntax.tree import File, SyntaxNode
 
 _Row = list[Any]  # the fields of a node
 _Rows = list[list[_Row]]  # the nodes of each class
-_Read = Callable[[object, _Rows], object]
+_NodeReader = Callable[[object, _Rows], object]
 
 _CLASSES: list[type[SyntaxNode]] = [c for c in vars(tree).values() if isinstance(c, type) and SyntaxNode in c.__bases__]
 _NUMBERS: dict[type, int] = {c: number for number, c in enumerate(_CLASSES)}
@@ -45,11 +45,11 @@ _CHOICES: dict[tuple[type, str], set[object]] = {
     (tree.Unary, "operator"): {"-", "not"},
     (tree.Binary, "operator"): _BINARY,
     (tree.Step, "operator"): {"", "+", "-", "*", "/"},
-    (tree.Own, "modifiers"): _MODIFIERS,
-    (tree.Param, "modifiers"): _MODIFIERS,
-    (tree.Param, "kind"): {"param", "buffer", "const"},
-    (tree.Param, "type"): _TYPES,
-    (tree.Parameter, "type"): _TYPES,
+    (tree.ModuleDeclaration, "modifiers"): _MODIFIERS,
+    (tree.TensorDeclaration, "modifiers"): _MODIFIERS,
+    (tree.TensorDeclaration, "kind"): {"param", "buffer", "const"},
+    (tree.TensorDeclaration, "type"): _TYPES,
+    (tree.SignatureEntry, "type"): _TYPES,
     (tree.Output, "type"): _TYPES,
     (tree.Definition, "kind"): {"fn", "layer", "block"},
 }
@@ -100,7 +100,7 @@ def _check(number: int, rows: list[_Row], end: int) -> None:
 # Readers, created from the annotations of the classes -----------------------------------------------------------------
 
 
-def _one(names: list[str]) -> _Read:
+def _node_reader(names: list[str]) -> _NodeReader:
     """Return a reader of nodes of the named classes."""
     optional = "None" in names
     numbers = {number for name in names if name != "None" for number in _numbers(name)}
@@ -120,7 +120,7 @@ def _one(names: list[str]) -> _Read:
     return read
 
 
-def _many(read: _Read) -> _Read:
+def _list_reader(read: _NodeReader) -> _NodeReader:
     def read_all(data: object, rows: _Rows) -> object:
         if not _is_list(data):
             raise ValueError("invalid syntax tree")
@@ -145,18 +145,18 @@ def _numbers(name: str) -> list[int]:
     return [_NUMBERS[getattr(tree, m) if isinstance(m, str) else m] for m in members]
 
 
-def _reader(annotation: str) -> _Read | None:
+def _reader(annotation: str) -> _NodeReader | None:
     """Return the reader for a field, or None for plain data."""
     if annotation.startswith("tuple["):
         item = annotation.removeprefix("tuple[").removesuffix(", ...]")
-        return _many(_word if item == "str" else _one([item]))
+        return _list_reader(_word if item == "str" else _node_reader([item]))
     names = annotation.split(" | ")
-    return None if set(names) <= set(_ATOMS) else _one(names)
+    return None if set(names) <= set(_ATOMS) else _node_reader(names)
 
 
 _ANNOTATIONS: list[list[str]] = [["int", "int", *vars(c).get("__annotations__", {}).values()] for c in _CLASSES]
 _READERS = {text: _reader(text) for text in {a for annotations in _ANNOTATIONS for a in annotations}}
-_FIELDS: list[list[tuple[int, _Read]]] = [
+_FIELDS: list[list[tuple[int, _NodeReader]]] = [
     [(i, read) for i, a in enumerate(annotations) if (read := _READERS[a]) is not None] for annotations in _ANNOTATIONS
 ]
 _TYPES_OF: list[list[tuple[int, set[type]]]] = [
@@ -166,4 +166,4 @@ _TYPES_OF: list[list[tuple[int, set[type]]]] = [
 _CHOICES_OF: list[list[tuple[int, set[object]]]] = [
     [(i, _CHOICES[c, name]) for i, name in enumerate(c.__match_args__) if (c, name) in _CHOICES] for c in _CLASSES
 ]
-_FILE = _one(["File"])
+_FILE = _node_reader(["File"])

@@ -42,13 +42,13 @@ class Name(SyntaxNode):
     text: str
 
 
-class Listing(SyntaxNode):
+class ListLiteral(SyntaxNode):
     """`[a, ..., b]`: a list, or a shape. A `...` item is an Ellipsis_ node."""
 
     items: tuple[Expr, ...]
 
 
-class Ellipsis_(SyntaxNode):
+class LeadingDimensions(SyntaxNode):
     """`...` in a shape: the leading axes."""
 
 
@@ -95,7 +95,7 @@ class Address(SyntaxNode):
     segments: tuple[Segment, ...]
 
 
-class Reference(SyntaxNode):
+class AddressReference(SyntaxNode):
     """`.address`: a tensor or module that this definition declares."""
 
     address: Address
@@ -121,7 +121,7 @@ class Call(SyntaxNode):
     lists: tuple[Arguments, ...]
 
 
-class Own(SyntaxNode):
+class ModuleDeclaration(SyntaxNode):
     """`address: frozen Callee(hyper)(x)`: a declaration, applied if it has inputs or is a step of a chain.
 
     `modifiers` are "frozen" and "unused", in source order; `lists` holds at most two lists of arguments.
@@ -163,13 +163,24 @@ class Loop(SyntaxNode):
 
 
 Expr: TypeAlias = (
-    Literal | Name | Listing | Ellipsis_ | Unary | Binary | Conditional | Subscript | Reference | Call | Own | Chain
+    Literal
+    | Name
+    | ListLiteral
+    | LeadingDimensions
+    | Unary
+    | Binary
+    | Conditional
+    | Subscript
+    | AddressReference
+    | Call
+    | ModuleDeclaration
+    | Chain
 )
 
 # Statements -----------------------------------------------------------------------------------------------------------
 
 
-class Bind(SyntaxNode):
+class Assign(SyntaxNode):
     """`a, _ = value`."""
 
     targets: tuple[Name, ...]
@@ -184,14 +195,14 @@ class Declare(SyntaxNode):
     loop: Loop | None
 
 
-class Initial(SyntaxNode):
+class Initializer(SyntaxNode):
     """`~ normal(0.02)`: the initializer of a parameter."""
 
     name: str
     arguments: tuple[Expr, ...]
 
 
-class Param(SyntaxNode):
+class TensorDeclaration(SyntaxNode):
     """`address: frozen param int [n, d] = value` or `~ initial`.
 
     `kind` is "param", "buffer" or "const"; `type` is "", "int" or "bool".
@@ -201,9 +212,9 @@ class Param(SyntaxNode):
     modifiers: tuple[str, ...]
     kind: str
     type: str
-    shape: Listing
+    shape: ListLiteral
     value: Expr | None
-    initial: Initial | None
+    initial: Initializer | None
     condition: Expr | None
     loop: Loop | None
 
@@ -252,12 +263,12 @@ class For(SyntaxNode):
     body: tuple[Statement, ...]
 
 
-Statement: TypeAlias = Bind | Declare | Param | Tie | Require | Role | Return | If | For
+Statement: TypeAlias = Assign | Declare | TensorDeclaration | Tie | Require | Role | Return | If | For
 
 # Items ----------------------------------------------------------------------------------------------------------------
 
 
-class Imported(SyntaxNode):
+class ImportedName(SyntaxNode):
     """`Name` or `Name as Alias` in an import; `alias` is the name defined here."""
 
     name: str
@@ -270,16 +281,16 @@ class Import(SyntaxNode):
     export: bool
     source: str
     path: bool
-    names: tuple[Imported, ...]
+    names: tuple[ImportedName, ...]
 
 
-class Dims(SyntaxNode):
+class DimensionDeclaration(SyntaxNode):
     """`dim batch, seq`."""
 
     names: tuple[Name, ...]
 
 
-class Parameter(SyntaxNode):
+class SignatureEntry(SyntaxNode):
     """One entry of a signature: a hyperparameter (`shape` is None) or an input.
 
     For `..Other` (all hyperparameters, or all inputs, of Other), `name` is ".." and `default` is a Name.
@@ -287,7 +298,7 @@ class Parameter(SyntaxNode):
 
     name: str
     type: str
-    shape: Listing | None
+    shape: ListLiteral | None
     default: Expr | None
 
 
@@ -296,7 +307,7 @@ class Output(SyntaxNode):
 
     name: str
     type: str
-    shape: Listing
+    shape: ListLiteral
     optional: bool
 
 
@@ -308,8 +319,8 @@ class Definition(SyntaxNode):
 
     kind: str
     name: Name
-    hyperparameters: tuple[Parameter, ...]
-    inputs: tuple[Parameter, ...]
+    hyperparameters: tuple[SignatureEntry, ...]
+    inputs: tuple[SignatureEntry, ...]
     outputs: tuple[Output, ...]
     body: tuple[Statement, ...]
     doc: str
@@ -331,7 +342,7 @@ class Model(SyntaxNode):
     doc: str
 
 
-Item: TypeAlias = Import | Dims | Definition | Model
+Item: TypeAlias = Import | DimensionDeclaration | Definition | Model
 
 
 class Comment(SyntaxNode):
@@ -340,7 +351,7 @@ class Comment(SyntaxNode):
     text: str
 
 
-class Broken(SyntaxNode):
+class UnparsedRange(SyntaxNode):
     """A range that could not be parsed; `names` are the words in it, so that they are not reported as undefined."""
 
     names: tuple[str, ...]
@@ -351,4 +362,4 @@ class File(SyntaxNode):
 
     items: tuple[Item, ...]
     comments: tuple[Comment, ...]
-    broken: tuple[Broken, ...]
+    broken: tuple[UnparsedRange, ...]

@@ -7,7 +7,7 @@ from functools import partial
 
 from archspec.torch_stand_in.tensors import Parameter, Tensor, int64, sizes_of
 
-TAKEN_BY_MODULES = frozenset(
+RESERVED_MODULE_NAMES = frozenset(
     {
         "T_destination",
         "add_module",
@@ -86,7 +86,9 @@ class Module:
         if table is None:
             self.__dict__[name] = value
             return
-        if name in TAKEN_BY_MODULES or (value is not None and table is tables[1] and not isinstance(value, Parameter)):
+        if name in RESERVED_MODULE_NAMES or (
+            value is not None and table is tables[1] and not isinstance(value, Parameter)
+        ):
             raise TypeError(f"cannot set {name}")
         for other in (*tables, self.__dict__):
             if other is not table:
@@ -111,7 +113,7 @@ class Module:
             self._unstored.add(name)
 
     def _register(self, table: dict[str, Tensor | None], name: str, value: Tensor | None) -> None:
-        if "." in name or name in TAKEN_BY_MODULES or (hasattr(self, name) and name not in table):
+        if "." in name or name in RESERVED_MODULE_NAMES or (hasattr(self, name) and name not in table):
             raise KeyError(name)
         table[name] = value
 
@@ -130,7 +132,7 @@ class Module:
     def _owner(self, target: str) -> tuple[Module, str]:
         """The module that has what an address leads to, and its name there."""
         module, (*way, last) = self, target.split(".")
-        if any(word in TAKEN_BY_MODULES for word in (*way, last)):
+        if any(word in RESERVED_MODULE_NAMES for word in (*way, last)):
             raise AttributeError(target)
         for word in way:
             inner = module._modules[word]

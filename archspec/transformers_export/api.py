@@ -7,14 +7,14 @@ import shutil
 from pathlib import Path
 
 from archspec.model import ModelLike
-from archspec.pipeline.compile import model_of
-from archspec.source import fail
-from archspec.table import Plain
+from archspec.pipeline.compile import as_model
+from archspec.source import make_error
+from archspec.table import PlainValue
 from archspec.transformers_export.files import folder_files
 
 
 def to_transformers(
-    model: ModelLike, /, folder: str | os.PathLike[str], *, force: bool = False, **overrides: Plain
+    model: ModelLike, /, folder: str | os.PathLike[str], *, force: bool = False, **overrides: PlainValue
 ) -> None:
     """Write a folder with which `transformers` loads a model: `config.json`, Python files, and no weights.
 
@@ -25,7 +25,7 @@ def to_transformers(
     `transformers` cannot express, and as `archspec.load` does. Nothing is written then.
     """
     refuse_existing_folder(folder, force)
-    write_folder(folder, folder_files(model_of(model, overrides)), force)
+    write_folder(folder, folder_files(as_model(model, overrides)), force)
 
 
 def refuse_existing_folder(folder: str | os.PathLike[str], force: bool) -> None:
@@ -34,9 +34,9 @@ def refuse_existing_folder(folder: str | os.PathLike[str], force: bool) -> None:
         return
     if not force:
         help = "use --force to replace the files that are written; its other files are kept"
-        raise fail("usage", f"`{os.fspath(folder)}` already exists", help=help)
+        raise make_error("usage", f"`{os.fspath(folder)}` already exists", help=help)
     if not os.path.isdir(folder):
-        raise fail("usage", f"`{os.fspath(folder)}` is not a folder")
+        raise make_error("usage", f"`{os.fspath(folder)}` is not a folder")
 
 
 def write_folder(folder: str | os.PathLike[str], files: dict[str, str], force: bool) -> None:
@@ -60,4 +60,4 @@ def write_folder(folder: str | os.PathLike[str], files: dict[str, str], force: b
         finally:
             shutil.rmtree(part, ignore_errors=True)
     except OSError as error:
-        raise fail("usage", f"cannot write {os.fspath(folder)}: {error.strerror or error}") from None
+        raise make_error("usage", f"cannot write {os.fspath(folder)}: {error.strerror or error}") from None

@@ -7,13 +7,13 @@ import re
 from collections.abc import Mapping
 
 from archspec.addresses import parent
-from archspec.model import Model, internals
+from archspec.model import Model, get_compilation
 from archspec.python_code.layout import bracketed, docstring
 from archspec.pytorch.build import torch_source
-from archspec.pytorch.emitted import Slot
+from archspec.pytorch.emitted import FunctionInput
 from archspec.pytorch.interface import Interface, interface_of
-from archspec.pytorch.names import is_hidden, usable
-from archspec.source import fail
+from archspec.pytorch.names import is_hidden, python_name
+from archspec.source import make_error
 from archspec.transformers_export.fragments import (
     GENERATION,
     PRETRAINED,
@@ -25,7 +25,7 @@ from archspec.transformers_export.fragments import (
     quoted,
 )
 from archspec.transformers_export.heads import NEXT_WORDS, Head, head_of, word_table
-from archspec.transformers_export.names import TAKEN_BY_CONFIGURATIONS, TAKEN_BY_MODELS, TAKEN_BY_OUTPUTS
+from archspec.transformers_export.names import RESERVED_CONFIG_NAMES, RESERVED_MODEL_NAMES, RESERVED_OUTPUT_NAMES
 
 _LOSSES = ("ForCausalLMLoss", "ForQuestionAnsweringLoss", "ForSequenceClassificationLoss")
 
@@ -72,13 +72,13 @@ class _Files:
         taken: set[str] = {*_TAKEN_BY_FILES}
 
         def named(name: str) -> str:
-            taken.add(free := usable(name, taken))
+            taken.add(free := python_name(name, taken))
             return free
 
         self.name = named(interface.name)
         self.config_name, self.output_name = named(f"{self.name}Config"), named(f"{self.name}Output")
         self.blocks = {block: (named(block), named(f"Plain{block}")) for block in interface.blocks}
-        self.keys = {word: usable(name, TAKEN_BY_CONFIGURATIONS) for word, name in interface.parameters.items()}
+        self.keys = {word: python_name(name, RESERVED_CONFIG_NAMES) for word, name in interface.parameters.items()}
         self.label_names = self._label_names()
         self.ties = {tensor.name: tensor.tied_to for tensor in model.tensors if tensor.tied_to is not None}
 
@@ -224,7 +224,9 @@ class _Files:
         """The code of each output, by its name in the result."""
         outputs = self.interface.outputs
         if self.interface.is_record:
-            return {usable(o.name, TAKEN_BY_OUTPUTS): f"found.{o.name}" for o in outputs if o.kind is not None}
+            return {
+                python_name(o.name, RESERVED_OUTPUT_NAMES): f"found.{o.name}" for o in outputs if o.kind is not None
+            }
         present = [o for o in outputs if o.kind is not None]
         if len(present) == 1:
             return {"output": "found"}
@@ -291,27 +293,29 @@ class _Files:
 
 def _refuse_unsupported(model: Model, interface: Interface) -> None:
     """Raise ArchError (`untranslatable`) where `transformers` would give a name another meaning."""
-    table = internals(model).table
-    taken = interface.attributes & TAKEN_BY_MODELS
+    table = get_compilation(model).table
+    taken = interface.attributes & RESERVED_MODEL_NAMES
     if taken:
         message = f"`{min(taken)}` is an attribute of every model of transformers"
-        raise fail("untranslatable", message, help="rename it in the spec")
+        raise make_error("untranslatable", message, help="rename it in the spec")
     for tensor in (*table.tensors, *table.buffers):
         word = next((word for word in tensor.name.split(".") if is_hidden(word)), None)
         if word is not None:
             message = f"transformers cannot find `{tensor.name}`: `{word}` is an attribute of every PyTorch module"
-            raise fail("untranslatable", message, help="rename it in the spec")
+            raise make_error("untranslatable", message, help="rename it in the spec")
     if not table.tensors:
-        raise fail("untranslatable", "transformers cannot save a model without parameters")
+        raise make_error("untranslatable", "transformers cannot save a model without parameters")
     if table.buffer_ties:
         name = min(table.buffer_ties)
-        raise fail("untranslatable", f"transformers cannot save tied buffers, and `{name}` is one")
+        raise make_error("untranslatable", f"transformers cannot save tied buffers, and `{name}` is one")
     for slot in interface.inputs:
         if slot.name == "return_dict":
-            raise fail("untranslatable", "transformers uses an input with the name `return_dict`", help="rename it")
+            raise make_error(
+                "untranslatable", "transformers uses an input with the name `return_dict`", help="rename it"
+            )
 
 
-def _annotated(slot: Slot) -> str:
+def _annotated(slot: FunctionInput) -> str:
     return f"{slot.name}: Tensor | None = None" if slot.optional else f"{slot.name}: Tensor"
 
 

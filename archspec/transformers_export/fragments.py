@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from archspec.python_code.layout import WIDTH, double_quoted
-from archspec.table import Plain
+from archspec.table import PlainValue
 
 PRETRAINED = '''
 
@@ -71,7 +71,7 @@ def imported(file: str, what: str) -> list[str]:
     return [line] if len(line) <= WIDTH else [f"from .{file} import (", f"    {what},", ")"]
 
 
-def parameter(name: str, value: Plain) -> str:
+def parameter(name: str, value: PlainValue) -> str:
     if isinstance(value, bool | int | float | str):
         annotation = value.__class__.__name__
     else:
@@ -79,11 +79,11 @@ def parameter(name: str, value: Plain) -> str:
     return f"{name}: {annotation} = {code(value)}"
 
 
-def argument(key: str, value: Plain) -> str:
+def argument(key: str, value: PlainValue) -> str:
     return f"tuple(self.{key})" if isinstance(value, Sequence) and not isinstance(value, str) else f"self.{key}"
 
 
-def code(value: Plain) -> str:
+def code(value: PlainValue) -> str:
     if isinstance(value, str):
         return quoted(value)
     if isinstance(value, Sequence):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from archspec.costs.direction import direction
+from archspec.costs.direction import attention_direction
 from archspec.ir import Type
-from archspec.model import Model, internals
+from archspec.model import Model, get_compilation
 
 
 class Head(NamedTuple):
@@ -68,7 +68,9 @@ def _scores(model: Model, ids: Type, logits: Type | None) -> Head | None:
     table = word_table(model)
     if table is None or next(t.shape[0] for t in model.tensors if t.name == table) != logits.shape[-1]:
         return TOKENS
-    return {"causal": NEXT_WORDS, "both": WORDS}.get(direction(internals(model).body, str(ids.shape[1])))
+    return {"causal": NEXT_WORDS, "both": WORDS}.get(
+        attention_direction(get_compilation(model).body, str(ids.shape[1]))
+    )
 
 
 def word_table(model: Model) -> str | None:

@@ -27,7 +27,7 @@ _MODELS = """
     warn_if_padding_and_no_attention_mask
 """
 
-TAKEN_BY_MODELS = frozenset(_MODELS.split())
+RESERVED_MODEL_NAMES = frozenset(_MODELS.split())
 """Attributes that a `PreTrainedModel` that generates texts has in addition to those of a `torch.nn.Module`."""
 
 _CONFIGURATIONS = """
@@ -50,7 +50,7 @@ _CONFIGURATIONS = """
     validate_architecture validate_layer_type validate_output_attentions validate_rope validate_token_ids
 """
 
-TAKEN_BY_CONFIGURATIONS = frozenset(_CONFIGURATIONS.split())
+RESERVED_CONFIG_NAMES = frozenset(_CONFIGURATIONS.split())
 """Attributes of a `PreTrainedConfig`, and settings of text generation, which it does not store."""
 
 _OUTPUTS = """
@@ -58,5 +58,5 @@ _OUTPUTS = """
     values
 """
 
-TAKEN_BY_OUTPUTS = frozenset(_OUTPUTS.split())
+RESERVED_OUTPUT_NAMES = frozenset(_OUTPUTS.split())
 """Methods and properties of a `ModelOutput`."""

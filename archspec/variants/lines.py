@@ -7,17 +7,17 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import cast
 
 from archspec.elaborate.values import Value
-from archspec.literals import names_of
+from archspec.literals import definition_names
 from archspec.model import Compilation
 from archspec.ops import OPS
 from archspec.reporting.text import literal
 from archspec.resolve.unit import Definition, Unit
-from archspec.table import Plain
+from archspec.table import PlainValue
 
 _STRING_OR_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|#.*')
 
 
-def model_line(compilation: Compilation, name: str, values: Mapping[str, Plain]) -> str:
+def model_line(compilation: Compilation, name: str, values: Mapping[str, PlainValue]) -> str:
     """Return the statement of a model with these hyperparameters in place of its own: `model "name" = Callee(...)`.
 
     The model was compiled with the values.
@@ -29,7 +29,7 @@ def model_line(compilation: Compilation, name: str, values: Mapping[str, Plain])
     return f'model "{name}" = {node.callee.text}({", ".join(f"{n} = {text}" for n, text in arguments.items())})'
 
 
-def imports_for(unit: Unit, values: Mapping[str, Plain]) -> list[str]:
+def imports_for(unit: Unit, values: Mapping[str, PlainValue]) -> list[str]:
     """Return the names among these values that the file must import from the standard library."""
     words = dict.fromkeys(_words(values.values()))
     return [word for word in words if word not in unit.names and word not in OPS and word in unit.lent]
@@ -69,6 +69,6 @@ def _on_one_line(text: str) -> str:
 def _words(values: Collection[object]) -> Iterator[str]:
     for value in values:
         if isinstance(value, str):
-            yield from names_of(value)
+            yield from definition_names(value)
         elif isinstance(value, list | tuple):
             yield from _words(cast("list[object]", value))

@@ -9,27 +9,27 @@ from collections.abc import Iterable, Iterator, Mapping
 from archspec import resources
 from archspec.diffs.api import diff
 from archspec.elaborate.values import Partial, Value
-from archspec.literals import names_of
-from archspec.model import Compilation, Model, internals
+from archspec.literals import definition_names
+from archspec.model import Compilation, Model, get_compilation
 from archspec.ops import Op
-from archspec.pipeline.compile import compile_in_place
-from archspec.pipeline.files import fresh
-from archspec.resolve.definition import resolved
+from archspec.pipeline.compile import compile_text_in_folder
+from archspec.pipeline.files import new_library_and_program
+from archspec.resolve.definition import resolve_definition
 from archspec.resolve.unit import Definition, Unit
-from archspec.source import Report, fail, suggest
+from archspec.source import Report, make_error, suggest
 from archspec.syntax import tree
 from archspec.syntax.walk import names_in
-from archspec.table import Plain
+from archspec.table import PlainValue
 from archspec.variants.lines import imports_for, model_line
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.+-]*", re.ASCII)
-WIDEST = 100
+MAX_LINE_WIDTH = 100
 
 Import = tuple[str, str]
 """The source of an import as a spec writes it, and the imported name, with its alias if it has one."""
 
 
-def new_spec(path: str, model: Model, overrides: Mapping[str, Plain], block: str | None = None) -> str:
+def new_spec(path: str, model: Model, overrides: Mapping[str, PlainValue], block: str | None = None) -> str:
     """Return the text of a spec at `path` with a variant of a model: imports, the model, and its parameter count.
 
     `overrides` are those with which the model was compiled. `block` is a definition to copy, or a hyperparameter whose
@@ -37,16 +37,16 @@ def new_spec(path: str, model: Model, overrides: Mapping[str, Plain], block: str
 
     Raises ArchError for a definition that the model does not have or that cannot be copied.
     """
-    file = _NewFile(path, internals(model))
+    file = _NewFile(path, get_compilation(model))
     values = dict(overrides)
     copied = file.copies(block) if block is not None else []
     for name in file.replaced(copied, values):
         values[name] = file.word(name)
     text = file.text(model, values, copied)
     folder = os.path.realpath(os.path.dirname(path) or os.curdir)
-    (again,) = compile_in_place(text, path, folder, folder, [file.name])
+    (again,) = compile_text_in_folder(text, path, folder, folder, [file.name])
     if diff(model, again) or again.params != model.params:
-        raise fail("internal", f"{path} would not give {model.name}; this is a bug in archspec; please report it")
+        raise make_error("internal", f"{path} would not give {model.name}; this is a bug in archspec; please report it")
     return text
 
 
@@ -71,7 +71,7 @@ class _NewFile:
         """Return the definition to copy, and those that must be copied too: its users, and what only its file has."""
         found = [self._definition(block)]
         if found[0] not in self._reached():
-            raise fail("usage", f"`{block}` is not used by {self.callee.name}", help=self._choices())
+            raise make_error("usage", f"`{block}` is not used by {self.callee.name}", help=self._choices())
         values = {definition for _, definition in self._values()}
         for definition in found:  # grows; the value of a hyperparameter can be set without copying its users
             if definition not in values:
@@ -80,7 +80,7 @@ class _NewFile:
             found += [d for d in _used(definition) if d not in found and self._source(d) is None]
         return found
 
-    def replaced(self, copied: Iterable[Definition], overrides: Mapping[str, Plain]) -> list[str]:
+    def replaced(self, copied: Iterable[Definition], overrides: Mapping[str, PlainValue]) -> list[str]:
         """Return the hyperparameters whose value is a copied definition, unless their default is copied as well."""
         if self.callee in copied:
             return []
@@ -103,7 +103,7 @@ class _NewFile:
                 found = origin.names[block].target
         if not isinstance(found, Definition):
             help = suggest(block, [*self._names()]) or self._choices()
-            raise fail("usage", f'unknown definition `{block}` of "{self.compilation.compiled.name}"', help=help)
+            raise make_error("usage", f'unknown definition `{block}` of "{self.compilation.compiled.name}"', help=help)
         return found
 
     def _reached(self) -> list[Definition]:
@@ -122,7 +122,7 @@ class _NewFile:
 
     # Text -------------------------------------------------------------------------------------------------------------
 
-    def text(self, model: Model, values: Mapping[str, Plain], copied: list[Definition]) -> str:
+    def text(self, model: Model, values: Mapping[str, PlainValue], copied: list[Definition]) -> str:
         """Return the text of the file."""
         line = model_line(self.compilation, self.name, values)
         here = {definition.name for definition in copied}
@@ -159,7 +159,7 @@ class _NewFile:
             assert binding.target is not None
             source = self._source(binding.target)
             if source is None:
-                raise fail("usage", f"`{word}` of {unit.source.label} cannot be imported")
+                raise make_error("usage", f"`{word}` of {unit.source.label} cannot be imported")
             name = binding.target.name
             needed[source, name if name == word else f"{name} as {word}"] = None
 
@@ -170,7 +170,7 @@ class _NewFile:
             name = unit.source.label.removeprefix("specs/").removesuffix(".arch")
             if "/" not in name:
                 return name
-            return "std" if definition.name in fresh()[0].standard_names() else None
+            return "std" if definition.name in new_library_and_program()[0].standard_names() else None
         if unit.folder is None:
             return None
         file = os.path.join(unit.folder, os.path.basename(unit.source.label))
@@ -178,7 +178,7 @@ class _NewFile:
         relative = os.path.relpath(file, folder)
         if relative.startswith(os.pardir):
             message = f"{self.path} cannot import {unit.source.label}, which is outside its directory"
-            raise fail("usage", message, help=f"write the new file to {unit.folder}")
+            raise make_error("usage", message, help=f"write the new file to {unit.folder}")
         return f'"{relative}"'
 
     def _words_of(self, line: str) -> Iterator[str]:
@@ -187,7 +187,7 @@ class _NewFile:
         items = node.arguments.items if node.arguments is not None else ()
         written = {word for item in items if item.value is not None for word in names_in(item.value)}
         given = self.compilation.overrides.values()
-        values = {word for value in given if isinstance(value, str) for word in names_of(value)}
+        values = {word for value in given if isinstance(value, str) for word in definition_names(value)}
         known = set(re.findall(r"[A-Za-z_]\w*", line))
         yield from sorted((written | values) & known)
 
@@ -198,7 +198,7 @@ class _NewFile:
 
 def _words(definition: Definition) -> list[str]:
     """Return the names of its file that a definition uses."""
-    form = resolved(definition, Report())
+    form = resolve_definition(definition, Report())
     own = {*definition.hyperparameters, *[entry.name for entry in definition.inputs]}
     heads = [entry.default for entry in (*definition.node.hyperparameters, *definition.node.inputs) if entry.default]
     return sorted(form.scope.file_names | ({word for head in heads for word in names_in(head)} - own))
@@ -220,11 +220,11 @@ def _source_of(definition: Definition) -> str:
 
 def _import(source: str, names: list[str]) -> str:
     line = f"import {source} {{ {', '.join(names)} }}\n"
-    if len(line) <= WIDEST + 1:
+    if len(line) <= MAX_LINE_WIDTH + 1:
         return line
     lines, found = [""], ""
     for name in names:
-        if len(lines[-1]) + len(name) > WIDEST - 6:
+        if len(lines[-1]) + len(name) > MAX_LINE_WIDTH - 6:
             lines.append("")
         lines[-1] += f"{name}, "
     found = "".join(f"  {line.rstrip()}\n" for line in lines).rstrip(",\n")
@@ -233,12 +233,12 @@ def _import(source: str, names: list[str]) -> str:
 
 def _wrapped(line: str) -> str:
     """Break a model statement that is too long after its first parenthesis."""
-    if len(line) <= WIDEST:
+    if len(line) <= MAX_LINE_WIDTH:
         return line
     head, _, rest = line.partition("(")
     lines = [""]
     for part in re.split(r"(?<=,) (?=\w+ = )", rest.removesuffix(")")):
-        if lines[-1] and len(lines[-1]) + len(part) > WIDEST - 4:
+        if lines[-1] and len(lines[-1]) + len(part) > MAX_LINE_WIDTH - 4:
             lines.append("")
         lines[-1] = f"{lines[-1]} {part}".strip()
     return f"{head}(\n" + "".join(f"  {line}\n" for line in lines) + ")"

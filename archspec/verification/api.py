@@ -7,8 +7,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from archspec.checkpoints.checkpoint import read
-from archspec.ir import uncollected
-from archspec.pipeline.tables import table_of
+from archspec.ir import gc_paused
+from archspec.pipeline.tables import load_table
 from archspec.source import ArchError
 from archspec.verification.naming import Rename, parse_rename
 from archspec.verification.verify import Verification, compare
@@ -35,12 +35,12 @@ def verify(
     Raises ArchError if the spec has an error, or the checkpoint cannot be read or is inconsistent.
     """
     renames = [parse_rename(old, new) for old, new in (rename or {}).items()]
-    return verify_table(table_of(model)[0], os.fspath(path), renames)
+    return verify_table(load_table(model)[0], os.fspath(path), renames)
 
 
 def verify_table(table: Table, path: str, renames: Sequence[Rename] = ()) -> Verification:
     """Compare a checkpoint with the table of a model, as `verify` does."""
-    with uncollected():
+    with gc_paused():
         checkpoint = read(path)
         found = compare(table, checkpoint, renames)
     return found if found.is_exact else found.replace(fits=_fitting(table, checkpoint, renames))
@@ -55,7 +55,7 @@ def _fitting(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename]) ->
     found: list[str] = []
     for name in (name for file, name in bundled if file in files and name != table.model):
         with suppress(ArchError):  # not every model has these hyperparameters
-            other = table_of(name, table.overrides)[0]
+            other = load_table(name, table.overrides)[0]
             fits = len(checkpoint.entries) <= len(other.tensors) + len(other.buffers)
             if fits and compare(other, checkpoint, renames).is_exact:
                 found.append(name)

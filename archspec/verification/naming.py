@@ -9,16 +9,16 @@ from functools import cache
 from itertools import islice
 from typing import NamedTuple
 
-from archspec.addresses import last, prefixes
+from archspec.addresses import last_segment, prefixes
 from archspec.configs.names import Names
-from archspec.source import fail
+from archspec.source import make_error
 
 OLD_NORMS = {"gamma": "weight", "beta": "bias"}
 """The current names of a norm's tensors, by those in checkpoints from TensorFlow."""
 
 _CURRENT_NORMS = {new: old for old, new in OLD_NORMS.items()}
 
-MOST_SEGMENTS = 8
+MAX_SEGMENTS = 8
 """The limit on the segments of a prefix."""
 
 
@@ -64,7 +64,7 @@ def parse_rename(old: str, new: str) -> Rename:
     """Create a Rename. Raises ArchError if the patterns have different numbers of `*`, or one is empty."""
     if not old or not new or old.count("*") != new.count("*"):
         help = "use two whole names with equally many `*`, as in `--rename 'model.*=*'`"
-        raise fail("usage", f"invalid renaming `{old}={new}`", help=help)
+        raise make_error("usage", f"invalid renaming `{old}={new}`", help=help)
     return Rename(old, new)
 
 
@@ -94,7 +94,7 @@ def respell(
     spellings = list(used)
     if prefix or missing:
         spellings.append(NamingVariant("prefix", prefix, missing, sum(not variants[name][1] for name in found)))
-    old = Counter(last(called[name]) for name in found if variants[name][0])
+    old = Counter(last_segment(called[name]) for name in found if variants[name][0])
     spellings += [NamingVariant("norm", was, OLD_NORMS[was], count) for was, count in sorted(old.items(), reverse=True)]
     return found, spellings, unmatched
 
@@ -129,7 +129,7 @@ def renamed(
     firsts: dict[str, str] = {}
     for name, now in called.items():
         if firsts.setdefault(now, name) != name:
-            raise fail("usage", f"--rename maps both `{firsts[now]}` and `{name}` to `{now}`")
+            raise make_error("usage", f"--rename maps both `{firsts[now]}` and `{name}` to `{now}`")
     return called, used, unmatched
 
 
@@ -137,7 +137,7 @@ def _prefix(names: Set[str], spec: Set[str], norms: Set[str]) -> tuple[str, str]
     """Return the prefix of the checkpoint's names and that of the spec's; at least one of them is ""."""
     votes = Counter({("", ""): 0})
     for name in names:
-        is_old = last(name) in OLD_NORMS
+        is_old = last_segment(name) in OLD_NORMS
         for prefix in _prefixes(name):
             rest = name[len(prefix) :]
             if rest in spec or (is_old and _modern(rest, spec, norms) in spec):
@@ -153,7 +153,7 @@ def _prefix(names: Set[str], spec: Set[str], norms: Set[str]) -> tuple[str, str]
 
 def _prefixes(name: str) -> list[str]:
     """Return the prefixes of a name: "", `a.`, `a.b.` for `a.b.c`."""
-    return ["", *(f"{outer}." for outer in islice(prefixes(name), MOST_SEGMENTS) if outer != name)]
+    return ["", *(f"{outer}." for outer in islice(prefixes(name), MAX_SEGMENTS) if outer != name)]
 
 
 def _placed(name: str, prefix: str, missing: str, spec: Set[str]) -> tuple[str, bool]:
@@ -165,12 +165,12 @@ def _placed(name: str, prefix: str, missing: str, spec: Set[str]) -> tuple[str, 
 
 def _modern(name: str, spec: Set[str], norms: Set[str]) -> str:
     """Return the current name of a norm's tensor, if the spec has it and does not have the old one."""
-    if last(name) not in OLD_NORMS or name in spec:
+    if last_segment(name) not in OLD_NORMS or name in spec:
         return name
-    modern = name.removesuffix(last(name)) + OLD_NORMS[last(name)]
+    modern = name.removesuffix(last_segment(name)) + OLD_NORMS[last_segment(name)]
     return modern if modern in norms else name
 
 
 def _old(name: str) -> str:
     """Return the old name of a norm's tensor."""
-    return name.removesuffix(last(name)) + _CURRENT_NORMS.get(last(name), last(name))
+    return name.removesuffix(last_segment(name)) + _CURRENT_NORMS.get(last_segment(name), last_segment(name))

@@ -11,9 +11,9 @@ from archspec.reporting.tables import Column, Row, View, columns
 from archspec.reporting.text import number, title
 from archspec.reporting.units import beside, size
 from archspec.verification.naming import NamingVariant
-from archspec.verification.verify import Finding, StoredTotals, Verification
+from archspec.verification.verify import Mismatch, StoredTotals, Verification
 
-MOST_ROWS = 1_000
+MAX_ROWS = 1_000
 """The limit on rows of a table; csv, JSON and YAML contain all differences."""
 
 
@@ -60,11 +60,11 @@ def page(found: Verification, format: str = "table") -> Page:
         Column("checkpoint", "in the checkpoint"),
         Column("remark", "", fit="wrap", drop=1),
     ]
-    differences = [_row(finding) | {"remark": _remark(finding)} for finding in found.findings[:MOST_ROWS]]
+    differences = [_row(finding) | {"remark": _remark(finding)} for finding in found.findings[:MAX_ROWS]]
     return Page(heading, [View(shown, differences), summary] if differences else [summary])
 
 
-def _remark(finding: Finding) -> str:
+def _remark(finding: Mismatch) -> str:
     """Return a remark on a difference."""
     if finding.kind == "tied":
         return f"same tensor as {finding.other}"
@@ -73,7 +73,7 @@ def _remark(finding: Finding) -> str:
     return finding.dtype or (finding.what if finding.what == "buffer" else "")
 
 
-def _row(finding: Finding) -> Row:
+def _row(finding: Mismatch) -> Row:
     return {
         "kind": finding.kind,
         "name": finding.fold.pattern,
@@ -123,8 +123,8 @@ def _summary(found: Verification) -> list[str]:
     held = f"{number(stored.tensors, 'tensor')}{names}, {stored.elements:,} elements, {bytes}{files}"
     lines.append(f"checkpoint: {held}, {_types(found.dtypes)}")
     also = " (with the same overrides)" if found.overrides else ""
-    if len(found.findings) > MOST_ROWS:
-        lines.append(f"{len(found.findings) - MOST_ROWS:,} more rows; use --format csv or json to show all")
+    if len(found.findings) > MAX_ROWS:
+        lines.append(f"{len(found.findings) - MAX_ROWS:,} more rows; use --format csv or json to show all")
     return lines + [f"the checkpoint matches {name} exactly{also}" for name in found.fits]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from archspec.addresses.repeats import Fold, fold
+from archspec.addresses.repeats import NamePattern, collapse_names
 from archspec.checkpoints.entries import Checkpoint, Entry
 from archspec.configs.gguf_names import gguf_names_of
 from archspec.configs.names import names_of
@@ -20,7 +20,7 @@ _Fact = tuple[str, tuple[int, ...]]
 """The spec's declaration of a name: "param" or "buffer", and the shape."""
 
 
-class Finding(NamedTuple):
+class Mismatch(NamedTuple):
     """A difference, once for all tensors that have it; `fold` has their names.
 
     `kind` determines the other fields:
@@ -34,7 +34,7 @@ class Finding(NamedTuple):
     """
 
     kind: str
-    fold: Fold
+    fold: NamePattern
     what: str = ""
     spec: tuple[int, ...] | None = None
     checkpoint: tuple[int, ...] | None = None
@@ -72,7 +72,7 @@ class Verification(Result):
     stored: StoredTotals
     dtypes: dict[str, StoredTotals]
     spellings: tuple[NamingVariant, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[Mismatch, ...]
     notes: tuple[str, ...]
     unmatched: tuple[Rename, ...] = ()
     fits: tuple[str, ...] = ()
@@ -117,7 +117,7 @@ def compare(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename] = ()
     )
 
 
-class Match(NamedTuple):
+class TensorMatching(NamedTuple):
     """The tensors of a checkpoint by their names in the spec, the others, and what was ignored in their names."""
 
     found: dict[str, Entry]
@@ -127,7 +127,7 @@ class Match(NamedTuple):
     notes: Sequence[str] = ()
 
 
-def match_names(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename]) -> Match:
+def match_names(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename]) -> TensorMatching:
     """Match the names in a checkpoint with those of the spec, as `respell` does.
 
     Those of live models are tried, too, or those that llama.cpp has in GGUF files.
@@ -144,22 +144,26 @@ def match_names(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename])
             best = live
     ours, spellings, unmatched = best
     found = {ours[entry.name]: entry for entry in checkpoint.entries if entry.name in ours}
-    match = Match(found, [entry for entry in checkpoint.entries if entry.name not in ours], spellings, unmatched)
+    match = TensorMatching(
+        found, [entry for entry in checkpoint.entries if entry.name not in ours], spellings, unmatched
+    )
     return _match_gguf(table, checkpoint, renames, match) if checkpoint.format == "gguf" and match.others else match
 
 
-def _match_gguf(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename], best: Match) -> Match:
+def _match_gguf(
+    table: Table, checkpoint: Checkpoint, renames: Sequence[Rename], best: TensorMatching
+) -> TensorMatching:
     """Match the names of a GGUF file by the lists of families, if one of these fits better."""
     called, used, unmatched = renamed([entry.name for entry in checkpoint.entries], renames)
     stored = {called[entry.name]: entry for entry in checkpoint.entries}
     specified = _specified(table)
 
-    def differences(match: Match) -> int:
+    def differences(match: TensorMatching) -> int:
         return len(match.others) + sum(entry.shape != specified[name][1] for name, entry in match.found.items())
 
     for family in gguf_names_of(table.modules[0].type, specs_root()):
         found = match_gguf(specified, stored, family)
-        match = Match(found.found, found.others, used + found.spellings, unmatched, found.notes)
+        match = TensorMatching(found.found, found.others, used + found.spellings, unmatched, found.notes)
         best = min(best, match, key=differences)
     return best
 
@@ -194,24 +198,24 @@ def _groups(table: Table) -> dict[str, list[str]]:
     return groups
 
 
-def _missing(specified: dict[str, _Fact], groups: dict[str, list[str]], found: dict[str, Entry]) -> Iterator[Finding]:
+def _missing(specified: dict[str, _Fact], groups: dict[str, list[str]], found: dict[str, Entry]) -> Iterator[Mismatch]:
     absent = [counted for counted, names in groups.items() if not any(name in found for name in names)]
-    for folded, (what, shape) in fold((name, specified[name]) for name in absent):
-        yield Finding("missing", folded, what, spec=shape)
+    for folded, (what, shape) in collapse_names((name, specified[name]) for name in absent):
+        yield Mismatch("missing", folded, what, spec=shape)
 
 
-def _unexpected(entries: Iterable[Entry]) -> Iterator[Finding]:
-    for folded, (shape, dtype) in fold((entry.name, (entry.shape, entry.dtype)) for entry in entries):
-        yield Finding("unexpected", folded, checkpoint=shape, dtype=dtype)
+def _unexpected(entries: Iterable[Entry]) -> Iterator[Mismatch]:
+    for folded, (shape, dtype) in collapse_names((entry.name, (entry.shape, entry.dtype)) for entry in entries):
+        yield Mismatch("unexpected", folded, checkpoint=shape, dtype=dtype)
 
 
-def _reshaped(specified: dict[str, _Fact], found: dict[str, Entry]) -> Iterator[Finding]:
+def _reshaped(specified: dict[str, _Fact], found: dict[str, Entry]) -> Iterator[Mismatch]:
     items = [(name, (fact, found[name].shape)) for name, fact in specified.items() if name in found]
-    for folded, ((what, ours), theirs) in fold(item for item in items if item[1][0][1] != item[1][1]):
-        yield Finding("shape", folded, what, spec=ours, checkpoint=theirs)
+    for folded, ((what, ours), theirs) in collapse_names(item for item in items if item[1][0][1] != item[1][1]):
+        yield Mismatch("shape", folded, what, spec=ours, checkpoint=theirs)
 
 
-def _tied(groups: dict[str, list[str]], found: dict[str, Entry]) -> Iterator[Finding]:
+def _tied(groups: dict[str, list[str]], found: dict[str, Entry]) -> Iterator[Mismatch]:
     """Find tensors that are different in the spec but have the same elements in the checkpoint."""
     firsts: dict[tuple[object, ...], tuple[str, str]] = {}
     items: list[tuple[str, str]] = []
@@ -223,17 +227,17 @@ def _tied(groups: dict[str, list[str]], found: dict[str, Entry]) -> Iterator[Fin
                 first, group = firsts.setdefault(found[name].place, (name, counted))
                 if group != counted:
                     items.append((name, first))
-    for folded, first in fold(items):
-        yield Finding("tied", folded, other=first)
+    for folded, first in collapse_names(items):
+        yield Mismatch("tied", folded, other=first)
 
 
-def _claims(checkpoint: Checkpoint) -> Iterator[Finding]:
+def _claims(checkpoint: Checkpoint) -> Iterator[Mismatch]:
     """Compare the size in an index with the totals, counting each tensor once or once per name: both are common."""
     if checkpoint.total_size is None:
         return
     sums = {stored(checkpoint.entries).bytes, sum(entry.bytes for entry in checkpoint.entries)}
     if checkpoint.total_size not in sums:
-        yield Finding("total_size", Fold("", (), ()), other=str(checkpoint.total_size))
+        yield Mismatch("total_size", NamePattern("", (), ()), other=str(checkpoint.total_size))
 
 
 def _notes(groups: dict[str, list[str]], found: dict[str, Entry]) -> Iterator[str]:
@@ -248,7 +252,7 @@ def _notes(groups: dict[str, list[str]], found: dict[str, Entry]) -> Iterator[st
             elif found[name].place not in places:
                 places.add(found[name].place)
                 items.append((name, ("stored separately (equality was not checked) from", there[0])))
-    for folded, (sentence, other) in fold(items):
+    for folded, (sentence, other) in collapse_names(items):
         yield f"{sentence} `{other}`: `{folded.pattern}`{f' ({folded.ranges})' if folded.numbers else ''}"
 
 

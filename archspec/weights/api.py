@@ -10,8 +10,8 @@ from archspec.addresses import parent
 from archspec.checkpoints.checkpoint import read
 from archspec.checkpoints.elements import elements_of
 from archspec.checkpoints.entries import Entry
-from archspec.libraries import torch_or_fail
-from archspec.source import ArchError, Diagnostic, Note, fail
+from archspec.libraries import import_torch
+from archspec.source import ArchError, Diagnostic, Note, make_error
 from archspec.table import Buffer, ModuleRow, Params, Table, Tensor, Tensors
 from archspec.verification.naming import parse_rename
 from archspec.verification.verify import Verification, compare, match_names
@@ -32,19 +32,21 @@ def load_weights(
     Raises ArchError with the report of `archspec.verify` if anything differs, and if the checkpoint cannot be read; the
     module then has the weights that it had before.
     """
-    torch_or_fail()
+    import_torch()
     import torch
 
     stored: dict[str, torch.Tensor] = module.state_dict(keep_vars=True)
     if any(tensor.is_meta for tensor in stored.values()):
         help = "allocate them with `module.to_empty(device='cpu')`"
-        raise fail("usage", "the tensors of the module are on the device `meta`, which stores no elements", help=help)
+        raise make_error(
+            "usage", "the tensors of the module are on the device `meta`, which stores no elements", help=help
+        )
     table = _table_of(module, stored)
     renames = [parse_rename(old, new) for old, new in (rename or {}).items()]
     found = read(os.fspath(checkpoint))
     if found.format == "gguf":
         message = f"{found.label} is a GGUF file, whose conversion changes weights (the order of rows, norms)"
-        raise fail("unsupported", message, help="load the checkpoint from which it was converted")
+        raise make_error("unsupported", message, help="load the checkpoint from which it was converted")
     verification = compare(table, found, renames)
     if not verification.is_exact:
         raise _report(verification)
@@ -87,7 +89,7 @@ def _table_of(module: nn.Module, stored: Mapping[str, torch.Tensor]) -> Table:
 def _report(found: Verification) -> ArchError:
     """Return the report of a verification as an error."""
     heading, *lines = [line for line in str(found).splitlines() if line]
-    return fail("bad-checkpoint", heading, notes=tuple([Note(line) for line in lines]), help="nothing was loaded")
+    return make_error("bad-checkpoint", heading, notes=tuple([Note(line) for line in lines]), help="nothing was loaded")
 
 
 def _check_types(stored: Mapping[str, torch.Tensor], entries: Mapping[str, Entry]) -> None:
@@ -118,7 +120,7 @@ def _check_ties(table: Table, elements: dict[str, torch.Tensor]) -> None:
         for other in names[1:]:
             if not _are_equal(elements[names[0]], elements.pop(other)):
                 message = f"`{names[0]}` and `{other}` are one tensor in the module, but differ in the checkpoint"
-                raise fail("bad-checkpoint", message, help="use a model that does not tie them")
+                raise make_error("bad-checkpoint", message, help="use a model that does not tie them")
 
 
 def _are_equal(one: torch.Tensor, other: torch.Tensor) -> bool:

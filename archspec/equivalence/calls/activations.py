@@ -8,14 +8,14 @@ from functools import partial
 
 from archspec.equivalence.calls.compositions import COMPOSITIONS, soft_plus
 from archspec.equivalence.calls.elementwise import function
-from archspec.equivalence.calls.values import Handler, array_of, typed
+from archspec.equivalence.calls.values import Handler, array_of, cast_to_type
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.elements import Elements
 from archspec.normal.nodes import Element
 from archspec.ops import OPS
 from archspec.ops.forms import elementwise as forms
-from archspec.ops.forms import elementwise_form_of
+from archspec.ops.forms import elementwise_form
 from archspec.ops.forms.shape import cut
 
 
@@ -37,7 +37,7 @@ def _operation(e: Elements, name: str, *operands: Element | float) -> Element:
     if name == "softplus":
         return soft_plus(partial(_operation, e), *parts)
     op = OPS[name]
-    form = elementwise_form_of(op)
+    form = elementwise_form(op)
     return form(e, *parts) if form is not None else e.apply(name, parts, "real", op.commutative)
 
 
@@ -71,7 +71,7 @@ def _threshold(n: Arrays, types: Sequence[Type], x: Array, threshold: float, val
 
 def relu(n: Arrays, types: Sequence[Type], x: Array) -> Array:
     """Return the larger of each element and 0."""
-    return n.each(x.shape, forms.larger, x, typed(n, array_of(n, 0), types[0]))
+    return n.each(x.shape, forms.larger, x, cast_to_type(n, array_of(n, 0), types[0]))
 
 
 def _silu(n: Arrays, types: Sequence[Type], x: Array) -> Array:

@@ -10,20 +10,20 @@ from archspec.equivalence.calls.values import (
     Axes,
     Handler,
     Sizes,
-    Untranslatable,
-    applied,
+    UntranslatableError,
     array_of,
+    as_list,
     as_number,
-    computed,
+    compute_results,
     is_list,
-    listed,
     refuse,
+    unary_function,
 )
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.ops.forms import elementwise as forms
 from archspec.ops.forms import shape
-from archspec.ops.forms.along import transformed
+from archspec.ops.forms.along import fourier_sums
 from archspec.record import Record
 
 
@@ -58,11 +58,12 @@ def call_complex(
     if function is not None:
         return function(n, types, *given, **named)
     if name not in EACH_PART.split() or handler is None:
-        raise Untranslatable(f"the operation `aten.{name}` has no normal form for complex numbers")
+        raise UntranslatableError(f"the operation `aten.{name}` has no normal form for complex numbers")
     reals = [Type(type.shape, "real") for type in types]
     of_both = (given, named), _of_imaginary(name, given, named)
     real, imaginary = [
-        computed(handler(n, reals, *_parts(n, args, turn), **keywords)) for turn, (args, keywords) in enumerate(of_both)
+        compute_results(handler(n, reals, *_parts(n, args, turn), **keywords))
+        for turn, (args, keywords) in enumerate(of_both)
     ]
     made = [Complex(a, b) for a, b in zip(real, imaginary, strict=True)]
     return made if name in SEVERAL.split() else made[0]
@@ -136,7 +137,7 @@ def _to_pairs(n: Arrays, types: Sequence[Type], x: Complex) -> Array:
 
 def _polar(n: Arrays, types: Sequence[Type], size: Array, angle: Array) -> Complex:
     def part(name: str) -> Array:
-        return n.each(types[0].shape, forms.multiply, size, n.each(angle.shape, applied(name), angle))
+        return n.each(types[0].shape, forms.multiply, size, n.each(angle.shape, unary_function(name), angle))
 
     return Complex(part("cos"), part("sin"))
 
@@ -181,12 +182,12 @@ def _fourier(is_inverse: bool = False, is_half: bool = False, rank: int | None =
         norm: str | None = None,
     ) -> Complex:
         real, imaginary = _both(n, x)
-        axes = list(range(-(rank or len(real.shape)), 0)) if dim is None else listed(dim)
+        axes = list(range(-(rank or len(real.shape)), 0)) if dim is None else as_list(dim)
         if any(
-            given is not None and given != real.shape[axis] for given, axis in zip(listed(size), axes, strict=False)
+            given is not None and given != real.shape[axis] for given, axis in zip(as_list(size), axes, strict=False)
         ):
             refuse("fft")
-        found = transformed(n, real, imaginary, axes, 1.0 if is_inverse else -1.0)
+        found = fourier_sums(n, real, imaginary, axes, 1.0 if is_inverse else -1.0)
         power = {None: -1.0 if is_inverse else 0.0, "backward": -1.0 if is_inverse else 0.0, "ortho": -0.5,
                  "forward": 0.0 if is_inverse else -1.0}[norm]  # fmt: skip
         e = n.elements

@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from archspec.equivalence.calls.values import (
     Handler,
     Operand,
-    Untranslatable,
-    applied,
+    UntranslatableError,
     array_of,
     as_number,
-    each,
+    cast_to_type,
+    elementwise_handler,
     refuse,
-    typed,
+    unary_function,
 )
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
@@ -29,7 +29,7 @@ def function(name: str) -> Callable[..., Array]:
     """Return the handler of a function of one real that has no other form."""
 
     def call(n: Arrays, types: Sequence[Type], x: Array) -> Array:
-        return n.each(types[0].shape, applied(name), x)
+        return n.each(types[0].shape, unary_function(name), x)
 
     return call
 
@@ -60,7 +60,7 @@ def _logic(function: forms.Each) -> Callable[..., Array]:
     def call(n: Arrays, types: Sequence[Type], *values: Operand) -> Array:
         given = [array_of(n, value) for value in values]
         if any(n.dtype(array) != "bool" for array in given):
-            raise Untranslatable("it has bitwise operations on integers")
+            raise UntranslatableError("it has bitwise operations on integers")
         return n.each(types[0].shape, function, *given)
 
     return call
@@ -72,27 +72,27 @@ def _arithmetic(function: forms.Each, logic: forms.Each) -> Handler:
     def call(n: Arrays, types: Sequence[Type], a: Operand, b: Operand, **keywords: Scalar) -> Array:
         if types[0].dtype == "bool":
             return _logic(logic)(n, types, a, b)
-        return each(function)(n, types, a, b, **keywords)
+        return elementwise_handler(function)(n, types, a, b, **keywords)
 
     return call
 
 
 def _same(n: Arrays, types: Sequence[Type], x: Array, *rest: object, **keywords: object) -> Array:
-    return typed(n, x, types[0])
+    return cast_to_type(n, x, types[0])
 
 
 def _dropout(n: Arrays, types: Sequence[Type], x: Array, rate: float, train: bool) -> Array:
     if train and rate:
-        raise Untranslatable("it drops elements, as in training")
+        raise UntranslatableError("it drops elements, as in training")
     return x
 
 
 def _random(n: Arrays, types: Sequence[Type], *rest: object, **keywords: object) -> Array:
-    raise Untranslatable("it draws random numbers, as dropout does in training")
+    raise UntranslatableError("it draws random numbers, as dropout does in training")
 
 
 def _where(n: Arrays, types: Sequence[Type], condition: Array, a: Operand, b: Operand) -> Array:
-    return typed(n, n.each(types[0].shape, forms.choose, condition, array_of(n, a), array_of(n, b)), types[0])
+    return cast_to_type(n, n.each(types[0].shape, forms.choose, condition, array_of(n, a), array_of(n, b)), types[0])
 
 
 def _masked_fill(n: Arrays, types: Sequence[Type], x: Array, mask: Array, value: Operand) -> Array:
@@ -103,7 +103,7 @@ def _clamp(n: Arrays, types: Sequence[Type], x: Array, min: Operand | None = Non
     for bound, function in ((min, forms.larger), (max, forms.smaller)):
         if bound is not None:
             x = n.each(types[0].shape, function, x, array_of(n, bound))
-    return typed(n, x, types[0])
+    return cast_to_type(n, x, types[0])
 
 
 def _clamp_max(n: Arrays, types: Sequence[Type], x: Array, max: Operand) -> Array:
@@ -111,20 +111,20 @@ def _clamp_max(n: Arrays, types: Sequence[Type], x: Array, max: Operand) -> Arra
 
 
 def _pow_scalar(n: Arrays, types: Sequence[Type], base: Operand, exponent: Operand) -> Array:
-    return typed(n, n.each(types[0].shape, forms.power, array_of(n, base), array_of(n, exponent)), types[0])
+    return cast_to_type(n, n.each(types[0].shape, forms.power, array_of(n, base), array_of(n, exponent)), types[0])
 
 
 def _rsub(n: Arrays, types: Sequence[Type], a: Operand, b: Operand, alpha: Scalar = 1) -> Array:
-    return each(forms.subtract)(n, types, b, a, alpha=alpha)
+    return elementwise_handler(forms.subtract)(n, types, b, a, alpha=alpha)
 
 
 def _div(n: Arrays, types: Sequence[Type], a: Operand, b: Operand, rounding_mode: str | None = None) -> Array:
     if rounding_mode == "trunc" and types[0].dtype == "int":
-        return each(_truncated_quotient)(n, types, a, b)
+        return elementwise_handler(_truncated_quotient)(n, types, a, b)
     if rounding_mode == "trunc":
-        quotient = each(forms.divide)(n, types, a, b)
-        return typed(n, n.each(types[0].shape, forms.to_integer, quotient), types[0])
-    return each(forms.divide if rounding_mode is None else forms.floor_divide)(n, types, a, b)
+        quotient = elementwise_handler(forms.divide)(n, types, a, b)
+        return cast_to_type(n, n.each(types[0].shape, forms.to_integer, quotient), types[0])
+    return elementwise_handler(forms.divide if rounding_mode is None else forms.floor_divide)(n, types, a, b)
 
 
 def _truncated_quotient(e: Elements, a: Element, b: Element) -> Element:
@@ -146,7 +146,7 @@ def _rounded(function: forms.Each) -> Handler:
     """Return the handler of a rounding that is the identity for integers."""
 
     def call(n: Arrays, types: Sequence[Type], x: Array) -> Array:
-        return x if types[0].dtype == "int" else typed(n, n.each(types[0].shape, function, x), types[0])
+        return x if types[0].dtype == "int" else cast_to_type(n, n.each(types[0].shape, function, x), types[0])
 
     return call
 
@@ -216,7 +216,7 @@ def _round(n: Arrays, types: Sequence[Type], x: Array, decimals: int = 0) -> Arr
 
 def _fill(n: Arrays, types: Sequence[Type], x: Array, value: Operand) -> Array:
     """Return another value in the shape of a tensor."""
-    return typed(n, expand(n, array_of(n, value), types[0].shape), types[0])
+    return cast_to_type(n, expand(n, array_of(n, value), types[0].shape), types[0])
 
 
 def _copy(n: Arrays, types: Sequence[Type], x: Array, source: Array, *rest: object) -> Array:
@@ -234,8 +234,8 @@ NAMES: dict[Handler, str] = {
     _same: "clone contiguous alias detach to _to_copy lift_fresh lift_fresh_copy type_as positive alias_copy",
     _fill: "fill",
     _copy: "copy",
-    each(_sign): "sign sgn",
-    each(_remainder_of_truncated): "fmod",
+    elementwise_handler(_sign): "sign sgn",
+    elementwise_handler(_remainder_of_truncated): "fmod",
     _rounded(_up): "ceil",
     _rounded(forms.to_integer): "trunc fix",
     _is_finite: "isfinite",
@@ -256,16 +256,16 @@ NAMES: dict[Handler, str] = {
     _rsub: "rsub",
     _div: "div true_divide divide",
     _arithmetic(forms.add, forms.either): "add",
-    each(forms.subtract): "sub",
+    elementwise_handler(forms.subtract): "sub",
     _arithmetic(forms.multiply, forms.both): "mul",
-    each(forms.negate): "neg",
-    each(forms.absolute): "abs",
+    elementwise_handler(forms.negate): "neg",
+    elementwise_handler(forms.absolute): "abs",
     _rounded(forms.floor): "floor",
-    each(forms.floor_divide): "floor_divide",
-    each(forms.remainder): "remainder",
+    elementwise_handler(forms.floor_divide): "floor_divide",
+    elementwise_handler(forms.remainder): "remainder",
     _arithmetic(forms.smaller, forms.both): "minimum",
     _arithmetic(forms.larger, forms.either): "maximum",
-    each(forms.square_root): "sqrt",
+    elementwise_handler(forms.square_root): "sqrt",
     _power(-0.5): "rsqrt",
     _power(-1.0): "reciprocal",
     _power(2.0): "square",

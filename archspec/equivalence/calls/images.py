@@ -9,7 +9,7 @@ from typing import TypeAlias
 from archspec.algebra import Dim
 from archspec.equivalence.bodies import apply
 from archspec.equivalence.calls.layers import mean
-from archspec.equivalence.calls.values import Handler, listed, refuse
+from archspec.equivalence.calls.values import Handler, as_list, refuse
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.axes import Indices
@@ -88,7 +88,7 @@ def is_identity(matrix: Matrix) -> bool:
 
 def scales_of(rank: int, scales: Sequence[Scales]) -> list[float | None]:
     """Return the factor of each spatial axis; None for one that is only given by sizes."""
-    given = [scale for item in scales for scale in listed(item)]
+    given = [scale for item in scales for scale in as_list(item)]
     return [*given, *[None] * (rank - len(given))]
 
 

@@ -6,7 +6,16 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 
 from archspec.algebra import Dim, product
-from archspec.equivalence.calls.values import Axes, Handler, Sizes, Untranslatable, array_of, listed, refuse, typed
+from archspec.equivalence.calls.values import (
+    Axes,
+    Handler,
+    Sizes,
+    UntranslatableError,
+    array_of,
+    as_list,
+    cast_to_type,
+    refuse,
+)
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.elements import Elements
@@ -25,18 +34,18 @@ def _reduction(function: Callable[..., Array]) -> Handler:
         n: Arrays, types: Sequence[Type], x: Array, dim: Axes = None, keepdim: bool = False, **rest: object
     ) -> Array:
         axes = list(range(len(x.shape))) if dim is None or dim == [] else dim
-        return typed(n, function(n, _summand(n, x, types[0]), axes, keepdim), types[0])
+        return cast_to_type(n, function(n, _summand(n, x, types[0]), axes, keepdim), types[0])
 
     return call
 
 
 def _summand(n: Arrays, x: Array, result: Type) -> Array:
     """Return what is summed: integers if it is booleans, or if the sums are to be integers."""
-    return typed(n, x, Type((), "int")) if n.dtype(x) == "bool" or result.dtype == "int" else x
+    return cast_to_type(n, x, Type((), "int")) if n.dtype(x) == "bool" or result.dtype == "int" else x
 
 
 def mean(n: Arrays, types: Sequence[Type], x: Array, dim: Axes = None, keepdim: bool = False, **rest: object) -> Array:
-    axes = list(range(len(x.shape))) if dim is None or dim == [] else listed(dim)
+    axes = list(range(len(x.shape))) if dim is None or dim == [] else as_list(dim)
     e = n.elements
     summed = along.total(n, n.array(x.shape, e.real(x.element)), axes, keepdim)
     count = product([x.shape[axis] for axis in axes])
@@ -44,7 +53,7 @@ def mean(n: Arrays, types: Sequence[Type], x: Array, dim: Axes = None, keepdim: 
 
 
 def _cumsum(n: Arrays, types: Sequence[Type], x: Array, dim: int, **rest: object) -> Array:
-    return typed(n, along.running_total(n, _summand(n, x, types[0]), dim), types[0])
+    return cast_to_type(n, along.running_total(n, _summand(n, x, types[0]), dim), types[0])
 
 
 def _argmax(n: Arrays, types: Sequence[Type], x: Array, dim: int | None = None, keepdim: bool = False) -> Array:
@@ -82,7 +91,7 @@ def _solve_triangular(
     n: Arrays, types: Sequence[Type], a: Array, b: Array, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Array:
     if upper or not left or not unitriangular:
-        raise Untranslatable("it solves a triangular system that is not a lower one with ones on its diagonal")
+        raise UntranslatableError("it solves a triangular system that is not a lower one with ones on its diagonal")
     return weights.forward_substitution(n, a, b)
 
 
@@ -104,7 +113,7 @@ def _convolution(rank: int) -> Handler:
         if padding == "valid":
             padding = 0
         elif isinstance(padding, str):
-            both = [gap * (size - 1) for gap, size in zip(spread(dilation, rank), weight.shape[2:], strict=True)]
+            both = [gap * (size - 1) for gap, size in zip(per_axis(dilation, rank), weight.shape[2:], strict=True)]
             padding = [end // 2 if end % 2 == 0 else refuse("conv") for end in both]
         spaces = _spaces(rank, stride=stride, padding=padding, dilation=dilation)
         return weights.convolution(n, x, weight, bias, **spaces, groups=groups, transposed=False)
@@ -125,7 +134,7 @@ def _transposed_convolution(rank: int) -> Handler:
         groups: int = 1,
         dilation: Sizes = 1,
     ) -> Array:
-        spaces = [spread(value, rank) for value in (stride, padding, dilation)]
+        spaces = [per_axis(value, rank) for value in (stride, padding, dilation)]
         if len(x.shape) == rank + 1:
             x = n.reshape(x, (1, *x.shape))
         found = weights.transposed_convolution(n, x, weight, bias, tuple(spaces), groups, types[0].shape[-rank:])
@@ -136,12 +145,12 @@ def _transposed_convolution(rank: int) -> Handler:
 
 def _spaces(rank: int, **values: Sizes) -> dict[str, list[Dim]]:
     """Return hyperparameters with one value for each spatial axis."""
-    return {name: spread(value, rank) for name, value in values.items()}
+    return {name: per_axis(value, rank) for name, value in values.items()}
 
 
-def spread(value: Sizes, rank: int) -> list[Dim]:
+def per_axis(value: Sizes, rank: int) -> list[Dim]:
     """Return a value for each axis."""
-    given = listed(value)
+    given = as_list(value)
     return given * rank if len(given) == 1 else given
 
 
@@ -156,7 +165,7 @@ def _max_pool(rank: int) -> Handler:
         dilation: Sizes = 1,
         ceil_mode: bool = False,
     ) -> Array:
-        if any(gap != 1 for gap in spread(dilation, rank)):
+        if any(gap != 1 for gap in per_axis(dilation, rank)):
             refuse("max_pool")
         windows = windows_of(rank, kernel, stride, padding)
         return weights.max_pool(n, _lengthened(n, x, types[0].shape, windows, -math.inf), *windows)
@@ -213,7 +222,7 @@ def missing_ends(
 def windows_of(rank: int, kernel: Sizes, stride: Sizes | None, padding: Sizes) -> list[list[Dim]]:
     """Return the sizes, steps and padding of windows along each axis."""
     steps = kernel if stride is None or stride == [] else stride
-    return [spread(value, rank) for value in (kernel, steps, padding)]
+    return [per_axis(value, rank) for value in (kernel, steps, padding)]
 
 
 def _attention(
@@ -230,7 +239,7 @@ def _attention(
     enable_gqa: bool = False,
 ) -> Array:
     if dropout_p:
-        raise Untranslatable("it drops attention weights, so it is in training")
+        raise UntranslatableError("it drops attention weights, so it is in training")
     e = n.elements
     if enable_gqa:
         times = query.shape[-3] // key.shape[-3]

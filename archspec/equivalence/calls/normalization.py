@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from archspec.algebra import Dim
 from archspec.equivalence.calls.layers import mean
 from archspec.equivalence.calls.reductions import norm
-from archspec.equivalence.calls.values import Handler, Untranslatable, refuse
+from archspec.equivalence.calls.values import Handler, UntranslatableError, refuse
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.ops.forms import elementwise as forms
@@ -25,7 +25,7 @@ def _layer_norm(
     *rest: object,
 ) -> Array:
     rank = len(x.shape)
-    result = weights.standardized(n, x, list(range(rank - len(shape), rank)), eps)
+    result = weights.standardize(n, x, list(range(rank - len(shape), rank)), eps)
     if weight is not None:
         result = n.each(x.shape, forms.multiply, result, weight)
     return result if bias is None else n.each(x.shape, forms.add, result, bias)
@@ -84,7 +84,7 @@ def _batch_norm(
     if mean is None and variance is None and training and x.shape[0] == 1:
         return weights.group_norm(n, x, weight, bias, groups=_whole(x.shape[1]), eps=eps)
     if mean is None or variance is None or training:
-        raise Untranslatable("it normalizes by the statistics of a batch, so it is in training")
+        raise UntranslatableError("it normalizes by the statistics of a batch, so it is in training")
     e = n.elements
     scale = n.array(variance.shape, e.product([(e.combination([(1.0, variance.element)], eps), -0.5)]))
     steps = [(mean, forms.subtract), (scale, forms.multiply), (weight, forms.multiply), (bias, forms.add)]

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from archspec.algebra import Dim, Expression, product
-from archspec.equivalence.calls.shape import wrapped
-from archspec.equivalence.calls.values import Handler, Operand, array_of, refuse, typed
+from archspec.equivalence.calls.shape import wrap_negative_indices
+from archspec.equivalence.calls.values import Handler, Operand, array_of, cast_to_type, refuse
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.axes import Indices
@@ -71,9 +71,9 @@ def _slice_scatter(
         rows = n.reshape(x, (*x.shape[:axis], count, step, *x.shape[axis + 1 :]))
         return n.reshape(_slice_scatter(n, types, rows, column, axis + 1, first), x.shape)
     if step != 1:
-        return _replaced(n, typed(n, source, types[0]), x, axis, first, step)
+        return _replaced(n, cast_to_type(n, source, types[0]), x, axis, first, step)
     parts = [forms.cut(n, x, axis, 0, first), source, forms.cut(n, x, axis, first + count, size)]
-    return forms.concat(n, *[typed(n, part, types[0]) for part in parts if part.shape[axis] != 0], axis=axis)
+    return forms.concat(n, *[cast_to_type(n, part, types[0]) for part in parts if part.shape[axis] != 0], axis=axis)
 
 
 def _replaced(n: Arrays, source: Array, x: Array, axis: int, first: Dim, step: int) -> Array:
@@ -145,7 +145,7 @@ def _difference(
 
 def _identity(n: Arrays, types: Sequence[Type], *rest: object, **keywords: object) -> Array:
     e = n.elements
-    return typed(n, n.make(types[0].shape, lambda i: to_integer(e, e.is_zero(e.integer(i[0] - i[1])))), types[0])
+    return cast_to_type(n, n.make(types[0].shape, lambda i: to_integer(e, e.is_zero(e.integer(i[0] - i[1])))), types[0])
 
 
 def _one_hot(n: Arrays, types: Sequence[Type], ids: Array, count: int = -1) -> Array:
@@ -167,7 +167,7 @@ def _index_put(
     Indices that follow each other are a slice, which any tensor replaces.
     """
     given = [index for index in indices if index is not None]
-    first = first_of(n, given[0]) if len(given) == len(indices) == 1 and not accumulate else None
+    first = first_index(n, given[0]) if len(given) == len(indices) == 1 and not accumulate else None
     if first is not None and value.shape == (*given[0].shape, *x.shape[1:]):
         return _slice_scatter(n, types, x, value, 0, first)
     masks = [index for index in given if n.dtype(index) == "bool"]
@@ -176,11 +176,11 @@ def _index_put(
     mask = masks[0] if masks else _hits(n, x.shape, given)
     is_repeated = bool(masks) and len(value.shape) <= len(x.shape) - len(mask.shape)
     mask = n.reshape(mask, (*mask.shape, *[1] * (len(x.shape) - len(mask.shape))))
-    return typed(n, n.each(x.shape, choose, mask, value if is_repeated else _one_number(n, value), x), types[0])
+    return cast_to_type(n, n.each(x.shape, choose, mask, value if is_repeated else _one_number(n, value), x), types[0])
 
 
 def _index_copy(n: Arrays, types: Sequence[Type], x: Array, dim: int, index: Array, source: Array) -> Array:
-    first = first_of(n, index)
+    first = first_index(n, index)
     return _slice_scatter(n, types, x, source, dim, first) if first is not None else refuse("index_copy")
 
 
@@ -188,7 +188,7 @@ def _masked_scatter(n: Arrays, types: Sequence[Type], x: Array, mask: Array, sou
     """Return a tensor with the rows of another one in the rows where a mask is true, in their order."""
     lead = len(x.shape) - axes_of_rows(n, types[0].shape, mask, source.shape)
     sizes, rest = x.shape[:lead], x.shape[lead:]
-    hits = n.make(sizes, lambda i: n.stretched(mask, [*i, *[0] * len(rest)]))
+    hits = n.make(sizes, lambda i: n.broadcast_element(mask, [*i, *[0] * len(rest)]))
     flat = n.reshape(n.each(sizes, to_integer, hits), (product(sizes),))
     counts = n.reshape(along.running_total(n, flat, 0), sizes)
     places = n.each(sizes, larger, n.each(sizes, subtract, counts, array_of(n, 1)), array_of(n, 0))
@@ -209,7 +209,7 @@ def axes_of_rows(n: Arrays, shape: Sequence[Dim], mask: Array, source: Sequence[
     return found or refuse("masked_scatter")
 
 
-def first_of(n: Arrays, index: Array) -> int | None:
+def first_index(n: Arrays, index: Array) -> int | None:
     """Return the first of indices that follow each other; None for others."""
     if len(index.shape) != 1 or n.dtype(index) != "int":
         return None
@@ -228,7 +228,10 @@ def _hits(n: Arrays, shape: Sequence[Dim], indices: list[Array]) -> Array:
     rows = n.make((shape[0],), lambda i: e.integer(i[0]))
 
     def in_rows(i: Indices) -> Element:
-        found = [n.stretched(wrapped(n, index, shape[axis]), i[:1]) for axis, index in enumerate(indices)]
+        found = [
+            n.broadcast_element(wrap_negative_indices(n, index, shape[axis]), i[:1])
+            for axis, index in enumerate(indices)
+        ]
         return e.conjunction(
             [e.is_zero(e.integer(e.polynomial(value) - at)) for value, at in zip(found, i, strict=True)]
         )
@@ -237,8 +240,8 @@ def _hits(n: Arrays, shape: Sequence[Dim], indices: list[Array]) -> Array:
         return n.make(tuple(shape[: len(indices)]), in_rows)
 
     def element(i: Indices) -> Element:
-        found = [wrapped(n, index, shape[axis]) for axis, index in enumerate(indices)]
-        ids = [e.polynomial(n.stretched(index, [over])) for index in found]
+        found = [wrap_negative_indices(n, index, shape[axis]) for axis, index in enumerate(indices)]
+        ids = [e.polynomial(n.broadcast_element(index, [over])) for index in found]
         equal = [e.is_zero(e.integer(value - at)) for value, at in zip(ids, i, strict=True)]
         count = n.total(to_integer(e, e.conjunction(equal)), [(over, size)])
         return e.at_least_zero(e.integer(e.polynomial(count) - 1))

@@ -9,7 +9,7 @@ from archspec.algebra import index
 from archspec.equivalence.calls.activations import relu
 from archspec.equivalence.calls.elementwise import function
 from archspec.equivalence.calls.shape import flip
-from archspec.equivalence.calls.values import Handler, computed, listed, refuse
+from archspec.equivalence.calls.values import Handler, as_list, compute_results, refuse
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.ops.forms.elementwise import Each, add, multiply, subtract
@@ -74,7 +74,7 @@ def rnn(activation: Handler) -> Callable[..., list[Array]]:
     def cell(n: Arrays, given: Array, weight: Array, bias: Array | None, last: Array) -> list[Array]:
         h = _carried(n, last, 0)
         added = _of_two(n, add, pick(n, given, 1, index("@0")), linear(n, h, weight, bias))
-        h = computed(activation(n, [Type(h.shape)], added))[0]
+        h = compute_results(activation(n, [Type(h.shape)], added))[0]
         return _looped(n, given, [last], [h], h)
 
     return cell
@@ -106,7 +106,7 @@ def _recurrent(cell: Callable[..., list[Array]], states: int) -> Handler:
     def call(n: Arrays, types: Sequence[Type], x: Array, first: Array | list[Array], params: list[Array],
              is_biased: bool, layers: int, dropout: float, train: bool, is_double: bool,
              is_batch_first: bool) -> list[Array]:  # fmt: skip
-        starts = listed(first)
+        starts = as_list(first)
         x = x if is_batch_first else permute(n, x, (1, 0, 2))
         found: list[list[Array]] = [[] for _ in range(states)]
         for layer in directions(params, layers, is_biased, is_double):

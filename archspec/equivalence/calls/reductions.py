@@ -11,13 +11,13 @@ from archspec.equivalence.calls.values import (
     Axes,
     Handler,
     Operand,
-    applied,
     array_of,
+    as_list,
     as_number,
-    each,
-    listed,
+    cast_to_type,
+    elementwise_handler,
     refuse,
-    typed,
+    unary_function,
 )
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
@@ -27,14 +27,14 @@ from archspec.ops.forms import along
 from archspec.ops.forms import elementwise as forms
 from archspec.ops.forms import shape as shapes
 
-_MOST_FACTORS = 16
+_MAX_FACTORS = 16
 
 P = ParamSpec("P")
 
 
 def axes_of(rank: int, dim: Axes) -> list[int]:
     """Return the axes of a tensor of some rank that an argument names; all for none."""
-    return list(range(rank)) if dim is None or dim == [] else [axis % rank for axis in listed(dim)]
+    return list(range(rank)) if dim is None or dim == [] else [axis % rank for axis in as_list(dim)]
 
 
 def _negated(n: Arrays, x: Array) -> Array:
@@ -52,7 +52,7 @@ def _extreme(is_largest: bool) -> Handler:
         n: Arrays, types: Sequence[Type], x: Array, dim: Array | int | None = None, keepdim: bool = False
     ) -> Array | list[Array]:
         if isinstance(dim, Array):
-            return each(forms.larger if is_largest else forms.smaller)(n, types, x, dim)
+            return elementwise_handler(forms.larger if is_largest else forms.smaller)(n, types, x, dim)
         turned = x if is_largest else _negated(n, x)
         found = along.largest(n, turned, axes_of(len(x.shape), dim), keepdim)
         value = found if is_largest else _negated(n, found)
@@ -102,13 +102,13 @@ _places_in_order = _second(_order)
 
 
 def _any(n: Arrays, types: Sequence[Type], x: Array, dim: Axes = None, keepdim: bool = False) -> Array:
-    x = as_number(n, typed(n, x, Type(x.shape, "bool")), Type((), "int"))
-    return typed(n, along.largest(n, x, axes_of(len(x.shape), dim), keepdim), types[0])
+    x = as_number(n, cast_to_type(n, x, Type(x.shape, "bool")), Type((), "int"))
+    return cast_to_type(n, along.largest(n, x, axes_of(len(x.shape), dim), keepdim), types[0])
 
 
 def _all(n: Arrays, types: Sequence[Type], x: Array, dim: Axes = None, keepdim: bool = False) -> Array:
     e = n.elements
-    opposite = n.array(x.shape, e.negation(typed(n, x, Type(x.shape, "bool")).element))
+    opposite = n.array(x.shape, e.negation(cast_to_type(n, x, Type(x.shape, "bool")).element))
     found = _any(n, types, opposite, dim, keepdim)
     return n.array(found.shape, e.negation(found.element))
 
@@ -161,7 +161,7 @@ def norm(
     """Return the root of the sum of powers of absolute values, or the largest of these."""
     e = n.elements
     ord = 2 if ord is None else ord
-    size = n.each(x.shape, applied("abs"), x)
+    size = n.each(x.shape, unary_function("abs"), x)
     axes = axes_of(len(x.shape), dim)
     if ord == math.inf:
         return along.largest(n, size, axes, keepdim)
@@ -176,7 +176,7 @@ def norm(
 
 def is_of_vectors(rank: int, ord: object, dim: Axes) -> bool:
     """Whether `torch.linalg.norm` computes norms of vectors, and not of matrices."""
-    return ord is None or (rank == 1 if dim is None else len(listed(dim)) == 1)
+    return ord is None or (rank == 1 if dim is None else len(as_list(dim)) == 1)
 
 
 def _norm_of_vectors(
@@ -196,8 +196,8 @@ def _norm_of_vectors(
 def _log_sum_exp(n: Arrays, types: Sequence[Type], x: Array, dim: Axes, keepdim: bool = False) -> Array:
     """Return log(sum(exp(x))), computed without overflow."""
     most = along.largest(n, x, axes_of(len(x.shape), dim), True)
-    exponential = n.each(x.shape, applied("exp"), n.each(x.shape, forms.subtract, x, most))
-    logarithm = n.each(most.shape, applied("log"), along.total(n, exponential, axes_of(len(x.shape), dim), True))
+    exponential = n.each(x.shape, unary_function("exp"), n.each(x.shape, forms.subtract, x, most))
+    logarithm = n.each(most.shape, unary_function("log"), along.total(n, exponential, axes_of(len(x.shape), dim), True))
     return n.reshape(n.each(most.shape, forms.add, logarithm, most), types[0].shape)
 
 
@@ -213,14 +213,14 @@ def _product(
     """Return the product along axes of few elements."""
     (axis,) = axes_of(len(x.shape), dim) if len(axes_of(len(x.shape), dim)) == 1 else refuse("prod")
     size = x.shape[axis]
-    if not isinstance(size, int) or size > _MOST_FACTORS:
+    if not isinstance(size, int) or size > _MAX_FACTORS:
         refuse("prod")
     shape = (*x.shape[:axis], *x.shape[axis + 1 :])
     parts = [as_number(n, shapes.pick(n, x, axis, i), types[0]) for i in range(size)]
     found = parts[0]
     for part in parts[1:]:
         found = n.each(shape, forms.multiply, found, part)
-    return typed(n, n.reshape(found, types[0].shape), types[0])
+    return cast_to_type(n, n.reshape(found, types[0].shape), types[0])
 
 
 def _cosine(n: Arrays, types: Sequence[Type], a: Array, b: Array, dim: int = 1, eps: float = 1e-8) -> Array:

@@ -9,19 +9,19 @@ from archspec.equivalence.calls.values import (
     Axes,
     Handler,
     Sizes,
-    Untranslatable,
+    UntranslatableError,
     array_of,
-    integral,
+    as_list,
+    cast_to_type,
+    int_if_whole,
     is_list,
-    listed,
     refuse,
-    typed,
 )
 from archspec.ir import Type
 from archspec.normal.arrays import Array, Arrays
 from archspec.normal.axes import Indices
 from archspec.normal.elements import Elements
-from archspec.normal.nodes import Element, Node
+from archspec.normal.nodes import Element, ElementNode
 from archspec.ops.forms import shape as forms
 from archspec.ops.forms import weights
 from archspec.ops.forms.elementwise import constant
@@ -76,11 +76,11 @@ def _select(n: Arrays, types: Sequence[Type], x: Array, dim: int, index: Dim) ->
 
 def _concat(n: Arrays, types: Sequence[Type], tensors: list[Array], dim: int = 0) -> Array:
     kept = [tensor for tensor in tensors if tensor.shape != (0,)]
-    return typed(n, forms.concat(n, *kept, axis=dim), types[0])
+    return cast_to_type(n, forms.concat(n, *kept, axis=dim), types[0])
 
 
 def _stack(n: Arrays, types: Sequence[Type], tensors: list[Array], dim: int = 0) -> Array:
-    return typed(n, forms.stack(n, *tensors, axis=dim), types[0])
+    return cast_to_type(n, forms.stack(n, *tensors, axis=dim), types[0])
 
 
 def _split(n: Arrays, types: Sequence[Type], x: Array, sizes: object, dim: int = 0) -> list[Array]:
@@ -134,11 +134,11 @@ def _pad(
             x = forms.cut(n, x, axis, cut[0], x.shape[axis] - cut[1])
             before, after = [0 if less else end for end, less in zip((before, after), cut, strict=True)]
         if (before, after) != (0, 0):
-            x = forms.pad(n, x, axis, before, after, of_dtype(value or 0, n.dtype(x)))
+            x = forms.pad(n, x, axis, before, after, number_of_type(value or 0, n.dtype(x)))
     return x
 
 
-def of_dtype(value: Scalar, dtype: str) -> Scalar:
+def number_of_type(value: Scalar, dtype: str) -> Scalar:
     """Return a number as an element of a tensor of this type, which PyTorch converts it to."""
     if dtype == "bool":
         return bool(value)
@@ -182,7 +182,7 @@ def _pad_by(mode: str) -> Handler:
     return call
 
 
-def wrapped(n: Arrays, index: Array, size: Dim) -> Array:
+def wrap_negative_indices(n: Arrays, index: Array, size: Dim) -> Array:
     """Return indices in which those below 0 count from the end: the same modulo the size, as no others are in range.
 
     The results of searches are never below 0, nor are those constants whose numbers are known.
@@ -199,7 +199,7 @@ def wrapped(n: Arrays, index: Array, size: Dim) -> Array:
     return n.each(index.shape, of, index)
 
 
-def _is_whole(base: Node) -> bool:
+def _is_whole(base: ElementNode) -> bool:
     """Whether no number of a table that elements are loaded from is below 0."""
     is_table = base.kind == "operation" and base.arguments[0] == "table"
     return is_table and all(number >= 0 for number in _integers(base.arguments[1]))
@@ -217,8 +217,8 @@ def _integers(item: object) -> Iterator[int]:
 def _index(n: Arrays, types: Sequence[Type], x: Array, indices: list[Array | None]) -> Array:
     given = {axis: index for axis, index in enumerate(indices) if index is not None}
     if any(n.dtype(index) == "bool" for index in given.values()):
-        raise Untranslatable("it selects by a mask")
-    given = {axis: wrapped(n, index, x.shape[axis]) for axis, index in given.items()}
+        raise UntranslatableError("it selects by a mask")
+    given = {axis: wrap_negative_indices(n, index, x.shape[axis]) for axis, index in given.items()}
     axes = sorted(given)
     together = axes == list(range(axes[0], axes[-1] + 1))
     first = axes[0] if together else 0
@@ -230,7 +230,7 @@ def _index(n: Arrays, types: Sequence[Type], x: Array, indices: list[Array | Non
         return n.at(
             x,
             [
-                n.elements.polynomial(n.stretched(given[axis], chosen)) if axis in given else next(rest)
+                n.elements.polynomial(n.broadcast_element(given[axis], chosen)) if axis in given else next(rest)
                 for axis in range(len(x.shape))
             ],
         )
@@ -308,7 +308,7 @@ def _move(
 
 def moved_axes(rank: int, source: int | Sequence[int], destination: int | Sequence[int]) -> list[int]:
     """Return the order of axes in which some are moved, and the others fill the remaining places."""
-    moved = dict(zip([at % rank for at in listed(destination)], [at % rank for at in listed(source)], strict=True))
+    moved = dict(zip([at % rank for at in as_list(destination)], [at % rank for at in as_list(source)], strict=True))
     rest = iter([axis for axis in range(rank) if axis not in moved.values()])
     return [moved[axis] if axis in moved else next(rest) for axis in range(rank)]
 
@@ -318,16 +318,16 @@ def _arange(n: Arrays, types: Sequence[Type], *values: Scalar, step: Scalar = 1,
     e = n.elements
     is_whole = types[0].dtype == "int"
     if is_whole or isinstance(start, Polynomial) or isinstance(by, Polynomial):
-        start, by = integral(start), integral(by)
+        start, by = int_if_whole(start), int_if_whole(by)
     if not isinstance(start, float) and not isinstance(by, float):
-        return typed(n, n.make(types[0].shape, lambda i: e.integer(i[0] * by + start)), types[0])
+        return cast_to_type(n, n.make(types[0].shape, lambda i: e.integer(i[0] * by + start)), types[0])
     if is_whole or isinstance(start, Polynomial) or isinstance(by, Polynomial):
         refuse("arange")
     return n.make(types[0].shape, lambda i: e.combination([(float(by), e.real(e.integer(i[0])))], float(start)))
 
 
 def _full(n: Arrays, types: Sequence[Type], shape: object, value: Scalar, **keywords: object) -> Array:
-    return typed(n, n.array(types[0].shape, constant(n.elements, value)), types[0])
+    return cast_to_type(n, n.array(types[0].shape, constant(n.elements, value)), types[0])
 
 
 def _new_full(n: Arrays, types: Sequence[Type], like: Array, shape: object, value: Scalar, **keywords: object) -> Array:
@@ -336,13 +336,13 @@ def _new_full(n: Arrays, types: Sequence[Type], like: Array, shape: object, valu
 
 def _filled(value: float) -> Handler:
     def call(n: Arrays, types: Sequence[Type], *rest: object, **keywords: object) -> Array:
-        return typed(n, n.array(types[0].shape, constant(n.elements, value)), types[0])
+        return cast_to_type(n, n.array(types[0].shape, constant(n.elements, value)), types[0])
 
     return call
 
 
 def _scalar(n: Arrays, types: Sequence[Type], value: Scalar, **keywords: object) -> Array:
-    return typed(n, array_of(n, value), types[0])
+    return cast_to_type(n, array_of(n, value), types[0])
 
 
 NAMES: dict[Handler, str] = {

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Untranslatable(Exception):
+class UntranslatableError(Exception):
     """A module has no normal form; the message is the reason."""
 
 
@@ -37,7 +37,7 @@ Handler: TypeAlias = Callable[..., "Array | list[Array] | list[Array | None]"]
 """None stands for a result that is not computed, because only training uses it."""
 
 
-def operation_of(node: Node) -> str:
+def operation_name(node: Node) -> str:
     """Return the name of the operation of a node in an exported program, without its namespace; empty for others."""
     return getattr(getattr(node.target, "_schema", None), "name", "").rpartition("::")[2]
 
@@ -47,19 +47,21 @@ def array_of(n: Arrays, value: Operand) -> Array:
     return value if isinstance(value, Array) else n.array((), constant(n.elements, value))
 
 
-def computed(found: Array | Sequence[Array | None]) -> list[Array]:
+def compute_results(found: Array | Sequence[Array | None]) -> list[Array]:
     """Return the results of an operation that are computed."""
-    return [array for array in listed(found) if array is not None]
+    return [array for array in as_list(found) if array is not None]
 
 
-def each(function: Each) -> Callable[..., Array]:
+def elementwise_handler(function: Each) -> Callable[..., Array]:
     """Return the handler of an elementwise operation; `alpha` scales its second operand."""
 
     def call(n: Arrays, types: Sequence[Type], *values: Operand, alpha: Scalar = 1) -> Array:
         given = [array_of(n, value) for value in values]
         if alpha != 1:
             given[1] = n.each(given[1].shape, multiply, given[1], array_of(n, alpha))
-        return typed(n, n.each(types[0].shape, function, *[as_number(n, array, types[0]) for array in given]), types[0])
+        return cast_to_type(
+            n, n.each(types[0].shape, function, *[as_number(n, array, types[0]) for array in given]), types[0]
+        )
 
     return call
 
@@ -71,12 +73,12 @@ def as_number(n: Arrays, array: Array, result: Type) -> Array:
     return array
 
 
-def integral(value: Scalar) -> Scalar:
+def int_if_whole(value: Scalar) -> Scalar:
     """Return a number, as an integer if it is one."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def typed(n: Arrays, array: Array, type: Type) -> Array:
+def cast_to_type(n: Arrays, array: Array, type: Type) -> Array:
     """Return an array converted to the type of a result."""
     e = n.elements
     if n.dtype(array) == type.dtype:
@@ -93,12 +95,12 @@ def is_list(value: object) -> TypeGuard[Sequence[object]]:
     return isinstance(value, list) or (is_tuple(value) and not hasattr(value, "_fields"))
 
 
-def listed(value: T | Sequence[T]) -> list[T]:
+def as_list(value: T | Sequence[T]) -> list[T]:
     """Return a list or tuple as a list, and anything else as a list of one."""
     return [*cast("Sequence[T]", value)] if is_list(value) else [cast("T", value)]
 
 
-def applied(name: str) -> Each:
+def unary_function(name: str) -> Each:
     """Return a function of one real that has no other form."""
 
     def of(e: Elements, part: Element) -> Element:
@@ -109,4 +111,4 @@ def applied(name: str) -> Each:
 
 def refuse(name: str) -> NoReturn:
     """Raise Untranslatable for the arguments of an operation."""
-    raise Untranslatable(f"the operation `aten.{name}` has no normal form with these arguments")
+    raise UntranslatableError(f"the operation `aten.{name}` has no normal form with these arguments")

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from archspec.algebra import Dim, product
-from archspec.equivalence.calls.placing import axes_of_rows, first_of
-from archspec.equivalence.calls.shape import moved_axes, of_dtype, place_beyond
-from archspec.equivalence.calls.values import Untranslatable
+from archspec.equivalence.calls.placing import axes_of_rows, first_index
+from archspec.equivalence.calls.shape import moved_axes, number_of_type, place_beyond
+from archspec.equivalence.calls.values import UntranslatableError
 from archspec.lifting.builder import Builder
-from archspec.lifting.operations.handlers import Handler, Types, constant, converted, sliced, whole
-from archspec.lifting.operations.shape import from_the_start, taken
+from archspec.lifting.operations.handlers import Handler, Types, constant, convert, fixed_size, slice_axis
+from archspec.lifting.operations.shape import from_the_start, take_along_axis
 from archspec.lifting.values import Operand, Value, number_in
 from archspec.ops.record import Scalar
 
@@ -21,12 +21,12 @@ def flip(b: Builder, types: Types, x: Value, dims: Sequence[int]) -> Value:
     for dim in dims:
         axis = dim % len(x.shape)
         size = x.shape[axis]
-        x = taken(b, x, b.op("sub", size - 1, b.op("arange", stop=size)), axis)
+        x = take_along_axis(b, x, b.op("sub", size - 1, b.op("arange", stop=size)), axis)
     return x
 
 
 def _index_select(b: Builder, types: Types, x: Value, dim: int, index: Value) -> Value:
-    return taken(b, x, index, dim % len(x.shape))
+    return take_along_axis(b, x, index, dim % len(x.shape))
 
 
 def _windows(b: Builder, count: Dim, step: int, size: int, gap: int = 1) -> Value:
@@ -37,7 +37,7 @@ def _windows(b: Builder, count: Dim, step: int, size: int, gap: int = 1) -> Valu
 
 def _unfold(b: Builder, types: Types, x: Value, dim: int, size: int, step: int) -> Value:
     axis = dim % len(x.shape)
-    found = taken(b, x, _windows(b, types[0].shape[axis], step, size), axis)
+    found = take_along_axis(b, x, _windows(b, types[0].shape[axis], step, size), axis)
     return b.permute(found, [*[at for at in range(len(found.shape)) if at != axis], axis])
 
 
@@ -48,7 +48,7 @@ def _columns(
         axis = 2 + 2 * turn
         x = b.op("pad", x, axis=axis, before=end, after=end) if end else x
         count = (x.shape[axis] - gap * (size - 1) - 1) // step + 1
-        x = taken(b, x, _windows(b, count, step, size, gap), axis)
+        x = take_along_axis(b, x, _windows(b, count, step, size, gap), axis)
     places = range(2, len(x.shape))
     return b.reshape(b.permute(x, [0, 1, *places[::2], *places[1::2]]), types[0].shape)
 
@@ -95,10 +95,10 @@ def _pad(
             continue
         cut = [max(-end, 0) if isinstance(end, int) else 0 for end in ends]
         if any(cut):
-            x = sliced(b, x, axis, cut[0], x.shape[axis] - cut[1])
+            x = slice_axis(b, x, axis, cut[0], x.shape[axis] - cut[1])
             ends = [0 if less else end for end, less in zip(ends, cut, strict=True)]
         if [*ends] != [0, 0]:
-            fill = {"value": of_dtype(value or 0, x.dtype)} if value or x.dtype == "bool" else {}
+            fill = {"value": number_of_type(value or 0, x.dtype)} if value or x.dtype == "bool" else {}
             x = b.op("pad", x, axis=axis, before=ends[0], after=ends[1], **fill)
     return x
 
@@ -112,9 +112,9 @@ def _continued(b: Builder, x: Value, axis: int, before: Dim, after: Dim, mode: s
     size = x.shape[axis]
     if not isinstance(before, int) or not isinstance(after, int):
         places = b.op("sub", b.op("arange", stop=before + size + after), before)
-        return taken(b, x, b.op("min", b.op("max", places, 0), size - 1), axis)
+        return take_along_axis(b, x, b.op("min", b.op("max", places, 0), size - 1), axis)
     places = [place_beyond(mode, size, place) for place in (*range(-before, 0), *range(after))]
-    ends = [sliced(b, x, axis, place, place + 1) for place in places]
+    ends = [slice_axis(b, x, axis, place, place + 1) for place in places]
     return b.op("concat", *ends[:before], x, *ends[before:], axis=axis)
 
 
@@ -146,10 +146,10 @@ def _slice_scatter(
         rows = b.reshape(x, (*x.shape[:axis], count, step, *x.shape[axis + 1 :]))
         return b.reshape(_slice_scatter(b, types, rows, column, axis + 1, first), x.shape)
     if step != 1:
-        return _replaced(b, x, converted(b, source, types[0].dtype), axis, first, step)
-    source = converted(b, source, types[0].dtype)
-    before = [sliced(b, x, axis, 0, first)] if first != 0 else []
-    after = [sliced(b, x, axis, last, size)] if last != size else []
+        return _replaced(b, x, convert(b, source, types[0].dtype), axis, first, step)
+    source = convert(b, source, types[0].dtype)
+    before = [slice_axis(b, x, axis, 0, first)] if first != 0 else []
+    after = [slice_axis(b, x, axis, last, size)] if last != size else []
     found = b.op("concat", *before, source, *after, axis=axis)
     parts = [*_parts(x, axis, 0, first), source, *_parts(x, axis, last, size)]
     shorter = b.op("concat", *parts, axis=axis) if sum([part.shape[axis] for part in parts]) == size else found
@@ -167,12 +167,12 @@ def _parts(x: Value, axis: int, first: Dim, last: Dim) -> list[Value]:
 
 def _replaced(b: Builder, x: Value, source: Value, axis: int, first: Dim, step: int) -> Value:
     """Return a tensor in which elements in steps along an axis are replaced."""
-    size, count, first = whole(x.shape[axis]), whole(source.shape[axis]), whole(first)
+    size, count, first = fixed_size(x.shape[axis]), fixed_size(source.shape[axis]), fixed_size(first)
     if b.op("slice", x, axis=axis, start=first, stop=min(first + count * step, size), step=step).array == source.array:
         return x
     places = {first + turn * step: turn for turn in range(count)}
     pieces = [(source, places[at]) if at in places else (x, at) for at in range(size)]
-    return b.op("concat", *[sliced(b, part, axis, at, at + 1) for part, at in pieces], axis=axis)
+    return b.op("concat", *[slice_axis(b, part, axis, at, at + 1) for part, at in pieces], axis=axis)
 
 
 def _select_scatter(b: Builder, types: Types, x: Value, source: Value, dim: int, index: int) -> Value:
@@ -196,7 +196,7 @@ def _scatter(
         number = number_in(number.operands[0] if number.op == "real" else number)
     axis = dim % len(x.shape)
     if number is None:
-        raise Untranslatable("it scatters other than one number")
+        raise UntranslatableError("it scatters other than one number")
     last = [at for at in range(len(x.shape)) if at != axis]
     hits = b.op("sum", b.op("one_hot", b.permute(index, [*last, axis]), count=x.shape[axis]), axis=-2)
     order = [*range(axis), len(x.shape) - 1, *range(axis, len(x.shape) - 1)]
@@ -209,7 +209,7 @@ def _index_put(b: Builder, types: Types, x: Value, indices: list[Value], value: 
     of its first axis, or with a number in each row of that where an index points.
     """
     first, *others = indices
-    start = first_of(b.arrays, first.array) if not others else None
+    start = first_index(b.arrays, first.array) if not others else None
     if start is not None and value.shape == (*first.shape, *x.shape[1:]):
         return _slice_scatter(b, types, x, value, 0, start)
     if first.dtype == "bool":
@@ -218,7 +218,7 @@ def _index_put(b: Builder, types: Types, x: Value, indices: list[Value], value: 
         ids = from_the_start(b, others[0], x.shape[1])
         test = b.op("eq", b.reshape(ids, (*ids.shape, 1)), b.op("arange", stop=x.shape[1]))
     else:
-        raise Untranslatable("it replaces elements at indices")
+        raise UntranslatableError("it replaces elements at indices")
     test = b.reshape(test, (*test.shape, *[1] * (len(x.shape) - len(test.shape))))
     number = number_in(value)
     return b.op("where", test, value if number is None else number, x)
@@ -232,14 +232,14 @@ def _masked_scatter(b: Builder, types: Types, x: Value, mask: Value, source: Val
         if axis - len(mask.shape) >= -len(rest):
             mask = b.op("slice", mask, axis=axis, stop=1)
     hits = b.expand(b.reshape(mask, mask.shape[: len(mask.shape) - len(rest)]), sizes)
-    counts = b.op("cumsum", converted(b, b.reshape(hits, (product(sizes),)), "int"))
+    counts = b.op("cumsum", convert(b, b.reshape(hits, (product(sizes),)), "int"))
     places = b.reshape(b.op("max", b.op("sub", counts, 1), 0), sizes)
     rows = b.reshape(source, (product(source.shape[: len(source.shape) - len(rest)]), *rest))
     return b.op("where", b.reshape(hits, (*sizes, *[1] * len(rest))), b.op("embedding", places, rows), x)
 
 
 def _index_copy(b: Builder, types: Types, x: Value, dim: int, index: Value, source: Value) -> Value:
-    return _slice_scatter(b, types, x, source, dim, first_of(b.arrays, index.array))
+    return _slice_scatter(b, types, x, source, dim, first_index(b.arrays, index.array))
 
 
 def _places(b: Builder, rows: Dim, columns: Dim) -> Value:
@@ -258,7 +258,7 @@ def _triangle(name: str) -> Handler:
 
 
 def _identity(b: Builder, types: Types, *rest: object, **keywords: object) -> Value:
-    return converted(b, b.op("int", b.op("eq", _places(b, *types[0].shape), 0)), types[0].dtype)
+    return convert(b, b.op("int", b.op("eq", _places(b, *types[0].shape), 0)), types[0].dtype)
 
 
 def _one_hot(b: Builder, types: Types, ids: Value, count: int = -1) -> Value:
@@ -282,7 +282,7 @@ def _difference(
     """Return the differences between neighbors along an axis."""
     x = b.op("concat", *[part for part in (prepend, x, append) if part is not None], axis=dim)
     size = x.shape[dim]
-    return b.op("sub", sliced(b, x, dim, 1, size), sliced(b, x, dim, 0, size - 1))
+    return b.op("sub", slice_axis(b, x, dim, 1, size), slice_axis(b, x, dim, 0, size - 1))
 
 
 NAMES: dict[Handler, str] = {

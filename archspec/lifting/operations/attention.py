@@ -9,9 +9,9 @@ from typing import NamedTuple
 from archspec.algebra import Dim, product
 from archspec.equivalence.calls.registry import CALLS
 from archspec.lifting.builder import Builder
-from archspec.lifting.values import Setting, Value, live
+from archspec.lifting.values import Setting, Value, live_values
 from archspec.normal.arrays import Array, Arrays
-from archspec.ops.check import broadcast
+from archspec.ops.check import broadcast_shapes
 
 VISIBLE = "visible"
 """What a mask is called that is only known as its normal form."""
@@ -30,7 +30,7 @@ class Options(NamedTuple):
         return capped | ({} if self.finite == (self.cap is not None) else {"finite": self.finite})
 
 
-USUAL = Options()
+DEFAULT_OPTIONS = Options()
 
 
 def attention(
@@ -42,12 +42,12 @@ def attention(
     causal: bool,
     scale: float | None,
     bias: Value | None = None,
-    options: Options = USUAL,
+    options: Options = DEFAULT_OPTIONS,
 ) -> Value | None:
     """Return scaled dot-product attention; `bias` is besides a mask of booleans, and only for four axes, and so are
     options. None if the library does not accept these.
     """
-    lead = broadcast(broadcast(q.shape[:-3], k.shape[:-3], "k"), v.shape[:-3], "v")
+    lead = broadcast_shapes(broadcast_shapes(q.shape[:-3], k.shape[:-3], "k"), v.shape[:-3], "v")
     q, k, v = [x if x.shape[:-3] == lead else b.spread(x, (*lead, *x.shape[-3:])) for x in (q, k, v)]
     if len(q.shape) != 4:
         if mask is not None:
@@ -82,7 +82,7 @@ def attention(
     settings |= options.settings()
     given = {"mask": visible, "bias": bias, "sinks": options.sinks}
     named = {name: value for name, value in given.items() if value is not None}
-    if options == USUAL:
+    if options == DEFAULT_OPTIONS:
         array = _attended(b.arrays, query, key, value, whole, causal, scale)
     else:
         arrays = {name: value.array for name, value in named.items()}
@@ -101,7 +101,7 @@ def _seen(b: Builder, bias: Value) -> tuple[Value | None, dict[str, Setting]] | 
     if mask is None:
         return None
     visible, settings = b.mask(mask)
-    is_unknown = visible is not None and any(other.op == VISIBLE for other in live([visible]))
+    is_unknown = visible is not None and any(other.op == VISIBLE for other in live_values([visible]))
     return None if is_unknown else (visible, settings)
 
 

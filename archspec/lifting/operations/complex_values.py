@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from archspec.equivalence.calls.complex import EACH_PART, NUMBERS, SEVERAL
-from archspec.equivalence.calls.values import Axes, Untranslatable, is_list, listed
+from archspec.equivalence.calls.values import Axes, UntranslatableError, as_list, is_list
 from archspec.ir import Type
 from archspec.lifting.builder import Builder
 from archspec.lifting.operations.handlers import Handler, Types
@@ -41,19 +41,19 @@ def complex_counterpart(
     """Return the results of an operation with complex arguments or results. Raises Untranslatable for others."""
     if given and isinstance(given[0], Pairs):
         if name != "select" or (given[1:] != (len(types[0].shape), 0) and given[1:] != (-1, 0)):
-            raise Untranslatable("it uses the imaginary part of a Fourier transform")
+            raise UntranslatableError("it uses the imaginary part of a Fourier transform")
         return given[0].whole.real
     function = _FUNCTIONS.get(name)
     if function is not None:
         return function(b, types, *given, **named)
     if name not in EACH_PART.split() or handler is None:
-        raise Untranslatable(f"the operation `aten.{name}` has no counterpart for complex numbers")
+        raise UntranslatableError(f"the operation `aten.{name}` has no counterpart for complex numbers")
     place = NUMBERS.get(name, len(given))
     number = named.get("value", given[place] if place < len(given) else 0)
     if number and not isinstance(number, Value | ComplexValue):
-        raise Untranslatable("it combines real and complex numbers")
+        raise UntranslatableError("it combines real and complex numbers")
     reals = [Type(type.shape, "real") for type in types]
-    both = [listed(handler(b, reals, *_parts(given, turn), **named)) for turn in (0, 1)]
+    both = [as_list(handler(b, reals, *_parts(given, turn), **named)) for turn in (0, 1)]
     made = [ComplexValue(real, imaginary) for real, imaginary in zip(*both, strict=True) if real is not None]
     return made if name in SEVERAL.split() else made[0]
 
@@ -68,13 +68,13 @@ def _part(item: object, turn: int) -> object:
     if is_list(item) and has_complex(item):
         return _parts(item, turn)
     if isinstance(item, Value) and item.dtype == "real" and turn:
-        raise Untranslatable("it combines real and complex numbers")
+        raise UntranslatableError("it combines real and complex numbers")
     return item
 
 
 def _imaginary(x: ComplexValue) -> Value:
     if x.imaginary is None:
-        raise Untranslatable("it uses the imaginary part of a Fourier transform")
+        raise UntranslatableError("it uses the imaginary part of a Fourier transform")
     return x.imaginary
 
 
@@ -82,7 +82,7 @@ def _multiply(b: Builder, types: Types, x: ComplexValue | Operand, y: ComplexVal
     if not isinstance(x, ComplexValue):
         x, y = y, x
     if not isinstance(x, ComplexValue):
-        raise Untranslatable("it combines real and complex numbers")
+        raise UntranslatableError("it combines real and complex numbers")
     if not isinstance(y, ComplexValue):
         return ComplexValue(b.op("mul", x.real, y), b.op("mul", _imaginary(x), y))
     (p, q), (u, v) = (x.real, _imaginary(x)), (y.real, _imaginary(y))
@@ -135,8 +135,8 @@ def _fourier(
     b: Builder, types: Types, x: ComplexValue | Value, size: object = None, dim: Axes = None, norm: str | None = None
 ) -> ComplexValue:
     if isinstance(x, ComplexValue) or size is not None or norm not in (None, "backward"):
-        raise Untranslatable("it has a Fourier transform of complex numbers, with another size or norm")
-    axes = list(range(len(x.shape))) if dim is None else listed(dim)
+        raise UntranslatableError("it has a Fourier transform of complex numbers, with another size or norm")
+    axes = list(range(len(x.shape))) if dim is None else as_list(dim)
     return ComplexValue(b.op("fft", x, axis=axes[0] if len(axes) == 1 else tuple(axes)), None)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from archspec.equivalence.calls.values import Untranslatable
+from archspec.equivalence.calls.values import UntranslatableError
 from archspec.lifting.builder import Builder
-from archspec.lifting.experts import with_bias
-from archspec.lifting.operations.handlers import Handler, Results, Types, converted, number_of
+from archspec.lifting.experts import merge_expert_bias
+from archspec.lifting.operations.handlers import Handler, Results, Types, convert, number_of
 from archspec.lifting.rotary import rotation
 from archspec.lifting.values import Operand, Value
 from archspec.ops import OPS
@@ -21,10 +21,10 @@ def _arithmetic(name: str) -> Handler:
             return b.op(LOGIC[name], x, y)
         if alpha != 1:
             y = _product(b, y, alpha)
-        known = (rotation(b, x, y) or with_bias(b, x, y)) if name == "add" else None
+        known = (rotation(b, x, y) or merge_expert_bias(b, x, y)) if name == "add" else None
         if known is not None:
             return known
-        return converted(b, b.op(name, number_of(b, x), number_of(b, y)), types[0].dtype)
+        return convert(b, b.op(name, number_of(b, x), number_of(b, y)), types[0].dtype)
 
     return call
 
@@ -39,7 +39,7 @@ def _product(b: Builder, x: Operand, by: Scalar) -> Operand:
 
 def _unary(name: str) -> Handler:
     def call(b: Builder, types: Types, x: Value) -> Value:
-        return converted(b, b.op(name, number_of(b, x)), types[0].dtype)
+        return convert(b, b.op(name, number_of(b, x)), types[0].dtype)
 
     return call
 
@@ -54,7 +54,7 @@ def _compare(name: str) -> Handler:
 
 def _logic(name: str) -> Handler:
     def call(b: Builder, types: Types, *args: Operand) -> Value:
-        return b.op(name, *[converted(b, arg, "bool") for arg in args])
+        return b.op(name, *[convert(b, arg, "bool") for arg in args])
 
     return call
 
@@ -71,12 +71,12 @@ def _relu(b: Builder, types: Types, x: Value) -> Results:
 
 
 def _same(b: Builder, types: Types, x: Value, *rest: object, **keywords: object) -> Value:
-    return converted(b, x, types[0].dtype)
+    return convert(b, x, types[0].dtype)
 
 
 def _div(b: Builder, types: Types, x: Operand, y: Operand, rounding_mode: str | None = None) -> Results:
     if rounding_mode not in (None, "floor"):
-        raise Untranslatable("it divides and rounds towards zero")
+        raise UntranslatableError("it divides and rounds towards zero")
     return _arithmetic("div" if rounding_mode is None else "floordiv")(b, types, x, y)
 
 
@@ -101,12 +101,12 @@ def _gelu(b: Builder, types: Types, x: Value, approximate: str = "none") -> Resu
 
 
 def _ceil(b: Builder, types: Types, x: Value) -> Value:
-    return converted(b, b.op("neg", b.op("floor", b.op("neg", x))), types[0].dtype)
+    return convert(b, b.op("neg", b.op("floor", b.op("neg", x))), types[0].dtype)
 
 
 def _sign(b: Builder, types: Types, x: Value) -> Value:
     above, below = [b.op("int", b.op(name, x, 0 if x.dtype == "int" else 0.0)) for name in ("gt", "lt")]
-    return converted(b, b.op("sub", above, below), types[0].dtype)
+    return convert(b, b.op("sub", above, below), types[0].dtype)
 
 
 def _where(b: Builder, types: Types, test: Value, x: Operand, y: Operand) -> Value:
@@ -114,7 +114,7 @@ def _where(b: Builder, types: Types, test: Value, x: Operand, y: Operand) -> Val
     root, _ = b.layout(view)
     if root.op == "not":
         test, x, y = b.laid_out(b.unwritten(root.operands[0]), view, root), y, x
-    return converted(b, b.op("where", test, x, y), types[0].dtype)
+    return convert(b, b.op("where", test, x, y), types[0].dtype)
 
 
 def _masked_fill(b: Builder, types: Types, x: Value, mask: Value, value: Operand) -> Value:
@@ -125,7 +125,7 @@ def _clamp(b: Builder, types: Types, x: Value, min: Operand | None = None, max: 
     for name, bound in (("max", min), ("min", max)):
         if bound is not None:
             x = b.op(name, x, bound)
-    return converted(b, x, types[0].dtype)
+    return convert(b, x, types[0].dtype)
 
 
 def _at_most(b: Builder, types: Types, x: Value, max: Operand) -> Value:

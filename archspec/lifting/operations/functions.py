@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import cast
 
 from archspec.equivalence.calls.compositions import COMPOSITIONS
-from archspec.equivalence.calls.values import Untranslatable
+from archspec.equivalence.calls.values import UntranslatableError
 from archspec.lifting.builder import Builder
-from archspec.lifting.operations.handlers import Handler, Types, converted
+from archspec.lifting.operations.handlers import Handler, Types, convert
 from archspec.lifting.operations.shape import filled
 from archspec.lifting.values import Operand, Value
 
@@ -23,13 +23,13 @@ def _composed(function: Callable[..., Value]) -> Handler:
                 return b.activation(name, b.written(cast("Value", operands[0])))
             return b.op(name, *operands)
 
-        return function(op, converted(b, x, "real"), *numbers, **named)
+        return function(op, convert(b, x, "real"), *numbers, **named)
 
     return call
 
 
 def _is_infinite(b: Builder, types: Types, x: Value) -> Value:
-    return b.op("eq", b.op("abs", converted(b, x, "real")), math.inf)
+    return b.op("eq", b.op("abs", convert(b, x, "real")), math.inf)
 
 
 def _gated(b: Builder, types: Types, x: Value, dim: int = -1) -> Value:
@@ -68,19 +68,19 @@ def _truncated(b: Builder, types: Types, x: Value) -> Value:
 def _remainder(b: Builder, types: Types, x: Value, y: Operand) -> Value:
     """Return the remainder with the sign of `x`."""
     if types[0].dtype == "int":
-        raise Untranslatable("it divides integers and rounds towards zero")
+        raise UntranslatableError("it divides integers and rounds towards zero")
     whole = b.op("real", b.op("int", b.op("div", x, y)))
     return b.op("sub", x, b.op("mul", whole, y))
 
 
 def _exclusive(b: Builder, types: Types, x: Value, y: Value) -> Value:
-    return b.op("ne", converted(b, x, "bool"), converted(b, y, "bool"))
+    return b.op("ne", convert(b, x, "bool"), convert(b, y, "bool"))
 
 
 def _fill(b: Builder, types: Types, x: Value, value: Operand, *rest: object) -> Value:
     """Return another value in the shape of a tensor."""
     if isinstance(value, Value):
-        return b.spread(converted(b, value, types[0].dtype), types[0].shape)
+        return b.spread(convert(b, value, types[0].dtype), types[0].shape)
     return filled(b, types, value)
 
 

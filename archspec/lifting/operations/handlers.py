@@ -19,10 +19,10 @@ Types: TypeAlias = Sequence[Type]
 
 
 @overload
-def converted(b: Builder, x: Value, dtype: str) -> Value: ...
+def convert(b: Builder, x: Value, dtype: str) -> Value: ...
 @overload
-def converted(b: Builder, x: Operand, dtype: str) -> Operand: ...
-def converted(b: Builder, x: Operand, dtype: str) -> Operand:
+def convert(b: Builder, x: Operand, dtype: str) -> Operand: ...
+def convert(b: Builder, x: Operand, dtype: str) -> Operand:
     """Return a value converted to an element type."""
     if not isinstance(x, Value) or x.dtype == dtype:
         return x
@@ -47,7 +47,7 @@ def number_of(b: Builder, x: Operand) -> Operand: ...
 def number_of(b: Builder, x: Operand) -> Operand:
     """Return an operand of arithmetic: booleans are 0 and 1."""
     if isinstance(x, Value):
-        return converted(b, x, "int") if x.dtype == "bool" else x
+        return convert(b, x, "int") if x.dtype == "bool" else x
     return int(x) if isinstance(x, bool) else x
 
 
@@ -58,12 +58,12 @@ def constant(number: Scalar, dtype: str) -> bool | int | float:
     return bool(number) if dtype == "bool" else int(number) if dtype == "int" else float(number)
 
 
-def sliced(b: Builder, x: Value, axis: int, first: Dim, last: Dim) -> Value:
+def slice_axis(b: Builder, x: Value, axis: int, first: Dim, last: Dim) -> Value:
     """Return the elements along an axis from one index to another."""
     return b.op("slice", x, axis=axis, start=first, stop=last)
 
 
-def whole(size: Dim) -> int:
+def fixed_size(size: Dim) -> int:
     """Return a size that depends on no dimension."""
     assert isinstance(size, int)
     return size

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from archspec.algebra import Dim, product
-from archspec.equivalence.calls.values import Axes, Sizes, listed
+from archspec.equivalence.calls.values import Axes, Sizes, as_list
 from archspec.lifting.builder import Builder
 from archspec.lifting.experts import gated_experts, product_of_experts
 from archspec.lifting.layers import ACTIVATIONS
 from archspec.lifting.operations.attention import attention
-from archspec.lifting.operations.handlers import Handler, Types, converted, number_of
+from archspec.lifting.operations.handlers import Handler, Types, convert, number_of
 from archspec.lifting.values import Setting, Value
 
 
@@ -21,25 +21,25 @@ def _softmax(b: Builder, types: Types, x: Value, dim: int, *rest: object, **keyw
 def _reduction(name: str) -> Handler:
     def call(b: Builder, types: Types, x: Value, dim: Axes = None, keepdim: bool = False, **rest: object) -> Value:
         found = b.op(name, _summand(b, x, types), **_along(x, dim, keepdim))
-        return gated_experts(b, found, ACTIVATIONS) or converted(b, found, types[0].dtype)
+        return gated_experts(b, found, ACTIVATIONS) or convert(b, found, types[0].dtype)
 
     return call
 
 
 def _summand(b: Builder, x: Value, types: Types) -> Value:
     """Return what is summed: integers if it is booleans, or if the sums are to be integers."""
-    return converted(b, x, "int") if x.dtype == "bool" or types[0].dtype == "int" else x
+    return convert(b, x, "int") if x.dtype == "bool" or types[0].dtype == "int" else x
 
 
 def _along(x: Value, dim: Axes, keepdim: bool) -> dict[str, Setting]:
-    axes = list(range(len(x.shape))) if dim is None or dim == [] else listed(dim)
+    axes = list(range(len(x.shape))) if dim is None or dim == [] else as_list(dim)
     places = [axis - len(x.shape) if axis == len(x.shape) - 1 else axis for axis in axes]
     settings: dict[str, Setting] = {"axis": places[0] if len(places) == 1 else places}
     return settings | ({"keep": True} if keepdim else {})
 
 
 def _mean(b: Builder, types: Types, x: Value, dim: Axes = None, keepdim: bool = False, **rest: object) -> Value:
-    axes: list[int] = list(range(len(x.shape))) if dim is None or dim == [] else listed(dim)
+    axes: list[int] = list(range(len(x.shape))) if dim is None or dim == [] else as_list(dim)
     return b.op("div", b.op("sum", x, **_along(x, dim, keepdim)), product([x.shape[axis] for axis in axes]))
 
 
@@ -103,7 +103,7 @@ def conv_settings(stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -
 
 def _alike(value: Sizes) -> Sizes:
     """Return one number for a list of equal ones."""
-    values = listed(value)
+    values = as_list(value)
     return values[0] if len(set(values)) == 1 else values
 
 

@@ -6,7 +6,7 @@ from archspec.algebra import Dim
 from archspec.equivalence.calls.loops import carried, looped
 from archspec.lifting.builder import Builder
 from archspec.lifting.operations.handlers import Handler, Types
-from archspec.lifting.values import Repeated, Value, inside_loop
+from archspec.lifting.values import LoopValue, Value, inside_loop
 
 
 def _carried(b: Builder, types: Types, start: Value, place: int) -> Value:
@@ -17,7 +17,7 @@ def _looped(b: Builder, types: Types, starts: list[Value], inner: list[Value], a
             collected: list[Value], axes: list[int], count: Dim) -> list[Value]:  # fmt: skip
     starts, afters, collected = [[*map(b.written, values)] for values in (starts, afters, collected)]
     computed = inside_loop([*afters, *collected], inner)
-    whole = Repeated(starts, inner, afters, collected, axes, count, b.frame, computed)
+    whole = LoopValue(starts, inner, afters, collected, axes, count, b.frame, computed)
     given = [[value.array for value in values] for values in (starts, afters, collected)]
     arrays = looped(b.arrays, types, given[0], [], given[1], given[2], axes, count)
     whole.results = [b.made("part", [whole], array, {"index": turn}, "part") for turn, array in enumerate(arrays)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from archspec.equivalence.calls.recurrent import RNNS, Direction, directions, gru, lstm
-from archspec.equivalence.calls.values import listed
+from archspec.equivalence.calls.values import as_list
 from archspec.lifting.builder import Builder
 from archspec.lifting.notation import RESULTS
 from archspec.lifting.operations.arrangements import flip
@@ -18,7 +18,7 @@ def _recurrent(name: str, cell: Callable[..., list[Array]], **settings: Setting)
     def call(b: Builder, types: Types, x: Value, first: Value | list[Value], params: list[Value], is_biased: bool,
              layers: int, dropout: float, train: bool, is_double: bool,
              is_batch_first: bool) -> list[Value]:  # fmt: skip
-        starts = listed(first)
+        starts = as_list(first)
         x = x if is_batch_first else b.permute(x, (1, 0, 2))
         found: list[list[Value]] = [[] for _ in starts]
         for layer in directions(params, layers, is_biased, is_double):

@@ -7,16 +7,16 @@ from functools import partial, reduce
 from sys import maxsize
 
 from archspec.algebra import Dim, Polynomial, product
-from archspec.equivalence.calls.placing import first_of
+from archspec.equivalence.calls.placing import first_index
 from archspec.equivalence.calls.registry import CALLS
-from archspec.equivalence.calls.shape import wrapped
-from archspec.equivalence.calls.values import Untranslatable, computed, integral
+from archspec.equivalence.calls.shape import wrap_negative_indices
+from archspec.equivalence.calls.values import UntranslatableError, compute_results, int_if_whole
 from archspec.lifting.builder import Builder
 from archspec.lifting.numbers import is_counted_exactly
-from archspec.lifting.operations.handlers import Handler, Types, constant, converted
+from archspec.lifting.operations.handlers import Handler, Types, constant, convert
 from archspec.lifting.rotary import partial_rotation, rotation_of_parts
 from archspec.lifting.values import Setting, Value, number_in
-from archspec.ops.check import broadcast
+from archspec.ops.check import broadcast_shapes
 from archspec.ops.record import Scalar
 
 
@@ -130,7 +130,7 @@ def _selected_all(b: Builder, x: Value, indices: Sequence[Value]) -> Value | Non
 
 def from_the_start(b: Builder, ids: Value, size: Dim) -> Value:
     """Return indices of an axis, of which negative ones count from its end, as those that count from its start."""
-    if wrapped(b.arrays, ids.array, size) == ids.array:
+    if wrap_negative_indices(b.arrays, ids.array, size) == ids.array:
         return ids
     return b.op("mod", ids, size)
 
@@ -139,7 +139,7 @@ def _index(b: Builder, types: Types, x: Value, indices: list[Value | None]) -> V
     given = [(axis, index) for axis, index in enumerate(indices) if index is not None]
     if len(given) == 1 and given[0][0] == 0 and given[0][1].dtype == "int":
         ids = given[0][1]
-        first = first_of(b.arrays, ids.array)
+        first = first_index(b.arrays, ids.array)
         if first is not None:
             return b.op("slice", x, axis=0, start=first, stop=first + ids.shape[0])
         return embedding(b, from_the_start(b, ids, x.shape[0]), x)
@@ -162,7 +162,7 @@ def _index(b: Builder, types: Types, x: Value, indices: list[Value | None]) -> V
             return rows
     if found.dtype == "real" and len(given) == 1 and given[0][1].dtype == "int":
         axis, ids = given[0]
-        return taken(b, x, from_the_start(b, ids, x.shape[axis]), axis)
+        return take_along_axis(b, x, from_the_start(b, ids, x.shape[axis]), axis)
     if found.dtype == "real" and all(index.dtype == "int" for _, index in given):
         return _at_places(b, x, [(axis, from_the_start(b, ids, x.shape[axis])) for axis, ids in given])
     return found
@@ -170,7 +170,7 @@ def _index(b: Builder, types: Types, x: Value, indices: list[Value | None]) -> V
 
 def _at_places(b: Builder, x: Value, given: Sequence[tuple[int, Value]]) -> Value:
     """Return the elements at indices along several axes, which are replaced by the axes of the indices."""
-    shape = reduce(partial(broadcast, argument="index"), [ids.shape for _, ids in given])
+    shape = reduce(partial(broadcast_shapes, argument="index"), [ids.shape for _, ids in given])
     flat = [b.reshape(b.spread(ids, shape), (product(shape),)) for _, ids in given]
     axes = [axis for axis, _ in given]
     rest = [axis for axis in range(len(x.shape)) if axis not in axes]
@@ -195,7 +195,7 @@ def diagonal(b: Builder, types: Types, x: Value, offset: int = 0, dim1: int = 0,
     return b.permute(found, [*[at for at in range(len(found.shape)) if at != first], first])
 
 
-def taken(b: Builder, x: Value, ids: Value, axis: int) -> Value:
+def take_along_axis(b: Builder, x: Value, ids: Value, axis: int) -> Value:
     """Return the elements at indices along an axis, which is replaced by the axes of the indices."""
     rank, count = len(x.shape), len(ids.shape)
     rows = b.op("embedding", ids, b.permute(x, [axis, *[at for at in range(rank) if at != axis]]))
@@ -212,7 +212,7 @@ def _rows_of_each(b: Builder, x: Value, index: Value) -> Value:
 def _by_form(name: str, b: Builder, types: Types, x: Value, indices: list[Value | None]) -> Value:
     """Return a value that can only be written from its normal form, as masks can."""
     arrays = [None if index is None else index.array for index in indices]
-    (found,) = computed(CALLS[name](b.arrays, types, x.array, arrays))
+    (found,) = compute_results(CALLS[name](b.arrays, types, x.array, arrays))
     return b.made(name, [x, indices], found)
 
 
@@ -234,16 +234,16 @@ def _embedding(b: Builder, types: Types, table: Value, ids: Value, *rest: object
 def _arange(b: Builder, types: Types, *values: Scalar, **keywords: object) -> Value:
     start, step = (values[0] if len(values) > 1 else 0), (values[2] if len(values) > 2 else 1)
     if not is_counted_exactly(values):
-        raise Untranslatable("it counts in steps that are no binary fractions, which PyTorch rounds")
+        raise UntranslatableError("it counts in steps that are no binary fractions, which PyTorch rounds")
     if isinstance(start, Polynomial) or isinstance(step, Polynomial):
-        start, step = integral(start), integral(step)
+        start, step = int_if_whole(start), int_if_whole(step)
     found = b.op("arange", stop=types[0].shape[0])
     if isinstance(start, float) or isinstance(step, float):
         found, start, step = b.op("real", found), constant(start, "real"), constant(step, "real")
     for name, by, neutral in (("mul", step, 1), ("add", start, 0)):
         if by != neutral:
             found = b.op(name, found, by)
-    return converted(b, found, types[0].dtype)
+    return convert(b, found, types[0].dtype)
 
 
 def filled(b: Builder, types: Types, value: Scalar) -> Value:

@@ -11,7 +11,7 @@ from archspec.equivalence.calls.reductions import axes_of
 from archspec.equivalence.calls.values import Axes
 from archspec.ir import Type
 from archspec.lifting.builder import Builder
-from archspec.lifting.operations.handlers import Handler, Results, Types, constant, converted, whole
+from archspec.lifting.operations.handlers import Handler, Results, Types, constant, convert, fixed_size
 from archspec.lifting.operations.shape import diagonal
 from archspec.lifting.values import Setting, Value
 
@@ -65,12 +65,12 @@ def _places_in_order(
 
 
 def _any(b: Builder, types: Types, x: Value, dim: Axes = None, keepdim: bool = False) -> Value:
-    found = b.op("amax", b.op("int", converted(b, x, "bool")), **_along(x, dim, keepdim))
-    return converted(b, found, "bool")
+    found = b.op("amax", b.op("int", convert(b, x, "bool")), **_along(x, dim, keepdim))
+    return convert(b, found, "bool")
 
 
 def _all(b: Builder, types: Types, x: Value, dim: Axes = None, keepdim: bool = False) -> Value:
-    return b.op("not", _any(b, types, b.op("not", converted(b, x, "bool")), dim, keepdim))
+    return b.op("not", _any(b, types, b.op("not", convert(b, x, "bool")), dim, keepdim))
 
 
 def _mean(b: Builder, x: Value, axes: list[int], keep: bool, correction: float = 0) -> Value:
@@ -135,7 +135,7 @@ def _product(b: Builder, types: Types, x: Value, dim: Axes = None, keepdim: bool
     """Return the product along an axis of few elements."""
     (axis,) = axes_of(len(x.shape), dim)
     found = b.op("pick", x, axis=axis, index=0)
-    for index in range(1, whole(x.shape[axis])):
+    for index in range(1, fixed_size(x.shape[axis])):
         found = b.op("mul", found, b.op("pick", x, axis=axis, index=index))
     return b.reshape(found, types[0].shape)
 

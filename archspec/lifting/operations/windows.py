@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from archspec.algebra import Dim
 from archspec.equivalence.calls.images import Scales, is_identity, resampled, scales_of, window_means, windows
-from archspec.equivalence.calls.layers import missing_ends, spread, windows_of
-from archspec.equivalence.calls.values import Sizes, Untranslatable, listed
+from archspec.equivalence.calls.layers import missing_ends, per_axis, windows_of
+from archspec.equivalence.calls.values import Sizes, UntranslatableError, as_list
 from archspec.lifting.builder import Builder
-from archspec.lifting.operations.handlers import Handler, Types, sliced, whole
+from archspec.lifting.operations.handlers import Handler, Types, fixed_size, slice_axis
 from archspec.lifting.operations.layers import conv_settings, convolution
 from archspec.lifting.values import Setting, Value
 
@@ -32,7 +32,7 @@ def _adaptive_mean(rank: int) -> Handler:
             if new == 1:
                 x = b.op("div", b.op("sum", x, axis=axis, keep=True), old)
             else:
-                x = _weighted(b, x, axis, window_means(whole(old), whole(new)))
+                x = _weighted(b, x, axis, window_means(fixed_size(old), fixed_size(new)))
         return x
 
     return call
@@ -76,9 +76,9 @@ def _nearest(rank: int, shift: float = 0.0) -> Handler:
                 spread = b.expand(b.reshape(x, (*x.shape[: axis + 1], 1, *x.shape[axis + 1 :])), wide)
                 x = b.reshape(spread, (*x.shape[:axis], new, *x.shape[axis + 1 :]))
                 continue
-            step = 1 / scale if scale else whole(old) / whole(new)
-            places = [math.floor((i + shift) * step) for i in range(whole(new))]
-            x = b.op("concat", *[sliced(b, x, axis, place, place + 1) for place in places], axis=axis)
+            step = 1 / scale if scale else fixed_size(old) / fixed_size(new)
+            places = [math.floor((i + shift) * step) for i in range(fixed_size(new))]
+            x = b.op("concat", *[slice_axis(b, x, axis, place, place + 1) for place in places], axis=axis)
         return x
 
     return call
@@ -88,8 +88,8 @@ def _adaptive_max(rank: int) -> Handler:
     def call(b: Builder, types: Types, x: Value, sizes: object) -> list[Value | None]:
         for axis in range(len(x.shape) - rank, len(x.shape)):
             old, new = x.shape[axis], types[0].shape[axis]
-            ends = [(0, old)] if new == 1 else windows(whole(old), whole(new))
-            parts = [b.op("amax", sliced(b, x, axis, *end), axis=axis, keep=True) for end in ends]
+            ends = [(0, old)] if new == 1 else windows(fixed_size(old), fixed_size(new))
+            parts = [b.op("amax", slice_axis(b, x, axis, *end), axis=axis, keep=True) for end in ends]
             x = b.op("concat", *parts, axis=axis)
         return [x, None]
 
@@ -100,8 +100,8 @@ def _convolution(rank: int) -> Handler:
     def call(b: Builder, types: Types, x: Value, weight: Value, bias: Value | None = None, stride: Sizes = 1,
              padding: Sizes | str = 0, dilation: Sizes = 1, groups: int = 1) -> Value:  # fmt: skip
         if isinstance(padding, str):
-            gaps = [0] * rank if padding == "valid" else spread(dilation, rank)
-            padding = [gap * (whole(size) - 1) // 2 for gap, size in zip(gaps, weight.shape[2:], strict=True)]
+            gaps = [0] * rank if padding == "valid" else per_axis(dilation, rank)
+            padding = [gap * (fixed_size(size) - 1) // 2 for gap, size in zip(gaps, weight.shape[2:], strict=True)]
         batched = x if len(x.shape) == rank + 2 else b.reshape(x, (1, *x.shape))
         found = convolution(b, batched, weight, bias, stride, padding, dilation, groups)
         return b.reshape(found, types[0].shape)
@@ -163,8 +163,8 @@ def _transposed_convolution(
     groups: int = 1,
     dilation: Sizes = 1,
 ) -> Value:
-    if any(listed(output_padding)):
-        raise Untranslatable("it pads the result of a transposed convolution")
+    if any(as_list(output_padding)):
+        raise UntranslatableError("it pads the result of a transposed convolution")
     settings = conv_settings(stride, padding, dilation, groups)
     return b.op("conv", x, weight, *([bias] if bias is not None else []), **settings, transposed=True)
 

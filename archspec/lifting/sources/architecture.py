@@ -10,17 +10,17 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from archspec.lifting.calling import MOST_FILLED, failure
+from archspec.lifting.calling import MAX_FILLED, call_exception
 from archspec.lifting.modes import changed_mode, modes_of
 from archspec.lifting.sources.fields import Fields, are_fields, is_configuration, numbers_in
 from archspec.lifting.sources.kinds import kind_of
 from archspec.lifting.sources.patterns import has_patterns, names_layers
 from archspec.lifting.sources.proposals import CHOICES, PROPOSALS, THIRD, Choices, Proposal
-from archspec.lifting.sources.shrinking import hidden_changes, merged, small
-from archspec.lifting.sources.unfilled import unfilled, without_values
+from archspec.lifting.sources.shrinking import hidden_changes, merge_fields, shrink_fields
+from archspec.lifting.sources.unfilled import build_on_meta, build_uninitialized
 from archspec.lifting.subject import Subject
 from archspec.ops import OPS
-from archspec.source import ArchError, fail
+from archspec.source import ArchError, make_error
 
 if TYPE_CHECKING:
     import torch
@@ -45,12 +45,12 @@ class Architecture:
     def actual(self) -> nn.Module:
         """Return the actual module, without values. Raises ArchError if it cannot be built."""
         try:
-            return without_values(partial(self.build, self.fields))
+            return build_on_meta(partial(self.build, self.fields))
         except Exception as problem:  # of any class, as it comes from the architecture
             raise _unbuilt(self.name, problem) from problem
 
 
-class Small(NamedTuple):
+class SmallModule(NamedTuple):
     """A small module, the fields that it was made of, and the proposal that these follow."""
 
     subject: Subject
@@ -58,20 +58,20 @@ class Small(NamedTuple):
     proposal: Proposal
 
 
-def subject_of(architecture: Architecture, small_one: Small | None = None) -> Subject:
+def subject_of(architecture: Architecture, small_one: SmallModule | None = None) -> Subject:
     """Return a small module of an architecture, with others as evidence. Raises ArchError if there is none."""
-    small_one = small_one or small_of(architecture, 0)
+    small_one = small_one or build_small_module(architecture, 0)
     first = small_one.subject
 
     def second() -> Subject:
-        usual = small_of(architecture, 1, small_one.fields)
+        usual = build_small_module(architecture, 1, small_one.fields)
         return usual.subject if architecture.has_same_reals else _with_other_reals(architecture, usual)
 
     def deep(differs: bool) -> Subject | None:
         has_all = not any(choices.layers for choices in architecture.choices)
         if has_all or (small_one.proposal.is_shallow and not differs):
             return None
-        found = small_of(_beginning_with(architecture, small_one.proposal), 2)
+        found = build_small_module(_beginning_with(architecture, small_one.proposal), 2)
         return None if found.fields == small_one.fields else found.subject
 
     def third() -> Subject | None:
@@ -120,7 +120,7 @@ def _third(architecture: Architecture, first: Proposal) -> Subject | None:
         choices = THIRD._replace(layers=layers, are_apart=are_apart)
         other = replace(architecture, choices=[choices], proposals=list(dict.fromkeys([first, *proposals])))
         try:
-            return small_of(other, 0).subject
+            return build_small_module(other, 0).subject
         except ArchError:
             continue
     return None
@@ -166,12 +166,12 @@ def parts_of(fields: Mapping[str, object], prefix: str = "") -> list[str]:
     return found
 
 
-def small_of(architecture: Architecture, turn: int, first: Fields | None = None) -> Small:
+def build_small_module(architecture: Architecture, turn: int, first: Fields | None = None) -> SmallModule:
     """Return the first small module that can be built and run, and reveals all changes of a `first` one."""
     problem: Exception | None = None
     tried: list[Fields] = []
     for proposal in architecture.proposals:
-        fields = small(architecture.fields, proposal, architecture.choices[turn])
+        fields = shrink_fields(architecture.fields, proposal, architecture.choices[turn])
         if fields in tried or (first is not None and hidden_changes(architecture.fields, first, fields)):
             continue
         tried.append(fields)
@@ -192,7 +192,7 @@ def small_of(architecture: Architecture, turn: int, first: Fields | None = None)
                 continue
             changed = changed_mode(modes, module)
             if changed is not None:
-                raise fail("lift", f"cannot lift `{architecture.name}`: a call of it changes its `{changed}`")
+                raise make_error("lift", f"cannot lift `{architecture.name}`: a call of it changes its `{changed}`")
             alike = (other for other in architecture.inputs(module, 1 - turn % 2) if are_alike(inputs, other))
             subject = Subject(
                 module,
@@ -202,7 +202,7 @@ def small_of(architecture: Architecture, turn: int, first: Fields | None = None)
                 name=architecture.name,
                 free=architecture.free,
             )
-            return Small(subject, fields, proposal)
+            return SmallModule(subject, fields, proposal)
     raise _unbuilt(architecture.name, problem)
 
 
@@ -215,24 +215,24 @@ def _built(architecture: Architecture, fields: Fields, seed: int) -> nn.Module:
     build = partial(architecture.build, fields)
     with warnings.catch_warnings():  # of tensors without elements
         warnings.simplefilter("ignore")
-        sizes = [parameter.numel() for parameter in without_values(build).parameters()]
+        sizes = [parameter.numel() for parameter in build_on_meta(build).parameters()]
     if 0 in sizes:
         raise ValueError("some of its tensors have no elements")
     count = sum(sizes)
     torch.random.manual_seed(seed)  # pyright: ignore[reportUnknownMemberType]
-    return (unfilled(build) if count > MOST_FILLED else build()).eval()
+    return (build_uninitialized(build) if count > MAX_FILLED else build()).eval()
 
 
 def _check_inputs(architecture: Architecture, module: nn.Module) -> None:
     """Refuse a module for which no inputs are known."""
     if next(architecture.inputs(module, 0), None) is None:
         names = ", ".join([f"`{name}`" for name in inspect.signature(module.forward).parameters if name != "kwargs"])
-        raise fail("usage", f"cannot run a small `{architecture.name}`: no inputs are known for {names}")
+        raise make_error("usage", f"cannot run a small `{architecture.name}`: no inputs are known for {names}")
 
 
 def _numbers(architecture: Architecture, module: nn.Module, fields: Fields, proposal: Proposal) -> dict[str, object]:
     """Return the numbers of a small module; of a shallow one, those that it has in the place of the actual ones."""
-    numbers = numbers_of(_settled(module, merged(architecture.fields, fields)))
+    numbers = numbers_of(_settled(module, merge_fields(architecture.fields, fields)))
     if not proposal.is_shallow:
         return numbers
     kept = numbers_of(architecture.fields)
@@ -257,28 +257,28 @@ def _taking(
         if all(fields.get(name, value) == value for name, value in queries.items()):
             return None
         try:
-            return unfilled(partial(architecture.build, {**fields, **queries})).eval()
+            return build_uninitialized(partial(architecture.build, {**fields, **queries})).eval()
         except Exception:  # of any class, as it comes from the architecture
             return None
 
     def error(inputs: Mapping[str, torch.Tensor]) -> Exception | None:
-        found = failure(module, inputs)
+        found = call_exception(module, inputs)
         other = demanding() if found is None else None
-        return found if other is None else failure(other, inputs)
+        return found if other is None else call_exception(other, inputs)
 
     return error
 
 
-def _with_other_reals(architecture: Architecture, usual: Small) -> Subject:
+def _with_other_reals(architecture: Architecture, usual: SmallModule) -> Subject:
     """Return a small module with other values of those reals on which no shape of a tensor depends, so that a number
     that is the same in both small modules is none of them by accident; the usual one if that cannot be called.
     """
     if usual.proposal.is_shallow:
         return usual.subject
-    fields = merged(architecture.fields, usual.fields)
+    fields = merge_fields(architecture.fields, usual.fields)
 
     def shapes(changed: Fields) -> list[tuple[str, Sequence[int]]]:
-        module = without_values(partial(architecture.build, changed))
+        module = build_on_meta(partial(architecture.build, changed))
         return [(name, value.shape) for name, value in [*module.named_parameters(), *module.named_buffers()]]
 
     kept, factor = shapes(fields), 1.5
@@ -291,7 +291,7 @@ def _with_other_reals(architecture: Architecture, usual: Small) -> Subject:
         module = _built(architecture, fields, 1)
     except Exception:  # of any class, as it comes from the architecture
         return usual.subject
-    if failure(module, usual.subject.inputs) is not None:
+    if call_exception(module, usual.subject.inputs) is not None:
         return usual.subject
     return replace(usual.subject, module=module, numbers=_numbers(architecture, module, fields, usual.proposal))
 
@@ -302,18 +302,18 @@ def reals_of(fields: Mapping[str, object]) -> dict[str, float]:
     return {name: value for name, value in numbers if isinstance(value, float) and value not in (0.0, 1.0)}
 
 
-def _changed(architecture: Architecture, first: Small, name: str, value: int) -> Subject | None:
+def _changed(architecture: Architecture, first: SmallModule, name: str, value: int) -> Subject | None:
     """Return a small module with another value of a number; None if it cannot be built or called."""
-    fields = with_number(merged(architecture.fields, first.fields), name, value)
+    fields = with_number(merge_fields(architecture.fields, first.fields), name, value)
     try:
         module = _built(architecture, fields, 0)
     except Exception:  # of any class, as it comes from the architecture
         return None
     alike = [inputs for inputs in architecture.inputs(module, 0) if are_alike(first.subject.inputs, inputs)]
-    inputs = next((inputs for inputs in alike if failure(module, inputs) is None), None)
+    inputs = next((inputs for inputs in alike if call_exception(module, inputs) is None), None)
     if inputs is None:
         return None
-    numbers = numbers_of(_settled(module, merged(architecture.fields, fields)))
+    numbers = numbers_of(_settled(module, merge_fields(architecture.fields, fields)))
     return Subject(module, ordered(module, inputs), numbers=numbers)
 
 
@@ -350,4 +350,4 @@ def are_alike(inputs: Mapping[str, torch.Tensor], other: Mapping[str, torch.Tens
 def _unbuilt(name: str, problem: Exception | None) -> ArchError:
     message = " ".join(str(problem).split())
     reason = f"{type(problem).__name__}: {message}" if problem is not None else "it is too large to be run"
-    return fail("usage", f"cannot build and run a small `{name}`: {reason}")
+    return make_error("usage", f"cannot build and run a small `{name}`: {reason}")

@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from archspec.lifting.subject import Subject
-from archspec.source import fail
+from archspec.source import make_error
 
 if TYPE_CHECKING:
     from torch import nn
@@ -23,7 +23,7 @@ def subject_of_collection(text: str) -> Subject:
     package = _imported(collection)
     known = package.list_models() if collection == "timm" else package.models.list_models()
     if name not in known:
-        raise fail("unknown-model", f"{collection} has no model `{name}`")
+        raise make_error("unknown-model", f"{collection} has no model `{name}`")
     module: nn.Module
     if collection == "timm":
         module = package.create_model(name, pretrained=False)
@@ -44,10 +44,10 @@ def _imported(collection: str) -> ModuleType:
             import_module("torchvision.models")
     except ImportError:
         help = f"run `pip install {collection}`"
-        raise fail("missing-package", f"{collection} is required but not installed", help=help) from None
+        raise make_error("missing-package", f"{collection} is required but not installed", help=help) from None
     except RuntimeError as problem:  # torchvision for another version of PyTorch
         message = f"{collection} cannot be imported: {problem}"
-        raise fail("missing-package", message, help="install versions that belong together") from problem
+        raise make_error("missing-package", message, help="install versions that belong together") from problem
     return package
 
 

@@ -8,14 +8,14 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Protocol, cast
 
 from archspec.configs.read import read_json
-from archspec.configuration import LARGEST_CONFIGURATION
-from archspec.equivalence.calls.values import listed
+from archspec.configuration import MAX_CONFIGURATION_BYTES
+from archspec.equivalence.calls.values import as_list
 from archspec.lifting.sources.architecture import Architecture
 from archspec.lifting.sources.examples import SIZES, Configuration, examples, inner_configurations
 from archspec.lifting.sources.fields import Fields
 from archspec.lifting.sources.packed import with_one_image
-from archspec.lifting.sources.shrinking import merged
-from archspec.source import ArchError, Report, Source, decode, fail, read_bytes
+from archspec.lifting.sources.shrinking import merge_fields
+from archspec.source import ArchError, Report, Source, decode, make_error, read_bytes
 
 if TYPE_CHECKING:
     import torch
@@ -41,13 +41,13 @@ def architecture_of(path: str) -> Architecture:
     """Return the architecture of a configuration. Raises ArchError if an installed `transformers` does not know it."""
     path = os.path.join(path, FILE) if os.path.isdir(path) else path
     report = Report()
-    data = read_bytes(path, path, report, largest=LARGEST_CONFIGURATION)
-    text = decode(data, path, report, largest=LARGEST_CONFIGURATION) if data is not None else None
+    data = read_bytes(path, path, report, largest=MAX_CONFIGURATION_BYTES)
+    text = decode(data, path, report, largest=MAX_CONFIGURATION_BYTES) if data is not None else None
     if text is None:
         raise ArchError(report.diagnostics)
     fields = read_json(Source(path, text)).data()
     if not isinstance(fields, dict):
-        raise fail("wrong-kind", f"expected an object in {path}")
+        raise make_error("wrong-kind", f"expected an object in {path}")
     return architecture_from(cast("Fields", fields))
 
 
@@ -57,20 +57,20 @@ def architecture_from(fields: Mapping[str, object]) -> Architecture:
     kind = fields.get("model_type")
     if not isinstance(kind, str):
         help = "add the `model_type` of the architecture"
-        raise fail("missing-argument", "missing `model_type` in the configuration", help=help)
+        raise make_error("missing-argument", "missing `model_type` in the configuration", help=help)
     if kind not in transformers.CONFIG_MAPPING:
         message = f"transformers {transformers.__version__} has no model type `{kind}`"
-        raise fail("unknown-model", message, help="lift a class with `archspec lift FILE.py:factory`")
+        raise make_error("unknown-model", message, help="lift a class with `archspec lift FILE.py:factory`")
     configuration: _ConfigurationClass = transformers.CONFIG_MAPPING[kind]
     owner = _class_of(transformers, configuration, fields)
     try:
         actual = configuration.from_dict({**fields, "use_cache": False})
     except Exception as problem:  # of any class, as it comes from the configuration
         message = str(problem).splitlines()[0] if str(problem) else ""
-        raise fail("usage", f"invalid configuration: {type(problem).__name__}: {message}") from problem
+        raise make_error("usage", f"invalid configuration: {type(problem).__name__}: {message}") from problem
 
     def build(changed: Fields) -> nn.Module:
-        fields = merged(actual.to_dict(), changed)
+        fields = merge_fields(actual.to_dict(), changed)
 
         def made(attention: str) -> nn.Module:
             return with_one_image(owner(_prepared(configuration.from_dict(fields), attention)))
@@ -93,7 +93,7 @@ def _transformers() -> ModuleType:
         import transformers
     except ImportError:
         help = "run `pip install transformers`"
-        raise fail("missing-package", "transformers is required but not installed", help=help) from None
+        raise make_error("missing-package", "transformers is required but not installed", help=help) from None
     transformers.logging.set_verbosity_error()
     return transformers
 
@@ -102,14 +102,14 @@ def _class_of(
     transformers: ModuleType, configuration: _ConfigurationClass, fields: Mapping[str, object]
 ) -> type[nn.Module]:
     """Return the class of the models with a configuration: the first of `architectures`, or the one without a head."""
-    for name in listed(fields.get("architectures")):
+    for name in as_list(fields.get("architectures")):
         owner = getattr(transformers, str(name), None)
         if isinstance(owner, type):
             return owner
     if configuration in transformers.MODEL_MAPPING:
-        return listed(transformers.MODEL_MAPPING[configuration])[0]
+        return as_list(transformers.MODEL_MAPPING[configuration])[0]
     message = f"transformers {transformers.__version__} has no model for `{configuration.model_type}`"
-    raise fail("unknown-model", message, help="name its class in `architectures`")
+    raise make_error("unknown-model", message, help="name its class in `architectures`")
 
 
 def _prepared(configuration: Configuration, attention: str) -> Configuration:

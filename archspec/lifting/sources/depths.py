@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from archspec.lifting.sources.fields import is_list, scopes_of
 from archspec.lifting.sources.patterns import shows_rule
 
-_MOST_LAYERS = 6
+_MAX_LAYERS = 6
 """A kind of layers is to be there twice if it is among so many: a single layer is written differently."""
 
-_MOST_IN_A_ROW = 6
+_MAX_LAYER_RUN = 6
 """So many more layers are tried for some of one kind in a row."""
 
 
@@ -39,7 +39,7 @@ class Depths:
     def _showing(self, count: int, least: int, is_second: bool, ends_alike: bool) -> int:
         few = self._of_all_kinds(count, least, is_second, ends_alike)
         kinds = [*zip(*self._lists_of(count), strict=True)]
-        more = range(few, min(few + _MOST_IN_A_ROW, count)) if kinds and is_second else ()
+        more = range(few, min(few + _MAX_LAYER_RUN, count)) if kinds and is_second else ()
         return next((most for most in more if shows_rule(kinds, most)), few)
 
     def _of_all_kinds(self, count: int, least: int, is_second: bool, ends_alike: bool) -> int:
@@ -57,7 +57,7 @@ class Depths:
             if ends_alike and len(ends) > 1:
                 return ends[is_second]
             taken = [most for most, other in self._chosen.items() if other != count]
-            longest = several + _MOST_IN_A_ROW * (1 + len(taken))
+            longest = several + _MAX_LAYER_RUN * (1 + len(taken))
             for most in range(several + 1, min(longest, count)):
                 is_run = len({*kinds}) > 1 and kinds[most - 2] == kinds[most - 1] == kinds[most]
                 if is_run and most + 1 >= least and most + is_second not in taken:
@@ -79,5 +79,5 @@ class Depths:
         for items in self._lists_of(count):
             once = max(items.index(kind) + 1 for kind in items)
             twice = [turn + 1 for turn, kind in enumerate(items) if items[:turn].count(kind) == 1]
-            found = max(found, once, *[turn for turn in twice if turn <= _MOST_LAYERS])
+            found = max(found, once, *[turn for turn in twice if turn <= _MAX_LAYERS])
         return found

@@ -8,8 +8,8 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
-from archspec.equivalence.calls.values import listed
-from archspec.lifting.calling import MOST_INPUTS
+from archspec.equivalence.calls.values import as_list
+from archspec.lifting.calling import MAX_INPUTS
 from archspec.lifting.sources.fields import Fields
 from archspec.lifting.sources.packed import patches, takes_one_image
 
@@ -51,7 +51,7 @@ _IDS, _MASK = "_input_ids", "_attention_mask"
 _IMAGES = ("_pixel_values", "_masks")
 """How those of further images and of masks over images end."""
 
-_MOST_SHAPES = 3
+_MAX_SHAPES = 3
 """Tokens have so many shapes in one class or another: first they are tried as one sequence for each item."""
 
 _BLOCK = 1920
@@ -93,7 +93,7 @@ def examples(module: nn.Module, sizes: Sizes) -> Iterator[dict[str, torch.Tensor
                (*contents, "attention_mask"), tuple(contents), *[(name,) for name in (*contents, *tokens)],
                (*_STEPS, "attention_mask")]  # fmt: skip
     given_by_choice = [tuple([name for name in names if name in chosen or name in required]) for chosen in choices]
-    for shape, given in product(range(_MOST_SHAPES), dict.fromkeys(given_by_choice)):
+    for shape, given in product(range(_MAX_SHAPES), dict.fromkeys(given_by_choice)):
         shapes = {name: _shapes(name, config, sizes) for name in given}
         varied = [len(shapes[name]) for name in given if _is_content(name)]
         others = [len(shapes[name]) for name in given if not _is_content(name)]
@@ -149,7 +149,7 @@ def _shapes(name: str, config: object, sizes: Sizes) -> list[tuple[int, ...]]:
 
 def _shapes_of_images(name: str, config: object, sizes: Sizes) -> list[tuple[int, ...]]:
     image = _field(config, "image_size", "img_size", "input_size") or _IMAGE
-    height, width = listed(image) * (1 if isinstance(image, list | tuple) else 2)
+    height, width = as_list(image) * (1 if isinstance(image, list | tuple) else 2)
     channels = _number(config, "num_channels", "in_channels", "in_chans", "num_input_channels") or 3
     frames = _number(config, "num_frames", "frames_per_clip") or 4
     still, moving = (sizes.batch, channels, height, width), (sizes.batch, frames, channels, height, width)
@@ -177,7 +177,7 @@ def _drawn(name: str, shape: tuple[int, ...], config: object, generator: torch.G
     import torch
 
     if _is_content(name) or (name in _STEPS and name != "timesteps"):
-        is_large = prod(shape) > MOST_INPUTS
+        is_large = prod(shape) > MAX_INPUTS
         return torch.zeros(shape) if is_large else torch.randn(shape, generator=generator)
     if name.endswith("attention_mask"):
         mask = torch.ones(shape, dtype=torch.long)

@@ -7,19 +7,19 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
-from archspec.equivalence.capture import OfShortInputs
-from archspec.lifting.sizes import OfSmallSizes, Unlike
+from archspec.equivalence.capture import SingleLengthError
+from archspec.lifting.sizes import ActualSizeError, SizeDependenceError
 from archspec.lifting.sources.architecture import Architecture, subject_of
 from archspec.lifting.sources.file import architecture_of_file
-from archspec.lifting.sources.inputs import Declared
+from archspec.lifting.sources.inputs import InputDeclaration
 from archspec.lifting.sources.kinds import kind_of
-from archspec.lifting.sources.source import OfOtherSizes, Source
+from archspec.lifting.sources.source import CoincidentSizeError, Source
 from archspec.lifting.sources.variations import (
     has_layers,
     multiplied,
-    relayered,
+    resize_and_relayer,
     unrolled,
-    wider,
+    with_larger_widths,
     with_same_reals,
     with_separate_sizes,
     without_field,
@@ -33,7 +33,7 @@ KINDS_LEFT_OUT = "kept", "groups", "heads", "head"
 Makes: TypeAlias = "Sequence[Callable[[], Source]]"
 
 
-def source_of_file(text: str, declared: Sequence[Declared], are_long: bool = False) -> Source:
+def source_of_file(text: str, declared: Sequence[InputDeclaration], are_long: bool = False) -> Source:
     """Return small modules of the factory in a file, or else the one that it makes, which are called with long inputs
     or with usual ones. Raises ArchError.
     """
@@ -49,7 +49,7 @@ class _Factory:
         self,
         architecture: Architecture | None,
         whole: Subject,
-        declared: Sequence[Declared],
+        declared: Sequence[InputDeclaration],
         longer: Callable[[], Source] | None,
     ) -> None:
         self.architecture = architecture
@@ -67,10 +67,10 @@ class _Factory:
             separate, first = with_separate_sizes(self.architecture)
             deep, same = unrolled(separate), with_same_reals(separate)
             rest: list[Callable[[], Source]] = [] if same is None else [partial(self._of, same)]
-            rest.append(partial(self._of, relayered(separate)))
+            rest.append(partial(self._of, resize_and_relayer(separate)))
             if deep is not None and has_layers(separate):
                 rest.append(partial(self._with_all_layers, deep))
-            rest += [partial(self._with_separate, wider(self.architecture)), self._as_it_is]
+            rest += [partial(self._with_separate, with_larger_widths(self.architecture)), self._as_it_is]
             return self._first_of([*self._with_multiples(separate, subject_of(separate, first)), *rest])
         except ArchError:
             return self._as_it_is()
@@ -94,9 +94,9 @@ class _Factory:
 
     def _others_for(self, rest: Makes) -> Callable[[BaseException | None], Makes]:
         def others(cause: BaseException | None) -> Makes:
-            if isinstance(cause, OfShortInputs) and self.longer is not None:
+            if isinstance(cause, SingleLengthError) and self.longer is not None:
                 return [self.longer]
-            is_of_sizes = isinstance(cause, Unlike | OfOtherSizes | OfSmallSizes)
+            is_of_sizes = isinstance(cause, SizeDependenceError | CoincidentSizeError | ActualSizeError)
             if is_of_sizes and self.architecture is not None and self._as_it_is in rest:
                 return [*rest[:-1], *self._without_one(self.architecture), self._as_it_is]
             return rest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias, TypeGuard
 
-from archspec.lifting.sources.kinds import LEAST, kind_of
+from archspec.lifting.sources.kinds import MIN_VALUES, kind_of
 
 Fields: TypeAlias = "dict[str, object]"
 
@@ -45,11 +45,11 @@ def common_divisor(actual: Mapping[str, object], has_own_heads: bool) -> int:
     for scope in scopes_of(actual):
         kinds = {kind_of(name): value for name, value in reversed(numbers_in(scope))}
         if has_own_heads:
-            sizes += [kinds[kind] for kind in ("heads", "groups") if kinds.get(kind, 0) >= 2 * LEAST[kind]]
+            sizes += [kinds[kind] for kind in ("heads", "groups") if kinds.get(kind, 0) >= 2 * MIN_VALUES[kind]]
         else:
             sizes += [value for name, value in numbers_in(scope) if kind_of(name) == "head"]
             sizes += [kinds["hidden"] // kinds["heads"]] if kinds.get("heads") and "hidden" in kinds else []
-    least = LEAST["groups" if has_own_heads else "head"]
+    least = MIN_VALUES["groups" if has_own_heads else "head"]
     most = min([size // least for size in sizes if size >= 2 * least], default=least)
     return 2 ** (most.bit_length() - 1)
 

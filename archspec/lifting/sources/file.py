@@ -8,14 +8,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from archspec.equivalence.factories import factory_from, made_by, parameters_of
-from archspec.lifting.calling import failure
+from archspec.equivalence.factories import call_factory, load_factory, parameters_of
+from archspec.lifting.calling import call_exception
 from archspec.lifting.sources import examples as known
 from archspec.lifting.sources.architecture import Architecture, ordered
 from archspec.lifting.sources.fields import Fields, is_integer
-from archspec.lifting.sources.inputs import Declared, examples, following
+from archspec.lifting.sources.inputs import InputDeclaration, examples, inputs_following_fields
 from archspec.lifting.subject import Subject
-from archspec.source import fail, suggest
+from archspec.source import make_error, suggest
 
 if TYPE_CHECKING:
     import torch
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def architecture_of_file(
-    text: str, declared: Sequence[Declared], are_long: bool = False
+    text: str, declared: Sequence[InputDeclaration], are_long: bool = False
 ) -> tuple[Architecture | None, Subject]:
     """Return the architecture of a factory in a file, and its actual module, with long inputs or usual ones.
 
@@ -31,8 +31,8 @@ def architecture_of_file(
     architecture; if it has none, there is no architecture. Raises ArchError if there is no such file or factory, or if
     running either fails.
     """
-    path, name, factory = factory_from(text, "FILE.py:factory")
-    module = made_by(path, name, factory)
+    path, name, factory = load_factory(text, "FILE.py:factory")
+    module = call_factory(path, name, factory)
     taken = [*inspect.signature(module.forward).parameters]  # names of inputs, which no hyperparameter can have
     defaults = {key: value.default for key, value in parameters_of(factory).items() if is_integer(value.default)}
     arguments = {f"{key}_" if key in taken else key: key for key in defaults}
@@ -49,16 +49,18 @@ def architecture_of_file(
 
     def inputs(module: nn.Module, turn: int) -> Iterator[dict[str, torch.Tensor]]:
         if declared:
-            choices = following(declared, defaults, {**defaults, **by_argument(made.get(module, {}))})
+            choices = inputs_following_fields(declared, defaults, {**defaults, **by_argument(made.get(module, {}))})
             return (given for choice in choices for given in examples(module, choice, turn, are_long))
         if hasattr(module, "config"):
             return known.examples(module, known.SIZES[turn])
-        raise fail("usage", f"the inputs of `{name}` are unknown", help="describe each: `--input x=real[batch,seq,64]`")
+        raise make_error(
+            "usage", f"the inputs of `{name}` are unknown", help="describe each: `--input x=real[batch,seq,64]`"
+        )
 
     for given in declared:
         if given.name not in taken:
             help = suggest(given.name, taken) or f"it has {', '.join([f'`{known}`' for known in taken])}"
-            raise fail("usage", f"`forward` of {type(module).__name__} has no argument `{given.name}`", help=help)
+            raise make_error("usage", f"`forward` of {type(module).__name__} has no argument `{given.name}`", help=help)
     free = {item.name: item.sizes for item in declared}
     whole = replace(_as_it_is(module, inputs), free=free)
     if not fields or module.training:
@@ -69,11 +71,11 @@ def architecture_of_file(
 def _as_it_is(module: nn.Module, inputs: Callable[[nn.Module, int], Iterator[dict[str, torch.Tensor]]]) -> Subject:
     problem: Exception | None = None
     for given in inputs(module, 0):
-        error = failure(module, given)
+        error = call_exception(module, given)
         if error is None:
-            other = next((other for other in inputs(module, 1) if failure(module, other) is None), None)
+            other = next((other for other in inputs(module, 1) if call_exception(module, other) is None), None)
             return Subject(module, ordered(module, given), other, name=type(module).__name__)
         problem = problem or error
     message = str(problem).splitlines()[0] if str(problem) else ""
     help = "describe all inputs that it needs with --input; write numbers for sizes that cannot be small"
-    raise fail("usage", f"calling {type(module).__name__} fails: {type(problem).__name__}: {message}", help=help)
+    raise make_error("usage", f"calling {type(module).__name__} fails: {type(problem).__name__}: {message}", help=help)

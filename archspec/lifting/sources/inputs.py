@@ -8,7 +8,7 @@ from itertools import count, islice, product
 from typing import TYPE_CHECKING
 
 from archspec.record import Record
-from archspec.source import ArchError, fail
+from archspec.source import ArchError, make_error
 
 if TYPE_CHECKING:
     import torch
@@ -31,11 +31,11 @@ SHORT, USUAL, LONG = 2, 3, 40
 """The least size of inputs that may have any. Long ones are for modules that reduce them several times, as by strides.
 """
 
-MOST_CHOICES = 8
+MAX_CHOICES = 8
 """So many ways in which sizes of inputs may follow fields are tried."""
 
 
-class Declared(Record):
+class InputDeclaration(Record):
     """An input: its name, its element type, and its sizes, which are numbers or the names of free ones."""
 
     name: str
@@ -43,7 +43,7 @@ class Declared(Record):
     sizes: tuple[int | str, ...]
 
 
-def parse_input(text: str) -> Declared:
+def parse_input(text: str) -> InputDeclaration:
     """Return the input that an argument of `--input` describes. Raises ArchError."""
     found = _INPUT.fullmatch(text)
     if found is None:
@@ -60,31 +60,33 @@ def parse_input(text: str) -> Declared:
             sizes.append(size)
         else:
             raise _invalid(text, f"invalid size `{size}`")
-    return Declared(name, _DTYPES[dtype], tuple(sizes))
+    return InputDeclaration(name, _DTYPES[dtype], tuple(sizes))
 
 
 def _invalid(text: str, problem: str, help: str = "write it as `--input x=real[batch,seq,64]`") -> ArchError:
-    return fail("usage", f"invalid --input `{text}`: {problem}", help=help)
+    return make_error("usage", f"invalid --input `{text}`: {problem}", help=help)
 
 
-def following(
-    declared: Sequence[Declared], fields: Mapping[str, object], values: Mapping[str, object]
-) -> Iterator[list[Declared]]:
+def inputs_following_fields(
+    declared: Sequence[InputDeclaration], fields: Mapping[str, object], values: Mapping[str, object]
+) -> Iterator[list[InputDeclaration]]:
     """Yield inputs with sizes for a module that has `values` for fields: those that have the name of a field are its
     value, and then numbers that are equal to a field are as well.
     """
     sizes = {name: value for name, value in values.items() if isinstance(value, int)}
     numbers = dict.fromkeys([size for item in declared for size in item.sizes if isinstance(size, int)])
     options = [[size, *[sizes[name] for name in sizes if fields[name] == size != sizes[name]]] for size in numbers]
-    for chosen in islice(product(*options), MOST_CHOICES):
+    for chosen in islice(product(*options), MAX_CHOICES):
         followed = dict(zip(numbers, chosen, strict=True))
         known: dict[int | str, int] = {**followed, **sizes}
         shapes = [[known.get(size, size) for size in item.sizes] for item in declared]
-        yield [Declared(item.name, item.dtype, tuple(shape)) for item, shape in zip(declared, shapes, strict=True)]
+        yield [
+            InputDeclaration(item.name, item.dtype, tuple(shape)) for item, shape in zip(declared, shapes, strict=True)
+        ]
 
 
 def examples(
-    module: nn.Module, declared: Sequence[Declared], turn: int, are_long: bool = False
+    module: nn.Module, declared: Sequence[InputDeclaration], turn: int, are_long: bool = False
 ) -> Iterator[dict[str, torch.Tensor]]:
     """Yield inputs to try, the first or the second time: with longer and with shorter free sizes, and with long ones,
     or only with these.
@@ -102,7 +104,7 @@ def examples(
         yield {item.name: _drawn(item, sizes, turn + 1, bounds.get(item.name, 2)) for item in declared}
 
 
-def _sizes(module: nn.Module, declared: Sequence[Declared], turn: int, start: int) -> dict[str, int]:
+def _sizes(module: nn.Module, declared: Sequence[InputDeclaration], turn: int, start: int) -> dict[str, int]:
     taken = {size for tensor in module.state_dict().values() for size in tensor.shape} if start > SHORT else set[int]()
     names = dict.fromkeys(size for item in declared for size in item.sizes if isinstance(size, str))
     free = (size for size in count(start) if size not in taken)
@@ -110,7 +112,7 @@ def _sizes(module: nn.Module, declared: Sequence[Declared], turn: int, start: in
     return dict(zip(names, found[turn::2], strict=True))
 
 
-def _drawn(item: Declared, sizes: dict[str, int], seed: int, bound: int = 2) -> torch.Tensor:
+def _drawn(item: InputDeclaration, sizes: dict[str, int], seed: int, bound: int = 2) -> torch.Tensor:
     import torch
 
     shape = [sizes[size] if isinstance(size, str) else size for size in item.sizes]

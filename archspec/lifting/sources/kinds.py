@@ -40,7 +40,7 @@ _KINDS: tuple[tuple[str, str], ...] = (
 )
 """What a field is, by the first pattern that its name contains."""
 
-LEAST = {
+MIN_VALUES = {
     "layers": 2,
     "heads": 3,
     "groups": 2,

@@ -7,18 +7,18 @@ from contextlib import suppress
 from typing import cast
 
 from archspec.equivalence.api import other_tensors
-from archspec.equivalence.calls.values import Untranslatable
+from archspec.equivalence.calls.values import UntranslatableError
 from archspec.equivalence.epsilons import keep_epsilon
 from archspec.equivalence.precision import in_float64
-from archspec.lifting.api import lift_subject, refusing
-from archspec.lifting.check import Uncompared, Undecided, check_again, check_outputs, check_unrounded
-from archspec.lifting.sources.source import OfFewLayers, OfOtherSizes, Source
+from archspec.lifting.api import as_refusal, lift_subject
+from archspec.lifting.check import ComparisonError, UndecidedError, check_again, check_outputs, check_unrounded
+from archspec.lifting.sources.source import CoincidentSizeError, LayerPatternError, Source
 from archspec.lifting.sources.subjects import source_of
 from archspec.lifting.subject import Subject
 from archspec.model import Model
 from archspec.pipeline.compile import loads
-from archspec.source import ArchError, fail
-from archspec.table import Plain
+from archspec.source import ArchError, make_error
+from archspec.table import PlainValue
 
 
 def lift_source(text: str, inputs: Sequence[str] = ()) -> str:
@@ -26,10 +26,10 @@ def lift_source(text: str, inputs: Sequence[str] = ()) -> str:
 
     `inputs` describe those of a file's module, as in `x=real[batch,8]`. Raises ArchError.
     """
-    return lifted(source_of(text, inputs))
+    return lift_or_replace(source_of(text, inputs))
 
 
-def lifted(source: Source) -> str:
+def lift_or_replace(source: Source) -> str:
     """Return the spec of a source, or of another module in its place if it cannot be lifted. Raises ArchError."""
     try:
         return _lifted(source)
@@ -37,7 +37,7 @@ def lifted(source: Source) -> str:
         problem = error
     for other in source.others(problem.__cause__):
         try:
-            return lifted(other())
+            return lift_or_replace(other())
         except ArchError:
             continue
     raise problem
@@ -49,20 +49,20 @@ def _lifted(source: Source) -> str:
     name, reason = source.subject.name, other_tensors(model, source.actual())
     if reason:
         reason = f"the spec of a small one does not hold for its sizes: {reason}"
-        raise fail("lift", f"cannot lift `{name}`: {reason}") from OfFewLayers(reason)
+        raise make_error("lift", f"cannot lift `{name}`: {reason}") from LayerPatternError(reason)
     _check_free_sizes(model, source)
     differs = source.subject.has_patterns or " if i " in spec
     deep = source.subject.deep(differs) if source.subject.deep is not None else None
     if deep is not None:
-        overrides = {name: cast("Plain", deep.numbers[name]) for name in model.hyperparameters}
+        overrides = {name: cast("PlainValue", deep.numbers[name]) for name in model.hyperparameters}
         check = check_again if differs else check_outputs
-        refusing(name, lambda: _check_deep(check, spec, overrides, deep))
+        as_refusal(name, lambda: _check_deep(check, spec, overrides, deep))
     whole = source.whole
     if whole is not None:
-        refusing(name, lambda: _check_whole(spec, whole))
+        as_refusal(name, lambda: _check_whole(spec, whole))
     if source.subject.third is not None:
         third = source.subject.third
-        refusing(name, lambda: _check_third(spec, [*model.hyperparameters], third))
+        as_refusal(name, lambda: _check_third(spec, [*model.hyperparameters], third))
     return spec
 
 
@@ -78,7 +78,7 @@ def _check_free_sizes(model: Model, source: Source) -> None:
             if isinstance(size, int) and first != second:
                 reason = f"its operations depend on `{name}` of `{item.name}` in a way that is known for one size only"
                 help = f"write a number in the place of `{name}`"
-                raise fail("lift", f"cannot lift `{source.subject.name}`: {reason}", help=help)
+                raise make_error("lift", f"cannot lift `{source.subject.name}`: {reason}", help=help)
 
 
 def _check_third(spec: str, names: Sequence[str], make: Callable[[], Subject | None]) -> None:
@@ -87,38 +87,38 @@ def _check_third(spec: str, names: Sequence[str], make: Callable[[], Subject | N
     if third is None:
         return
     keep_epsilon(third.module)
-    overrides = {name: cast("Plain", third.numbers[name]) for name in names if name in third.numbers}
+    overrides = {name: cast("PlainValue", third.numbers[name]) for name in names if name in third.numbers}
     try:
-        with suppress(Undecided):
+        with suppress(UndecidedError):
             _check_or_compare(spec, overrides, third)
-    except Untranslatable as problem:
-        raise OfOtherSizes(f"the spec of two small ones does not hold for other sizes: {problem}") from None
+    except UntranslatableError as problem:
+        raise CoincidentSizeError(f"the spec of two small ones does not hold for other sizes: {problem}") from None
 
 
-def _check_or_compare(spec: str, overrides: Mapping[str, Plain], third: Subject) -> None:
+def _check_or_compare(spec: str, overrides: Mapping[str, PlainValue], third: Subject) -> None:
     """Raise Untranslatable unless a spec is a module, or has its outputs where the module cannot be exported."""
     try:
         check_unrounded(spec, overrides, third)
-    except Uncompared:
+    except ComparisonError:
         check_outputs(spec, overrides, third)
 
 
 def _check_whole(spec: str, whole: Subject) -> None:
     """Refuse the spec of a small module that is not that of the actual one, unless that is too large to decide it."""
     try:
-        with suppress(Undecided):
+        with suppress(UndecidedError):
             check_again(spec, {}, whole)
-    except Untranslatable as problem:
-        raise Untranslatable(f"the spec of a small one does not hold for its sizes: {problem}") from None
+    except UntranslatableError as problem:
+        raise UntranslatableError(f"the spec of a small one does not hold for its sizes: {problem}") from None
 
 
 def _check_deep(
-    check: Callable[[str, Mapping[str, Plain], Subject], None],
+    check: Callable[[str, Mapping[str, PlainValue], Subject], None],
     spec: str,
-    overrides: Mapping[str, Plain],
+    overrides: Mapping[str, PlainValue],
     deep: Subject,
 ) -> None:
     try:
         check(spec, overrides, deep)
-    except Untranslatable as problem:
-        raise OfFewLayers(f"the spec of one with few layers does not hold for all: {problem}") from None
+    except UntranslatableError as problem:
+        raise LayerPatternError(f"the spec of one with few layers does not hold for all: {problem}") from None

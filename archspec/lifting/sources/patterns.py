@@ -13,7 +13,7 @@ from archspec.lifting.sources.kinds import kind_of
 _PATTERN = r"interval|period|pattern|every|freq|skip|sparse_step|dense_replace|full_attention|attn_layer|layer_types"
 """Parts of the names of fields that say that some layers are different."""
 
-MOST_KINDS = 2
+MAX_KINDS = 2
 """A loop has layers of so many kinds."""
 
 
@@ -42,9 +42,9 @@ def shows_rule(kinds: Sequence[Hashable], few: int) -> bool:
 
     Also true without a rule to show: for layers that do not alternate, or that no condition distinguishes.
     """
-    start = next(first for first in range(few) if len({*kinds[first:few]}) <= MOST_KINDS)
+    start = next(first for first in range(few) if len({*kinds[first:few]}) <= MAX_KINDS)
     some, every = kinds[start:few], kinds[start:]
-    if len({*every}) > MOST_KINDS or not _alternates(every):
+    if len({*every}) > MAX_KINDS or not _alternates(every):
         return True
     values, others = [Varying(tuple([kind == every[0] for kind in part]), start) for part in (some, every)]
     if not any(others.follows(holds) for _, holds in conditions(others)):

@@ -98,5 +98,5 @@ differences of heads, and no difference of two sizes is that of the first config
 OTHER_LAYERS = (5, 3, 4), (3, 7, 5)
 """Layers with which twice as many are not the heads of both configurations."""
 
-LIGHTER = 2, 5, (21, 5, 3, 2)
+LIGHT_SECOND_SIZES = 2, 5, (21, 5, 3, 2)
 """The scale, the width and the experts of a second configuration with fewer parameters."""

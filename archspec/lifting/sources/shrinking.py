@@ -32,7 +32,7 @@ from archspec.lifting.sources.fields import (
     rotary_unit,
     scopes_of,
 )
-from archspec.lifting.sources.kinds import LEAST, kind_of
+from archspec.lifting.sources.kinds import MIN_VALUES, kind_of
 from archspec.lifting.sources.proposals import Choices, Proposal
 
 _SCALED = {False: ("head", "rotary", "hidden", "width"), True: ("heads", "groups", "hidden", "width")}
@@ -54,18 +54,18 @@ The former may also be separate.
 """
 
 
-def small(fields: Mapping[str, object], proposal: Proposal, choices: Choices) -> Fields:
+def shrink_fields(fields: Mapping[str, object], proposal: Proposal, choices: Choices) -> Fields:
     """Return the fields of a configuration with small values."""
     return _Shrinking(fields, proposal, choices).fields
 
 
-def merged(fields: Mapping[str, object], changes: Mapping[str, object]) -> Fields:
+def merge_fields(fields: Mapping[str, object], changes: Mapping[str, object]) -> Fields:
     """Return the fields of a configuration with changes, also to those of configurations inside of it."""
     found = {**fields, **changes}
     for name, value in changes.items():
         inner = fields.get(name)
         if are_fields(value) and is_configuration(inner):
-            found[name] = merged(inner, value)
+            found[name] = merge_fields(inner, value)
     return found
 
 
@@ -111,7 +111,7 @@ class _Shrinking:
         self._prefixes = {id(scope): prefix for prefix, scope in named_scopes(actual)}
         self._keeps_heads = not proposal.unit and proposal.has_own_heads
         share = rotary_share(actual)
-        self._step = rotary_unit(actual, math.lcm(LEAST["head"], share))
+        self._step = rotary_unit(actual, math.lcm(MIN_VALUES["head"], share))
         unit = rotary_unit(actual, proposal.unit * share) * choices.scale * (2 if has_sections(actual) else 1)
         self._unit = unit or (head_of(actual) if self._keeps_heads else 0)
         self._scaled_kinds = _SCALED[proposal.has_own_heads] if proposal.is_scaled else ()
@@ -159,7 +159,7 @@ class _Shrinking:
         found |= self._rotary_sizes(actual, found) | self._distinct_groups(actual, found)
         numbers = dict(numbers_in(found))
         layers = [(value, numbers[name]) for name, value in numbers_in(actual) if kind_of(name) == "layers"]
-        large = [name for name, value in numbers_in(actual) if value >= LEAST["vocabulary"]]
+        large = [name for name, value in numbers_in(actual) if value >= MIN_VALUES["vocabulary"]]
         most = min([numbers[name] for name in large if kind_of(name) == "vocabulary"], default=0)
         is_shallow = any(few != many for many, few in layers)
         for name, value in actual.items():
@@ -241,9 +241,9 @@ class _Shrinking:
         kind = kind_of(name)
         if name in self.choices.multiples:
             return self.choices.multiples[name] * value
-        if kind == "positions" and 2 < value < LEAST[kind]:
+        if kind == "positions" and 2 < value < MIN_VALUES[kind]:
             return value + self.choices.scale // 2
-        if value < LEAST.get(kind, 2) or (kind == "layers" and not self.choices.layers):
+        if value < MIN_VALUES.get(kind, 2) or (kind == "layers" and not self.choices.layers):
             return value
         if kind != "layers" and self.proposal.is_shallow:
             return value

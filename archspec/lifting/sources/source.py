@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from archspec.equivalence.calls.values import Untranslatable
-from archspec.lifting.sources.inputs import Declared
+from archspec.equivalence.calls.values import UntranslatableError
+from archspec.lifting.sources.inputs import InputDeclaration
 from archspec.lifting.subject import Subject
 
 if TYPE_CHECKING:
     from torch import nn
 
 
-class OfFewLayers(Untranslatable):
+class LayerPatternError(UntranslatableError):
     """The spec of a small module is not that of the actual one, as its layers may be of other kinds."""
 
 
-class OfOtherSizes(Untranslatable):
+class CoincidentSizeError(UntranslatableError):
     """The spec of two small modules is not that of a third one, as a size has the value of another one in both."""
 
 
@@ -30,5 +30,5 @@ class Source(NamedTuple):
     """Other modules to lift in the place of this one, by what it cannot be lifted for."""
     whole: Subject | None = None
     """The actual module, if it can be called: a small one may have taken other branches."""
-    declared: Sequence[Declared] = ()
+    declared: Sequence[InputDeclaration] = ()
     """The inputs that users describe, in which names are sizes that may vary."""

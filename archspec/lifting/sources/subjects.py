@@ -5,31 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from archspec.equivalence.capture import OfShortInputs
-from archspec.libraries import torch_or_fail
-from archspec.lifting.check import OfLargeSizes
-from archspec.lifting.sizes import OfSmallSizes, Unlike
+from archspec.equivalence.capture import SingleLengthError
+from archspec.libraries import import_torch
+from archspec.lifting.check import TooLargeToRunError
+from archspec.lifting.sizes import ActualSizeError, SizeDependenceError
 from archspec.lifting.sources.architecture import Architecture, parts_of, subject_of
 from archspec.lifting.sources.collections import COLLECTIONS, subject_of_collection
 from archspec.lifting.sources.configuration import architecture_of, is_configuration
 from archspec.lifting.sources.factories import source_of_file
 from archspec.lifting.sources.inputs import parse_input
-from archspec.lifting.sources.source import OfFewLayers, OfOtherSizes, Source
+from archspec.lifting.sources.source import CoincidentSizeError, LayerPatternError, Source
 from archspec.lifting.sources.variations import (
-    apart,
     has_actual_heads,
-    lighter,
-    resized,
-    shallow,
+    resize_second,
+    separate_part_sizes,
     shrinks_lists,
     uncropped,
     unrolled,
+    with_fewer_layers,
+    with_fewer_parameters,
     with_longer,
     with_more_heads,
     with_same_reals,
     with_separate_sizes,
 )
-from archspec.source import ArchError, fail
+from archspec.source import ArchError, make_error
 
 
 def source_of(text: str, inputs: Sequence[str] = ()) -> Source:
@@ -37,7 +37,7 @@ def source_of(text: str, inputs: Sequence[str] = ()) -> Source:
 
     `inputs` describe those of a file's module, as in `x=real[batch,8]`. Raises ArchError.
     """
-    torch_or_fail()
+    import_torch()
     declared = [parse_input(item) for item in inputs]
     if text.partition(":")[0] in COLLECTIONS:
         if inputs:
@@ -58,17 +58,22 @@ def source_of_architecture(architecture: Architecture) -> Source:
     first = whole if whole is not None and shrinks_lists(architecture) else architecture
 
     def others(cause: BaseException | None) -> list[Callable[[], Source]]:
-        longer = [with_longer(first, found.subject.inputs)] if isinstance(cause, OfShortInputs) else []
-        same = [with_same_reals(first)] if isinstance(cause, Unlike) else []
+        longer = [with_longer(first, found.subject.inputs)] if isinstance(cause, SingleLengthError) else []
+        same = [with_same_reals(first)] if isinstance(cause, SizeDependenceError) else []
         small = _other_small_ones(architecture, first is whole, cause)
-        shallow_ones = _of_actual_sizes(apart(architecture) if isinstance(cause, OfOtherSizes) else architecture)
+        shallow_ones = _of_actual_sizes(
+            separate_part_sizes(architecture) if isinstance(cause, CoincidentSizeError) else architecture
+        )
         together = [partial(_source, first, False)] if parts_of(architecture.fields) else []
         return [*together, *_sources([*longer, *same, *small, *shallow_ones])]
 
     try:
         found = _source(first)
     except ArchError as problem:
-        rest = [*_other_small_ones(architecture, first is whole, Unlike()), *_of_actual_sizes(architecture)]
+        rest = [
+            *_other_small_ones(architecture, first is whole, SizeDependenceError()),
+            *_of_actual_sizes(architecture),
+        ]
         return _first_that_runs(_sources(rest), problem)
     return _with_small_heads(first, found._replace(others=others))
 
@@ -97,21 +102,25 @@ def _other_small_ones(
     """Return other architectures with small modules, for one with all layers (`is_whole`) or with few."""
     whole, large = unrolled(architecture), uncropped(architecture)
     large_whole = unrolled(large) if large else None
-    if isinstance(cause, OfLargeSizes):
-        return [lighter(whole), large_whole] if is_whole and whole else [lighter(architecture), large]
-    if isinstance(cause, OfOtherSizes):
-        return [apart(whole if is_whole and whole else architecture)]
+    if isinstance(cause, TooLargeToRunError):
+        return (
+            [with_fewer_parameters(whole), large_whole]
+            if is_whole and whole
+            else [with_fewer_parameters(architecture), large]
+        )
+    if isinstance(cause, CoincidentSizeError):
+        return [separate_part_sizes(whole if is_whole and whole else architecture)]
     if is_whole:
         return [large_whole]
-    if isinstance(cause, Unlike):
+    if isinstance(cause, SizeDependenceError):
         return [with_more_heads(architecture), whole, large_whole]
-    if isinstance(cause, OfFewLayers):
+    if isinstance(cause, LayerPatternError):
         return [large, whole]
-    return [resized(architecture), large] if isinstance(cause, OfSmallSizes) else [large]
+    return [resize_second(architecture), large] if isinstance(cause, ActualSizeError) else [large]
 
 
 def _of_actual_sizes(architecture: Architecture) -> list[Architecture | None]:
-    found = shallow(architecture)
+    found = with_fewer_layers(architecture)
     return [found, unrolled(found)]
 
 
@@ -137,10 +146,10 @@ def _sources(architectures: Sequence[Architecture | None]) -> list[Callable[[], 
 
 def _source(architecture: Architecture, across_parts: bool = True) -> Source:
     def others(cause: BaseException | None) -> list[Callable[[], Source]]:
-        return _sources([lighter(architecture)]) if isinstance(cause, OfLargeSizes) else []
+        return _sources([with_fewer_parameters(architecture)]) if isinstance(cause, TooLargeToRunError) else []
 
     return Source(subject_of(*with_separate_sizes(architecture, across_parts)), architecture.actual, others)
 
 
 def _known_inputs(text: str) -> ArchError:
-    return fail("usage", f"--input cannot be combined with `{text}`: its inputs are known")
+    return make_error("usage", f"--input cannot be combined with `{text}`: its inputs are known")

@@ -7,17 +7,17 @@ from contextlib import contextmanager
 from math import prod
 from typing import TYPE_CHECKING, cast
 
-from archspec.equivalence.intercepting import Function, intercepting
+from archspec.equivalence.intercepting import Function, intercept_mode
 
 if TYPE_CHECKING:
     from torch import nn
 
 
-MOST_RESERVED = 2**28
+MAX_RESERVED = 2**28
 """Memory for more elements may not be there, even if nothing is written to it."""
 
 
-def without_values(build: Callable[[], nn.Module]) -> nn.Module:
+def build_on_meta(build: Callable[[], nn.Module]) -> nn.Module:
     """Return a module whose tensors have no values; if making it looks at some of them, one with unfilled parameters.
 
     Rates of stochastic depth are often made with `torch.linspace(...)`, and looked at.
@@ -28,10 +28,10 @@ def without_values(build: Callable[[], nn.Module]) -> nn.Module:
         with torch.device("meta"):
             return build()
     except Exception:  # of any class, as it comes from the architecture
-        return unfilled(build)
+        return build_uninitialized(build)
 
 
-def unfilled(build: Callable[[], nn.Module]) -> nn.Module:
+def build_uninitialized(build: Callable[[], nn.Module]) -> nn.Module:
     """Return a module whose parameters are memory that nothing has been written to, which takes no room.
 
     The elements of very large ones share their memory. Its buffers have their values.
@@ -45,7 +45,7 @@ def unfilled(build: Callable[[], nn.Module]) -> nn.Module:
         for name, parameter in part._parameters.items():  # pyright: ignore[reportPrivateUsage]
             if parameter is not None and parameter.is_meta:
                 if id(parameter) not in made:
-                    is_large = parameter.numel() > MOST_RESERVED
+                    is_large = parameter.numel() > MAX_RESERVED
                     empty = torch.empty((1,) if is_large else parameter.shape, dtype=parameter.dtype)
                     made[id(parameter)] = torch.nn.Parameter(empty.expand(parameter.shape), parameter.requires_grad)
                 part._parameters[name] = made[id(parameter)]  # pyright: ignore[reportPrivateUsage]
@@ -66,7 +66,7 @@ def _without_values() -> Generator[None]:
 
     torch.nn.Module.register_parameter = registered
     try:
-        with intercepting(_reserved):
+        with intercept_mode(_reserved):
             yield
     finally:
         torch.nn.Module.register_parameter = register
@@ -76,7 +76,7 @@ def _reserved(func: Function, args: Sequence[object], named: Mapping[str, object
     """Make very large tensors that have no values on the device `meta`, as there may be no memory for them."""
     import torch
 
-    if func is torch.empty and named.get("device") is None and _count(args) > MOST_RESERVED:
+    if func is torch.empty and named.get("device") is None and _count(args) > MAX_RESERVED:
         named = {**named, "device": "meta"}
     return func(*args, **named)
 

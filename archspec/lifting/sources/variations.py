@@ -9,17 +9,24 @@ from typing import TYPE_CHECKING
 
 from archspec.lifting.sources.architecture import (
     Architecture,
-    Small,
+    SmallModule,
     are_alike,
-    failure,
+    build_small_module,
+    call_exception,
     numbers_of,
     reals_of,
-    small_of,
 )
 from archspec.lifting.sources.fields import named_scopes, numbers_in
 from archspec.lifting.sources.kinds import kind_of
-from archspec.lifting.sources.proposals import LIGHTER, OTHER_HEADS, OTHER_LAYERS, OTHER_STEPS, SHALLOW, Proposal
-from archspec.lifting.sources.shrinking import small, without_shrunk_lists
+from archspec.lifting.sources.proposals import (
+    LIGHT_SECOND_SIZES,
+    OTHER_HEADS,
+    OTHER_LAYERS,
+    OTHER_STEPS,
+    SHALLOW,
+    Proposal,
+)
+from archspec.lifting.sources.shrinking import shrink_fields, without_shrunk_lists
 from archspec.lifting.subject import Subject
 from archspec.source import ArchError
 
@@ -32,19 +39,19 @@ MULTIPLES = 2, 5, 4, 7, 6, 9
 enough of them. A width may be three times as large.
 """
 
-MOST_UNROLLED = 80
+MAX_UNROLLED = 80
 """Layers of larger modules are not written one by one."""
 
 
 def shrinks_lists(architecture: Architecture) -> bool:
     """Whether a small module has other sizes in lists than the actual one, and would be another one without them."""
-    fields = small(architecture.fields, architecture.proposals[0], architecture.choices[0])
+    fields = shrink_fields(architecture.fields, architecture.proposals[0], architecture.choices[0])
     emptied = without_shrunk_lists(architecture.fields, fields)
     if emptied == fields:
         return False
     try:
         modules = [architecture.build(item) for item in (fields, emptied)]
-        runs = any(failure(modules[1], inputs) is None for inputs in architecture.inputs(modules[1], 0))
+        runs = any(call_exception(modules[1], inputs) is None for inputs in architecture.inputs(modules[1], 0))
     except Exception:  # of any class, as it comes from the architecture
         return True
     first, second = [[(name, value.shape) for name, value in module.state_dict().items()] for module in modules]
@@ -59,7 +66,10 @@ def multiplied(architecture: Architecture, subject: Subject, without: Collection
     The multiples are not all the same: a quotient of two numbers, such as the scale of an adapter, is another one then.
     """
     first, second, *rest = architecture.choices
-    both = [dict(numbers_in(small(architecture.fields, architecture.proposals[0], item))) for item in (first, second)]
+    both = [
+        dict(numbers_in(shrink_fields(architecture.fields, architecture.proposals[0], item)))
+        for item in (first, second)
+    ]
     same = {name: value for name, value in both[0].items() if value == both[1].get(name) and value > 1}
     changed = subject.changed
     assert changed is not None
@@ -73,7 +83,7 @@ def multiplied(architecture: Architecture, subject: Subject, without: Collection
     return replace(architecture, choices=[first, second._replace(multiples=multiples), *rest]) if multiples else None
 
 
-def apart(architecture: Architecture) -> Architecture:
+def separate_part_sizes(architecture: Architecture) -> Architecture:
     """Return the architecture with other sizes in each part of a configuration, in both small modules."""
     first, second, *rest = [choices._replace(are_apart=True) for choices in architecture.choices]
     return replace(architecture, choices=[first, second._replace(heads=OTHER_HEADS), *rest])
@@ -99,27 +109,27 @@ def has_actual_heads(subject: Subject) -> bool:
     return all(value == (subject.actual or {}).get(name) for name, value in heads.items())
 
 
-def with_separate_sizes(architecture: Architecture, across_parts: bool = True) -> tuple[Architecture, Small]:
+def with_separate_sizes(architecture: Architecture, across_parts: bool = True) -> tuple[Architecture, SmallModule]:
     """Return the architecture with as many distinct sizes in small modules as these can be built and run with, and the
     first small module; distinct ones do not leave out inputs. Raises ArchError if none can be built and run.
 
     If not `across_parts`, sizes with one name stay equal in all parts of a configuration, and both small modules follow
     one proposal.
     """
-    separate, found = architecture, small_of(architecture, 0)
+    separate, found = architecture, build_small_module(architecture, 0)
     second: Proposal | None = None
     names = [(prefix, name) for prefix, scope in named_scopes(architecture.fields) for name, _ in numbers_in(scope)]
     qualified = [prefix + name for prefix, name in names] if across_parts else []
     for name in dict.fromkeys([*[name for _, name in names], *qualified]):
         chosen = (*found.proposal.separate, name)
         first = found.proposal._replace(separate=chosen)
-        if small(architecture.fields, first, architecture.choices[0]) == found.fields:
+        if shrink_fields(architecture.fields, first, architecture.choices[0]) == found.fields:
             continue
         with suppress(ArchError):
-            second = second or (small_of(architecture, 1, found.fields).proposal if across_parts else first)
+            second = second or (build_small_module(architecture, 1, found.fields).proposal if across_parts else first)
             proposals = list(dict.fromkeys([first, second._replace(separate=chosen)]))
-            other = small_of(replace(architecture, proposals=[first]), 0)
-            another = small_of(replace(architecture, proposals=proposals), 1, other.fields)
+            other = build_small_module(replace(architecture, proposals=[first]), 0)
+            another = build_small_module(replace(architecture, proposals=proposals), 1, other.fields)
             if all(_takes_as_much(item.subject, found.subject) for item in (other, another)):
                 separate, found = replace(architecture, proposals=[*proposals, *architecture.proposals]), other
     return separate, found
@@ -138,7 +148,7 @@ def with_same_reals(architecture: Architecture) -> Architecture | None:
     return replace(architecture, has_same_reals=True) if reals_of(architecture.fields) else None
 
 
-def resized(architecture: Architecture) -> Architecture:
+def resize_second(architecture: Architecture) -> Architecture:
     """Return the architecture with other sizes in the second small module, where those of the first and the second one
     add up alike by accident.
     """
@@ -147,25 +157,25 @@ def resized(architecture: Architecture) -> Architecture:
     return replace(architecture, choices=[first, second._replace(steps=steps, head_steps=head_steps), *rest])
 
 
-def relayered(architecture: Architecture) -> Architecture:
+def resize_and_relayer(architecture: Architecture) -> Architecture:
     """Return the architecture with other sizes and numbers of layers in small modules, where some of them follow from
     others by accident.
     """
-    first, second, *rest = resized(architecture).choices
+    first, second, *rest = resize_second(architecture).choices
     layers, other_layers = OTHER_LAYERS
     return replace(architecture, choices=[first._replace(layers=layers), second._replace(layers=other_layers), *rest])
 
 
-def lighter(architecture: Architecture) -> Architecture | None:
+def with_fewer_parameters(architecture: Architecture) -> Architecture | None:
     """Return the architecture with fewer parameters in the second small module; None if it has no others."""
     first, second, *rest = architecture.choices
-    scale, width, experts = LIGHTER
+    scale, width, experts = LIGHT_SECOND_SIZES
     if second.experts == experts or SHALLOW in architecture.proposals:
         return None
     return replace(architecture, choices=[first, second._replace(scale=scale, width=width, experts=experts), *rest])
 
 
-def wider(architecture: Architecture) -> Architecture:
+def with_larger_widths(architecture: Architecture) -> Architecture:
     """Return the architecture with larger widths in small modules, for classes that divide a width by a field."""
     return replace(architecture, proposals=[proposal for proposal in architecture.proposals if proposal.unit == 32])
 
@@ -187,7 +197,7 @@ def unrolled(architecture: Architecture) -> Architecture | None:
     too many layers.
     """
     layers = [value for name, value in numbers_of(architecture.fields).items() if kind_of(name) == "layers"]
-    if sum([value for value in layers if isinstance(value, int)]) > MOST_UNROLLED:
+    if sum([value for value in layers if isinstance(value, int)]) > MAX_UNROLLED:
         return None
     return replace(architecture, choices=[choices._replace(layers=()) for choices in architecture.choices])
 
@@ -200,7 +210,7 @@ def uncropped(architecture: Architecture) -> Architecture | None:
     return replace(architecture, proposals=kept)
 
 
-def shallow(architecture: Architecture) -> Architecture:
+def with_fewer_layers(architecture: Architecture) -> Architecture:
     """Return the architecture with all sizes as they are in small modules, which only have fewer layers."""
     return replace(architecture, proposals=[SHALLOW])
 

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 _MODULES = {"along": along, "elementwise": elementwise, "shape": shape, "weights": weights}
 
 
-def form_of(op: Op) -> Callable[..., Array | list[Array]] | None:
+def normal_form(op: Op) -> Callable[..., Array | list[Array]] | None:
     """Return the normal form of an operation of arrays, if it has one."""
     module, _, name = op.normal.partition(".")
     return getattr(_MODULES[module], name) if name else None
 
 
-def elementwise_form_of(op: Op) -> elementwise.Each | None:
+def elementwise_form(op: Op) -> elementwise.Each | None:
     """Return the normal form of an elementwise operation, if it has one."""
     module, _, name = op.normal.partition(".")
     return getattr(_MODULES[module], name) if name else None

@@ -19,7 +19,7 @@ def _axes(axis: object, rank: int) -> list[int]:
     return sorted([at % rank for at in given if isinstance(at, int)])
 
 
-def reduced(
+def split_reduction(
     n: Arrays, x: Array, axis: object, keep: object
 ) -> tuple[Element, list[tuple[Expression, Dim]], tuple[Dim, ...]]:
     """The element of an array with other indices on the axes to reduce, these indices, and the resulting shape."""
@@ -37,17 +37,17 @@ def reduced(
 
 
 def total(n: Arrays, x: Array, axis: object, keep: object) -> Array:
-    body, over, shape = reduced(n, x, axis, keep)
+    body, over, shape = split_reduction(n, x, axis, keep)
     return n.array(shape, n.total(body, over))
 
 
 def largest(n: Arrays, x: Array, axis: object, keep: object) -> Array:
-    body, over, shape = reduced(n, x, axis, keep)
+    body, over, shape = split_reduction(n, x, axis, keep)
     return n.array(shape, n.reduction("largest", body, [index for index, _ in over]))
 
 
 def normalized(n: Arrays, x: Array, axis: object) -> Array:
-    body, over, _ = reduced(n, x, axis, True)
+    body, over, _ = split_reduction(n, x, axis, True)
     (at,) = _axes(axis, len(x.shape))
     return n.array(x.shape, n.softmax(n.elements.real(body), over[0][0], n.own(x.shape)[at]))
 
@@ -69,22 +69,22 @@ def first_in_order(n: Arrays, x: Array, k: Dim, axis: int) -> list[Array]:
     """The first of all elements in descending order, and of their indices."""
     place = axis % len(x.shape)
     shape = (*x.shape[:place], k, *x.shape[place + 1 :])
-    body, over, _ = reduced(n, x, place, True)
-    found = n.ordered(body, over[0][0], n.own(shape)[place])
+    body, over, _ = split_reduction(n, x, place, True)
+    found = n.descending_element(body, over[0][0], n.own(shape)[place])
     return [n.array(shape, element) for element in found]
 
 
 def fourier(n: Arrays, x: Array, axis: object) -> Array:
-    return transformed(n, x, None, axis)[0]
+    return fourier_sums(n, x, None, axis)[0]
 
 
-def transformed(
+def fourier_sums(
     n: Arrays, x: Array, imaginary: Array | None, axis: object, direction: float = -1.0
 ) -> tuple[Array, Array]:
     """The parts of the sum of x[j] * exp(direction * 2 * pi * i * j * k / n) over j, for each axis."""
     e = n.elements
     x = n.array(x.shape, e.real(x.element))
-    part, over, _ = reduced(n, x, axis, True)
+    part, over, _ = split_reduction(n, x, axis, True)
     own = n.own(x.shape)
     angles: list[tuple[float, Element]] = []
     for at, (index, size) in zip(_axes(axis, len(x.shape)), over, strict=True):
@@ -98,12 +98,12 @@ def transformed(
 
     real, turned = [summed(cosine, part)], [summed(sine, part, direction)]
     if imaginary is not None:
-        other, _, _ = reduced(n, imaginary, axis, True)
+        other, _, _ = split_reduction(n, imaginary, axis, True)
         real.append(summed(sine, other, -direction))
         turned.append(summed(cosine, other))
     return n.array(x.shape, e.combination(real)), n.array(x.shape, e.combination(turned))
 
 
 def place_of_largest(n: Arrays, x: Array, axis: int, keep: object) -> Array:
-    body, over, shape = reduced(n, x, axis, keep)
-    return n.array(shape, n.ordered(body, over[0][0], 0)[1])
+    body, over, shape = split_reduction(n, x, axis, keep)
+    return n.array(shape, n.descending_element(body, over[0][0], 0)[1])

@@ -30,7 +30,7 @@ def transpose(n: Arrays, x: Array, a: int, b: int) -> Array:
 
 
 def expand(n: Arrays, x: Array, shape: Sequence[Dim]) -> Array:
-    return n.make(shape, lambda i: n.stretched(x, i))
+    return n.make(shape, lambda i: n.broadcast_element(x, i))
 
 
 def concat(n: Arrays, *tensors: Array, axis: int) -> Array:
@@ -121,13 +121,13 @@ def arange(n: Arrays, stop: Dim) -> Array:
     return n.make((stop,), lambda i: n.elements.integer(i[0]))
 
 
-LOWEST = -(2.0 - 2.0**-23) * 2.0**127
+LOWEST_FLOAT32 = -(2.0 - 2.0**-23) * 2.0**127
 """The least finite number in float32."""
 
 
 def lowest(n: Arrays, x: Array) -> Array:
     """Precision is not compared, so the number is that of float32 for any type."""
-    return n.array((), n.elements.number(LOWEST))
+    return n.array((), n.elements.number(LOWEST_FLOAT32))
 
 
 def full(n: Arrays, shape: Sequence[Dim], value: object) -> Array:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from archspec.algebra import Dim, Expression
-from archspec.ops.forms.along import reduced
+from archspec.ops.forms.along import split_reduction
 from archspec.ops.forms.elementwise import add, constant, equal, multiply, subtract, to_integer
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ def matmul(n: Arrays, a: Array, b: Array) -> Array:
 
     def element(i: Indices) -> Element:
         *outer, row, column = i
-        left = n.stretched(a, [*outer, row, inner])
-        right = n.stretched(b, [*outer, inner, column])
+        left = n.broadcast_element(a, [*outer, row, inner])
+        right = n.broadcast_element(b, [*outer, inner, column])
         return n.total(multiply(n.elements, left, right), [(inner, a.shape[-1])])
 
     return n.make((*lead, a.shape[-2], b.shape[-1]), element)
@@ -59,8 +59,8 @@ def expert_linear(n: Arrays, x: Array, experts: Array, weight: Array, bias: Arra
 
     def element(i: Indices) -> Element:
         *outer, column = i
-        expert = n.elements.polynomial(n.stretched(experts, outer))
-        body = multiply(n.elements, n.stretched(x, [*outer, inner]), n.at(weight, [expert, column, inner]))
+        expert = n.elements.polynomial(n.broadcast_element(experts, outer))
+        body = multiply(n.elements, n.broadcast_element(x, [*outer, inner]), n.at(weight, [expert, column, inner]))
         summed = n.total(body, [(inner, x.shape[-1])])
         return summed if bias is None else add(n.elements, summed, n.at(bias, [expert, column]))
 
@@ -96,7 +96,7 @@ def convolution(
         batch, out, *place = i
         group = n.axes.divide(out, weight.shape[0] // groups)[0] if groups > 1 else 0
         at = [p * step - end + tap * gap for p, step, end, tap, gap in zip(place, steps, ends, taps, gaps, strict=True)]
-        read = within(n, x, [batch, group * weight.shape[1] + channel, *at], dict(enumerate(ends, 2)), 0)
+        read = padded_element(n, x, [batch, group * weight.shape[1] + channel, *at], dict(enumerate(ends, 2)), 0)
         summed = n.total(multiply(n.elements, read, n.at(weight, [out, channel, *taps])), over)
         return summed if bias is None else add(n.elements, summed, n.at(bias, [out]))
 
@@ -147,7 +147,7 @@ def transposed_convolution(
     return n.make((x.shape[0], weight.shape[1] * groups, *sizes), element)
 
 
-def within(n: Arrays, x: Array, at: Sequence[Expression], padded: Mapping[int, Dim], value: float) -> Element:
+def padded_element(n: Arrays, x: Array, at: Sequence[Expression], padded: Mapping[int, Dim], value: float) -> Element:
     """The element at indices, or a value where one of them is outside of an axis that is padded."""
     e = n.elements
     inside: list[Element] = []
@@ -176,7 +176,7 @@ def _windows(n: Arrays, x: Array, kernel: object, stride: object, padding: objec
     shape = (*x.shape[:2], *places)
     batch, channel, *own = n.own(shape)
     at = [p * step - end + tap for p, step, end, tap in zip(own, steps, ends, taps, strict=True)]
-    body = within(
+    body = padded_element(
         n, n.array(x.shape, n.elements.real(x.element)), [batch, channel, *at], dict(enumerate(ends, 2)), value
     )
     return shape, body, list(zip(taps, sizes, strict=True))
@@ -196,7 +196,7 @@ def mean_pool(n: Arrays, x: Array, kernel: object, stride: object, padding: obje
 def layer_norm(n: Arrays, x: Array, weight: Array | None = None, bias: Array | None = None, *, eps: float) -> Array:
     own = next((part.shape for part in (weight, bias) if part is not None), x.shape[-1:])
     rank = len(x.shape)
-    result = standardized(n, x, list(range(rank - len(own), rank)), eps)
+    result = standardize(n, x, list(range(rank - len(own), rank)), eps)
     if weight is not None:
         result = n.each(x.shape, multiply, result, weight)
     return result if bias is None else n.each(x.shape, add, result, bias)
@@ -207,22 +207,22 @@ def group_norm(
 ) -> Array:
     batch, channels, *places = x.shape
     split = n.reshape(x, (batch, groups, channels // groups, *places))
-    result = n.reshape(standardized(n, split, list(range(2, len(split.shape))), eps), x.shape)
+    result = n.reshape(standardize(n, split, list(range(2, len(split.shape))), eps), x.shape)
     for part, apply in ((weight, multiply), (bias, add)):
         if part is not None:
             result = n.each(x.shape, apply, result, n.reshape(part, (channels, *[1] * len(places))))
     return result
 
 
-def standardized(n: Arrays, x: Array, axes: list[int], eps: float) -> Array:
+def standardize(n: Arrays, x: Array, axes: list[int], eps: float) -> Array:
     """(x - mean) / sqrt(variance + eps) over axes."""
     e = n.elements
     x = n.array(x.shape, e.real(x.element))
-    body, over, kept = reduced(n, x, axes, True)
+    body, over, kept = split_reduction(n, x, axes, True)
     count = e.real(n.total(e.integer(1), over))
     mean = n.array(kept, e.product([(n.total(body, over), 1.0), (count, -1.0)]))
     centred = n.each(x.shape, subtract, x, mean)
-    body, over, _ = reduced(n, centred, axes, True)
+    body, over, _ = split_reduction(n, centred, axes, True)
     variance = e.product([(n.total(e.product([(body, 2.0)]), over), 1.0), (count, -1.0)])
     scale = n.array(kept, e.product([(e.combination([(1.0, variance)], eps), -0.5)]))
     return n.each(x.shape, multiply, centred, scale)
