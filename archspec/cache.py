@@ -10,7 +10,7 @@ import os
 import sys
 from zlib import crc32
 
-from archspec.resources import grammar_path
+from archspec.resources import grammar_path, package_path
 
 MAX_ENTRIES = 512
 MAX_ENTRY_BYTES = 64 * 2**20
@@ -150,18 +150,16 @@ def _package_fingerprint() -> str:
     """Return a fingerprint of the files on disk that affect entries, and of the Python version."""
     global _state
     if _state is None:
-        root = os.path.dirname(os.path.abspath(__file__))
+        root = package_path()
         grammar = os.stat(grammar_path())
         marks = [("", grammar.st_size, grammar.st_mtime_ns)]
-        packages = [
-            e.path
-            for e in os.scandir(root)
-            if e.is_dir() and e.name not in EXCLUDED_PACKAGES and e.name != "__pycache__"
-        ]
-        for directory in (root, *packages):
-            for entry in os.scandir(directory):
+        folders = [root]
+        while folders:
+            for entry in os.scandir(folders.pop()):
                 if entry.name.endswith(".py"):
                     status = entry.stat()
-                    marks.append((entry.name, status.st_size, status.st_mtime_ns))
+                    marks.append((entry.path, status.st_size, status.st_mtime_ns))
+                elif "." not in entry.name and entry.name not in EXCLUDED_PACKAGES and entry.name != "__pycache__":
+                    folders.append(entry.path)
         _state = f"{crc32(repr((sys.version, root, sorted(marks))).encode()):08x}"
     return _state

@@ -1,4 +1,4 @@
-"""Locations of the grammar and the bundled specs: inside the package in a wheel, next to it in a clone."""
+"""Paths of files that the package reads: its own, and folders that are beside it in a clone, inside it in a wheel."""
 
 from __future__ import annotations
 
@@ -7,14 +7,20 @@ import os
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
 
-def _find(name: str) -> str:
-    inside = os.path.join(_PACKAGE, name)
+def package_path(*names: str) -> str:
+    """Return the path of a file or folder of the package."""
+    return os.path.join(_PACKAGE, *names)
+
+
+def folder_path(name: str) -> str:
+    """Return the path of a folder that is inside the package in a wheel, and next to it in a clone."""
+    inside = package_path(name)
     return inside if os.path.isdir(inside) else os.path.join(os.path.dirname(_PACKAGE), name)
 
 
 def grammar_path() -> str:
     """Return the path of the grammar."""
-    return os.path.join(_find("grammars"), "arch.lark")
+    return os.path.join(folder_path("grammars"), "arch.lark")
 
 
 def grammar_text() -> str:
@@ -25,7 +31,7 @@ def grammar_text() -> str:
 
 def specs_root() -> str:
     """Return the directory of the bundled specs."""
-    return _find("specs")
+    return folder_path("specs")
 
 
 def bundled_files(specs: str) -> list[str]:

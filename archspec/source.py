@@ -97,6 +97,8 @@ class Diagnostic(Record):
 class ArchError(Exception):
     """The only exception raised for invalid input; `diagnostics` lists the causes."""
 
+    __module__ = "archspec"  # where users import it from, and what tracebacks say
+
     def __init__(self, diagnostics: list[Diagnostic]) -> None:
         self.diagnostics = diagnostics
         super().__init__("\n\n".join(d.render() for d in diagnostics))
@@ -117,7 +119,7 @@ class StopCompilation(Exception):
 class Report:
     """Collector of diagnostics. Only the first diagnostic of each severity is kept for a span: one error, one report.
 
-    After MAX_DIAGNOSTICS it adds a final diagnostic about the limit, and raises Enough.
+    After MAX_DIAGNOSTICS it adds a final diagnostic about the limit, and raises StopCompilation.
     """
 
     def __init__(self) -> None:

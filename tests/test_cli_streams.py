@@ -174,8 +174,8 @@ def test_the_language_server_needs_a_package(monkeypatch: pytest.MonkeyPatch, ca
     assert "pygls is required but not installed" in capsys.readouterr().err
 
 
-def test_errors_need_their_document(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os.path, "isfile", lambda path: False)
+def test_errors_need_their_document(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(error, "folder_path", lambda name: str(tmp_path / name))
     with pytest.raises(ArchError, match=r"docs/errors.md is not part of this installation"):
         error.read_entries()
 

@@ -133,6 +133,7 @@ MAY_IMPORT = {
     },
     "flop_explanations": {"algebra", "costs", "explanations", "model", "pipeline", "reporting", "source"},
     "pictures": {
+        "resources",
         "addresses",
         "algebra",
         "bodies",
@@ -335,6 +336,7 @@ MAY_IMPORT = {
         "work",
     },
     "cli": {
+        "resources",
         "",
         "adapters",
         "algebra",

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from archspec import __version__
 from archspec.cli.commands import COMMANDS
 from archspec.configuration import Configuration
+from archspec.resources import package_path
 
 _NAMES = frozenset({"spec", "a", "b", "others", "config", "base"})
 """The arguments that name models."""
@@ -70,7 +71,7 @@ def _apply_reading_options(options: argparse.Namespace) -> None:
 
 def _print_short_help(options: argparse.Namespace) -> int:
     """Write a short help, for a command line without a command. Returns the exit status."""
-    with open(os.path.join(os.path.dirname(__file__), "introduction.txt"), encoding="utf-8") as text:
+    with open(package_path("cli", "introduction.txt"), encoding="utf-8") as text:
         sys.stdout.write(text.read())
     return 0
 

@@ -6,6 +6,7 @@ import os
 import sys
 from argparse import Namespace
 
+from archspec.resources import folder_path
 from archspec.source import escape_for_terminal, make_error, suggest
 
 
@@ -25,13 +26,11 @@ def run(options: Namespace) -> int:
 
 def read_entries() -> dict[str, str]:
     """Return the entry of each code with its heading. Raises ArchError if the document is not installed."""
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    for folder in (package, os.path.dirname(package)):
-        path = os.path.join(folder, "docs", "errors.md")
-        if os.path.isfile(path):
-            with open(path, encoding="utf-8") as file:
-                return split_sections(file.read())
-    raise make_error("unreadable", "docs/errors.md is not part of this installation")
+    try:
+        with open(os.path.join(folder_path("docs"), "errors.md"), encoding="utf-8") as file:
+            return split_sections(file.read())
+    except FileNotFoundError:
+        raise make_error("unreadable", "docs/errors.md is not part of this installation") from None
 
 
 def split_sections(text: str) -> dict[str, str]:

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from archspec.highlighting import tree_sitter
 from archspec.highlighting.tokens import styles
+from archspec.resources import folder_path
 
-EDITORS = Path(__file__).parent.parent.parent / "editors"
+EDITORS = Path(folder_path("editors"))
 
 
 def textmate() -> dict[str, object]:

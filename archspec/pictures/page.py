@@ -18,6 +18,7 @@ from archspec.pictures.sizes import sizes_of
 from archspec.pictures.sources import sources_of
 from archspec.pictures.theme import THEMES, Fill, RoleStyle, role_styles
 from archspec.pipeline.compile import as_model
+from archspec.resources import package_path
 
 SCRIPTS = (
     "dom",
@@ -49,7 +50,7 @@ SCRIPTS = (
 )
 """The scripts, in the order in which they are joined; they share one scope."""
 
-_FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripts")
+_FOLDER = package_path("pictures", "scripts")
 
 
 def page(model: ModelLike, /, version: int | None = None) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import TypeAlias, TypedDict
 
-PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "parser_tables.json")
+from archspec.resources import package_path
+
+PATH = package_path("syntax", "parser_tables.json")
 
 STARTS = ("file", "item", "statement", "step", "expect", "expr")
 
