@@ -17,9 +17,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import archspec
-from archspec.source import Report, Source
-from archspec.syntax import tree
-from archspec.syntax.parse import parse
+from archspec.core.diagnostics import Report, Source
+from archspec.language.syntax import tree
+from archspec.language.syntax.parse import parse
 
 MARKER = "<!-- archspec -->"
 """The first line of the comment, by which it is found again."""

@@ -8,7 +8,7 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
-from archspec.cli import main
+from archspec.app.cli import main
 
 
 def run() -> NoReturn:

@@ -42,7 +42,7 @@ atexit.register(peak)
 """
 """Prints the peak memory of a process in KiB; `wait4` adds that of the process that started it."""
 
-COMMAND = "from archspec.cli import main; main({!r}.split())"
+COMMAND = "from archspec.app.cli import main; main({!r}.split())"
 BUILD = "import other_tools; print(other_tools.module({!r}, {!r}).num_parameters())"
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import measure
 
-from archspec import resources
+from archspec.core import resources
 
 MODELS = ("bert", "modernbert", "longformer")
 MOST_OPENING, MOST_EDIT = 100.0, 30.0

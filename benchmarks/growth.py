@@ -8,7 +8,7 @@ import itertools
 from measure import medians, report
 
 import archspec
-from archspec.model import get_compilation
+from archspec.pipeline.model import get_compilation
 
 MODEL = "bert-base-uncased"
 LAYERS = [12, 1_200, 12_000]

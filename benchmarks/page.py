@@ -19,7 +19,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 from browser import Browser, executable  # noqa: E402
 
 import archspec  # noqa: E402
-from archspec.pictures.page import page  # noqa: E402
+from archspec.drawing.page.page import page  # noqa: E402
 
 MODELS = (
     "bert-base-uncased",

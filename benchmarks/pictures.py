@@ -14,7 +14,7 @@ from cold import run
 from measure import report
 
 import archspec
-from archspec.pictures.api import picture
+from archspec.drawing.api import picture
 
 ROOT = Path(__file__).parent.parent
 LARGEST = "llama-3.1-405b"

@@ -1,10 +1,10 @@
 """Values of `lift` that tests make and read."""
 
-from archspec.algebra import Dim
-from archspec.ir import Type
-from archspec.lifting.builder import Builder
-from archspec.lifting.values import Argument, ModuleCall, Value
-from archspec.normal.arrays import Arrays
+from archspec.core.algebra import Dim
+from archspec.ir.module import Type
+from archspec.ir.normal.arrays import Arrays
+from archspec.pytorch.lift.values.builder import Builder
+from archspec.pytorch.lift.values.values import Argument, ModuleCall, Value
 
 
 def builder() -> Builder:

@@ -6,12 +6,12 @@ from typing import Any, cast
 
 from builders import builder, given
 
-from archspec.addresses import is_inside, parent
-from archspec.algebra import symbol
-from archspec.ir import Type
-from archspec.lifting.blocks import Body, split_into_bodies
-from archspec.lifting.stored import StoredTensors
-from archspec.lifting.values import Argument, LoopValue, ModuleCall, Value
+from archspec.core.addresses import is_inside, parent
+from archspec.core.algebra import symbol
+from archspec.ir.module import Type
+from archspec.pytorch.lift.definitions.blocks import Body, split_into_bodies
+from archspec.pytorch.lift.values.stored import StoredTensors
+from archspec.pytorch.lift.values.values import Argument, LoopValue, ModuleCall, Value
 
 BATCH, SEQ = symbol("batch"), symbol("seq")
 

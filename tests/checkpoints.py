@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from archspec import ArchError
-from archspec.checkpoints.checkpoint import read
-from archspec.checkpoints.entries import Checkpoint
+from archspec.formats.checkpoints.checkpoint import read
+from archspec.formats.checkpoints.entries import Checkpoint
 
 Shapes = Mapping[str, tuple[int, ...]]
 SHAPES = {"b": (3,), "w": (2, 3), "scale": (), "none": (0, 4)}

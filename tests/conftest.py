@@ -10,8 +10,8 @@ import bundled
 import pytest
 
 import archspec
-from archspec.explanations.explain import Explainer, explainer_of
-from archspec.model import get_compilation
+from archspec.analysis.explain.explain import Explainer, explainer_of
+from archspec.pipeline.model import get_compilation
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -92,8 +92,8 @@ def explainers_made_once() -> Iterator[None]:
         return made[key]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("archspec.explanations.api.explainer_of", once)
-        patch.setattr("archspec.audits.models.explainer_of", once)
+        patch.setattr("archspec.analysis.explain.api.explainer_of", once)
+        patch.setattr("archspec.analysis.audit.models.explainer_of", once)
         yield
 
 

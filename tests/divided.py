@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from builders import given
 from calls import BATCH, SEQ, Net
 
-from archspec.algebra import Dim, index, symbol
-from archspec.lifting.values import LENGTH, ModuleCall, Value
+from archspec.core.algebra import Dim, index, symbol
+from archspec.pytorch.lift.values.values import LENGTH, ModuleCall, Value
 
 
 def block(

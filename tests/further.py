@@ -9,13 +9,10 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 import archspec
-from archspec.equivalence.api import equivalent, other_tensors
-from archspec.equivalence.calls.values import UntranslatableError
-from archspec.equivalence.numeric import MAX_ELEMENTS
-from archspec.equivalence.precision import in_float64 as without_rounding
-from archspec.lifting.calling import call_exception
-from archspec.lifting.check import ComparisonError, UndecidedError, check_unrounded
-from archspec.lifting.sources.architecture import (
+from archspec.pytorch.calls.values import UntranslatableError
+from archspec.pytorch.lift.calling import call_exception
+from archspec.pytorch.lift.check import ComparisonError, UndecidedError, check_unrounded
+from archspec.pytorch.lift.sources.architecture import (
     Architecture,
     are_alike,
     numbers_of,
@@ -23,15 +20,25 @@ from archspec.lifting.sources.architecture import (
     reals_of,
     with_number,
 )
-from archspec.lifting.sources.fields import are_fields, are_integers, head_of, is_configuration, is_integer, is_list
-from archspec.lifting.sources.kinds import kind_of
-from archspec.lifting.sources.proposals import PROPOSALS, SHALLOW, Choices
-from archspec.lifting.sources.shrinking import merge_fields, shrink_fields
-from archspec.lifting.sources.unfilled import build_uninitialized
-from archspec.lifting.subject import Subject
+from archspec.pytorch.lift.sources.fields import (
+    are_fields,
+    are_integers,
+    head_of,
+    is_configuration,
+    is_integer,
+    is_list,
+)
+from archspec.pytorch.lift.sources.kinds import kind_of
+from archspec.pytorch.lift.sources.proposals import PROPOSALS, SHALLOW, Choices
+from archspec.pytorch.lift.sources.shrinking import merge_fields, shrink_fields
+from archspec.pytorch.lift.sources.unfilled import build_uninitialized
+from archspec.pytorch.lift.subject import Subject
+from archspec.pytorch.patches.precision import in_float64 as without_rounding
+from archspec.pytorch.prove.api import equivalent, other_tensors
+from archspec.pytorch.prove.numeric import MAX_ELEMENTS
 
 FURTHER = Choices((6, 7, 8), 1, (9, 3, 18), 3, (6, 6), 127, 84, 6, (18, 4, 3, 2), (0, 3, 1, 2, 5), (3, 1, 2, 4))
-"""Sizes other than those of `archspec.lifting.sources.proposals`."""
+"""Sizes other than those of `archspec.pytorch.lift.sources.proposals`."""
 
 LIGHTER = FURTHER._replace(experts=(9, 4, 3, 2), width=3)
 """Sizes for architectures of which those of `FURTHER` make no module that is small enough to be run."""

@@ -11,9 +11,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import archspec
-from archspec.cli import main
+from archspec.app.cli import main
+from archspec.core.diagnostics import ArchError, Diagnostic, Report, Span
 from archspec.pipeline.compile import check
-from archspec.source import ArchError, Diagnostic, Report, Span
 
 SECONDS = 30  # a guard against what never ends; the budgets end things far sooner
 MEMORY = 1 << 30  # more than at the start, in bytes

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 import transformers
 
-from archspec.lifting.subject import Subject
+from archspec.pytorch.lift.subject import Subject
 
 Numbers = dict[str, Any]
 

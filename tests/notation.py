@@ -4,10 +4,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from archspec.record import Node
-from archspec.source import Report, Source
-from archspec.syntax import tree
-from archspec.syntax.parse import parse
+from archspec.core.diagnostics import Report, Source
+from archspec.core.record import Node
+from archspec.language.syntax import tree
+from archspec.language.syntax.parse import parse
 
 
 def tree_of(text: str) -> tree.File:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from archspec.pictures.frames import Frame, Path
-from archspec.pictures.plan import Contents, Plan
-from archspec.pictures.ties import DrawnShapes, TieLine
+from archspec.drawing.layout.frames import Frame, Path
+from archspec.drawing.layout.ties import DrawnShapes, TieLine
+from archspec.drawing.plan.plan import Contents, Plan
 
 SLACK = 1.0
 

@@ -12,8 +12,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from archspec.algebra import Polynomial, split_multiple, substitute
-from archspec.ir import Body, Call, Constant, LocatedTensor, Loop, Module, Operand, Type, canonical_name, find_member
+from archspec.core.algebra import Polynomial, split_multiple, substitute
+from archspec.ir.module import (
+    Body,
+    Call,
+    Constant,
+    LocatedTensor,
+    Loop,
+    Module,
+    Operand,
+    Type,
+    canonical_name,
+    find_member,
+)
 
 Array = np.ndarray
 DTYPES = {"real": np.float64, "int": np.int64, "bool": np.bool_}

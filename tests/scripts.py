@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from archspec.pictures.page import SCRIPTS, script_of
+from archspec.drawing.page.page import SCRIPTS, script_of
 
 STUBS = """
 const matchMedia = () => ({ matches: false });

@@ -8,10 +8,10 @@ import pytest
 
 import archspec
 from archspec import Model
-from archspec.configs.names import Names, names_of
-from archspec.model import get_compilation
-from archspec.resources import specs_root
-from archspec.source import Diagnostic
+from archspec.core.diagnostics import Diagnostic
+from archspec.core.resources import specs_root
+from archspec.formats.configs.names import Names, names_of
+from archspec.pipeline.model import get_compilation
 
 DENSE = """
 layer Dense(n, m = n, bias = true)(x [..., n]) -> [..., m] {

@@ -8,11 +8,11 @@ import pytest
 import reference
 
 import archspec
-from archspec.bodies.active import ActiveParts
-from archspec.cli import main
-from archspec.model import get_compilation
-from archspec.ops import OPS
-from archspec.table import ActiveParameters, Table
+from archspec.app.cli import main
+from archspec.ir.active import ActiveParts
+from archspec.ir.ops import OPS
+from archspec.ir.table import ActiveParameters, Table
+from archspec.pipeline.model import get_compilation
 
 
 def active(model: archspec.Model) -> ActiveParameters | None:

@@ -11,7 +11,7 @@ from adapters.record import FIGURES, base_config, measured
 from checkpoints import write as write_checkpoint
 
 import archspec
-from archspec.cli import main
+from archspec.app.cli import main
 
 CASES = yaml.safe_load(FIGURES.read_text())
 

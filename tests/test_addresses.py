@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archspec import addresses
+from archspec.core import addresses
 
 ADDRESSES = st.lists(st.sampled_from(["a", "b", "layer", "0", "1", "10", "00"]), max_size=5).map(".".join)
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archspec.algebra import (
+from archspec.core.algebra import (
     MAX_SIZE,
     Dim,
     Polynomial,
@@ -15,7 +15,7 @@ from archspec.algebra import (
     symbol,
     weighted_sum,
 )
-from archspec.work import Quantity
+from archspec.ir.work import Quantity
 
 batch, seq, image = symbol("batch"), symbol("seq"), symbol("image")
 FACTORS: list[Dim] = [

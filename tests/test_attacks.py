@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from harm import MOST_TEXT, bounded, save, sound, try_out
 
+from archspec.core.diagnostics import Diagnostic
 from archspec.pipeline.compile import check
-from archspec.source import Diagnostic
 
 HEAD = """import std { Linear }
 dim b

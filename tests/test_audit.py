@@ -14,11 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import archspec
-from archspec.audits.api import Audit, bundled_audits
-from archspec.audits.judge import JudgedLine
-from archspec.audits.report import contents, rows
-from archspec.cli import main
-from archspec.source import ArchError
+from archspec.analysis.audit.api import Audit, bundled_audits
+from archspec.analysis.audit.judge import JudgedLine
+from archspec.analysis.audit.report import contents, rows
+from archspec.app.cli import main
+from archspec.core.diagnostics import ArchError
 
 pytestmark = pytest.mark.usefixtures("explainers_made_once")
 
@@ -41,7 +41,7 @@ def audited(name: str) -> Audit:
 @pytest.fixture
 def audited_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The command shows audits that other tests look at, too."""
-    monkeypatch.setattr("archspec.cli.audit.audit", audited)
+    monkeypatch.setattr("archspec.app.cli.run.audit.audit", audited)
 
 
 def lines(name: str) -> dict[str, JudgedLine]:

@@ -5,9 +5,9 @@ from fractions import Fraction
 import pytest
 
 from archspec import ArchError
-from archspec.audits.arithmetic import read_arithmetic
-from archspec.audits.nodes import Text
-from archspec.source import Report, Source, Span
+from archspec.analysis.audit.arithmetic import read_arithmetic
+from archspec.analysis.audit.nodes import Text
+from archspec.core.diagnostics import Report, Source, Span
 
 
 def value(text: str) -> Fraction:

@@ -6,8 +6,8 @@ import pytest
 from bundled import EVERYDAY
 
 import archspec
-from archspec.ir import Body
-from archspec.model import get_compilation
+from archspec.ir.module import Body
+from archspec.pipeline.model import get_compilation
 
 EXPERTS = {"expert_linear", "stack", "topk", "one_hot"}
 

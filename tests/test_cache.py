@@ -21,15 +21,16 @@ from bundled import EVERYDAY
 import archspec
 import archspec.pipeline.tables
 import archspec.pipeline.trees
-from archspec import cache, pipeline, resources
-from archspec.check import check_file
-from archspec.cli import main
-from archspec.model import get_compilation
-from archspec.pipeline import files
+from archspec import pipeline
+from archspec.app.cli import main
+from archspec.compiler.check import check_file
+from archspec.compiler.resolve.unit import Unit
+from archspec.core import resources
+from archspec.core.diagnostics import Report
+from archspec.ir.table import Table
+from archspec.pipeline import cache, files
 from archspec.pipeline.compile import check
-from archspec.resolve.unit import Unit
-from archspec.source import Report
-from archspec.table import Table
+from archspec.pipeline.model import get_compilation
 
 ROOT = Path(__file__).parent.parent
 PART = """
@@ -417,7 +418,7 @@ def test_an_edit_of_the_package_or_the_grammar_starts_afresh(tmp_path: Path) -> 
         assert done.stderr == ""
         return json.loads(done.stdout)["params"]["total"]
 
-    for changed in (package / "grammars/arch.lark", package / "archspec/ops/linear.py"):
+    for changed in (package / "grammars/arch.lark", package / "archspec/ir/ops/linear.py"):
         assert total() == TRUE
         home.forge()
         assert total() == FALSE
@@ -436,7 +437,7 @@ def test_files_that_have_grown_are_not_read_whole(tmp_path: Path, grown: str) ->
     command = [
         sys.executable,
         "-c",
-        limited + "from archspec.cli import main; sys.exit(main())",
+        limited + "from archspec.app.cli import main; sys.exit(main())",
         "count",
         str(home.spec),
     ]
@@ -464,7 +465,7 @@ def test_a_file_with_warnings_is_loaded_once(tmp_path: Path, monkeypatch: pytest
         checked.append(unit.source.label)
         check_file(unit, report)
 
-    monkeypatch.setattr("archspec.elaborate.models.check_file", counted)
+    monkeypatch.setattr("archspec.compiler.elaborate.models.check_file", counted)
     spec = tmp_path / "spec.arch"
     spec.write_text(
         "import std { Linear, gelu }\ndim batch\n"

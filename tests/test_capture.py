@@ -7,17 +7,17 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from graphs import Program  # noqa: E402
-from torch.fx.experimental.symbolic_shapes import sym_or  # noqa: E402
+from graphs import Program
+from torch.fx.experimental.symbolic_shapes import sym_or
 
-from archspec.algebra import dim_max, dim_min, symbol  # noqa: E402
-from archspec.equivalence.calls.registry import CALLS  # noqa: E402
-from archspec.equivalence.calls.values import UntranslatableError  # noqa: E402
-from archspec.equivalence.capture import Capture, MultiplesOnlyError, SingleLengthError  # noqa: E402
-from archspec.equivalence.formulas import size_of  # noqa: E402
-from archspec.equivalence.ones import excludes_ones, generalize_to_size_one  # noqa: E402
-from archspec.ir import Type  # noqa: E402
-from archspec.normal.arrays import Array, Arrays  # noqa: E402
+from archspec.core.algebra import dim_max, dim_min, symbol
+from archspec.ir.module import Type
+from archspec.ir.normal.arrays import Array, Arrays
+from archspec.pytorch.calls.registry import CALLS
+from archspec.pytorch.calls.values import UntranslatableError
+from archspec.pytorch.export.capture import Capture, MultiplesOnlyError, SingleLengthError
+from archspec.pytorch.passes.formulas import size_of
+from archspec.pytorch.passes.ones import excludes_ones, generalize_to_size_one
 
 ATEN = torch.ops.aten
 A, B = symbol("a"), symbol("b")

@@ -6,11 +6,11 @@ from itertools import pairwise
 import pytest
 
 import archspec
-from archspec.cli import main
-from archspec.costs.attention import AttentionPart, AttentionSlots, AttentionTracer, BodyContext
-from archspec.costs.masks import VisibleKeys
-from archspec.ir import Body
-from archspec.model import get_compilation
+from archspec.analysis.cost.attention import AttentionPart, AttentionSlots, AttentionTracer, BodyContext
+from archspec.analysis.cost.masks import VisibleKeys
+from archspec.app.cli import main
+from archspec.ir.module import Body
+from archspec.pipeline.model import get_compilation
 
 SPEC = """
 import std {{ Linear, split_heads, merge_heads, attention, causal_mask, window_mask, key_mask }}

@@ -24,8 +24,8 @@ from checkpoints import (
 )
 
 from archspec import ArchError
-from archspec.checkpoints import checkpoint
-from archspec.checkpoints.checkpoint import read
+from archspec.formats.checkpoints import checkpoint
+from archspec.formats.checkpoints.checkpoint import read
 
 GOOD = torch_zip(state(SHAPES), sizes(SHAPES))
 
@@ -124,9 +124,9 @@ def test_folders_that_cannot_be_listed(tmp_path: Path, monkeypatch: pytest.Monke
 def test_indexes_that_are_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_shards(tmp_path, {"m-1.safetensors": {"a": (2,)}})
     size = path.stat().st_size
-    monkeypatch.setattr("archspec.checkpoints.checkpoint.MAX_INDEX_BYTES", size)
+    monkeypatch.setattr("archspec.formats.checkpoints.checkpoint.MAX_INDEX_BYTES", size)
     assert shapes(read(str(path))) == {"a": (2,)}
-    monkeypatch.setattr("archspec.checkpoints.checkpoint.MAX_INDEX_BYTES", size - 1)
+    monkeypatch.setattr("archspec.formats.checkpoints.checkpoint.MAX_INDEX_BYTES", size - 1)
     with pytest.raises(ArchError, match=f"index of {size} bytes exceeds the limit of {size - 1}"):
         read(str(path))
     path.write_text("[1]")
@@ -225,9 +225,9 @@ def test_as_many_shards_as_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ("checkpoint", "MAX_INDEX_BYTES", size, f"index of {size:,} bytes exceeds the limit of {size - 1:,}"),
     ):
         with monkeypatch.context() as patch:
-            patch.setattr(f"archspec.checkpoints.{module}.{name}", limit)
+            patch.setattr(f"archspec.formats.checkpoints.{module}.{name}", limit)
             assert read(str(path)).files == 2
-            patch.setattr(f"archspec.checkpoints.{module}.{name}", limit - 1)
+            patch.setattr(f"archspec.formats.checkpoints.{module}.{name}", limit - 1)
             with pytest.raises(ArchError, match=f"{message}$"):
                 read(str(path))
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from archspec.configs.family import known_types, read_family
-from archspec.resources import specs_root
+from archspec.core.resources import specs_root
+from archspec.formats.configs.family import known_types, read_family
 
 pytestmark = pytest.mark.slow
 

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 import archspec
-from archspec import resources
-from archspec.cli import _paint, main
-from archspec.cli.arguments import parsers
-from archspec.cli.error import read_entries, split_sections
-from archspec.cli.progress import PROGRESS
+from archspec.app.cli import _paint, main
+from archspec.app.cli.arguments import parsers
+from archspec.app.cli.progress import PROGRESS
+from archspec.app.cli.run.error import read_entries, split_sections
+from archspec.core import resources
+from archspec.core.reports import tables
 from archspec.pipeline import generate, index
 from archspec.pipeline.files import parse_bundled_models
-from archspec.reporting import tables
 
 ROOT = Path(__file__).parent.parent
 GOOD = """
@@ -204,7 +204,7 @@ def test_documents_on_narrow_terminals(
         drops.append([column.drop for column in view.columns if column.drop])
         return tables.used(view)
 
-    monkeypatch.setattr("archspec.reporting.terminal.used", used)
+    monkeypatch.setattr("archspec.core.reports.terminal.used", used)
     for width in (80, 64, 48, 36):
         monkeypatch.setenv("COLUMNS", str(width))
         assert main([*DOCUMENTS[name]]) in (0, 1)
@@ -557,7 +557,7 @@ def test_an_interrupt_ends_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("archspec.cli.count.load_table", interrupt)
+    monkeypatch.setattr("archspec.app.cli.run.count.load_table", interrupt)
     assert main(["count", "bert-base-uncased"]) == 130
 
 
@@ -632,11 +632,11 @@ def test_standard_input_may_be_closed(command: str) -> None:
     assert "error[unreadable]: cannot read <stdin>: it is closed" in done.stderr
 
 
-@pytest.mark.parametrize("missing", ["pygls", "archspec.language_server.server"])
+@pytest.mark.parametrize("missing", ["pygls", "archspec.app.lsp.server"])
 def test_a_language_server_without_its_library(
     missing: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in ("archspec.cli.lsp", "archspec.language_server.server"):
+    for name in ("archspec.app.cli.run.lsp", "archspec.app.lsp.server"):
         monkeypatch.setitem(sys.modules, name, None)
         del sys.modules[name]
     monkeypatch.setitem(sys.modules, missing, None)

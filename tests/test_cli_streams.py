@@ -12,10 +12,12 @@ from typing import Any
 
 import pytest
 
-from archspec import ArchError, cli
-from archspec.cli import arguments, error, files, fmt, lsp, main, options, view
-from archspec.source import Diagnostic
-from archspec.source import make_error as failing
+from archspec import ArchError
+from archspec.app import cli
+from archspec.app.cli import arguments, files, main, options
+from archspec.app.cli.run import error, fmt, lsp, view
+from archspec.core.diagnostics import Diagnostic
+from archspec.core.diagnostics import make_error as failing
 
 
 class Closed(io.StringIO):

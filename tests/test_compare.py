@@ -16,12 +16,12 @@ from bundled import pairs
 from small import DENSE, load
 
 import archspec
-from archspec.cli import main
-from archspec.comparisons.compare import Comparison, compare_tables
-from archspec.comparisons.components import Component, components
-from archspec.model import get_compilation
+from archspec.analysis.compare.compare import Comparison, compare_tables
+from archspec.analysis.compare.components import Component, components
+from archspec.app.cli import main
+from archspec.core.reports.bars import bar
+from archspec.pipeline.model import get_compilation
 from archspec.pipeline.tables import load_table
-from archspec.reporting.bars import bar
 
 BUNDLED = archspec.models()
 EXAMPLES = str(Path(__file__).parent.parent / "specs" / "std" / "examples.arch")
@@ -337,11 +337,11 @@ def test_settings_are_for_all_models_or_for_one(capsys: pytest.CaptureFixture[st
 
 def test_nothing_heavy_is_imported() -> None:
     script = (
-        "import sys\nfrom archspec.cli import main\n"
+        "import sys\nfrom archspec.app.cli import main\n"
         "words = ['compare', 'bert-base-uncased', 'albert-base-v2', '--format', 'json']\n"
         "main(words); first = set(sys.modules)\n"
-        "heavy = {'rich', 'networkx', 'lark', 'yaml', 'torch', 'archspec.elaborate', 'archspec.ir'}\n"
-        "heavy |= {'archspec.costs.api'}\n"
+        "heavy = {'rich', 'networkx', 'lark', 'yaml', 'torch', 'archspec.compiler.elaborate', 'archspec.ir.module'}\n"
+        "heavy |= {'archspec.analysis.cost.api'}\n"
         "print(sorted(heavy & first))\n"
     )
     for _ in range(2):  # the first fills the cache

@@ -9,25 +9,25 @@ from small import load
 
 torch = pytest.importorskip("torch")
 
-from graphs import Program, run, traced  # noqa: E402
+from graphs import Program, run, traced
 
-from archspec.equivalence import api, sides  # noqa: E402
-from archspec.equivalence.bodies import apply  # noqa: E402
-from archspec.equivalence.calls.values import UntranslatableError  # noqa: E402
-from archspec.equivalence.constants import Constants  # noqa: E402
-from archspec.equivalence.evaluate import Evaluation  # noqa: E402
-from archspec.equivalence.in_place import functionalize  # noqa: E402
-from archspec.equivalence.known_numbers import Quotient, known_number_mode  # noqa: E402
-from archspec.equivalence.memory import EvaluationError  # noqa: E402
-from archspec.equivalence.numeric import FLOAT32_TOLERANCE, RELATIVE_TOLERANCE, flat, largest_error  # noqa: E402
-from archspec.equivalence.places import LocationIndex  # noqa: E402
-from archspec.equivalence.programs import guards_of  # noqa: E402
-from archspec.equivalence.stack import run_with_deep_stack  # noqa: E402
-from archspec.ir import Type  # noqa: E402
-from archspec.model import get_compilation  # noqa: E402
-from archspec.normal.arrays import Array, Arrays  # noqa: E402
-from archspec.ops import OPS  # noqa: E402
-from archspec.ops.forms.along import total  # noqa: E402
+from archspec.ir.module import Type
+from archspec.ir.normal.arrays import Array, Arrays
+from archspec.ir.normal.bodies import apply
+from archspec.ir.normal.deep_stack import run_with_deep_stack
+from archspec.ir.normal.forms.along import total
+from archspec.ir.normal.origins import LocationIndex
+from archspec.ir.ops import OPS
+from archspec.pipeline.model import get_compilation
+from archspec.pytorch.calls.values import UntranslatableError
+from archspec.pytorch.numeric.constants import Constants
+from archspec.pytorch.numeric.evaluate import Evaluation
+from archspec.pytorch.numeric.memory import EvaluationError
+from archspec.pytorch.passes.in_place import functionalize
+from archspec.pytorch.passes.programs import guards_of
+from archspec.pytorch.patches.known_numbers import Quotient, known_number_mode
+from archspec.pytorch.prove import api, sides
+from archspec.pytorch.prove.numeric import FLOAT32_TOLERANCE, RELATIVE_TOLERANCE, flat, largest_error
 
 DOUBLED = """
 dim batch, seq

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 import archspec
-from archspec.cli import completions, main
-from archspec.cli.arguments import parsers
+from archspec.app.cli import main
+from archspec.app.cli.arguments import parsers
+from archspec.app.cli.run import completions
 
 MODELS = {"bert-base-uncased", *(name for name in archspec.models() if name.startswith("bert-base-uncased-"))}
 

@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import archspec
-from archspec.cli import main
-from archspec.configs.family import known_types, read_family
-from archspec.configs.names import families_of
-from archspec.configs.read import read_json
+from archspec.app.cli import main
+from archspec.codegen.build import torch_source
+from archspec.core.diagnostics import ArchError, Diagnostic, Source
+from archspec.core.resources import specs_root
+from archspec.formats.configs.family import known_types, read_family
+from archspec.formats.configs.names import families_of
+from archspec.formats.configs.read import read_json
 from archspec.pipeline.tables import load_table
-from archspec.pytorch.build import torch_source
-from archspec.resources import specs_root
-from archspec.source import ArchError, Diagnostic, Source
 
 PUBLISHED = sorted((Path(__file__).parent / "configs").glob("*.json"))
 FAMILIES = {type: read_family(specs_root(), type, {}) for type in known_types(specs_root())}
@@ -547,10 +547,10 @@ def test_any_value_of_any_field_gives_a_spec_or_a_diagnostic(type: str, data: An
 
 
 def import_text(config: str) -> str:
-    from archspec.configs.spec import AS_WRITTEN, config_unit
+    from archspec.compiler.resolve.files import Library
+    from archspec.core.diagnostics import Report
+    from archspec.formats.configs.spec import AS_WRITTEN, config_unit
     from archspec.pipeline.trees import parse_cached
-    from archspec.resolve.files import Library
-    from archspec.source import Report
 
     report = Report()
     unit = config_unit(Source("config.json", config), Library(specs_root(), parse_cached), report, AS_WRITTEN)

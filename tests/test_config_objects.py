@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 import archspec
-from archspec.configs.family import known_types, read_family
-from archspec.resources import specs_root
+from archspec.core.resources import specs_root
+from archspec.formats.configs.family import known_types, read_family
 
 transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.slow

@@ -14,8 +14,8 @@ from media import MEDIA, media_inputs
 from small import live_names
 
 import archspec
-from archspec.configs.family import known_types, read_family
-from archspec.resources import specs_root
+from archspec.core.resources import specs_root
+from archspec.formats.configs.family import known_types, read_family
 
 pytestmark = pytest.mark.slow
 torch = pytest.importorskip("torch")

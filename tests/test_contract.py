@@ -16,7 +16,7 @@ import pytest
 from small import DENSE, SCALE, findings, load
 
 import archspec
-from archspec.cli import main
+from archspec.app.cli import main
 from archspec.pipeline.compile import check
 
 NET = (

@@ -8,14 +8,14 @@ from bundled import each
 from small import DENSE, load
 
 import archspec
-from archspec.algebra import Polynomial, multiply_unexpanded, substitute, symbol
-from archspec.costs.attention import AttentionPart, AttentionTracer, AttentionUse, BodyContext, ProductOrigin
-from archspec.costs.masks import ALL
-from archspec.costs.tree import tree
-from archspec.ir import Type
-from archspec.model import get_compilation
-from archspec.ops import OPS
-from archspec.work import body_work, operation_work
+from archspec.analysis.cost.attention import AttentionPart, AttentionTracer, AttentionUse, BodyContext, ProductOrigin
+from archspec.analysis.cost.masks import ALL
+from archspec.analysis.cost.tree import tree
+from archspec.core.algebra import Polynomial, multiply_unexpanded, substitute, symbol
+from archspec.ir.module import Type
+from archspec.ir.ops import OPS
+from archspec.ir.work import body_work, operation_work
+from archspec.pipeline.model import get_compilation
 
 MODELS = archspec.models()
 ATTENTION = """

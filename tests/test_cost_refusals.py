@@ -7,12 +7,13 @@ import pytest
 from small import load
 
 import archspec
-from archspec.costs import activations, report
-from archspec.costs.api import Activations
-from archspec.costs.decoding import CachePart
-from archspec.costs.decoding_report import rows, summary
-from archspec.reporting.page import render_markdown
-from archspec.source import ArchError
+from archspec.analysis.cost import report
+from archspec.analysis.cost.api import Activations
+from archspec.analysis.cost.decoding import CachePart
+from archspec.analysis.cost.decoding_report import rows, summary
+from archspec.core.diagnostics import ArchError
+from archspec.core.reports.page import render_markdown
+from archspec.pytorch.run import activations
 
 SEEN = """
 dim batch, seq
@@ -95,7 +96,7 @@ def test_reports_of_memory() -> None:
     assert "| `activations saved for training, math attention` |" in text and "4,321" in text
     document = found.replace(activations=Activations("math", 4321, {"seq": 3})).to_dict()
     assert document["memory"]["activations"] == {"attention": "math", "bytes": 4321, "least": {"seq": 3}}
-    size = archspec.algebra.symbol("seq") * 1000
+    size = archspec.core.algebra.symbol("seq") * 1000
     text = render_markdown(report.page(found.replace(activations=Activations("flash", size, {"seq": 3, "b": 2}))))
     assert r"1,000\*seq bytes of activations saved for training, flash attention, where seq >= 3, b >= 2" in text
 
@@ -115,7 +116,7 @@ def test_activations_have_formulas() -> None:
     torch = pytest.importorskip("torch")
     model = load(NET)
     found = activations.activation_bytes(model, {}, "float32", "flash")
-    batch, seq = archspec.algebra.symbol("batch"), archspec.algebra.symbol("seq")
+    batch, seq = archspec.core.algebra.symbol("batch"), archspec.core.algebra.symbol("seq")
     assert str(found.bytes) == str(96 * batch * seq) and found.least.keys() == {"batch", "seq"}
     assert torch.get_default_dtype() == torch.float32
 
@@ -137,7 +138,7 @@ block Net(n = 4)(x [batch, seq, n], z [batch, seq + 1, n]) -> [batch, seq + 1, n
         (found,) = caught.value.diagnostics
         assert found.message == "no formula in seq was found for the memory of activations of it"
         assert (found.code, found.help) == ("no-formula", "add --dim seq=N")
-    batch = archspec.algebra.symbol("batch")
+    batch = archspec.core.algebra.symbol("batch")
     found = activations.activation_bytes(model, {"seq": 3}, "float32", "flash")
     assert str(found.bytes) == str(4 * 2 * 16 * batch) and found.least.keys() == {"batch"}
     fixed = activations.activation_bytes(model, {"seq": 3, "batch": 5}, "float16", "math")

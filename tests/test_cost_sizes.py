@@ -11,8 +11,8 @@ import pytest
 from small import DENSE, SCALE, load
 
 import archspec
-from archspec.bodies import fold as effort
-from archspec.cli import main
+from archspec.app.cli import main
+from archspec.ir import fold as effort
 
 # Sizes ----------------------------------------------------------------------------------------------------------------
 
@@ -244,7 +244,7 @@ def test_a_graph_in_json_carries_them_as_text(capsys: pytest.CaptureFixture[str]
 
 def test_an_answer_needs_no_heavy_library() -> None:
     code = (
-        "import sys\nfrom archspec.cli import main\n"
+        "import sys\nfrom archspec.app.cli import main\n"
         "main(['cost', 'albert-base-v2', '--seq', '9', '--format', 'json'])\n"
         "print(sorted({'networkx', 'torch', 'rich', 'sympy', 'lark'} & set(sys.modules)), file=sys.stderr)"
     )

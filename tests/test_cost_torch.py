@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec.costs.memory import FLOATS
-from archspec.ir import Type
-from archspec.ops import OPS
-from archspec.work import operation_work
+from archspec.analysis.cost.memory import FLOATS
+from archspec.ir.module import Type
+from archspec.ir.ops import OPS
+from archspec.ir.work import operation_work
 
 pytestmark = pytest.mark.slow
 torch = pytest.importorskip("torch")

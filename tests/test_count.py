@@ -10,11 +10,17 @@ import pytest
 import yaml
 from small import DENSE, load
 
-from archspec.cli import main
-from archspec.counts.groups import RoleComponent, components_of_role, count_by_block, count_by_layer, count_by_role
-from archspec.counts.select import SelectionRule, select
-from archspec.counts.tree import CountRow, count_tree
-from archspec.table import ModuleRow, Params, Table, Tensor, Tensors
+from archspec.analysis.count.groups import (
+    RoleComponent,
+    components_of_role,
+    count_by_block,
+    count_by_layer,
+    count_by_role,
+)
+from archspec.analysis.count.select import SelectionRule, select
+from archspec.analysis.count.tree import CountRow, count_tree
+from archspec.app.cli import main
+from archspec.ir.table import ModuleRow, Params, Table, Tensor, Tensors
 
 PUBLISHED = ["--exclude", "*.bias", "--select", "*LayerNorm.bias", "--exclude", "pooler.*"]
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec.algebra import substitute
-from archspec.cli import main
-from archspec.costs.decoding import CachePart, Decoding
+from archspec.analysis.cost.decoding import CachePart, Decoding
+from archspec.app.cli import main
+from archspec.core.algebra import substitute
 
 
 def step(model: str | archspec.Model, past: int = 100, **options: Any) -> Decoding:

@@ -18,12 +18,14 @@ import pytest
 import archspec
 import archspec.pipeline.compile
 import archspec.pipeline.trees
-from archspec import cache, pipeline, resources
-from archspec.configs.family import known_types, read_family
-from archspec.model import get_compilation
-from archspec.record import Node
-from archspec.source import Report, Source
-from archspec.syntax import tree
+from archspec import pipeline
+from archspec.core import resources
+from archspec.core.diagnostics import Report, Source
+from archspec.core.record import Node
+from archspec.formats.configs.family import known_types, read_family
+from archspec.language.syntax import tree
+from archspec.pipeline import cache
+from archspec.pipeline.model import get_compilation
 
 SPECS = Path(__file__).parent.parent / "specs"
 FILES = sorted(SPECS.rglob("*.arch"))

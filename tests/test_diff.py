@@ -18,9 +18,8 @@ from small import DENSE, load
 
 import archspec
 from archspec import Model
-from archspec.cli import main
-from archspec.diffs.api import Difference
-from archspec.diffs.structure import (
+from archspec.analysis.diff.api import Difference
+from archspec.analysis.diff.structure import (
     Contents,
     NamePrefix,
     StoredTensor,
@@ -32,8 +31,9 @@ from archspec.diffs.structure import (
     renamed,
     repetitions,
 )
-from archspec.elaborate import limits
-from archspec.model import get_compilation
+from archspec.app.cli import main
+from archspec.compiler.evaluate import limits
+from archspec.pipeline.model import get_compilation
 from archspec.pipeline.tables import load_table
 
 PAGE = Path(__file__).parent.parent / "docs" / "compare.md"

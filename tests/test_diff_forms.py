@@ -7,8 +7,8 @@ import pytest
 from small import load
 
 import archspec
-from archspec.cli import main
-from archspec.diffs import normal_forms
+from archspec.analysis.diff import normal_forms
+from archspec.app.cli import main
 
 SPEC = """
 import std { Linear, LayerNorm, attention, split_heads, merge_heads, causal_mask }

@@ -9,7 +9,7 @@ import pytest
 from small import load
 
 import archspec
-from archspec.diffs import pictures, report
+from archspec.analysis.diff import pictures, report
 
 BEFORE = """
 import std { Linear }

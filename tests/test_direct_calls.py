@@ -7,14 +7,14 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from archspec.algebra import dim_max, symbol  # noqa: E402
-from archspec.equivalence.calls.complex import Complex, call_complex, has_complex  # noqa: E402
-from archspec.equivalence.calls.registry import CALLS  # noqa: E402
-from archspec.equivalence.calls.shape import wrap_negative_indices  # noqa: E402
-from archspec.equivalence.calls.values import UntranslatableError, as_list, is_list  # noqa: E402
-from archspec.equivalence.evaluate import Evaluation  # noqa: E402
-from archspec.ir import Type  # noqa: E402
-from archspec.normal.arrays import Array, Arrays  # noqa: E402
+from archspec.core.algebra import dim_max, symbol
+from archspec.ir.module import Type
+from archspec.ir.normal.arrays import Array, Arrays
+from archspec.pytorch.calls.complex import Complex, call_complex, has_complex
+from archspec.pytorch.calls.registry import CALLS
+from archspec.pytorch.calls.shape import wrap_negative_indices
+from archspec.pytorch.calls.values import UntranslatableError, as_list, is_list
+from archspec.pytorch.numeric.evaluate import Evaluation
 
 GENERATOR = torch.Generator().manual_seed(0)
 ATEN = torch.ops.aten

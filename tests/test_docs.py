@@ -26,22 +26,22 @@ import checkpoints
 import pytest
 
 import archspec
-from archspec.bodies import fold
-from archspec.configs.family import known_types, read_family
-from archspec.diffs import operations
-from archspec.elaborate import interpreter, limits
-from archspec.elaborate.initial import INITIALIZERS
-from archspec.ops import OPS, rearrange, record
+from archspec.analysis.diff import operations
+from archspec.compiler.elaborate.initial import INITIALIZERS
+from archspec.compiler.evaluate import interpreter, limits
+from archspec.compiler.resolve import expressions as addresses
+from archspec.compiler.resolve import files
+from archspec.core.diagnostics import MAX_FILE_BYTES, Report, Source
+from archspec.formats.configs.family import known_types, read_family
+from archspec.ir import fold
+from archspec.ir.ops import OPS, rearrange, record
+from archspec.language.syntax import build, expressions, lines, tree
 from archspec.pipeline.trees import parse_cached
-from archspec.resolve import expressions as addresses
-from archspec.resolve import files
-from archspec.source import MAX_FILE_BYTES, Report, Source
-from archspec.syntax import build, expressions, lines, tree
 
 ROOT = Path(__file__).parent.parent
 sys.path.append(str(ROOT / "website"))
 
-from examples import FENCE, NEEDED, Block, Session, blocks, commands  # noqa: E402
+from examples import FENCE, NEEDED, Block, Session, blocks, commands
 
 LANGUAGE = ROOT / "docs" / "language.md"
 README = ROOT / "README.md"
@@ -345,7 +345,7 @@ def test_initial_distributions_are_listed() -> None:
 
 
 def test_the_picture_shown_is_the_real_one() -> None:
-    from archspec.graph.mermaid import to_mermaid
+    from archspec.drawing.graph.mermaid import to_mermaid
 
     shown = [block.text for block in blocks(LANGUAGE.read_text()) if block.kind == "mermaid"]
     model = archspec.load("bert-base-uncased")

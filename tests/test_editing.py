@@ -11,13 +11,13 @@ pytest.importorskip("pygls")
 
 from pygls.workspace import PositionCodec
 
-from archspec.language_server import server
-from archspec.language_server.completion import active_argument, call_around, callee_of, complete, names_of
-from archspec.language_server.descriptions import hover
-from archspec.language_server.edits import UnsafeRenameError, _removal, applied, fixes, import_edit, rename
-from archspec.language_server.hints import hints
-from archspec.language_server.positions import Positions
-from archspec.language_server.workspace import Workspace
+from archspec.app.lsp import server
+from archspec.app.lsp.completion import active_argument, call_around, callee_of, complete, names_of
+from archspec.app.lsp.descriptions import hover
+from archspec.app.lsp.edits import UnsafeRenameError, _removal, applied, fixes, import_edit, rename
+from archspec.app.lsp.hints import hints
+from archspec.app.lsp.positions import Positions
+from archspec.app.lsp.workspace import Workspace
 
 NET = """\
 import std { Linear, LayerNorm as Norm, gelu }
@@ -272,7 +272,7 @@ def test_a_folder_may_have_many_files(workspace: Workspace, tmp_path: Path, monk
             (tmp_path / folder / f"{name}.arch").write_text(RIGHT)
     workspace.folders = [str(tmp_path)]
     assert len(list(workspace.files())) == 4
-    monkeypatch.setattr("archspec.language_server.workspace.MAX_FILES", 1)
+    monkeypatch.setattr("archspec.app.lsp.workspace.MAX_FILES", 1)
     assert [Path(file).name for file in workspace.files()] == ["c.arch"]
 
 

@@ -13,20 +13,20 @@ import reference
 from small import load
 
 import archspec
-from archspec.algebra import Polynomial, symbols
-from archspec.ir import canonical_name, iter_tensors
-from archspec.libraries import silence_loggers
-from archspec.model import Model, get_compilation
-from archspec.normal.arrays import Arrays
+from archspec.core.algebra import Polynomial, symbols
+from archspec.core.optional import silence_loggers
+from archspec.ir.module import canonical_name, iter_tensors
+from archspec.ir.normal.arrays import Arrays
+from archspec.pipeline.model import Model, get_compilation
 
 torch = pytest.importorskip("torch")
 
-from archspec.equivalence.api import equivalent  # noqa: E402
-from archspec.equivalence.evaluate import Evaluation  # noqa: E402
-from archspec.equivalence.numeric import RELATIVE_TOLERANCE as SAME_OUTPUTS  # noqa: E402
-from archspec.equivalence.numeric import array_runner, largest_error, module_runner  # noqa: E402
-from archspec.equivalence.places import LocationIndex  # noqa: E402
-from archspec.equivalence.sides import example_sizes, model_outputs  # noqa: E402
+from archspec.ir.normal.origins import LocationIndex
+from archspec.pytorch.numeric.evaluate import Evaluation
+from archspec.pytorch.prove.api import equivalent
+from archspec.pytorch.prove.numeric import RELATIVE_TOLERANCE as SAME_OUTPUTS
+from archspec.pytorch.prove.numeric import array_runner, largest_error, module_runner
+from archspec.pytorch.prove.sides import example_sizes, model_outputs
 
 TINY: dict[str, dict[str, Any]] = {
     "bert-base-uncased": {"vocab": 97, "hidden": 32, "layers": 2, "heads": 4, "ffn": 48, "positions": 20},
@@ -301,7 +301,7 @@ def _change(node: ast.AST) -> None:
 @pytest.mark.parametrize("name", TINY)
 def test_changed_builds_are_never_proven(name: str) -> None:
     """A change is found, breaks the file, or leaves the outputs as they are."""
-    from archspec.pytorch.build import torch_source
+    from archspec.codegen.build import torch_source
 
     model = tiny(name)
     for text in mutants(torch_source(model), 0, 8):

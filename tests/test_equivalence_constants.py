@@ -7,12 +7,12 @@ from small import load
 
 torch = pytest.importorskip("torch")
 
-from archspec.equivalence import api  # noqa: E402
-from archspec.equivalence.api import equivalent  # noqa: E402
-from archspec.equivalence.constants import Constants  # noqa: E402
-from archspec.ir import Type  # noqa: E402
-from archspec.normal.arrays import Array, Arrays  # noqa: E402
-from archspec.ops.forms.elementwise import constant  # noqa: E402
+from archspec.ir.module import Type
+from archspec.ir.normal.arrays import Array, Arrays
+from archspec.ir.normal.forms.elementwise import constant
+from archspec.pytorch.numeric.constants import Constants
+from archspec.pytorch.prove import api
+from archspec.pytorch.prove.api import equivalent
 
 WINDOW = """
 dim batch

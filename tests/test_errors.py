@@ -20,11 +20,11 @@ import pytest
 from modules import PACKAGE, nodes_of
 
 import archspec
-from archspec import resources
-from archspec.cli import USAGE_CODES, main
-from archspec.cli.error import split_sections
+from archspec.app.cli import USAGE_CODES, main
+from archspec.app.cli.run.error import split_sections
+from archspec.core import resources
+from archspec.core.diagnostics import Diagnostic, Source, Span
 from archspec.pipeline.compile import check
-from archspec.source import Diagnostic, Source, Span
 
 ROOT = Path(__file__).parent.parent
 DOCUMENT = ROOT / "docs" / "errors.md"

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from archspec import resources
-from archspec.elaborate.models import check_definitions, check_files, compile_model
-from archspec.elaborate.numbers import StaticArithmetic
-from archspec.elaborate.program import Program
-from archspec.ir import Body, Call, Module
+from archspec.compiler.elaborate.models import check_definitions, check_files, compile_model
+from archspec.compiler.evaluate.numbers import StaticArithmetic
+from archspec.compiler.evaluate.program import Program
+from archspec.compiler.resolve.files import Library
+from archspec.core import resources
+from archspec.core.diagnostics import Report, Source
+from archspec.ir.module import Body, Call, Module
 from archspec.pipeline.trees import parse_cached
-from archspec.resolve.files import Library
-from archspec.source import Report, Source
 
 SPECS = Path(resources.specs_root())
 EVERYDAY = ("bert", "longformer", "t5")

@@ -6,11 +6,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from archspec.equivalence import memory  # noqa: E402
-from archspec.equivalence.contraction import contract  # noqa: E402
-from archspec.equivalence.memory import EvaluationError, Values  # noqa: E402
+from archspec.pytorch.numeric import memory
+from archspec.pytorch.numeric.contraction import contract
+from archspec.pytorch.numeric.memory import EvaluationError, Values
 
 
 class Largest(TorchDispatchMode):

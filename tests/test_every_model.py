@@ -12,8 +12,8 @@ import pytest
 from small import live_names
 
 import archspec
-from archspec.cli import main
-from archspec.model import get_compilation
+from archspec.app.cli import main
+from archspec.pipeline.model import get_compilation
 
 HERE = Path(__file__).parent
 RECORDED = {path.stem for path in (HERE / "oracle" / "tensors").glob("*.json")}

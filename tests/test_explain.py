@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from small import load
 
 import archspec
-from archspec.cli import main
-from archspec.explanations.arithmetic_errors import arithmetic_error, describe
-from archspec.explanations.explain import MAX_MATCHES, Explainer, Match, explainer_of
-from archspec.explanations.family import relatives_of
-from archspec.explanations.numbers import read_number, rounded
-from archspec.explanations.tensor_groups import TensorGroups
-from archspec.explanations.uses import table_types, uses
-from archspec.model import get_compilation
+from archspec.analysis.explain.arithmetic_errors import arithmetic_error, describe
+from archspec.analysis.explain.explain import MAX_MATCHES, Explainer, Match, explainer_of
+from archspec.analysis.explain.numbers import read_number, rounded
+from archspec.analysis.explain.tensor_groups import TensorGroups
+from archspec.analysis.explain.uses import table_types, uses
+from archspec.app.cli import main
+from archspec.pipeline.family import relatives_of
+from archspec.pipeline.model import get_compilation
 
 pytestmark = pytest.mark.usefixtures("explainers_made_once")
 
@@ -609,7 +609,7 @@ def test_a_rank_with_too_many_conventions_is_not_searched(monkeypatch: pytest.Mo
     table = get_compilation(load(RELATIVES.partition("block Labels")[0])).table
     assert Explainer(table).explain(read_number("31")).depth == 4
     for limit, depth, conventions in ((6, 4, 1 + 6 + 1), (5, 0, 1)):
-        monkeypatch.setattr("archspec.explanations.conventions.MAX_STATES", limit)
+        monkeypatch.setattr("archspec.analysis.explain.conventions.MAX_STATES", limit)
         found = Explainer(table).explain(read_number("31"))
         assert (found.depth, found.conventions) == (depth, conventions)
 
@@ -619,7 +619,7 @@ def test_the_limit_on_matches_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def remarks(limit: int) -> tuple[int, str]:
         for module in ("explain", "report"):
-            monkeypatch.setattr(f"archspec.explanations.{module}.MAX_MATCHES", limit)
+            monkeypatch.setattr(f"archspec.analysis.explain.{module}.MAX_MATCHES", limit)
         found = archspec.explain(model, 160 - 8)
         return len(found.answers[0].matches), str(found).splitlines()[-1]
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec.cli import main
+from archspec.app.cli import main
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec.explanations.explain import Explainer, explainer_of
-from archspec.explanations.numbers import read_number
+from archspec.analysis.explain.explain import Explainer, explainer_of
+from archspec.analysis.explain.numbers import read_number
 
 pytestmark = pytest.mark.slow
 

@@ -8,18 +8,18 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from archspec.equivalence.bags import embedding_bag_mode  # noqa: E402
-from archspec.equivalence.calls.values import UntranslatableError, operation_name  # noqa: E402
-from archspec.equivalence.direct import use_triangular_solver  # noqa: E402
-from archspec.equivalence.epsilons import with_epsilon_of  # noqa: E402
-from archspec.equivalence.exporting import export_module  # noqa: E402
-from archspec.equivalence.held import read_stored_tensors  # noqa: E402
-from archspec.equivalence.hints import disable_mask_detection  # noqa: E402
-from archspec.equivalence.intercepting import intercept_mode  # noqa: E402
-from archspec.equivalence.lengths import namespaces, symbolic_len  # noqa: E402
-from archspec.equivalence.precision import in_float64, keeps_rounded  # noqa: E402
-from archspec.equivalence.restoring import restore_attributes  # noqa: E402
-from archspec.ir import Type  # noqa: E402
+from archspec.ir.module import Type
+from archspec.pytorch.calls.values import UntranslatableError, operation_name
+from archspec.pytorch.export.exporting import export_module
+from archspec.pytorch.passes.held import read_stored_tensors
+from archspec.pytorch.patches.bags import embedding_bag_mode
+from archspec.pytorch.patches.direct import use_triangular_solver
+from archspec.pytorch.patches.epsilons import with_epsilon_of
+from archspec.pytorch.patches.hints import disable_mask_detection
+from archspec.pytorch.patches.intercepting import intercept_mode
+from archspec.pytorch.patches.lengths import namespaces, symbolic_len
+from archspec.pytorch.patches.precision import in_float64, keeps_rounded
+from archspec.pytorch.patches.restoring import restore_attributes
 
 nn = torch.nn
 F = nn.functional

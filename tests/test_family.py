@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 import archspec
-from archspec.explanations.family import relatives_of
+from archspec.core.diagnostics import ArchError
 from archspec.pipeline.compile import as_model
-from archspec.source import ArchError
+from archspec.pipeline.family import relatives_of
 
 SPEC = """
 import std { Linear }

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from archspec.cli import main
-from archspec.cli.error import read_entries
-from archspec.reporting.findings import github_text, sarif_text
-from archspec.source import Diagnostic, Note, Source, Span
+from archspec.app.cli import main
+from archspec.app.cli.run.error import read_entries
+from archspec.core.diagnostics import Diagnostic, Note, Source, Span
+from archspec.core.reports.findings import github_text, sarif_text
 
 SPEC = """import std { Linear, gelu }
 dim batch

@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from test_fuzz import EXAMPLES, SMALL, SPECS, mutate, noise
 
 import archspec
-from archspec.cli import main
-from archspec.source import Report, Source
-from archspec.syntax import tree
-from archspec.syntax.parse import parse
-from archspec.syntax.walk import relocate
+from archspec.app.cli import main
+from archspec.core.diagnostics import Report, Source
+from archspec.language.syntax import tree
+from archspec.language.syntax.parse import parse
+from archspec.language.syntax.walk import relocate
 
 GOLDEN = Path(__file__).parent / "golden" / "format"
 BUNDLED = sorted(set(SPECS) - {"small"})

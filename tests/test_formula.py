@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from small import DENSE, load
 
 import archspec
-from archspec.algebra import (
+from archspec.app.cli import main
+from archspec.core.algebra import (
     Expression,
     Polynomial,
     dim_max,
@@ -33,7 +34,6 @@ from archspec.algebra import (
     to_latex,
     to_text,
 )
-from archspec.cli import main
 
 EXAMPLES = [f"specs/std/examples.arch:small-{name}" for name in ("decoder", "vision", "speech")]
 SIZES = [1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 48]

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import archspec
-from archspec.overrides import parse_override
-from archspec.resources import specs_root
+from archspec.core.resources import specs_root
+from archspec.pipeline.overrides import parse_override
 
 SPECS = {path.name: path.read_text(encoding="utf-8") for path in sorted(Path(specs_root()).rglob("*.arch"))}
 

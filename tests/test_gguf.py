@@ -12,9 +12,9 @@ from checkpoints import gguf, gguf_text, gguf_value, mutated, read_bytes, said, 
 
 import archspec
 from archspec import ArchError
-from archspec.checkpoints import gguf as headers
-from archspec.checkpoints.checkpoint import read
-from archspec.checkpoints.gguf import TYPES
+from archspec.formats.checkpoints import gguf as headers
+from archspec.formats.checkpoints.checkpoint import read
+from archspec.formats.checkpoints.gguf import TYPES
 
 SHAPES = {"token_embd.weight": (10, 256), "blk.0.attn_q.weight": (4, 256), "output_norm.weight": (256,)}
 QUANTIZED = {"blk.0.attn_q.weight": "Q4_K", "token_embd.weight": "Q8_0"}
@@ -389,9 +389,9 @@ def test_parts_of_a_model_are_read_together(tmp_path: Path) -> None:
 
 def test_as_many_parts_as_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one, _ = parts(tmp_path)
-    monkeypatch.setattr("archspec.checkpoints.ggufsplit.MAX_PARTS", 2)
+    monkeypatch.setattr("archspec.formats.checkpoints.ggufsplit.MAX_PARTS", 2)
     assert read(str(one)).files == 2
-    monkeypatch.setattr("archspec.checkpoints.ggufsplit.MAX_PARTS", 1)
+    monkeypatch.setattr("archspec.formats.checkpoints.ggufsplit.MAX_PARTS", 1)
     with pytest.raises(ArchError, match="too many parts: 2, the limit is 1"):
         read(str(one))
     whole = {"split.count": 0, "split.tensors.count": 9}

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec.configs.gguf_names import gguf_names_of
-from archspec.model import get_compilation
-from archspec.resources import specs_root
+from archspec.core.resources import specs_root
+from archspec.formats.configs.gguf_names import gguf_names_of
+from archspec.pipeline.model import get_compilation
 
 ARCHITECTURES = {
     "bert-base-uncased": "BERT",

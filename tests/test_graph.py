@@ -12,11 +12,11 @@ from bundled import each
 from small import load
 
 import archspec
-from archspec.graph.closed import close_blocks
-from archspec.graph.dot import to_dot
-from archspec.graph.mermaid import to_mermaid
-from archspec.graph.nodelink import to_node_link
-from archspec.graph.picture import Box, build_picture
+from archspec.drawing.graph.boxes import Box, build_picture
+from archspec.drawing.graph.closed import close_blocks
+from archspec.drawing.graph.dot import to_dot
+from archspec.drawing.graph.mermaid import to_mermaid
+from archspec.drawing.graph.nodelink import to_node_link
 
 MODELS = archspec.models()
 VIEWS: list[dict[str, Any]] = [
@@ -529,9 +529,9 @@ def test_sizes_of_graphs_are_estimated_before_they_are_made(
 ) -> None:
     model = archspec.loads(NESTED, "nested")
     made = model.graph(level, depth)
-    monkeypatch.setattr("archspec.graph.MAX_GRAPH_NODES", about)
+    monkeypatch.setattr("archspec.drawing.graph.MAX_GRAPH_NODES", about)
     assert [*model.graph(level, depth)] == [*made]
-    monkeypatch.setattr("archspec.graph.MAX_GRAPH_NODES", about - 1)
+    monkeypatch.setattr("archspec.drawing.graph.MAX_GRAPH_NODES", about - 1)
     with pytest.raises(archspec.ArchError, match=f"too many graph nodes: about {about}, the limit is {about - 1}"):
         model.graph(level, depth)
 

@@ -8,14 +8,14 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from graphs import Program, run, targets_of, traced  # noqa: E402
+from graphs import Program, run, targets_of, traced
 
-from archspec.equivalence.calls.values import UntranslatableError  # noqa: E402
-from archspec.equivalence.folding import fold_constants  # noqa: E402
-from archspec.equivalence.matches import are_different, rewrite_condition_indices  # noqa: E402
-from archspec.equivalence.scattered import rewrite_scatter  # noqa: E402
-from archspec.equivalence.selection import rewrite_row_selection  # noqa: E402
-from archspec.equivalence.substitution import rewrite_triangular_solves  # noqa: E402
+from archspec.pytorch.calls.values import UntranslatableError
+from archspec.pytorch.passes.folding import fold_constants
+from archspec.pytorch.passes.matches import are_different, rewrite_condition_indices
+from archspec.pytorch.passes.scattered import rewrite_scatter
+from archspec.pytorch.passes.selection import rewrite_row_selection
+from archspec.pytorch.passes.substitution import rewrite_triangular_solves
 
 ATEN = torch.ops.aten
 

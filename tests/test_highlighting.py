@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from pygments.token import STANDARD_TYPES, string_to_tokentype
 
-from archspec.highlighting.generate import files, textmate
-from archspec.highlighting.lexer import ArchLexer
-from archspec.highlighting.tokens import styles
-from archspec.source import Report, Source
-from archspec.syntax import tree
-from archspec.syntax.lines import scan
-from archspec.syntax.parse import CONTEXTUAL, parse, parser
-from archspec.syntax.walk import iter_nodes
+from archspec.core.diagnostics import Report, Source
+from archspec.language.highlight.generate import files, textmate
+from archspec.language.highlight.lexer import ArchLexer
+from archspec.language.highlight.tokens import styles
+from archspec.language.syntax import tree
+from archspec.language.syntax.lines import scan
+from archspec.language.syntax.parse import CONTEXTUAL, parse, parser
+from archspec.language.syntax.walk import iter_nodes
 
 ROOT = Path(__file__).parent.parent
 SPECS = sorted((ROOT / "specs").rglob("*.arch"))
@@ -52,7 +52,7 @@ def test_tokens_have_the_colours_of_what_they_are(path: Path) -> None:
 
 def test_the_grammars_of_editors_are_current() -> None:
     for path, text in files().items():
-        assert path.read_text() == text, f"{path}: run `python -m archspec.highlighting.generate`"
+        assert path.read_text() == text, f"{path}: run `python -m archspec.language.highlight.generate`"
 
 
 def scoped(text: str) -> Iterator[tuple[int, int, str]]:

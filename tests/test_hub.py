@@ -17,11 +17,11 @@ import yaml
 from hub_server import COMMIT, Hub, serving
 
 import archspec
-from archspec.checkpoints.hub import read_remote, read_remote_gguf
-from archspec.hub import remote
-from archspec.hub.names import gguf_file, is_id
+from archspec.core.resources import specs_root
+from archspec.formats.checkpoints.hub import read_remote, read_remote_gguf
+from archspec.formats.hub import remote
+from archspec.formats.hub.names import gguf_file, is_id
 from archspec.pipeline.tables import load_table
-from archspec.resources import specs_root
 
 TABLE = yaml.safe_load((Path(specs_root()) / "hub.yaml").read_text())
 SMALL = {"model_type": "bert", "num_hidden_layers": 1, "vocab_size": 99}

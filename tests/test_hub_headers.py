@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from archspec import ArchError
-from archspec.checkpoints import hub
-from archspec.checkpoints import safetensors as safetensors_headers
-from archspec.hub import find, local, remote
-from archspec.hub.remote import HubFileNotFoundError, HubUnavailableError, Start
+from archspec.formats.checkpoints import hub
+from archspec.formats.checkpoints import safetensors as safetensors_headers
+from archspec.formats.hub import find, local, remote
+from archspec.formats.hub.remote import HubFileNotFoundError, HubUnavailableError, Start
 
 
 def safetensors(*names: str, padding: int = 0) -> bytes:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from archspec.language_server.edits import applied, import_edit
-from archspec.source import Report, Source
-from archspec.syntax.parse import parse
+from archspec.app.lsp.edits import applied, import_edit
+from archspec.core.diagnostics import Report, Source
+from archspec.language.syntax.parse import parse
 
 BLOCK = "block A()(x []) -> [] { return x }\n"
 

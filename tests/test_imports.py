@@ -6,7 +6,7 @@ from pathlib import Path
 import networkx
 from modules import PACKAGE, nodes_of
 
-from archspec.cache import EXCLUDED_PACKAGES
+from archspec.pipeline.cache import EXCLUDED_PACKAGES
 
 MAY_IMPORT = {
     "adapters": {

@@ -8,9 +8,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from graphs import Module  # noqa: E402
+from graphs import Module
 
-from archspec.equivalence.in_place import functionalize  # noqa: E402
+from archspec.pytorch.passes.in_place import functionalize
 
 
 def slices(x: Any) -> Any:

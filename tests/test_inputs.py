@@ -14,17 +14,17 @@ import pytest
 from checkpoints import write as write_checkpoint
 
 import archspec
-from archspec.cli import main
-from archspec.configs.family import known_types, read_family
-from archspec.configs.model_type import family_of
-from archspec.configs.read import read_json
-from archspec.configuration import MAX_CONFIGURATION_BYTES
+from archspec.app.cli import main
+from archspec.compiler.resolve.files import Library
+from archspec.core.diagnostics import Report, Source
+from archspec.core.resources import specs_root
+from archspec.formats.configs.configuration import MAX_CONFIGURATION_BYTES
+from archspec.formats.configs.family import known_types, read_family
+from archspec.formats.configs.model_type import family_of
+from archspec.formats.configs.read import read_json
 from archspec.pipeline import streams
 from archspec.pipeline.tables import load_table
 from archspec.pipeline.trees import parse_cached
-from archspec.resolve.files import Library
-from archspec.resources import specs_root
-from archspec.source import Report, Source
 
 SMALL: dict[str, Any] = {"model_type": "bert", "num_hidden_layers": 1, "vocab_size": 99}
 TOTAL = 8_150_784

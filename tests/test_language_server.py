@@ -14,22 +14,22 @@ from typing import Any
 
 import pytest
 
-from archspec.elaborate.program import Program
+from archspec.compiler.evaluate.program import Program
+from archspec.compiler.resolve.unit import Definition
+from archspec.core.diagnostics import Report, Source, Span
+from archspec.language.syntax.parse import parse
 from archspec.pipeline.compile import check
-from archspec.resolve.unit import Definition
-from archspec.source import Report, Source, Span
-from archspec.syntax.parse import parse
 
 types = pytest.importorskip("lsprotocol.types")
 client_module = pytest.importorskip("pygls.lsp.client")
-workspace_module = pytest.importorskip("archspec.language_server.workspace")
-descriptions = pytest.importorskip("archspec.language_server.descriptions")
-edits = pytest.importorskip("archspec.language_server.edits")
-hints = pytest.importorskip("archspec.language_server.hints")
-outline = pytest.importorskip("archspec.language_server.outline")
-completion = pytest.importorskip("archspec.language_server.completion")
-positions = pytest.importorskip("archspec.language_server.positions")
-garbage = pytest.importorskip("archspec.language_server.garbage")
+workspace_module = pytest.importorskip("archspec.app.lsp.workspace")
+descriptions = pytest.importorskip("archspec.app.lsp.descriptions")
+edits = pytest.importorskip("archspec.app.lsp.edits")
+hints = pytest.importorskip("archspec.app.lsp.hints")
+outline = pytest.importorskip("archspec.app.lsp.outline")
+completion = pytest.importorskip("archspec.app.lsp.completion")
+positions = pytest.importorskip("archspec.app.lsp.positions")
+garbage = pytest.importorskip("archspec.app.lsp.garbage")
 
 ROOT = Path(__file__).parent.parent
 

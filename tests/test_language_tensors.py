@@ -9,8 +9,8 @@ from reference import evaluate
 from small import DENSE, SCALE, codes, findings, load, shapes
 
 import archspec
-from archspec.model import get_compilation
-from archspec.pytorch.build import torch_source
+from archspec.codegen.build import torch_source
+from archspec.pipeline.model import get_compilation
 
 # Tensors -------------------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ import reference
 from small import DENSE, SCALE, codes, findings, layers, load, operations, output, shapes
 
 import archspec
-from archspec.model import get_compilation
+from archspec.pipeline.model import get_compilation
 
 TAKEN = """
 dim batch

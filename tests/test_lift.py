@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import archspec
-from archspec.source import ArchError
+from archspec.core.diagnostics import ArchError
 
 torch = pytest.importorskip("torch")
 
@@ -114,7 +114,7 @@ def test_models_read_as_if_written_by_hand(name: str, golden: Callable[[str, str
     pytest.importorskip("transformers")
     from lifted import subject
 
-    from archspec.lifting.api import lift_subject
+    from archspec.pytorch.lift.api import lift_subject
 
     text = lift_subject(subject(name))
     assert not re.search(r"\b(part|n|tmp)[0-9]+\b|[a-z]+[0-9]+ =", text)
@@ -142,7 +142,7 @@ def test_text_does_not_grow_with_depth(name: str, field: str) -> None:
     pytest.importorskip("transformers")
     from lifted import subject
 
-    from archspec.lifting.api import lift_subject
+    from archspec.pytorch.lift.api import lift_subject
 
     few, many = [re.sub(r"params == [0-9_]+", "", lift_subject(subject(name, **{field: n}))) for n in (2, 12)]
     assert few.replace(f"{field} = 2", f"{field} = 12") == many
@@ -153,7 +153,7 @@ def test_a_lifted_encoder_is_not_much_longer_than_the_bundled_one() -> None:
     pytest.importorskip("transformers")
     from lifted import subject
 
-    from archspec.lifting.api import lift_subject
+    from archspec.pytorch.lift.api import lift_subject
 
     bundled = (Path(__file__).parent.parent / "specs" / "bert.arch").read_text()
     start, end = bundled.index("import std"), bundled.index("## Scores for the word at each token")

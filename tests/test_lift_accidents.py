@@ -8,13 +8,13 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import archspec  # noqa: E402
-from archspec.lifting.accidents import coincidental_fields  # noqa: E402
-from archspec.lifting.api import lift_subject  # noqa: E402
-from archspec.lifting.sources.architecture import Architecture  # noqa: E402
-from archspec.lifting.sources.lifting import lift_or_replace  # noqa: E402
-from archspec.lifting.sources.subjects import source_of_architecture  # noqa: E402
-from archspec.lifting.subject import Subject  # noqa: E402
+import archspec
+from archspec.pytorch.lift.api import lift_subject
+from archspec.pytorch.lift.sizes.accidents import coincidental_fields
+from archspec.pytorch.lift.sources.architecture import Architecture
+from archspec.pytorch.lift.sources.lifting import lift_or_replace
+from archspec.pytorch.lift.sources.subjects import source_of_architecture
+from archspec.pytorch.lift.subject import Subject
 
 nn: Any = torch.nn
 

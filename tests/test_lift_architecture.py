@@ -11,10 +11,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from archspec import ArchError  # noqa: E402
-from archspec.lifting.calling import call_exception  # noqa: E402
-from archspec.lifting.sources import configuration  # noqa: E402
-from archspec.lifting.sources.architecture import (  # noqa: E402
+from archspec import ArchError
+from archspec.pytorch.lift.calling import call_exception
+from archspec.pytorch.lift.sources import configuration
+from archspec.pytorch.lift.sources.architecture import (
     Architecture,
     are_alike,
     numbers_of,
@@ -23,8 +23,8 @@ from archspec.lifting.sources.architecture import (  # noqa: E402
     subject_of,
     with_number,
 )
-from archspec.lifting.sources.proposals import SHALLOW  # noqa: E402
-from archspec.lifting.sources.variations import (  # noqa: E402
+from archspec.pytorch.lift.sources.proposals import SHALLOW
+from archspec.pytorch.lift.sources.variations import (
     resize_and_relayer,
     separate_part_sizes,
     uncropped,

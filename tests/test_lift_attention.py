@@ -7,8 +7,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import archspec  # noqa: E402
-from archspec.equivalence.api import equivalent  # noqa: E402
+import archspec
+from archspec.pytorch.prove.api import equivalent
 
 nn = torch.nn
 HIDDEN, HEADS = 24, 3

@@ -6,17 +6,17 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from builders import builder, given  # noqa: E402
+from builders import builder, given
 
-import archspec  # noqa: E402
-from archspec.equivalence.calls.values import UntranslatableError  # noqa: E402
-from archspec.lifting import api, capture  # noqa: E402
-from archspec.lifting.api import lift_subject  # noqa: E402
-from archspec.lifting.capture import dimensions  # noqa: E402
-from archspec.lifting.check import TooLargeToRunError  # noqa: E402
-from archspec.lifting.runs import find_layer_runs  # noqa: E402
-from archspec.lifting.subject import Subject  # noqa: E402
-from archspec.lifting.values import Value  # noqa: E402
+import archspec
+from archspec.pytorch.calls.values import UntranslatableError
+from archspec.pytorch.lift import api, capture
+from archspec.pytorch.lift.api import lift_subject
+from archspec.pytorch.lift.capture import dimensions
+from archspec.pytorch.lift.check import TooLargeToRunError
+from archspec.pytorch.lift.definitions.runs import find_layer_runs
+from archspec.pytorch.lift.subject import Subject
+from archspec.pytorch.lift.values.values import Value
 
 nn = torch.nn
 F = nn.functional

@@ -28,25 +28,25 @@ import yaml
 from small import live_names
 
 import archspec
-from archspec.algebra import Polynomial
-from archspec.ir import Type
-from archspec.model import Model, get_compilation
-from archspec.normal.arrays import Array, Arrays
-from archspec.resources import specs_root
+from archspec.core.algebra import Polynomial
+from archspec.core.resources import specs_root
+from archspec.ir.module import Type
+from archspec.ir.normal.arrays import Array, Arrays
+from archspec.pipeline.model import Model, get_compilation
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from archspec.equivalence.api import equivalent  # noqa: E402
-from archspec.equivalence.places import LocationIndex  # noqa: E402
-from archspec.equivalence.sides import model_outputs  # noqa: E402
-from archspec.equivalence.stack import run_with_deep_stack  # noqa: E402
-from archspec.lifting.api import lift_subject  # noqa: E402
-from archspec.lifting.sources.architecture import Architecture, subject_of  # noqa: E402
-from archspec.lifting.sources.configuration import architecture_from  # noqa: E402
-from archspec.lifting.sources.proposals import CHOICES  # noqa: E402
-from archspec.lifting.sources.variations import unrolled  # noqa: E402
-from archspec.lifting.subject import Subject  # noqa: E402
+from archspec.ir.normal.deep_stack import run_with_deep_stack
+from archspec.ir.normal.origins import LocationIndex
+from archspec.pytorch.lift.api import lift_subject
+from archspec.pytorch.lift.sources.architecture import Architecture, subject_of
+from archspec.pytorch.lift.sources.configuration import architecture_from
+from archspec.pytorch.lift.sources.proposals import CHOICES
+from archspec.pytorch.lift.sources.variations import unrolled
+from archspec.pytorch.lift.subject import Subject
+from archspec.pytorch.prove.api import equivalent
+from archspec.pytorch.prove.sides import model_outputs
 
 CONFIGS: dict[str, dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "lift_bundled.yaml").read_text())
 OFTEN = {"distilbert-base-uncased-mlm", "gpt2-medium", "vit-base-patch16-224"}

@@ -9,15 +9,15 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensor  # noqa: E402
+from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensor
 
-import archspec  # noqa: E402
-from archspec.equivalence.calls.values import UntranslatableError  # noqa: E402
-from archspec.lifting import calling  # noqa: E402
-from archspec.lifting.calling import call_module  # noqa: E402
-from archspec.lifting.repeating import check_repeatable  # noqa: E402
-from archspec.lifting.signatures import Argument, record_signatures  # noqa: E402
-from archspec.lifting.source_names import _statements  # noqa: E402
+import archspec
+from archspec.pytorch.calls.values import UntranslatableError
+from archspec.pytorch.lift import calling
+from archspec.pytorch.lift.calling import call_module
+from archspec.pytorch.lift.repeating import check_repeatable
+from archspec.pytorch.lift.signatures import Argument, record_signatures
+from archspec.pytorch.lift.values.source_names import _statements
 
 nn = torch.nn
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from archspec.lifting import candidates, remainders
-from archspec.lifting.candidates import Candidate, FieldExpression
+from archspec.pytorch.lift.sizes import candidates, remainders
+from archspec.pytorch.lift.sizes.candidates import Candidate, FieldExpression
 
 Expressions = dict[FieldExpression, tuple[float, float]]
 

@@ -8,17 +8,23 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import archspec  # noqa: E402
-from archspec.equivalence.calls.values import UntranslatableError  # noqa: E402
-from archspec.equivalence.memory import EvaluationError  # noqa: E402
-from archspec.equivalence.numeric import RELATIVE_TOLERANCE  # noqa: E402
-from archspec.lifting import check  # noqa: E402
-from archspec.lifting.accidents import coincidental_fields  # noqa: E402
-from archspec.lifting.api import lift_subject  # noqa: E402
-from archspec.lifting.check import FLOAT32_TOLERANCE, ITERATIONS, ComparisonError, TooLargeToRunError, UndecidedError  # noqa: E402
-from archspec.lifting.sizes import ActualSizeError  # noqa: E402
-from archspec.lifting.subject import Subject  # noqa: E402
-from archspec.model import get_compilation  # noqa: E402
+import archspec
+from archspec.pipeline.model import get_compilation
+from archspec.pytorch.calls.values import UntranslatableError
+from archspec.pytorch.lift import check
+from archspec.pytorch.lift.api import lift_subject
+from archspec.pytorch.lift.check import (
+    FLOAT32_TOLERANCE,
+    ITERATIONS,
+    ComparisonError,
+    TooLargeToRunError,
+    UndecidedError,
+)
+from archspec.pytorch.lift.sizes.accidents import coincidental_fields
+from archspec.pytorch.lift.sizes.sizes import ActualSizeError
+from archspec.pytorch.lift.subject import Subject
+from archspec.pytorch.numeric.memory import EvaluationError
+from archspec.pytorch.prove.numeric import RELATIVE_TOLERANCE
 
 nn = torch.nn
 F = nn.functional

@@ -17,9 +17,9 @@ import pytest
 import yaml
 
 import archspec
-from archspec.lifting.sources.architecture import Architecture
-from archspec.lifting.sources.configuration import architecture_of
-from archspec.lifting.sources.lifting import lift_source
+from archspec.pytorch.lift.sources.architecture import Architecture
+from archspec.pytorch.lift.sources.configuration import architecture_of
+from archspec.pytorch.lift.sources.lifting import lift_source
 
 CLASSES: dict[str, dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "lift_classes.yaml").read_text())
 TRIED = {name: entry for name, entry in CLASSES.items() if "refused" in entry or "lifted" in entry}

@@ -11,10 +11,10 @@ import yaml
 
 torch = pytest.importorskip("torch")
 
-import archspec  # noqa: E402
-from archspec.equivalence.api import equivalent  # noqa: E402
-from archspec.lifting.sources.collections import subject_of_collection  # noqa: E402
-from archspec.lifting.sources.lifting import lift_source  # noqa: E402
+import archspec
+from archspec.pytorch.lift.sources.collections import subject_of_collection
+from archspec.pytorch.lift.sources.lifting import lift_source
+from archspec.pytorch.prove.api import equivalent
 
 MODELS: dict[str, dict[str, str]] = yaml.safe_load((Path(__file__).parent / "lift_timm.yaml").read_text())
 LIFTED = [name for name, entry in MODELS.items() if "lifted" in entry]

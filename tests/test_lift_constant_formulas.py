@@ -7,13 +7,13 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from archspec.equivalence.calls.values import UntranslatableError  # noqa: E402
-from archspec.equivalence.evaluate import Evaluation  # noqa: E402
-from archspec.lifting.builder import Builder  # noqa: E402
-from archspec.lifting.constants import constant  # noqa: E402
-from archspec.lifting.frequencies import RotaryParameters  # noqa: E402
-from archspec.lifting.values import Value  # noqa: E402
-from archspec.normal.arrays import Arrays  # noqa: E402
+from archspec.ir.normal.arrays import Arrays
+from archspec.pytorch.calls.values import UntranslatableError
+from archspec.pytorch.lift.idioms.constants import constant
+from archspec.pytorch.lift.idioms.frequencies import RotaryParameters
+from archspec.pytorch.lift.values.builder import Builder
+from archspec.pytorch.lift.values.values import Value
+from archspec.pytorch.numeric.evaluate import Evaluation
 
 arange, ones = torch.arange, torch.ones
 

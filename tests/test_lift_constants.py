@@ -9,7 +9,7 @@ import archspec
 
 torch = pytest.importorskip("torch")
 
-from torch import nn  # noqa: E402
+from torch import nn
 
 EQUAL = ("equal", "outputs equal")  # a constant and its formula have different normal forms
 
@@ -222,9 +222,9 @@ def test_buckets_of_numbers_that_are_also_used_or_between_exact_bounds() -> None
 
 
 def test_there_may_be_as_many_buckets_as_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("archspec.lifting.buckets.MAX_LISTED", 7)
+    monkeypatch.setattr("archspec.pytorch.lift.idioms.buckets.MAX_LISTED", 7)
     assert "table([0, 1, 2, 3, 4, 5, 6])" in archspec.lift(Placed(7).eval(), (torch.zeros(2, 7, 4),))
-    monkeypatch.setattr("archspec.lifting.buckets.MAX_LISTED", 6)
+    monkeypatch.setattr("archspec.pytorch.lift.idioms.buckets.MAX_LISTED", 6)
     with pytest.raises(archspec.ArchError, match="more buckets with rounded bounds than can be written, in "):
         archspec.lift(Placed(7).eval(), (torch.zeros(2, 7, 4),))
 

@@ -8,17 +8,17 @@ from builders import builder, given, text
 
 torch = pytest.importorskip("torch")
 
-from archspec.algebra import symbol  # noqa: E402
-from archspec.equivalence.calls.complex import Complex, call_complex, has_complex  # noqa: E402
-from archspec.equivalence.calls.registry import CALLS  # noqa: E402
-from archspec.equivalence.calls.values import UntranslatableError, as_list, is_list  # noqa: E402
-from archspec.equivalence.evaluate import Evaluation  # noqa: E402
-from archspec.ir import Type  # noqa: E402
-from archspec.lifting.operations.complex_values import ComplexValue, Pairs, complex_counterpart  # noqa: E402
-from archspec.lifting.operations.complex_values import has_complex as has_complex_values  # noqa: E402
-from archspec.lifting.operations.counterparts import COUNTERPARTS  # noqa: E402
-from archspec.lifting.operations.handlers import convert  # noqa: E402
-from archspec.lifting.values import Value  # noqa: E402
+from archspec.core.algebra import symbol
+from archspec.ir.module import Type
+from archspec.pytorch.calls.complex import Complex, call_complex, has_complex
+from archspec.pytorch.calls.registry import CALLS
+from archspec.pytorch.calls.values import UntranslatableError, as_list, is_list
+from archspec.pytorch.lift.operations.complex_values import ComplexValue, Pairs, complex_counterpart
+from archspec.pytorch.lift.operations.complex_values import has_complex as has_complex_values
+from archspec.pytorch.lift.operations.counterparts import COUNTERPARTS
+from archspec.pytorch.lift.operations.handlers import convert
+from archspec.pytorch.lift.values.values import Value
+from archspec.pytorch.numeric.evaluate import Evaluation
 
 ATEN = torch.ops.aten
 GENERATOR = torch.Generator().manual_seed(0)

@@ -7,7 +7,7 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
-from archspec.lifting.capture import dimensions  # noqa: E402
+from archspec.pytorch.lift.capture import dimensions
 
 Shapes = Mapping[str, Sequence[int]]
 

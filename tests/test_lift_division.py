@@ -8,9 +8,9 @@ from builders import given
 from calls import BATCH, SEQ, Net, shown
 from divided import MODULES
 
-from archspec.lifting.blocks import masks_of, use_local_tensor_names
-from archspec.lifting.stored import StoredTensors
-from archspec.lifting.values import Argument, Value
+from archspec.pytorch.lift.definitions.blocks import masks_of, use_local_tensor_names
+from archspec.pytorch.lift.values.stored import StoredTensors
+from archspec.pytorch.lift.values.values import Argument, Value
 
 
 def test_modules_are_divided_into_definitions(golden: Callable[[str, str], None]) -> None:

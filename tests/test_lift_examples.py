@@ -8,14 +8,14 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from archspec import ArchError  # noqa: E402
-from archspec.lifting.sources import collections, configuration, inputs, unfilled  # noqa: E402
-from archspec.lifting.sources.collections import subject_of_collection  # noqa: E402
-from archspec.lifting.sources.examples import SIZES, examples  # noqa: E402
-from archspec.lifting.sources.inputs import parse_input  # noqa: E402
-from archspec.lifting.sources.patterns import shows_rule  # noqa: E402
-from archspec.lifting.sources.proposals import CHOICES, PROPOSALS  # noqa: E402
-from archspec.lifting.sources.shrinking import shrink_fields  # noqa: E402
+from archspec import ArchError
+from archspec.pytorch.lift.sources import collections, configuration, inputs, unfilled
+from archspec.pytorch.lift.sources.collections import subject_of_collection
+from archspec.pytorch.lift.sources.examples import SIZES, examples
+from archspec.pytorch.lift.sources.inputs import parse_input
+from archspec.pytorch.lift.sources.patterns import shows_rule
+from archspec.pytorch.lift.sources.proposals import CHOICES, PROPOSALS
+from archspec.pytorch.lift.sources.shrinking import shrink_fields
 
 nn = torch.nn
 

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from builders import builder, given, text
 
-from archspec.algebra import symbol
-from archspec.ir import Type
-from archspec.lifting.builder import Builder
-from archspec.lifting.experts import gated_experts, merge_expert_bias, product_of_experts
-from archspec.lifting.values import Value
+from archspec.core.algebra import symbol
+from archspec.ir.module import Type
+from archspec.pytorch.lift.idioms.experts import gated_experts, merge_expert_bias, product_of_experts
+from archspec.pytorch.lift.values.builder import Builder
+from archspec.pytorch.lift.values.values import Value
 
 BATCH, SEQ = symbol("batch"), symbol("seq")
 ACTIVATIONS = ("gelu", "silu")

@@ -10,8 +10,8 @@ import pytest
 pytest.importorskip("torch")
 
 import archspec
-from archspec.equivalence.precision import in_float64
-from archspec.lifting.sources.lifting import lift_source
+from archspec.pytorch.lift.sources.lifting import lift_source
+from archspec.pytorch.patches.precision import in_float64
 
 FACTORIES = '''
 import torch

@@ -7,11 +7,11 @@ from builders import builder, text
 
 torch = pytest.importorskip("torch")
 
-from archspec.equivalence.calls.values import UntranslatableError  # noqa: E402
-from archspec.equivalence.evaluate import Evaluation  # noqa: E402
-from archspec.lifting.constants import constant  # noqa: E402
-from archspec.lifting.frequencies import RotaryParameters  # noqa: E402
-from archspec.lifting.sinusoids import complex_sinusoids  # noqa: E402
+from archspec.pytorch.calls.values import UntranslatableError
+from archspec.pytorch.lift.idioms.constants import constant
+from archspec.pytorch.lift.idioms.frequencies import RotaryParameters
+from archspec.pytorch.lift.idioms.sinusoids import complex_sinusoids
+from archspec.pytorch.numeric.evaluate import Evaluation
 
 
 def distances(first: tuple[int, int], second: tuple[int, int]) -> tuple[Any, Any]:

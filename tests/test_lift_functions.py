@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from builders import builder, given, text
 
-from archspec.algebra import symbol
-from archspec.ir import Type
-from archspec.lifting.attentions import MAX_STEPS, rewrite_attention
-from archspec.lifting.builder import Builder
-from archspec.lifting.operations.counterparts import COUNTERPARTS
-from archspec.lifting.scaling import rewrite_rotary_scaling
-from archspec.lifting.values import Operand, Value
+from archspec.core.algebra import symbol
+from archspec.ir.module import Type
+from archspec.pytorch.lift.idioms.attentions import MAX_STEPS, rewrite_attention
+from archspec.pytorch.lift.idioms.scaling import rewrite_rotary_scaling
+from archspec.pytorch.lift.operations.counterparts import COUNTERPARTS
+from archspec.pytorch.lift.values.builder import Builder
+from archspec.pytorch.lift.values.values import Operand, Value
 
 BATCH, SEQ = symbol("batch"), symbol("seq")
 LEAST = -3.4028234663852886e38

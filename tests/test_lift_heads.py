@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import archspec  # noqa: E402
+import archspec
 
 nn = torch.nn
 F = nn.functional

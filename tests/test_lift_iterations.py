@@ -5,9 +5,9 @@ from collections.abc import Callable, Hashable, Sequence
 import pytest
 from calls import Net, shown
 
-from archspec.lifting.blocks import Body
-from archspec.lifting.layer_loops import rewrite_layer_loops
-from archspec.lifting.values import Value
+from archspec.pytorch.lift.definitions.blocks import Body
+from archspec.pytorch.lift.definitions.layer_loops import rewrite_layer_loops
+from archspec.pytorch.lift.values.values import Value
 
 
 def key(value: Value) -> Hashable:

@@ -6,9 +6,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from torch import nn  # noqa: E402
+from torch import nn
 
-import archspec  # noqa: E402
+import archspec
 
 
 class Mlp(nn.Module):

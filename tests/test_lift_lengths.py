@@ -7,8 +7,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import archspec  # noqa: E402
-from archspec.lifting.sources.lifting import lift_source  # noqa: E402
+import archspec
+from archspec.pytorch.lift.sources.lifting import lift_source
 
 nn = torch.nn
 

@@ -7,10 +7,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from torch import nn  # noqa: E402
+from torch import nn
 
-import archspec  # noqa: E402
-from archspec.source import ArchError  # noqa: E402
+import archspec
+from archspec.core.diagnostics import ArchError
 
 SLOW = pytest.mark.slow
 

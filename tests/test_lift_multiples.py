@@ -6,9 +6,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import archspec  # noqa: E402
-from archspec.lifting.api import lift_subject  # noqa: E402
-from archspec.lifting.subject import Subject  # noqa: E402
+import archspec
+from archspec.pytorch.lift.api import lift_subject
+from archspec.pytorch.lift.subject import Subject
 
 nn = torch.nn
 

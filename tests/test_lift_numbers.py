@@ -6,8 +6,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import archspec  # noqa: E402
-from archspec.source import ArchError  # noqa: E402
+import archspec
+from archspec.core.diagnostics import ArchError
 
 nn = torch.nn
 

@@ -8,8 +8,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import archspec  # noqa: E402
-from archspec.lifting.operations.counterparts import COUNTERPARTS  # noqa: E402
+import archspec
+from archspec.pytorch.lift.operations.counterparts import COUNTERPARTS
 
 nn = torch.nn
 F = nn.functional

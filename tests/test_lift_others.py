@@ -8,17 +8,18 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from archspec import ArchError  # noqa: E402
-from archspec.equivalence.calls.values import UntranslatableError  # noqa: E402
-from archspec.equivalence.capture import SingleLengthError  # noqa: E402
-from archspec.lifting.check import ComparisonError, TooLargeToRunError, UndecidedError  # noqa: E402
-from archspec.lifting.sizes import ActualSizeError, SizeDependenceError  # noqa: E402
-from archspec.lifting.sources import lifting, subjects  # noqa: E402
-from archspec.lifting.sources.architecture import Architecture, subject_of  # noqa: E402
-from archspec.lifting.sources.inputs import parse_input  # noqa: E402
-from archspec.lifting.sources.source import CoincidentSizeError, LayerPatternError, Source  # noqa: E402
-from archspec.lifting.sources.subjects import source_of  # noqa: E402
-from archspec.lifting.sources.variations import (  # noqa: E402
+from archspec import ArchError
+from archspec.core.diagnostics import make_error
+from archspec.pytorch.calls.values import UntranslatableError
+from archspec.pytorch.export.capture import SingleLengthError
+from archspec.pytorch.lift.check import ComparisonError, TooLargeToRunError, UndecidedError
+from archspec.pytorch.lift.sizes.sizes import ActualSizeError, SizeDependenceError
+from archspec.pytorch.lift.sources import lifting, subjects
+from archspec.pytorch.lift.sources.architecture import Architecture, subject_of
+from archspec.pytorch.lift.sources.inputs import parse_input
+from archspec.pytorch.lift.sources.source import CoincidentSizeError, LayerPatternError, Source
+from archspec.pytorch.lift.sources.subjects import source_of
+from archspec.pytorch.lift.sources.variations import (
     multiplied,
     resize_second,
     separate_part_sizes,
@@ -29,9 +30,8 @@ from archspec.lifting.sources.variations import (  # noqa: E402
     with_fewer_parameters,
     with_more_heads,
 )
-from archspec.lifting.subject import Subject  # noqa: E402
-from archspec.lifting.subjects import subject_of as subject_of_module  # noqa: E402
-from archspec.source import make_error  # noqa: E402
+from archspec.pytorch.lift.subject import Subject
+from archspec.pytorch.lift.subjects import subject_of as subject_of_module
 
 nn = torch.nn
 FIELDS: dict[str, Any] = {

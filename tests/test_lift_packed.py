@@ -8,13 +8,13 @@ import pytest
 torch = pytest.importorskip("torch")
 vision = pytest.importorskip("transformers.vision_utils")
 
-from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS  # noqa: E402
-from transformers.utils.generic import is_flash_attention_requested  # noqa: E402
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+from transformers.utils.generic import is_flash_attention_requested
 
-from archspec.lifting.api import lift_subject  # noqa: E402
-from archspec.lifting.sources.examples import SIZES, examples  # noqa: E402
-from archspec.lifting.sources.packed import patches, takes_one_image, with_one_image  # noqa: E402
-from archspec.lifting.subject import Subject  # noqa: E402
+from archspec.pytorch.lift.api import lift_subject
+from archspec.pytorch.lift.sources.examples import SIZES, examples
+from archspec.pytorch.lift.sources.packed import patches, takes_one_image, with_one_image
+from archspec.pytorch.lift.subject import Subject
 
 
 def configuration() -> SimpleNamespace:

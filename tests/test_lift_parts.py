@@ -2,22 +2,22 @@
 
 import pytest
 
-from archspec.algebra import symbol
-from archspec.equivalence.calls.values import UntranslatableError
-from archspec.lifting.api import as_refusal
-from archspec.lifting.conditions import Varying, branches_of, conditions, is_regular
-from archspec.lifting.expressions import Expressions
-from archspec.lifting.names import Names, definition_names
-from archspec.lifting.notation import quote_address
-from archspec.lifting.program import LiftedProgram
-from archspec.lifting.roles import role_statements
-from archspec.lifting.runs import address_pattern
-from archspec.lifting.sizes import Sizes
-from archspec.lifting.sources.proposals import CHOICES, PROPOSALS
-from archspec.lifting.sources.shrinking import shrink_fields
-from archspec.lifting.templates import Definition, Gaps, Statement, Template, fill_gaps
-from archspec.lifting.views import Layout, pattern
-from archspec.source import ArchError
+from archspec.core.algebra import symbol
+from archspec.core.diagnostics import ArchError
+from archspec.pytorch.calls.values import UntranslatableError
+from archspec.pytorch.lift.api import as_refusal
+from archspec.pytorch.lift.definitions.runs import address_pattern
+from archspec.pytorch.lift.notation.conditions import Varying, branches_of, conditions, is_regular
+from archspec.pytorch.lift.notation.names import Names, definition_names
+from archspec.pytorch.lift.notation.notation import quote_address
+from archspec.pytorch.lift.notation.roles import role_statements
+from archspec.pytorch.lift.notation.templates import Definition, Gaps, Statement, Template, fill_gaps
+from archspec.pytorch.lift.sizes.expressions import Expressions
+from archspec.pytorch.lift.sizes.sizes import Sizes
+from archspec.pytorch.lift.sources.proposals import CHOICES, PROPOSALS
+from archspec.pytorch.lift.sources.shrinking import shrink_fields
+from archspec.pytorch.lift.statements.program import LiftedProgram
+from archspec.pytorch.lift.values.views import Layout, pattern
 
 BATCH, SEQ = symbol("batch"), symbol("seq")
 

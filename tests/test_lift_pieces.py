@@ -5,16 +5,22 @@ from typing import Any
 import pytest
 from builders import builder, given
 
-from archspec.algebra import symbol
-from archspec.lifting.conditions import Varying, branches_of, conditions, is_regular
-from archspec.lifting.lengths import dimensions_of, joint_sizes, total_length, total_lengths, usual_dimension_names
-from archspec.lifting.names import FALLBACKS, definition_names, identifier
-from archspec.lifting.notation import quote_address
-from archspec.lifting.numbers import is_counted_exactly, literal
-from archspec.lifting.roles import role_of_address, role_of_class, role_statements
-from archspec.lifting.runs import address_pattern, are_alike, without_numbers
-from archspec.lifting.sources.patterns import shows_rule
-from archspec.lifting.views import Layout, Pattern, pattern
+from archspec.core.algebra import symbol
+from archspec.pytorch.lift.definitions.lengths import (
+    dimensions_of,
+    joint_sizes,
+    total_length,
+    total_lengths,
+    usual_dimension_names,
+)
+from archspec.pytorch.lift.definitions.runs import address_pattern, are_alike, without_numbers
+from archspec.pytorch.lift.notation.conditions import Varying, branches_of, conditions, is_regular
+from archspec.pytorch.lift.notation.names import FALLBACKS, definition_names, identifier
+from archspec.pytorch.lift.notation.notation import quote_address
+from archspec.pytorch.lift.notation.roles import role_of_address, role_of_class, role_statements
+from archspec.pytorch.lift.sources.patterns import shows_rule
+from archspec.pytorch.lift.values.numbers import is_counted_exactly, literal
+from archspec.pytorch.lift.values.views import Layout, Pattern, pattern
 
 BATCH, SEQ, TIME = symbol("batch"), symbol("seq"), symbol("time")
 

@@ -7,10 +7,10 @@ import pytest
 from builders import builder, given, text
 
 import archspec
-from archspec.algebra import symbol
-from archspec.lifting.builder import Builder
-from archspec.lifting.indices import IndexWriter
-from archspec.lifting.values import ModuleCall, Value
+from archspec.core.algebra import symbol
+from archspec.pytorch.lift.values.builder import Builder
+from archspec.pytorch.lift.values.indices import IndexWriter
+from archspec.pytorch.lift.values.values import ModuleCall, Value
 
 BATCH, SEQ = symbol("batch"), symbol("seq")
 

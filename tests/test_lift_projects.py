@@ -8,10 +8,10 @@ import archspec
 
 torch = pytest.importorskip("torch")
 
-from archspec.equivalence.epsilons import keep_epsilon  # noqa: E402
-from archspec.equivalence.factories import load_factory  # noqa: E402
-from archspec.equivalence.precision import in_float64  # noqa: E402
-from archspec.lifting.sources.lifting import lift_source  # noqa: E402
+from archspec.pytorch.lift.sources.lifting import lift_source
+from archspec.pytorch.patches.epsilons import keep_epsilon
+from archspec.pytorch.patches.precision import in_float64
+from archspec.pytorch.run.factories import load_factory
 
 FOLDER = Path(__file__).parent / "projects"
 

@@ -8,9 +8,9 @@ from builders import builder
 
 torch = pytest.importorskip("torch")
 
-import archspec  # noqa: E402
-from archspec.equivalence.api import equivalent  # noqa: E402
-from archspec.equivalence.evaluate import Evaluation  # noqa: E402
+import archspec
+from archspec.pytorch.numeric.evaluate import Evaluation
+from archspec.pytorch.prove.api import equivalent
 
 nn = torch.nn
 HIDDEN, HEADS, ROTATED = 24, 3, 4

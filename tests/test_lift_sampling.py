@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.slow
 
-import archspec  # noqa: E402
+import archspec
 
 nn = torch.nn
 MAPS = ((5, 4), (3, 2))

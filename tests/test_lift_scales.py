@@ -6,10 +6,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import archspec  # noqa: E402
-from archspec.equivalence.calls.values import UntranslatableError  # noqa: E402
-from archspec.lifting.check import check_again  # noqa: E402
-from archspec.lifting.subjects import subject_of  # noqa: E402
+import archspec
+from archspec.pytorch.calls.values import UntranslatableError
+from archspec.pytorch.lift.check import check_again
+from archspec.pytorch.lift.subjects import subject_of
 
 nn = torch.nn
 SCALE = 0.2

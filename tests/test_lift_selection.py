@@ -7,15 +7,15 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import archspec  # noqa: E402
-from archspec.equivalence.numeric import array_runner, largest_error, module_runner  # noqa: E402
-from archspec.equivalence.places import LocationIndex  # noqa: E402
-from archspec.equivalence.sides import model_outputs  # noqa: E402
-from archspec.lifting.api import lift_subject  # noqa: E402
-from archspec.lifting.subject import Subject  # noqa: E402
-from archspec.model import get_compilation  # noqa: E402
-from archspec.normal.arrays import Arrays  # noqa: E402
-from archspec.source import ArchError  # noqa: E402
+import archspec
+from archspec.core.diagnostics import ArchError
+from archspec.ir.normal.arrays import Arrays
+from archspec.ir.normal.origins import LocationIndex
+from archspec.pipeline.model import get_compilation
+from archspec.pytorch.lift.api import lift_subject
+from archspec.pytorch.lift.subject import Subject
+from archspec.pytorch.prove.numeric import array_runner, largest_error, module_runner
+from archspec.pytorch.prove.sides import model_outputs
 
 nn = torch.nn
 

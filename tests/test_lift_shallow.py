@@ -8,18 +8,18 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from torch._subclasses.fake_tensor import FakeTensor  # noqa: E402
+from torch._subclasses.fake_tensor import FakeTensor
 
-import archspec  # noqa: E402
-from archspec.lifting.calling import call_module  # noqa: E402
-from archspec.lifting.sources.architecture import Architecture  # noqa: E402
-from archspec.lifting.sources.lifting import lift_or_replace  # noqa: E402
-from archspec.lifting.sources.patterns import shows_rule  # noqa: E402
-from archspec.lifting.sources.proposals import CHOICES, PROPOSALS  # noqa: E402
-from archspec.lifting.sources.shrinking import shrink_fields  # noqa: E402
-from archspec.lifting.sources.subjects import source_of_architecture  # noqa: E402
-from archspec.lifting.sources.unfilled import build_uninitialized  # noqa: E402
-from archspec.lifting.sources.variations import shrinks_lists  # noqa: E402
+import archspec
+from archspec.pytorch.lift.calling import call_module
+from archspec.pytorch.lift.sources.architecture import Architecture
+from archspec.pytorch.lift.sources.lifting import lift_or_replace
+from archspec.pytorch.lift.sources.patterns import shows_rule
+from archspec.pytorch.lift.sources.proposals import CHOICES, PROPOSALS
+from archspec.pytorch.lift.sources.shrinking import shrink_fields
+from archspec.pytorch.lift.sources.subjects import source_of_architecture
+from archspec.pytorch.lift.sources.unfilled import build_uninitialized
+from archspec.pytorch.lift.sources.variations import shrinks_lists
 
 nn = torch.nn
 FIELDS = {"hidden_size": 64, "intermediate_size": 200, "num_hidden_layers": 5, "vocab_size": 100}
@@ -255,7 +255,9 @@ def test_a_second_module_that_has_to_be_run_is_small(monkeypatch: pytest.MonkeyP
     fields = {"hidden_size": 512, "num_experts": 64, "vocab_size": 100}
     made = replace(architecture(Scan), fields=fields, build=lambda own: Scan({**fields, **own}))
     large = made.build(shrink_fields(fields, PROPOSALS[0], CHOICES[1]))
-    monkeypatch.setattr("archspec.lifting.check.MAX_ELEMENTS", sum(value.numel() for value in large.parameters()) - 1)
+    monkeypatch.setattr(
+        "archspec.pytorch.lift.check.MAX_ELEMENTS", sum(value.numel() for value in large.parameters()) - 1
+    )
     text = lift_or_replace(source_of_architecture(made))
     assert "num_experts = 64" in text and "for t in 0..seq" in text
 

@@ -7,8 +7,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import archspec  # noqa: E402
-from archspec.lifting.stored import StoredTensors  # noqa: E402
+import archspec
+from archspec.pytorch.lift.values.stored import StoredTensors
 
 nn = torch.nn
 

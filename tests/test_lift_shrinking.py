@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from archspec.lifting.sources import fields as of
-from archspec.lifting.sources import patterns
-from archspec.lifting.sources.architecture import Architecture
-from archspec.lifting.sources.depths import Depths
-from archspec.lifting.sources.kinds import kind_of
-from archspec.lifting.sources.proposals import CHOICES, LIGHT_SECOND_SIZES, PROPOSALS, SHALLOW, THIRD
-from archspec.lifting.sources.shrinking import hidden_changes, merge_fields, shrink_fields, without_shrunk_lists
-from archspec.lifting.sources.variations import (
+from archspec.pytorch.lift.sources import fields as of
+from archspec.pytorch.lift.sources import patterns
+from archspec.pytorch.lift.sources.architecture import Architecture
+from archspec.pytorch.lift.sources.depths import Depths
+from archspec.pytorch.lift.sources.kinds import kind_of
+from archspec.pytorch.lift.sources.proposals import CHOICES, LIGHT_SECOND_SIZES, PROPOSALS, SHALLOW, THIRD
+from archspec.pytorch.lift.sources.shrinking import hidden_changes, merge_fields, shrink_fields, without_shrunk_lists
+from archspec.pytorch.lift.sources.variations import (
     resize_and_relayer,
     separate_part_sizes,
     with_fewer_parameters,

@@ -7,8 +7,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import archspec  # noqa: E402
-from archspec.lifting.numbers import literal  # noqa: E402
+import archspec
+from archspec.pytorch.lift.values.numbers import literal
 
 nn = torch.nn
 F = nn.functional

@@ -10,15 +10,15 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import archspec  # noqa: E402
-from archspec.lifting.sizes import SizeDependenceError  # noqa: E402
-from archspec.lifting.sources.architecture import Architecture, build_small_module, reals_of, subject_of  # noqa: E402
-from archspec.lifting.sources.fields import Fields  # noqa: E402
-from archspec.lifting.sources.lifting import lift_or_replace  # noqa: E402
-from archspec.lifting.sources.proposals import PROPOSALS, SHALLOW  # noqa: E402
-from archspec.lifting.sources.shrinking import merge_fields, shrink_fields  # noqa: E402
-from archspec.lifting.sources.subjects import source_of, source_of_architecture  # noqa: E402
-from archspec.lifting.sources.variations import has_actual_heads, with_separate_sizes  # noqa: E402
+import archspec
+from archspec.pytorch.lift.sizes.sizes import SizeDependenceError
+from archspec.pytorch.lift.sources.architecture import Architecture, build_small_module, reals_of, subject_of
+from archspec.pytorch.lift.sources.fields import Fields
+from archspec.pytorch.lift.sources.lifting import lift_or_replace
+from archspec.pytorch.lift.sources.proposals import PROPOSALS, SHALLOW
+from archspec.pytorch.lift.sources.shrinking import merge_fields, shrink_fields
+from archspec.pytorch.lift.sources.subjects import source_of, source_of_architecture
+from archspec.pytorch.lift.sources.variations import has_actual_heads, with_separate_sizes
 
 nn: Any = torch.nn
 

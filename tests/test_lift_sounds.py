@@ -7,10 +7,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import archspec  # noqa: E402
-from archspec.lifting.sources.architecture import Architecture  # noqa: E402
-from archspec.lifting.sources.lifting import lift_or_replace  # noqa: E402
-from archspec.lifting.sources.subjects import source_of_architecture  # noqa: E402
+import archspec
+from archspec.pytorch.lift.sources.architecture import Architecture
+from archspec.pytorch.lift.sources.lifting import lift_or_replace
+from archspec.pytorch.lift.sources.subjects import source_of_architecture
 
 nn = torch.nn
 FIELDS = {"hidden_size": 64}

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from archspec import ArchError
-from archspec.cli import main
-from archspec.lifting.sources.collections import subject_of_collection
-from archspec.lifting.sources.fields import has_sections
-from archspec.lifting.sources.inputs import InputDeclaration, parse_input
-from archspec.lifting.sources.patterns import has_patterns
-from archspec.lifting.sources.proposals import CHOICES, OTHER_STEPS, PROPOSALS
-from archspec.lifting.sources.shrinking import hidden_changes, merge_fields, shrink_fields, without_shrunk_lists
+from archspec.app.cli import main
+from archspec.pytorch.lift.sources.collections import subject_of_collection
+from archspec.pytorch.lift.sources.fields import has_sections
+from archspec.pytorch.lift.sources.inputs import InputDeclaration, parse_input
+from archspec.pytorch.lift.sources.patterns import has_patterns
+from archspec.pytorch.lift.sources.proposals import CHOICES, OTHER_STEPS, PROPOSALS
+from archspec.pytorch.lift.sources.shrinking import hidden_changes, merge_fields, shrink_fields, without_shrunk_lists
 
 BERT: dict[str, Any] = {
     "model_type": "bert",
@@ -324,7 +324,7 @@ def test_a_file_is_lifted(net: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_integers_among_arguments_are_hyperparameters(net: Path) -> None:
     torch = pytest.importorskip("torch")
     import archspec
-    from archspec.lifting.sources.lifting import lift_source
+    from archspec.pytorch.lift.sources.lifting import lift_source
 
     (net.parent / "net.arch").write_text(lift_source("net.py:variant", ["ids=int[batch,seq]"]))
     model = archspec.load("net.arch")
@@ -337,7 +337,7 @@ def test_integers_among_arguments_are_hyperparameters(net: Path) -> None:
 @pytest.mark.parametrize("factory", ["build", "variant"])
 def test_free_sizes_of_inputs_have_the_names_that_users_give_them(net: Path, factory: str) -> None:
     pytest.importorskip("torch")
-    from archspec.lifting.sources.lifting import lift_source
+    from archspec.pytorch.lift.sources.lifting import lift_source
 
     text = lift_source(f"net.py:{factory}", ["ids=int[rows,in]"])
     assert "(ids int [rows, seq]) -> [rows, seq, " in text  # `in` cannot be a name
@@ -359,7 +359,7 @@ def test_images_for_a_model_of_timm_have_its_size_or_the_usual_one(monkeypatch: 
 @pytest.mark.parametrize("collection", ["timm", "torchvision"])
 def test_collections_that_are_not_installed_are_named(collection: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
-    from archspec.lifting.sources.subjects import source_of
+    from archspec.pytorch.lift.sources.subjects import source_of
 
     monkeypatch.setitem(__import__("sys").modules, collection, None)
     with pytest.raises(ArchError, match=f"{collection} is required but not installed"):
@@ -368,7 +368,7 @@ def test_collections_that_are_not_installed_are_named(collection: str, monkeypat
 
 def test_tokens_are_one_sequence_before_they_are_several() -> None:
     torch = pytest.importorskip("torch")
-    from archspec.lifting.sources.examples import SIZES, examples
+    from archspec.pytorch.lift.sources.examples import SIZES, examples
 
     class Reader(torch.nn.Module):
         def forward(self, input_ids: Any, input_features: Any = None, attention_mask: Any = None) -> Any: ...
@@ -402,7 +402,7 @@ def test_tokens_are_one_sequence_before_they_are_several() -> None:
 
 def test_parts_that_need_inputs_get_them() -> None:
     torch = pytest.importorskip("torch")
-    from archspec.lifting.sources.examples import SIZES, examples
+    from archspec.pytorch.lift.sources.examples import SIZES, examples
 
     class Joined(torch.nn.Module):  # type: ignore[name-defined,misc]
         config = SimpleNamespace(

@@ -7,9 +7,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import archspec  # noqa: E402
-from archspec.equivalence.restoring import restore_attributes  # noqa: E402
-from archspec.lifting.sources.lifting import lift_source  # noqa: E402
+import archspec
+from archspec.pytorch.lift.sources.lifting import lift_source
+from archspec.pytorch.patches.restoring import restore_attributes
 
 nn = torch.nn
 

@@ -9,10 +9,10 @@ import archspec
 
 torch = pytest.importorskip("torch")
 
-from torch import nn  # noqa: E402
+from torch import nn
 
-from archspec.equivalence.programs import nodes_of  # noqa: E402
-from archspec.equivalence.substitution import rewrite_triangular_solves  # noqa: E402
+from archspec.pytorch.passes.programs import nodes_of
+from archspec.pytorch.passes.substitution import rewrite_triangular_solves
 
 CHUNK = 4
 

@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 from builders import builder, given
 
-from archspec.algebra import symbol
-from archspec.equivalence.calls.values import UntranslatableError
-from archspec.lifting.expressions import Expressions
-from archspec.lifting.lengths import usual_dimension_names
-from archspec.lifting.names import FALLBACKS, Names, definition_names
-from archspec.lifting.numbers import literal
-from archspec.lifting.program import LiftedProgram
-from archspec.lifting.sizes import Sizes
-from archspec.lifting.templates import GAP, USE, Definition, Gaps, Statement, Template, joined
-from archspec.lifting.text import WIDTH, source
-from archspec.lifting.views import Layout
+from archspec.core.algebra import symbol
+from archspec.pytorch.calls.values import UntranslatableError
+from archspec.pytorch.lift.definitions.lengths import usual_dimension_names
+from archspec.pytorch.lift.notation.names import FALLBACKS, Names, definition_names
+from archspec.pytorch.lift.notation.templates import GAP, USE, Definition, Gaps, Statement, Template, joined
+from archspec.pytorch.lift.sizes.expressions import Expressions
+from archspec.pytorch.lift.sizes.sizes import Sizes
+from archspec.pytorch.lift.spec_text import WIDTH, source
+from archspec.pytorch.lift.statements.program import LiftedProgram
+from archspec.pytorch.lift.values.numbers import literal
+from archspec.pytorch.lift.values.views import Layout
 
 BATCH, SEQ = symbol("batch"), symbol("seq")
 

@@ -6,9 +6,19 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import archspec  # noqa: E402
-from archspec.equivalence.api import equivalent  # noqa: E402
-from archspec.lifting.templates import END, GAP, SETTING, SETTINGS, Gaps, Statement, Template, fill_gaps, joined  # noqa: E402
+import archspec
+from archspec.pytorch.lift.notation.templates import (
+    END,
+    GAP,
+    SETTING,
+    SETTINGS,
+    Gaps,
+    Statement,
+    Template,
+    fill_gaps,
+    joined,
+)
+from archspec.pytorch.prove.api import equivalent
 
 nn = torch.nn
 HIDDEN, HEADS = 8, 2

@@ -7,18 +7,18 @@ import pytest
 from builders import builder, given
 from notation import expression
 
-from archspec.algebra import Dim, symbol
-from archspec.equivalence.calls.values import UntranslatableError
-from archspec.lifting.blocks import Body
-from archspec.lifting.builder import Builder
-from archspec.lifting.facts import WritingContext
-from archspec.lifting.notation import OPERATORS
-from archspec.lifting.numbers import literal
-from archspec.lifting.operations.attention import attention
-from archspec.lifting.templates import fill_gaps
-from archspec.lifting.values import Value
-from archspec.lifting.writing import BodyWriter
-from archspec.source import ArchError
+from archspec.core.algebra import Dim, symbol
+from archspec.core.diagnostics import ArchError
+from archspec.pytorch.calls.values import UntranslatableError
+from archspec.pytorch.lift.definitions.blocks import Body
+from archspec.pytorch.lift.idioms.attention import attention
+from archspec.pytorch.lift.notation.notation import OPERATORS
+from archspec.pytorch.lift.notation.templates import fill_gaps
+from archspec.pytorch.lift.statements.facts import WritingContext
+from archspec.pytorch.lift.statements.writing import BodyWriter
+from archspec.pytorch.lift.values.builder import Builder
+from archspec.pytorch.lift.values.numbers import literal
+from archspec.pytorch.lift.values.values import Value
 
 ALONE = ("neg", "not")
 SEQ = symbol("seq")

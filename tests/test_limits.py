@@ -6,8 +6,8 @@ import pytest
 from small import load
 
 from archspec import ArchError
-from archspec.elaborate import interpreter, limits
-from archspec.resolve import expressions, files
+from archspec.compiler.evaluate import interpreter, limits
+from archspec.compiler.resolve import expressions, files
 
 SPEC = """
 dim seq

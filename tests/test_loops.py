@@ -9,7 +9,7 @@ import reference
 from small import codes, findings, load, output, shapes
 
 import archspec
-from archspec.model import get_compilation
+from archspec.pipeline.model import get_compilation
 
 SCAN = """
 dim batch, seq

@@ -7,10 +7,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from graphs import Module  # noqa: E402
+from graphs import Module
 
-import archspec  # noqa: E402
-from archspec.equivalence.mapped import inline_vmaps  # noqa: E402
+import archspec
+from archspec.pytorch.passes.mapped import inline_vmaps
 
 
 def masks(x: Any) -> Any:

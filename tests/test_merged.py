@@ -7,7 +7,7 @@ import torch_compare
 from small import DENSE, SCALE, findings, layers, load, operations, shapes
 
 import archspec
-from archspec.pytorch.build import torch_source
+from archspec.codegen.build import torch_source
 
 SPEC = Path(__file__).parent / "translated" / "merged.arch"
 NAMES = ["encoder", "other", "third", "parts", "wrapped", "both"]

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from archspec import resources
-from archspec.cli import main
+from archspec.app.cli import main
+from archspec.core import resources
 from archspec.pipeline.compile import check
 
 GOLDEN = Path(__file__).parent / "golden" / "messages"

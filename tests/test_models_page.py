@@ -15,15 +15,15 @@ from xml.etree import ElementTree
 import pytest
 
 import archspec
-from archspec.comparisons.pictures import picture as side_by_side
-from archspec.pictures.api import picture
-from archspec.reporting.text import listed
-from archspec.reporting.units import parameters
+from archspec.analysis.compare.pictures import picture as side_by_side
+from archspec.core.reports.text import listed
+from archspec.core.reports.units import parameters
+from archspec.drawing.api import picture
 
 ROOT = Path(__file__).parent.parent
 sys.path.append(str(ROOT / "website"))
 
-from family_table import Family, families  # noqa: E402
+from family_table import Family, families
 
 PAGE = ROOT / "docs" / "models.md"
 PICTURES = ROOT / "docs" / "pictures"

@@ -9,8 +9,8 @@ from reference import evaluate
 from small import findings, load
 
 import archspec
-from archspec.algebra import evaluate as number_at
-from archspec.model import get_compilation
+from archspec.core.algebra import evaluate as number_at
+from archspec.pipeline.model import get_compilation
 
 FRAMES = """
 dim batch, seq

@@ -9,16 +9,16 @@ from typing import Any, NamedTuple, cast
 import pytest
 
 import archspec
-from archspec.algebra import symbols
-from archspec.ir import Body
-from archspec.pytorch.build import torch_source
+from archspec.codegen.build import torch_source
+from archspec.core.algebra import symbols
+from archspec.ir.module import Body
 
 torch = pytest.importorskip("torch")
 
-from archspec.equivalence.api import equivalent  # noqa: E402
-from archspec.equivalence.memory import EvaluationError  # noqa: E402
-from archspec.equivalence.numeric import RELATIVE_TOLERANCE, largest_error, module_runner  # noqa: E402
-from archspec.model import get_compilation  # noqa: E402
+from archspec.pipeline.model import get_compilation
+from archspec.pytorch.numeric.memory import EvaluationError
+from archspec.pytorch.prove.api import equivalent
+from archspec.pytorch.prove.numeric import RELATIVE_TOLERANCE, largest_error, module_runner
 
 MODELS: dict[str, dict[str, Any]] = {
     "bert-base-uncased": {"vocab": 97, "hidden": 32, "layers": 1, "heads": 4, "ffn": 48, "positions": 20},

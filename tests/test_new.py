@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import archspec
-from archspec.cli import main
+from archspec.app.cli import main
 from archspec.pipeline.compile import check
 
 VARIANTS = {

@@ -1,6 +1,6 @@
 """A new operation is one record: all that archspec does with operations works for it, and no other file names it.
 
-The tests register records that archspec does not have, as a new entry in one file of `archspec/ops/` would.
+The tests register records that archspec does not have, as a new entry in one file of `archspec/ir/ops/` would.
 """
 
 import ast
@@ -20,11 +20,11 @@ from test_docs import elementwise_work
 from test_ops import rendered
 
 import archspec
-from archspec.ir import Type
-from archspec.ops import OPS, Attribute, Input, Interval, Op, TorchForm
-from archspec.ops.check import Shape, broadcast_shapes, check_axis, check_size
-from archspec.pytorch.build import torch_source
-from archspec.source import ArchError
+from archspec.codegen.build import torch_source
+from archspec.core.diagnostics import ArchError
+from archspec.ir.module import Type
+from archspec.ir.ops import OPS, Attribute, Input, Interval, Op, TorchForm
+from archspec.ir.ops.check import Shape, broadcast_shapes, check_axis, check_size
 
 
 def _bottomk_shapes(x: Type, k: object, axis: object) -> tuple[Shape, Shape]:
@@ -172,14 +172,14 @@ WORDS = {"table", "abs", "real", "int", "bool", "not", "and", "or", "min", "max"
 forms of output.
 """
 PATTERNS = (
-    "equivalence/calls/",
-    "equivalence/in_place.py",
-    "equivalence/known_numbers.py",
-    "equivalence/substitution.py",
-    "lifting/",
-    "pytorch/attention.py",
-    "pytorch/known_modules.py",
-    "syntax/habits.py",
+    "pytorch/calls/",
+    "pytorch/passes/in_place.py",
+    "pytorch/patches/known_numbers.py",
+    "pytorch/passes/substitution.py",
+    "pytorch/lift/",
+    "codegen/expressions/attention.py",
+    "codegen/classes/known_modules.py",
+    "language/syntax/habits.py",
 )
 """Known compositions of operations name what they are made of; habits of Python, recorded calls and lifting name
 functions of PyTorch, and lifting what it writes for them.

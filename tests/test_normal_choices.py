@@ -8,13 +8,13 @@ import re
 import pytest
 from small import load
 
-from archspec.model import get_compilation
-from archspec.normal.arrays import Array, Arrays
+from archspec.ir.normal.arrays import Array, Arrays
+from archspec.pipeline.model import get_compilation
 
 pytest.importorskip("torch")
 
-from archspec.equivalence.places import LocationIndex
-from archspec.equivalence.sides import model_outputs
+from archspec.ir.normal.origins import LocationIndex
+from archspec.pytorch.prove.sides import model_outputs
 
 NET = """
 dim batch, seq

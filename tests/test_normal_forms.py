@@ -17,22 +17,22 @@ from small import load
 
 import archspec
 from archspec import ArchError
-from archspec.algebra import index, substitute, symbol
-from archspec.algebra.polynomial import terms_of
-from archspec.ir import Body, iter_tensors
-from archspec.model import get_compilation
-from archspec.normal.arrays import Array, Arrays
-from archspec.normal.nodes import index_name
-from archspec.normal.numbers import NumberTable
-from archspec.ops import OPS
-from archspec.ops.forms.elementwise import to_integer
+from archspec.core.algebra import index, substitute, symbol
+from archspec.core.algebra.polynomial import terms_of
+from archspec.ir.module import Body, iter_tensors
+from archspec.ir.normal.arrays import Array, Arrays
+from archspec.ir.normal.forms.elementwise import to_integer
+from archspec.ir.normal.nodes import index_name
+from archspec.ir.normal.numbers import NumberTable
+from archspec.ir.ops import OPS
+from archspec.pipeline.model import get_compilation
 
 torch = pytest.importorskip("torch")
 
-from archspec.equivalence.evaluate import Evaluation  # noqa: E402
-from archspec.equivalence.memory import EvaluationError  # noqa: E402
-from archspec.equivalence.places import LocationIndex  # noqa: E402
-from archspec.equivalence.sides import model_outputs  # noqa: E402
+from archspec.ir.normal.origins import LocationIndex
+from archspec.pytorch.numeric.evaluate import Evaluation
+from archspec.pytorch.numeric.memory import EvaluationError
+from archspec.pytorch.prove.sides import model_outputs
 
 SIZES = {"batch": 3, "seq": 4}
 WIDTH = 6
@@ -381,8 +381,8 @@ layer Net()(x [batch, seq, 64], y [batch, seq, 64]) -> [batch, 2 * seq, 64] {
 @pytest.mark.parametrize("most", [1_000_000, 100_000])
 def test_sums_over_pieces_need_the_memory_of_each(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With less memory, values are computed again."""
-    monkeypatch.setattr("archspec.equivalence.evaluate.MAX_BYTES", most)
-    monkeypatch.setattr("archspec.equivalence.memory.MAX_TOTAL_BYTES", most)
+    monkeypatch.setattr("archspec.pytorch.numeric.evaluate.MAX_BYTES", most)
+    monkeypatch.setattr("archspec.pytorch.numeric.memory.MAX_TOTAL_BYTES", most)
     body, arrays, numbers = get_compilation(load(PIECES)).body, Arrays(), np.random.default_rng(0)
     sizes = {"batch": 3, "seq": 16}
     inputs = {name: values((3, 16, 64), "real", numbers) for name in ("x", "y")}
@@ -555,7 +555,7 @@ def test_normal_forms_have_the_values_of_the_operations(seed: int) -> None:
 
 
 def test_evaluation_ends_where_it_needs_too_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("archspec.equivalence.evaluate.MAX_BYTES", 100)
+    monkeypatch.setattr("archspec.pytorch.numeric.evaluate.MAX_BYTES", 100)
     with pytest.raises(EvaluationError, match="need too much memory"):
         compare(0, [("R", "exp(x) * y")])
 

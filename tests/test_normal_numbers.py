@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from archspec.algebra import symbol
-from archspec.normal.arrays import Array, Arrays
-from archspec.normal.numbers import power_of
-from archspec.ops.forms import elementwise as forms
+from archspec.core.algebra import symbol
+from archspec.ir.normal.arrays import Array, Arrays
+from archspec.ir.normal.forms import elementwise as forms
+from archspec.ir.normal.numbers import power_of
 
 torch = pytest.importorskip("torch")
 
-from archspec.equivalence.evaluate import Evaluation  # noqa: E402
+from archspec.pytorch.numeric.evaluate import Evaluation
 
 X = np.array([-2.0, -0.0, 0.5, 3.0])
 K = np.array([-2, 0, 1, 3])

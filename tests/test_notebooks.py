@@ -14,12 +14,12 @@ import checkpoints
 import pytest
 
 import archspec
-from archspec.cli import main
-from archspec.reporting.frames import frame
-from archspec.reporting.html import render_html
-from archspec.reporting.page import Page
-from archspec.reporting.roles import ROLES
-from archspec.reporting.tables import Bar, Column, View
+from archspec.app.cli import main
+from archspec.core.reports.frames import frame
+from archspec.core.reports.html import render_html
+from archspec.core.reports.page import Page
+from archspec.core.reports.roles import ROLES
+from archspec.core.reports.tables import Bar, Column, View
 
 SVG = "{http://www.w3.org/2000/svg}svg"
 HOSTILE = "<script>alert(1)</script>\"'&\x1b\u202e"
@@ -160,7 +160,7 @@ def test_a_graph_that_was_changed_shows_its_nodes() -> None:
 def test_a_table_of_a_large_graph_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = archspec.load("gpt2").graph()
     for most, more in ((75, ""), (74, "1 more nodes with parameters")):
-        monkeypatch.setattr("archspec.graph.network.MAX_ROWS", most)
+        monkeypatch.setattr("archspec.drawing.graph.network.MAX_ROWS", most)
         shown = ElementTree.fromstring(graph.copy()._repr_html_())
         assert len([*shown.iter("tr")]) == 1 + most
         assert "".join(shown.itertext()).endswith(more) and ("more nodes" in graph.copy()._repr_html_()) == bool(more)

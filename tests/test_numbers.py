@@ -9,8 +9,8 @@ from reference import evaluate
 from small import findings, load, operations, shapes
 
 import archspec
-from archspec.model import get_compilation
-from archspec.ops.forms.shape import LOWEST_FLOAT32
+from archspec.ir.normal.forms.shape import LOWEST_FLOAT32
+from archspec.pipeline.model import get_compilation
 
 
 def values(text: str, x: Any, **overrides: Any) -> Any:

@@ -17,8 +17,8 @@ from reference import Array, Result, evaluate, read_safetensors
 from small import live_names
 
 import archspec
-from archspec.ir import iter_tensors
-from archspec.model import get_compilation
+from archspec.ir.module import iter_tensors
+from archspec.pipeline.model import get_compilation
 
 ORACLE = Path(__file__).parent / "oracle" / "numeric"
 TINY = {"vocab": 97, "hidden": 32, "layers": 2, "heads": 4, "ffn": 48, "positions": 20}

@@ -14,9 +14,9 @@ from small import load
 
 import archspec
 from archspec import Model
-from archspec.cli import main
-from archspec.model import get_compilation
-from archspec.onnx_export import loops
+from archspec.app.cli import main
+from archspec.pipeline.model import get_compilation
+from archspec.pytorch.onnx import loops
 
 torch = pytest.importorskip("torch")
 numpy = pytest.importorskip("numpy")
@@ -299,7 +299,7 @@ block Net(x [batch, seq, 3]) -> [batch, seq, 4] {{
 
 
 def test_an_operation_without_a_form_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    translations = importlib.import_module("archspec.onnx_export.translations")
+    translations = importlib.import_module("archspec.pytorch.onnx.translations")
     monkeypatch.setattr(translations, "translations", lambda: {})
     text = "dim batch\nlayer Net()(x [batch, 4]) -> [batch, 2] {\n  best, _ = x |> topk(2)\n  return best\n}"
     with pytest.raises(archspec.ArchError, match=r"no form of `aten\.sort\.stable`"):
@@ -309,7 +309,7 @@ def test_an_operation_without_a_form_is_named(tmp_path: Path, monkeypatch: pytes
 
 @pytest.mark.slow
 def test_large_weights_are_in_a_file_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    api = importlib.import_module("archspec.onnx_export.api")
+    api = importlib.import_module("archspec.pytorch.onnx.api")
     monkeypatch.setattr(api, "MAX_FILE_BYTES", 1000)
     model = load(TINY)
     archspec.to_onnx(model, tmp_path / "it.onnx")
@@ -321,7 +321,7 @@ def test_large_weights_are_in_a_file_of_their_own(tmp_path: Path, monkeypatch: p
 
 
 def test_weights_larger_than_the_memory_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.import_module("archspec.onnx_export.api"), "_memory", lambda: 1655)
+    monkeypatch.setattr(importlib.import_module("archspec.pytorch.onnx.api"), "_memory", lambda: 1655)
     message = "cannot export tiny to ONNX: its weights take 1,656 bytes, and this machine has 1,655 bytes of memory"
     with pytest.raises(archspec.ArchError) as caught:
         archspec.to_onnx(load(TINY), tmp_path / "it.onnx")
@@ -330,7 +330,7 @@ def test_weights_larger_than_the_memory_are_refused(tmp_path: Path, monkeypatch:
 
 
 def test_a_file_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    api = importlib.import_module("archspec.onnx_export.api")
+    api = importlib.import_module("archspec.pytorch.onnx.api")
     for name in ("export", "named", "check_tensors"):  # what is written is not reached
         monkeypatch.setattr(api, name, lambda *_: None)
     monkeypatch.setattr(api, "_memory", lambda: 1656)

@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from archspec.onnx_export import translations  # noqa: E402
+from archspec.pytorch.onnx import translations
 
 F = torch.nn.functional
 NUMBERS = {np.dtype(bool): 9, np.dtype("int64"): 7, np.dtype("int32"): 6}
@@ -147,7 +147,7 @@ def test_remainders(forms: Any, dtype: Any) -> None:
     ],
 )
 def test_the_reason_of_the_exporter_is_the_innermost(messages: list[str], reason: str) -> None:
-    program = importlib.import_module("archspec.onnx_export.program")
+    program = importlib.import_module("archspec.pytorch.onnx.program")
     error = None
     for message in reversed(messages):
         outer = ValueError(message)

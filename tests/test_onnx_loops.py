@@ -8,8 +8,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from archspec.equivalence.calls.values import UntranslatableError  # noqa: E402
-from archspec.onnx_export import loops  # noqa: E402
+from archspec.pytorch.calls.values import UntranslatableError
+from archspec.pytorch.onnx import loops
 
 HELD = """
 def __init__(self, count):

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from archspec.algebra import symbol
-from archspec.ir import Type
-from archspec.normal.arrays import Arrays
-from archspec.ops import OPS, OpError
-from archspec.ops.forms import elementwise, weights
-from archspec.python_code.trees import py
-from archspec.pytorch.operations import AppliedOperation, emit
+from archspec.codegen.python.trees import py
+from archspec.codegen.scope.operations import AppliedOperation, emit
+from archspec.core.algebra import symbol
+from archspec.ir.module import Type
+from archspec.ir.normal.arrays import Arrays
+from archspec.ir.normal.forms import elementwise, weights
+from archspec.ir.ops import OPS, OpError
 
 SEQ = symbol("seq")
 
@@ -134,7 +134,7 @@ def test_forms_of_other_operands() -> None:
 
 def test_infinite_numbers_are_compared() -> None:
     torch = pytest.importorskip("torch")
-    from archspec.equivalence.evaluate import Evaluation
+    from archspec.pytorch.numeric.evaluate import Evaluation
 
     arrays = Arrays()
     e, x = arrays.elements, arrays.stored("input", "x", (3,), "real")
@@ -155,7 +155,7 @@ def test_infinite_numbers_are_compared() -> None:
 
 def test_experts_have_their_own_weights() -> None:
     torch = pytest.importorskip("torch")
-    from archspec.equivalence.evaluate import Evaluation
+    from archspec.pytorch.numeric.evaluate import Evaluation
 
     arrays = Arrays()
     generator = np.random.default_rng(0)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from archspec.algebra import symbol
-from archspec.ir import Type
-from archspec.ops import OPS, REQUIRED, OpError
+from archspec.core.algebra import symbol
+from archspec.ir.module import Type
+from archspec.ir.ops import OPS, REQUIRED, OpError
 
 SEQ, N = symbol("seq"), symbol("n")
 SYMBOLS = {"seq": SEQ, "n": N, "seq - 9": SEQ - 9}

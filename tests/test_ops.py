@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archspec.algebra import MAX_SIZE, Dim, dim_max, dim_min, symbol
-from archspec.ir import Type
-from archspec.ops import OPERATORS, OPS, REQUIRED, Op, OpError
-from archspec.ops.forms import normal_form
+from archspec.core.algebra import MAX_SIZE, Dim, dim_max, dim_min, symbol
+from archspec.ir.module import Type
+from archspec.ir.normal.forms import normal_form
+from archspec.ir.ops import OPERATORS, OPS, REQUIRED, Op, OpError
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "operations.md"
 HEADER = "| Operation | Hyperparameters | Inputs | Computation | Result |"

@@ -10,10 +10,10 @@ import pages
 import pytest
 
 import archspec
-from archspec.model import get_compilation
-from archspec.pictures.api import build_plan
-from archspec.pictures.page import SCRIPTS, page, page_of
-from archspec.pictures.sources import sources_of
+from archspec.drawing.api import build_plan
+from archspec.drawing.page.page import SCRIPTS, page, page_of
+from archspec.drawing.page.sources import sources_of
+from archspec.pipeline.model import get_compilation
 
 SCRIPTS_FOLDER = Path(archspec.__file__).parent / "pictures" / "scripts"
 

@@ -16,8 +16,8 @@ import shows
 from browser import Browser, Page, executable
 
 import archspec
-from archspec.pictures import view
-from archspec.pictures.page import page, page_of
+from archspec.drawing.page import view
+from archspec.drawing.page.page import page, page_of
 
 pytestmark = [
     pytest.mark.slow,

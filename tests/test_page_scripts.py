@@ -10,17 +10,17 @@ import pytest
 import scripts
 
 import archspec
-from archspec.algebra import Polynomial, dim_max, dim_min, evaluate, symbol
-from archspec.model import Model
-from archspec.pictures.amounts import amount_data as amount_data
-from archspec.pictures.api import build_plan
-from archspec.pictures.metrics import is_known, shorten_text, width
-from archspec.pictures.page import data_of
-from archspec.pictures.paint import Coloring, Paint
-from archspec.pictures.plan import Plan
-from archspec.pictures.sizes import sizes_of
-from archspec.pictures.svg import svg
-from archspec.pictures.theme import THEMES
+from archspec.core.algebra import Polynomial, dim_max, dim_min, evaluate, symbol
+from archspec.drawing.api import build_plan
+from archspec.drawing.page.page import data_of
+from archspec.drawing.plan.amounts import amount_data as amount_data
+from archspec.drawing.plan.metrics import is_known, shorten_text, width
+from archspec.drawing.plan.plan import Plan
+from archspec.drawing.plan.sizes import sizes_of
+from archspec.drawing.svg.paint import Coloring, Paint
+from archspec.drawing.svg.svg import svg
+from archspec.drawing.svg.theme import THEMES
+from archspec.pipeline.model import Model
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 

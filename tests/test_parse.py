@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from notation import body, expression, item, show, tree_of
 
-from archspec.source import Report, Source
-from archspec.syntax.parse import parse_expression
+from archspec.core.diagnostics import Report, Source
+from archspec.language.syntax.parse import parse_expression
 
 # Expressions ----------------------------------------------------------------------------------------------------------
 

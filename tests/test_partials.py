@@ -7,8 +7,8 @@ import torch_compare
 from small import DENSE, findings, load, shapes
 
 import archspec
-from archspec.cli import main
-from archspec.pytorch.build import torch_source
+from archspec.app.cli import main
+from archspec.codegen.build import torch_source
 
 SPEC = Path(__file__).parent / "translated" / "partials.arch"
 INNER = (

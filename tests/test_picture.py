@@ -12,19 +12,19 @@ import pytest
 from small import load
 
 import archspec
-from archspec.algebra import evaluate
-from archspec.model import get_compilation
-from archspec.pictures.api import build_plan, find_open_nodes, picture
-from archspec.pictures.frames import Frame
-from archspec.pictures.labels import subtitle
-from archspec.pictures.layout import layout
-from archspec.pictures.paint import Paint, totals_of
-from archspec.pictures.paths import _simplified  # pyright: ignore[reportPrivateUsage]
-from archspec.pictures.plan import Node, Plan
-from archspec.pictures.svg import Drawing
-from archspec.pictures.theme import LIGHT
-from archspec.pictures.ties import tie_lines
-from archspec.work import body_work
+from archspec.core.algebra import evaluate
+from archspec.drawing.api import build_plan, find_open_nodes, picture
+from archspec.drawing.layout.frames import Frame
+from archspec.drawing.layout.layout import layout
+from archspec.drawing.layout.paths import _simplified  # pyright: ignore[reportPrivateUsage]
+from archspec.drawing.layout.ties import tie_lines
+from archspec.drawing.plan.labels import subtitle
+from archspec.drawing.plan.plan import Node, Plan
+from archspec.drawing.svg.paint import Paint, totals_of
+from archspec.drawing.svg.svg import Drawing
+from archspec.drawing.svg.theme import LIGHT
+from archspec.ir.work import body_work
+from archspec.pipeline.model import get_compilation
 
 HERE = Path(__file__).parent
 MODELS = archspec.models()
@@ -281,9 +281,9 @@ def test_pictures_with_every_layer(name: str) -> None:
 def test_a_picture_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     model = load("layer Net(n = 4)(x [n]) -> [n] {\n  w: param [n]\n  return exp(x * .w)\n}\n")
     size = len(build_plan(model).nodes)
-    monkeypatch.setattr("archspec.pictures.scope.MAX_PICTURE_NODES", size)
+    monkeypatch.setattr("archspec.drawing.plan.scope.MAX_PICTURE_NODES", size)
     assert len(build_plan(model).nodes) == size
-    monkeypatch.setattr("archspec.pictures.scope.MAX_PICTURE_NODES", size - 1)
+    monkeypatch.setattr("archspec.drawing.plan.scope.MAX_PICTURE_NODES", size - 1)
     with pytest.raises(archspec.ArchError) as caught:
         build_plan(model)
     assert str(caught.value) == (

@@ -9,14 +9,14 @@ import picture_lint
 import pytest
 
 import archspec
-from archspec.pictures.amounts import amount_data
-from archspec.pictures.api import build_plan, find_open_nodes, picture
-from archspec.pictures.labels import measure
-from archspec.pictures.layout import layout
-from archspec.pictures.plan import Node, Plan
-from archspec.pictures.sizes import sizes_of
-from archspec.pictures.ties import DrawnShapes, TieLine, tie_lines
-from archspec.pictures.tracks import Net, assign_tracks
+from archspec.drawing.api import build_plan, find_open_nodes, picture
+from archspec.drawing.layout.layout import layout
+from archspec.drawing.layout.ties import DrawnShapes, TieLine, tie_lines
+from archspec.drawing.layout.tracks import Net, assign_tracks
+from archspec.drawing.plan.amounts import amount_data
+from archspec.drawing.plan.labels import measure
+from archspec.drawing.plan.plan import Node, Plan
+from archspec.drawing.plan.sizes import sizes_of
 
 MODEL = """
 import std { Linear, Embedding, LayerNorm, relu }

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from test_pytest_plugin import SPEC
 
-from archspec.pytest_plugin import SpecFile, SpecItem, pytest_collect_file
-from archspec.source import ArchError
+from archspec.app.pytest_plugin import SpecFile, SpecItem, pytest_collect_file
+from archspec.core.diagnostics import ArchError
 
 
 def items_of(request: pytest.FixtureRequest, path: Path) -> dict[str, SpecItem]:

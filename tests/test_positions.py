@@ -8,7 +8,7 @@ import pytest
 from reference import Array, evaluate
 
 import archspec
-from archspec.model import get_compilation
+from archspec.pipeline.model import get_compilation
 
 LENGTH = 300
 TABLES = [(32, 128, False), (32, 128, True), (8, 12, False), (8, 12, True), (64, 256, False), (16, 100, True)]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from archspec.cli import progress
+from archspec.app.cli import progress
 
 
 class Terminal(io.StringIO):

@@ -9,9 +9,9 @@ import archspec
 
 torch = pytest.importorskip("torch")
 
-from archspec.equivalence.api import equivalent  # noqa: E402
-from archspec.model import get_compilation  # noqa: E402
-from archspec.pytorch.build import torch_source  # noqa: E402
+from archspec.codegen.build import torch_source
+from archspec.pipeline.model import get_compilation
+from archspec.pytorch.prove.api import equivalent
 
 SMALL = {"vocab": 97, "words": 97, "hidden": 32, "layers": 2, "heads": 4, "ffn": 48, "positions": 20, "factor": 16}
 SMALL |= {"inner": 48, "groups": 2, "size": 8, "window": 4, "experts": 4, "best": 2}
@@ -211,7 +211,7 @@ def test_a_real_number_is_added_to_real_parts_alone() -> None:
 
 @pytest.mark.slow
 def test_generated_files_are_proven_without_values() -> None:
-    from archspec.equivalence.prove import prove_source
+    from archspec.pytorch.prove.prove import prove_source
 
     model = archspec.load("bert-base-uncased", layers=1)
     assert prove_source(model, torch_source(model))

@@ -10,11 +10,11 @@ from torch_attention import attention
 from torch_programs import Program
 
 import archspec
-from archspec.model import get_compilation
+from archspec.pipeline.model import get_compilation
 
 torch = pytest.importorskip("torch")
 
-from archspec.equivalence.api import equivalent  # noqa: E402
+from archspec.pytorch.prove.api import equivalent
 
 MOST = 150
 """The limit on the operations of a program, as `torch.export` takes about five milliseconds for each."""

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from small import SCALE, load
 
 from archspec import Model, pipeline
-from archspec.counts.groups import components_of_role, count_by_block, count_by_layer, count_by_role
-from archspec.counts.select import SelectionRule, select
-from archspec.counts.tree import count_tree as folded
-from archspec.model import get_compilation
-from archspec.source import Report, Source
-from archspec.syntax import store
-from archspec.table import Table, Tensors
+from archspec.analysis.count.groups import components_of_role, count_by_block, count_by_layer, count_by_role
+from archspec.analysis.count.select import SelectionRule, select
+from archspec.analysis.count.tree import count_tree as folded
+from archspec.core.diagnostics import Report, Source
+from archspec.ir.table import Table, Tensors
+from archspec.language.syntax import store
+from archspec.pipeline.model import get_compilation
 
 VIEWS = [
     {"level": level, "fold": fold, **depth}

@@ -21,7 +21,7 @@ model "wrong" = Scale() {
 
 def pytest_in(folder: Path, *arguments: str) -> tuple[int, str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    command = [sys.executable, "-m", "pytest", "-p", "archspec.pytest_plugin", "-p", "no:cacheprovider", *arguments]
+    command = [sys.executable, "-m", "pytest", "-p", "archspec.app.pytest_plugin", "-p", "no:cacheprovider", *arguments]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
     return done.returncode, done.stdout
 
@@ -65,4 +65,4 @@ def test_failures_are_diagnostics(tmp_path: Path) -> None:
 
 def test_it_is_registered() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert project["entry-points"]["pytest11"] == {"archspec": "archspec.pytest_plugin"}
+    assert project["entry-points"]["pytest11"] == {"archspec": "archspec.app.pytest_plugin"}

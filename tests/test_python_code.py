@@ -6,20 +6,9 @@ from typing import Any
 
 import pytest
 
-from archspec.python_code import layout
-from archspec.python_code.simplification import returned, simplified, without_repeats
-from archspec.python_code.trees import (
-    apply,
-    literal,
-    name,
-    negated,
-    partial,
-    prune,
-    py,
-    reading,
-    reads,
-    stored,
-)
+from archspec.codegen.python import layout
+from archspec.codegen.python.simplification import returned, simplified, without_repeats
+from archspec.codegen.python.trees import apply, literal, name, negated, partial, prune, py, reading, reads, stored
 
 
 def lines(code: str, indent: int = 0) -> str:

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec.cli import main
-from archspec.costs.quantized import _METHODS, _block, _integer, _packed_bytes
-from archspec.costs.report import page
-from archspec.reporting.page import render_plain
+from archspec.analysis.cost.quantized import _METHODS, _block, _integer, _packed_bytes
+from archspec.analysis.cost.report import page
+from archspec.app.cli import main
+from archspec.core.reports.page import render_plain
 
 SMALL: dict[str, Any] = {
     "model_type": "llama",

@@ -7,25 +7,25 @@ import pytest
 from small import load
 
 import archspec
-from archspec import cache
-from archspec.algebra import dim_max, symbol, to_latex
-from archspec.algebra.polynomial import clear_fractions
-from archspec.cli import main
-from archspec.counts.report import page
-from archspec.elaborate import limits
-from archspec.elaborate.values import DYNAMIC, UNKNOWN, MultipleOutputs, arithmetic, show, type_description
-from archspec.elaborate.values import Tensor as TensorValue
-from archspec.formulas import derivation
-from archspec.ir import Type
-from archspec.literals import parse_literal
+from archspec.analysis.count.report import page
+from archspec.analysis.formula import derivation
+from archspec.analysis.verify.report import _remark
+from archspec.app.cli import main
+from archspec.compiler.evaluate import limits
+from archspec.compiler.evaluate.values import DYNAMIC, UNKNOWN, MultipleOutputs, arithmetic, show, type_description
+from archspec.compiler.evaluate.values import Tensor as TensorValue
+from archspec.compiler.literals import parse_literal
+from archspec.core.algebra import dim_max, symbol, to_latex
+from archspec.core.algebra.polynomial import clear_fractions
+from archspec.core.diagnostics import ArchError, Note, Source, Span
+from archspec.core.record import Node, Record
+from archspec.core.reports.findings import _related
+from archspec.core.reports.page import render_plain
+from archspec.core.reports.tables import Bar, _plain
+from archspec.ir.module import Type
+from archspec.pipeline import cache
 from archspec.pipeline.compile import MAX_LIST_DEPTH, _is_plain
 from archspec.pipeline.spec import is_checkpoint
-from archspec.record import Node, Record
-from archspec.reporting.findings import _related
-from archspec.reporting.page import render_plain
-from archspec.reporting.tables import Bar, _plain
-from archspec.source import ArchError, Note, Source, Span
-from archspec.verification.report import _remark
 
 A, B = symbol("a"), symbol("b")
 SCALE = """
@@ -146,7 +146,7 @@ def test_many_ties_are_counted() -> None:
     model = load(SCALE.replace("TIES", ties))
     assert "more names" not in render_plain(page(model.count()))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("archspec.counts.report._MAX_TIES", 1)
+        patch.setattr("archspec.analysis.count.report._MAX_TIES", 1)
         text = render_plain(page(model.count()))
     assert "tied: b.weight = a.weight (4 counted once)" in text
     assert "tied: 1 more name; use --by tensor to show all" in text
@@ -154,7 +154,7 @@ def test_many_ties_are_counted() -> None:
 
 def test_graphs_have_a_largest_size(monkeypatch: pytest.MonkeyPatch) -> None:
     model = load(SCALE.replace("  TIES\n", ""))
-    monkeypatch.setattr("archspec.graph.MAX_GRAPH_NODES", 3)
+    monkeypatch.setattr("archspec.drawing.graph.MAX_GRAPH_NODES", 3)
     with pytest.raises(ArchError, match=r"too many graph nodes: about [0-9]+, the limit is 3") as found:
         model.graph("op")
     assert found.value.diagnostics[0].help == "use level `block` with a smaller depth"
@@ -210,7 +210,7 @@ def test_a_configuration_describes_its_quantization(tmp_path: Path, capsys: pyte
 
 
 def test_the_bundled_table_is_sound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("archspec.tabulate.Table.is_sound", lambda self: False)
+    monkeypatch.setattr("archspec.ir.tabulate.Table.is_sound", lambda self: False)
     with pytest.raises(ArchError, match="the tensors of net do not add up to its total; please report this"):
         _ = load(SCALE.replace("  TIES\n", "").replace("n = 4", "n = 31")).tensors
 

@@ -12,8 +12,8 @@ from reference import Array, evaluate
 from small import findings, load, operations, output
 
 import archspec
-from archspec.model import get_compilation
-from archspec.pytorch.build import torch_source
+from archspec.codegen.build import torch_source
+from archspec.pipeline.model import get_compilation
 
 
 def block(call: str, shape: str = "batch, seq, n", out: str = "...", head: str = "(n = 8)") -> str:

@@ -11,11 +11,12 @@ from bundled import each
 
 import archspec
 import archspec.pipeline.trees
-from archspec import Tensors, pipeline, resources
-from archspec.model import get_compilation
-from archspec.record import Node
-from archspec.source import Report, Source
-from archspec.syntax import tree
+from archspec import Tensors, pipeline
+from archspec.core import resources
+from archspec.core.diagnostics import Report, Source
+from archspec.core.record import Node
+from archspec.language.syntax import tree
+from archspec.pipeline.model import get_compilation
 
 ROOT = Path(__file__).parent.parent
 SPECS = ROOT / "specs"
@@ -109,7 +110,7 @@ def test_a_copy_with_every_definition_renamed_gives_the_same_tables(
     assert restored(archspec.cost(model)) == restored(archspec.cost(original))
 
 
-LIFTING = ("lifting/layers.py", "lifting/notation.py", "lifting/roles.py")
+LIFTING = ("pytorch/lift/idioms/layers.py", "pytorch/lift/notation/notation.py", "pytorch/lift/notation/roles.py")
 """Lifting writes the layers of the standard library for modules of PyTorch."""
 
 PART = re.compile(r"[\w-]+")

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from archspec import resources
-from archspec.source import Report, Source
-from archspec.syntax.parse import parse
-from archspec.syntax.reparse import reparse
+from archspec.core import resources
+from archspec.core.diagnostics import Report, Source
+from archspec.language.syntax.parse import parse
+from archspec.language.syntax.reparse import reparse
 
 SPECS = sorted(Path(resources.specs_root()).glob("*.arch"))
 INSERTED = (

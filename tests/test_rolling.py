@@ -8,12 +8,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from graphs import targets_of, traced  # noqa: E402
+from graphs import targets_of, traced
 
-from archspec.equivalence.calls.values import UntranslatableError  # noqa: E402
-from archspec.equivalence.in_place import functionalize  # noqa: E402
-from archspec.equivalence.iterations import _selected, trace_loops  # noqa: E402
-from archspec.equivalence.rolling import roll_loops  # noqa: E402
+from archspec.pytorch.calls.values import UntranslatableError
+from archspec.pytorch.passes.in_place import functionalize
+from archspec.pytorch.passes.iterations import _selected, trace_loops
+from archspec.pytorch.passes.rolling import roll_loops
 
 ATEN = torch.ops.aten
 

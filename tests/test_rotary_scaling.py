@@ -12,9 +12,9 @@ from reference import Array, evaluate
 from small import live_names
 
 import archspec
-from archspec.configs.family import read_family
-from archspec.model import get_compilation
-from archspec.resources import specs_root
+from archspec.core.resources import specs_root
+from archspec.formats.configs.family import read_family
+from archspec.pipeline.model import get_compilation
 
 SIZE, THETA = 8, 100.0
 PLAIN = THETA ** (-np.arange(0, SIZE, 2) / SIZE)

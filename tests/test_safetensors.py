@@ -12,9 +12,9 @@ import pytest
 from checkpoints import SHAPES, header, read_bytes, safetensors, said, shapes
 
 from archspec import ArchError
-from archspec.checkpoints.checkpoint import read
-from archspec.checkpoints.safetensors import DTYPES
-from archspec.checkpoints.safetensors import read as read_header
+from archspec.formats.checkpoints.checkpoint import read
+from archspec.formats.checkpoints.safetensors import DTYPES
+from archspec.formats.checkpoints.safetensors import read as read_header
 
 
 def test_a_safetensors_file(tmp_path: Path) -> None:
@@ -198,9 +198,9 @@ def test_as_much_as_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         ("safetensors.MAX_DIMENSIONS", 64, "too many axes in the shape of `w`: the limit is 63"),
     ):
         with monkeypatch.context() as patch:
-            patch.setattr(f"archspec.checkpoints.{name}", limit)
+            patch.setattr(f"archspec.formats.checkpoints.{name}", limit)
             assert len(read_bytes(tmp_path, data).entries) == 1
-            patch.setattr(f"archspec.checkpoints.{name}", limit - 1)
+            patch.setattr(f"archspec.formats.checkpoints.{name}", limit - 1)
             assert said(tmp_path, data).endswith(message)
 
 

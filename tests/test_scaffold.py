@@ -11,15 +11,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import archspec
-from archspec import ArchError, resources
-from archspec.checkpoints.entries import Checkpoint, Entry
-from archspec.cli import main
+from archspec import ArchError
+from archspec.analysis.scaffold import api, fitting
+from archspec.analysis.scaffold.addresses import definition_name, loop_clause, written
+from archspec.analysis.scaffold.structure import Index, progressions
+from archspec.analysis.scaffold.tensors import Tensor as Sketch
+from archspec.analysis.scaffold.ties import statements
+from archspec.app.cli import main
+from archspec.core import resources
+from archspec.formats.checkpoints.entries import Checkpoint, Entry
 from archspec.pipeline.compile import check
-from archspec.scaffolds import api, fitting
-from archspec.scaffolds.addresses import definition_name, loop_clause, written
-from archspec.scaffolds.structure import Index, progressions
-from archspec.scaffolds.tensors import Tensor as Sketch
-from archspec.scaffolds.ties import statements
 
 Tensors = dict[str, tuple[int, ...]]
 

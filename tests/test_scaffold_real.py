@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec.checkpoints.checkpoint import read
+from archspec.formats.checkpoints.checkpoint import read
 from archspec.pipeline.compile import check
 
 pytestmark = pytest.mark.slow

@@ -18,11 +18,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import archspec
-from archspec.cli import main
-from archspec.searches import columns, search
-from archspec.searches.columns import binary, column, extreme
-from archspec.searches.front import front
-from archspec.searches.report import rows
+from archspec.analysis.search import columns, search
+from archspec.analysis.search.columns import binary, column, extreme
+from archspec.analysis.search.front import front
+from archspec.analysis.search.report import rows
+from archspec.app.cli import main
 
 numpy = pytest.importorskip("numpy")
 
@@ -597,7 +597,7 @@ def test_a_line_is_the_design(folder: Path) -> None:
 
 
 def test_a_number_that_compiling_does_not_confirm_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    from archspec.searches import api
+    from archspec.analysis.search import api
 
     monkeypatch.setattr(api, "measured", lambda model, quantity: 5)
     with pytest.raises(archspec.ArchError, match="but the search found"):

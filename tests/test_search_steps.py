@@ -13,22 +13,22 @@ import pytest
 from small import load
 
 import archspec
-from archspec.algebra import dim_max, dim_min, evaluate, multiply_unexpanded, symbol
-from archspec.algebra.polynomial import ratio as quotient
-from archspec.cli import main
-from archspec.formulas.restarts import Assumption
-from archspec.searches import api, collecting, compilations, parquet, plot, quantities
-from archspec.searches.columns import Column, InexactError, binary, column, flags, negative, opposite, where
-from archspec.searches.conditions import expression
-from archspec.searches.designs import Designs
-from archspec.searches.front import front
-from archspec.searches.plot import Plot, PlotPoint, draw, svg
-from archspec.searches.polynomials import holds, ratio, values
-from archspec.searches.quantities import Quantity, measured
-from archspec.searches.report import page, rows
-from archspec.searches.search import _value
-from archspec.searches.space import plain_at
-from archspec.source import Source, Span
+from archspec.analysis.formula.restarts import Assumption
+from archspec.analysis.search import api, collecting, compilations, parquet, plot, quantities
+from archspec.analysis.search.columns import Column, InexactError, binary, column, flags, negative, opposite, where
+from archspec.analysis.search.conditions import expression
+from archspec.analysis.search.designs import Designs
+from archspec.analysis.search.front import front
+from archspec.analysis.search.plot import Plot, PlotPoint, draw, svg
+from archspec.analysis.search.polynomials import holds, ratio, values
+from archspec.analysis.search.quantities import Quantity, measured
+from archspec.analysis.search.report import page, rows
+from archspec.analysis.search.search import _value
+from archspec.analysis.search.space import plain_at
+from archspec.app.cli import main
+from archspec.core.algebra import dim_max, dim_min, evaluate, multiply_unexpanded, symbol
+from archspec.core.algebra.polynomial import ratio as quotient
+from archspec.core.diagnostics import Source, Span
 
 numpy = pytest.importorskip("numpy")
 
@@ -377,7 +377,7 @@ def test_some_designs_are_drawn(spec: str, monkeypatch: pytest.MonkeyPatch) -> N
     found = archspec.search(spec, {"width": range(1, 20)}, best="width")
     assert found.plotted is not None and [dot.x for dot in found.plotted.others] == [1, 9, 17]
     with monkeypatch.context() as patch:
-        patch.setattr("archspec.searches.search.AT_ONCE", 3)
+        patch.setattr("archspec.analysis.search.search.AT_ONCE", 3)
         found = archspec.search(spec, {"width": range(1, 36)}, best="width")
     assert found.plotted is not None and [dot.x for dot in found.plotted.others] == [1, 17, 33]
     monkeypatch.setattr(collecting, "MAX_DOTS", 5)
@@ -418,7 +418,7 @@ INTERNAL = r"this is a bug in archspec; please report it$"
 def test_what_compiling_does_not_confirm_is_an_error(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
     vary = {"width": range(1, 9)}
     with monkeypatch.context() as patch:
-        patch.setattr("archspec.searches.regions.evaluate", lambda *_: 7)
+        patch.setattr("archspec.analysis.search.regions.evaluate", lambda *_: 7)
         with pytest.raises(
             archspec.ArchError, match=rf"^error\[internal\]: the formula of `params` is wrong.*{INTERNAL}"
         ):

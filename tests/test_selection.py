@@ -7,10 +7,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from graphs import traced  # noqa: E402
+from graphs import traced
 
-from archspec.equivalence.calls.values import UntranslatableError  # noqa: E402
-from archspec.equivalence.selection import rewrite_row_selection  # noqa: E402
+from archspec.pytorch.calls.values import UntranslatableError
+from archspec.pytorch.passes.selection import rewrite_row_selection
 
 
 def program_of(function: Callable[..., Any]) -> Any:

@@ -16,20 +16,20 @@ import pytest
 from test_svg import HOSTILE
 
 import archspec
-from archspec.addresses import address_pattern
-from archspec.cli import main
-from archspec.comparisons import pictures as comparisons
-from archspec.diffs import pictures as diffs
-from archspec.model import Model
-from archspec.pictures.correspondence import common
-from archspec.pictures.frames import Frame
-from archspec.pictures.marks import mark_colors, shown_marks, sign
-from archspec.pictures.paint import Paint
-from archspec.pictures.panels import Panel, align_rows
-from archspec.pictures.plan import Node
-from archspec.pictures.svg import Drawing
-from archspec.pictures.theme import DARK, LIGHT, Theme, contrast
-from archspec.pictures.ties import tie_lines
+from archspec.analysis.compare import pictures as comparisons
+from archspec.analysis.diff import pictures as diffs
+from archspec.app.cli import main
+from archspec.core.addresses import address_pattern
+from archspec.drawing.layout.frames import Frame
+from archspec.drawing.layout.ties import tie_lines
+from archspec.drawing.plan.correspondence import common
+from archspec.drawing.plan.plan import Node
+from archspec.drawing.svg.marks import mark_colors, shown_marks, sign
+from archspec.drawing.svg.paint import Paint
+from archspec.drawing.svg.panels import Panel, align_rows
+from archspec.drawing.svg.svg import Drawing
+from archspec.drawing.svg.theme import DARK, LIGHT, Theme, contrast
+from archspec.pipeline.model import Model
 
 MODELS = (
     "albert-base-v2",

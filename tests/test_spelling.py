@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archspec import ArchError
-from archspec.verification.naming import Rename, parse_rename
+from archspec.analysis.verify.naming import Rename, parse_rename
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from archspec.ops import OpError
-from archspec.torch_stand_in import recording
-from archspec.torch_stand_in.modules import Module
+from archspec.codegen.stand_in import recording
+from archspec.codegen.stand_in.modules import Module
+from archspec.ir.ops import OpError
 
 real = pytest.importorskip("torch")
 

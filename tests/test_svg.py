@@ -15,15 +15,15 @@ import pytest
 from test_picture import named, states
 
 import archspec
-from archspec.algebra import evaluate
-from archspec.cli import main
-from archspec.pictures.api import build_plan, find_open_nodes, picture
-from archspec.pictures.layout import layout
-from archspec.pictures.legend import percent
-from archspec.pictures.metrics import is_known, shorten_text, width
-from archspec.pictures.paint import Paint
-from archspec.pictures.svg import svg
-from archspec.pictures.theme import DARK, LIGHT, Theme, contrast, heat_color, role_styles
+from archspec.app.cli import main
+from archspec.core.algebra import evaluate
+from archspec.drawing.api import build_plan, find_open_nodes, picture
+from archspec.drawing.layout.layout import layout
+from archspec.drawing.plan.metrics import is_known, shorten_text, width
+from archspec.drawing.svg.legend import percent
+from archspec.drawing.svg.paint import Paint
+from archspec.drawing.svg.svg import svg
+from archspec.drawing.svg.theme import DARK, LIGHT, Theme, contrast, heat_color, role_styles
 
 # The file
 
@@ -70,7 +70,7 @@ def value_of(data: object, sizes: dict[str, int]) -> int:
 
 @pytest.mark.slow
 def test_the_same_bytes_each_time() -> None:
-    code = "import archspec; from archspec.pictures.api import picture; print(picture(archspec.load('t5-small'), 'op'))"
+    code = "import archspec; from archspec.drawing.api import picture; print(picture(archspec.load('t5-small'), 'op'))"
     runs = {
         subprocess.run(
             [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from notation import item, tree_of, walk
 
-from archspec.resources import grammar_text, specs_root
-from archspec.syntax import store, tree
-from archspec.syntax.generate import generate
-from archspec.syntax.parser_tables import STARTS, load_tables
+from archspec.core.resources import grammar_text, specs_root
+from archspec.language.syntax import store, tree
+from archspec.language.syntax.generate import generate
+from archspec.language.syntax.parser_tables import STARTS, load_tables
 
 SPECS = sorted(Path(specs_root()).rglob("*.arch"))
 
@@ -34,8 +34,8 @@ def test_the_shipped_tables_are_current() -> None:
 def test_parsing_needs_no_lark() -> None:
     program = """
 import sys
-from archspec.source import Report, Source
-from archspec.syntax.parse import parse
+from archspec.core.diagnostics import Report, Source
+from archspec.language.syntax.parse import parse
 assert parse(Source("a", "dim n"), Report()).items
 assert "lark" not in sys.modules
 """

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec.overrides import parse_override
-from archspec.resources import specs_root
-from archspec.source import Report, Source
-from archspec.syntax import tree
-from archspec.syntax.parse import parse
+from archspec.core.diagnostics import Report, Source
+from archspec.core.resources import specs_root
+from archspec.language.syntax import tree
+from archspec.language.syntax.parse import parse
+from archspec.pipeline.overrides import parse_override
 
 SPECS = [path.read_text(encoding="utf-8") for path in sorted(Path(specs_root()).rglob("*.arch"))]
 BODY = "block A(h)(x [n, h]) -> [n, h] {\n%s\n}\n"

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from archspec.resources import specs_root
-from archspec.source import Report, Source
-from archspec.syntax import store, tree
-from archspec.syntax.parse import parse
+from archspec.core.diagnostics import Report, Source
+from archspec.core.resources import specs_root
+from archspec.language.syntax import store, tree
+from archspec.language.syntax.parse import parse
 
 SPECS = [path.read_text(encoding="utf-8") for path in sorted(Path(specs_root()).rglob("*.arch"))]
 BODY = "block A(h)(x [n, h]) -> [n, h] {\n%s\n}\n"

@@ -8,8 +8,8 @@ import pytest
 
 import archspec
 from archspec import Repeat, Table, Tensors
-from archspec.model import get_compilation
-from archspec.table import Tensor, count_active_parameters
+from archspec.ir.table import Tensor, count_active_parameters
+from archspec.pipeline.model import get_compilation
 
 SPEC = """
 import std { Linear }

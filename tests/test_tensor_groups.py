@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec.explanations.tensor_groups import TensorGroup as Group
-from archspec.explanations.tensor_groups import _around, _choices, _moved, _number, _outermost, _parts, _sums
-from archspec.model import get_compilation
+from archspec.analysis.explain.tensor_groups import TensorGroup as Group
+from archspec.analysis.explain.tensor_groups import _around, _choices, _moved, _number, _outermost, _parts, _sums
+from archspec.pipeline.model import get_compilation
 
 
 @pytest.mark.parametrize(

@@ -9,15 +9,15 @@ from collections.abc import Callable, Sequence
 import pytest
 
 import archspec
-from archspec.cli import main, progress
-from archspec.reporting.cells import shortened, width_of, wrapped
-from archspec.reporting.page import Page, render
-from archspec.reporting.results import Displayable, page_of
-from archspec.reporting.roles import ROLES
-from archspec.reporting.tables import Bar, Column, View
-from archspec.reporting.terminal import Layout, output_width, table
-from archspec.reporting.units import beside, flops, parameters, size
-from archspec.reporting.webpage import webpage
+from archspec.app.cli import main, progress
+from archspec.core.reports.cells import shortened, width_of, wrapped
+from archspec.core.reports.page import Page, render
+from archspec.core.reports.results import Displayable, page_of
+from archspec.core.reports.roles import ROLES
+from archspec.core.reports.tables import Bar, Column, View
+from archspec.core.reports.terminal import Layout, output_width, table
+from archspec.core.reports.units import beside, flops, parameters, size
+from archspec.core.reports.webpage import webpage
 
 
 def lines(view: View, width: int | None, **layout: object) -> list[str]:

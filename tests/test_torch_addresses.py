@@ -9,7 +9,7 @@ from small import DENSE, load
 
 import archspec
 from archspec import Model
-from archspec.pytorch.build import torch_source
+from archspec.codegen.build import torch_source
 
 FAULTS = Path(__file__).parent / "faults"
 D = "Dense(n, n)"

@@ -9,19 +9,19 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import torch.nn.functional as F  # noqa: E402
+import torch.nn.functional as F
 
-from archspec.algebra import symbol  # noqa: E402
-from archspec.equivalence.api import run_with_deep_stack  # noqa: E402
-from archspec.equivalence.calls.registry import CALLS  # noqa: E402
-from archspec.equivalence.calls.values import UntranslatableError, as_list  # noqa: E402
-from archspec.equivalence.evaluate import Evaluation  # noqa: E402
-from archspec.equivalence.exporting import export_module  # noqa: E402
-from archspec.ir import Type  # noqa: E402
-from archspec.lifting.operations.counterparts import COUNTERPARTS  # noqa: E402
-from archspec.lifting.recording import FormRecording, Recording  # noqa: E402
-from archspec.lifting.values import Value  # noqa: E402
-from archspec.normal.arrays import Array, Arrays  # noqa: E402
+from archspec.core.algebra import symbol
+from archspec.ir.module import Type
+from archspec.ir.normal.arrays import Array, Arrays
+from archspec.pytorch.calls.registry import CALLS
+from archspec.pytorch.calls.values import UntranslatableError, as_list
+from archspec.pytorch.export.exporting import export_module
+from archspec.pytorch.lift.operations.counterparts import COUNTERPARTS
+from archspec.pytorch.lift.operations.recording import FormRecording, Recording
+from archspec.pytorch.lift.values.values import Value
+from archspec.pytorch.numeric.evaluate import Evaluation
+from archspec.pytorch.prove.api import run_with_deep_stack
 
 GENERATOR = torch.Generator().manual_seed(0)
 

@@ -6,7 +6,7 @@ import pytest
 from small import load
 
 import archspec
-from archspec.algebra import Polynomial, substitute
+from archspec.core.algebra import Polynomial, substitute
 
 torch = pytest.importorskip("torch")
 

@@ -9,8 +9,8 @@ import torch_compare
 from small import load
 
 import archspec
-from archspec.pytorch.build import torch_source
-from archspec.pytorch.experts import sort_experts_once
+from archspec.codegen.build import torch_source
+from archspec.codegen.classes.experts import sort_experts_once
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from small import load
 from torch_texts import MODEL
 
 import archspec
-from archspec.pytorch.build import torch_source
+from archspec.codegen.build import torch_source
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.slow

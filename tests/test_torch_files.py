@@ -31,10 +31,10 @@ from checkpoints import (
 )
 
 from archspec import ArchError
-from archspec.checkpoints.checkpoint import read
-from archspec.checkpoints.entries import Entry
-from archspec.checkpoints.pickled import PickleError, Reader
-from archspec.checkpoints.torchzip import _check_end, _LimitedFile
+from archspec.formats.checkpoints.checkpoint import read
+from archspec.formats.checkpoints.entries import Entry
+from archspec.formats.checkpoints.pickled import PickleError, Reader
+from archspec.formats.checkpoints.torchzip import _check_end, _LimitedFile
 
 
 @pytest.mark.parametrize("make", [torch_zip, torch_old])
@@ -463,7 +463,7 @@ def test_an_archive_with_a_comment(tmp_path: Path) -> None:
 
 
 def test_reads_of_archives_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("archspec.checkpoints.torchzip.MAX_DIRECTORY_BYTES", 6)
+    monkeypatch.setattr("archspec.formats.checkpoints.torchzip.MAX_DIRECTORY_BYTES", 6)
     file = _LimitedFile(io.BytesIO(b"0123456789"), 8)
     with pytest.raises(ValueError, match=r"^directory of 8 bytes exceeds the limit of 6$"):
         file.read()
@@ -471,13 +471,13 @@ def test_reads_of_archives_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_pickle_of_many_operations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("archspec.checkpoints.pickled.MAX_OPERATIONS", 10_000)
+    monkeypatch.setattr("archspec.formats.checkpoints.pickled.MAX_OPERATIONS", 10_000)
     data = torch_zip(b"\x80\x02" + b"}" * 20_000 + b".", {})
     assert said(tmp_path, data, "m.bin") == "too many pickle operations: the limit is 10,000"
-    monkeypatch.setattr("archspec.checkpoints.pickled.MAX_OPERATIONS", 6)
+    monkeypatch.setattr("archspec.formats.checkpoints.pickled.MAX_OPERATIONS", 6)
     within = torch_zip(b"\x80\x02" + b"}0" * 2 + b"}.", {})  # the first of its 7 operations is counted, too
     assert said(tmp_path, within, "m.bin") == "too many pickle operations: the limit is 6"
-    monkeypatch.setattr("archspec.checkpoints.pickled.MAX_OPERATIONS", 7)
+    monkeypatch.setattr("archspec.formats.checkpoints.pickled.MAX_OPERATIONS", 7)
     assert read_bytes(tmp_path, within, "m.bin").entries == ()
 
 
@@ -495,10 +495,10 @@ def test_pickles_as_large_as_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
         ("_MAX_LINE_LENGTH", 31, "invalid pickle: unterminated name"),
     ):
         with monkeypatch.context() as patch:
-            patch.setattr(f"archspec.checkpoints.pickled.{limit}", value)
+            patch.setattr(f"archspec.formats.checkpoints.pickled.{limit}", value)
             *numbers, text, found = loaded(data, {whole})
             assert (numbers, text, found.name) == ([7, 7, 7], "text", whole)
-            patch.setattr(f"archspec.checkpoints.pickled.{limit}", value - 1)
+            patch.setattr(f"archspec.formats.checkpoints.pickled.{limit}", value - 1)
             with pytest.raises(PickleError, match=f"^{message}$"):
                 loaded(data, {whole})
 
@@ -599,7 +599,7 @@ def test_damaged_headers_in_an_archive_are_refused(tmp_path: Path, writer: str, 
 
 
 def test_a_pickle_of_brackets_ends_soon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("archspec.checkpoints.pickled.MAX_PENDING", 1_000)
+    monkeypatch.setattr("archspec.formats.checkpoints.pickled.MAX_PENDING", 1_000)
     data = archive(("a/data.pkl", b"\x80\x02" + b"]" * 1_001 + b"."))
     assert said(tmp_path, data, "m.bin") == "too many values on the stack of a pickle: the limit is 1,000"
 

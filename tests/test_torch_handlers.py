@@ -8,13 +8,13 @@ from builders import builder, given
 
 torch = pytest.importorskip("torch")
 
-from archspec.equivalence.calls.registry import CALLS  # noqa: E402
-from archspec.equivalence.calls.values import as_list  # noqa: E402
-from archspec.equivalence.evaluate import Evaluation  # noqa: E402
-from archspec.ir import Type  # noqa: E402
-from archspec.lifting.constants import constant  # noqa: E402
-from archspec.lifting.operations.counterparts import COUNTERPARTS  # noqa: E402
-from archspec.lifting.values import Value  # noqa: E402
+from archspec.ir.module import Type
+from archspec.pytorch.calls.registry import CALLS
+from archspec.pytorch.calls.values import as_list
+from archspec.pytorch.lift.idioms.constants import constant
+from archspec.pytorch.lift.operations.counterparts import COUNTERPARTS
+from archspec.pytorch.lift.values.values import Value
+from archspec.pytorch.numeric.evaluate import Evaluation
 
 GENERATOR = torch.Generator().manual_seed(0)
 Tensor = torch.Tensor

@@ -11,8 +11,8 @@ from bundled import SIZES_ONLY
 from small import DENSE, SCALE, load
 
 import archspec
-from archspec.model import get_compilation
-from archspec.pytorch.build import torch_source
+from archspec.codegen.build import torch_source
+from archspec.pipeline.model import get_compilation
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ import torch_compare
 from small import load
 
 import archspec
-from archspec.pytorch.build import torch_source
+from archspec.codegen.build import torch_source
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.slow

@@ -13,7 +13,7 @@ from torch_attention import attention
 from torch_programs import Program
 
 import archspec
-from archspec.pytorch.build import torch_source
+from archspec.codegen.build import torch_source
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.slow

@@ -14,11 +14,11 @@ from bundled import each
 from small import load
 
 import archspec
-from archspec.cli import main
-from archspec.pytorch import build
-from archspec.pytorch.build import torch_source
-from archspec.pytorch.file import file_text
-from archspec.torch_stand_in import recording
+from archspec.app.cli import main
+from archspec.codegen import build
+from archspec.codegen.build import torch_source
+from archspec.codegen.file import file_text
+from archspec.codegen.stand_in import recording
 
 TEXT = """
 dim batch
@@ -124,7 +124,7 @@ def test_files_are_compared_where_torch_is_not_installed(tmp_path: Path) -> None
     spec = tmp_path / "spec.arch"
     spec.write_text(TEXT, encoding="utf-8")
     code = (
-        "import sys\nsys.modules['torch'] = None\nfrom archspec.cli import main\n"
+        "import sys\nsys.modules['torch'] = None\nfrom archspec.app.cli import main\n"
         f"assert main(['build', {str(spec)!r}, '-o', {str(tmp_path / 'net.py')!r}]) == 0"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from small import load
 
-from archspec.pytorch.build import torch_source
+from archspec.codegen.build import torch_source
 
 INPUTS = {
     "q": "q [batch, 2, n, 4]",

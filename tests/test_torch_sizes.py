@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from small import load
 
-from archspec.pytorch.build import torch_source
+from archspec.codegen.build import torch_source
 
 INPUTS = {
     "x [batch, seq, n], y [batch, seq, n]": "x + y",

@@ -9,7 +9,7 @@ from small import load
 from test_std import BASES, BATCH, BIASED, TOKENS, WINDOWS, stored
 
 import archspec
-from archspec.pytorch.build import torch_source
+from archspec.codegen.build import torch_source
 
 torch: Any = pytest.importorskip("torch")
 pytestmark = pytest.mark.slow

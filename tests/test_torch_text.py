@@ -16,10 +16,10 @@ import torch_texts
 from small import DENSE, load
 
 import archspec
-from archspec.cli import main
-from archspec.python_code import layout
-from archspec.pytorch.build import torch_source
-from archspec.pytorch.names import RESERVED_MODULE_NAMES
+from archspec.app.cli import main
+from archspec.codegen.build import torch_source
+from archspec.codegen.python import layout
+from archspec.codegen.scope.names import RESERVED_MODULE_NAMES
 
 TESTS = Path(__file__).parent
 GOLDEN = {

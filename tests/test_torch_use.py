@@ -17,10 +17,10 @@ from small import load
 
 import archspec
 from archspec import Model
-from archspec.algebra import evaluate, symbols
-from archspec.model import get_compilation
-from archspec.pytorch import names
-from archspec.pytorch.build import torch_source
+from archspec.codegen.build import torch_source
+from archspec.codegen.scope import names
+from archspec.core.algebra import evaluate, symbols
+from archspec.pipeline.model import get_compilation
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.slow

@@ -8,8 +8,8 @@ import reference
 from small import findings, load
 
 import archspec
-from archspec.model import get_compilation
-from archspec.pytorch.build import torch_source
+from archspec.codegen.build import torch_source
+from archspec.pipeline.model import get_compilation
 
 NET = """
 import std { Linear, Dropout, SelfAttention, gelu }

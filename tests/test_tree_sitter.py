@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from archspec.highlighting import tree_sitter
-from archspec.syntax.lines import scan
-from archspec.syntax.parse import parser
+from archspec.language.highlight import tree_sitter
+from archspec.language.syntax.lines import scan
+from archspec.language.syntax.parse import parser
 
 ROOT = Path(__file__).parent.parent
 GRAMMAR = ROOT / "editors" / "tree-sitter"

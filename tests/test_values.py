@@ -16,8 +16,8 @@ from small import DENSE
 from small import load as load_text
 
 import archspec
-from archspec.ir import Body
-from archspec.model import get_compilation
+from archspec.ir.module import Body
+from archspec.pipeline.model import get_compilation
 
 TESTS = Path(__file__).parent
 EXAMPLES = TESTS.parent / "specs" / "std" / "examples.arch"

@@ -7,13 +7,13 @@ import pytest
 from small import load
 
 import archspec
-from archspec.adapters import base
-from archspec.model import get_compilation
+from archspec.analysis.adapter import base
+from archspec.analysis.variant import new
+from archspec.analysis.variant.lines import _on_one_line, _words, imports_for, written
+from archspec.core.diagnostics import ArchError, Report, Source
+from archspec.language.syntax.parse import parse
+from archspec.pipeline.model import get_compilation
 from archspec.pipeline.spec import Spec
-from archspec.source import ArchError, Report, Source
-from archspec.syntax.parse import parse
-from archspec.variants import new
-from archspec.variants.lines import _on_one_line, _words, imports_for, written
 
 
 def test_values_are_written_in_the_language() -> None:

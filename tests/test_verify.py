@@ -14,12 +14,12 @@ from small import load
 
 import archspec
 from archspec import ArchError, Model
-from archspec.cli import main
-from archspec.configs.names import Names
-from archspec.model import get_compilation
-from archspec.verification import verify as verification
-from archspec.verification.naming import Rename, respell
-from archspec.verification.verify import Verification
+from archspec.analysis.verify import verify as verification
+from archspec.analysis.verify.naming import Rename, respell
+from archspec.analysis.verify.verify import Verification
+from archspec.app.cli import main
+from archspec.formats.configs.names import Names
+from archspec.pipeline.model import get_compilation
 
 SMALL = {"vocab": 20, "hidden": 8, "layers": 3, "heads": 2, "ffn": 16, "positions": 10}
 SETTINGS = [word for name, value in SMALL.items() for word in ("--set", f"{name}={value}")]

@@ -8,10 +8,10 @@ from checkpoints import gguf, header, safetensors
 
 import archspec
 from archspec import ArchError, Model
-from archspec.checkpoints.checkpoint import read
-from archspec.cli import main
+from archspec.analysis.verify.verify import compare
+from archspec.app.cli import main
+from archspec.formats.checkpoints.checkpoint import read
 from archspec.pipeline.tables import load_table
-from archspec.verification.verify import compare
 
 Shapes = dict[str, tuple[int, ...]]
 

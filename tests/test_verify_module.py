@@ -9,13 +9,13 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import archspec  # noqa: E402
-from archspec.cli import main  # noqa: E402
-from archspec.equivalence.api import Equivalence, Verdict  # noqa: E402
-from archspec.equivalence.factories import load_module  # noqa: E402
-from archspec.equivalence.prove import prove_source  # noqa: E402
-from archspec.equivalence.report import verdict  # noqa: E402
-from archspec.pytorch.build import torch_source  # noqa: E402
+import archspec
+from archspec.app.cli import main
+from archspec.codegen.build import torch_source
+from archspec.pytorch.prove.api import Equivalence, Verdict
+from archspec.pytorch.prove.prove import prove_source
+from archspec.pytorch.prove.report import verdict
+from archspec.pytorch.run.factories import load_module
 
 SPEC = """
 import std { Linear }
@@ -154,7 +154,7 @@ def test_what_is_built_is_proven(target: str, folder: Path, monkeypatch: pytest.
     place = folder / {"torch": "it.py", "transformers": "it", "onnx": "it.onnx"}[target]
     command = ["build", "net.arch", "--to", target, "--prove", "-o", str(place)]
     assert main(command) == 0 and place.exists()
-    monkeypatch.setattr("archspec.cli.build.torch_source", other_source)
+    monkeypatch.setattr("archspec.app.cli.run.build.torch_source", other_source)
     assert main([*command[:-1], str(folder / "other.py")]) == 1 and not (folder / "other.py").exists()
 
 

@@ -10,8 +10,8 @@ import pytest
 
 import archspec
 from archspec import ArchError
-from archspec.checkpoints.checkpoint import read
-from archspec.checkpoints.safetensors import DTYPES
+from archspec.formats.checkpoints.checkpoint import read
+from archspec.formats.checkpoints.safetensors import DTYPES
 
 pytestmark = pytest.mark.slow
 torch: Any = pytest.importorskip("torch")

@@ -12,10 +12,10 @@ from zlib import decompress
 import pytest
 
 import archspec
-from archspec.cli import main
-from archspec.pictures import view
-from archspec.pictures.page import page
-from archspec.pictures.server import PageServer
+from archspec.app.cli import main
+from archspec.drawing.page import view
+from archspec.drawing.page.page import page
+from archspec.drawing.page.server import PageServer
 
 SPEC = """
 import std {{ Linear }}

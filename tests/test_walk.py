@@ -6,14 +6,14 @@ from typing import Any, get_args
 
 import pytest
 
-from archspec import resources
+from archspec.compiler.resolve import nodes, walk
+from archspec.compiler.resolve.definition import resolve_definition
+from archspec.compiler.resolve.unit import Definition
+from archspec.compiler.resolve.walk import Visitor
+from archspec.core import resources
+from archspec.core.diagnostics import Report
 from archspec.pipeline.files import load_file
 from archspec.pipeline.spec import read_spec
-from archspec.resolve import nodes, walk
-from archspec.resolve.definition import resolve_definition
-from archspec.resolve.unit import Definition
-from archspec.resolve.walk import Visitor
-from archspec.source import Report
 
 ROOT = Path(__file__).parent
 EXPRESSIONS, STATEMENTS = get_args(nodes.Expr), get_args(nodes.Statement)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from archspec.cli import main, watching
+from archspec.app.cli import main, watching
 from archspec.pipeline.watching import files_with_imports, read_contents, wait_for_change
 
 SPEC = 'import "parts/more.arch" { twice }\ndim batch\nblock Net(n = 2)(x [batch, n]) -> [batch, n] {\n'

@@ -9,9 +9,9 @@ from checkpoints import gguf
 from small import load
 
 import archspec
-from archspec.checkpoints.checkpoint import read
-from archspec.checkpoints.elements import elements_of
-from archspec.checkpoints.entries import Entry
+from archspec.formats.checkpoints.checkpoint import read
+from archspec.formats.checkpoints.entries import Entry
+from archspec.pytorch.run.elements import elements_of
 
 torch = pytest.importorskip("torch")
 
@@ -160,8 +160,8 @@ def test_known_spellings(tmp_path: Path) -> None:
 
 
 def test_names_of_live_models(tmp_path: Path) -> None:
-    from archspec.configs.names import names_of
-    from archspec.resources import specs_root
+    from archspec.core.resources import specs_root
+    from archspec.formats.configs.names import names_of
 
     (family,) = names_of("MixtralForCausalLM", specs_root())
     filled = archspec.to_torch("mixtral-8x7b", layers=1, hidden=16, heads=4, groups=2, ffn=8, vocab=11, joined=True)

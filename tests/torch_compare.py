@@ -14,11 +14,11 @@ from reference import DTYPES, Array, Result, _Run, evaluate
 
 import archspec
 from archspec import Model
-from archspec.algebra import Polynomial, substitute
-from archspec.algebra import symbols as names_of
-from archspec.ir import Body, LocatedTensor, Type, canonical_name, find_member
-from archspec.model import get_compilation
-from archspec.pytorch.build import torch_source
+from archspec.codegen.build import torch_source
+from archspec.core.algebra import Polynomial, substitute
+from archspec.core.algebra import symbols as names_of
+from archspec.ir.module import Body, LocatedTensor, Type, canonical_name, find_member
+from archspec.pipeline.model import get_compilation
 
 ROOT = Path(__file__).parent.parent
 SIZES = ((2, 5, 7, 3, 4, 6), (1, 4, 3, 8, 2, 5))

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from importlib.metadata import files
 from pathlib import Path
 
-from archspec.highlighting.tokens import styles
+from archspec.language.highlight.tokens import styles
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent

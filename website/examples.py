@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from archspec.cli import main
+from archspec.app.cli import main
 from archspec.pipeline.compile import check
 
 FENCE = re.compile(r"^```(?P<kind>\w*)(?: (?P<mark>[^\n]*))?\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)

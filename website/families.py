@@ -7,9 +7,9 @@ import re
 from family_table import Family, families
 
 import archspec
-from archspec.pictures.api import picture
-from archspec.reporting.page import Page, render_markdown
-from archspec.reporting.results import Displayable, page_of
+from archspec.core.reports.page import Page, render_markdown
+from archspec.core.reports.results import Displayable, page_of
+from archspec.drawing.api import picture
 
 DEPTH = 2
 LARGEST_PICTURE = 120_000

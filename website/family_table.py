@@ -6,10 +6,10 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from archspec.core.diagnostics import Report, Source
+from archspec.core.resources import specs_root
+from archspec.language.syntax import tree
 from archspec.pipeline.trees import parse_cached
-from archspec.resources import specs_root
-from archspec.source import Report, Source
-from archspec.syntax import tree
 
 
 class Family(NamedTuple):

@@ -18,12 +18,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
-from archspec.elaborate.models import check_definitions, check_files, compile_model, is_reported_again
-from archspec.elaborate.program import Program
-from archspec.elaborate.untaken import check_unreached_branches
-from archspec.ir import gc_paused
-from archspec.literals import definition_names
-from archspec.model import Compilation, Model, ModelLike, get_compilation
+from archspec.compiler.elaborate.models import check_definitions, check_files, compile_model, is_reported_again
+from archspec.compiler.elaborate.untaken import check_unreached_branches
+from archspec.compiler.evaluate.program import Program
+from archspec.compiler.literals import definition_names
+from archspec.compiler.resolve.files import Library
+from archspec.core.diagnostics import ArchError, Report, Source, StopCompilation, make_error
+from archspec.ir.module import gc_paused
+from archspec.ir.table import PlainValue
+from archspec.language.syntax import tree
 from archspec.pipeline.files import (
     LoadedFile,
     load_file,
@@ -32,16 +35,13 @@ from archspec.pipeline.files import (
     open_spec,
     remove_from_cache,
 )
+from archspec.pipeline.model import Compilation, Model, ModelLike, get_compilation
 from archspec.pipeline.spec import Spec, locate, read_spec
 from archspec.pipeline.trees import parse_cached
-from archspec.resolve.files import Library
-from archspec.source import ArchError, Report, Source, StopCompilation, make_error
-from archspec.syntax import tree
-from archspec.table import PlainValue
 
 if TYPE_CHECKING:
+    from archspec.compiler.resolve.unit import Unit
     from archspec.pipeline.spec import SpecLike
-    from archspec.resolve.unit import Unit
 
 MAX_LIST_DEPTH = 64
 
@@ -116,7 +116,7 @@ def compile_text_in_folder(
 
     `label` is what diagnostics call the file. Raises ArchError as `load` does.
     """
-    from archspec.syntax.parse import parse  # which texts that are in the cache do without
+    from archspec.language.syntax.parse import parse  # which texts that are in the cache do without
 
     report = Report()
     source = Source(label, text)

@@ -6,17 +6,26 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
-from archspec import cache, resources
-from archspec.configuration import MAX_CONFIGURATION_BYTES
-from archspec.elaborate.program import Program
+from archspec.compiler.evaluate.program import Program
+from archspec.compiler.resolve.files import Library
+from archspec.compiler.resolve.unit import Unit
+from archspec.core import resources
+from archspec.core.diagnostics import (
+    ArchError,
+    Report,
+    Source,
+    StopCompilation,
+    make_error,
+    suggest,
+    too_large_error,
+)
+from archspec.formats.configs.configuration import MAX_CONFIGURATION_BYTES
+from archspec.language.syntax import tree
+from archspec.pipeline import cache
 from archspec.pipeline.index import read_index
 from archspec.pipeline.spec import CONFIGURATION_LABEL, Spec, file_key, is_checkpoint, locate, locate_cached
 from archspec.pipeline.streams import is_stream, stream_label, stream_text
 from archspec.pipeline.trees import parse_cached
-from archspec.resolve.files import Library
-from archspec.resolve.unit import Unit
-from archspec.source import ArchError, Report, Source, StopCompilation, make_error, suggest, too_large_error
-from archspec.syntax import tree
 
 MAX_PROGRAMS = 8
 
@@ -130,7 +139,7 @@ def _load_stream(path: str, spec: Spec, report: Report) -> LoadedFile:
 
 def _load_configuration(source: Source | None, spec: Spec, report: Report) -> LoadedFile:
     """A configuration with this source, or at the path of the spec."""
-    from archspec.configs.spec import ReadingOptions, config_unit, load_config
+    from archspec.formats.configs.spec import ReadingOptions, config_unit, load_config
 
     reading = ReadingOptions(spec.type, spec.ignore, has_path=source is None)
     path = spec.path or ""

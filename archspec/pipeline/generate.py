@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 
-from archspec import resources
+from archspec.core import resources
 from archspec.pipeline.files import parse_bundled_models
 from archspec.pipeline.index import INDEX_FILE, fingerprint
 from archspec.pipeline.tables import load_table

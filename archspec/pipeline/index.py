@@ -11,9 +11,9 @@ import os
 from collections.abc import Iterator
 from zlib import crc32
 
-from archspec import resources
-from archspec.record import Record
-from archspec.table import Params
+from archspec.core import resources
+from archspec.core.record import Record
+from archspec.ir.table import Params
 
 INDEX_FILE = "index.json"
 

@@ -6,12 +6,12 @@ import os
 import re
 from collections.abc import Iterator
 
-from archspec import resources
+from archspec.core import resources
+from archspec.core.diagnostics import Report, Source
+from archspec.language.syntax import tree
 from archspec.pipeline.files import open_spec
 from archspec.pipeline.spec import Spec
 from archspec.pipeline.trees import parse_cached
-from archspec.source import Report, Source
-from archspec.syntax import tree
 
 
 def bundled_source(name: str) -> str:

@@ -6,13 +6,18 @@ import os
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
-from archspec import resources
-from archspec.configuration import MAX_CONFIGURATION_BYTES, Configuration, configuration_json, is_configuration_data
-from archspec.record import Record
-from archspec.source import make_error
+from archspec.core import resources
+from archspec.core.diagnostics import make_error
+from archspec.core.record import Record
+from archspec.formats.configs.configuration import (
+    MAX_CONFIGURATION_BYTES,
+    Configuration,
+    configuration_json,
+    is_configuration_data,
+)
 
 if TYPE_CHECKING:
-    from archspec.configuration import ConfigurationData
+    from archspec.formats.configs.configuration import ConfigurationData
 
     SpecLike: TypeAlias = str | os.PathLike[str] | Configuration | ConfigurationData
 
@@ -182,6 +187,6 @@ def _locate_on_hub(spec: Spec, name: str, *, may_download: bool = True) -> Spec 
 
 
 def _hub() -> tuple[ModuleType, ModuleType]:
-    from archspec.hub import find, names  # which few commands need
+    from archspec.formats.hub import find, names  # which few commands need
 
     return find, names

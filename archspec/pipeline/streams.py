@@ -6,8 +6,8 @@ import os
 import stat
 import sys
 
-from archspec.configuration import MAX_CONFIGURATION_BYTES
-from archspec.source import MAX_FILE_BYTES, Report, decode, make_error, unreadable_error
+from archspec.core.diagnostics import MAX_FILE_BYTES, Report, decode, make_error, unreadable_error
+from archspec.formats.configs.configuration import MAX_CONFIGURATION_BYTES
 
 WRITER_TIMEOUT = 5.0
 """The seconds that a named pipe may be without a process that writes to it."""

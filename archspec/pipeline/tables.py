@@ -6,15 +6,16 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from archspec import cache, resources
+from archspec.core import resources
+from archspec.core.diagnostics import Diagnostic, make_error
+from archspec.ir.table import Table
+from archspec.pipeline import cache
 from archspec.pipeline.spec import Spec, file_key, is_checkpoint, is_spec, locate, read_spec
 from archspec.pipeline.streams import is_stream
-from archspec.source import Diagnostic, make_error
-from archspec.table import Table
 
 if TYPE_CHECKING:
-    from archspec.model import Model, ModelLike
-    from archspec.table import PlainValue
+    from archspec.ir.table import PlainValue
+    from archspec.pipeline.model import Model, ModelLike
 
 
 def load_table(
@@ -41,7 +42,7 @@ def load_table(
 
 
 def _table_of_checkpoint(path: str, overrides: Mapping[str, PlainValue]) -> Table:
-    from archspec.checkpoints.table import table_of_checkpoint  # which few commands need
+    from archspec.formats.checkpoints.table import table_of_checkpoint  # which few commands need
 
     if overrides:
         raise make_error("usage", f"{path} is a checkpoint, which has no hyperparameters", help="remove the overrides")
@@ -49,7 +50,7 @@ def _table_of_checkpoint(path: str, overrides: Mapping[str, PlainValue]) -> Tabl
 
 
 def _table_of_model(model: Model) -> tuple[Table, tuple[Diagnostic, ...]]:
-    from archspec.model import get_compilation
+    from archspec.pipeline.model import get_compilation
 
     return get_compilation(model).table, model.warnings
 

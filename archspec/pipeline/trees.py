@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from archspec import cache
-from archspec.source import Report, Source
-from archspec.syntax import store, tree
+from archspec.core.diagnostics import Report, Source
+from archspec.language.syntax import store, tree
+from archspec.pipeline import cache
 
 MAX_CACHED_CHARACTERS = 2**20
 """The number of characters of all texts whose trees are kept within a process."""
@@ -17,7 +17,7 @@ def parse_cached(source: Source, report: Report) -> tree.File:
     text = source.text
     file = _trees.pop(text, None) or _read_cached_tree(text)
     if file is None:
-        from archspec.syntax.parse import parse
+        from archspec.language.syntax.parse import parse
 
         before = len(report.diagnostics)
         file = parse(source, report)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from time import sleep
 from typing import TypeAlias
 
-from archspec.source import MAX_FILE_BYTES, Report, Source, decode
-from archspec.syntax import tree
-from archspec.syntax.parse import parse
+from archspec.core.diagnostics import MAX_FILE_BYTES, Report, Source, decode
+from archspec.language.syntax import tree
+from archspec.language.syntax.parse import parse
 
 POLL_INTERVAL = 0.2
 """Seconds between two looks at the files of a spec."""

@@ -1,4 +1,4 @@
-/** The colors of the language, from the patterns of `archspec.highlighting`. */
+/** The colors of the language, from the patterns of `archspec.language.highlight`. */
 
 import { HighlightStyle, StreamLanguage, syntaxHighlighting } from "@codemirror/language";
 import { Tag } from "@lezer/highlight";

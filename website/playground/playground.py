@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 
-from archspec.language_server.workspace import Workspace
-from archspec.pictures.api import picture
+from archspec.app.lsp.workspace import Workspace
+from archspec.core.diagnostics import ArchError, Diagnostic
+from archspec.core.reports.html import render_html
+from archspec.core.reports.results import page_of
+from archspec.drawing.api import picture
 from archspec.pipeline.compile import compile_text
-from archspec.reporting.html import render_html
-from archspec.reporting.results import page_of
-from archspec.source import ArchError, Diagnostic
 
 FILE = "playground.arch"
 WORKSPACE = Workspace()  # keeps what was compiled of the bundled files

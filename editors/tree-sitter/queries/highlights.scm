@@ -1,4 +1,4 @@
-; Written by `python -m archspec.highlighting.generate`.
+; Written by `python -m archspec.language.highlight.generate`.
 
 ["as" "block" "buffer" "const" "dim" "expect" "export" "fn" "frozen" "import" "layer" "model" "param" "require" "role" "tie" "unused"] @keyword
 ["else" "for" "if" "in" "return"] @keyword.control

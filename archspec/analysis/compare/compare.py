@@ -1,0 +1,161 @@
+"""Comparison of models: hyperparameters, parameter counts and components."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+from archspec.analysis.compare.components import Alignment, Component, align, components
+from archspec.analysis.count.groups import count_by_role
+from archspec.analysis.count.select import select
+from archspec.core.reports.results import Result
+from archspec.ir.table import Table
+
+if TYPE_CHECKING:
+    from archspec.ir.work import Quantity
+
+Value: TypeAlias = "Quantity | None"
+"""A number, a formula in symbolic dimensions, or None if the model has no such value."""
+
+Computation: TypeAlias = 'Literal["equal", "equal up to rounding", "different"] | None'
+"""How a model's operations compare with those of the first; None if the two were not compared."""
+
+
+class ComparisonRow(NamedTuple):
+    """A row of numbers, one for each model.
+
+    A value is an integer, a Polynomial in symbolic dimensions, or None if the model has none.
+    """
+
+    name: str
+    values: tuple[Value, ...]
+
+    @property
+    def differences(self) -> tuple[int | None, ...]:
+        """Return each value minus the first; None unless both are integers."""
+        return tuple(None if pair is None else pair[1] - pair[0] for pair in self._pairs())
+
+    @property
+    def ratios(self) -> tuple[float | None, ...]:
+        """Return each value divided by the first; None unless both are integers and the first is not 0."""
+        return tuple(None if pair is None or not pair[0] else pair[1] / pair[0] for pair in self._pairs())
+
+    @property
+    def plain(self) -> tuple[int | str | None, ...]:
+        """Return the values with formulas as Python expressions."""
+        return tuple(value if value is None or isinstance(value, int) else str(value) for value in self.values)
+
+    def _pairs(self) -> Iterator[tuple[int, int] | None]:
+        """Yield the first value with each value; None unless both are integers."""
+        first = self.values[0]
+        for value in self.values:
+            yield (first, value) if isinstance(first, int) and isinstance(value, int) else None
+
+
+class DifferingHyperparameter(NamedTuple):
+    """A hyperparameter that differs, with its value in each model that has it, by the position of the model."""
+
+    name: str
+    values: dict[int, object]
+
+
+class ComponentRow(NamedTuple):
+    """Corresponding components, with the parameter count of each."""
+
+    row: Alignment
+    params: ComparisonRow
+
+
+class CostComparison(NamedTuple):
+    """The costs of models with the sizes `dims`: FLOPs, operations, and bytes.
+
+    `notes` has one text for each model: dimensions that it does not have or that stay symbolic, or why it has no costs;
+    "" for none.
+    """
+
+    dims: dict[str, int]
+    figures: tuple[ComparisonRow, ...]
+    notes: tuple[str, ...]
+
+
+class Comparison(Result):
+    """Models side by side.
+
+    `settings` are the hyperparameters that differ. `totals` and `roles` are parameter counts, in total and by role; a
+    tensor with several names is counted once. `parts` are the components, and `costs` is None without sizes.
+    `operations` has an entry for each model: whether it computes the same as the first one. They are "equal up to
+    rounding" if some are written differently, but have equal normal forms. Models whose tensors differ are not compared
+    (None).
+    """
+
+    models: tuple[Table, ...]
+    settings: tuple[DifferingHyperparameter, ...]
+    totals: tuple[ComparisonRow, ...]
+    roles: tuple[ComparisonRow, ...]
+    parts: tuple[ComponentRow, ...]
+    costs: CostComparison | None
+    operations: tuple[Computation, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {', '.join(repr(table.model) for table in self.models)}>"
+
+
+def compare_tables(tables: Sequence[Table], depth: int, costs: CostComparison | None = None) -> Comparison:
+    """Compare the models of these tables, with components expanded to a depth; none at depth 0."""
+    found = [components(table) for table in tables]
+    rows = align(found, depth) if depth else []
+    parts = [ComponentRow(row, ComparisonRow(_name(row), tuple(map(_params, row.groups)))) for row in rows]
+    settings, totals, roles = _settings(tables), _totals(tables, found), _roles(tables)
+    return Comparison(tuple(tables), tuple(settings), tuple(totals), tuple(roles), tuple(parts), costs)
+
+
+def _settings(tables: Sequence[Table]) -> list[DifferingHyperparameter]:
+    values: dict[str, dict[int, object]] = {}
+    for i, table in enumerate(tables):
+        for name, value in table.hyperparameters.items():
+            values.setdefault(name, {})[i] = value
+    return [
+        DifferingHyperparameter(name, found)
+        for name, found in values.items()
+        if len(found) < len(tables) or len({*map(repr, found.values())}) > 1
+    ]
+
+
+def _totals(tables: Sequence[Table], found: Sequence[tuple[Component, ...]]) -> list[ComparisonRow]:
+    return [
+        ComparisonRow("all", tuple(table.params.total for table in tables)),
+        ComparisonRow("trainable", tuple(table.params.trainable for table in tables)),
+        ComparisonRow("frozen", tuple(table.params.frozen for table in tables)),
+        ComparisonRow("without embeddings", tuple(map(_without_embeddings, tables))),
+        ComparisonRow("per layer of its stack", tuple(map(_each_layer, found))),
+        ComparisonRow("tensors", tuple(sum(not tensor.tied_to for tensor in table.tensors) for table in tables)),
+    ]
+
+
+def _without_embeddings(table: Table) -> int | None:
+    """Return the parameters of all roles except `embedding`; None for a model without such a role."""
+    if all(tensor.role != "embedding" for tensor in table.tensors):
+        return None
+    return sum(tensor.params for tensor in table.tensors if tensor.role != "embedding")
+
+
+def _each_layer(parts: Sequence[Component]) -> int | None:
+    """Return the parameters of one layer of a model that has a single stack."""
+    stacks = [part for part in parts if part.numbered]
+    return stacks[0].each if len(stacks) == 1 else None
+
+
+def _roles(tables: Sequence[Table]) -> list[ComparisonRow]:
+    sums = [{group.name: group.params for group in count_by_role(table, select(table))} for table in tables]
+    names = dict.fromkeys(name for groups in sums for name in groups)
+    return [ComparisonRow(name, tuple(groups.get(name, 0) for groups in sums)) for name in names]
+
+
+def _params(group: Sequence[Component]) -> int | None:
+    return sum(part.total for part in group) if group else None
+
+
+def _name(row: Alignment) -> str:
+    """Return the addresses of the first components of a row."""
+    group = next(group for group in row.groups if group)
+    return " + ".join(part.address or "(the model)" for part in group)

@@ -1,0 +1,92 @@
+"""`archspec.cost`: the work and memory of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from archspec.analysis.cost.cost import Cost, compute_cost, dimensions
+from archspec.analysis.cost.dimension_sizes import given_sizes
+from archspec.analysis.cost.memory import ATTENTION, BITS, FLOATS, Activations
+from archspec.analysis.cost.quantized import stored_bytes
+from archspec.core.algebra import MAX_SIZE
+from archspec.core.diagnostics import make_error, suggest
+from archspec.ir.index_ranges import check_sizes, validate_sizes
+from archspec.ir.module import Body
+from archspec.pipeline.compile import as_model
+from archspec.pipeline.model import Model, ModelLike, get_compilation
+
+if TYPE_CHECKING:
+    from archspec.analysis.cost.decoding import Decoding
+
+
+def cost(
+    model: ModelLike,
+    /,
+    batch: int | None = None,
+    seq: int | None = None,
+    *,
+    dims: Mapping[str, int] | None = None,
+    dtype: str = "float32",
+    past: int | None = None,
+    cache_dtype: str | None = None,
+    attention: str | None = None,
+    causal_half: bool = False,
+    depth: int | None = None,
+) -> Cost:
+    """Compute the cost of a model: work (multiply-accumulates, FLOPs, elementwise operations) and memory in bytes.
+
+    `model` is a Model, or what `archspec.load` takes. `batch` and `seq` are the sizes of the dimensions of these names,
+    `dims` those of any dimensions. A value that depends on other dimensions is a `Polynomial`: a formula, which `str`
+    formats. `dtype` is the type of the weights: float64, float32, float16, bfloat16, fp8, int8 or int4. `past` adds the
+    cost of a decoding step after so many positions, with a cache of type `cache_dtype` (by default that of the weights,
+    or bfloat16 if these are quantized). `attention` is "flash" or "math": it adds the memory of activations with that
+    implementation of attention, which requires PyTorch. With `causal_half`, the products of causal attention count as
+    half. `depth` limits the nesting of the modules in the rows of the result, for example in `to_frame()`.
+    `docs/costs.md` describes the counting rules.
+
+    Raises ArchError for a dimension that the model does not have, a size that is not from 1 to 2^63 - 1 or that the
+    model cannot run with, an unknown dtype, and as `archspec.load` does.
+    """
+    for name in (dtype, cache_dtype or dtype):
+        if name not in BITS:
+            raise make_error("usage", f"unknown dtype `{name}`", help=suggest(name, [*BITS]) or ", ".join(BITS))
+    compiled = as_model(model)
+    body = get_compilation(compiled).body
+    values = valid_sizes(compiled, given_sizes(dims, batch, seq))
+    found = compute_cost(get_compilation(compiled).table, body, values, dtype, causal_half).replace(depth=depth)
+    quantization = get_compilation(compiled).unit.quantization
+    if quantization is not None:
+        found = found.replace(stored=stored_bytes(found.table, quantization))
+    if past is not None:
+        cache = cache_dtype or (dtype if dtype in FLOATS else "bfloat16")
+        found = found.replace(decoding=_decoding(body, values, past, dtype, cache))
+    return found if attention is None else found.replace(activations=_activations(compiled, values, dtype, attention))
+
+
+def valid_sizes(model: Model, given: Mapping[str, int]) -> dict[str, int]:
+    """Check sizes of dimensions. Raises ArchError as `cost` does."""
+    body = get_compilation(model).body
+    values = validate_sizes(model.name, dimensions(body.inputs), given)
+    check_sizes(body, values)
+    return values
+
+
+def _decoding(body: Body, values: Mapping[str, int], past: int, dtype: str, cache_dtype: str) -> Decoding:
+    from archspec.analysis.cost.decoding import compute_decoding  # which few calls need
+
+    if not 0 <= past < MAX_SIZE:
+        raise make_error("usage", f"expected a number of past positions from 0 to 2^63 - 2, found {past!r:.40}")
+    return compute_decoding(body, values, past, dtype, cache_dtype)
+
+
+def _activations(model: Model, values: Mapping[str, int], dtype: str, attention: str) -> Activations:
+    from archspec.pytorch.run.activations import activation_bytes  # optional, and slow to import
+
+    if dtype not in FLOATS:
+        raise make_error("usage", f"models are not trained with weights of type {dtype}", help="omit --attention")
+    if attention not in ATTENTION:
+        raise make_error(
+            "usage", f"unknown attention implementation `{attention}`", help=f"use {' or '.join(ATTENTION)}"
+        )
+    return Activations(attention, *activation_bytes(model, values, dtype, attention))

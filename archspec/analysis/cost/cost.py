@@ -1,0 +1,194 @@
+"""The cost of a model: the work of each module and of the whole model, and the memory of its tensors.
+
+`docs/costs.md` defines multiply-accumulates and elementwise operations, and cites the sources.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from archspec.analysis.cost.attention import AttentionTracer, BodyContext
+from archspec.analysis.cost.memory import Activations, Memory, StoredBytes, compute_memory
+from archspec.core.addresses import join
+from archspec.core.algebra import substitute, symbols, weighted_sum
+from archspec.core.algebra.polynomial import ratio
+from archspec.core.reports.results import Result
+from archspec.ir.module import Body, Type
+from archspec.ir.table import Table
+from archspec.ir.work import Quantity, call_work, multiply_by_iterations
+
+if TYPE_CHECKING:
+    from archspec.analysis.cost.decoding import Decoding
+
+
+class OperationCounts(NamedTuple):
+    """Work. `macs` are the multiply-accumulates of all matrix products; they include `score_macs`, those of attention
+    scores (queries by keys), and `mix_macs`, those of attention mixes (probabilities by values). `elementwise`
+    operations are separate. A multiply-accumulate is 2 FLOPs.
+
+    Each is an integer, or a `Polynomial` in the dimensions that have no size.
+    """
+
+    macs: Quantity = 0
+    score_macs: Quantity = 0
+    mix_macs: Quantity = 0
+    elementwise: Quantity = 0
+
+    @property
+    def flops(self) -> Quantity:
+        return 2 * self.macs
+
+    @property
+    def score_flops(self) -> Quantity:
+        return 2 * self.score_macs
+
+    @property
+    def mix_flops(self) -> Quantity:
+        return 2 * self.mix_macs
+
+
+class ModuleCost(NamedTuple):
+    """A layer or block; the whole model has the address "".
+
+    It is applied `applied` times. `own` is the work of the operations directly in its definition, in all applications;
+    over all modules it sums to the work of the model. `parameters` are those that it owns directly, each tensor
+    counted once, at its canonical name; `trainable` is the trainable part of them.
+    """
+
+    address: str
+    type: str
+    applied: int
+    own: OperationCounts
+    parameters: int
+    trainable: int
+
+
+class Cost(Result):
+    """The cost of a model for sizes of its dimensions (None for a symbolic one), with all optional inputs given.
+
+    `work` is the total, and `modules` has the work of each module in program order; `memory` is in bytes.
+    `causal` is whether the products of causal attention are counted as "whole" or as "half"; if there are none, it is
+    "", or "none" if they were to be counted as half.
+    `activations` is set if an attention implementation was specified, `decoding` if a number of past positions was.
+    `stored` has the bytes of quantized weights as they are stored, if the model comes from a configuration that
+    describes them. `table` is the model's, and `depth` limits the nesting of what is shown.
+    """
+
+    table: Table
+    dims: dict[str, int | None]
+    work: OperationCounts
+    modules: tuple[ModuleCost, ...]
+    memory: Memory
+    causal: str = ""
+    activations: Activations | None = None
+    decoding: Decoding | None = None
+    stored: StoredBytes | None = None
+    depth: int | None = None
+
+    def __repr__(self) -> str:
+        sizes = "".join(f", {name if size is None else f'{name} = {size}'}" for name, size in self.dims.items())
+        flops = self.work.flops
+        return f"<Cost of {self.model!r}{sizes}{f': {flops:,} FLOPs' if isinstance(flops, int) else ''}>"
+
+    @property
+    def model(self) -> str:
+        """The name of the model."""
+        return self.table.model
+
+
+def compute_cost(table: Table, body: Body, values: Mapping[str, int], dtype: str, causal_half: bool = False) -> Cost:
+    """Compute the cost of a model; `values` are valid sizes, and `dtype` is one of `memory.BITS`.
+
+    With `causal_half`, the products of causal attention count as half.
+    """
+    assert body.module is not None
+    work = _Work(causal_half)
+    found = work.by_address(body, BodyContext())
+    parameters: Counter[str] = Counter()
+    trainable: Counter[str] = Counter()
+    for tensor in table.tensors:
+        parameters[tensor.layer] += tensor.params
+        trainable[tensor.layer] += tensor.params if tensor.trainable else 0
+    known: dict[int, OperationCounts] = {}  # most modules share their costs with others
+    modules: list[ModuleCost] = []
+    for row in table.modules:
+        applied, symbolic = found.get(row.address, (0, NO_OPERATIONS))
+        own = known.get(id(symbolic))
+        if own is None:
+            own = known[id(symbolic)] = OperationCounts(*(substitute(amount, values) for amount in symbolic))
+        modules.append(ModuleCost(row.address, row.type, applied, own, parameters[row.address], trainable[row.address]))
+    counted, without = ("half", "none") if causal_half else ("whole", "")
+    return Cost(
+        table,
+        {name: values.get(name) for name in dimensions(body.inputs)},
+        add_scaled((module.own, 1) for module in modules),
+        tuple(modules),
+        compute_memory(body.module, dtype),
+        counted if work.has_causal else without,
+    )
+
+
+NO_OPERATIONS = OperationCounts()
+
+
+def dimensions(inputs: Iterable[tuple[str, Type]]) -> list[str]:
+    """Return the symbolic dimensions of the inputs, in order of appearance."""
+    return list(dict.fromkeys(name for _, type in inputs for size in type.shape for name in sorted(symbols(size))))
+
+
+def add_scaled(parts: Iterable[tuple[OperationCounts, int]]) -> OperationCounts:
+    """Add figures, each multiplied by a number."""
+    parts = list(parts)
+    return OperationCounts(
+        *(weighted_sum((figures[i], times) for figures, times in parts) for i in range(len(OperationCounts._fields)))
+    )
+
+
+class _Work:
+    """The work of modules by address; each body is computed once per context."""
+
+    def __init__(self, causal_half: bool) -> None:
+        self.has_causal = False
+        self._causal_half = causal_half
+        self._tracer = AttentionTracer()
+        self.by_address: Callable[[Body, BodyContext], dict[str, tuple[int, OperationCounts]]] = cache(self._by_address)
+
+    def _by_address(self, body: Body, context: BodyContext) -> dict[str, tuple[int, OperationCounts]]:
+        """Return the number of applications of each module in a body, and the work of its own operations in them.
+
+        Addresses are relative; the body's own is "".
+        """
+        traced = self._tracer.trace(body, context)
+        here: list[tuple[OperationCounts, int]] = []
+        nested: Counter[tuple[str, Body, BodyContext]] = Counter()
+        for call in body.calls:
+            if call.body is not None:
+                nested[call.address, call.body, traced.inside(call)] += 1
+                continue
+            work, part = call_work(call, body), traced.part(call)
+            macs = work.macs
+            if part is not None and part.seen.causal:
+                self.has_causal = True
+                macs = ratio(macs, 2) if self._causal_half else macs
+            if macs or work.elementwise:
+                scores = macs if part is not None and part.name == "score" else 0
+                mixes = macs if part is not None and part.name == "mix" else 0
+                here.append((OperationCounts(macs, scores, mixes, work.elementwise), 1))
+        found: dict[str, tuple[int, OperationCounts]] = {}
+        for (address, inner, around), times in nested.items():
+            for below, (applied, figures) in self.by_address(inner, around).items():
+                if inner.module is None and not below:  # the work of a function belongs to the module that applies it
+                    here.append((figures, times))
+                    continue
+                name = join(address, below)
+                before = found.get(name)
+                if before is not None:
+                    applied, figures = applied * times + before[0], add_scaled([(figures, times), (before[1], 1)])
+                elif times > 1:
+                    applied, figures = applied * times, add_scaled([(figures, times)])
+                found[name] = applied, figures
+        found[""] = 1, OperationCounts(*[multiply_by_iterations(amount, body) for amount in add_scaled(here)])
+        return found

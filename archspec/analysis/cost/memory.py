@@ -1,0 +1,108 @@
+"""Memory of a model's tensors, and of their training state, in bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from archspec.ir.module import Module, iter_tensors
+from archspec.ir.work import Quantity
+
+BITS = {"float64": 64, "float32": 32, "float16": 16, "bfloat16": 16, "fp8": 8, "int8": 8, "int4": 4}
+"""Bits per element, by element type."""
+
+FLOATS = ("float64", "float32", "float16", "bfloat16")
+"""The element types that models are trained with."""
+
+ATTENTION = ("flash", "math")
+"""Implementations of attention: PyTorch's fused kernel, which does not save scores, and separate operations."""
+
+_BUFFER_BYTES = {"int": 8, "bool": 1}
+"""Bytes per element of types other than reals: integers are stored with 64 bits."""
+
+
+def byte_count(count: int, dtype: str) -> int:
+    """Return the bytes of so many elements of a type, rounded up to whole bytes."""
+    return -(-count * BITS[dtype] // 8)
+
+
+class TrainingScheme(NamedTuple):
+    """A training scheme: bytes of the weights, of their gradients, and of the optimizer state.
+
+    `holds` describes the optimizer state and the element types.
+    """
+
+    name: str
+    holds: str
+    weights: int
+    gradients: int
+    optimizer: int
+
+    @property
+    def total(self) -> int:
+        return self.weights + self.gradients + self.optimizer
+
+
+class Memory(NamedTuple):
+    """Memory in bytes: `weights` of all parameters at `dtype`, each tensor once; `buffers`; the training `schemes`, of
+    which there are none for types that models are not trained with.
+
+    Only trainable parameters have gradients and optimizer state.
+    """
+
+    dtype: str
+    weights: int
+    buffers: int
+    schemes: tuple[TrainingScheme, ...]
+
+
+class Activations(NamedTuple):
+    """Bytes that PyTorch saves in a forward pass for the backward pass, with an implementation of attention.
+
+    A formula holds for dimensions of at least the sizes in `least`.
+    """
+
+    attention: str
+    bytes: Quantity
+    least: Mapping[str, int]
+
+
+class StoredBytes(NamedTuple):
+    """The bytes of the weights as stored: of quantized ones, of their scales and zero points, and of all others.
+
+    `converted` are the parameters that are quantized, and `dtype` the type of the others. If the layout of the method
+    is not known, `unknown` says why, and there are no figures.
+    """
+
+    method: str
+    unknown: str = ""
+    converted: int = 0
+    weights: int = 0
+    scales: int = 0
+    others: int = 0
+    dtype: str = ""
+
+    @property
+    def total(self) -> int:
+        return self.weights + self.scales + self.others
+
+
+def compute_memory(module: Module, dtype: str) -> Memory:
+    """Compute the memory of a module with weights of type `dtype`, one of `BITS`."""
+    buffers = 0
+    for name, leaf in iter_tensors(module):
+        if leaf.weight.kind != "param" and name not in module.aliases:
+            size = _BUFFER_BYTES.get(leaf.weight.type.dtype)
+            buffers += byte_count(leaf.weight.size, dtype) if size is None else leaf.weight.size * size
+    stored, trained = module.total, module.total - module.frozen
+    if dtype not in FLOATS:
+        return Memory(dtype, byte_count(stored, dtype), buffers, ())
+    size = BITS[dtype] // 8
+    plain = [("SGD", "no state", 0), ("SGD with momentum", "momentum", 1), ("Adam", "first and second moment", 2)]
+    schemes = [
+        TrainingScheme(name, f"{dtype}: {state}", stored * size, trained * size, numbers * trained * size)
+        for name, state, numbers in plain
+    ]
+    mixed = "16 bit: weights, gradients; float32: master weights, first and second moment"
+    schemes.append(TrainingScheme("Adam, mixed precision", mixed, 2 * stored, 2 * trained, 12 * trained))
+    return Memory(dtype, stored * size, buffers, tuple(schemes))

@@ -1,0 +1,105 @@
+"""The report of `archspec count`: the tree or a flat table, and the totals below it; the rows of csv."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from archspec.analysis.count.count import Count
+from archspec.analysis.count.groups import RoleComponent, components_of_role
+from archspec.analysis.count.rows import rows as rows
+from archspec.analysis.count.rows import share_of, share_title
+from archspec.analysis.count.select import SelectionRule
+from archspec.analysis.count.tree import CountRow, count_tree
+from archspec.core.reports.page import Block, Page
+from archspec.core.reports.tables import Column, Row, View, percent, shape
+from archspec.core.reports.text import number, title
+from archspec.core.reports.units import active, beside, parameters
+
+
+def page(counted: Count, format: str = "table") -> Page:
+    """Return the report. At depth 0, it consists of the totals."""
+    blocks: list[Block] = [summary(counted)]
+    if counted.by:
+        blocks.insert(0, rows(counted))
+    elif counted.depth != 0:
+        blocks.insert(0, tree_view(counted, whole_addresses=format == "markdown"))
+    return Page(title(counted.table.model, counted.table.overrides), blocks)
+
+
+def tree_view(counted: Count, *, whole_addresses: bool) -> View:
+    """Return the default view: the layers by address, with repeated components shown once."""
+    found = count_tree(counted.table, counted.selection, counted.depth)
+
+    def row(line: CountRow) -> Row:
+        label = line.address if whole_addresses else "  " * line.level + line.label
+        return {
+            "address": label,
+            "times": f"{line.times} x" if line.times > 1 else "",
+            "type": line.type,
+            "shapes": _shapes(line.shapes),
+            "each": line.each if line.total != line.each else None,
+            "params": line.total,
+            "share": share_of(counted, line.total),
+            "notes": ", ".join(["frozen"] * line.frozen + ["tied"] * line.tied),
+            "role": line.role,
+        }
+
+    columns = [
+        Column("address", "address", "(the model)", fit="shorten"),
+        Column("times", ""),
+        Column("type", "type", fit="shorten", drop=3, style="role"),
+        Column("shapes", "tensors", drop=1, style="dim"),
+        Column("each", "each", drop=2),
+        Column("params", "selected" if counted.rules else "parameters"),
+        Column("share", share_title(counted), drop=4, style="dim"),
+        Column("notes", "", style="note"),
+    ]
+    return View(tuple(columns), [row(line) for line in found])
+
+
+def summary(counted: Count) -> list[str]:
+    """Describe the total, one fact per line."""
+    model = counted.table
+    params = model.params
+    has_ties = any(tensor.tied_to for tensor in model.tensors.distinct)
+    ties = [tensor for tensor in model.tensors if tensor.tied_to] if has_ties else []
+    names = f" ({len(model.tensors):,} names)" if ties else ""
+    tensors = f"{number(len(model.tensors) - len(ties), 'tensor')}{names}, each counted once"
+    lines = [f"{params.total:,} parameters{beside(parameters(params.total))} in {tensors}"]
+    if params.frozen:
+        lines.append(f"{params.trainable:,} trainable, {params.frozen:,} frozen")
+    if model.active is not None:
+        lines.append(active(*model.active[:3]))
+    for role in ("head", "pooler"):
+        found = "; ".join(map(_component_text, components_of_role(model, role)))
+        lines += [f"{role} included: {found}"] if found else []
+    lines += [f"tied: {tensor.name} = {tensor.tied_to} ({tensor.size:,} counted once)" for tensor in ties[:_MAX_TIES]]
+    if len(ties) > _MAX_TIES:
+        lines.append(f"tied: {number(len(ties) - _MAX_TIES, 'more name')}; use --by tensor to show all")
+    if model.buffers:
+        lines.append(f"not counted: {number(len(model.buffers), 'buffer')} (stored, not parameters)")
+    lines += model.notes
+    if model.unchecked:
+        lines.append("overridden: `expect` statements, which hold without overrides, were not checked")
+    if counted.rules:
+        total = counted.selection.total
+        share = percent(total / params.total if params.total else 0.0)
+        lines.append(f"{total:,} selected{beside(parameters(total))}, {share} of the total, by {_rules(counted.rules)}")
+    return lines
+
+
+_MAX_TIES = 8
+
+
+def _component_text(part: RoleComponent) -> str:
+    inside = f" ({', '.join(part.members)})" if part.members else ""
+    return f"{part.address}{inside}, {part.params:,}"
+
+
+def _rules(rules: Sequence[SelectionRule]) -> str:
+    return " ".join(f"--{'select' if rule.include else 'exclude'} '{rule.pattern}'" for rule in rules)
+
+
+def _shapes(shapes: Sequence[tuple[int, ...]]) -> str:
+    """Format shapes as the sum that gives the count: `768 x 768 + 768`."""
+    return " + ".join(map(shape, shapes)) if len(shapes) <= 4 else f"{len(shapes)} tensors"

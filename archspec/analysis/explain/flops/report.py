@@ -1,0 +1,68 @@
+"""The report of `archspec explain --flops`: a table for each interpretation of the number, and the JSON document."""
+
+from __future__ import annotations
+
+from math import ceil, floor
+
+from archspec.analysis.explain.flops.api import FlopExplanation, FlopReadingMatches
+from archspec.core.reports.documents import Document
+from archspec.core.reports.page import Block, Page
+from archspec.core.reports.tables import Column, Row, View
+from archspec.core.reports.text import number, title
+from archspec.core.reports.units import beside, flops
+
+
+def contents(found: FlopExplanation) -> Document:
+    """Return the document of the JSON and YAML output."""
+    return {
+        "format": 1,
+        "model": found.cost.model,
+        "dims": found.cost.dims,
+        "flops": found.cost.work.flops,
+        "number": found.number.text,
+        "answers": [
+            {
+                "digits": answer.reading.digits,
+                "matches": [match._asdict() for match in answer.matches],
+                "nearest": [match._asdict() for match in answer.nearest],
+            }
+            for answer in found.answers
+        ],
+    }
+
+
+def rows(found: FlopExplanation) -> View:
+    """Return the rows of the csv output."""
+    return View(_COLUMNS, [row for answer in found.answers for row in _rows(answer)])
+
+
+def page(found: FlopExplanation, format: str = "table") -> Page:
+    """Return the report."""
+    sizes = ", ".join(f"{name} = {size}" for name, size in found.cost.dims.items())
+    total = found.cost.work.flops
+    heading = (
+        f"{title(found.cost.model, found.cost.table.overrides)}, at {sizes}, {total:,} FLOPs{beside(flops(total))}"
+    )
+    blocks: list[Block] = []
+    for answer in found.answers:
+        blocks.append(_heading(answer))
+        if answer.matches or answer.nearest:
+            blocks.append(View(_COLUMNS, _rows(answer)))
+    return Page(f"{heading}: conventions for {found.number.text}", blocks)
+
+
+def _heading(answer: FlopReadingMatches) -> str:
+    digits = answer.reading.digits
+    low, high = ceil(answer.reading.low), floor(answer.reading.high)
+    reading = f"exactly {low:,}" if digits is None else f"at {number(digits, 'significant digit')}, {low:,} to {high:,}"
+    if answer.matches:
+        return f"{reading}: {number(len(answer.matches), 'convention')}"
+    return f"{reading}: no match; " + ("the nearest are" if answer.nearest else "nothing is within 2 %")
+
+
+def _rows(answer: FlopReadingMatches) -> list[Row]:
+    kind = "match" if answer.matches else "nearest"
+    return [{"kind": kind, "counted": c.text, "flops": c.flops} for c in answer.matches or answer.nearest]
+
+
+_COLUMNS = (Column("kind", "kind"), Column("counted", "counted", fit="wrap"), Column("flops", "operations"))

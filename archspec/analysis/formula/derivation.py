@@ -1,0 +1,238 @@
+"""Derivation of parameter counts as polynomials: compiles a model with symbols for its open hyperparameters.
+
+A compilation that has to make an assumption or a case distinction ends with a restart; the result of the next
+compilation is converted back to the earlier symbols.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import TypeAlias
+
+from archspec.analysis.formula.assumptions import Solver
+from archspec.analysis.formula.restarts import (
+    MARK,
+    Cases,
+    NoFormulaError,
+    Probed,
+    Rescheduled,
+    Restart,
+    Solved,
+    State,
+    Widened,
+)
+from archspec.analysis.formula.symbolic_numbers import SymbolicArithmetic
+from archspec.analysis.formula.totals import Outcome, Totals
+from archspec.compiler.elaborate.models import CompiledModel, compile_model, hyperparameters
+from archspec.compiler.evaluate.limits import MAX_PROCESSED_CHARACTERS
+from archspec.compiler.evaluate.program import Program
+from archspec.compiler.resolve.definition import uses_hyperparameter
+from archspec.compiler.resolve.model import resolve_model
+from archspec.compiler.resolve.unit import Unit
+from archspec.core.algebra import Expression, symbol, symbols
+from archspec.core.diagnostics import ArchError, Diagnostic, Report, Span, StopCompilation, make_error
+from archspec.ir.module import gc_paused
+from archspec.ir.table import PlainValue
+from archspec.language.syntax import tree
+
+Measure: TypeAlias = Callable[[Solver, CompiledModel], dict[str, Expression]]
+"""Derives numbers by name from a compilation with open hyperparameters; it may make further assumptions."""
+
+MAX_COMPILATIONS = 200
+MAX_UNASKED = 2
+
+
+def derive(
+    unit: Unit,
+    model: tree.Model,
+    overrides: Mapping[str, PlainValue],
+    open: Mapping[str, int],
+    closed: Mapping[str, int],
+    measure: Measure | None = None,
+) -> Outcome:
+    """Derive the parameter counts of a model as polynomials in the hyperparameters `open`.
+
+    `open` has their values in the model, which compiles without errors, and `closed` those of the other integers.
+    `measure` derives further numbers from each compilation.
+    Raises ArchError (`no-formula`) if that is not possible.
+    """
+    wider = dict(open)
+    closed = _fixed(unit, model, overrides, _state(wider, closed))
+    while True:
+        kept = {n: value for n, value in closed.items() if n not in wider}
+        try:
+            # Hyperparameters opened only to state an assumption do not change the values that follow from them.
+            outcome = Derivation(unit, model, {**overrides, **kept}, measure).derived(_state(wider, kept))
+        except Widened as step:
+            wider |= {n: closed[n] for n in step.names}
+            continue
+        outcome = outcome.substitute({n + MARK: symbol(n) for n in wider})
+        outcome = outcome.substitute({n: value for n, value in wider.items() if n not in open})
+        assumed = {a[:3]: a for a in outcome.assumptions if symbols(a.left) | symbols(a.right)}
+        return outcome._replace(assumptions=tuple(assumed.values()))
+
+
+def _state(open: Mapping[str, int], closed: Mapping[str, int]) -> State:
+    marked = {n: n + MARK for n in open}
+    return State(
+        {n: symbol(m) for n, m in marked.items()},
+        {m: symbol(n) for n, m in marked.items()},
+        {marked[n]: value for n, value in open.items()},
+        dict(closed),
+        {},
+    )
+
+
+def _fixed(unit: Unit, model: tree.Model, overrides: Mapping[str, PlainValue], state: State) -> dict[str, int]:
+    """Return the closed integers that are used and depend on no open one; none if that cannot be determined."""
+    solver = Solver(state)
+    program = solver.program = Program(SymbolicArithmetic(solver))
+    program.begin(Report(), unit.source)
+    form = resolve_model(unit, model, program.report)
+    assert form is not None
+    with suppress(Restart, NoFormulaError, ArchError, StopCompilation, OverflowError):
+        values = hyperparameters(program, unit, form, {**overrides, **state.hyperparameters}) or {}
+        fixed = {n: value for n, value in state.closed.items() if values.get(n) == value}
+        return {n: value for n, value in fixed.items() if uses_hyperparameter(form.definition, n, program.report)}
+    return {}
+
+
+class Derivation:
+    """The compilations for one formula."""
+
+    def __init__(
+        self, unit: Unit, model: tree.Model, overrides: Mapping[str, PlainValue], measure: Measure | None = None
+    ) -> None:
+        self.unit = unit
+        self.model = model
+        self.overrides = overrides
+        self.measure = measure
+        self.compilations = 0
+        self.work = 0
+
+    def derived(self, state: State) -> Outcome:
+        """Return the outcome of a compilation from `state`, with as few additional assumptions as possible."""
+        for unasked in range(MAX_UNASKED):
+            with suppress(ArchError):
+                return self.derive(state, unasked)
+        return self.derive(state, MAX_UNASKED)
+
+    def derive(self, state: State, unasked: int) -> Outcome:
+        """Return the outcome of a compilation that starts with `state`, in its symbols.
+
+        `unasked` limits the assumptions that a quotient is exact although no `require` demands it.
+        """
+        solver = Solver(state)
+        try:
+            return self._compile(solver)
+        except Rescheduled as step:
+            outcome = self._divisible(solver, unasked) if isinstance(step, Probed) else None
+            if outcome is not None:
+                return outcome
+            return self.derive(state._replace(schedules={**state.schedules, step.key: step.schedule}), unasked)
+        except Solved as step:
+            return self._solved(state, step, unasked)
+        except Cases as step:
+            return self._cases(state, step, unasked)
+        except ArchError:
+            outcome = self._divisible(solver, unasked)
+            if outcome is None:
+                raise
+            return outcome
+
+    def _compile(self, solver: Solver) -> Outcome:
+        self.compilations += 1
+        if self.compilations > MAX_COMPILATIONS:
+            raise make_error("no-formula", f"too many case distinctions: the limit is {MAX_COMPILATIONS}")
+        if self.work > MAX_PROCESSED_CHARACTERS:
+            raise make_error(
+                "no-formula", f"too much text to process: the limit is {MAX_PROCESSED_CHARACTERS:,} characters"
+            )
+        report = Report()
+        program = solver.program = Program(SymbolicArithmetic(solver))
+        program.begin(report, self.unit.source)
+        with gc_paused(), suppress(StopCompilation, NoFormulaError):
+            try:
+                overrides = {**self.overrides, **solver.state.hyperparameters}
+                compiled = compile_model(program, self.unit, self.model, overrides)
+                if compiled is not None and not report.failed:
+                    measures = self.measure(solver, compiled) if self.measure is not None else {}
+                    return Totals(solver, compiled.module).outcome()._replace(measures=measures)
+            except OverflowError as problem:
+                report.error("no-formula", f"the formula is too large: {problem}")
+            finally:
+                self.work += program.limits.text
+        first = next((d for d in report.diagnostics if d.severity == "error"), None)
+        if first is None:
+            message = "no formula was found, but no error was reported"
+            raise make_error("internal", f"{message}; this is a bug in archspec; please report it")
+        raise ArchError([_as_refusal(first, solver)])
+
+    def _solved(self, state: State, step: Solved, unasked: int) -> Outcome:
+        outcome = self.derive(state.replaced(step.old, step.by, step.fresh, step.inverse), unasked)
+        outcome = _restated(outcome, step.fresh, step.inverse, step.assumption.span)
+        return outcome._replace(assumptions=(step.assumption, *outcome.assumptions))
+
+    def _cases(self, state: State, step: Cases, unasked: int) -> Outcome:
+        """Return the outcome for large values of a symbol if small values lead to the same."""
+        old, upto, fresh = step.name, step.upto, state.fresh(step.name)
+        shifted = symbol(old) - upto
+        large = self.derive(state.replaced(old, symbol(fresh) + upto, fresh, shifted), unasked)
+        large = _restated(large, fresh, shifted, step.span)
+        assumptions = list(large.assumptions)
+        for value in range(1, upto + 1):
+            small = self.derive(state.replaced(old, value), unasked)
+            if _numbers(small) != _numbers(_restated(large, old, value, step.span)):
+                raise make_error("no-formula", "the parameters depend on how this is decided", step.span)
+            assumptions += small.assumptions
+        # What one case requires may not be required in the others.
+        return large._replace(assumptions=tuple([a._replace(is_required=False) for a in assumptions]))
+
+    def _divisible(self, solver: Solver, unasked: int) -> Outcome | None:
+        """Return the outcome under the assumption that a quotient is exact, as it is in the model."""
+        widened: Widened | None = None
+        for (part, divisor), span in reversed(solver.divisions.items()) if unasked else ():
+            one, other = solver.state.value(part), solver.state.value(divisor)
+            if one is None or other is None or one % other:
+                continue
+            try:
+                solver.assume("==", part % divisor, 0, span)
+            except Solved as step:
+                with suppress(ArchError):
+                    return self._solved(solver.state, step, unasked - 1)
+            except Widened as step:
+                widened = widened or step
+            except NoFormulaError:
+                pass
+        if widened is not None:
+            raise widened
+        return None
+
+
+def _restated(outcome: Outcome, symbol: str, by: Expression, span: Span) -> Outcome:
+    """Substitute a symbol in an outcome."""
+    try:
+        return outcome.substitute({symbol: by})
+    except (OverflowError, ValueError) as problem:
+        message = f"the consequence of this cannot be written as a polynomial: {problem}"
+        raise make_error("no-formula", message, span) from None
+
+
+def _numbers(outcome: Outcome) -> dict[str, Expression]:
+    """Return the total, the frozen parameters, and the terms without their indices."""
+    found = {"total": outcome.total, "frozen": outcome.frozen}
+    found |= {f"measure {name}": number for name, number in outcome.measures.items()}
+    for term in outcome.terms:
+        place = re.sub(r"(?<![^.])(\d+|\(.*?\))(?![^.])", "*", term.address)
+        found[f".{place}"] = found.get(f".{place}", 0) + term.total
+    return {place: number for place, number in found.items() if number}
+
+
+def _as_refusal(found: Diagnostic, solver: Solver) -> Diagnostic:
+    """Convert the error of a compilation to the reason why there is no formula."""
+    names = ", ".join(f"`{n}`" for n in solver.state.hyperparameters)
+    notes = tuple([note._replace(text=solver.translate(note.text)) for note in found.notes])
+    help = f"remove what this depends on from --open; open now: {names}"
+    return Diagnostic("no-formula", solver.translate(found.message), found.span, notes, help)

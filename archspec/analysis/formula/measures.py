@@ -1,0 +1,171 @@
+"""Work and parameters of parts of a model with open hyperparameters, as polynomials, from one compilation with symbols.
+
+Every function may make further assumptions, and raises Refusal after reporting why there is no formula.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from fnmatch import translate
+from functools import cache
+from typing import NoReturn
+
+from archspec.analysis.cost.memory import BITS
+from archspec.analysis.formula.assumptions import Solver
+from archspec.analysis.formula.restarts import NoFormulaError, Segment
+from archspec.analysis.formula.totals import Numbers, Totals
+from archspec.compiler.elaborate.models import CompiledModel
+from archspec.core.algebra import Dim, Expression, Polynomial, expand, substitute, sum_over_index, symbols
+from archspec.core.diagnostics import Span
+from archspec.ir.fold import has_choices
+from archspec.ir.index_ranges import Range, SizeCheck
+from archspec.ir.module import Body, Call, Loop, Module, Type
+from archspec.ir.ops import Interval, Op
+from archspec.ir.ops.check import collect_undecided_sizes
+from archspec.ir.table import Tensor
+from archspec.ir.tabulate import build_table
+from archspec.ir.work import NO_WORK, Work, call_work
+
+_EXACT_IN_ADDRESSES = re.compile(r"[0-9?\[]")
+"""What a pattern can tell the iterations of a loop apart by."""
+
+
+def work(solver: Solver, body: Body, sizes: Mapping[str, int]) -> Work:
+    """Return the work of a body at sizes of its dimensions, which the model must accept."""
+    _Sizes(solver, sizes).outputs(body, tuple([None] * len(body.inputs)))
+    return _WorkSum(solver, sizes).of(body)
+
+
+def total(solver: Solver, root: Module) -> Numbers:
+    """Return the parameter count, and the number of frozen parameters."""
+    return Totals(solver, root).whole()
+
+
+def in_bytes(solver: Solver, root: Module, dtype: str) -> Expression:
+    """Return the bytes of the parameters as elements of a type, rounded up to whole bytes."""
+    return -(-total(solver, root).total * BITS[dtype] // 8)
+
+
+def active(solver: Solver, compiled: CompiledModel, span: Span) -> Expression:
+    """Return the parameters that are used for one token, which are all if nothing is chosen."""
+    if has_choices(compiled.body):
+        solver.refuse("there is no formula for the parameters that are used for one token", span)
+    return total(solver, compiled.module).total
+
+
+def parameters_where(solver: Solver, root: Module, keep: Callable[[Tensor], bool]) -> Expression:
+    """Sum the tensors that `keep` selects, each at the name under which it is counted."""
+    totals = Totals(solver, root)
+    found: Expression = 0
+    for tensor in build_table("", root, {}, {}).tensors:
+        if tensor.tied_to is None and keep(tensor):
+            found = found + totals.at(root, tensor.name).total
+    return found
+
+
+def parameters_matching(solver: Solver, root: Module, pattern: str, span: Span) -> Expression:
+    """Sum the tensors whose names match a pattern, as `archspec count --select` does."""
+    tensors = build_table("", root, {}, {}).tensors
+    matches = re.compile(translate(pattern)).match
+    chosen: set[str] = set()
+    for tensor in tensors:
+        fixed = tensor.name.partition("{")[0]
+        if fixed != tensor.name and _EXACT_IN_ADDRESSES.search(pattern) and _may_match(pattern, fixed):
+            solver.refuse(f"`{pattern}` may select single iterations of a loop with an open iteration count", span)
+        if matches(tensor.name):
+            chosen.add(tensor.name)
+    if any(tensor.name in chosen and tensor.tied_to not in (None, *chosen) for tensor in tensors):
+        solver.refuse(f"`{pattern}` selects a tied tensor without the one that is counted", span)
+    return parameters_where(solver, root, lambda tensor: tensor.name in chosen)
+
+
+def _may_match(pattern: str, fixed: str) -> bool:
+    """Whether a pattern may match a name that begins with `fixed`."""
+    start = re.split(r"[*?\[]", pattern)[0]
+    return start.startswith(fixed) or fixed.startswith(start)
+
+
+class _WorkSum:
+    """Sums the work of bodies over the iterations of open loops; each body is processed once."""
+
+    def __init__(self, solver: Solver, sizes: Mapping[str, int]) -> None:
+        self.solver = solver
+        self.sizes = sizes
+        self.of: Callable[[Body], Work] = cache(self._of)
+
+    def _of(self, body: Body) -> Work:
+        macs, elementwise = NO_WORK
+        for call in body.calls:
+            one = self.of(call.body) if call.body is not None else self._sized(call_work(call, body))
+            macs = macs + self._repeated(one.macs, call)
+            elementwise = elementwise + self._repeated(one.elementwise, call)
+        if body.loop is not None:
+            times = substitute(body.loop.iterations, self.sizes)
+            macs, elementwise = macs * times, elementwise * times
+        return Work(macs, elementwise)
+
+    def _sized(self, amount: Work) -> Work:
+        return Work(*[expand(substitute(part, self.sizes)) for part in amount])
+
+    def _repeated(self, amount: Expression, call: Call) -> Expression:
+        for segment in reversed(self.solver.loops_around(call)):
+            amount = self._summed(amount, segment, call)
+        return amount
+
+    def _summed(self, amount: Expression, segment: Segment, call: Call) -> Expression:
+        found = sum_over_index(amount, segment.symbol, segment.number)
+        if found is None:
+            self.solver.refuse_sum(amount, segment, call.span)
+        return found
+
+
+_UNCLEAR: Interval = (1, 0)
+"""The interval of integers that depend on open hyperparameters; an empty one, which no operation returns."""
+
+
+class _Sizes(SizeCheck):
+    """Checks sizes for open hyperparameters: what these decide becomes an assumption."""
+
+    def __init__(self, solver: Solver, sizes: Mapping[str, int]) -> None:
+        super().__init__(sizes)
+        self.solver = solver
+
+    def at(self, values: Mapping[str, int]) -> SizeCheck:
+        return _Sizes(self.solver, values)
+
+    def check_index(self, picked: Interval, rows: Dim, call: Call) -> None:
+        low, high = picked
+        if picked == _UNCLEAR:
+            self._refuse(call.span)
+        with self.solver.requiring():
+            self.solver.assume(">=", low, 0, call.span)
+            self.solver.assume(">=", rows - high, 1, call.span)
+
+    def fit(self, call: Call, types: list[Type | None]) -> None:
+        with collect_undecided_sizes() as sizes:
+            super().fit(call, types)
+        for size, least in sizes:
+            self.solver.assume_least(size, least, call.span)
+
+    def interval(self, op: Op, call: Call, given: list[Range]) -> Range:
+        if op.interval is None or None in given:
+            return None
+        sizes = [self.value_of(value) for value in call.attributes.values()]
+        sizes += [self.value_of(size) for type in call.outputs if type is not None for size in type.shape]
+        is_open = any(symbols(size) & self.solver.state.point.keys() for size in sizes if isinstance(size, Polynomial))
+        return _UNCLEAR if is_open or _UNCLEAR in given else super().interval(op, call, given)
+
+    def constant(self, value: object) -> Range:
+        value = self.value_of(value)
+        return _UNCLEAR if isinstance(value, Polynomial) else super().constant(value)
+
+    def _loop(self, body: Body, loop: Loop, inputs: tuple[Range, ...]) -> list[Range]:
+        ends = [substitute(size, self.values) for size in (loop.first, loop.iterations)]
+        if not all(isinstance(size, int) for size in ends) and body.calls:
+            self._refuse(body.calls[0].span)
+        return super()._loop(body, loop, inputs)
+
+    def _refuse(self, span: Span) -> NoReturn:
+        self.solver.program.report.error("no-formula", "an index depends on an open hyperparameter", span)
+        raise NoFormulaError

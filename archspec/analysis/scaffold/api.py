@@ -1,0 +1,99 @@
+"""Scaffolds: generated specs that declare exactly the tensors of a checkpoint, with unknown properties marked."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+
+from archspec.analysis.scaffold.fitting import check
+from archspec.analysis.scaffold.layers import LIBRARY, library
+from archspec.analysis.scaffold.structure import Structure
+from archspec.analysis.scaffold.tensors import Tensor, tensors
+from archspec.analysis.scaffold.text import OUTERMOST, Writer
+from archspec.analysis.scaffold.ties import statements, tied
+from archspec.core.diagnostics import MAX_FILE_BYTES, ArchError, Diagnostic, Note, escape_for_terminal, make_error
+from archspec.formats.checkpoints.checkpoint import read
+from archspec.formats.checkpoints.entries import Checkpoint
+from archspec.pipeline.compile import compile_text
+
+_HEADER = """\
+# {title}
+# The tensors match the checkpoint exactly. A checkpoint does not specify the following; complete it by hand:
+# - the dataflow: apply each `unused` layer and tensor, and replace `x` by the inputs and outputs;
+# - hyperparameters that do not affect shapes: they have the defaults of the library;
+# - whether equal sizes are the same hyperparameter: here they share a name;
+# - which tensors are trained: real tensors are parameters here, unless declared as `buffer`.
+# `unknown` marks what to check. Where several layers have the same shapes, the most likely one was chosen.
+"""
+
+
+def scaffold(path: str | os.PathLike[str]) -> str:
+    """Generate a spec of a checkpoint: an `.arch` source that declares its tensors with names, shapes and ties.
+
+    `path` is a safetensors, `torch.save` or GGUF file, an index of shards, or a directory with one of these.
+    Only headers are read. Layers of the standard library are recognized, and repeated modules become loops over blocks.
+    Nothing is applied, because a checkpoint does not specify the dataflow. The result has been compiled and compared
+    with the checkpoint.
+
+    Raises ArchError if the checkpoint cannot be read, or has tensors that a spec cannot declare.
+    """
+    checkpoint = read(os.fspath(path))
+    check(checkpoint)
+    found = tensors(checkpoint.entries)
+    text = _text(checkpoint, found)
+    size = len(text.encode())
+    if size > MAX_FILE_BYTES:
+        message = f"scaffold of {checkpoint.label} too large: {size:,} bytes, the limit is {MAX_FILE_BYTES:,}"
+        raise make_error("budget", message, notes=(Note("too few modules repeat under numbered addresses"),))
+    _verify(checkpoint, found, text)
+    return text
+
+
+def _text(checkpoint: Checkpoint, found: Mapping[str, Tensor]) -> str:
+    patterns, names = library()
+    block, sizes = Structure(patterns, found).of(checkpoint.entries)
+    writer = Writer(block, sizes, names)
+    ties = tied(checkpoint.entries, found)
+    definitions = writer.definitions([*statements(ties)])
+    parameters = [entry for entry in checkpoint.entries if found[entry.name].kind == "param"]
+    total = sum(entry.elements for entry in parameters if entry.name not in ties)
+    label = escape_for_terminal(checkpoint.label)
+    parts = [_HEADER.format(title=f"{label}: {len(found):,} tensors, by `archspec scaffold`.")]
+    if writer.imports:
+        parts.append(f"import {LIBRARY} {{ {', '.join(writer.imports)} }}\n")
+    parts += ["dim batch\n", definitions]
+    expected = f"expect params  == {total:_}\n  expect tensors == {len(parameters):_}"
+    parts.append(f'model "{_name(checkpoint.label)}" = {OUTERMOST}() {{\n  {expected}\n}}\n')
+    return "\n".join(parts)
+
+
+def _name(label: str) -> str:
+    """Derive a name for the model from its file or directory."""
+    path = os.path.abspath(label)
+    stem = os.path.basename(path).split(".")[0]
+    if stem in ("model", "pytorch_model"):
+        stem = os.path.basename(os.path.dirname(path)) if os.path.dirname(label) else stem
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", stem)[:80].strip("-") or "model"
+
+
+def _verify(checkpoint: Checkpoint, found: Mapping[str, Tensor], text: str) -> None:
+    """Compile the spec and compare it with the checkpoint. Raises ArchError."""
+    try:
+        model = compile_text(text, "the scaffold")
+    except ArchError as error:
+        over = [
+            Diagnostic("budget", f"the scaffold of {checkpoint.label}: {cause.message}", help=cause.help)
+            for cause in error.diagnostics
+            if cause.code == "budget"
+        ]
+        if over:
+            raise ArchError(over) from None
+        message = f"the scaffold of {checkpoint.label} does not compile; this is a bug in archspec; please report it"
+        raise make_error("internal", message) from error
+    ours = {(t.name, t.shape, "param") for t in model.tensors} | {(b.name, b.shape, "buffer") for b in model.buffers}
+    theirs = {(entry.name, entry.shape, found[entry.name].kind) for entry in checkpoint.entries}
+    ties = {tensor.name: tensor.tied_to for tensor in model.tensors if tensor.tied_to}
+    if ours != theirs or ties != tied(checkpoint.entries, found):
+        message = f"the scaffold of {checkpoint.label} has wrong tensors; this is a bug in archspec; please report it"
+        raise make_error("internal", message)

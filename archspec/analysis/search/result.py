@@ -1,0 +1,61 @@
+"""The result of a search."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from archspec.analysis.search.columns import Array
+from archspec.analysis.search.plot import Plot, draw
+from archspec.analysis.search.search import SearchCounts
+from archspec.core.diagnostics import make_error
+from archspec.core.record import Node
+from archspec.core.reports.results import Result
+from archspec.ir.table import PlainValue
+
+
+class Design(Node):
+    """A design: the varied hyperparameters, the figures that the search compared, and its model statement.
+
+    `equal` is the number of designs with the same values of `best`, of which this is the first.
+    """
+
+    values: dict[str, PlainValue]
+    figures: dict[str, int]
+    equal: int
+    line: str
+
+
+class SearchResult(Result):
+    """The designs that satisfy the conditions of a search: the best, the nearest, or all.
+
+    `tally` has the numbers of designs, and `found` is that of the chosen ones. `designs` are these, or the first of
+    them if they are many; each has been compiled by its `line`. `every` has the values of all that satisfy the
+    conditions as arrays by name, if they are kept. `imports` are names of the standard library that the lines need in
+    addition to those of the spec.
+    """
+
+    model: str
+    overrides: dict[str, PlainValue]
+    varied: tuple[str, ...]
+    where: tuple[str, ...]
+    best: tuple[str, ...]
+    near: str
+    tally: SearchCounts
+    figures: tuple[str, ...]
+    found: int
+    designs: tuple[Design, ...]
+    imports: tuple[str, ...]
+    plotted: Plot | None
+    every: dict[str, Array] | None
+
+    def __repr__(self) -> str:
+        return f"<Search of {self.model!r}: {self.tally.answers:,} of {self.tally.designs:,} designs>"
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the designs with matplotlib, on `ax` or on new axes, and return the axes.
+
+        Raises ArchError if matplotlib is not installed or if there is nothing to draw.
+        """
+        if self.plotted is None:
+            raise make_error("usage", "there is nothing to draw: no design satisfies the conditions")
+        return draw(self.plotted, ax)

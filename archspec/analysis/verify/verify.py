@@ -1,0 +1,272 @@
+"""Comparison of a model's tensors with a checkpoint: missing, unexpected, differently shaped or tied tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from archspec.analysis.verify.gguf import match_gguf
+from archspec.analysis.verify.naming import NamingVariant, Rename, renamed, respell, respell_live
+from archspec.core.addresses.repeats import NamePattern, collapse_names
+from archspec.core.reports.results import Result
+from archspec.core.reports.text import number
+from archspec.core.resources import specs_root
+from archspec.formats.checkpoints.entries import Checkpoint, Entry
+from archspec.formats.configs.gguf_names import gguf_names_of
+from archspec.formats.configs.names import names_of
+from archspec.ir.table import Table
+
+_Fact = tuple[str, tuple[int, ...]]
+"""The spec's declaration of a name: "param" or "buffer", and the shape."""
+
+
+class Mismatch(NamedTuple):
+    """A difference, once for all tensors that have it; `fold` has their names.
+
+    `kind` determines the other fields:
+    - "missing": the spec has the tensor, with the shape `spec`, but the checkpoint has none of its names;
+    - "unexpected": the checkpoint has the tensor (its own name, shape and `dtype`), but the spec does not;
+    - "shape": the shape is `spec` in the spec and `checkpoint` in the checkpoint;
+    - "tied": in the checkpoint, the parameter is the same tensor as `other`, but not in the spec;
+    - "total_size": the index of the shards specifies `other` bytes, but they contain a different number; no name.
+
+    `what` is "param" or "buffer" if the tensor is missing or has a different shape, otherwise "".
+    """
+
+    kind: str
+    fold: NamePattern
+    what: str = ""
+    spec: tuple[int, ...] | None = None
+    checkpoint: tuple[int, ...] | None = None
+    dtype: str | None = None
+    other: str | None = None
+
+
+class StoredTotals(NamedTuple):
+    """Totals of a checkpoint, or of its tensors of one element type.
+
+    `names` counts all names; `tensors`, `elements` and `bytes` count a tensor with several names once.
+    """
+
+    names: int
+    tensors: int
+    elements: int
+    bytes: int
+
+
+class Verification(Result):
+    """The differences between a checkpoint and a model.
+
+    `params` is the parameter count of the model, `buffers` its number of buffers. `stored` has the totals of the
+    checkpoint, and `dtypes` those by element type. `findings` are the differences. `spellings` are naming variants that
+    were ignored, `notes` sentences that describe no difference, and `unmatched` the renamings that match no name.
+    `fits` are other bundled models, with the same overrides, that the checkpoint matches exactly.
+    """
+
+    model: str
+    overrides: Mapping[str, object]
+    params: int
+    buffers: int
+    checkpoint: str
+    files: int
+    stored: StoredTotals
+    dtypes: dict[str, StoredTotals]
+    spellings: tuple[NamingVariant, ...]
+    findings: tuple[Mismatch, ...]
+    notes: tuple[str, ...]
+    unmatched: tuple[Rename, ...] = ()
+    fits: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        outcome = "an exact match" if self.is_exact else f"{len(self.findings)} differences"
+        return f"<Verification of {self.checkpoint!r} against {self.model!r}: {outcome}>"
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the checkpoint has exactly the tensors of the model."""
+        return not self.findings
+
+
+def compare(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename] = ()) -> Verification:
+    """Compare names, shapes and ties. Raises ArchError if a renaming maps two names to one."""
+    specified = _specified(table)
+    match = match_names(table, checkpoint, renames)
+    found = match.found
+    groups = _groups(table)
+    whole = stored(checkpoint.entries)
+    findings = [
+        *_missing(specified, groups, found),
+        *_unexpected(match.others),
+        *_reshaped(specified, found),
+        *_tied({t.name: groups[t.name] for t in table.tensors if not t.tied_to}, found),
+        *_claims(checkpoint),
+    ]
+    return Verification(
+        model=table.model,
+        overrides=table.overrides,
+        params=table.params.total,
+        buffers=len(table.buffers),
+        checkpoint=checkpoint.label,
+        files=checkpoint.files,
+        stored=whole,
+        dtypes=_by_dtype(checkpoint.entries, whole),
+        spellings=tuple(match.spellings),
+        findings=tuple(findings),
+        notes=(*checkpoint.notes, *match.notes, *_notes(groups, found), *_overlaps(checkpoint.entries)),
+        unmatched=tuple(match.unmatched),
+    )
+
+
+class TensorMatching(NamedTuple):
+    """The tensors of a checkpoint by their names in the spec, the others, and what was ignored in their names."""
+
+    found: dict[str, Entry]
+    others: list[Entry]
+    spellings: list[NamingVariant]
+    unmatched: list[Rename]
+    notes: Sequence[str] = ()
+
+
+def match_names(table: Table, checkpoint: Checkpoint, renames: Sequence[Rename]) -> TensorMatching:
+    """Match the names in a checkpoint with those of the spec, as `respell` does.
+
+    Those of live models are tried, too, or those that llama.cpp has in GGUF files.
+    """
+    specified = _specified(table)
+    norms = {t.name for t in table.tensors if t.role == "norm"}
+    names = [entry.name for entry in checkpoint.entries]
+    best = respell(names, specified.keys(), norms, renames)
+    definition = table.modules[0].type  # none for a checkpoint
+    is_live = checkpoint.format != "gguf" and definition and len(best[0]) < len(names)
+    for family in names_of(definition, specs_root()) if is_live else ():
+        live = respell_live(names, specified.keys(), norms, renames, family)
+        if len(live[0]) > len(best[0]):
+            best = live
+    ours, spellings, unmatched = best
+    found = {ours[entry.name]: entry for entry in checkpoint.entries if entry.name in ours}
+    match = TensorMatching(
+        found, [entry for entry in checkpoint.entries if entry.name not in ours], spellings, unmatched
+    )
+    return _match_gguf(table, checkpoint, renames, match) if checkpoint.format == "gguf" and match.others else match
+
+
+def _match_gguf(
+    table: Table, checkpoint: Checkpoint, renames: Sequence[Rename], best: TensorMatching
+) -> TensorMatching:
+    """Match the names of a GGUF file by the lists of families, if one of these fits better."""
+    called, used, unmatched = renamed([entry.name for entry in checkpoint.entries], renames)
+    stored = {called[entry.name]: entry for entry in checkpoint.entries}
+    specified = _specified(table)
+
+    def differences(match: TensorMatching) -> int:
+        return len(match.others) + sum(entry.shape != specified[name][1] for name, entry in match.found.items())
+
+    for family in gguf_names_of(table.modules[0].type, specs_root()):
+        found = match_gguf(specified, stored, family)
+        match = TensorMatching(found.found, found.others, used + found.spellings, unmatched, found.notes)
+        best = min(best, match, key=differences)
+    return best
+
+
+def _specified(table: Table) -> dict[str, _Fact]:
+    specified: dict[str, _Fact] = {t.name: ("param", t.shape) for t in table.tensors}
+    return specified | {b.name: ("buffer", b.shape) for b in table.buffers}
+
+
+def stored(entries: Iterable[Entry]) -> StoredTotals:
+    """Add up entries; an entry that shares the elements of another counts only as a name."""
+    entries = list(entries)
+    distinct = list({entry.place: entry for entry in entries}.values())
+    return StoredTotals(
+        len(entries), len(distinct), sum(entry.elements for entry in distinct), sum(entry.bytes for entry in distinct)
+    )
+
+
+def _by_dtype(entries: Sequence[Entry], whole: StoredTotals) -> dict[str, StoredTotals]:
+    parts: dict[str, list[Entry]] = {}
+    for entry in entries:
+        parts.setdefault(entry.dtype, []).append(entry)
+    return {dtype: whole if len(parts) == 1 else stored(part) for dtype, part in parts.items()}
+
+
+def _groups(table: Table) -> dict[str, list[str]]:
+    """Group the names of each tensor and buffer of the spec by the canonical name, which is the first of them."""
+    ties = {t.name: t.tied_to for t in table.tensors if t.tied_to} | table.buffer_ties
+    groups = {stored.name: [stored.name] for stored in (*table.tensors, *table.buffers) if stored.name not in ties}
+    for name, counted in ties.items():
+        groups[counted].append(name)
+    return groups
+
+
+def _missing(specified: dict[str, _Fact], groups: dict[str, list[str]], found: dict[str, Entry]) -> Iterator[Mismatch]:
+    absent = [counted for counted, names in groups.items() if not any(name in found for name in names)]
+    for folded, (what, shape) in collapse_names((name, specified[name]) for name in absent):
+        yield Mismatch("missing", folded, what, spec=shape)
+
+
+def _unexpected(entries: Iterable[Entry]) -> Iterator[Mismatch]:
+    for folded, (shape, dtype) in collapse_names((entry.name, (entry.shape, entry.dtype)) for entry in entries):
+        yield Mismatch("unexpected", folded, checkpoint=shape, dtype=dtype)
+
+
+def _reshaped(specified: dict[str, _Fact], found: dict[str, Entry]) -> Iterator[Mismatch]:
+    items = [(name, (fact, found[name].shape)) for name, fact in specified.items() if name in found]
+    for folded, ((what, ours), theirs) in collapse_names(item for item in items if item[1][0][1] != item[1][1]):
+        yield Mismatch("shape", folded, what, spec=ours, checkpoint=theirs)
+
+
+def _tied(groups: dict[str, list[str]], found: dict[str, Entry]) -> Iterator[Mismatch]:
+    """Find tensors that are different in the spec but have the same elements in the checkpoint."""
+    firsts: dict[tuple[object, ...], tuple[str, str]] = {}
+    items: list[tuple[str, str]] = []
+    for counted, names in groups.items():
+        seen: set[tuple[object, ...]] = set()
+        for name in names:
+            if name in found and found[name].place not in seen:
+                seen.add(found[name].place)
+                first, group = firsts.setdefault(found[name].place, (name, counted))
+                if group != counted:
+                    items.append((name, first))
+    for folded, first in collapse_names(items):
+        yield Mismatch("tied", folded, other=first)
+
+
+def _claims(checkpoint: Checkpoint) -> Iterator[Mismatch]:
+    """Compare the size in an index with the totals, counting each tensor once or once per name: both are common."""
+    if checkpoint.total_size is None:
+        return
+    sums = {stored(checkpoint.entries).bytes, sum(entry.bytes for entry in checkpoint.entries)}
+    if checkpoint.total_size not in sums:
+        yield Mismatch("total_size", NamePattern("", (), ()), other=str(checkpoint.total_size))
+
+
+def _notes(groups: dict[str, list[str]], found: dict[str, Entry]) -> Iterator[str]:
+    """Describe the names under which a checkpoint stores tied tensors; any one of the names is sufficient."""
+    items: list[tuple[str, tuple[str, str]]] = []
+    for names in groups.values():
+        there = [name for name in names if name in found]
+        places = {found[name].place for name in there[:1]}
+        for name in names if there else ():
+            if name not in found:
+                items.append((name, ("not stored because it is tied to", there[0])))
+            elif found[name].place not in places:
+                places.add(found[name].place)
+                items.append((name, ("stored separately (equality was not checked) from", there[0])))
+    for folded, (sentence, other) in collapse_names(items):
+        yield f"{sentence} `{other}`: `{folded.pattern}`{f' ({folded.ranges})' if folded.numbers else ''}"
+
+
+def _overlaps(entries: Iterable[Entry]) -> Iterator[str]:
+    """Describe different tensors whose elements overlap in storage."""
+    distinct = {entry.place: entry for entry in entries if entry.bytes}.values()
+    before: Entry | None = None
+    pairs: list[tuple[str, str]] = []
+    for entry in sorted(distinct, key=lambda entry: (entry.file, entry.storage, entry.start)):
+        if before and (before.file, before.storage) == (entry.file, entry.storage) and entry.start < before.stop:
+            pairs.append((before.name, entry.name))
+        if not before or (before.file, before.storage, before.stop) < (entry.file, entry.storage, entry.stop):
+            before = entry
+    if pairs:
+        more = f" (and {number(len(pairs) - 1, 'more pair')})" if pairs[1:] else ""
+        named = " and ".join(f"`{name}`" for name in pairs[0])
+        yield f"{named} may share elements{more}; the totals count them for each tensor"

@@ -1,0 +1,100 @@
+"""The command line: which command is run, with which arguments."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Sequence
+
+from archspec import __version__
+from archspec.app.cli.commands import COMMANDS
+from archspec.core.resources import package_path
+from archspec.formats.configs.configuration import Configuration
+
+_NAMES = frozenset({"spec", "a", "b", "others", "config", "base"})
+"""The arguments that name models."""
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """Parse the arguments. `run` of the result is the command's function: it takes the result, returns the exit status.
+
+    Raises SystemExit after printing --help, --version or a usage error.
+    """
+    root = argparse.ArgumentParser(
+        prog="archspec",
+        description="Exact parameter counts and graphs of neural network architectures written in .arch files.",
+        formatter_class=_formatter,
+        allow_abbrev=False,
+    )
+    root.set_defaults(run=_print_short_help)
+    root.add_argument("--version", action="version", version=f"archspec-dsl {__version__}")
+    subparsers = root.add_subparsers(prog="archspec", dest="command", metavar="COMMAND")
+    named = [name for name in arguments[:1] if name in COMMANDS]
+    for name in named or COMMANDS:  # setting up the other parsers takes time
+        command = COMMANDS[name]
+        description = f"{command.help[0].upper()}{command.help[1:]}."
+        parser = subparsers.add_parser(
+            name, help=command.help, description=description, formatter_class=_formatter, allow_abbrev=False
+        )
+        parser.set_defaults(run=command.run)
+        if name in arguments:
+            command.arguments(parser)
+    # `-:name` is not an option; a space in it keeps argparse from reading it as one.
+    options = root.parse_args([f"-: {a[2:]}" if a.startswith("-:") else a for a in _join_option_values(arguments)])
+    if getattr(options, "type", None) or getattr(options, "ignore", None):
+        _apply_reading_options(options)
+    return options
+
+
+def parsers() -> dict[str, argparse.ArgumentParser]:
+    """Return the parser of each command, with its help as the description."""
+    found: dict[str, argparse.ArgumentParser] = {}
+    for name, command in COMMANDS.items():
+        found[name] = argparse.ArgumentParser(prog=f"archspec {name}", description=command.help)
+        command.arguments(found[name])
+    return found
+
+
+def _apply_reading_options(options: argparse.Namespace) -> None:
+    """Let the names of models stand for configurations that are read as --type and --ignore specify."""
+
+    def read_as(spec: str) -> Configuration:
+        return Configuration(spec, options.type, tuple(options.ignore))
+
+    for name in _NAMES & vars(options).keys():
+        given: str | list[str] | None = getattr(options, name)
+        if given is not None:
+            setattr(options, name, read_as(given) if isinstance(given, str) else [*map(read_as, given)])
+
+
+def _print_short_help(options: argparse.Namespace) -> int:
+    """Write a short help, for a command line without a command. Returns the exit status."""
+    with open(package_path("app", "cli", "introduction.txt"), encoding="utf-8") as text:
+        sys.stdout.write(text.read())
+    return 0
+
+
+def _join_option_values(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with `--set NAME VALUE` as `--set NAME=VALUE`, and `--best -X` as `--best=-X`."""
+    found: list[str] = []
+    for argument in arguments:
+        is_setting = found[-2:-1] == ["--set"] and re.fullmatch(_SETTING, found[-1])
+        if (is_setting or (found[-1:] == ["--best"] and argument.startswith("-"))) and not argument.startswith("--"):
+            found[-1] += f"={argument}"
+        else:
+            found.append(argument)
+    return found
+
+
+_SETTING = r"(?:\d+:)?[A-Za-z_]\w*"
+
+
+def _formatter(prog: str) -> argparse.HelpFormatter:
+    """Create the default formatter, without importing `shutil` to measure the terminal."""
+    try:
+        width = int(os.environ.get("COLUMNS") or os.get_terminal_size().columns)
+    except (ValueError, OSError):
+        width = 80
+    return argparse.HelpFormatter(prog, width=max(width, 20) - 2)

@@ -1,0 +1,379 @@
+"""The commands, each with its help and its arguments."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+
+from archspec.analysis.count.select import SelectionRule
+from archspec.app.cli.options import (
+    FORMATS,
+    SPEC,
+    add_base,
+    add_checkpoint,
+    add_dims,
+    add_format,
+    add_output,
+    add_pictures,
+    add_reading,
+    add_set,
+    add_spec,
+    add_watch,
+    add_wide,
+    parse_depth,
+    parse_jobs,
+    parse_past,
+)
+from archspec.core.record import Record
+
+
+class Command(Record):
+    """A command: its help, the function that adds its arguments, and its module if that has a different name.
+
+    `repeats`: with `--watch`, it is run again after each change of a file.
+    """
+
+    help: str
+    arguments: Callable[[argparse.ArgumentParser], None]
+    module: str = ""
+    repeats: bool = False
+
+    def run(self, options: argparse.Namespace) -> int:
+        """Import the module of the command and run it. Returns the exit status."""
+        run = import_module(f"archspec.app.cli.run.{self.module or options.command}").run
+        if self.repeats and options.watch:
+            return import_module("archspec.app.cli.watching").run_watching(options, run)
+        return run(options)
+
+
+def _count(parser: argparse.ArgumentParser) -> None:
+    add_spec(parser)
+    add_base(parser)
+    add_watch(parser)
+    parser.add_argument(
+        "--by", choices=("tensor", "layer", "block", "role"), help="print a flat table instead of the tree of layers"
+    )
+    parser.add_argument("--depth", metavar="N", type=parse_depth, help="combine everything nested deeper than N levels")
+    parser.add_argument(
+        "--select",
+        metavar="GLOB",
+        action="append",
+        type=partial(SelectionRule, True),
+        dest="rules",
+        default=[],
+        help="count the tensors with matching names",
+    )
+    parser.add_argument(
+        "--exclude",
+        metavar="GLOB",
+        action="append",
+        type=partial(SelectionRule, False),
+        dest="rules",
+        default=[],
+        help="do not count these; `*` also matches dots, and the last matching --select or --exclude applies",
+    )
+    add_format(parser)
+
+
+def _list(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "word", metavar="WORD", nargs="?", default="", help="list the models and families with this name"
+    )
+    add_format(parser)
+
+
+def _graph(parser: argparse.ArgumentParser) -> None:
+    add_spec(parser)
+    parser.add_argument(
+        "--level", choices=("layer", "block", "op"), help="type of a node (layer, or block with --depth)"
+    )
+    parser.add_argument("--depth", metavar="N", type=parse_depth, help="expand N levels of blocks")
+    parser.add_argument(
+        "--to",
+        "--format",
+        choices=(
+            *("svg", "png", "pdf", "html", "dot", "mermaid", "mmd"),
+            *("json", "graphml", "gexf", "netron", "model-explorer"),
+        ),
+        default="",
+        help="output format (from the extension of FILE; otherwise dot)",
+    )
+    parser.add_argument(
+        "--fold",
+        action=argparse.BooleanOptionalAction,
+        help="show a stack of equal blocks once (default, except for json)",
+    )
+    parser.add_argument(
+        "--color",
+        choices=("role", "params", "flops", "bytes"),
+        default="role",
+        help="what colors show: roles, or shares of parameters, FLOPs or bytes of results (svg, png, pdf)",
+    )
+    parser.add_argument("--dark", action="store_true", help="use a dark background (svg, png, pdf)")
+    add_dims(parser)
+    add_output(parser)
+    add_watch(parser)
+
+
+def _view(parser: argparse.ArgumentParser) -> None:
+    add_spec(parser)
+    parser.add_argument("--watch", action="store_true", help="renew the page whenever the spec is saved")
+
+
+def _build(parser: argparse.ArgumentParser) -> None:
+    add_spec(parser)
+    parser.add_argument(
+        "--to",
+        choices=("torch", "transformers", "onnx"),
+        default="torch",
+        help="a PyTorch file (torch, the default), a folder for -o that transformers loads, or an ONNX file for -o",
+    )
+    parser.add_argument("--prove", action="store_true", help="prove that the code computes what the spec does")
+    add_output(parser)
+
+
+def _lift(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "source",
+        metavar="SOURCE",
+        help="FILE.py[:FACTORY], a function or class that returns a module (build); a `config.json` of transformers; "
+        "`timm:NAME` or `torchvision:NAME`",
+    )
+    parser.add_argument(
+        "--input",
+        metavar="NAME=DTYPE[SIZES]",
+        action="append",
+        default=[],
+        dest="inputs",
+        help="an input of the module of a file: `ids=int[batch,seq]`, `x=real[batch,64]`",
+    )
+    add_output(parser)
+
+
+def _import(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "config", metavar="CONFIG", help="a `config.json`, its directory, `-` for standard input, or a name on the hub"
+    )
+    add_reading(parser)
+    add_output(parser)
+
+
+def _cost(parser: argparse.ArgumentParser) -> None:
+    from archspec.analysis.cost.memory import ATTENTION, BITS
+
+    add_spec(parser)
+    add_dims(parser)
+    parser.add_argument("--dtype", choices=(*BITS,), default="float32", help="data type of the weights (float32)")
+    parser.add_argument(
+        "--past",
+        metavar="N",
+        type=parse_past,
+        help="the cost of a decoding step: one position after N others, with a cache",
+    )
+    parser.add_argument(
+        "--cache-dtype",
+        choices=(*BITS,),
+        help="data type of the cache (as the weights; bfloat16 if they are quantized)",
+    )
+    parser.add_argument(
+        "--attention",
+        choices=ATTENTION,
+        help="include the memory of activations, with this attention implementation (requires torch)",
+    )
+    parser.add_argument(
+        "--causal-half", action="store_true", help="count the products of causal attention as half (in full)"
+    )
+    parser.add_argument("--depth", metavar="N", type=parse_depth, help="combine everything nested deeper than N levels")
+    add_format(parser)
+
+
+def _formula(parser: argparse.ArgumentParser) -> None:
+    add_spec(parser)
+    parser.add_argument(
+        "--open", metavar="NAME,...", action="append", default=[], help="hyperparameters to keep symbolic"
+    )
+    parser.add_argument(
+        "--format", choices=("text", "latex", "json", "yaml"), default="text", help="output format (text)"
+    )
+    add_wide(parser)
+
+
+def _verify(parser: argparse.ArgumentParser) -> None:
+    add_spec(parser)
+    add_base(parser)
+    parser.add_argument(
+        "checkpoint",
+        metavar="CHECKPOINT",
+        nargs="?",
+        help="a file, an index of shards, their directory, or a name on the hub",
+    )
+    parser.add_argument(
+        "--module",
+        metavar="FILE.py[:FACTORY]",
+        help="instead of a checkpoint: prove that the PyTorch module that a function or class returns (build) is equal",
+    )
+    parser.add_argument(
+        "--rename",
+        metavar="OLD=NEW",
+        action="append",
+        default=[],
+        dest="renames",
+        help="rename tensors of the checkpoint from OLD to NEW; each `*` keeps the text that it matches (`model.*=*`)",
+    )
+    add_format(parser)
+
+
+def _scaffold(parser: argparse.ArgumentParser) -> None:
+    add_checkpoint(parser)
+    add_output(parser)
+
+
+def _show(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="a bundled model, file or definition")
+
+
+def _check(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "paths",
+        metavar="PATH",
+        nargs="+",
+        help="a spec file, a directory of them, a configuration, or `-` for standard input",
+    )
+    add_reading(parser)
+    parser.add_argument("--strict", action="store_true", help="exit with status 1 after warnings, too")
+    parser.add_argument(
+        "--format", choices=("text", "json", "sarif", "github"), default="text", help="output format (text)"
+    )
+    add_watch(parser)
+
+
+def _fmt(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "paths",
+        metavar="PATH",
+        nargs="*",
+        default=["."],
+        help="a spec file, a directory of them, or `-` for standard input (the current directory)",
+    )
+    parser.add_argument("--check", action="store_true", help="change no file; exit with status 1 if one would change")
+    parser.add_argument("--diff", action="store_true", help="like --check, and print what would change")
+
+
+def _completions(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", metavar="SHELL", choices=("bash", "zsh", "fish"), help="bash, zsh or fish")
+
+
+def _error(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "code", metavar="CODE", nargs="?", help="the code in brackets in a diagnostic; omit it to list all codes"
+    )
+
+
+def _explain(parser: argparse.ArgumentParser) -> None:
+    add_spec(parser)
+    parser.add_argument("number", metavar="NUMBER", help="exact (108808704; 108,808,704) or rounded (110M, 0.34B)")
+    parser.add_argument("--flops", action="store_true", help="explain a number of FLOPs instead of parameters")
+    add_dims(parser)
+    add_format(parser)
+
+
+def _audit(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="an audit file (`file.yaml`), or the name of a bundled audit")
+    add_format(parser)
+
+
+def _compare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("a", metavar="A", help=SPEC)
+    parser.add_argument("others", metavar="B", nargs="+", help="the models to compare it with, specified like A")
+    add_set(parser, "[K:]NAME=VALUE", "override a hyperparameter of every model, or only of the K-th (`2:layers=6`)")
+    add_reading(parser)
+    parser.add_argument("--depth", metavar="N", type=parse_depth, default=1, help="expand components N levels deep (1)")
+    add_dims(parser)
+    add_pictures(parser)
+    add_format(parser)
+
+
+def _search(parser: argparse.ArgumentParser) -> None:
+    add_spec(parser)
+    parser.add_argument(
+        "--vary",
+        metavar="NAME=VALUES",
+        action="append",
+        default=[],
+        help="vary a hyperparameter: a range with its end (2..24, 256..1024:64), a list, or an expression",
+    )
+    parser.add_argument(
+        "--where", metavar="CONDITION", action="append", default=[], help="keep designs with this (params < 30M)"
+    )
+    parser.add_argument(
+        "--best",
+        metavar="EXPRESSION",
+        action="append",
+        default=[],
+        help="prefer large values (`-params`: small ones); several give the designs that no other is better than",
+    )
+    parser.add_argument("--near", metavar="EXPRESSION=N", help="the designs that are nearest to a value (params=50M)")
+    parser.add_argument("--all", action="store_true", help="write all designs that satisfy the conditions, too")
+    parser.add_argument(
+        "--jobs", metavar="N", type=parse_jobs, default=1, help="compile designs without formulas in N processes (1)"
+    )
+    parser.add_argument("--svg", metavar="FILE", help="plot the designs as SVG")
+    parser.add_argument("--html", metavar="FILE", help="write a page with the plot and the table")
+    parser.add_argument("--dark", action="store_true", help="use a dark background (--svg)")
+    parser.add_argument("--format", choices=(*FORMATS, "parquet"), default="table", help="output format (table)")
+    add_wide(parser)
+    add_output(parser)
+
+
+def _new(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="the spec to write")
+    parser.add_argument("--from", metavar="SPEC", required=True, dest="spec", help=SPEC)
+    add_set(parser, "NAME=VALUE", "override a hyperparameter")
+    parser.add_argument("--block", metavar="NAME", help="copy a definition of the model, to be changed")
+    add_reading(parser)
+    parser.add_argument("--force", action="store_true", help="overwrite a file")
+
+
+def _diff(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("a", metavar="A", help=SPEC)
+    parser.add_argument("b", metavar="B", help="the model to compare it with, specified like A")
+    add_set(parser, "[K:]NAME=VALUE", "override a hyperparameter of every model, or only of the K-th (`2:layers=6`)")
+    add_reading(parser)
+    add_pictures(parser)
+    add_format(parser)
+
+
+def _lsp(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--stdio", action="store_true", help="use standard input and output (always the case)")
+
+
+COMMANDS = {
+    "list": Command("list the bundled models and their parameter counts", _list, "list_models"),
+    "show": Command("print the source of a bundled spec or definition", _show),
+    "check": Command("report all errors in one or more files", _check, repeats=True),
+    "fmt": Command("format specs in the canonical layout", _fmt),
+    "count": Command("count parameters, as a tree or by tensor, layer, block or role", _count, repeats=True),
+    "cost": Command("compute multiply-accumulates, FLOPs, elementwise operations and memory", _cost),
+    "formula": Command("derive the parameter count as a polynomial in open hyperparameters", _formula),
+    "graph": Command("write the computation graph as a picture or as data", _graph, repeats=True),
+    "view": Command("open an interactive picture of a model in a browser", _view),
+    "build": Command("generate PyTorch code", _build),
+    "search": Command("search combinations of hyperparameters for the best designs", _search),
+    "new": Command("write the first file of a variant of a model", _new),
+    "compare": Command("compare models side by side: hyperparameters, parameters, costs", _compare),
+    "diff": Command("list the tensors and operations that differ between two models", _diff),
+    "import": Command("convert a Hugging Face `config.json` to a spec", _import, "import_config"),
+    "lift": Command("describe a PyTorch module by a spec", _lift),
+    "explain": Command("find the counting conventions that give a published number", _explain),
+    "audit": Command("check a published calculation line by line", _audit),
+    "verify": Command("check that a checkpoint stores exactly the tensors of a model", _verify),
+    "scaffold": Command("draft a spec from a checkpoint", _scaffold),
+    "lsp": Command("serve an editor: the language server of .arch files", _lsp),
+    "completions": Command("write the completions of a shell", _completions),
+    "error": Command("explain a diagnostic code, with an example", _error),
+}
+"""The commands. `run` in a command's module takes the parsed arguments, writes to standard output, and returns the
+exit status.
+"""

@@ -1,0 +1,110 @@
+"""Atomic writing of output files, which never overwrites a file by accident."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from archspec.app.cli import write_diagnostics
+from archspec.app.cli.output import write
+from archspec.core.diagnostics import Diagnostic, make_error
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+
+def write_text(options: Namespace, make: Callable[[], tuple[str | bytes, Sequence[Diagnostic]]]) -> None:
+    """Write the text or bytes that `make` returns to the file of `-o` or to standard output, and then its diagnostics.
+
+    An existing file is refused before `make` is called. Raises ArchError as `save` does.
+    """
+    to_file = options.output and options.output != "-"
+    if to_file:
+        refuse_existing(options.output, options.force)
+    text, diagnostics = make()
+    if to_file:
+        write_new_file(options.output, text, options.force)
+    elif isinstance(text, str):
+        write(text)
+    else:
+        sys.stdout.buffer.write(text)
+    write_diagnostics(diagnostics)
+
+
+def refuse_existing(path: str, force: bool) -> None:
+    """Raise ArchError if the file exists and `force` is not set."""
+    if os.path.lexists(path) and not force:
+        raise make_error("usage", f"`{path}` already exists", help="use --force to overwrite it")
+
+
+def write_new_file(path: str, text: str | bytes, force: bool) -> None:
+    """Write the bytes, or the text as UTF-8.
+
+    Raises ArchError if the file exists and `force` is not set, or cannot be written.
+    """
+    content = text.encode("utf-8", "backslashreplace") if isinstance(text, str) else text
+    try:
+        if force and os.path.exists(path) and not os.path.isfile(path):
+            with open(path, "wb", opener=_open_nonblocking) as device:
+                device.write(content)
+        else:
+            _replace(os.path.realpath(path), content, force)
+    except FileExistsError:
+        refuse_existing(path, False)
+        raise
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise make_error("usage", f"cannot write {path}: {reason}") from None
+
+
+def replace_contents(path: str, content: bytes) -> None:
+    """Replace the contents of a file, or of the file that a link leads to. Its permissions stay as they are.
+
+    Raises ArchError if it cannot be written.
+    """
+    target = os.path.realpath(path)
+    try:
+        if not os.access(target, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        _replace(target, content, True, stat.S_IMODE(os.stat(target).st_mode))
+    except OSError as error:
+        raise make_error("unreadable", f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
+
+
+def _open_nonblocking(path: str, flags: int) -> int:
+    """Open a device or a pipe; a pipe without a reader is an error."""
+    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    os.set_blocking(descriptor, True)
+    return descriptor
+
+
+def _replace(path: str, content: bytes, force: bool, mode: int | None = None) -> None:
+    part = f"{path}.{os.getpid()}.part"
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(content)
+        if mode is not None:
+            os.chmod(part, mode)
+        if force:
+            os.replace(part, path)
+        else:
+            _move_into_place(part, path)
+    finally:
+        if os.path.exists(part):
+            os.unlink(part)
+
+
+def _move_into_place(part: str, path: str) -> None:
+    """Give the file its name, unless that has been taken in the meantime."""
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        raise
+    except (AttributeError, OSError):  # a platform or a file system without links
+        refuse_existing(path, False)
+        os.replace(part, path)

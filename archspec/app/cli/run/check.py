@@ -1,0 +1,50 @@
+"""`archspec check PATH...`."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+
+from archspec import __version__
+from archspec.app.cli import is_usage, write_diagnostics
+from archspec.app.cli.output import write
+from archspec.app.cli.progress import PROGRESS
+from archspec.app.cli.run.error import read_entries
+from archspec.app.cli.spec_files import spec_files
+from archspec.core.diagnostics import Diagnostic
+from archspec.core.reports.findings import github_text, json_text, sarif_text
+from archspec.core.reports.text import number
+from archspec.formats.configs.configuration import Configuration
+from archspec.pipeline.compile import check
+
+
+def run(options: Namespace) -> int:
+    """Write all diagnostics. Returns the exit status."""
+    files = [file for path in options.paths for file in spec_files(path)]
+    every: list[Diagnostic] = []
+    for done, (path, root) in enumerate(files, 1):
+        PROGRESS.what = f"archspec check, file {done} of {len(files)}"
+        every += check(Configuration(path, options.type, tuple(options.ignore)), root).diagnostics
+    found = list({diagnostic.render(): diagnostic for diagnostic in every}.values())  # imported files are checked twice
+    errors = sum(diagnostic.severity == "error" for diagnostic in found)
+    warnings = len(found) - errors
+    counted = [number(n, word) for n, word in ((errors, "error"), (warnings, "warning")) if n]
+    summary = f"{number(len(files), 'file')}, {', '.join(counted) or 'no errors or warnings'}\n"
+    _write(found, [path for path, _ in files], summary, options.format)
+    if is_usage(found):
+        return 2
+    return int(errors > 0 or (options.strict and warnings > 0))
+
+
+def _write(found: Sequence[Diagnostic], files: Sequence[str], summary: str, format: str) -> None:
+    """Write diagnostics to standard error and the summary to standard output, or a document to standard output."""
+    match format:
+        case "json":
+            write(json_text(found, files))
+        case "sarif":
+            write(sarif_text(found, read_entries() if found else {}, __version__))
+        case "github":
+            write(github_text(found) + summary)
+        case _:
+            write_diagnostics(found)
+            write(summary)

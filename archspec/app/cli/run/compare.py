@@ -1,0 +1,32 @@
+"""`archspec compare A B [C ...]`."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from archspec.analysis.compare.api import compare_models
+from archspec.analysis.cost.dimension_sizes import given_sizes, parse_sizes
+from archspec.app.cli import write_diagnostics
+from archspec.app.cli.output import print_result
+from archspec.app.cli.side_by_side import save_pictures, wants_picture
+from archspec.pipeline.overrides import overrides_for
+
+
+def run(options: Namespace) -> int:
+    """Write the comparison of the models."""
+    specs = [options.a, *options.others]
+    is_drawn = wants_picture(options)
+    models = list(zip(specs, overrides_for(len(specs), options.settings), strict=True))
+    sizes = given_sizes(parse_sizes(options.dims), options.batch, options.seq)
+    if is_drawn:
+        from archspec.analysis.compare.pictures import compiled_models, picture  # slow to import, because it compiles
+
+        compiled = compiled_models(models)
+        found, _ = compare_models([(model, {}) for model in compiled], options.depth, sizes)
+        warnings = [warning for model in compiled for warning in model.warnings]
+        save_pictures(options, found, lambda theme: picture(compiled, theme=theme))
+    else:
+        found, warnings = compare_models(models, options.depth, sizes)
+    print_result(found, options)
+    write_diagnostics(list(dict.fromkeys(warnings)))
+    return 0

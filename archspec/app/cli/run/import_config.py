@@ -1,0 +1,14 @@
+"""`archspec import CONFIG`."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from archspec.app.cli.files import write_text
+from archspec.pipeline.compile import import_config
+
+
+def run(options: Namespace) -> int:
+    """Write the spec that a configuration describes."""
+    write_text(options, lambda: (import_config(options.config), ()))
+    return 0

@@ -1,0 +1,71 @@
+"""`archspec list`."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator
+
+from archspec.app.cli.output import write
+from archspec.app.cli.pages import page_text
+from archspec.app.cli.progress import PROGRESS
+from archspec.core.diagnostics import make_error, suggest
+from archspec.core.reports import documents
+from archspec.core.reports.page import Page
+from archspec.core.reports.tables import Column, Row, View, columns, csv
+from archspec.core.reports.units import parameters
+from archspec.pipeline.index import BundledModel, read_index
+from archspec.pipeline.tables import load_table
+
+
+def run(options: Namespace) -> int:
+    """Write the bundled models with their parameter counts, by family; those that match a word if there is one."""
+    models = read_index() or [*_compile_models()]
+    found = [model for model in models if _matches(model, options.word)]
+    if not found:
+        near = suggest(options.word, [*dict.fromkeys(model.file for model in models), *(m.name for m in models)])
+        help = near or "run `archspec list` to show all bundled models"
+        raise make_error("unknown-model", f"no bundled model or family matches `{options.word}`", help=help)
+    rows: list[Row] = [{"family": model.file, "model": model.name, **model.params._asdict()} for model in found]
+    if options.format in documents.FORMATS:
+        write(documents.write({"format": 1, "models": rows}, options.format))
+    elif options.format == "csv":
+        write(csv(View(columns(*rows[0]), rows)))
+    else:
+        _write_table(rows, options)
+    return 0
+
+
+def _write_table(rows: list[Row], options: Namespace) -> None:
+    shown = [
+        Column("family", "family", fit="shorten", drop=2),
+        Column("model", "model", fit="shorten"),
+        Column("total", "parameters"),
+        Column("rounded", "", style="unit"),
+        Column("frozen", "frozen", drop=1),
+    ]
+    named: list[Row] = []
+    family = None
+    for row in rows:
+        total, frozen = row["total"], row["frozen"]
+        first = row["family"] if row["family"] != family or options.format == "markdown" else ""
+        named.append({**row, "family": first, "rounded": parameters(total), "frozen": frozen or None})
+        family = row["family"]
+    write(page_text(Page("", [View(shown, named)]), options))
+
+
+def _matches(model: BundledModel, word: str) -> bool:
+    """Whether a word occurs in the name of a model or of its family; punctuation and case are ignored."""
+    return any(_letters(word) in _letters(name) for name in (model.file, model.name))
+
+
+def _letters(name: str) -> str:
+    return "".join(filter(str.isalnum, name.lower()))
+
+
+def _compile_models() -> Iterator[BundledModel]:
+    from archspec.pipeline.files import parse_bundled_models  # the compiler, which the index makes unnecessary
+
+    models = parse_bundled_models()
+    for number, (file, name) in enumerate(models, 1):
+        PROGRESS.what = f"archspec list, model {number} of {len(models)}"
+        yield BundledModel(file, name, load_table(name)[0].params)

@@ -1,0 +1,65 @@
+"""`archspec verify SPEC CHECKPOINT`."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+from archspec.analysis.verify.api import verify_table
+from archspec.analysis.verify.naming import Rename, parse_rename
+from archspec.app.cli import write_diagnostics
+from archspec.app.cli.adapters import adapter_for
+from archspec.app.cli.output import print_result
+from archspec.app.cli.proofs import import_prover
+from archspec.core.diagnostics import Diagnostic, make_error
+from archspec.pipeline.compile import as_model
+from archspec.pipeline.overrides import parse_overrides
+from archspec.pipeline.spec import is_adapter
+from archspec.pipeline.tables import load_table
+
+if TYPE_CHECKING:
+    from archspec.pytorch.prove.api import Equivalence
+
+
+def run(options: Namespace) -> int:
+    """Write the differences between a checkpoint and a model; the exit status is 1 if there are any."""
+    if (options.module is None) == (options.checkpoint is None):
+        raise make_error("usage", "expected either a checkpoint or --module")
+    if options.module is not None:
+        return _prove(options)
+    renames = [_rename(text) for text in options.renames]
+    if is_adapter(options.spec):
+        model, warnings = adapter_for(options).stored, ()
+    else:
+        model, warnings = load_table(options.spec, parse_overrides(options.settings))
+    found = verify_table(model, options.checkpoint, renames)
+    print_result(found, options)
+    write_diagnostics([*warnings, *map(_unmatched, found.unmatched)])
+    return 0 if found.is_exact else 1
+
+
+def _prove(options: Namespace) -> int:
+    """Write whether a PyTorch module is equal to the model; the exit status is 1 unless that is proven."""
+    model = as_model(options.spec, parse_overrides(options.settings))
+    found: Equivalence = import_prover().compare_file(model, options.module)
+    print_result(found, options)
+    write_diagnostics(model.warnings)
+    return 0 if found else 1
+
+
+def _rename(text: str) -> Rename:
+    old, separator, new = text.partition("=")
+    if not separator:
+        raise make_error(
+            "usage", f"invalid --rename `{text}`: expected OLD=NEW", help="write it as `--rename 'model.*=*'`"
+        )
+    return parse_rename(old, new)
+
+
+def _unmatched(rename: Rename) -> Diagnostic:
+    return Diagnostic(
+        "no-match",
+        f"`--rename {rename.old}={rename.new}` matches no tensor of the checkpoint",
+        help="a pattern must match the whole name, after all earlier renamings",
+        severity="warning",
+    )

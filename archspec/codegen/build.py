@@ -1,0 +1,101 @@
+"""Generation of PyTorch modules and of their source files."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from types import ModuleType, SimpleNamespace
+from typing import TYPE_CHECKING, cast
+
+from archspec.codegen.file import file_text
+from archspec.codegen.stand_in import modules, recording
+from archspec.core.diagnostics import make_error
+from archspec.core.optional import import_torch
+from archspec.ir.module import LocatedTensor, canonical_name, find_member
+from archspec.ir.table import PlainValue
+from archspec.pipeline.compile import as_model
+from archspec.pipeline.model import Model, ModelLike, get_compilation
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+def torch_source(model: Model) -> str:
+    """Generate a Python file that depends only on torch; its function `build()` returns the module.
+
+    The tensors that it makes were compared with those of the spec, for which torch need not be installed.
+
+    Raises ArchError: `untranslatable`, with the place in the spec, where something has no form in PyTorch or cannot be
+    compared; `internal` where a tensor differs.
+    """
+    compilation = get_compilation(model)
+    compilation.require_computation()
+    trace = compilation.trace()
+    text = file_text(trace, model.name, model.doc, compilation.values, model.params.total)
+    try:
+        module = recording.record(text)
+    except Exception as problem:  # of any class, as it comes from running the file
+        message = f"the PyTorch file cannot be compared with the spec: {problem.__class__.__name__}: {problem}"
+        raise make_error("untranslatable", message, trace.root.unit.span(trace.root.node.name)) from problem
+    _check(module, recording.torch, model)
+    return text
+
+
+def to_torch(model: ModelLike, /, **overrides: PlainValue) -> nn.Module:
+    """Create a `torch.nn.Module` of a model, with weights initialized as specified in the spec.
+
+    `model` is a Model, or what `archspec.load` takes, with its `overrides`. The keys of the module's `state_dict()` are
+    the names of the model's `tensors` and `buffers`. It takes the model's `inputs`; if the spec names the outputs, it
+    returns a named tuple.
+
+    Raises ArchError: `missing-package` without PyTorch, `untranslatable` for anything that PyTorch cannot express, and
+    as `archspec.load` does.
+    """
+    import_torch()
+    compiled = as_model(model, overrides)
+    return module_of(compiled, torch_source(compiled), {})
+
+
+def module_of(model: Model, code: str | ast.Module, names: Mapping[str, object]) -> nn.Module:
+    """Return the module that a generated file makes, or code made from one, which also reads `names`."""
+    namespace: dict[str, object] = {"__name__": f"archspec.built.{model.name}", **names}
+    exec(compile(code, f"<{model.name} in PyTorch>", "exec"), namespace)
+    module = cast("Callable[[], nn.Module]", namespace["build"])()
+    _check(module, import_torch(), model)
+    return module
+
+
+def _check(module: nn.Module | modules.Module, torch: ModuleType | SimpleNamespace, model: Model) -> None:
+    """Raise ArchError (`internal`) unless the tensors of a module are those of the model. `torch` is its library."""
+    difference = _difference(module, torch, model)
+    if difference is not None:
+        problem = f"the PyTorch module of {model.name} differs from the spec: {difference}"
+        raise make_error("internal", f"{problem}; this is a bug in archspec; please report it")
+
+
+def _difference(module: nn.Module | modules.Module, torch: ModuleType | SimpleNamespace, model: Model) -> str | None:
+    """Describe the first tensor whose name, shape, kind, element type, training or tie differs from the model's."""
+    owner = get_compilation(model).body.module
+    assert owner is not None
+    stored = module.state_dict(keep_vars=True)
+    parameters = dict(module.named_parameters(remove_duplicate=False))
+    trainable = {tensor.name: tensor.trainable for tensor in model.tensors}
+    shapes = {t.name: t.shape for t in (*model.tensors, *model.buffers)}
+    dtypes = {"real": torch.get_default_dtype(), "int": torch.int64, "bool": torch.bool}
+    names = {id(stored.get(canonical_name(owner, name))): canonical_name(owner, name) for name in shapes}
+    for name in [*shapes, *stored]:
+        if name not in stored or name not in shapes:
+            return f"`{name}` is {'surplus' if name in stored else 'missing'}"
+        tensor, leaf = stored[name], find_member(owner, name)
+        assert isinstance(leaf, LocatedTensor)
+        if tuple(tensor.shape) != shapes[name]:
+            return f"`{name}` has shape {list(tensor.shape)}, expected {list(shapes[name])}"
+        if (name in parameters) != (name in trainable):
+            return f"`{name}` is a {'parameter' if name in parameters else 'buffer'}"
+        if tensor.dtype != dtypes[leaf.weight.type.dtype]:
+            return f"`{name}` is of type {tensor.dtype}, expected {leaf.weight.type.dtype}"
+        if name in trainable and tensor.requires_grad != trainable[name]:
+            return f"`{name}` is {'trainable' if tensor.requires_grad else 'frozen'}"
+        if names.get(id(tensor)) != canonical_name(owner, name):
+            return f"`{name}` is not tied as specified"
+    return None

@@ -1,0 +1,92 @@
+"""Static checks of a file: names and arguments, and unused imports, names, tensors and layers."""
+
+from __future__ import annotations
+
+from archspec.compiler.resolve.definition import ResolvedDefinition, resolve_definition
+from archspec.compiler.resolve.model import resolve_model
+from archspec.compiler.resolve.patterns import by_first_word, covers, pattern_text
+from archspec.compiler.resolve.scope import LocalName
+from archspec.compiler.resolve.unit import Definition, Unit
+from archspec.core.diagnostics import Report, Span
+from archspec.language.syntax import tree
+from archspec.language.syntax.walk import names_in
+
+_HELP = {
+    "input": "use it or remove it",
+    "hyperparameter": "use it or remove it",
+    "value": "remove it, or write `_` for an output that you do not need",
+}
+
+
+def check_file(unit: Unit, report: Report) -> None:
+    """Resolve every definition and model of a file, and check that everything in it is used."""
+    used: set[str] = set()
+    for item in unit.tree.items:
+        if isinstance(item, tree.Definition):
+            binding = unit.names[item.name.text]
+            if isinstance(binding.target, Definition) and binding.target.node is item:
+                form = resolve_definition(binding.target, report)
+                _check_unused(binding.target, form, report)
+                used |= form.scope.file_names
+        elif isinstance(item, tree.Model):
+            resolve_model(unit, item, report)
+            used.add(item.callee.text)
+            for argument in item.arguments.items if item.arguments is not None else ():
+                if argument.value is not None:
+                    used.update(names_in(argument.value))
+        elif isinstance(item, tree.Import) and not item.names:
+            help = "list the names to import, or remove it"
+            report.warn("unused-import", "this import lists no names", unit.span(item), help=help)
+    for name, binding in unit.names.items():
+        if binding.imported and binding.target is not None and name not in used | unit.broken:
+            report.warn("unused-import", f"unused import `{name}`", binding.span, help="remove it")
+    for name, span in unit.dims.items():
+        if name not in used | unit.broken:
+            report.warn("unused-dimension", f"unused dimension `{name}`", span, help="remove it")
+
+
+def _check_unused(definition: Definition, resolved: ResolvedDefinition, report: Report) -> None:
+    """Report the unused names and addresses of a definition."""
+    scope = resolved.scope
+    if resolved.broken:
+        return
+    for name, local in scope.unread:
+        _report_name(name, local, report)
+    if not resolved.returns and not definition.unit.tree.broken:
+        return  # reported, and explains all further errors
+    inherited = [p.default for p in definition.hyperparameters.values() if p.origin is not definition and p.default]
+    used = scope.used.union(*map(names_in, inherited))
+    for name, local in scope.locals.items():
+        is_forwarded = name in definition.hyperparameters and any(name in f.hyperparameters for f in scope.forwards)
+        if name not in used and not is_forwarded:
+            _report_name(name, local, report)
+    referred = by_first_word([*scope.referred, *scope.meant])
+    for declared in scope.declared:
+        if declared.applied or not declared.pattern or "unused" in declared.node.modifiers:
+            continue
+        if any(covers(declared.pattern, p) for p in referred.get(declared.pattern[0], ())):
+            continue
+        if not definition.unit.reaches(declared.pattern):  # otherwise each compiled model is checked for its use
+            span = definition.unit.span(declared.node.address)
+            kind = declared.node.kind if isinstance(declared.node, tree.TensorDeclaration) else ""
+            _report_address(pattern_text(declared.pattern), kind, span, report)
+
+
+def _report_name(name: str, local: LocalName, report: Report) -> None:
+    """Report an unused input, hyperparameter or value; the index of a loop may be unused.
+
+    An input that is ignored changes what a model computes, so that it is an error.
+    """
+    if local.what in _HELP:
+        report_as = report.error if local.what == "input" else report.warn
+        report_as(f"unused-{local.what}", f"unused {local.what} `{name}`", local.span, help=_HELP[local.what])
+
+
+def _report_address(address: str, kind: str, span: Span, report: Report) -> None:
+    """Report a layer that is never applied, or an unused tensor; `kind` is that of the tensor."""
+    if kind:
+        help = "use it or remove it" if kind == "const" else "use it, remove it, or mark it `unused`"
+        report.error("unused-tensor", f"unused tensor `{address}`", span, help=help)
+    else:
+        help = f"apply it, as in `.{address}(x)`, remove it, or mark it `unused`"
+        report.error("unused-layer", f"`{address}` is declared but never applied", span, help=help)

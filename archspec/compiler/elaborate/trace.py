@@ -1,0 +1,266 @@
+"""The values of the expressions in a model's definitions, in every use: for the translation of definitions to PyTorch.
+
+A compiled body describes one instance, the resolved form describes a definition. The trace adds which conditions a
+model decides, and which values are tensors of which type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import cast
+
+from archspec.compiler.elaborate.models import compile_model
+from archspec.compiler.evaluate.derived import (
+    DerivedArithmetic,
+    as_sizes,
+    decisive_sizes,
+    is_size,
+    sizes_in,
+    strip_origin,
+)
+from archspec.compiler.evaluate.program import CompileTarget, InputArgument, Program
+from archspec.compiler.evaluate.values import (
+    COMPARISONS,
+    DYNAMIC,
+    POISON,
+    ModuleReference,
+    MultipleOutputs,
+    Tensor,
+    Value,
+    value_key,
+)
+from archspec.compiler.resolve import nodes, walk
+from archspec.compiler.resolve.definition import resolve_definition, uses_hyperparameter
+from archspec.compiler.resolve.unit import Definition, Unit, is_numeric
+from archspec.core.diagnostics import Report
+from archspec.core.record import Record
+from archspec.ir.module import Body, Module, ModuleTensor, Type, find_member, iter_tensors
+from archspec.ir.ops import Op
+from archspec.ir.table import PlainValue
+from archspec.language.syntax import tree
+
+AppliedNode = nodes.Apply | nodes.ModuleDeclaration
+EvaluatedNode = nodes.Expr | nodes.Step
+
+
+class RecordedValues:
+    """The values of `node`: the types of tensors, and static values (None for `none`)."""
+
+    __slots__ = ("node", "statics", "types")
+
+    def __init__(self, node: EvaluatedNode | None) -> None:
+        self.node = node  # kept, so that no other node has its identity
+        self.types: dict[Type, None] = {}
+        self.statics: dict[Hashable, Value] = {}
+
+    def add(self, value: Value) -> None:
+        if isinstance(value, Tensor):
+            self.types[value.type] = None
+        elif not isinstance(value, MultipleOutputs | ModuleReference):
+            value = strip_origin(value)
+            self.statics[value_key(value)] = value
+
+
+class DefinitionUse(Record):
+    """One instance of a definition: its hyperparameters, its module, the arguments of its inputs, and its body."""
+
+    values: dict[str, Value]
+    module: Module | None
+    given: tuple[InputArgument, ...]
+    body: Body
+
+
+class Application(Record):
+    """An application of one callee in the definition `caller`, with its arguments by name."""
+
+    caller: Definition
+    node: AppliedNode
+    bound: nodes.BoundArguments
+
+
+class Trace:
+    """`seen` is by the identity of a resolved node; `uses` by definition, a definition after those it uses.
+
+    `applications` are by the identity of their nodes and by callee; `variants` are those of the same callee with other
+    hyperparameters bound in it. `definitions` says which definition a module is an
+    instance of. `root` is the model's own definition. `owned` are the modules and tensors that a declaration made, each
+    once, by the identity of its node; nodes in exclusive branches may declare one address. `ties` are the ties that
+    were made, by the identity of their nodes: whether the alias had no other name yet in any of them. `given` are the
+    root's hyperparameters that do not have their defaults, `sizes` those that are integers or lists of integers:
+    numbers in hyperparameters and types remember how they are computed from these (see `derived`).
+    """
+
+    def __init__(self, root: Definition, given: frozenset[str], sizes: frozenset[str]) -> None:
+        self.root = root
+        self.given = given
+        self.sizes = sizes
+        self.seen: dict[int, RecordedValues] = {}
+        self.uses: dict[Definition, list[DefinitionUse]] = {}
+        self.applications: dict[int, dict[Definition | Op, Application]] = {}
+        self.variants: dict[int, dict[tuple[Definition | Op, frozenset[str]], Application]] = {}
+        self.definitions: dict[Module, Definition] = {}
+        self.owned: dict[int, dict[int, Module | ModuleTensor]] = {}
+        self.ties: dict[int, bool] = {}
+        self.numbers = DerivedArithmetic()
+        self._last: dict[int, Value] = {}
+        self._decided: dict[int, set[str]] = {}
+
+    # What a compilation reports
+
+    def value(self, node: EvaluatedNode, value: Value) -> None:
+        """Record a value of an expression or step."""
+        if value is not POISON and value is not DYNAMIC:
+            key = id(node)
+            seen = self.seen.get(key)
+            if seen is None:
+                seen = self.seen[key] = RecordedValues(node)
+            seen.add(value)
+            self._last[key] = value
+            if value.__class__ is bool:
+                self._decided.setdefault(key, set()).update(self._deciding(node))
+
+    def _deciding(self, node: EvaluatedNode) -> frozenset[str]:
+        """Return the sizes on which it depends whether a comparison holds, or which of some booleans is taken."""
+        last = self._last
+        match node:
+            case nodes.Binary() if id(node.left) not in last:
+                return frozenset()  # whether a tensor is declared, which is not read
+            case nodes.Binary(operator=operator) if operator in COMPARISONS:
+                return decisive_sizes(operator, last[id(node.left)], last[id(node.right)])
+            case nodes.Binary(operator="in" | "not in"):
+                return sizes_in((last[id(node.left)], last[id(node.right)]))
+            case nodes.Apply(arguments=arguments) if arguments.forward is None:
+                return sizes_in(tuple([last.get(id(argument.value)) for argument in arguments.every()]))
+            case nodes.Apply():
+                return self.sizes
+            case nodes.Subscript():
+                return sizes_in(last[id(node.position)])
+            case _:
+                return frozenset()
+
+    def applied(
+        self, caller: Definition | None, node: AppliedNode, callee: Definition | Op, bound: nodes.BoundArguments
+    ) -> None:
+        """Record an application."""
+        if caller is not None:
+            made = Application(caller, node, bound)
+            known = self.applications.setdefault(id(node), {}).setdefault(callee, made)
+            if known_values(known.bound) != known_values(bound):
+                self.variants.setdefault(id(node), {})[callee, known_values(bound)] = made
+
+    def declared(self, node: nodes.ModuleDeclaration | nodes.TensorDeclaration, made: Module | ModuleTensor) -> None:
+        """Record the module or tensor of a declaration."""
+        self.owned.setdefault(id(node), {})[id(made)] = made
+
+    def body(self, target: CompileTarget, given: tuple[InputArgument, ...], body: Body) -> None:
+        """Record a use of a definition."""
+        self.uses.setdefault(target.definition, []).append(DefinitionUse(target.values, target.module, given, body))
+
+    def module(self, module: Module, ties: list[tuple[str, str, nodes.Tie]]) -> None:
+        """Record the ties of a module (alias, counted, node), in the order in which they are made."""
+        shared: set[str] = set()  # names of tensors with several names
+        for address, member in module.members.items():
+            for names in member.target.aliases.items() if isinstance(member.target, Module) else ():
+                shared.update(f"{address}.{name}" for name in names)
+        for other in module.merged.values():
+            shared.update(name for names in other.aliases.items() for name in names)
+        for alias, counted, node in ties:
+            found = find_member(module, alias)
+            inside = [f".{name}" for name, _ in iter_tensors(found)] if isinstance(found, Module) else [""]
+            alone = not any(alias + name in shared for name in inside)
+            self.ties[id(node)] = self.ties.get(id(node), True) and alone
+            shared.update(address + name for address in (alias, counted) for name in inside)
+
+    # Questions
+
+    def decisive(self) -> set[str]:
+        """Return the sizes of the model for whose other values the same code would be wrong.
+
+        A comparison depends on them that is the same in all uses, so that the code has one side of it only; what is
+        required apart, which stays in the code.
+        """
+        functions = {callee for callees in self.applications.values() for callee in callees if is_numeric(callee)}
+        definitions = (*self.uses, *self.definitions.values(), *functions)
+        bodies = [resolve_definition(definition, Report()).body for definition in definitions]
+        required = {
+            id(expr)
+            for statement in walk.iter_statements(tuple(s for body in bodies for s in body))
+            if isinstance(statement, nodes.Require)
+            for expr in walk.iter_expressions(statement.condition)
+        }
+        generic = {  # the code of a function of numbers has both sides
+            id(expr)
+            for function in functions
+            for statement in walk.iter_statements(resolve_definition(function, Report()).body)
+            for whole in walk.statement_expressions(statement)
+            for expr in walk.iter_expressions(whole)
+        }
+        fixed = (
+            sizes
+            for key, sizes in self._decided.items()
+            if key not in required | generic and len(self.seen[key].statics) == 1
+        )
+        return self.numbers.decisive.union(*fixed)
+
+    def statics(self, node: nodes.Expr) -> Mapping[Hashable, Value]:
+        """Return the static values of an expression."""
+        seen = self.seen.get(id(node))
+        return seen.statics if seen is not None else {}
+
+    def targets(self, node: nodes.ModuleDeclaration | nodes.TensorDeclaration) -> list[Module | ModuleTensor]:
+        """Return the modules and tensors of a declaration in all uses; none in a branch that is never taken."""
+        return list(self.owned.get(id(node), {}).values())
+
+    def truth(self, node: nodes.Expr) -> bool | None:
+        """Return the value of a condition if it is the same in all uses; otherwise None."""
+        if isinstance(node, nodes.Literal):
+            return node.value if isinstance(node.value, bool) else None
+        values = list(self.statics(node).values())
+        return values[0] if len(values) == 1 and isinstance(values[0], bool) else None
+
+    def callees(self, node: AppliedNode) -> list[Definition | Op]:
+        """Return the callees of an application or declaration in all uses."""
+        return list(self.applications.get(id(node), {}))
+
+    def bound(self, node: AppliedNode, callee: Definition | Op) -> nodes.BoundArguments:
+        """Return the arguments of an application by the names of a callee."""
+        return self.applications[id(node)][callee].bound
+
+    def variants_of(self, node: AppliedNode, callee: Definition | Op) -> list[nodes.BoundArguments]:
+        """Return the arguments of an application of a callee, for any hyperparameters that are bound in it."""
+        others = [site.bound for (other, _), site in self.variants.get(id(node), {}).items() if other is callee]
+        return [self.bound(node, callee), *others]
+
+    def sites(self, callee: Definition) -> list[Application]:
+        """Return all applications of a definition."""
+        found = [by_callee[callee] for by_callee in self.applications.values() if callee in by_callee]
+        variants = [variant for by_callee in self.variants.values() for variant in by_callee.items()]
+        return [*found, *[site for (other, _), site in variants if other is callee]]
+
+
+def known_values(bound: nodes.BoundArguments) -> frozenset[str]:
+    """Return the hyperparameters that the callee of an application has bound."""
+    return frozenset(
+        [n for n, argument in bound.hyperparameters.items() if isinstance(argument.value, nodes.BoundHyperparameter)]
+    )
+
+
+def trace_model(unit: Unit, model: tree.Model, overrides: Mapping[str, PlainValue], values: dict[str, Value]) -> Trace:
+    """Compile a model that compiled with `values` again, and record the values of its expressions."""
+    binding = unit.names[model.callee.text]
+    assert isinstance(binding.target, Definition)
+    items = model.arguments.items if model.arguments is not None else ()
+    written = (item.name or word for item, word in zip(items, binding.target.hyperparameters, strict=False))
+    used = {
+        word: value
+        for word, value in values.items()
+        if is_size(value) and uses_hyperparameter(binding.target, word, Report())
+    }
+    sizes = {word: cast("PlainValue", as_sizes(word, value)) for word, value in used.items()}
+    trace = Trace(binding.target, frozenset((*written, *overrides)), frozenset(sizes))
+    program = Program(trace.numbers, trace)
+    program.begin(Report(), unit.source)
+    compiled = compile_model(program, unit, model, {**overrides, **sizes})
+    assert compiled is not None
+    trace.definitions = program.definitions
+    return trace

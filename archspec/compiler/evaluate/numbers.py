@@ -1,0 +1,235 @@
+"""Computation with hyperparameters: as integers, running every iteration of a loop.
+
+`archspec.analysis.formula.symbolic_numbers` makes the same decisions for symbols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from typing import Protocol, cast
+
+from archspec.compiler.evaluate.limits import Limits
+from archspec.compiler.evaluate.values import (
+    DYNAMIC,
+    POISON,
+    Value,
+    arithmetic,
+    compute_operation,
+    describe,
+    is_integer,
+    value_key,
+)
+from archspec.compiler.resolve import nodes
+from archspec.compiler.resolve.unit import Definition, Unit
+from archspec.core.algebra import MAX_SIZE, Dim, Expression, Polynomial
+from archspec.core.diagnostics import Span
+from archspec.ir.module import Constant, Module, Type
+from archspec.ir.ops import Op
+from archspec.language.syntax.tree import Located
+
+MAX_CACHED_OPERATIONS = 10_000
+"""The limit on operations whose types are kept."""
+
+
+class NumberEvaluator(Protocol):
+    """The part of an interpreter that `Numbers` uses."""
+
+    env: dict[str, Value]
+    unit: Unit
+
+    @property
+    def definition(self) -> Definition | None: ...
+
+    @property
+    def limits(self) -> Limits: ...
+
+    def value(self, expr: nodes.Expr) -> Value: ...
+
+    def condition(self, expr: nodes.Expr) -> Value: ...
+
+    def count_iterations(self, number: int, length: int, loop: nodes.Loop) -> None: ...
+
+    def fault(self, code: str, message: str, at: Located, *, help: str | None = None) -> Value: ...
+
+
+class StaticArithmetic:
+    """Computes with known numbers. `counts_elements` means that tensors have a number of elements.
+
+    `repeats` means that it need not be asked again about what it decided for equal values.
+    """
+
+    counts_elements = True
+    repeats = True
+
+    def __init__(self) -> None:
+        self._outputs: dict[Hashable, tuple[Type, ...]] = {}
+
+    def combine(self, operator: str, left: Value, right: Value, span: Span) -> Value:
+        """Evaluate `left operator right` on numbers, one of which is symbolic. Raises StaticError."""
+        return arithmetic(operator, left, right)
+
+    def scalar(self, op: Op, values: list[Value], span: Span) -> Value:
+        """Apply an operation to numbers. Raises StaticError."""
+        return compute_operation(op, values, op.name)
+
+    def outputs(
+        self, op: Op, inputs: Sequence[Type | None], attributes: Mapping[str, Value], span: Span
+    ) -> tuple[Type, ...]:
+        """The types of the results of an operation. Raises OpError."""
+        operands = tuple([self.key(type) for type in inputs])
+        key = (op.name, operands, tuple([(name, value_key(value)) for name, value in attributes.items()]))
+        found = self._outputs.get(key)
+        if found is None:
+            if len(self._outputs) > MAX_CACHED_OPERATIONS:
+                self._outputs.clear()
+            found = self._outputs[key] = op.rule(inputs, attributes)
+        return found
+
+    def are_equal(self, left: Dim, right: Dim, span: Span) -> bool:
+        """Whether two sizes are equal."""
+        return left == right
+
+    def divides(self, divisor: Dim, size: Dim, span: Span) -> bool:
+        """Whether a size is divisible by another one. Raises StaticError."""
+        return self.are_equal(cast("Dim", self.combine("%", size, divisor, span)), 0, span)
+
+    def on_return(self, value: Value, arguments: tuple[Value, ...]) -> Value:
+        """What a function of numbers returned for these arguments."""
+        return value
+
+    def length(self, values: tuple[Value, ...]) -> int:
+        """The number of items of a list."""
+        return len(values)
+
+    def item(self, values: tuple[Value, ...], index: int) -> Value:
+        """An item of a list."""
+        return values[index]
+
+    def loop_indices(self, first: int, last: int) -> Iterable[int]:
+        """The indices of a loop."""
+        return range(first, last)
+
+    def is_dimension(self, value: Value) -> bool:
+        """Whether an integer depends on the sizes of the inputs."""
+        return isinstance(value, Polynomial)
+
+    def on_size_matched(self, declared: Dim, size: Dim) -> None:
+        """A declared size of an input or output was found to be equal to the actual one."""
+
+    def on_loop_bounds(self, values: Iterable[Value]) -> None:
+        """The bounds of a loop over a dimension depend on these values."""
+
+    def key(self, given: Type | Constant | None) -> Hashable:
+        """A dictionary key for the argument of an input."""
+        return (Constant, value_key(given.value)) if isinstance(given, Constant) else given
+
+    def index_text(self, index: Value) -> str | None:
+        """Return the text of an index in an address; None if it cannot be an index."""
+        return str(index) if is_integer(index) and index >= 0 else None
+
+    def requires(self, walker: NumberEvaluator, condition: nodes.Expr) -> bool:
+        """Whether a `require` is met."""
+        return walker.condition(condition) is not False
+
+    def shape(
+        self, walker: NumberEvaluator, sizes: tuple[Value, ...], written: nodes.ListLiteral
+    ) -> tuple[tuple[Expression, ...], int] | None:
+        """Return the shape of a tensor and its number of elements; None after reporting a wrong size."""
+        size = 1
+        found: list[Expression] = []
+        for value, item in zip(sizes, written.items, strict=True):
+            if not is_integer(value) or value < 1:
+                report_wrong_size(walker, value, item)
+                return None
+            size *= value
+            found.append(value)
+        if size > MAX_SIZE:
+            message = "the number of elements of this tensor does not fit in 64 bits"
+            walker.fault("budget", message, written.at)
+            return None
+        return tuple(found), size
+
+    def indices(self, walker: NumberEvaluator, loop: nodes.Loop, length: int) -> Iterable[Value] | None:
+        """Return the indices of a loop whose iterations pass no values on; None after reporting wrong bounds."""
+        bounds = _bounds(walker, loop, length)
+        return None if bounds is None else self.loop_indices(*bounds)
+
+    def iterate(
+        self,
+        walker: NumberEvaluator,
+        loop: nodes.Loop,
+        names: Collection[str],
+        run: Callable[[], object],
+        length: int,
+        after_each: Callable[[dict[str, Value], dict[str, Value]], None] | None = None,
+    ) -> bool:
+        """Run every iteration of a loop over `length` characters that binds `names`; False if its bounds are wrong.
+
+        What is bound before the loop is carried from one iteration to the next; anything else begins anew.
+        `after_each` takes what was carried into and out of each iteration of several.
+        """
+        bounds = _bounds(walker, loop, length)
+        if bounds is None:
+            return False
+        env = walker.env
+        carried = {name: env[name] for name in names if name in env}
+        fresh = [name for name in names if name not in carried]
+        first, last = bounds
+        for index in self.loop_indices(first, last):
+            for name in fresh:
+                env.pop(name, None)
+            env[loop.variable] = index
+            run()
+            if last - first > 1 and after_each is not None:
+                before, carried = carried, {name: env[name] for name in carried}
+                after_each(before, carried)
+        return True
+
+    # Hooks for proofs about symbols
+
+    def declared(self, walker: NumberEvaluator, module: Module, address: str, at: nodes.Address) -> None:
+        """Something was declared at an address."""
+
+    def merged(self, walker: NumberEvaluator, module: Module, other: Module, at: nodes.Address) -> None:
+        """What another module declares was declared by a module."""
+
+    def tied(self, walker: NumberEvaluator, tie: nodes.Tie) -> None:
+        """Two addresses will be tied."""
+
+    def missing(self, module: Module, address: str) -> None:
+        """Nothing is declared at an address."""
+
+    def finish(self, walker: NumberEvaluator, module: Module, ties: list[tuple[str, str]]) -> None:
+        """All declarations of a module are processed; `ties` will be made."""
+
+
+def report_wrong_size(walker: NumberEvaluator, value: Value, item: nodes.Expr) -> None:
+    """Report a value that is not a valid size."""
+    help = None
+    if value.__class__ is float:
+        help = "use `//` for integer division"
+    elif value.__class__ is int:
+        help = "use `if` to leave out a tensor"
+    if value is not POISON:
+        walker.fault("wrong-kind", f"expected a positive integer size, found {describe(value)}", item.at, help=help)
+
+
+def _bounds(walker: NumberEvaluator, loop: nodes.Loop, length: int) -> tuple[int, int] | None:
+    """Return the first and last (exclusive) index of a loop over `length` characters; None after an error."""
+    first, last = walker.value(loop.first), walker.value(loop.last)
+    for value, part in ((first, loop.first), (last, loop.last)):
+        if value is DYNAMIC:
+            message = "the number of loop iterations cannot depend on an input"
+            walker.fault("ownership", message, part.at, help="make it a hyperparameter")
+            return None
+        if value is not POISON and not is_integer(value):
+            walker.fault("wrong-kind", f"expected an integer loop bound, found {describe(value)}", part.at)
+            return None
+    if not is_integer(first) or not is_integer(last):
+        return None  # one of them is in error
+    if last < first:
+        help = "use an end (exclusive) that is at least the start"
+        walker.fault("wrong-kind", f"loop end {last} is below its start {first}", loop.last.at, help=help)
+        return None
+    walker.count_iterations(last - first, length, loop)
+    return first, last

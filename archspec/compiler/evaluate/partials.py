@@ -1,0 +1,163 @@
+"""Definitions with some of their hyperparameters bound: how they are made, and how they are applied."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from archspec.compiler.evaluate.values import (
+    DYNAMIC,
+    POISON,
+    Partial,
+    Tensor,
+    Value,
+    accepts,
+    describe,
+    show,
+    type_description,
+)
+from archspec.compiler.resolve import nodes
+from archspec.compiler.resolve.arguments import bind_arguments, binds_function, match_arguments, report_tensor_argument
+from archspec.compiler.resolve.nodes import Argument, Arguments, BoundArguments
+from archspec.compiler.resolve.unit import Definition, inputs_of
+from archspec.core.diagnostics import Note
+from archspec.ir.ops import Op
+from archspec.language.syntax import tree
+from archspec.language.syntax.tree import Located
+
+
+class SupportsEvaluation(Protocol):
+    """The part of an interpreter that binding hyperparameters uses."""
+
+    env: dict[str, Value]
+
+    def value(self, expr: nodes.Expr) -> Value: ...
+
+    def fault(
+        self,
+        code: str,
+        message: str,
+        at: Located,
+        *,
+        notes: tuple[Note, ...] = (),
+        help: str | None = None,
+        first: Located | None = None,
+    ) -> Value: ...
+
+
+def split_partial(callee: Value) -> tuple[Value, Partial | None]:
+    """Return what a callee applies, and the callee itself if it has hyperparameters bound."""
+    return (callee.definition, callee) if isinstance(callee, Partial) else (callee, None)
+
+
+def unbound_names(definition: Definition, partial: Partial | None) -> list[str]:
+    """Return the names of the hyperparameters that a partial definition does not bind."""
+    bound = dict(partial.values) if partial is not None else {}
+    return [name for name in definition.hyperparameters if name not in bound]
+
+
+def binds_hyperparameters(interpreter: SupportsEvaluation, callee: Value, arguments: Arguments) -> bool:
+    """Whether an application with one list, of a callee that is a value, binds hyperparameters instead."""
+    definition, _ = split_partial(callee)
+    given = arguments.inputs
+    if not arguments.undecided or not given or not isinstance(definition, Definition) or definition.open:
+        return False
+    if definition.kind == "fn":
+        return binds_function(definition.hyperparameters, definition.takes, given)
+    values = [interpreter.env.get(a.value.name) for a in given if isinstance(a.value, nodes.Local)]
+    return not any(value is DYNAMIC or isinstance(value, Tensor) for value in values)
+
+
+def bind_partially(interpreter: SupportsEvaluation, callee: Value, given: Sequence[Argument], at: Located) -> Value:
+    """Return a definition, or one with hyperparameters bound, with more of them bound; POISON after an error."""
+    definition, partial = split_partial(callee)
+    assert isinstance(definition, Definition)
+    if partial is not None and is_bound_again(interpreter, partial, given):
+        return POISON
+    found = match_arguments(
+        definition.name, unbound_names(definition, partial), given, "hyperparameter", interpreter.fault
+    )
+    if found is None:
+        return POISON
+    values = dict(partial.values) if partial is not None else {}
+    failed = False
+    for name, argument in found.items():
+        value = values[name] = interpreter.value(argument.value)
+        if value is DYNAMIC or isinstance(value, Tensor):
+            report_tensor_argument(definition.name, argument.at, interpreter.fault)
+            value = POISON
+        fits = value is not POISON and fits_default(
+            interpreter, definition, name, _constant(definition, name), value, argument.at
+        )
+        failed = failed or not fits
+    if failed:
+        return POISON
+    return Partial(definition, tuple([(name, values[name]) for name in definition.hyperparameters if name in values]))
+
+
+def is_bound_again(interpreter: SupportsEvaluation, partial: Partial, given: Sequence[Argument]) -> bool:
+    """Whether arguments name a hyperparameter that is bound; reports an error if so."""
+    bound = dict(partial.values)
+    for argument in given:
+        if argument.name in bound:
+            message = f"hyperparameter `{argument.name}` is already bound in `{show(partial)}`"
+            interpreter.fault("repeated-argument", message, argument.at, help="remove it here, or do not bind it there")
+            return True
+    return False
+
+
+def match_partial(
+    interpreter: SupportsEvaluation,
+    expr: nodes.Apply | nodes.ModuleDeclaration,
+    callee: Definition | Op,
+    partial: Partial | None,
+) -> BoundArguments | None:
+    """Match the arguments of an application with the names of its callee; None after reporting an error."""
+    if isinstance(callee, Definition):
+        if callee.open or (partial is not None and is_bound_again(interpreter, partial, [*expr.arguments.every()])):
+            return None
+        names = unbound_names(callee, partial)
+        bound = bind_arguments(callee.name, names, callee.takes, expr.arguments, expr.at, interpreter.fault)
+        return merge_bound_arguments(partial, bound, expr.at) if partial is not None and bound is not None else bound
+    if expr.arguments.forward is not None:
+        message = f"`..` cannot forward hyperparameters to the operation `{callee.name}`"
+        interpreter.fault("surplus-argument", message, expr.arguments.forward)
+        return None
+    names = [attribute.name for attribute in callee.attributes]
+    return bind_arguments(callee.name, names, inputs_of(callee), expr.arguments, expr.at, interpreter.fault)
+
+
+def merge_bound_arguments(partial: Partial, bound: BoundArguments, at: Located) -> BoundArguments:
+    """Return the arguments of an application with those that are bound."""
+    values = {name: Argument(at, name, nodes.BoundHyperparameter(at, value)) for name, value in partial.values}
+    return bound.replace(hyperparameters={**values, **bound.hyperparameters})
+
+
+def fits_default(
+    interpreter: SupportsEvaluation, callee: Definition, name: str, default: Value, value: Value, place: Located
+) -> bool:
+    """Whether `value` has the type of a hyperparameter's default; reports an error if not."""
+    if default is POISON or accepts(default, value):
+        return True
+    note = Note(f"the default is {describe(default)}", callee.hyperparameters[name].span)
+    message = (
+        f"hyperparameter `{name}` of `{callee.name}` expects type {type_description(default)}, found {describe(value)}"
+    )
+    interpreter.fault("wrong-kind", message, place, notes=(note,))
+    return False
+
+
+def _constant(callee: Definition, name: str) -> Value:
+    """Return the default of a hyperparameter if it is a literal or a definition; otherwise POISON.
+
+    Any other default depends on hyperparameters that are not yet known; the application checks the type.
+    """
+    parameter = callee.hyperparameters[name]
+    match parameter.default:
+        case tree.Literal(value=value):
+            return value
+        case tree.Name(text=text) if text in parameter.unit.names:
+            target = parameter.unit.names[text].target
+            return target if target is not None else POISON
+        case _:
+            return POISON

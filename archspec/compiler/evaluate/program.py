@@ -1,0 +1,188 @@
+"""The state of a compilation: diagnostics, the stack of uses, limits, and compiled modules and bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Protocol, TypeAlias
+
+from archspec.compiler.evaluate.body_builder import EvaluationResult
+from archspec.compiler.evaluate.limits import Limits
+from archspec.compiler.evaluate.numbers import StaticArithmetic
+from archspec.compiler.evaluate.values import Value, value_key
+from archspec.compiler.resolve import nodes
+from archspec.compiler.resolve.nodes import BoundArguments
+from archspec.compiler.resolve.unit import Definition, Unit
+from archspec.core.addresses import is_below, relative
+from archspec.core.algebra import Dim, Polynomial, substitute
+from archspec.core.diagnostics import Diagnostic, Note, Report, Source, Span, StopCompilation
+from archspec.core.record import Record
+from archspec.ir.module import Body, Constant, Module, ModuleTensor, Type
+from archspec.ir.ops import Op
+from archspec.language.syntax.tree import Located
+
+MAX_CACHED_OBJECTS = 500_000
+
+
+class Frame(Record):
+    """A use of a definition: `node` of the syntax tree in `unit`, with its arguments by name."""
+
+    definition: Definition
+    unit: Unit
+    node: Located
+    bound: BoundArguments | None = None
+
+    @property
+    def span(self) -> Span:
+        return self.unit.span(self.node)
+
+    def argument(self, name: str) -> Span:
+        """Return the location of the argument for the input `name`."""
+        node = self.bound.place(name) if self.bound is not None else None
+        return self.unit.span(node) if node is not None else self.span
+
+
+InputArgument: TypeAlias = Type | Constant | None
+"""The argument of an input: a tensor's type, a number, or None."""
+
+
+class CompileTarget(Record):
+    """A definition to compile with its hyperparameters, and its module unless it is a function."""
+
+    definition: Definition
+    values: dict[str, Value]
+    module: Module | None
+
+    @property
+    def owner(self) -> Hashable:
+        """What its bodies belong to: the module, or the function with its hyperparameters."""
+        if self.module is not None:
+            return self.module
+        return (self.definition, *[value_key(value) for value in self.values.values()])
+
+
+class Range(Record):
+    """The values of the index of a loop that is compiled as one iteration, both ends included."""
+
+    first: Dim
+    last: Dim
+
+    def at(self, end: int, value: Value, name: str) -> Value:
+        """A static value at the first (0) or the last (1) value of the index `name`."""
+        return substitute(value, {name: self[end]}) if isinstance(value, Polynomial) else value
+
+
+class RequirementError(Exception):
+    """A `require` does not hold, which has been reported; no other errors of the definition are."""
+
+
+class Observer(Protocol):
+    """Receives the events of a compilation."""
+
+    def value(self, node: nodes.Expr | nodes.Step, value: Value) -> None:
+        """The resolved expression or step `node` was evaluated."""
+        ...
+
+    def applied(
+        self,
+        caller: Definition | None,
+        node: nodes.Apply | nodes.ModuleDeclaration,
+        callee: Definition | Op,
+        bound: BoundArguments,
+    ) -> None:
+        """The definition `caller` applied or declared `callee` at the resolved node `node`, with these arguments."""
+        ...
+
+    def declared(self, node: nodes.ModuleDeclaration | nodes.TensorDeclaration, made: Module | ModuleTensor) -> None:
+        """The declaration `node` created a module or a tensor."""
+        ...
+
+    def module(self, module: Module, ties: list[tuple[str, str, nodes.Tie]]) -> None:
+        """A module is complete."""
+        ...
+
+    def body(self, target: CompileTarget, given: tuple[InputArgument, ...], body: Body) -> None:
+        """A definition was applied to inputs of these types."""
+        ...
+
+
+class Program:
+    """Compiled modules and bodies, by definition, hyperparameters and input types, and the state of a compilation.
+
+    `modules` and `bodies` stay valid as long as the files they came from do, and so does `checked`: the files and
+    definitions in which what does not depend on hyperparameters was found to be right, except for the `warnings` of a
+    file; of the files `untaken`, this includes branches that no model takes. Everything else is of one compilation.
+    `numbers` computes with hyperparameters: as integers, unless some are open.
+    """
+
+    def __init__(self, numbers: StaticArithmetic | None = None, observer: Observer | None = None) -> None:
+        self.numbers = numbers or StaticArithmetic()
+        self.observer = observer
+        self.modules: dict[Hashable, Module] = {}
+        self.definitions: dict[Module, Definition] = {}
+        self.bodies: dict[Hashable, Body | None] = {}
+        self.reads: dict[int, tuple[tuple[str, ...], bool]] = {}  # what expressions depend on
+        self.bound: dict[
+            Hashable, tuple[nodes.Expr, Definition | Op, BoundArguments | None]
+        ] = {}  # by application and callee
+        self.checked: set[Unit | Definition] = set()
+        self.warnings: dict[Unit, tuple[Diagnostic, ...]] = {}
+        self.untaken: set[Unit] = set()
+        self.kept = 0  # members and applications in them
+        self.begin(Report(), None)
+
+    def begin(self, report: Report, root: Source | None) -> None:
+        """Start a compilation whose diagnostics are located, where possible, in the file `root`."""
+        if self.kept > MAX_CACHED_OBJECTS:
+            self.kept = 0
+            self.modules.clear()
+            self.definitions.clear()
+            self.bodies.clear()
+        self.report = report
+        self.limits = Limits(report)
+        self.root = root
+        self.frames: list[Frame] = []
+        self.defaults: set[tuple[Definition, str]] = set()  # those that are being evaluated
+        self.evaluated: dict[Hashable, list[EvaluationResult]] = {}  # by definition and expression
+        self.ranges: dict[str, Range] = {}  # of the indices of the loops around, by name
+        self.incomplete: set[Module] = set()  # modules with an error in a member
+        self.refused: set[Module | None] = set()  # modules with a `require` that does not hold
+
+    def is_incomplete(self, module: Module, address: str) -> bool:
+        """Whether a module on the path of an address has a reported error, which explains a missing declaration."""
+        while True:
+            if module in self.incomplete or module in self.refused:
+                return True
+            own = next((a for a in module.members if is_below(address, a)), None)
+            target = module.members[own].target if own is not None else None
+            if own is None or not isinstance(target, Module):
+                return False
+            module, address = target, relative(address, own)
+
+    def error(
+        self,
+        code: str,
+        message: str,
+        span: Span,
+        *,
+        notes: tuple[Note, ...] = (),
+        help: str | None = None,
+        caller: bool = False,
+    ) -> None:
+        """Report an error at `span`, or at the use that led there if `span` is not in the compiled file.
+
+        `caller` means that the use is wrong, wherever the definition is.
+        """
+        place = span
+        if self.frames and (caller or span.source is not self.root):
+            frame = next((f for f in reversed(self.frames) if f.span.source is self.root), self.frames[-1])
+            place = frame.span
+            what = "required by" if code == "require" else "in"
+            notes = (*notes, Note(f"{what} `{frame.definition.name}`, used above", span))
+        self.report.error(code, message, place, notes=notes, help=help)
+        if code == "budget":
+            raise StopCompilation
+
+    def count_instance(self, definition: Definition, span: Span) -> None:
+        """Count a definition with new hyperparameters or new input types."""
+        node = definition.node
+        self.limits.count_instance(node.end - node.start, len(self.frames), span)

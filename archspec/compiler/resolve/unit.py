@@ -1,0 +1,165 @@
+"""Files and their definitions, before their bodies are resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, TypeGuard
+
+from archspec.compiler.resolve.patterns import Pattern, reference_suffixes, without_indices
+from archspec.core.diagnostics import Source, Span
+from archspec.core.record import Record, from_values
+from archspec.ir.ops import Op
+from archspec.language.syntax import tree
+from archspec.language.syntax.tree import Located
+
+if TYPE_CHECKING:
+    from archspec.ir.quantization import Quantization
+
+
+class Inputs(Record):
+    """The inputs of a callee: all, the optional ones, the required ones; the last may be `variadic`."""
+
+    names: tuple[str, ...]
+    optional: frozenset[str]
+    needed: tuple[str, ...]
+    variadic: bool
+
+    @staticmethod
+    def of(inputs: Sequence[tuple[str, bool]], variadic: bool = False) -> Inputs:
+        """Create the inputs from names, and whether each is optional."""
+        names = tuple([name for name, _ in inputs])
+        optional = frozenset([name for name, may_be_none in inputs if may_be_none])
+        return Inputs(names, optional, tuple([name for name in names if name not in optional]), variadic)
+
+    def numbered(self, given: int) -> tuple[str, ...]:
+        """Return the names of `given` inputs; variadic ones are numbered."""
+        more = range(2, given - len(self.names) + 2) if self.variadic else ()
+        return (*self.names, *[f"{self.names[-1]}{k}" for k in more])
+
+
+def inputs_of(op: Op) -> Inputs:
+    """Return the inputs of an operation."""
+    known = _INPUTS.get(op.name)
+    if known is None:
+        variadic = bool(op.inputs) and op.inputs[-1].variadic
+        known = _INPUTS[op.name] = Inputs.of([(i.name, i.optional) for i in op.inputs], variadic)
+    return known
+
+
+_INPUTS: dict[str, Inputs] = {}
+
+
+class Hyperparameter(Record):
+    """One hyperparameter, declared by the definition `origin`, in whose scope its default is evaluated."""
+
+    name: str
+    default: tree.Expr | None
+    origin: Definition
+    span: Span
+
+    @property
+    def unit(self) -> Unit:
+        """The file among whose names the default is."""
+        return self.origin.unit
+
+
+class Definition:
+    """A fn, layer or block of a unit, with what its head takes over from others.
+
+    `inputs` are located in its own file; `taken` has, for those of others, that definition and the entry there.
+    """
+
+    __slots__ = (
+        "expanded",
+        "hyperparameters",
+        "inputs",
+        "kind",
+        "name",
+        "node",
+        "open",
+        "resolved",
+        "span",
+        "taken",
+        "takes",
+        "unit",
+        "unknown",
+    )
+
+    def __init__(self, node: tree.Definition, unit: Unit) -> None:
+        self.node = node
+        self.name = node.name.text
+        self.kind = node.kind
+        self.unit = unit
+        self.span = unit.span(node.name)
+        self.hyperparameters: dict[str, Hyperparameter] = {}
+        self.inputs: tuple[tree.SignatureEntry, ...] = ()
+        self.taken: dict[str, tuple[Definition, tree.SignatureEntry]] = {}
+        self.takes = Inputs.of([])
+        self.expanded = False
+        self.open = False  # its inheritance has an error: any name may be one of its hyperparameters or inputs
+        self.unknown: set[str] = set()  # unknown names that were reported
+        self.resolved: object = None  # its resolved form, once it has been created
+
+
+def is_numeric(value: object) -> TypeGuard[Definition]:
+    """Whether a value is a function of numbers: one without outputs, which is evaluated at compile time."""
+    return isinstance(value, Definition) and value.kind == "fn" and not value.node.outputs
+
+
+class Binding(Record):
+    """The meaning of a name in a unit, and the location of its binding."""
+
+    target: Definition | Op | None  # None: the import that should have bound it failed, which was reported
+    span: Span
+    imported: bool
+
+
+class Unit:
+    """One loaded file: its names, dimensions and models. `lent` are definitions that only overrides may name."""
+
+    __slots__ = (
+        "_tails",
+        "broken",
+        "deferred",
+        "dims",
+        "exports",
+        "folder",
+        "lent",
+        "models",
+        "names",
+        "quantization",
+        "root",
+        "source",
+        "standard_names",
+        "tree",
+        "unknown",
+    )
+
+    def __init__(self, source: Source, file: tree.File, folder: str | None, root: str | None) -> None:
+        self.source = source
+        self.tree = file
+        self.folder = folder
+        self.root = root
+        self.names: dict[str, Binding] = {}
+        self.lent: dict[str, Definition | Op] = {}
+        self.exports: dict[str, tuple[tree.Import, tree.ImportedName]] = {}
+        self.dims: dict[str, Span] = {}
+        self.models: dict[str, tree.Model] = {}
+        self.broken = {name for part in file.broken for name in part.names}
+        self.unknown: set[str] = set()  # unknown names that were reported
+        self.standard_names: Callable[[], Iterable[str]] = tuple  # those that the standard library exports
+        self.quantization: Quantization | None = (
+            None  # of the weights, by the configuration that the file was made from
+        )
+        self.deferred: tuple[str, ...] = ()  # fields of that configuration whose computation is not in the file
+        self._tails: set[Pattern] | None = None
+
+    def reaches(self, pattern: Pattern) -> bool:
+        """Whether a definition of this file may refer to a nested declaration at this address."""
+        if self._tails is None:
+            self._tails = set(reference_suffixes(self.tree))
+        return without_indices(pattern) in self._tails
+
+    def span(self, node: Located) -> Span:
+        """Return the location of a node of this file's tree."""
+        return from_values(Span, (self.source, node.start, node.end))

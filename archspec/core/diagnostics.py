@@ -1,0 +1,315 @@
+"""Source files, locations in them, and diagnostics with their rendering."""
+
+from __future__ import annotations
+
+import os
+import stat
+from bisect import bisect_right
+from collections.abc import Generator
+from contextlib import contextmanager
+from io import BufferedReader
+from itertools import accumulate
+
+from archspec.core.record import Record
+
+MAX_FILE_BYTES = 256 * 1024
+
+
+class Source:
+    """The text of a file, and the label shown to the user (a path, a bundled name, `<stdin>`)."""
+
+    __slots__ = ("_starts", "label", "text")
+
+    def __init__(self, label: str, text: str) -> None:
+        self.label = label
+        self.text = text
+        self._starts: list[int] | None = None
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Return the line and column of a character offset, both counted from 1."""
+        starts = self.line_starts()
+        line = bisect_right(starts, offset)
+        return line, offset - starts[line - 1] + 1
+
+    def line_starts(self) -> list[int]:
+        """Return the offsets at which lines begin."""
+        if self._starts is None:
+            lengths = [len(line) + 1 for line in self.text.split("\n")]
+            self._starts = list(accumulate(lengths[:-1], initial=0))
+        return self._starts
+
+    def line(self, number: int) -> str:
+        """Return line `number` (counted from 1) without its line end."""
+        starts = self.line_starts()
+        start = starts[number - 1]
+        end = starts[number] - 1 if number < len(starts) else len(self.text)
+        return self.text[start:end].rstrip("\r")
+
+
+class Span(Record):
+    """Characters `start` to `end` (exclusive) of a source."""
+
+    source: Source
+    start: int
+    end: int
+
+    def __str__(self) -> str:
+        line, column = self.source.position(self.start)
+        return f"{self.source.label}:{line}:{column}"
+
+    @property
+    def place(self) -> str:
+        """File and line, as in the attributes of graph nodes."""
+        return f"{self.source.label}:{self.source.position(self.start)[0]}"
+
+
+class Note(Record):
+    """A secondary message of a diagnostic, such as the location where a name was first defined."""
+
+    text: str
+    span: Span | None = None
+
+
+class Diagnostic(Record):
+    """An error or warning: a stable code, a one-clause message, its location, notes and help."""
+
+    code: str
+    message: str
+    span: Span | None = None
+    notes: tuple[Note, ...] = ()
+    help: str | None = None
+    severity: str = "error"
+
+    def render(self) -> str:
+        """Format the diagnostic as text: message, location, source line with a caret, notes, help."""
+        lines = [f"{self.severity}[{self.code}]: {escape_for_terminal(self.message)}"]
+        if self.span is not None:
+            lines += _excerpt(self.span, "^")
+        for note in self.notes:
+            lines.append(f"note: {escape_for_terminal(note.text)}")
+            if note.span is not None:
+                lines += _excerpt(note.span, "-")
+        if self.help is not None:
+            lines.append(f"help: {escape_for_terminal(self.help)}")
+        return "\n".join(lines)
+
+
+class ArchError(Exception):
+    """The only exception raised for invalid input; `diagnostics` lists the causes."""
+
+    __module__ = "archspec"  # where users import it from, and what tracebacks say
+
+    def __init__(self, diagnostics: list[Diagnostic]) -> None:
+        self.diagnostics = diagnostics
+        super().__init__("\n\n".join(d.render() for d in diagnostics))
+
+    def __reduce__(self) -> tuple[type[ArchError], tuple[list[Diagnostic]]]:
+        return self.__class__, (self.diagnostics,)  # so that processes can pass it on, with what it is made of
+
+
+MAX_DIAGNOSTICS = 100
+MAX_CANDIDATES = 1_000
+MAX_COMPARED_NAME_LENGTH = 200
+
+
+class StopCompilation(Exception):
+    """Raised when a report has reached its maximum number of diagnostics."""
+
+
+class Report:
+    """Collector of diagnostics. Only the first diagnostic of each severity is kept for a span: one error, one report.
+
+    After MAX_DIAGNOSTICS it adds a final diagnostic about the limit, and raises StopCompilation.
+    """
+
+    def __init__(self) -> None:
+        self.diagnostics: list[Diagnostic] = []
+        self._seen: set[tuple[str, str, int, int] | tuple[str, str]] = set()
+
+    def add(self, diagnostic: Diagnostic) -> None:
+        span = diagnostic.span
+        key = (
+            (diagnostic.severity, span.source.label, span.start, span.end)
+            if span
+            else (diagnostic.code, diagnostic.message)
+        )
+        if key not in self._seen:
+            self._seen.add(key)
+            if len(self.diagnostics) >= MAX_DIAGNOSTICS:
+                message = f"too many diagnostics: only the first {MAX_DIAGNOSTICS} are shown"
+                self.diagnostics.append(Diagnostic("budget", message))
+                raise StopCompilation
+            self.diagnostics.append(diagnostic)
+
+    def error(
+        self,
+        code: str,
+        message: str,
+        span: Span | None = None,
+        *,
+        notes: tuple[Note, ...] = (),
+        help: str | None = None,
+    ) -> None:
+        self.add(Diagnostic(code, message, span, notes, help))
+
+    def warn(self, code: str, message: str, span: Span | None = None, *, help: str | None = None) -> None:
+        self.add(Diagnostic(code, message, span, (), help, "warning"))
+
+    @property
+    def errors(self) -> int:
+        return sum(d.severity == "error" for d in self.diagnostics)
+
+    @property
+    def failed(self) -> bool:
+        return self.errors > 0
+
+    def sort(self) -> None:
+        """Sort the diagnostics by file and location: errors first, then warnings."""
+        self.diagnostics.sort(key=_sort_key)
+
+    def check(self) -> None:
+        """Raise ArchError with all diagnostics so far if one of them is an error."""
+        if self.failed:
+            self.sort()
+            raise ArchError(self.diagnostics)
+
+
+def make_error(
+    code: str,
+    message: str,
+    span: Span | None = None,
+    *,
+    notes: tuple[Note, ...] = (),
+    help: str | None = None,
+) -> ArchError:
+    """Return an ArchError with one diagnostic, for the caller to raise."""
+    return ArchError([Diagnostic(code, message, span, notes, help)])
+
+
+def missing_package_error(message: str, extra: str) -> ArchError:
+    """Return an ArchError about a package that an extra adds, for the caller to raise."""
+    return make_error("missing-package", message, help=install_hint(extra))
+
+
+def install_hint(extra: str) -> str:
+    """Return help on how to install an extra.
+
+    The command works for every installed archspec, published or not: pip finds the packages in its metadata.
+    """
+    return f"run `pip install 'archspec-dsl[{extra}]'`"
+
+
+def closest_match(name: str, candidates: list[str], similar: float = 0.6) -> str | None:
+    """Return the candidate that `name` is most likely a typo for, or None without one that is `similar` enough."""
+    from difflib import get_close_matches
+
+    candidates = candidates[:MAX_CANDIDATES]
+    near = get_close_matches(name[:MAX_COMPARED_NAME_LENGTH], candidates, n=1, cutoff=similar)
+    if near:
+        return near[0]
+    return {c.lower(): c for c in candidates}.get(name.lower())
+
+
+def suggest(name: str, candidates: list[str]) -> str | None:
+    """Return a `did you mean` help for the closest candidate, or None without a close match."""
+    near = closest_match(name, candidates)
+    return f"did you mean `{near}`?" if near is not None else None
+
+
+def escape_for_terminal(text: str) -> str:
+    """Return `text` with control characters escaped and very long words truncated, for display in a terminal."""
+    text = " ".join(
+        word if len(word) <= MAX_COMPARED_NAME_LENGTH else f"{word[: MAX_COMPARED_NAME_LENGTH - 3]}..."
+        for word in text.split(" ")
+    )
+    return escape_controls(text)
+
+
+def escape_controls(text: str) -> str:
+    """Return `text` with control characters escaped."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def _sort_key(diagnostic: Diagnostic) -> tuple[bool, bool, str, int]:
+    is_warning, span = diagnostic.severity == "warning", diagnostic.span
+    return (is_warning, False, span.source.label, span.start) if span else (is_warning, True, "", 0)
+
+
+_MAX_EXCERPT_WIDTH = 160
+
+
+def _excerpt(span: Span, mark: str) -> list[str]:
+    number, column = span.source.position(span.start)
+    text = span.source.line(number)
+    first = column - 1
+    width = max(1, min(span.end - span.start, len(text) - first))
+    if len(text) > _MAX_EXCERPT_WIDTH:
+        cut = max(0, min(first - 40, len(text) - _MAX_EXCERPT_WIDTH))
+        text, first = text[cut : cut + _MAX_EXCERPT_WIDTH], first - cut
+        width = max(1, min(width, len(text) - first))
+    shown = "".join(c if c.isprintable() else " " for c in text)
+    gutter = " " * len(str(number))
+    return [
+        f"{gutter}--> {span}",
+        f"{gutter} |",
+        f"{number} | {shown}",
+        f"{gutter} | {' ' * first}{mark * width}",
+    ]
+
+
+@contextmanager
+def open_regular_file(path: str, label: str, at: Span | None = None) -> Generator[BufferedReader]:
+    """Open a regular file. Raises ArchError if it cannot be read, also in the body of the `with` statement."""
+    try:
+        mode = os.stat(path).st_mode
+        if stat.S_ISDIR(mode):
+            raise make_error("unreadable", f"expected a file, found the directory {label}", at)
+        if not stat.S_ISREG(mode):  # opening a pipe would block
+            raise make_error("unreadable", f"{label} is not a regular file", at)
+        with open(path, "rb") as file:
+            yield file
+    except FileNotFoundError:
+        raise make_error("missing-file", f"file not found: {label}", at) from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL byte in the path
+        raise unreadable_error(label, error, at) from None
+
+
+def unreadable_error(label: str, error: Exception, at: Span | None = None) -> ArchError:
+    """Return the error to raise for a file or directory that cannot be read."""
+    reason = str(getattr(error, "strerror", None) or error).lower()
+    return make_error("unreadable", f"cannot read {label}: {reason}", at)
+
+
+def too_large_error(label: str, largest: int, at: Span | None = None) -> ArchError:
+    """Return the error to raise for a text that exceeds a size limit in bytes."""
+    return make_error("budget", f"{label} exceeds the size limit of {largest // 1024:,} KiB", at)
+
+
+def read_bytes(
+    path: str, label: str, report: Report, at: Span | None = None, largest: int = MAX_FILE_BYTES
+) -> bytes | None:
+    """Read a file up to just over the size limit; None after a diagnostic (missing or unreadable)."""
+    try:
+        with open_regular_file(path, label, at) as file:
+            return file.read(largest + 1)
+    except ArchError as error:
+        report.add(error.diagnostics[0])
+        return None
+
+
+def decode(
+    data: bytes, label: str, report: Report, at: Span | None = None, largest: int = MAX_FILE_BYTES
+) -> str | None:
+    """Decode the contents of a file; None after a diagnostic (too large or not text)."""
+    if len(data) > largest:
+        report.add(too_large_error(label, largest, at).diagnostics[0])
+        return None
+    try:
+        text = data.decode().removeprefix("\ufeff")
+    except UnicodeDecodeError as problem:
+        report.error("not-text", f"{label} is not UTF-8 text: invalid byte at offset {problem.start}", at)
+        return None
+    if "\0" in text:
+        report.error("not-text", f"{label} is not text: it contains a NUL byte", at)
+        return None
+    return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -1,0 +1,153 @@
+"""The content of tables: rows of values under columns; their text as markdown and csv."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+from archspec.core.diagnostics import escape_controls, escape_for_terminal
+from archspec.core.record import Record
+
+
+class Column(Record):
+    """A column: the key of its values in a row, its title, and the text for an empty value.
+
+    The rest matters where a table must fit a width. `fit` is what may become of long text: "shorten" (in the middle)
+    or "wrap"; other text and numbers are never cut. Columns with a `drop` are left out if that is not enough, the
+    lowest first. `style` is "role" (in the color of the row's `role`), "dim", "note", "unit" (right-aligned) or "".
+    """
+
+    key: str
+    title: str
+    blank: str = ""
+    fit: str = ""
+    drop: int = 0
+    style: str = ""
+
+
+def columns(*keys: str) -> list[Column]:
+    """Return columns whose titles are their keys."""
+    return [Column(key, key) for key in keys]
+
+
+class Bar(Record):
+    """A bar of a length proportional to `value`; that of `most` fills the column."""
+
+    value: int
+    most: int
+
+
+Cell: TypeAlias = str | int | float | Sequence[int] | Bar | None
+"""A value: text, an integer, a share from 0 to 1, a boolean, a shape, a bar, or nothing."""
+
+Row: TypeAlias = dict[str, Cell]
+"""Values by the keys of their columns. A row may have others, such as `role`."""
+
+
+class View(Record):
+    """Rows of values under columns."""
+
+    columns: Sequence[Column]
+    rows: Sequence[Mapping[str, Cell]]
+
+
+def used(view: View) -> View:
+    """Remove empty columns from a view."""
+    empty = ("", None)
+    kept = [c for c in view.columns if c.blank or any(row[c.key] not in empty for row in view.rows)]
+    return View(kept, view.rows)
+
+
+def is_right(view: View, column: Column) -> bool:
+    """Whether a column is right-aligned: it contains numbers or units."""
+    values = [row[column.key] for row in view.rows]
+    return column.style == "unit" or any(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
+
+
+def csv(view: View) -> str:
+    """Comma-separated values under a line of keys.
+
+    Text is quoted where necessary. Control characters are escaped, and text that a spreadsheet would take for a formula
+    begins with `'`.
+    """
+    import csv as library
+    from io import StringIO
+
+    out = StringIO()
+    writer = library.writer(out, lineterminator="\n")
+    writer.writerow([_plain(column.key) for column in view.columns])
+    for row in view.rows:
+        writer.writerow([_plain(row[column.key]) for column in view.columns])
+    return out.getvalue()
+
+
+def markdown(view: View) -> str:
+    """Format a view as a markdown table; text is set as code, so that names are not interpreted as markup."""
+    view = used(view)
+    right = [is_right(view, column) for column in view.columns]
+    titles = [column.title for column in view.columns]
+    lines = [
+        "| "
+        + " | ".join(title if title == "*" else escape_markdown(escape_for_terminal(title)) for title in titles)
+        + " |",
+        "|" + "|".join(" ---: " if number else " --- " for number in right) + "|",
+    ]
+    for row in view.rows:
+        lines.append("| " + " | ".join(_markdown_cell(row, column) for column in view.columns) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def escape_markdown(text: str) -> str:
+    """Escape the markup in a text."""
+    return "".join(f"\\{c}" if c in "\\`*[]<|" else c for c in text)
+
+
+def text(value: Cell) -> str:
+    """Format a value for reading: `109,482,240`, `21.8 %`, `768 x 3072`, yes or no, "" for None."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return percent(value)
+    if isinstance(value, str):
+        return escape_for_terminal(value)
+    return f"{value.value:,}" if isinstance(value, Bar) else shape(value)
+
+
+def percent(share: float) -> str:
+    """Format a fraction from 0 to 1 in percent; a small positive one is not shown as 0."""
+    return "< 0.1 %" if 0 < share < 0.0005 else f"{100 * share:.1f} %"
+
+
+def shape(sizes: Iterable[int]) -> str:
+    """Format a shape: `768 x 3072`; that of a scalar is `1`."""
+    return " x ".join(map(str, sizes)) or "1"
+
+
+def _plain(value: Cell) -> str | int | float | None:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return f"'{escape_controls(value)}" if value.startswith(_FORMULAS) else escape_controls(value)
+    if isinstance(value, Bar):
+        return value.value
+    return value if value is None or isinstance(value, int | float) else "x".join(map(str, value))
+
+
+_FORMULAS = ("=", "+", "-", "@")
+"""The first characters of what spreadsheets evaluate."""
+
+
+def _markdown_cell(row: Mapping[str, Cell], column: Column) -> str:
+    value = row[column.key]
+    shown = text(value)
+    if not shown or not isinstance(value, str) or column.style == "unit":
+        return shown or column.blank
+    fence = "`"
+    while fence in shown:
+        fence += "`"
+    space = " " if "`" in shown else ""
+    return (fence + space + shown + space + fence).replace("|", "\\|")

@@ -1,0 +1,75 @@
+"""Plans and pictures of models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from archspec.core.algebra import symbols
+from archspec.drawing.layout.layout import IsOpen
+from archspec.drawing.plan.expand import expand
+from archspec.drawing.plan.plan import Node, Plan, RoleShare
+from archspec.drawing.plan.whole import collapse_plan
+from archspec.drawing.svg.paint import Coloring, Paint
+from archspec.drawing.svg.svg import svg
+from archspec.drawing.svg.theme import THEMES
+from archspec.ir.module import gc_paused
+from archspec.pipeline.model import Model, get_compilation
+
+
+def build_plan(model: Model, *, fold: bool = True) -> Plan:
+    """Return the plan of a model's picture; with `fold`, layers that repeat are drawn once."""
+    compilation = get_compilation(model)
+    params = model.params
+    plan = Plan(model.name, model.doc, params.total, params.trainable)
+    plan.hyperparameters = model.hyperparameters
+    shapes = [type.shape for _, type in compilation.body.inputs]
+    plan.dimensions = list(dict.fromkeys(name for shape in shapes for size in shape for name in sorted(symbols(size))))
+    counts: dict[str | None, int] = {}
+    for tensor in model.tensors:
+        counts[tensor.role] = counts.get(tensor.role, 0) + tensor.params
+    plan.roles = [RoleShare(role, count) for role, count in counts.items()]
+    with gc_paused():
+        expand(plan, compilation.body, compilation.table, fold)
+    return plan
+
+
+def picture(
+    model: Model,
+    level: str = "layer",
+    depth: int | None = None,
+    *,
+    fold: bool = True,
+    coloring: Coloring = "role",
+    sizes: Mapping[str, int] | None = None,
+    theme: str = "light",
+) -> str:
+    """Return the picture of a model as SVG.
+
+    `level` and `depth` are those of `Model.graph`. The colors show roles, or with a `coloring` of "params", "flops" or
+    "bytes" shares of the whole model; the last two need the `sizes` of all dimensions.
+    """
+    plan = build_plan(model, fold=fold)
+    if depth == 0:
+        plan = collapse_plan(plan)
+    with gc_paused():
+        return svg(plan, find_open_nodes(plan, level, depth), Paint(plan, THEMES[theme], coloring, sizes or {}))
+
+
+def find_open_nodes(plan: Plan, level: str, depth: int | None) -> IsOpen:
+    """Return which nodes are open at a level of detail, as in `Model.graph`."""
+    depths = {0: 0}
+
+    def blocks_around(node: Node) -> int:
+        """Return the number of blocks around a node, the model included."""
+        if node.id not in depths:
+            assert node.parent is not None
+            above = plan.nodes[node.parent]
+            depths[node.id] = blocks_around(above) + (above.kind in ("root", "block"))
+        return depths[node.id]
+
+    def is_open(node: Node) -> bool:
+        if node.kind == "block":
+            return level != "block" or blocks_around(node) < (1 if depth is None else depth)
+        return node.kind == "period" or level == "op"
+
+    return is_open

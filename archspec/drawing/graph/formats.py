@@ -1,0 +1,39 @@
+"""Graphs as text: as sources that other programs draw, and as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from archspec.core.reports.documents import json
+from archspec.drawing.graph.dot import to_dot
+from archspec.drawing.graph.exchange import gexf_text, graphml_text
+from archspec.drawing.graph.mermaid import to_mermaid
+from archspec.drawing.graph.nodelink import to_node_link
+from archspec.drawing.graph.sheet import Shape
+from archspec.drawing.graph.viewers import to_model_explorer, to_netron
+
+if TYPE_CHECKING:
+    from archspec.drawing.graph.network import Graph
+
+
+def format_graph(graph: Graph, format: str, name: str, shapes: Mapping[str, Shape]) -> str:
+    """Return the graph of a model as "dot", "mermaid", "graphml", "gexf", "netron", "model-explorer" or "json".
+
+    `shapes` are those of the stored tensors of the model.
+    """
+    match format:
+        case "dot":
+            return to_dot(graph, name)
+        case "mermaid":
+            return to_mermaid(graph, name)
+        case "graphml":
+            return graphml_text(graph)
+        case "gexf":
+            return gexf_text(graph)
+        case "netron":
+            return json(to_netron(graph, name, shapes))
+        case "model-explorer":
+            return json(to_model_explorer(graph, name, shapes))
+        case _:
+            return json({**to_node_link(graph)})

@@ -1,0 +1,385 @@
+"""The nodes of a plan: every application in a body, with repeated ones once, and what is inside each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from archspec.compiler.evaluate.values import static_values, to_plain
+from archspec.core.addresses import ANY_INDEX
+from archspec.core.diagnostics import make_error
+from archspec.drawing.graph.fold import CallRun, find_runs
+from archspec.drawing.graph.sheet import GraphBuilder
+from archspec.drawing.plan.amounts import body_bytes, result_bytes
+from archspec.drawing.plan.arrange import arrange
+from archspec.drawing.plan.labels import label_children
+from archspec.drawing.plan.plan import Node, Plan, Port
+from archspec.drawing.plan.ports import set_sides
+from archspec.drawing.plan.scope import Key, Keys, Scope
+from archspec.drawing.plan.tensors import Holdings
+from archspec.ir.evaluation import passed_through_slot
+from archspec.ir.module import Body, Call, Constant, Module, Type
+from archspec.ir.ops import OPS
+from archspec.ir.table import Table
+from archspec.ir.work import body_work, call_work
+
+_SIGNS = {"+": "+", "*": "\N{MULTIPLICATION SIGN}"}
+"""The signs of operators that are drawn as circles, if they are commutative."""
+
+Arguments = dict[str, Keys]
+"""The values of each argument of an application; repetitions may have different ones."""
+
+
+def expand(plan: Plan, body: Body, table: Table, fold: bool) -> None:
+    """Add the nodes of a model's body to a plan."""
+    assert body.module is not None
+    Expansion(plan, body.module, table, fold).model(body)
+    if plan.nodes[0].params != plan.total:
+        counts = f"expected {plan.total:,} parameters in the picture, found {plan.nodes[0].params:,}"
+        raise make_error("internal", f"{counts}; this is a bug in archspec; please report it")
+
+
+class Expansion:
+    """Turns applications into nodes, in program order."""
+
+    def __init__(self, plan: Plan, module: Module, table: Table, fold: bool) -> None:
+        self.plan = plan
+        self.fold = fold
+        self.sheet = GraphBuilder(module)
+        self.holdings = Holdings(plan, table, self.sheet.counted, fold)
+        self.applications: dict[str, int] = {}
+
+    def model(self, body: Body) -> None:
+        """Add the root and everything in it."""
+        root = Node(0, None, "root", body.type)
+        self.plan.nodes.append(root)
+        root.title = root.name = self.plan.model
+        scope = Scope(self.plan, root, [""], "")
+        for slot, (name, type) in enumerate(body.inputs):
+            node = self._terminal(scope, "input", name, type)
+            scope.slots[slot] = ((node.id, 0),)
+        self._walk(scope, body)
+        for name, slot in body.named_outputs().items():
+            node = self._terminal(scope, "output", name, body.types[slot])
+            node.inputs = [_port("", body.types[slot])]
+            for key in scope.slots[slot]:
+                scope.use(key, node.id, 0)
+        self.holdings.add_unused(scope)
+        work = body_work(body)
+        root.macs, root.elementwise, root.bytes = work.macs, work.elementwise, body_bytes(body)
+        self._finish(scope)
+        arrange(self.plan, root)
+        self.plan.ties = self.holdings.ties()
+
+    def _terminal(self, scope: Scope, kind: str, name: str, type: Type) -> Node:
+        node = scope.child(kind, type.dtype)
+        node.form, node.title, node.name = "terminal", name, f"{kind}:{name}"
+        node.shape, node.dtype = _shape(type), type.dtype
+        return node
+
+    def _finish(self, scope: Scope) -> None:
+        """Sum up the children of a node, and arrange them."""
+        node, children = scope.node, [self.plan.nodes[id] for id in scope.contents.children]
+        node.params = sum([child.params for child in children])
+        node.frozen = sum([child.frozen for child in children])
+        self.holdings.add_up(node, children)
+        node.contents = scope.contents
+        label_children(self.plan, children)
+
+    def _walk(self, scope: Scope, body: Body) -> None:
+        tensors = {slot: name for name, slot in body.weights}
+        self.holdings.begin(scope, body, tensors)
+        calls, done = body.calls, 0
+        found = find_runs(calls, self.sheet.parameter_uses(body, scope.prefixes[0])) if self.fold else ()
+        for run in found:
+            for call in calls[done : run.start]:
+                self._single(scope, body, call)
+            self._run(scope, body, run)
+            done = run.start + run.period * run.iterations
+        for call in calls[done:]:
+            self._single(scope, body, call)
+
+    def _single(self, scope: Scope, body: Body, call: Call) -> None:
+        unchanged = passed_through_slot(call)
+        if unchanged is not None:
+            scope.slots[call.first] = self._keys(scope, unchanged)
+            return
+        arguments = {name: self._keys(scope, slot) for name, slot in call.inputs if isinstance(slot, int)}
+        repeated = self._repeated(scope, call, arguments)
+        known = scope.merged.get(repeated) if repeated is not None else None
+        if known is not None:
+            known.times += 1
+            _outputs(scope, call, known)
+            return
+        node = scope.child(call.kind, call.type)
+        _outputs(scope, call, node)
+        self._fill(scope, body, call, node, arguments, [call.address], call.address)
+        if repeated is not None:
+            scope.merged[repeated] = node
+            scope.repeated.update((node.id, i) for i in range(node.outputs))
+
+    def _repeated(self, scope: Scope, call: Call, arguments: Arguments) -> object:
+        """Return what is equal in all operations that do the same with each of several tensors; None for others."""
+        if call.address or not any(key in scope.repeated for keys in arguments.values() for key in keys):
+            return None
+        constants = [(name, repr(value.value)) for name, value in call.inputs if isinstance(value, Constant)]
+        return (call.type, call.body, repr(call.attributes), tuple(arguments.items()), tuple(constants))
+
+    def _run(self, scope: Scope, body: Body, run: CallRun) -> None:
+        """Add the applications of one iteration of a run; with several, inside a node for the period."""
+        calls, end = body.calls, run.start + run.period * run.iterations
+        members = [i for i in range(run.period) if passed_through_slot(calls[run.start + i]) is None]
+        made_inside = {slot for call in calls[run.start : end] for slot in _slots(call)}
+        for call in calls[run.start : end]:  # tensors that are read come first
+            for _, slot in call.inputs:
+                if isinstance(slot, int) and slot not in made_inside:
+                    self._keys(scope, slot)
+        inner, frame = scope, None
+        if len(members) > 1:
+            frame = scope.child("period", "")
+            frame.times = run.iterations
+            inner = Scope(self.plan, frame, scope.prefixes, scope.shown)
+            inner.counts = scope.counts
+        nodes = {i: inner.child(calls[run.start + i].kind, calls[run.start + i].type) for i in members}
+        entered: dict[Key, int] = {}
+        made: dict[int, int] = {}  # the iteration in which a slot of the run is filled
+
+        def keys(slot: int, iteration: int) -> Keys:
+            if slot in made:
+                return inner.slots[slot] if made[slot] == iteration else ()
+            outer = self._keys(scope, slot)
+            return tuple([(None, entered.setdefault(key, len(entered))) for key in outer]) if frame else outer
+
+        arguments: dict[int, Arguments] = {i: {} for i in members}
+        for iteration in range(run.iterations):
+            for i in range(run.period):
+                call = calls[run.start + iteration * run.period + i]
+                unchanged = passed_through_slot(call)
+                if unchanged is not None:
+                    inner.slots[call.first] = keys(unchanged, iteration) or inner.slots.get(unchanged, ())
+                    made[call.first] = iteration
+                    continue
+                for name, slot in call.inputs:
+                    if isinstance(slot, int):
+                        known = arguments[i].get(name, ())
+                        new = [key for key in keys(slot, iteration) if key not in known]
+                        arguments[i][name] = (*known, *new)
+                for slot in _outputs(inner, call, nodes[i]):
+                    made[slot] = iteration
+        if frame is not None:
+            inner.weighs = {(None, own) for key, own in entered.items() if key in scope.weighs}
+        for i in members:
+            each = range(run.start + i, end, run.period)
+            addresses = list(dict.fromkeys(calls[j].address for j in each))
+            if frame is None:
+                nodes[i].times = run.iterations
+            self._fill(inner, body, calls[each[0]], nodes[i], arguments[i], addresses, run.addresses[i])
+        if frame is not None:
+            self._close(scope, inner, body, run, list(made), entered)
+
+    def _close(
+        self, scope: Scope, inner: Scope, body: Body, run: CallRun, made: list[int], entered: dict[Key, int]
+    ) -> None:
+        """Connect the node of a period to the values before and after it."""
+        frame, members = inner.node, [self.plan.nodes[id] for id in inner.contents.children]
+        end = run.start + run.period * run.iterations
+        later = {slot for call in body.calls[end:] for _, slot in call.inputs} | {slot for _, slot in body.outputs}
+        leaving: dict[Key, int] = {}
+        for slot in made:
+            if slot in later:
+                for key in inner.slots[slot]:
+                    if key not in leaving:
+                        inner.use(key, None, len(leaving))
+                        if key in inner.weighs:
+                            scope.weighs.add((frame.id, len(leaving)))
+                    leaving.setdefault(key, len(leaving))
+                scope.slots[slot] = tuple([(frame.id, leaving[key]) for key in inner.slots[slot]])
+        frame.outputs = len(leaving)
+        frame.type = f"period of {len(members)}"
+        numbers = [call.address for call in body.calls[run.start : end] if call.address]
+        frame.title = frame.address = _range_of(numbers)
+        frame.name = f"{scope.shown}{frame.title}#period"
+        frame.macs, frame.elementwise, frame.bytes = (
+            sum([member.macs for member in members]),
+            sum([member.elementwise for member in members]),
+            sum([member.bytes for member in members]),
+        )
+        frame.shape, frame.dtype, frame.source = members[-1].shape, members[-1].dtype, members[0].source
+        frame.inputs = [self._type_of(inner, own) for own in entered.values()]
+        self._finish(inner)
+        frame.role = self.holdings.common_role(frame)
+        set_sides(self.plan, frame, _weights(scope, entered), _nearness(entered))
+        arrange(self.plan, frame)
+        for key, own in entered.items():
+            scope.use(key, frame.id, own)
+
+    def _type_of(self, scope: Scope, own: int) -> Port:
+        """Return the port of a member that takes an input of the period."""
+        for value in scope.contents.values:
+            if value.source is None and value.output == own:
+                use = next(use for use in value.uses if use.to is not None)
+                assert use.to is not None
+                return self.plan.nodes[use.to].inputs[use.port]
+        raise AssertionError("an input of a period is used")
+
+    def _keys(self, scope: Scope, slot: int) -> Keys:
+        if slot not in scope.slots:
+            scope.slots[slot] = ((self.holdings.tensor(scope, slot), 0),)
+            scope.weighs.update(scope.slots[slot])
+        return scope.slots[slot]
+
+    def _fill(
+        self,
+        scope: Scope,
+        body: Body,
+        call: Call,
+        node: Node,
+        arguments: Arguments,
+        addresses: list[str],
+        shown: str,
+    ) -> None:
+        """Set the attributes of a node, connect it, and add what is inside."""
+        plan = self.plan
+        entering: dict[Key, int] = {}
+        for keys in arguments.values():
+            for key in keys:
+                entering.setdefault(key, len(entering))
+        types = {name: body.types[slot] for name, slot in call.inputs if isinstance(slot, int)}
+        for key in entering:
+            names = [name for name, keys in arguments.items() if key in keys]
+            node.inputs.append(_port(", ".join(names if len(names) < 4 else [*names[:2], "..."]), types[names[0]]))
+        work = call_work(call, body)
+        node.macs, node.elementwise, node.bytes = work.macs, work.elementwise, result_bytes(call)
+        node.source = call.span.place
+        result = call.outputs[0]
+        if result is not None:
+            node.shape, node.dtype = _shape(result), result.dtype
+        node.constants = {name: to_plain(c.value) for name, c in call.inputs if isinstance(c, Constant)}
+        node.hyperparameters = {name: to_plain(value) for name, value in static_values(call).items()}
+        prefixes = scope.prefixes
+        if call.address:
+            prefixes = [f"{prefix}{address}." for address in addresses for prefix in scope.prefixes]
+            node.addresses = [prefix[:-1] for prefix in prefixes]
+            self._name_module(scope, call, node, shown)
+        else:
+            _name_operation(scope, call, node)
+        node.same = node.times != 1 and len(addresses) == 1 and bool(call.address)
+        node.copies = len(prefixes)
+        weights = _weights(scope, entering)
+        if call.kind == "layer":
+            self.holdings.layer(node, [prefix[:-1] for prefix in prefixes])
+        inner = self._inside(scope, call, node, arguments, entering, weights, prefixes, shown)
+        if call.kind == "block":
+            node.role = self.holdings.common_role(node)
+        if any(weights) or node.params or node.tensors or (inner is not None and inner.weighs - set(_own(inner))):
+            scope.weighs.update((node.id, i) for i in range(node.outputs))
+        set_sides(plan, node, weights, _nearness(entering))
+        if node.contents is not None:
+            arrange(plan, node)
+        for key, port in entering.items():
+            scope.use(key, node.id, port)
+
+    def _name_module(self, scope: Scope, call: Call, node: Node, shown: str) -> None:
+        """Name the node of a module by its address, and by a number if it is not the first application."""
+        assert call.body is not None and call.body.module is not None
+        node.title, node.address, node.form = shown, scope.shown + shown, "box"
+        node.hyperparameters = {n: to_plain(v) for n, v in static_values(call.body.module).items()}
+        count = self.applications[node.address] = self.applications.get(node.address, 0) + 1
+        node.name = node.address if count == 1 else f"{node.address}@{count}"
+
+    def _inside(
+        self,
+        scope: Scope,
+        call: Call,
+        node: Node,
+        arguments: Arguments,
+        entering: dict[Key, int],
+        weights: list[bool],
+        prefixes: list[str],
+        shown: str,
+    ) -> Scope | None:
+        """Add the contents of an application of a definition, unless nothing is computed there."""
+        if call.body is None:
+            return None
+        owns = call.body.module is not None
+        inner = Scope(self.plan, node, prefixes, f"{scope.shown}{shown}." if owns else scope.shown)
+        inner.slots = {
+            i: tuple([(None, entering[key]) for key in arguments.get(name, ())])
+            for i, (name, _) in enumerate(call.body.inputs)
+        }
+        inner.weighs = {(None, port) for port, weighs in enumerate(weights) if weighs}
+        if call.body.loop is not None:
+            node.rounds = call.body.loop.iterations
+        self._walk(inner, call.body)
+        if not inner.contents.children:
+            return None
+        outputs = [slot for _, slot in call.body.outputs if isinstance(slot, int)]
+        for number, slot in enumerate(outputs):
+            for key in self._keys(inner, slot):
+                inner.use(key, None, number)
+        if call.kind == "layer":
+            self.holdings.add_unread(inner)
+        params, frozen = node.params, node.frozen
+        self._finish(inner)
+        if call.kind == "layer" and (params, frozen) != (node.params, node.frozen):
+            raise make_error(
+                "internal", f"the tensors of {node.name} do not add up; this is a bug in archspec; please report it"
+            )
+        return inner
+
+
+def _name_operation(scope: Scope, call: Call, node: Node) -> None:
+    """Name the node of an operation by its number among those of its kind."""
+    number = scope.counts.get(call.type, 0)
+    scope.counts[call.type] = number + 1
+    node.name = f"{scope.node.name if scope.node.parent is not None else ''}#{call.type}.{number}"
+    node.title, node.form = call.type, "pill"
+    op = OPS.get(call.type) if call.kind == "op" else None
+    if op is not None and op.commutative and op.symbol in _SIGNS:
+        node.title, node.form = _SIGNS[op.symbol], "circle"
+
+
+def _own(scope: Scope) -> list[Key]:
+    return [(None, port) for port in range(len(scope.node.inputs))]
+
+
+def _outputs(scope: Scope, call: Call, node: Node) -> Sequence[int]:
+    """Set the slots of the results of a call to outputs of its node, and return them."""
+    for output, slot in enumerate(_slots(call)):
+        scope.slots[slot] = ((node.id, output),)
+    node.outputs = len(_slots(call))
+    return _slots(call)
+
+
+def _slots(call: Call) -> range:
+    """Return the slots of the results of a call."""
+    return range(call.first, call.first + sum(1 for type in call.outputs if type is not None))
+
+
+def _weights(scope: Scope, entering: dict[Key, int]) -> list[bool]:
+    return [key in scope.weighs for key in entering]
+
+
+def _nearness(entering: dict[Key, int]) -> list[int]:
+    """Return how near the producer of each entering value is: later children are nearer than earlier ones."""
+    return [-1 if source is None else source for source, _ in entering]
+
+
+def _range_of(addresses: Sequence[str]) -> str:
+    """Return a common address for those of a period: `layers.1-21`, or the first if they do not differ in one index."""
+    parts = [address.split(".") for address in addresses]
+    for place in range(min(map(len, parts))):
+        column = [part[place] for part in parts]
+        if len(set(column)) > 1:
+            if all(text.isdigit() for text in column):
+                numbers = sorted({int(text) for text in column})
+                return ".".join([*parts[0][:place], f"{numbers[0]}\N{EN DASH}{numbers[-1]}"])
+            break
+    return addresses[0].replace(ANY_INDEX, "*")
+
+
+def _shape(type: Type) -> tuple[str | int, ...]:
+    return tuple([size if isinstance(size, int) else str(size) for size in type.shape])
+
+
+def _port(argument: str, type: Type) -> Port:
+    return Port(argument, "top", _shape(type), type.dtype)

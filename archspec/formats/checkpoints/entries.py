@@ -1,0 +1,108 @@
+"""Checkpoint contents as plain data: tensor metadata without the elements."""
+
+from __future__ import annotations
+
+import re
+from math import prod
+from typing import NamedTuple, TypeGuard
+
+from archspec.core.algebra import MAX_SIZE
+
+
+class Entry(NamedTuple):
+    """A stored tensor.
+
+    `bytes` is the size of its distinct elements. They start at byte `start` of `storage` in `file`; `storage` is "" if
+    the file is a single storage. `strides` count elements, and are None for a contiguous row-major layout. A `dtype` in
+    capitals is a quantized type of GGUF.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    bytes: int
+    file: str
+    storage: str
+    start: int
+    strides: tuple[int, ...] | None = None
+
+    @property
+    def elements(self) -> int:
+        """The number of elements; 1 for a scalar."""
+        return prod(self.shape)
+
+    @property
+    def stop(self) -> int:
+        """The offset of the byte after the last element."""
+        if self.strides is None or not self.bytes:
+            return self.start + self.bytes
+        last = sum((size - 1) * stride for size, stride in zip(self.shape, self.strides, strict=True))
+        return self.start + (last + 1) * BITS[self.dtype] // 8
+
+    @property
+    def place(self) -> tuple[object, ...]:
+        """A key that is equal for two names of one stored tensor. A tensor without elements is equal only to itself."""
+        if not self.bytes:
+            return (self.name,)
+        return self.file, self.storage, self.start, self.shape, self.strides, self.dtype
+
+
+class Checkpoint(NamedTuple):
+    """The tensors of one file, or of all shards. Names in `entries` are distinct.
+
+    `label` names the checkpoint in messages. `total_size` is the size in bytes stated in the index, if any. `notes`
+    describe contents other than tensors. `format` is "gguf" for a file with the names and layouts of llama.cpp.
+    """
+
+    label: str
+    entries: tuple[Entry, ...]
+    files: int = 1
+    total_size: int | None = None
+    notes: tuple[str, ...] = ()
+    format: str = ""
+
+
+DTYPES = {
+    "BOOL": "bool",
+    "U8": "uint8",
+    "I8": "int8",
+    "U16": "uint16",
+    "I16": "int16",
+    "U32": "uint32",
+    "I32": "int32",
+    "U64": "uint64",
+    "I64": "int64",
+    "F4": "float4_e2m1fn",
+    "F6_E2M3": "float6_e2m3fn",
+    "F6_E3M2": "float6_e3m2fn",
+    "F8_E4M3": "float8_e4m3fn",
+    "F8_E4M3FNUZ": "float8_e4m3fnuz",
+    "F8_E5M2": "float8_e5m2",
+    "F8_E5M2FNUZ": "float8_e5m2fnuz",
+    "F8_E8M0": "float8_e8m0fnu",
+    "F16": "float16",
+    "BF16": "bfloat16",
+    "F32": "float32",
+    "F64": "float64",
+    "C64": "complex64",
+}
+"""Dtypes, named as in PyTorch where it has them, by their names in safetensors files."""
+
+BITS = {
+    dtype: 8 if dtype == "bool" else int(re.findall("[0-9]+", dtype)[0])
+    for dtype in (*DTYPES.values(), "complex32", "complex128")
+}
+"""Bits per element by dtype."""
+
+MAX_NAME_LENGTH = 10_000
+MAX_DIMENSIONS = 64
+
+
+def is_size(value: object) -> TypeGuard[int]:
+    """Whether a value is a valid size, offset or stride: an integer from 0 to 2^63 - 1, not a bool."""
+    return type(value) is int and 0 <= value <= MAX_SIZE
+
+
+def bits_per_element(bytes: int, elements: int) -> str:
+    """Format the average width of elements for a sentence about `bytes`."""
+    return f", {8 * bytes / elements:.2f} bits per element" if elements else ""

@@ -1,0 +1,87 @@
+"""The tensors of a checkpoint as a table, like that of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from archspec.core.addresses import is_index, parent, prefixes, segments
+from archspec.core.reports.text import number
+from archspec.core.reports.units import beside, size
+from archspec.formats.checkpoints.checkpoint import read
+from archspec.formats.checkpoints.entries import Entry, bits_per_element
+from archspec.formats.checkpoints.kinds import ROTARY, buffer_names
+from archspec.ir.table import Buffer, ModuleRow, Params, Table, Tensor, Tensors
+
+
+def table_of_checkpoint(path: str) -> Table:
+    """Return the tensors of the checkpoint at `path`, by address. Raises ArchError.
+
+    Types, roles and hyperparameters are not known. Tensors with the same elements are one tensor.
+    """
+    checkpoint = read(path)
+    entries = _in_order(checkpoint.entries)
+    buffers = buffer_names(entries)
+    tensors: list[Tensor] = []
+    firsts: dict[tuple[object, ...], str] = {}
+    for entry in entries:
+        if entry.name not in buffers:
+            first = firsts.setdefault(entry.place, entry.name)
+            tied_to = first if first != entry.name else None
+            params = 0 if tied_to else entry.elements
+            layer = parent(entry.name)
+            tensors.append(Tensor(entry.name, entry.shape, params, entry.elements, True, tied_to, None, layer, ""))
+    total = sum(tensor.params for tensor in tensors)
+    stored = tuple(Buffer(entry.name, entry.shape) for entry in entries if entry.name in buffers)
+    notes = [*_notes(entries, buffers), *checkpoint.notes]
+    if checkpoint.format == "gguf":
+        notes.append(_stored(entries))
+    return Table(
+        checkpoint.label,
+        {},
+        {},
+        Params(total, total, 0),
+        Tensors(tensors),
+        stored,
+        _modules(tensors),
+        {},
+        notes=tuple(notes),
+    )
+
+
+def _in_order(entries: Sequence[Entry]) -> list[Entry]:
+    """Return the tensors in the order of the file; safetensors files are sorted by text, in which 10 precedes 2."""
+    if any(entry.storage for entry in entries):
+        return list(entries)
+    return sorted(entries, key=lambda entry: [(int(s), "") if is_index(s) else (-1, s) for s in segments(entry.name)])
+
+
+def _modules(tensors: Iterable[Tensor]) -> tuple[ModuleRow, ...]:
+    """Return the modules: those that own tensors are layers, those around them are blocks."""
+    layers = dict.fromkeys(tensor.layer for tensor in tensors)
+    around = dict.fromkeys(outer for layer in layers if layer for outer in ("", *prefixes(layer)))
+    found = {"": None, **around, **layers}
+    return tuple(ModuleRow(address, "", "layer" if address in layers and address else "block") for address in found)
+
+
+def _notes(entries: Sequence[Entry], buffers: frozenset[str]) -> list[str]:
+    """Return remarks on what a checkpoint does not specify."""
+    notes = ["a checkpoint: every real tensor is counted, as it does not specify which are parameters"]
+    elements: dict[str, int] = {}
+    for entry in entries:
+        if entry.name in buffers:
+            elements[entry.dtype] = elements.get(entry.dtype, 0) + entry.elements
+    if elements:
+        held = ", ".join(f"{dtype} {number(count, 'element')}" for dtype, count in elements.items())
+        what = "rotary factors" if buffers.intersection(ROTARY) else "running statistics"
+        notes.append(f"not counted, as integers and {what} are taken for buffers: {held}")
+    return notes
+
+
+def _stored(entries: Sequence[Entry]) -> str:
+    """Describe the sizes of a file with quantized tensors."""
+    bytes, elements = sum(entry.bytes for entry in entries), sum(entry.elements for entry in entries)
+    types: dict[str, int] = {}
+    for entry in entries:
+        types[entry.dtype] = types.get(entry.dtype, 0) + entry.elements
+    held = ", ".join(f"{dtype} {number(count, 'element')}" for dtype, count in types.items())
+    return f"stored in {bytes:,} bytes{beside(size(bytes))}{bits_per_element(bytes, elements)}: {held}"

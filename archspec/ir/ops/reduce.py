@@ -1,0 +1,168 @@
+"""Operations along an axis. Axes are counted from 0, or from the end; -1 is the last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from archspec.ir.module import Type
+from archspec.ir.ops.check import (
+    OpError,
+    Shape,
+    check_axes,
+    check_axis,
+    check_boolean,
+    check_integer,
+    check_size,
+    is_certainly_below,
+    replace_axis_size,
+)
+from archspec.ir.ops.record import Attribute, Input, Interval, Op, Operands, Settings, TorchForm
+
+
+def _reduced_shape(x: Type, axis: object, keep: object) -> Shape:
+    axes, kept = check_axes(axis, x), check_boolean(keep, "keep")
+    return tuple([1 if i in axes else size for i, size in enumerate(x.shape) if kept or i not in axes])
+
+
+def _argmax(x: Type, axis: object, keep: object) -> Shape:
+    return _reduced_shape(x, check_axis(axis, x), keep)
+
+
+def _fft(x: Type, axis: object) -> Shape:
+    check_axes(axis, x)
+    return x.shape
+
+
+def _axis_shape(x: Type, axis: object) -> Shape:
+    check_axis(axis, x)
+    return x.shape
+
+
+def _topk(x: Type, k: object, axis: object) -> tuple[Shape, Shape]:
+    place, count = check_axis(axis, x), check_size(k, "k")
+    size = x.shape[place]
+    if is_certainly_below(size - count, 0):
+        raise OpError(f"cannot take {count} elements from {size}", "k")
+    shape = replace_axis_size(x.shape, place, count)
+    return shape, shape
+
+
+def _sum_interval(inputs: Sequence[Interval], result: Type, attributes: Settings) -> Interval | None:
+    """Return the interval of the sums of 1 to all elements along the axis."""
+    (low, high), steps = inputs[0], result.shape[check_integer(attributes["axis"], "axis")]
+    return (min(low, low * steps), max(high, high * steps)) if isinstance(steps, int) else None
+
+
+def _reduction(method: str) -> Callable[[Operands], str]:
+    def form(o: Operands) -> str:
+        return f"x.{method}(axis)" if o.literal("keep") is False else f"x.{method}(axis, keepdim=keep)"
+
+    return form
+
+
+_STABLE_TOPK = '''def topk(x: Tensor, k: int, dim: int) -> tuple[Tensor, Tensor]:
+    """The k largest elements and their indices; of equal ones the first is first."""
+    values, indices = torch.sort(x, dim=dim, descending=True, stable=True)
+    return values.narrow(dim, 0, k), indices.narrow(dim, 0, k)'''
+
+_FFT = '''def fft(x: Tensor, dim: int | tuple[int, ...]) -> Tensor:
+    """The real part of the discrete Fourier transform, computed in float32 or wider."""
+    wide = x.to(torch.promote_types(x.dtype, torch.float32))
+    return torch.fft.fftn(wide, dim=dim).real.to(x.dtype)'''
+
+_X = (Input("x", "number"),)
+_LAST_AXIS = Attribute("axis", -1)
+
+OPS = (
+    *[
+        Op(
+            name,
+            "Along an axis",
+            f"The {value} along axis, an integer or a list of them.",
+            _X,
+            (Attribute("axis"), Attribute("keep", False)),
+            "type of x; shape of x without the axis, or with size 1 there if keep",
+            _reduced_shape,
+            ("x",),
+            work=1,
+            over="input",
+            torch=TorchForm(_reduction(name)),
+            normal=normal,
+        )
+        for name, value, normal in (("sum", "sum", "along.total"), ("amax", "largest element", "along.largest"))
+    ],
+    Op(
+        "softmax",
+        "Along an axis",
+        "exp(x) / sum(exp(x)) along axis, computed without overflow (by subtracting the largest element there); "
+        "NaN where all of x is -inf there.",
+        _X,
+        (_LAST_AXIS,),
+        "real, shape of x",
+        _axis_shape,
+        ("real",),
+        attention="weights",
+        work=5,  # the maximum, its subtraction, exp, the sum, the division
+        torch=TorchForm("F.softmax(x, dim=axis)"),
+        normal="along.normalized",
+    ),
+    Op(
+        "cumsum",
+        "Along an axis",
+        "The sum of each element and all preceding ones along axis.",
+        _X,
+        (_LAST_AXIS,),
+        "shape and type of x",
+        _axis_shape,
+        ("x",),
+        interval=_sum_interval,
+        work=1,
+        torch=TorchForm("torch.cumsum(x, dim=axis)"),
+        normal="along.running_total",
+    ),
+    Op(
+        "topk",
+        "Along an axis",
+        "The k largest elements along axis, in descending order, and their indices; of equal ones the first is first.",
+        _X,
+        (Attribute("k"), _LAST_AXIS),
+        "values: type of x; indices: int; each the shape of x with size k at axis",
+        _topk,
+        ("x", "int"),
+        chooses=1,
+        work=1,
+        over="input",
+        torch=TorchForm("topk(x, k, axis)", helper=_STABLE_TOPK),
+        normal="along.first_in_order",
+    ),
+    Op(
+        "argmax",
+        "Along an axis",
+        "The index of the largest element along axis; of equal ones the first.",
+        _X,
+        (_LAST_AXIS, Attribute("keep", False)),
+        "int; shape of x without the axis, or with size 1 there if keep",
+        _argmax,
+        ("int",),
+        chooses=0,
+        work=1,
+        over="input",
+        torch=TorchForm(_reduction("argmax")),
+        normal="along.place_of_largest",
+    ),
+    Op(
+        "fft",
+        "Along an axis",
+        "The real part of the discrete Fourier transform along axis, an integer or a list of them: for one axis, "
+        "out[k] is the sum over j of x[j] * cos(2 * pi * j * k / n), n its size; for several, the cosine is of the sum "
+        "of their angles. In half precision it is computed in float32.",
+        _X,
+        (_LAST_AXIS,),
+        "real, shape of x",
+        _fft,
+        ("real",),
+        mixes=True,
+        torch=TorchForm("fft(x, axis)", helper=_FFT, memory="view"),  # of a complex tensor
+        normal="along.fourier",
+    ),
+)

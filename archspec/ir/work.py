@@ -1,0 +1,81 @@
+"""The work that a body asks for: multiply-accumulates in matrix products, and elementwise operations.
+
+It is summed over bodies; what is applied many times is computed once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+from archspec.core.algebra import Expression, multiply_unexpanded, weighted_sum
+from archspec.ir.module import Body, Call, Constant, Operand, Type
+from archspec.ir.ops import OPS, Op, element_type
+
+Quantity: TypeAlias = Expression
+"""An exact amount: an integer of any size, or a sum of products of sizes."""
+
+
+class Work(NamedTuple):
+    """Multiply-accumulates in matrix products, and elementwise operations. `docs/costs.md` says what counts as one."""
+
+    macs: Quantity
+    elementwise: Quantity
+
+    @property
+    def flops(self) -> Quantity:
+        """Floating point operations in matrix products, 2 a multiply-accumulate."""
+        return 2 * self.macs
+
+
+NO_WORK = Work(0, 0)
+
+
+def body_work(body: Body) -> Work:
+    """All that a body asks for, with everything in it opened: the body of a loop in all iterations."""
+    known: Work | None = body.views.get("work")
+    if known is None:
+        times = Counter([call.body for call in body.calls if call.body is not None])
+        parts = [(body_work(inner), number) for inner, number in times.items()]
+        parts += [(call_work(call, body), 1) for call in body.calls if call.body is None]
+        macs = weighted_sum((part.macs, number) for part, number in parts)
+        elementwise = weighted_sum((part.elementwise, number) for part, number in parts)
+        known = Work(multiply_by_iterations(macs, body), multiply_by_iterations(elementwise, body))
+        body.views["work"] = known
+    return known
+
+
+def multiply_by_iterations(amount: Quantity, body: Body) -> Quantity:
+    """An amount of one iteration of the loop that a body stands for, in all iterations; of other bodies, itself."""
+    return multiply_unexpanded((amount, body.loop.iterations)) if body.loop is not None else amount
+
+
+def call_work(call: Call, body: Body) -> Work:
+    """What one application in a body asks for."""
+    if call.body is not None:
+        return body_work(call.body)
+    works: dict[Call, Work] = body.views.setdefault("works", {})
+    work = works.get(call)
+    if work is None:
+        op, result = OPS[call.type], call.outputs[0]
+        assert result is not None
+        inputs = [operand_type(operand, body.types) for _, operand in call.inputs]
+        work = works[call] = operation_work(op, inputs, result, call.attributes)
+    return work
+
+
+def operation_work(op: Op, inputs: Sequence[Type | None], result: Type, attributes: Mapping[str, object]) -> Work:
+    """What an operation asks for; `result` is its first. Work on ids, positions and masks is not elementwise work."""
+    macs = multiply_unexpanded(op.macs(inputs, result, attributes)) if op.macs is not None else 0
+    if result.dtype != "real":
+        return Work(macs, 0)
+    given = sum(place.optional and type is not None for place, type in zip(op.inputs, inputs, strict=False))
+    return Work(macs, multiply_unexpanded((op.work + given, *op.work_sizes(inputs, result, attributes))))
+
+
+def operand_type(operand: Operand, types: Sequence[Type]) -> Type | None:
+    """The type of an operand; a number is a tensor without dimensions."""
+    if isinstance(operand, Constant):
+        return Type((), element_type(operand.value))
+    return types[operand] if operand is not None else None

@@ -1,0 +1,111 @@
+"""Generate the parser tables that the package ships.
+
+Run `python -m archspec.language.syntax.generate` after a change of the grammar. A test checks that they are current.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn
+
+from archspec.core.resources import grammar_text
+from archspec.language.syntax.parser_tables import PATH, STARTS, ParserData, Rule
+
+
+def generate() -> ParserData:
+    """Generate the tables from the grammar with lark."""
+    from lark import Lark
+    from lark.grammar import Rule as LarkRule
+    from lark.lexer import Lexer, TerminalDef
+
+    class NoLexer(Lexer):
+        """A stub: only the parser tables are used, and creating lark's lexer is slow."""
+
+        def __init__(self, conf: object) -> None:
+            pass
+
+        def lex(self, lexer_state: object, parser_state: object) -> NoReturn:
+            raise AssertionError
+
+    grammar: Any = Lark(grammar_text(), parser="lalr", lexer=NoLexer, start=list(STARTS), maybe_placeholders=False)
+    tables, memo = grammar.memo_serialize([TerminalDef, LarkRule])
+    table = tables["parser"]["parser"]
+    patterns = {t.name: t.pattern for t in grammar.terminals}
+    kinds = {name: p.value if p.type == "str" else name for name, p in patterns.items()}
+    numbers: dict[int, int] = {}
+    rules: list[Rule] = []
+
+    def action(entry: tuple[int, Any]) -> int:
+        kind, target = entry
+        if kind == 0:
+            return target
+        key = target["@"]
+        if key not in numbers:
+            numbers[key] = len(rules)
+            rules.append(_rule(memo[key]))
+        return ~numbers[key]
+
+    symbols: dict[int, str] = table["tokens"]
+    kinds["$END"] = "$END"
+    actions: list[dict[str, int]] = []
+    gotos: list[dict[str, int]] = []
+    for _, row in sorted(table["states"].items()):
+        named = {symbols[t]: action(entry) for t, entry in row.items()}
+        actions.append({kinds[s]: n for s, n in named.items() if s in kinds})
+        gotos.append({s: n for s, n in named.items() if s not in kinds})
+    starts = {start: [table["start_states"][start], table["end_states"][start]] for start in STARTS}
+    literals = [p.value for p in patterns.values() if p.type == "str"]
+    data: ParserData = {
+        "actions": actions,
+        "gotos": gotos,
+        "rules": rules,
+        "starts": starts,
+        "literals": sorted(literals, key=lambda literal: (-len(literal), literal)),
+        "patterns": {name: p.value for name, p in sorted(patterns.items()) if p.type == "re"},
+    }
+    return _in_order(data)
+
+
+def _in_order(data: ParserData) -> ParserData:
+    """Number states and rules as they are reached from the start states: lark's numbers differ from run to run."""
+    actions, gotos, starts = data["actions"], data["gotos"], data["starts"]
+    states = dict.fromkeys(state for state, _ in starts.values())
+    numbers: dict[int, int] = {}
+    queue = list(states)
+    for state in queue:
+        for _, target in (*sorted(actions[state].items()), *sorted(gotos[state].items())):
+            if target < 0:
+                numbers.setdefault(~target, len(numbers))
+            elif target not in states:
+                states[target] = None
+                queue.append(target)
+    order = {state: number for number, state in enumerate(states)}
+
+    def renumbered(row: dict[str, int]) -> dict[str, int]:
+        return {symbol: order[n] if n >= 0 else ~numbers[~n] for symbol, n in sorted(row.items())}
+
+    return {
+        **data,
+        "actions": [renumbered(actions[state]) for state in states],
+        "gotos": [renumbered(gotos[state]) for state in states],
+        "rules": [data["rules"][number] for number in numbers],
+        "starts": {start: [order[state] for state in ends] for start, ends in starts.items()},
+    }
+
+
+def _rule(data: dict[str, Any]) -> Rule:
+    origin: str = data["origin"]["name"]
+    symbols = data["expansion"]
+    inlined = [i for i, s in enumerate(symbols) if s["__type__"] == "NonTerminal" and s["name"].startswith("_")]
+    if origin.startswith("_"):
+        action = "_"
+    elif data["options"]["expand1"] and not data["alias"] and len(symbols) == 1:
+        action = ""
+    else:
+        action = data["alias"] or origin
+    return origin, action, len(symbols), inlined
+
+
+if __name__ == "__main__":
+    with open(PATH, "w", encoding="utf-8") as file:
+        file.write(json.dumps(generate(), separators=(",", ":")) + "\n")

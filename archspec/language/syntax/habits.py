@@ -1,0 +1,235 @@
+"""Advice on expressions as Python and PyTorch have them: attributes, methods, module names and indexing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from archspec.language.syntax.context import Advice, ErrorContext
+from archspec.language.syntax.machine import Token
+
+_WORDS = ("NAME", "WORD", "INT")
+_OPEN, _CLOSE = ("(", "[", "{"), (")", "]", "}")
+_LIBRARIES = frozenset(("nn", "torch", "F", "np", "numpy", "jnp", "jax", "math", "tf", "functional"))
+_SIZES = frozenset(("shape", "size", "ndim", "dim", "dtype", "device", "numel"))
+_WITH_TENSOR = frozenset(("add", "sub", "mul", "div", "matmul", "mm", "bmm", "pow", "max", "min"))
+_METHODS = (
+    "abs argmax ceil clamp contiguous cos cumsum exp expand flatten float floor gelu int log long masked_fill mean "
+    "permute relu repeat reshape rsqrt sigmoid silu sin softmax split sqrt squeeze sum t tanh topk transpose tril triu "
+    "unsqueeze view"
+)
+_LISTS = ("reshape", "permute", "expand")
+_ACTIVATIONS = ("ReLU", "GELU", "SiLU", "Mish", "Tanh", "Sigmoid", "Softmax")
+_RENAMED_FUNCTIONS = {
+    "float": "real",
+    "long": "int",
+    "view": "reshape",
+    "t": "transpose",
+    "mm": "matmul",
+    "bmm": "matmul",
+}
+_REPLACEMENT_HELP = {
+    "ceil": "write `-floor(-x)`",
+    "rsqrt": "write `1.0 / sqrt(x)`",
+    "repeat": 'use `repeat` with a pattern of axes, as in `repeat("n d -> (r n) d", r = 2)(x)`',
+    **dict.fromkeys(("unsqueeze", "squeeze", "flatten"), "write `reshape([...])(x)`"),
+    "contiguous": "remove it: tensors have no memory layout",
+    "mean": "use `sum(axis)(x)` and divide, or `mean(x)` for a sequence, with `import std { mean }`",
+    "masked_fill": "write `where(mask, value, x)`",
+    "clamp": "write `min(max(x, low), high)`",
+    **dict.fromkeys(("tril", "triu"), "use `causal_mask`, with `import std { causal_mask }`"),
+}
+"""Methods with a different equivalent."""
+
+
+def explain_python_syntax(context: ErrorContext) -> Advice | None:
+    """Attributes, methods, names of modules, and indices of tensors."""
+    return _attribute(context) or _index(context)
+
+
+# Attributes -----------------------------------------------------------------------------------------------------------
+
+
+def _attribute(context: ErrorContext) -> Advice | None:
+    """`x.shape`, `x.transpose(1, 2)`, `nn.Module`, `self.up`, and an address without its dot."""
+    tokens = [*context.before, context.found, *context.after]
+    at = len(context.before)
+    if context.found.text != ".":
+        at = _before_index(tokens, at) - 2
+        if at <= 0 or tokens[at].text != "." or ":" not in context.accepted or context.has_value:
+            return None
+    if at + 1 >= len(tokens) or tokens[at + 1].kind not in ("NAME", "WORD") or tokens[at - 1].kind in ("INT", "REAL"):
+        return None
+    first, name = _path(tokens, at), tokens[at + 1]
+    if first < at and tokens[first].kind != "NAME":
+        return None
+    owner = tokens[first].text if first < at else ""
+    called = format_tokens(tokens[at + 2 : at + 3]) == "("
+    span = (tokens[first].start if owner else name.start, name.end)
+    if owner in _LIBRARIES:
+        return Advice(f"unknown module `{format_tokens(tokens[first:at])}`", _imported(name.text), span)
+    if owner == "self":
+        return _self_attribute(tokens, first + 2, at + 2, span)
+    if context.found.text == "=" or context.first.kind in ("import", "export"):
+        return None
+    if first == 0 and not called:
+        return None  # an address at the start of a statement
+    if name.text in _SIZES:
+        help = "name the sizes in the shape of an input, as in `x [batch, seq]`, and use these names"
+        return Advice(f"a tensor has no attribute `{name.text}`", help, span)
+    receiver = format_tokens(tokens[first:at]) if owner else "x"
+    if name.text in _WITH_TENSOR or name.text in _METHODS.split():
+        arguments = _inside(tokens, at + 2) if called else ()
+        return Advice(f"a tensor has no method `{name.text}`", _function(name.text, receiver, arguments), span)
+    if not owner:
+        return None
+    address = format_tokens(tokens[first : at + 2])
+    return Advice(f"expected an expression, found the address `{address}`", _referred(address), span)
+
+
+def _path(tokens: Sequence[Token], at: int) -> int:
+    """Return where the names, dots and indices begin that end before `at`, or `at` without a name there."""
+    first = at
+    while (word := _before_index(tokens, first) - 1) >= 0 and tokens[word].kind in _WORDS:
+        if word < 2 or tokens[word - 1].text != ".":
+            return word
+        first = word - 1
+    return at
+
+
+def _before_index(tokens: Sequence[Token], at: int) -> int:
+    """Return where the subscript that ends before `at` begins, or `at` if there is none."""
+    if at and tokens[at - 1].text == "]":
+        opened = innermost_open_bracket(tokens[: at - 1])
+        return at if opened is None else opened
+    return at
+
+
+def _imported(name: str) -> str:
+    if name[0].isupper() and name not in _ACTIVATIONS:
+        return f"write `{name}(...)`, and import it if the standard library has it: `import std {{ {name} }}`"
+    return f"write `{name.lower()}` without the name of a module"
+
+
+def _self_attribute(tokens: Sequence[Token], first: int, end: int, span: tuple[int, int]) -> Advice:
+    """Advice on an address after `self`, whose words and indices go on after `end`."""
+    while end + 1 < len(tokens):
+        if tokens[end].text == "." and tokens[end + 1].kind in _WORDS:
+            end += 2
+        elif tokens[end].text == "[":
+            end += len(_inside(tokens, end)) + 2
+        else:
+            break
+    address = format_tokens(tokens[first:end])
+    declares = end < len(tokens) and tokens[end].text == "="
+    help = f"declare it with a colon: `{address}: ...`" if declares else _referred(address)
+    return Advice("unknown name `self`", help, span)
+
+
+def _referred(address: str) -> str:
+    return f"write `.{address}` for what is declared there"
+
+
+def _function(name: str, receiver: str, arguments: Sequence[Token]) -> str:
+    """Return the call of a function that a method call stands for."""
+    if name in _REPLACEMENT_HELP:
+        return _REPLACEMENT_HELP[name]
+    name = _RENAMED_FUNCTIONS.get(name, name)
+    if name in ("max", "min") and (not arguments or arguments[0].kind == "INT" or arguments[0].text in ("-", "dim")):
+        return f"write `amax(axis)({receiver})`" if name == "max" else f"write `-amax(axis)(-{receiver})`"
+    values = format_tokens([t._replace(text="axis", kind="NAME") if t.text == "dim" else t for t in arguments])
+    if name == "split" and not values.startswith("["):
+        values = "[size, size]"
+    if name in _LISTS and not values.startswith("["):
+        values = f"[{values or '...'}]"
+    if not values or name in ("real", "int"):
+        return f"write `{name}({receiver})`"
+    if name in _WITH_TENSOR:
+        return f"write `{name}({receiver}, {values})`"
+    return f"write `{name}({values})({receiver})`"
+
+
+# Indices --------------------------------------------------------------------------------------------------------------
+
+
+def _index(context: ErrorContext) -> Advice | None:
+    """`x[:, 0]`, `x[1:]`, `x[..., 0]`, `x[0, 1]`."""
+    before = context.before
+    opened = innermost_open_bracket(before)
+    if context.found.text not in (":", ",", "...") or opened is None or opened == 0 or before[opened].text != "[":
+        return None
+    if before[opened - 1].kind not in ("NAME", "WORD", ")", "]") or before[0].kind in ("fn", "layer", "block"):
+        return None
+    tokens = [*before, context.found, *context.after]
+    inner = _inside(tokens, opened)
+    close = opened + len(inner) + 1
+    if close >= len(tokens):
+        return None
+    message = f"cannot index a tensor with `[{format_tokens(inner)}]`"
+    return Advice(message, slice_help(_items(inner)), (before[opened - 1].start, tokens[close].end))
+
+
+def slice_help(items: Sequence[Sequence[Token]]) -> str:
+    """Return the help for an index of a tensor: the `slice` that takes the same part, if it is a single one."""
+    leading = bool(items) and [t.text for t in items[0]] == ["..."]
+    taken = [(k, item) for k, item in enumerate(items) if [t.text for t in item] not in ([":"], ["..."])]
+    if len(taken) != 1 or not taken[0][1]:
+        return "use `slice(axis, start, stop)(x)` to take part of an axis, and `reshape` to add or drop one"
+    axis, item = taken[0]
+    axis -= len(items) if leading else 0
+    colons = [k for k, token in enumerate(item) if token.text == ":"]
+    if len(colons) > 1 or format_tokens(item).startswith("["):
+        return "use `slice(axis, start, stop)(x)` for adjacent elements, and `gather` for others"
+    if colons:
+        colon = colons[0]
+        start, stop = format_tokens(item[:colon]) or "0", format_tokens(item[colon + 1 :])
+        return f"write `slice({axis}, {start}{', ' if stop else ''}{stop})(x)`"
+    index = format_tokens(item)
+    if index == "none" or index == "None":
+        return "use `reshape` to add an axis of size 1"
+    stop = str(int(index) + 1) if index.isdecimal() else f"{index} + 1"
+    part = f"slice({axis}, -1)(x)" if index == "-1" else f"slice({axis}, {index}, {stop})(x)"
+    return f"write `{part}`, and `reshape` to drop the axis"
+
+
+# Tokens ---------------------------------------------------------------------------------------------------------------
+
+
+def format_tokens(tokens: Sequence[Token]) -> str:
+    """Format tokens as source, with a space wherever there was one."""
+    text = ""
+    for k, token in enumerate(tokens):
+        text += " " * (k > 0 and tokens[k - 1].end < token.start) + token.text
+    return text if len(text) <= 60 else "..."
+
+
+def innermost_open_bracket(tokens: Sequence[Token]) -> int | None:
+    """Return the index of the innermost open bracket."""
+    depth = 0
+    for index in range(len(tokens) - 1, -1, -1):
+        depth += (tokens[index].kind in _CLOSE) - (tokens[index].kind in _OPEN)
+        if depth < 0:
+            return index
+    return None
+
+
+def _inside(tokens: Sequence[Token], opened: int) -> Sequence[Token]:
+    """Return the tokens between the bracket at `opened` and its partner."""
+    depth = 0
+    for index in range(opened, len(tokens)):
+        depth += (tokens[index].kind in _OPEN) - (tokens[index].kind in _CLOSE)
+        if depth == 0:
+            return tokens[opened + 1 : index]
+    return tokens[opened + 1 :]
+
+
+def _items(tokens: Sequence[Token]) -> list[list[Token]]:
+    """Split tokens at the commas outside brackets."""
+    items: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        depth += (token.kind in _OPEN) - (token.kind in _CLOSE)
+        if token.text == "," and depth == 0:
+            items.append([])
+        else:
+            items[-1].append(token)
+    return items if items[-1] else items[:-1]

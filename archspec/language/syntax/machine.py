@@ -1,0 +1,172 @@
+"""The lexer and the table-driven parser. The tables from the grammar define the language."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from archspec.core.record import Record, from_values
+from archspec.language.syntax.parser_tables import ParserData
+
+Children: TypeAlias = list[Any]
+"""What a rule matched: tokens, and what the makers of other rules returned."""
+
+NodeMaker: TypeAlias = Callable[[Children], object]
+
+
+class Token(Record):
+    """A word, number, string, operator or line end.
+
+    `kind` is the text of a keyword or operator, or NAME, WORD, INT, REAL, STRING or _NL; BAD for an invalid character.
+    """
+
+    start: int
+    end: int
+    kind: str
+    text: str
+
+
+class ArchSyntaxError(Exception):
+    """A syntax error at characters `start` to `end`, with the data for a diagnostic."""
+
+    def __init__(self, message: str, start: int, end: int, help: str | None = None, code: str = "syntax") -> None:
+        super().__init__(message)
+        self.message = message
+        self.start = start
+        self.end = end
+        self.help = help
+        self.code = code
+
+
+class UnexpectedTokenError(Exception):
+    """An unexpected token, or end of input, at `index`; `stack` is the parser's stack, for `accepted`."""
+
+    def __init__(self, tokens: Sequence[Token], index: int, stack: list[int]) -> None:
+        super().__init__()
+        self.tokens = tokens
+        self.index = index
+        self.stack = stack
+
+
+class Parser:
+    """A lexer and a parser for one set of tables; `makers` construct the nodes."""
+
+    def __init__(self, data: ParserData, makers: dict[str, NodeMaker], contextual: frozenset[str]) -> None:
+        """`contextual` are the keywords that are names where the keyword is not allowed."""
+        self._actions = data["actions"]
+        self._gotos = data["gotos"]
+        self._starts = data["starts"]
+        known: dict[str, NodeMaker | None] = {**makers, "": None, "_": _pass_children}
+        self._rules = [(origin, known[action], size, inlined) for origin, action, size, inlined in data["rules"]]
+        self._passed: dict[tuple[int, int, str], tuple[int, int | None]] = {}  # results of `_pass_on`
+        self._contextual = contextual
+        literals, patterns = data["literals"], data["patterns"]
+        self.keywords = frozenset(text for text in literals if text.isalpha())
+        signs = "|".join(re.escape(text) for text in literals if not text.isalpha())
+        # After a single dot, every word is an address segment: `layer.0.1` does not contain the number 0.1.
+        self._lexer = re.compile(
+            rf"(?P<WORD>(?<=\.)(?<!\.\.){patterns['WORD']})|(?P<NAME>{patterns['NAME']})|(?P<_NL>{patterns['_NL']})"
+            rf"|(?P<SIGN>{signs})|(?P<REAL>(?>{patterns['REAL']}))(?!\w)|(?P<INT>(?>{patterns['INT']}))(?!\w)"
+            rf"|(?P<STRING>{patterns['STRING']})|(?P<BAD>[0-9]\w*|\S)"
+        )
+
+    def tokens(self, text: str) -> list[Token]:
+        """Return the tokens of `text`; an invalid character becomes a token of kind BAD."""
+        keywords = self.keywords
+        result: list[Token] = []
+        for match in self._lexer.finditer(text):
+            word = match[0]
+            kind = match.lastgroup or ""
+            if kind == "SIGN" or (kind == "NAME" and word in keywords):
+                kind = word
+            result.append(from_values(Token, (*match.span(), kind, word)))
+        return result
+
+    def run(self, tokens: Sequence[Token], start: str) -> object:
+        """Parse `tokens` from the start symbol `start`. Raises Unexpected, or a Fault from a maker."""
+        actions, gotos, rules, contextual = self._actions, self._gotos, self._rules, self._contextual
+        passed = self._passed
+        state, last = self._starts[start]
+        states: list[int] = [state]
+        values: Children = []
+        end = tokens[-1].end if tokens else 0
+        for index, token in enumerate((*tokens, Token(end, end, "$END", ""))):
+            kind = token.kind
+            target: int | None = actions[state].get(kind)
+            while target is None or target < 0:
+                if target is None:
+                    if kind not in contextual:
+                        raise UnexpectedTokenError(tokens, index, states)
+                    kind = "NAME"
+                    target = actions[state].get(kind)
+                    continue
+                origin, make, size, inlined = rules[~target]
+                if make is None:
+                    key: tuple[int, int, str] = (states[-2], target, kind)
+                    state, target = passed.get(key) or self._pass_on(*key)
+                    states[-1] = state
+                else:
+                    children: Children = []
+                    if size:
+                        children = values[-size:]
+                        del values[-size:]
+                        del states[-size:]
+                        if inlined:
+                            children = _spliced(children, inlined)
+                    values.append(make(children))
+                    state = gotos[states[-1]][origin]
+                    states.append(state)
+                    target = actions[state].get(kind)
+                if state == last and kind == "$END":
+                    return values[0]
+            state = target
+            states.append(state)
+            values.append(token)
+        raise AssertionError
+
+    def _pass_on(self, below: int, target: int, kind: str) -> tuple[int, int | None]:
+        """Return the state above `below` after the rule `target` and those after it that only pass on a single child,
+        and the next action: a name passes through a rule for every precedence of operators.
+        """
+        state, following = below, target
+        while following is not None and following < 0 and self._rules[~following][1] is None:
+            state = self._gotos[below][self._rules[~following][0]]
+            following = self._actions[state].get(kind)
+        found = self._passed[below, target, kind] = (state, following)
+        return found
+
+    def accepted(self, stack: list[int]) -> set[str]:
+        """Return the kinds of token that are allowed next for a parser stack."""
+        return {kind for kind in (*self._actions[stack[-1]], "$END") if self._fits(list(stack), kind)}
+
+    def _fits(self, states: list[int], kind: str) -> bool:
+        lasts = {last for _, last in self._starts.values()}
+        while not (kind == "$END" and states[-1] in lasts):
+            target = self._actions[states[-1]].get(kind)
+            if target is None or target >= 0:
+                return target is not None
+            origin, _, size, _ = self._rules[~target]
+            if size:
+                del states[-size:]
+            states.append(self._gotos[states[-1]][origin])
+        return True
+
+
+def _pass_children(children: Children) -> Children:
+    return children
+
+
+def _spliced(children: Children, inlined: list[int]) -> Children:
+    first = inlined[0]
+    if first == 0:
+        result: Children = children[0]  # not shared, so the list grows in place, in linear time
+    else:
+        result = children[:first]
+        result.extend(children[first])
+    for position in range(first + 1, len(children)):
+        if position in inlined:
+            result.extend(children[position])
+        else:
+            result.append(children[position])
+    return result

@@ -1,0 +1,261 @@
+"""The public compiled model, and for internal use how it was compiled."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from importlib import import_module
+from typing import TYPE_CHECKING, TypeAlias
+
+from archspec.analysis.count.count import Count, count
+from archspec.analysis.count.select import SelectionRule
+from archspec.compiler.elaborate.models import CompiledModel, compile_without_optional
+from archspec.compiler.evaluate.values import to_plain
+from archspec.core.diagnostics import Diagnostic, Report, StopCompilation, make_error
+from archspec.ir.fold import has_choices
+from archspec.ir.module import Body, Type, gc_paused
+from archspec.ir.table import Buffer, HyperparameterValues, Params, PlainValue, Table, Tensor
+from archspec.ir.tabulate import build_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from archspec.compiler.elaborate.trace import Trace
+    from archspec.compiler.evaluate.program import Program
+    from archspec.compiler.resolve.unit import Unit
+    from archspec.core.reports.documents import Document
+    from archspec.drawing.graph.network import Graph
+    from archspec.formats.configs.configuration import Configuration, ConfigurationData
+    from archspec.language.syntax import tree
+
+
+MAX_CACHED_TENSORS = 20_000
+"""The maximum number of tensors of a table that is cached with its body."""
+
+
+class Compilation:
+    """A compiled model inside the package: what the compiler made of it, and from what.
+
+    `program` is the state of the compilation, `unit` the file that the model is in, and `node` its statement there.
+    `values` are the hyperparameters as the compiler has them: definitions and functions as themselves, lists as tuples.
+    `body` is what the model computes with every optional input given.
+    """
+
+    def __init__(
+        self,
+        compiled: CompiledModel,
+        program: Program,
+        unit: Unit,
+        node: tree.Model,
+        overrides: dict[str, PlainValue],
+    ) -> None:
+        self.compiled = compiled
+        self.program = program
+        self.unit = unit
+        self.node = node
+        self.overrides = overrides
+        self.values = compiled.hyperparameters
+        self.body = compiled.body
+        self._table: Table | None = None
+
+    def bare(self) -> Body:
+        """What the model computes when no optional input is given."""
+        report = Report()
+        self.program.begin(report, self.unit.source)
+        body = None
+        with gc_paused(), suppress(StopCompilation):
+            body = compile_without_optional(self.program, self.unit, self.node, self.compiled)
+        report.check()
+        assert body is not None
+        return body
+
+    def trace(self) -> Trace:
+        """Compile the model once more, and record the values of the expressions in its definitions."""
+        from archspec.compiler.elaborate.trace import trace_model  # which few commands need
+
+        return trace_model(self.unit, self.node, self.overrides, self.values)
+
+    @property
+    def table(self) -> Table:
+        """Tensors, buffers, modules and totals as plain data."""
+        if self._table is None:
+            table = build_model_table(self.compiled, self.overrides)
+            quantization = self.unit.quantization
+            notes = [quantization.note] if quantization is not None else []
+            notes += [f"not included: {each}, which affects no tensor" for each in self.unit.deferred]
+            self._table = table._replace(notes=(*table.notes, *notes)) if notes else table
+        return self._table
+
+    def require_computation(self) -> None:
+        """Raise ArchError if the model does not have the whole computation of its configuration."""
+        if self.unit.deferred:
+            message = f"the computation of {self.unit.deferred[0]} is not supported for {self.compiled.name}"
+            raise make_error("unsupported", message, help="count and cost it, or remove the field to leave it out")
+
+
+class Model:
+    """A compiled model. Made by `archspec.load` and `archspec.loads`.
+
+    `name` is the model's name in the spec and `doc` its documentation there. `overrides` are the hyperparameters that
+    were set instead of those in the spec (whose `expect` lines are then not checked). `warnings` are the diagnostics
+    that are not errors.
+    """
+
+    def __init__(self, compilation: Compilation, warnings: tuple[Diagnostic, ...]) -> None:
+        self.name = compilation.compiled.name
+        self.doc = compilation.compiled.doc
+        self.overrides = compilation.overrides
+        self.warnings = warnings
+        self._compilation = compilation
+
+    def __repr__(self) -> str:
+        return f"<Model {self.name!r}: {self.params.total:,} parameters>"
+
+    @property
+    def params(self) -> Params:
+        """The parameter counts `total`, `trainable` and `frozen`. A tensor with several names is counted once."""
+        module = self._compilation.compiled.module
+        return Params(module.total, module.total - module.frozen, module.frozen)
+
+    @property
+    def hyperparameters(self) -> HyperparameterValues:
+        """Every hyperparameter by name: numbers, booleans, strings, lists, None; definitions and functions by name."""
+        return _plain_hyperparameters(self._compilation.compiled)
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """Every named parameter tensor in program order; a tied name has `params` 0 and says what it is tied to."""
+        return self._compilation.table.tensors.all()
+
+    @property
+    def buffers(self) -> tuple[Buffer, ...]:
+        """The stored tensors that are not parameters, in program order."""
+        return self._compilation.table.buffers
+
+    @property
+    def inputs(self) -> dict[str, Type]:
+        """The inputs by name: shape and element type. A size is an integer, or symbolic (`batch`, `seq - 1`)."""
+        return dict(self._compilation.body.inputs)
+
+    @property
+    def outputs(self) -> dict[str, Type]:
+        """The outputs by name, as `inputs`. A single output without a name is `output`; of several, its number."""
+        body = self._compilation.body
+        return {name: body.types[slot] for name, slot in body.named_outputs().items()}
+
+    def count(self, by: str | None = None, depth: int | None = None, *, rules: Sequence[SelectionRule] = ()) -> Count:
+        """The parameter counts as a tree of layers, or with `by`, of each "tensor", "layer", "block" or "role".
+
+        `depth` combines what is nested deeper. `rules` select tensors by name, the last match wins: those before
+        `Rule(False, "*.bias")` without the biases.
+
+        Raises ValueError for another `by`, or a negative depth.
+        """
+        if by not in (None, "tensor", "layer", "block", "role"):
+            raise ValueError(f"by is 'tensor', 'layer', 'block' or 'role', not {by!r}")
+        if depth is not None and depth < 0:
+            raise ValueError(f"depth is 0 or more, not {depth}")
+        return count(self._compilation.table, rules, by, depth)
+
+    def graph(self, level: str = "layer", depth: int | None = None, *, fold: bool = False) -> Graph:
+        """A new directed acyclic graph of the model.
+
+        `level` is "layer" (a node for each application of a layer, and each function or operation applied in a block),
+        "block" (applications of blocks as single nodes, from nesting `depth` on, 1 by default; 0 is the whole model)
+        or "op" (layers and functions opened into primitive operations). With `fold`, a stack that repeats is drawn
+        once: `*` stands for the index and `repeat` is how often; its nodes have the parameters of all repetitions.
+        Repetitions that differ in which parameters are shared or frozen stay separate (`layers.0-2`).
+
+        Nodes have `kind` (input, output, layer, op, param, buffer, block), `type`, `params`, `macs`, `flops` and
+        `elementwise` (integers, or formulas in symbolic dimensions), `shape` (and `shapes` if there are several
+        outputs), `path` (the applications of blocks around it), `source` (file:line), `address` where a layer or block
+        is applied, `tensors` (the names of those whose parameters it has), `role` (if all of them have the same),
+        `frozen` (how many of its `params` are, if any), `shared_with` where a tensor it uses is on another node, and
+        `hyperparameters` and `constants` (inputs that are numbers) of an operation.
+
+        Edges have `shape`, `dtype` and `uses`: pairs of output index and argument name, with the `positions` of these
+        arguments. The graph's own attributes are `model` (its name), `params` (in total), `roles` (the parameters of
+        each role, "" for none), `blocks` (the type of each application of a block by its name in `path`s), and with
+        `fold`, if any is drawn for several, `repeats` (how often it is applied). At every level `params` sum to
+        `params.total`, and the work to that of the whole model.
+
+        Raises ValueError for another level, a negative depth, or a depth with a level other than "block".
+        """
+        from archspec.drawing.graph import build_graph
+
+        if level not in ("layer", "block", "op"):
+            raise ValueError(f"level is 'layer', 'block' or 'op', not {level!r}")
+        if level == "block":
+            depth = 1 if depth is None else depth
+        elif depth is not None:
+            raise ValueError("depth goes with level 'block'")
+        if depth is not None and depth < 0:
+            raise ValueError(f"depth is 0 or more, not {depth}")
+        graph = build_graph(self._compilation.body, self._compilation.table, level, depth, fold)
+        graph.set_preview(lambda: self._picture(level, depth))
+        return graph
+
+    def to_dict(self) -> Document:
+        """The data that `archspec count` writes with `--format json`."""
+        return self.count().to_dict()
+
+    def to_frame(self) -> Any:
+        """The tensors as a `pandas.DataFrame`. Raises ArchError if pandas is not installed."""
+        return self.count().to_frame()
+
+    def __str__(self) -> str:
+        return str(self.count())
+
+    def _repr_html_(self) -> str:
+        """The picture of the model for a notebook, or its parameter counts."""
+        picture = self._picture()
+        return picture if picture is not None else self.count()._repr_html_()  # pyright: ignore[reportPrivateUsage]
+
+    def _picture(self, level: str = "layer", depth: int | None = None) -> str | None:
+        """The picture of the model in SVG; None if it cannot be drawn."""
+        try:
+            pictures = import_module("archspec.drawing.api")  # which imports this module
+        except ImportError:
+            return None
+        return pictures.picture(self, level, depth)
+
+
+ModelLike: TypeAlias = "Model | str | os.PathLike[str] | Configuration | ConfigurationData"
+"""What functions take as a model: a Model, or what `archspec.load` takes."""
+
+
+def get_compilation(model: Model) -> Compilation:
+    """How a model was compiled. For the package itself: this may change at any time."""
+    return model._compilation  # pyright: ignore[reportPrivateUsage]
+
+
+def build_model_table(compiled: CompiledModel, overrides: Iterable[str]) -> Table:
+    """The table of a compiled model; `overrides` are the names of hyperparameters that were set."""
+    values = _plain_hyperparameters(compiled)
+    changed = {name: values[name] for name in overrides}
+    unchecked = compiled.expectations if changed else 0
+    table = _shared_table(compiled)
+    return table._replace(model=compiled.name, hyperparameters=values, overrides=changed, unchecked=unchecked)
+
+
+def _shared_table(compiled: CompiledModel) -> Table:
+    """The table of all models with the same body, without what differs between them."""
+    views = compiled.body.views
+    known: Table | None = views.get("table")
+    if known is not None:
+        return known
+    table = build_table(compiled.name, compiled.module, {}, {})
+    if not table.is_sound():
+        raise make_error("internal", f"the tensors of {compiled.name} do not add up to its total; please report this")
+    if has_choices(compiled.body):
+        from archspec.ir.active import active_parameters  # which few models need
+
+        table = table._replace(active=active_parameters(compiled.body, table))
+    if len(table.tensors) <= MAX_CACHED_TENSORS:
+        views["table"] = table
+    return table
+
+
+def _plain_hyperparameters(compiled: CompiledModel) -> dict[str, PlainValue]:
+    return {name: to_plain(value) for name, value in compiled.hyperparameters.items()}

@@ -1,0 +1,133 @@
+"""`archspec.lift`: a spec from a PyTorch module."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from archspec.core.diagnostics import ArchError, make_error
+from archspec.ir.normal.deep_stack import run_with_deep_stack
+from archspec.language.format.api import format
+from archspec.pipeline.compile import loads
+from archspec.pytorch.calls.values import UntranslatableError
+from archspec.pytorch.lift.capture import CapturedModule, LoopError, capture_module
+from archspec.pytorch.lift.check import TooLargeToRunError, check, check_size, check_without
+from archspec.pytorch.lift.repeating import check_repeatable
+from archspec.pytorch.lift.sizes.accidents import Draft, Fields, drop_coincidental_fields
+from archspec.pytorch.lift.sizes.sizes import ActualSizeError, SizeDependenceError, Sizes, first_difference
+from archspec.pytorch.lift.spec_text import source
+from archspec.pytorch.lift.statements.program import SizeChange
+from archspec.pytorch.lift.subject import Subject
+from archspec.pytorch.lift.subjects import subject_of
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+Result = TypeVar("Result")
+
+
+def lift(module: nn.Module, example_inputs: Mapping[str, torch.Tensor] | Sequence[torch.Tensor], /) -> str:
+    """Return the spec of a module in evaluation, from inputs by argument of `forward`, or in its order.
+
+    Raises ArchError if the module cannot be written as a spec that computes exactly the same.
+    """
+    return lift_subject(subject_of(module, example_inputs))
+
+
+def lift_subject(subject: Subject) -> str:
+    """Return the spec of a module, given evidence for its sizes and names for its hyperparameters."""
+    return as_refusal(type(subject.module).__name__, lambda: _lift_module(subject))
+
+
+def as_refusal(name: str, function: Callable[[], Result]) -> Result:
+    """Return the result of a function. Any exception becomes one refusal to lift the module of that name."""
+    try:
+        return run_with_deep_stack(function)
+    except ArchError:
+        raise
+    except UntranslatableError as problem:
+        raise make_error("lift", f"cannot lift `{name}`: {problem}".splitlines()[0]) from problem
+    except Exception as problem:  # of any class: there is either a spec or one refusal
+        reason = f"{type(problem).__name__} in archspec: {problem}"
+        help = "report this, with the module"
+        raise make_error("lift", f"cannot lift `{name}`: {reason}".splitlines()[0], help=help) from problem
+
+
+def _lift_module(subject: Subject) -> str:
+    try:
+        found = _with_masks(subject, loops=True)
+    except LoopError:
+        found = _with_masks(subject, loops=False)
+    check_repeatable(subject.module, subject.inputs, subject.other_inputs)
+    return found
+
+
+def _with_masks(subject: Subject, loops: bool) -> str:
+    try:
+        return _write_spec(subject, True, loops)
+    except _InputRequiredError:
+        return _write_spec(subject, False, loops)
+
+
+class _InputRequiredError(Exception):
+    """A module computes something else without an input than its spec."""
+
+
+def _write_spec(subject: Subject, optional: bool, loops: bool) -> str:
+    first = capture_module(subject, optional, loops)
+    try:
+        return _spec(subject, first, optional, loops)
+    except UntranslatableError as problem:
+        if (first.outputs.has_loops or first.program.has_loops) and not isinstance(
+            problem, SizeDependenceError | TooLargeToRunError
+        ):
+            raise LoopError(str(problem)) from problem
+        raise
+
+
+def _repeated_classes(module: nn.Module) -> set[str]:
+    """Return the classes of which a module has several modules."""
+    return {kind for kind, count in Counter(type(part).__name__ for part in module.modules()).items() if count > 1}
+
+
+def _spec(subject: Subject, first: CapturedModule, optional: bool, loops: bool) -> str:
+    second = subject.second() if subject.second is not None else None
+    if second is not None and first.outputs.has_loops:
+        check_size(second.module)
+    other = capture_module(second, optional, loops) if second is not None else None
+    if second is not None and other is not None and first_difference(first.program, other.program) is not None:
+        several = _repeated_classes(subject.module) ^ _repeated_classes(second.module)
+        sizes = SizeChange(several, first.program.free ^ other.program.free)
+        if any(sizes):
+            first, other = [capture_module(each, optional, loops, sizes) for each in (subject, second)]
+    numbers = second.numbers if second is not None else None
+    theirs = other.program if other is not None else None
+    kind = type(subject.module).__name__
+    name = subject.name or kind
+
+    def written(sizes: Sizes, actual: Mapping[str, object] | None, params: int | None) -> str:
+        values = sizes.defaults(actual)
+        return format(source(first.program, sizes, f"{name}: lifted from {kind}.", name, values, params))
+
+    def drafted(fields: Fields) -> Draft:
+        values, narrow, of_sizes = fields
+        sizes = Sizes(first.program, theirs, values, numbers, first.attributes, subject.parts, narrow, of_sizes)
+        return Draft(written(sizes, None, None), sizes)
+
+    draft, sizes = drop_coincidental_fields(drafted, subject)
+    check(draft, {}, subject.module, first)
+    if second is not None and other is not None and sizes.other is not None:
+        check(draft, sizes.seconds(), second.module, other)
+    if first.program.optional:
+        try:
+            check_without(draft, {}, subject, first.program.optional, first)
+        except UntranslatableError:
+            raise _InputRequiredError from None
+    try:
+        params = loads(written(sizes, subject.actual, None)).params.total
+    except ArchError as error:
+        reason = f"the spec of a small one does not compile for its sizes: {error.diagnostics[0].message}"
+        raise ActualSizeError(reason) from error
+    return written(sizes, subject.actual, params)

@@ -1,0 +1,70 @@
+"""Calls of modules for the shapes and names of what they compute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from archspec.core.optional import silence_loggers
+from archspec.pytorch.patches.restoring import restore_attributes
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+MAX_ELEMENTS = 20_000_000
+"""Larger modules are called without computing values."""
+
+MAX_INPUTS = 2_000_000
+"""So are modules whose inputs have more elements, such as large images."""
+
+MAX_FILLED = 100_000_000
+"""Parameters of larger modules have no values."""
+
+
+def call_module(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> object:
+    """Return the outputs of a module, which is then as before. Those of a large one have shapes, but no values, unless
+    it reads values.
+    """
+    with restore_attributes(module):
+        return call_keeping_changes(module, inputs)
+
+
+def call_exception(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> Exception | None:
+    """Return the exception that calling a module raises."""
+    try:
+        call_module(module, inputs)
+    except Exception as problem:  # of any class, as it comes from the module
+        return problem
+    return None
+
+
+def call_keeping_changes(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> object:
+    """Return the outputs of a module, which may keep something of the call."""
+    import torch
+    from torch._subclasses.fake_tensor import DataDependentOutputException
+
+    parameters = _count(module.parameters())
+    with torch.no_grad():
+        if parameters > MAX_ELEMENTS or _count(inputs.values()) > MAX_INPUTS:
+            try:
+                return _called_for_shapes(module, inputs)
+            except DataDependentOutputException:
+                if parameters > MAX_FILLED:
+                    raise
+        return module(**inputs)
+
+
+def _called_for_shapes(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> object:
+    from torch._subclasses import FakeTensorMode
+    from torch._subclasses.fake_tensor import DataDependentOutputException
+
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode, silence_loggers("torch._subclasses.fake_tensor"):
+        try:
+            return module(**inputs)
+        except DataDependentOutputException:  # a module may skip what depends on data if its inputs have no values
+            return module(**{name: mode.from_tensor(value) for name, value in inputs.items()})
+
+
+def _count(tensors: Iterable[torch.Tensor]) -> int:
+    return sum([tensor.numel() for tensor in tensors])

@@ -1,0 +1,82 @@
+"""Names that are free in a definition."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from itertools import takewhile
+
+from archspec.pytorch.calls.values import UntranslatableError
+
+KEYWORDS = frozenset(
+    "if else for in return tie require role param buffer const unused expect and or not true false none inf as".split()  # noqa: SIM905
+)
+"""Words that cannot be names."""
+
+RESERVED = KEYWORDS | {"pi", "i"}
+"""These, and names that have a meaning in expressions: `i` is the index of loops."""
+
+FREE_NAMES = ("seq", "length", "frames", "height", "width", "depth")
+"""Names of dimensions after `batch`."""
+
+LETTERS = ("h", "g", "y", "z", "u", "w", "a", "b", "c", "d", "e", "f", "k", "n", "p", "q", "r", "s", "t", "v")
+FALLBACKS = (*LETTERS, *[f"{letter}{turn}" for turn in range(2, 7) for letter in LETTERS])
+"""Names for values that the source does not name."""
+
+
+class Names:
+    """The names of one definition."""
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        self._taken = {*taken}
+
+    def take(self, wanted: Sequence[str]) -> str:
+        """Return the first free name among those wanted; a short one if none is free."""
+        for name in [*[identifier(name) for name in wanted], *FALLBACKS]:
+            if name and name not in self._taken:
+                self._taken.add(name)
+                return name
+        raise UntranslatableError("it computes too many values to be named, as a loop over a length does")
+
+
+def identifier(text: str) -> str:
+    """Return a text as a name of the language; empty if it cannot be one."""
+    name = re.sub(r"\W", "_", text).strip("_")
+    if not name or name[0].isdigit() or name in RESERVED:
+        return ""
+    return name
+
+
+def definition_names(kinds: Sequence[str], paths: Sequence[str], taken: Collection[str] = ()) -> list[str]:
+    """Return a name for each definition: its class, or with a word of its address where several have one class.
+
+    None of them is one of those that are `taken`.
+    """
+    prefix = _common_prefix([*dict.fromkeys(kinds)])
+    found: list[str] = []
+    for kind, path in zip(kinds, paths, strict=True):
+        others = [other for same, other in zip(kinds, paths, strict=True) if same == kind and other != path]
+        name = kind if kinds.count(kind) == 1 else _distinguished(kind, prefix, path, others)
+        turn = 2
+        while name in found or name in taken:
+            name, turn = f"{kind}{turn}", turn + 1
+        found.append(name)
+    return found
+
+
+def _distinguished(kind: str, prefix: str, path: str, others: Sequence[str]) -> str:
+    """Return a class with the last word of an address that is in no other one."""
+    seen = {word for other in others for word in other.split(".")}
+    words = [word for word in path.split(".") if word not in seen and not word.isdigit()]
+    if not words:
+        return kind
+    word = "".join([part[:1].upper() + part[1:] for part in words[-1].split("_")])
+    rest = kind.removeprefix(prefix)
+    return f"{prefix}{word}" if word.endswith(rest) else f"{prefix}{word}{rest}"
+
+
+def _common_prefix(kinds: Sequence[str]) -> str:
+    """Return the words that all classes begin with."""
+    words = [re.findall(r"[A-Z]+[a-z0-9]*|[a-z0-9]+", kind) for kind in kinds]
+    common = takewhile(lambda items: len({*items}) == 1, zip(*words, strict=False))
+    return "".join([word for word, *_ in common]) if len(kinds) > 1 else ""

@@ -1,0 +1,353 @@
+"""Configurable architectures as subjects: small modules of them, with the numbers of the actual one."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from archspec.core.diagnostics import ArchError, make_error
+from archspec.ir.ops import OPS
+from archspec.pytorch.lift.calling import MAX_FILLED, call_exception
+from archspec.pytorch.lift.modes import changed_mode, modes_of
+from archspec.pytorch.lift.sources.fields import Fields, are_fields, is_configuration, numbers_in
+from archspec.pytorch.lift.sources.kinds import kind_of
+from archspec.pytorch.lift.sources.patterns import has_patterns, names_layers
+from archspec.pytorch.lift.sources.proposals import CHOICES, PROPOSALS, THIRD, Choices, Proposal
+from archspec.pytorch.lift.sources.shrinking import hidden_changes, merge_fields, shrink_fields
+from archspec.pytorch.lift.sources.unfilled import build_on_meta, build_uninitialized
+from archspec.pytorch.lift.subject import Subject
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """A function from fields to modules. `inputs` yields inputs to try, for the first or the second choice of sizes."""
+
+    name: str
+    fields: Fields
+    build: Callable[[Fields], nn.Module]
+    inputs: Callable[[nn.Module, int], Iterator[dict[str, torch.Tensor]]]
+    proposals: Sequence[Proposal] = PROPOSALS
+    choices: Sequence[Choices] = CHOICES
+    free: Mapping[str, Sequence[int | str]] = field(default_factory=dict[str, "Sequence[int | str]"])
+    """The sizes of inputs as users describe them."""
+    has_same_reals: bool = False
+    """Whether the second small module has the reals of the first one."""
+
+    def actual(self) -> nn.Module:
+        """Return the actual module, without values. Raises ArchError if it cannot be built."""
+        try:
+            return build_on_meta(partial(self.build, self.fields))
+        except Exception as problem:  # of any class, as it comes from the architecture
+            raise _unbuilt(self.name, problem) from problem
+
+
+class SmallModule(NamedTuple):
+    """A small module, the fields that it was made of, and the proposal that these follow."""
+
+    subject: Subject
+    fields: Fields
+    proposal: Proposal
+
+
+def subject_of(architecture: Architecture, small_one: SmallModule | None = None) -> Subject:
+    """Return a small module of an architecture, with others as evidence. Raises ArchError if there is none."""
+    small_one = small_one or build_small_module(architecture, 0)
+    first = small_one.subject
+
+    def second() -> Subject:
+        usual = build_small_module(architecture, 1, small_one.fields)
+        return usual.subject if architecture.has_same_reals else _with_other_reals(architecture, usual)
+
+    def deep(differs: bool) -> Subject | None:
+        has_all = not any(choices.layers for choices in architecture.choices)
+        if has_all or (small_one.proposal.is_shallow and not differs):
+            return None
+        found = build_small_module(_beginning_with(architecture, small_one.proposal), 2)
+        return None if found.fields == small_one.fields else found.subject
+
+    def third() -> Subject | None:
+        return _third(architecture, small_one.proposal)
+
+    def changed(name: str, value: int) -> Subject | None:
+        return _changed(architecture, small_one, name, value)
+
+    return Subject(
+        module=first.module,
+        inputs=first.inputs,
+        other_inputs=first.other_inputs,
+        second=second,
+        changed=changed,
+        has_patterns=has_patterns(architecture.fields),
+        deep=deep,
+        third=third,
+        numbers=first.numbers,
+        parts=parts_of(architecture.fields),
+        actual=numbers_of(architecture.fields),
+        name=architecture.name,
+        free=architecture.free,
+    )
+
+
+def _beginning_with(architecture: Architecture, proposal: Proposal) -> Architecture:
+    """Return an architecture for which a proposal, and those after it, are tried before the others."""
+    turn = architecture.proposals.index(proposal)
+    return replace(architecture, proposals=[*architecture.proposals[turn:], *architecture.proposals[:turn]])
+
+
+def _third(architecture: Architecture, first: Proposal) -> Subject | None:
+    """Return a module with further sizes, also of parts that share sizes in others; None if it cannot be built and run.
+
+    Where the `first` one has sizes of the configuration, such as that of images, it has them as well. It has as many
+    layers as the first one if the configuration lists some by number: in others, these would not be the same.
+    """
+    keeps = first.is_cropped, first.unit == 0, first.is_scaled, first.is_shallow
+    proposals = [
+        item for item in PROPOSALS if keeps == (item.is_cropped, item.unit == 0, item.is_scaled, item.is_shallow)
+    ]
+    layers = architecture.choices[0].layers
+    if layers and not names_layers(architecture.fields):
+        layers = THIRD.layers
+    for are_apart in (True, False):
+        choices = THIRD._replace(layers=layers, are_apart=are_apart)
+        other = replace(architecture, choices=[choices], proposals=list(dict.fromkeys([first, *proposals])))
+        try:
+            return build_small_module(other, 0).subject
+        except ArchError:
+            continue
+    return None
+
+
+def numbers_of(fields: Mapping[str, object], prefix: str = "") -> dict[str, object]:
+    """Return the values of a configuration, and of those inside of it under the names of both."""
+    found: dict[str, object] = {}
+    for name, value in fields.items():
+        if is_configuration(value):
+            found |= numbers_of(value, f"{prefix}{name.removesuffix('_config')}_")
+        elif are_fields(value) and "mrope_section" in value:
+            sections = enumerate(cast("list[int]", value["mrope_section"]))
+            found |= {f"{prefix}mrope_section_{turn}": size for turn, size in sections}
+        elif are_fields(value) and "layer" in name:
+            of_some = _of_some_layers(value)
+            found |= {_usable(f"{prefix}{name}_{key}"): size for key, size in of_some.items()}
+        elif isinstance(value, bool | int | float | str) and name.isidentifier():
+            found[_usable(prefix + name)] = value
+    return found
+
+
+def _usable(name: str) -> str:
+    """Return a name for a hyperparameter, which would hide an operation of its name."""
+    return f"{name}_" if name in OPS else name
+
+
+def _of_some_layers(value: Fields) -> dict[str, object]:
+    """Return the fields of some layers, by the numbers of these, if they are the same for all of these."""
+    fields = [part for part in value.values() if are_fields(part)]
+    if not fields or any(part != fields[0] for part in fields):
+        return {}
+    return {name: size for name, size in fields[0].items() if isinstance(size, int | float)}
+
+
+def parts_of(fields: Mapping[str, object], prefix: str = "") -> list[str]:
+    """Return what the names of the values of the configurations inside of one begin with."""
+    found: list[str] = []
+    for name, value in fields.items():
+        if is_configuration(value):
+            part = f"{prefix}{name.removesuffix('_config')}_"
+            found += [part, *parts_of(value, part)]
+    return found
+
+
+def build_small_module(architecture: Architecture, turn: int, first: Fields | None = None) -> SmallModule:
+    """Return the first small module that can be built and run, and reveals all changes of a `first` one."""
+    problem: Exception | None = None
+    tried: list[Fields] = []
+    for proposal in architecture.proposals:
+        fields = shrink_fields(architecture.fields, proposal, architecture.choices[turn])
+        if fields in tried or (first is not None and hidden_changes(architecture.fields, first, fields)):
+            continue
+        tried.append(fields)
+        try:
+            module = _built(architecture, fields, turn)
+        except ArchError:
+            raise
+        except Exception as error:  # of any class, as it comes from the architecture
+            problem = problem or error
+            continue
+        modes = modes_of(module)
+        _check_inputs(architecture, module)
+        takes = _taking(architecture, fields, module)
+        for inputs in architecture.inputs(module, turn % 2):
+            error = takes(inputs)
+            if error is not None:
+                problem = problem or error
+                continue
+            changed = changed_mode(modes, module)
+            if changed is not None:
+                raise make_error("lift", f"cannot lift `{architecture.name}`: a call of it changes its `{changed}`")
+            alike = (other for other in architecture.inputs(module, 1 - turn % 2) if are_alike(inputs, other))
+            subject = Subject(
+                module,
+                ordered(module, inputs),
+                next((other for other in alike if takes(other) is None), None),
+                numbers=_numbers(architecture, module, fields, proposal),
+                name=architecture.name,
+                free=architecture.free,
+            )
+            return SmallModule(subject, fields, proposal)
+    raise _unbuilt(architecture.name, problem)
+
+
+def _built(architecture: Architecture, fields: Fields, seed: int) -> nn.Module:
+    """Return the module with these fields, in evaluation; without values if it has too many parameters. Raises
+    ValueError if some have no elements, as of a width that is divided by a larger number.
+    """
+    import torch
+
+    build = partial(architecture.build, fields)
+    with warnings.catch_warnings():  # of tensors without elements
+        warnings.simplefilter("ignore")
+        sizes = [parameter.numel() for parameter in build_on_meta(build).parameters()]
+    if 0 in sizes:
+        raise ValueError("some of its tensors have no elements")
+    count = sum(sizes)
+    torch.random.manual_seed(seed)  # pyright: ignore[reportUnknownMemberType]
+    return (build_uninitialized(build) if count > MAX_FILLED else build()).eval()
+
+
+def _check_inputs(architecture: Architecture, module: nn.Module) -> None:
+    """Refuse a module for which no inputs are known."""
+    if next(architecture.inputs(module, 0), None) is None:
+        names = ", ".join([f"`{name}`" for name in inspect.signature(module.forward).parameters if name != "kwargs"])
+        raise make_error("usage", f"cannot run a small `{architecture.name}`: no inputs are known for {names}")
+
+
+def _numbers(architecture: Architecture, module: nn.Module, fields: Fields, proposal: Proposal) -> dict[str, object]:
+    """Return the numbers of a small module; of a shallow one, those that it has in the place of the actual ones."""
+    numbers = numbers_of(_settled(module, merge_fields(architecture.fields, fields)))
+    if not proposal.is_shallow:
+        return numbers
+    kept = numbers_of(architecture.fields)
+    has_fewer = bool(architecture.choices[0].layers)
+    return {
+        name: value
+        for name, value in numbers.items()
+        if value != kept.get(name) or (has_fewer and kind_of(name) == "layers")
+    }
+
+
+def _taking(
+    architecture: Architecture, fields: Fields, module: nn.Module
+) -> Callable[[Mapping[str, torch.Tensor]], Exception | None]:
+    """Return what returns the exception that calling a module raises, or one that has as many queries as the actual
+    one: these may be chosen among the places in an image, which has to be large enough for them.
+    """
+    queries = {name: value for name, value in numbers_in(architecture.fields) if kind_of(name) == "queries"}
+
+    @cache
+    def demanding() -> nn.Module | None:
+        if all(fields.get(name, value) == value for name, value in queries.items()):
+            return None
+        try:
+            return build_uninitialized(partial(architecture.build, {**fields, **queries})).eval()
+        except Exception:  # of any class, as it comes from the architecture
+            return None
+
+    def error(inputs: Mapping[str, torch.Tensor]) -> Exception | None:
+        found = call_exception(module, inputs)
+        other = demanding() if found is None else None
+        return found if other is None else call_exception(other, inputs)
+
+    return error
+
+
+def _with_other_reals(architecture: Architecture, usual: SmallModule) -> Subject:
+    """Return a small module with other values of those reals on which no shape of a tensor depends, so that a number
+    that is the same in both small modules is none of them by accident; the usual one if that cannot be called.
+    """
+    if usual.proposal.is_shallow:
+        return usual.subject
+    fields = merge_fields(architecture.fields, usual.fields)
+
+    def shapes(changed: Fields) -> list[tuple[str, Sequence[int]]]:
+        module = build_on_meta(partial(architecture.build, changed))
+        return [(name, value.shape) for name, value in [*module.named_parameters(), *module.named_buffers()]]
+
+    kept, factor = shapes(fields), 1.5
+    for name, value in reals_of(architecture.fields).items():
+        changed = with_number(fields, name, value * factor)
+        with suppress(Exception):  # of any class, as it comes from the architecture
+            if shapes(changed) == kept:
+                fields, factor = changed, factor + 0.25
+    try:
+        module = _built(architecture, fields, 1)
+    except Exception:  # of any class, as it comes from the architecture
+        return usual.subject
+    if call_exception(module, usual.subject.inputs) is not None:
+        return usual.subject
+    return replace(usual.subject, module=module, numbers=_numbers(architecture, module, fields, usual.proposal))
+
+
+def reals_of(fields: Mapping[str, object]) -> dict[str, float]:
+    """Return the reals of a configuration, but for 0 and 1, which may be special."""
+    numbers = numbers_of(fields).items()
+    return {name: value for name, value in numbers if isinstance(value, float) and value not in (0.0, 1.0)}
+
+
+def _changed(architecture: Architecture, first: SmallModule, name: str, value: int) -> Subject | None:
+    """Return a small module with another value of a number; None if it cannot be built or called."""
+    fields = with_number(merge_fields(architecture.fields, first.fields), name, value)
+    try:
+        module = _built(architecture, fields, 0)
+    except Exception:  # of any class, as it comes from the architecture
+        return None
+    alike = [inputs for inputs in architecture.inputs(module, 0) if are_alike(first.subject.inputs, inputs)]
+    inputs = next((inputs for inputs in alike if call_exception(module, inputs) is None), None)
+    if inputs is None:
+        return None
+    numbers = numbers_of(_settled(module, merge_fields(architecture.fields, fields)))
+    return Subject(module, ordered(module, inputs), numbers=numbers)
+
+
+def with_number(fields: Fields, name: str, value: float) -> Fields:
+    """Return fields with another one of the values that `numbers_of` finds in them."""
+    found = dict(fields)
+    for key, inner in fields.items():
+        if _usable(key) == name:
+            found[key] = value
+        elif is_configuration(inner):
+            part = f"{key.removesuffix('_config')}_"
+            if name.startswith(part):
+                found[key] = with_number(inner, name.removeprefix(part), value)
+    return found
+
+
+def _settled(module: nn.Module, fields: Fields) -> Mapping[str, object]:
+    """Return the fields of a module, some of which its configuration may have derived from others."""
+    settled = getattr(getattr(module, "config", None), "to_dict", None)
+    return fields | settled() if settled is not None else fields
+
+
+def ordered(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Return inputs in the order of the signature of `forward`."""
+    names = [*inspect.signature(module.forward).parameters]
+    return {name: inputs[name] for name in sorted(inputs, key=names.index)}
+
+
+def are_alike(inputs: Mapping[str, torch.Tensor], other: Mapping[str, torch.Tensor]) -> bool:
+    """Whether inputs have the same names, and as many axes."""
+    return inputs.keys() == other.keys() and all(value.dim() == other[name].dim() for name, value in inputs.items())
+
+
+def _unbuilt(name: str, problem: Exception | None) -> ArchError:
+    message = " ".join(str(problem).split())
+    reason = f"{type(problem).__name__}: {message}" if problem is not None else "it is too large to be run"
+    return make_error("usage", f"cannot build and run a small `{name}`: {reason}")

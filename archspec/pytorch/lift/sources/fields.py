@@ -1,0 +1,116 @@
+"""Sizes in the fields of a configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias, TypeGuard
+
+from archspec.pytorch.lift.sources.kinds import MIN_VALUES, kind_of
+
+Fields: TypeAlias = "dict[str, object]"
+
+
+def scopes_of(actual: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
+    """Yield a configuration, and those inside of it."""
+    return (scope for _, scope in named_scopes(actual))
+
+
+def named_scopes(actual: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, Mapping[str, object]]]:
+    """Yield what the names of the values of a configuration begin with, and the configuration; then those inside."""
+    yield prefix, actual
+    for name, value in actual.items():
+        if is_configuration(value):
+            yield from named_scopes(value, f"{prefix}{name.removesuffix('_config')}_")
+
+
+def numbers_in(scope: Mapping[str, object]) -> list[tuple[str, int]]:
+    return [(name, value) for name, value in scope.items() if is_integer(value)]
+
+
+def lists_in(scope: Mapping[str, object]) -> list[tuple[str, list[int]]]:
+    found = [(name, value) for name, value in scope.items() if is_list(value) and value]
+    return [(name, value) for name, value in found if are_integers(value)]
+
+
+def head_of(actual: Mapping[str, object]) -> int:
+    """Return the size of a head: a field, or the width over the number of heads."""
+    numbers = [(kind_of(name), value) for scope in scopes_of(actual) for name, value in numbers_in(scope)]
+    kinds = dict(reversed(numbers))
+    return kinds.get("head") or kinds.get("hidden", 0) // kinds.get("heads", 1)
+
+
+def common_divisor(actual: Mapping[str, object], has_own_heads: bool) -> int:
+    """Return the power of two that makes heads as small as they may be, or their groups as few."""
+    sizes: list[int] = []
+    for scope in scopes_of(actual):
+        kinds = {kind_of(name): value for name, value in reversed(numbers_in(scope))}
+        if has_own_heads:
+            sizes += [kinds[kind] for kind in ("heads", "groups") if kinds.get(kind, 0) >= 2 * MIN_VALUES[kind]]
+        else:
+            sizes += [value for name, value in numbers_in(scope) if kind_of(name) == "head"]
+            sizes += [kinds["hidden"] // kinds["heads"]] if kinds.get("heads") and "hidden" in kinds else []
+    least = MIN_VALUES["groups" if has_own_heads else "head"]
+    most = min([size // least for size in sizes if size >= 2 * least], default=least)
+    return 2 ** (most.bit_length() - 1)
+
+
+def rotary_part(actual: Mapping[str, object]) -> float:
+    """Return the share of a head that has rotary positions."""
+    scopes = [*scopes_of(actual)]
+    rotary = [value for scope in scopes if are_fields(value := scope.get("rope_parameters"))]
+    scopes += [*rotary, *[part for item in rotary for part in item.values() if are_fields(part)]]
+    found = [scope.get(name) for scope in scopes for name in ("partial_rotary_factor", "rotary_pct")]
+    head = head_of(actual)
+    found += [
+        value / head for scope in scopes for name, value in numbers_in(scope) if head and kind_of(name) == "rotary"
+    ]
+    return min([part for part in found if isinstance(part, float) and 0.1 <= part <= 1], default=1.0)
+
+
+def rotary_share(actual: Mapping[str, object]) -> int:
+    """Return the number that divides a head into its part with rotary positions and others of its size; 1 if the part
+    is a fraction that is rounded to another size.
+    """
+    part, head = rotary_part(actual), head_of(actual)
+    share = round(1 / part)
+    return share if int(head * part) == head // share else 1
+
+
+def rotary_unit(actual: Mapping[str, object], least: int) -> int:
+    """Return the least even size of heads from an even `least` on of which the part with rotary positions is even."""
+    half = rotary_part(actual) / 2
+    return next((size for size in range(least, 3 * least, 2) if abs(size * half - round(size * half)) < 1e-9), least)
+
+
+def has_sections(actual: Mapping[str, object]) -> bool:
+    """Whether rotary positions are those of several axes."""
+    rotary = [scope.get("rope_parameters") for scope in scopes_of(actual)]
+    return any(are_fields(value) and "mrope_section" in value for value in rotary)
+
+
+def numbers_of_groups(actual: Mapping[str, object]) -> Iterator[int]:
+    """Yield numbers of groups, which divide widths."""
+    for scope in scopes_of(actual):
+        for name, value in numbers_in(scope):
+            if name.endswith("_groups") and 1 < value <= 32:
+                yield value
+
+
+def are_fields(value: object) -> TypeGuard[Fields]:
+    return isinstance(value, dict)
+
+
+def is_configuration(value: object) -> TypeGuard[Fields]:
+    return are_fields(value) and "model_type" in value
+
+
+def is_list(value: object) -> TypeGuard[list[object]]:
+    return isinstance(value, list)
+
+
+def is_integer(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def are_integers(value: Sequence[object]) -> TypeGuard[list[int]]:
+    return all(is_integer(item) for item in value)

@@ -1,0 +1,81 @@
+"""Modules of Python files: `FILE.py[:factory]`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from archspec.core.diagnostics import make_error, suggest
+from archspec.pytorch.lift.calling import call_exception
+from archspec.pytorch.lift.sources import examples as known
+from archspec.pytorch.lift.sources.architecture import Architecture, ordered
+from archspec.pytorch.lift.sources.fields import Fields, is_integer
+from archspec.pytorch.lift.sources.inputs import InputDeclaration, examples, inputs_following_fields
+from archspec.pytorch.lift.subject import Subject
+from archspec.pytorch.run.factories import call_factory, load_factory, parameters_of
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+
+def architecture_of_file(
+    text: str, declared: Sequence[InputDeclaration], are_long: bool = False
+) -> tuple[Architecture | None, Subject]:
+    """Return the architecture of a factory in a file, and its actual module, with long inputs or usual ones.
+
+    If the factory has arguments, all of which have defaults, then integers among them are the fields of the
+    architecture; if it has none, there is no architecture. Raises ArchError if there is no such file or factory, or if
+    running either fails.
+    """
+    path, name, factory = load_factory(text, "FILE.py:factory")
+    module = call_factory(path, name, factory)
+    taken = [*inspect.signature(module.forward).parameters]  # names of inputs, which no hyperparameter can have
+    defaults = {key: value.default for key, value in parameters_of(factory).items() if is_integer(value.default)}
+    arguments = {f"{key}_" if key in taken else key: key for key in defaults}
+    fields: Fields = {name: defaults[key] for name, key in arguments.items()}
+    made: WeakKeyDictionary[nn.Module, Fields] = WeakKeyDictionary()
+
+    def by_argument(values: Fields) -> Fields:
+        return {arguments[name]: value for name, value in values.items()}
+
+    def build(values: Fields) -> nn.Module:
+        found = factory(**by_argument(values)).eval()
+        made[found] = values
+        return found
+
+    def inputs(module: nn.Module, turn: int) -> Iterator[dict[str, torch.Tensor]]:
+        if declared:
+            choices = inputs_following_fields(declared, defaults, {**defaults, **by_argument(made.get(module, {}))})
+            return (given for choice in choices for given in examples(module, choice, turn, are_long))
+        if hasattr(module, "config"):
+            return known.examples(module, known.SIZES[turn])
+        raise make_error(
+            "usage", f"the inputs of `{name}` are unknown", help="describe each: `--input x=real[batch,seq,64]`"
+        )
+
+    for given in declared:
+        if given.name not in taken:
+            help = suggest(given.name, taken) or f"it has {', '.join([f'`{known}`' for known in taken])}"
+            raise make_error("usage", f"`forward` of {type(module).__name__} has no argument `{given.name}`", help=help)
+    free = {item.name: item.sizes for item in declared}
+    whole = replace(_as_it_is(module, inputs), free=free)
+    if not fields or module.training:
+        return None, whole
+    return Architecture(type(module).__name__, fields, build, inputs, free=free), whole
+
+
+def _as_it_is(module: nn.Module, inputs: Callable[[nn.Module, int], Iterator[dict[str, torch.Tensor]]]) -> Subject:
+    problem: Exception | None = None
+    for given in inputs(module, 0):
+        error = call_exception(module, given)
+        if error is None:
+            other = next((other for other in inputs(module, 1) if call_exception(module, other) is None), None)
+            return Subject(module, ordered(module, given), other, name=type(module).__name__)
+        problem = problem or error
+    message = str(problem).splitlines()[0] if str(problem) else ""
+    help = "describe all inputs that it needs with --input; write numbers for sizes that cannot be small"
+    raise make_error("usage", f"calling {type(module).__name__} fails: {type(problem).__name__}: {message}", help=help)

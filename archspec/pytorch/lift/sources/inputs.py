@@ -1,0 +1,152 @@
+"""Inputs as users describe them: `--input NAME=dtype[batch,seq]`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count, islice, product
+from typing import TYPE_CHECKING
+
+from archspec.core.diagnostics import ArchError, make_error
+from archspec.core.record import Record
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+_INPUT = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*([A-Za-z_]\w*)\s*\[([^\[\]]*)\]\s*")
+_DTYPES = {
+    "real": "real",
+    "float": "real",
+    "float32": "real",
+    "int": "int",
+    "int64": "int",
+    "long": "int",
+    "bool": "bool",
+}
+"""The element types by their names here and in PyTorch."""
+
+
+SHORT, USUAL, LONG = 2, 3, 40
+"""The least size of inputs that may have any. Long ones are for modules that reduce them several times, as by strides.
+"""
+
+MAX_CHOICES = 8
+"""So many ways in which sizes of inputs may follow fields are tried."""
+
+
+class InputDeclaration(Record):
+    """An input: its name, its element type, and its sizes, which are numbers or the names of free ones."""
+
+    name: str
+    dtype: str
+    sizes: tuple[int | str, ...]
+
+
+def parse_input(text: str) -> InputDeclaration:
+    """Return the input that an argument of `--input` describes. Raises ArchError."""
+    found = _INPUT.fullmatch(text)
+    if found is None:
+        raise _invalid(text, "expected NAME=dtype[sizes]")
+    name, dtype, inside = found.groups()
+    if dtype not in _DTYPES:
+        raise _invalid(text, f"unknown element type `{dtype}`", "use `real`, `int` or `bool`")
+    sizes: list[int | str] = []
+    for part in inside.split(",") if inside.strip() else []:
+        size = part.strip()
+        if size.isdecimal() and int(size) > 0:
+            sizes.append(int(size))
+        elif size.isidentifier():
+            sizes.append(size)
+        else:
+            raise _invalid(text, f"invalid size `{size}`")
+    return InputDeclaration(name, _DTYPES[dtype], tuple(sizes))
+
+
+def _invalid(text: str, problem: str, help: str = "write it as `--input x=real[batch,seq,64]`") -> ArchError:
+    return make_error("usage", f"invalid --input `{text}`: {problem}", help=help)
+
+
+def inputs_following_fields(
+    declared: Sequence[InputDeclaration], fields: Mapping[str, object], values: Mapping[str, object]
+) -> Iterator[list[InputDeclaration]]:
+    """Yield inputs with sizes for a module that has `values` for fields: those that have the name of a field are its
+    value, and then numbers that are equal to a field are as well.
+    """
+    sizes = {name: value for name, value in values.items() if isinstance(value, int)}
+    numbers = dict.fromkeys([size for item in declared for size in item.sizes if isinstance(size, int)])
+    options = [[size, *[sizes[name] for name in sizes if fields[name] == size != sizes[name]]] for size in numbers]
+    for chosen in islice(product(*options), MAX_CHOICES):
+        followed = dict(zip(numbers, chosen, strict=True))
+        known: dict[int | str, int] = {**followed, **sizes}
+        shapes = [[known.get(size, size) for size in item.sizes] for item in declared]
+        yield [
+            InputDeclaration(item.name, item.dtype, tuple(shape)) for item, shape in zip(declared, shapes, strict=True)
+        ]
+
+
+def examples(
+    module: nn.Module, declared: Sequence[InputDeclaration], turn: int, are_long: bool = False
+) -> Iterator[dict[str, torch.Tensor]]:
+    """Yield inputs to try, the first or the second time: with longer and with shorter free sizes, and with long ones,
+    or only with these.
+
+    Free sizes are different from each other and, but for the shorter ones, from all sizes of the module's tensors. The
+    first axis of the first input, usually that of the batch, is never long. Integers are below the number
+    of rows of the table that they are looked up in, others are 0 and 1, beginning with 1.
+    """
+    batch = next((name for item in declared for name in item.sizes[:1] if isinstance(name, str)), None)
+    for start in (LONG,) if are_long else (USUAL, SHORT, LONG):
+        sizes = _sizes(module, declared, turn, start)
+        if batch is not None and start == LONG:
+            sizes[batch] = _sizes(module, declared, turn, USUAL)[batch]
+        bounds = _bounds(module, {item.name: _drawn(item, sizes, 0) for item in declared})
+        yield {item.name: _drawn(item, sizes, turn + 1, bounds.get(item.name, 2)) for item in declared}
+
+
+def _sizes(module: nn.Module, declared: Sequence[InputDeclaration], turn: int, start: int) -> dict[str, int]:
+    taken = {size for tensor in module.state_dict().values() for size in tensor.shape} if start > SHORT else set[int]()
+    names = dict.fromkeys(size for item in declared for size in item.sizes if isinstance(size, str))
+    free = (size for size in count(start) if size not in taken)
+    found = [next(free) for _ in range(2 * len(names))]
+    return dict(zip(names, found[turn::2], strict=True))
+
+
+def _drawn(item: InputDeclaration, sizes: dict[str, int], seed: int, bound: int = 2) -> torch.Tensor:
+    import torch
+
+    shape = [sizes[size] if isinstance(size, str) else size for size in item.sizes]
+    generator = torch.Generator().manual_seed(seed)
+    if item.dtype == "real":
+        return torch.randn(shape, generator=generator)
+    found = torch.randint(0, bound, shape, generator=generator)
+    if bound == 2 and shape:
+        found[..., 0] = 1
+    return found.bool() if item.dtype == "bool" else found
+
+
+def _bounds(module: nn.Module, inputs: dict[str, torch.Tensor]) -> dict[str, int]:
+    """Return the numbers of rows of the tables in which inputs are looked up."""
+    import torch
+
+    found: dict[str, int] = {}
+    places = {value.untyped_storage().data_ptr(): name for name, value in inputs.items() if value.dtype == torch.long}
+    tables = [part for part in module.modules() if isinstance(part, torch.nn.Embedding)]
+    if not places or not tables:
+        return found
+
+    def note(table: nn.Embedding, given: tuple[torch.Tensor, ...]) -> None:
+        name = places.get(given[0].untyped_storage().data_ptr()) if given else None
+        if name is not None:
+            found[name] = min(found.get(name, table.num_embeddings), table.num_embeddings)
+
+    hooks = [table.register_forward_pre_hook(note) for table in tables]
+    try:
+        with torch.no_grad():
+            module(**inputs)
+    except Exception:  # of any class: another attempt, or the module's own message, follows
+        pass
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return found

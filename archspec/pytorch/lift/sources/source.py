@@ -1,0 +1,34 @@
+"""What is lifted, and what to lift in its place if that fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from archspec.pytorch.calls.values import UntranslatableError
+from archspec.pytorch.lift.sources.inputs import InputDeclaration
+from archspec.pytorch.lift.subject import Subject
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+class LayerPatternError(UntranslatableError):
+    """The spec of a small module is not that of the actual one, as its layers may be of other kinds."""
+
+
+class CoincidentSizeError(UntranslatableError):
+    """The spec of two small modules is not that of a third one, as a size has the value of another one in both."""
+
+
+class Source(NamedTuple):
+    """What is lifted, and what makes the actual module, whose tensors the spec has to have."""
+
+    subject: Subject
+    actual: Callable[[], nn.Module]
+    others: Callable[[BaseException | None], Sequence[Callable[[], Source]]] = lambda cause: ()
+    """Other modules to lift in the place of this one, by what it cannot be lifted for."""
+    whole: Subject | None = None
+    """The actual module, if it can be called: a small one may have taken other branches."""
+    declared: Sequence[InputDeclaration] = ()
+    """The inputs that users describe, in which names are sizes that may vary."""

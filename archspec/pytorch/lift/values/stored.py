@@ -1,0 +1,70 @@
+"""The tensors that a module stores: kinds, ties, and which module owns them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from archspec.core.addresses import is_inside, parent
+from archspec.pytorch.passes.programs import dtype_of
+from archspec.pytorch.prove.sides import stored_tensors
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+class LiftedTensor(NamedTuple):
+    """A stored tensor."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    is_buffer: bool
+    is_frozen: bool
+    storage: object
+
+
+class StoredTensors:
+    """The stored tensors of a module by name."""
+
+    def __init__(self, module: nn.Module) -> None:
+        import torch
+
+        places = stored_tensors(module)
+        parameters = dict(module.named_parameters(remove_duplicate=False))
+        self.names: dict[str, LiftedTensor] = {}
+        self.own: dict[str, list[str]] = defaultdict(list)
+        self._groups: dict[object, list[str]] = defaultdict(list)
+        for name, tensor in module.state_dict(keep_vars=True).items():
+            frozen = name in parameters and not tensor.requires_grad
+            self.names[name] = LiftedTensor(
+                tuple(tensor.shape), dtype_of(tensor), name not in parameters, frozen, places[name].storage
+            )
+            self.own[parent(name)].append(name)
+            if tensor.numel():
+                self._groups[places[name].storage].append(name)
+        modules = dict(cast("Iterable[tuple[str, nn.Module]]", module.named_modules()))
+        self._embeddings = {f"{path}.weight" for path, part in modules.items() if isinstance(part, torch.nn.Embedding)}
+
+    @property
+    def ties(self) -> list[tuple[str, str]]:
+        """Pairs of an alias and the counted name; an embedding is preferred as the counted one."""
+        found: list[tuple[str, str]] = []
+        for group in self._groups.values():
+            counted = next((name for name in group if name in self._embeddings), group[0])
+            found += [(name, counted) for name in group if name != counted]
+        return found
+
+    def names_of(self, name: str) -> list[str]:
+        """Return all names of a tensor."""
+        return self._groups.get(self.names[name].storage, [name])
+
+    def name_under(self, name: str, path: str) -> str | None:
+        """Return the name of a tensor inside a module; None if it has none."""
+        return next((other for other in self.names_of(name) if is_inside(other, path)), None)
+
+    def modifiers(self, name: str) -> str:
+        """Return what is written before the shape of a tensor in its declaration."""
+        tensor = self.names[name]
+        kind = "buffer" if tensor.is_buffer else "frozen param" if tensor.is_frozen else "param"
+        return kind if tensor.dtype == "real" else f"{kind} {tensor.dtype}"

@@ -1,0 +1,60 @@
+"""Modules that round to float32 on their own, run without that."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, cast
+
+from archspec.pytorch.calls.values import as_list
+from archspec.pytorch.patches.intercepting import Function, intercept_mode
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+
+@contextmanager
+def in_float64() -> Generator[None]:
+    """Compute in float64 what code asks for in float32, or in the default type."""
+    import torch
+
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with intercept_mode(_exactly):
+            yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+def _exactly(func: Function, args: Sequence[object], named: Mapping[str, object]) -> object:
+    import torch
+
+    if func is torch.Tensor.float and isinstance(args[0], torch.Tensor):
+        return args[0].double()
+    return func(*[_exact(item) for item in args], **{name: _exact(item) for name, item in named.items()})
+
+
+def _exact(item: object) -> object:
+    import torch
+
+    return torch.float64 if item is torch.float32 else item
+
+
+def keeps_rounded(module: nn.Module) -> bool:
+    """Whether a module has numbers that it computed before it is called, and rounded, such as a table of positions."""
+    given = {id(tensor) for tensor in module.state_dict(keep_vars=True).values()}
+    parts = cast("Iterable[tuple[str, nn.Module]]", module.named_modules())
+    kept = (tensor for _, part in parts for tensor in _tensors_in([*vars(part).values()]))
+    return any((tensor.is_floating_point() or tensor.is_complex()) and id(tensor) not in given for tensor in kept)
+
+
+def _tensors_in(value: object) -> Iterator[Tensor]:
+    """Yield the tensors in lists and dicts."""
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        yield value
+    items = cast("dict[object, object]", value).values() if isinstance(value, dict) else as_list(value)
+    for item in items if isinstance(value, list | tuple | dict) else ():
+        yield from _tensors_in(item)

@@ -1,0 +1,164 @@
+"""Outputs in float64, at two sizes, where normal forms do not decide."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+from archspec.core.algebra import Polynomial
+from archspec.ir.module import Body, canonical_name, iter_tensors
+from archspec.ir.normal.arrays import Array, Arrays
+from archspec.pytorch.numeric.evaluate import Evaluation
+from archspec.pytorch.numeric.memory import EvaluationError
+from archspec.pytorch.patches.epsilons import with_epsilon_of
+from archspec.pytorch.prove.sides import example_sizes
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+MAX_ELEMENTS = 20_000_000
+"""Larger models are not run."""
+
+RELATIVE_TOLERANCE = 1e-9
+"""The relative difference of outputs in float64 up to which they are the same."""
+
+HIDING_MAGNITUDE = 1e30
+"""Larger elements hide others, such as scores."""
+
+GAINS = {3: 1.0, 4: 2.0}
+"""How large random tensors are in the comparison at each of the two sizes. Where all scores are small, a softmax hardly
+depends on what they are multiplied by; where they are large, it hardly depends on the smaller ones.
+"""
+
+FLOAT32_TOLERANCE = 1e-4
+"""The relative difference that a module may cause which rounds some values to float32."""
+
+Values: TypeAlias = "dict[tuple[str, str], torch.Tensor]"
+Run: TypeAlias = "Callable[[Values, Mapping[str, int]], Sequence[torch.Tensor]]"
+
+
+def largest_error(
+    body: Body,
+    ours: Run,
+    theirs: Run,
+    fixed: Mapping[str, int] = MappingProxyType({}),
+    most: int = MAX_ELEMENTS,
+    all_numbers: bool = True,
+) -> float | None:
+    """Return the largest relative difference of outputs for random tensors and inputs; None for a model with more than
+    `most` parameters.
+
+    `fixed` has sizes of dimensions that are not to be chosen. If not `all_numbers`, only those elements are compared
+    that are numbers in both: where a mask hides everything, attention of PyTorch is 0, and a softmax is no number.
+    """
+    import torch
+
+    assert body.module is not None
+    if body.module.total > most:
+        return None
+    error = 0.0
+    for start in (3,) if fixed else (3, 4):
+        sizes = {**example_sizes(body, start), **fixed}
+        values = _values(body, sizes, torch.Generator().manual_seed(start), GAINS[start])
+        for a, b in zip(ours(values, sizes), theirs(values, sizes), strict=True):
+            if a.shape != b.shape or a.is_complex() != b.is_complex():
+                return float("inf")
+            if all_numbers and not torch.equal(a.isnan(), b.isnan()):
+                return float("inf")
+            known = ~(a.isnan() | b.isnan())
+            error = max(error, _difference(a.double().where(known, 0.0), b.double().where(known, 0.0)))
+    return error
+
+
+def _difference(a: torch.Tensor, b: torch.Tensor) -> float:
+    """Return the largest difference, relative to the largest element that is not huge, as hidden scores are.
+
+    Huge and infinite elements differ relative to themselves.
+    """
+    sizes = a.abs().maximum(b.abs())
+    is_huge = sizes >= HIDING_MAGNITUDE
+    scale = max(1.0, float(sizes.where(~is_huge, 0.0).max()))
+    found = (a - b).abs() / sizes.where(is_huge, scale)
+    return float(found.where(a != b, 0.0).nan_to_num(float("inf")).max())
+
+
+def _values(body: Body, sizes: Mapping[str, int], generator: torch.Generator, gain: float) -> Values:
+    """Random values: 0 and 1 for integers, beginning with 1, so that masks hide something but not everything."""
+    import torch
+
+    assert body.module is not None
+
+    def drawn(shape: Sequence[int], dtype: str, spread: float = 1.0) -> torch.Tensor:
+        if dtype == "real":
+            return torch.randn(shape, generator=generator, dtype=torch.float64) * spread
+        found = torch.randint(0, 2, shape, generator=generator)
+        if len(shape) > 1:
+            found[..., 0] = 1
+        return found if dtype == "int" else found.bool()
+
+    values: Values = {}
+    for name, (weight, _) in iter_tensors(body.module):
+        if weight.kind != "const":
+            spread = gain * _summands(weight.shape) ** -0.5 if len(weight.shape) > 1 else 0.5
+            values["tensor", canonical_name(body.module, name)] = drawn(weight.shape, weight.type.dtype, spread)
+    for name, type in body.inputs:
+        shape = [size.at(sizes) if isinstance(size, Polynomial) else size for size in type.shape]
+        values["input", name] = drawn(shape, type.dtype)
+    return values
+
+
+def _summands(shape: Sequence[int]) -> int:
+    """Return how many products are most likely added up for each result of a tensor: those of a convolution have all
+    channels of a window. Of tensors with three axes, these have more rows than the window is wide; others have a matrix
+    for each of a few experts.
+    """
+    is_window = len(shape) > 3 or shape[0] > shape[-1]
+    return math.prod(shape[1:]) if is_window else shape[-1]
+
+
+def array_runner(arrays: Arrays, outputs: Sequence[Array], most: int | None = None) -> Run:
+    """Return what evaluates arrays, unless it computes values with more than `most` bytes."""
+
+    def run(values: Values, sizes: Mapping[str, int]) -> list[torch.Tensor]:
+        evaluation = Evaluation(arrays, values, sizes, most)
+        return [evaluation.array(output) for output in outputs]
+
+    return run
+
+
+def module_runner(module: nn.Module, body: Body, unused: Mapping[str, torch.Tensor] | None = None) -> Run:
+    """Return what runs a copy of a module in float64; `unused` are inputs of the module that the body does not have."""
+    import torch
+
+    owner = body.module
+    assert owner is not None
+
+    def run(values: Values, sizes: Mapping[str, int]) -> list[torch.Tensor]:
+        given = {**(unused or {}), **{name: values["input", name] for name, _ in body.inputs}}
+        try:
+            copy = deepcopy(module).double().eval()
+            for name, tensor in copy.state_dict(keep_vars=True).items():
+                tensor.data = values["tensor", canonical_name(owner, name)]  # a module may also have it in a list
+            with torch.no_grad(), with_epsilon_of(module):
+                return flat(copy(**given))
+        except Exception as problem:  # of any class, as it comes from the module
+            raise EvaluationError(f"calling the module fails: {problem}") from problem
+
+    return run
+
+
+def flat(outputs: object) -> list[torch.Tensor]:
+    """Return the tensors among the outputs of a module, in order."""
+    import torch
+
+    if isinstance(outputs, torch.Tensor):
+        return [outputs]
+    if outputs is None or isinstance(outputs, bool | int | float | str):
+        return []
+    if isinstance(outputs, dict):
+        outputs = [*cast("dict[str, object]", outputs).values()]
+    return [tensor for item in cast("Sequence[object]", outputs) for tensor in flat(item)]

@@ -1,0 +1,182 @@
+"""The two sides of a comparison: a compiled model, or a PyTorch module that is called like one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from archspec.core.algebra import Polynomial, symbols
+from archspec.ir.module import Body, Type, canonical_name, find_member
+from archspec.ir.normal.arrays import Array, Arrays
+from archspec.ir.normal.bodies import NormalFormBuilder
+from archspec.ir.normal.origins import LocationIndex
+from archspec.pytorch.calls.complex import Complex
+from archspec.pytorch.calls.values import UntranslatableError
+from archspec.pytorch.export.capture import MIN_EXPORTED_SIZE, Capture
+from archspec.pytorch.export.exporting import examples, export_module
+from archspec.pytorch.numeric.constants import Constants
+from archspec.pytorch.numeric.evaluate import Evaluation
+from archspec.pytorch.patches.restoring import restore_attributes
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+MIN_EXAMPLE_SIZE = 3
+"""The smallest size of a dimension in examples."""
+
+MAX_TRIED = 64
+"""Not more small sizes are tried."""
+
+MAX_TRIED_SIZE = 100_000
+"""Larger sizes are not tried."""
+
+
+def model_outputs(
+    arrays: Arrays, body: Body, places: LocationIndex | None = None, constants: Constants | None = None
+) -> list[Array]:
+    """Return the outputs of a model that are present."""
+    inputs = [arrays.stored("input", name, type.shape, type.dtype) for name, type in body.inputs]
+    found = NormalFormBuilder(arrays, body.module, places, constants=constants).outputs(body, inputs)
+    return [output for output in found if output is not None]
+
+
+def module_outputs(
+    arrays: Arrays, module: nn.Module, body: Body, places: LocationIndex, constants: Constants
+) -> list[Array]:
+    """Return the outputs of a module that has the tensors and `constants` of a model, and is called with its inputs.
+
+    Raises Untranslatable if they have no normal form.
+    """
+    owner = body.module
+    assert owner is not None
+    tables = NormalFormBuilder(arrays, owner)
+
+    def tensor(name: str, value: Tensor | None, type: Type) -> Array:
+        table = tables.table(name)
+        if table is not None:
+            check_table(arrays, table, value, name)
+            return table
+        is_stored = find_member(owner, name) is not None
+        found = constants.find(value, type) if not is_stored and value is not None else None
+        return found or arrays.stored("tensor", canonical_name(owner, name), type.shape, type.dtype)
+
+    sizes = example_sizes(body)
+    program = export_module(module, dict(body.inputs), sizes)
+    capture = Capture(arrays, program, dict(body.inputs), tensor, places, constants)
+    require_all_sizes(capture, module, dict(body.inputs), body, sizes)
+    outputs: list[Array] = []
+    for output in capture.outputs():
+        if isinstance(output, Complex):
+            raise UntranslatableError("it has complex outputs")
+        outputs += [] if output is None else [output]
+    return outputs
+
+
+def require_all_sizes(
+    capture: Capture, module: nn.Module, inputs: Mapping[str, Type], body: Body, sizes: Mapping[str, int]
+) -> None:
+    """Raise Untranslatable if a program, exported at `sizes`, is only for some of the sizes that the model has."""
+    require_small_sizes(capture, module, body, sizes)
+    for name, size in capture.excluded:
+        raise UntranslatableError(f"it can only be exported where `{name} != {size}`")
+    for name, most in capture.most.items():
+        if most > MAX_CALLED_LENGTH or accepts(module, inputs, {**sizes, name: most + 1}):
+            raise UntranslatableError(f"it can only be exported where `{name}` is at most {most}")
+
+
+def require_small_sizes(
+    capture: Capture,
+    module: nn.Module,
+    body: Body,
+    sizes: Mapping[str, int],
+    unused: Mapping[str, Tensor] = MappingProxyType({}),
+) -> None:
+    """Raise Untranslatable if a program is not for the least sizes that the model has, unless its module, which also
+    has `unused` inputs, does not run for these, as where it selects more elements than there are.
+    """
+    inputs = dict(body.inputs)
+    for name, least in capture.least.items():
+        if least <= MIN_EXPORTED_SIZE or not are_possible({**sizes, name: least - 1}, body, MIN_EXPORTED_SIZE):
+            continue
+        runs = (accepts(module, inputs, {**sizes, name: size}, unused) for size in range(1, least))
+        if least > MAX_TRIED or any(runs) or not accepts(module, inputs, {**sizes, name: least}, unused):
+            raise UntranslatableError(f"it can only be exported where `{name}` is at least {least}")
+
+
+def accepts(
+    module: nn.Module,
+    inputs: Mapping[str, Type],
+    sizes: Mapping[str, int],
+    unused: Mapping[str, Tensor] = MappingProxyType({}),
+) -> bool:
+    """Whether a module runs for inputs of these sizes, and others that it does not use. One that does not, as its table
+    of positions ends, computes nothing there; one that makes a longer table gets its own back.
+    """
+    import torch
+
+    try:
+        with restore_attributes(module), torch.no_grad():
+            module(**{**unused, **examples(module, inputs, sizes)})
+    except Exception:  # of any class, as it comes from the module
+        return False
+    return True
+
+
+def example_sizes(body: Body, start: int = MIN_EXAMPLE_SIZE) -> dict[str, int]:
+    """Return different sizes for the dimensions of inputs, for which no axis of any value is special to PyTorch."""
+    names = [name for _, type in body.inputs for size in type.shape for name in sorted(symbols(size))]
+    sizes: dict[str, int] = {name: start + 2 * turn for turn, name in enumerate(dict.fromkeys(names))}
+    while (few := _too_small(sizes, body, MIN_EXPORTED_SIZE)) and min([sizes[name] for name in few]) < MAX_TRIED_SIZE:
+        sizes = {name: 2 * size if name in few else size for name, size in sizes.items()}
+        while len({*sizes.values()}) < len(sizes):
+            sizes = {name: 2 * size if name in few else size for name, size in sizes.items()}
+    return sizes
+
+
+def are_possible(sizes: Mapping[str, int], body: Body, least: int = 1) -> bool:
+    """Whether all axes of all values in a body, if they depend on these sizes, have `least` elements, and all loops as
+    many iterations.
+    """
+    return not _too_small(sizes, body, least)
+
+
+def _too_small(sizes: Mapping[str, int], body: Body, least: int) -> frozenset[str]:
+    """Return the dimensions on which axes with fewer than `least` elements depend, or loops with fewer iterations."""
+    shapes = [type.shape for type in body.types]
+    if body.loop is not None:
+        shapes.append((body.loop.iterations,))
+    found = {size for shape in shapes for size in shape if isinstance(size, Polynomial)}
+    few = [symbols(size) for size in found if symbols(size) <= sizes.keys() and size.at(sizes) < least]
+    inner = [_too_small(sizes, call.body, least) for call in body.calls if call.body is not None]
+    return frozenset[str]().union(*few, *inner)
+
+
+def check_table(arrays: Arrays, table: Array, value: Tensor | None, name: str) -> None:
+    """Raise Untranslatable unless a constant table has the values that a module computed."""
+    if value is None or value.device.type == "meta":
+        raise UntranslatableError(f"the constant table `{name}` has no values")
+    expected = Evaluation(arrays, {}, {}).array(table)
+    tolerance = 1e-5 * max(1.0, float(expected.abs().max()))
+    if expected.shape != value.shape or not bool(((expected - value.double()).abs() <= tolerance).all()):
+        raise UntranslatableError(f"the constant table `{name}` has other values")
+
+
+MAX_CALLED_LENGTH = 4096
+"""Modules are not called with longer inputs to see whether they accept them."""
+
+
+class StoredTensor(NamedTuple):
+    """A tensor of a module: its shape, and where it is stored, which is the same for tied tensors only."""
+
+    shape: tuple[int, ...]
+    storage: object
+
+
+def stored_tensors(module: nn.Module) -> dict[str, StoredTensor]:
+    """Return the tensors that a module stores, by name."""
+    found: dict[str, StoredTensor] = {}
+    for name, tensor in module.state_dict(keep_vars=True).items():
+        place = tensor.untyped_storage()._cdata, tensor.storage_offset()  # pyright: ignore[reportPrivateUsage]
+        found[name] = StoredTensor(tuple(tensor.shape), place)
+    return found
