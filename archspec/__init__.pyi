@@ -66,7 +66,6 @@ from archspec.analysis.verify.naming import Rename as Rename
 from archspec.analysis.verify.verify import Mismatch as Mismatch
 from archspec.analysis.verify.verify import StoredTotals as StoredTotals
 from archspec.analysis.verify.verify import Verification as Verification
-from archspec.codegen.build import to_torch as to_torch
 from archspec.codegen.transformers.api import to_transformers as to_transformers
 from archspec.core.addresses.repeats import NamePattern as NamePattern
 from archspec.core.algebra import Polynomial as Polynomial
@@ -100,6 +99,7 @@ from archspec.pytorch.onnx.api import to_onnx as to_onnx
 from archspec.pytorch.prove.api import Equivalence as Equivalence
 from archspec.pytorch.prove.api import equivalent as equivalent
 from archspec.pytorch.prove.compare import FirstDifference as FirstDifference
+from archspec.pytorch.run.to_torch import to_torch as to_torch
 from archspec.pytorch.run.weights import load_weights as load_weights
 
 __version__: str

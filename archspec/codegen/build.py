@@ -1,23 +1,28 @@
-"""Generation of PyTorch modules and of their source files."""
+"""Generation of PyTorch source files, and the comparison of their tensors with the spec."""
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from types import ModuleType, SimpleNamespace
-from typing import TYPE_CHECKING, cast
+from typing import Any, Protocol
 
 from archspec.codegen.file import file_text
-from archspec.codegen.stand_in import modules, recording
+from archspec.codegen.stand_in import recording
 from archspec.core.diagnostics import make_error
-from archspec.core.optional import import_torch
 from archspec.ir.module import LocatedTensor, canonical_name, find_member
-from archspec.ir.table import PlainValue
-from archspec.pipeline.compile import as_model
-from archspec.pipeline.model import Model, ModelLike, get_compilation
+from archspec.pipeline.model import Model, get_compilation
 
-if TYPE_CHECKING:
-    from torch import nn
+
+class TensorOwner(Protocol):
+    """What a module of PyTorch and one of the stand-in have in common."""
+
+    def state_dict(self, *, keep_vars: bool) -> Mapping[str, Any]:
+        """Return all stored tensors by name."""
+        ...
+
+    def named_parameters(self, *, remove_duplicate: bool) -> Iterable[tuple[str, Any]]:
+        """Return the parameters with their names."""
+        ...
 
 
 def torch_source(model: Model) -> str:
@@ -37,35 +42,11 @@ def torch_source(model: Model) -> str:
     except Exception as problem:  # of any class, as it comes from running the file
         message = f"the PyTorch file cannot be compared with the spec: {problem.__class__.__name__}: {problem}"
         raise make_error("untranslatable", message, trace.root.unit.span(trace.root.node.name)) from problem
-    _check(module, recording.torch, model)
+    check_tensors(module, recording.torch, model)
     return text
 
 
-def to_torch(model: ModelLike, /, **overrides: PlainValue) -> nn.Module:
-    """Create a `torch.nn.Module` of a model, with weights initialized as specified in the spec.
-
-    `model` is a Model, or what `archspec.load` takes, with its `overrides`. The keys of the module's `state_dict()` are
-    the names of the model's `tensors` and `buffers`. It takes the model's `inputs`; if the spec names the outputs, it
-    returns a named tuple.
-
-    Raises ArchError: `missing-package` without PyTorch, `untranslatable` for anything that PyTorch cannot express, and
-    as `archspec.load` does.
-    """
-    import_torch()
-    compiled = as_model(model, overrides)
-    return module_of(compiled, torch_source(compiled), {})
-
-
-def module_of(model: Model, code: str | ast.Module, names: Mapping[str, object]) -> nn.Module:
-    """Return the module that a generated file makes, or code made from one, which also reads `names`."""
-    namespace: dict[str, object] = {"__name__": f"archspec.built.{model.name}", **names}
-    exec(compile(code, f"<{model.name} in PyTorch>", "exec"), namespace)
-    module = cast("Callable[[], nn.Module]", namespace["build"])()
-    _check(module, import_torch(), model)
-    return module
-
-
-def _check(module: nn.Module | modules.Module, torch: ModuleType | SimpleNamespace, model: Model) -> None:
+def check_tensors(module: TensorOwner, torch: ModuleType | SimpleNamespace, model: Model) -> None:
     """Raise ArchError (`internal`) unless the tensors of a module are those of the model. `torch` is its library."""
     difference = _difference(module, torch, model)
     if difference is not None:
@@ -73,7 +54,7 @@ def _check(module: nn.Module | modules.Module, torch: ModuleType | SimpleNamespa
         raise make_error("internal", f"{problem}; this is a bug in archspec; please report it")
 
 
-def _difference(module: nn.Module | modules.Module, torch: ModuleType | SimpleNamespace, model: Model) -> str | None:
+def _difference(module: TensorOwner, torch: ModuleType | SimpleNamespace, model: Model) -> str | None:
     """Describe the first tensor whose name, shape, kind, element type, training or tie differs from the model's."""
     owner = get_compilation(model).body.module
     assert owner is not None

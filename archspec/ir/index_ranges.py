@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import NamedTuple, TypeAlias
 
 from archspec.core.addresses import join
-from archspec.core.algebra import MAX_SIZE, Dim, Polynomial, check_size_limits, substitute
+from archspec.core.algebra import MAX_SIZE, Dim, Polynomial, check_size_limits, substitute, symbols
 from archspec.core.diagnostics import ArchError, Span, make_error, suggest
 from archspec.ir.fold import VisitLimit, arguments, propagate_forward
 from archspec.ir.module import Body, Call, Loop, Type
@@ -176,3 +176,8 @@ class SizeCheck:
 
     def _size_error(self, message: str, span: Span | None, help: str | None = None) -> ArchError:
         return make_error("bad-size", f"{self._at}, {message}", span, help=help)
+
+
+def dimensions(inputs: Iterable[tuple[str, Type]]) -> list[str]:
+    """Return the symbolic dimensions of the inputs, in order of appearance."""
+    return list(dict.fromkeys(name for _, type in inputs for size in type.shape for name in sorted(symbols(size))))

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from importlib import import_module
 from typing import TYPE_CHECKING, TypeAlias
 
-from archspec.analysis.count.count import Count, count
-from archspec.analysis.count.select import SelectionRule
 from archspec.compiler.elaborate.models import CompiledModel, compile_without_optional
 from archspec.compiler.evaluate.values import to_plain
 from archspec.core.diagnostics import Diagnostic, Report, StopCompilation, make_error
@@ -21,11 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
+    from archspec.analysis.count.count import Count
+    from archspec.analysis.count.select import SelectionRule
     from archspec.compiler.elaborate.trace import Trace
     from archspec.compiler.evaluate.program import Program
     from archspec.compiler.resolve.unit import Unit
     from archspec.core.reports.documents import Document
-    from archspec.drawing.graph.network import Graph
+    from archspec.drawing.graph import Graph
     from archspec.formats.configs.configuration import Configuration, ConfigurationData
     from archspec.language.syntax import tree
 
@@ -156,6 +155,8 @@ class Model:
             raise ValueError(f"by is 'tensor', 'layer', 'block' or 'role', not {by!r}")
         if depth is not None and depth < 0:
             raise ValueError(f"depth is 0 or more, not {depth}")
+        from archspec.analysis.count.count import count
+
         return count(self._compilation.table, rules, by, depth)
 
     def graph(self, level: str = "layer", depth: int | None = None, *, fold: bool = False) -> Graph:
@@ -208,17 +209,14 @@ class Model:
         return str(self.count())
 
     def _repr_html_(self) -> str:
-        """The picture of the model for a notebook, or its parameter counts."""
-        picture = self._picture()
-        return picture if picture is not None else self.count()._repr_html_()  # pyright: ignore[reportPrivateUsage]
+        """Return the picture of the model for a notebook."""
+        return self._picture()
 
-    def _picture(self, level: str = "layer", depth: int | None = None) -> str | None:
-        """The picture of the model in SVG; None if it cannot be drawn."""
-        try:
-            pictures = import_module("archspec.drawing.api")  # which imports this module
-        except ImportError:
-            return None
-        return pictures.picture(self, level, depth)
+    def _picture(self, level: str = "layer", depth: int | None = None) -> str:
+        """Return the picture of the model as SVG."""
+        from archspec.drawing.api import picture
+
+        return picture(self, level, depth)
 
 
 ModelLike: TypeAlias = "Model | str | os.PathLike[str] | Configuration | ConfigurationData"

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from archspec.analysis.compare.compare import ComparisonRow, CostComparison
 from archspec.analysis.cost.api import cost
-from archspec.analysis.cost.cost import Cost, dimensions
+from archspec.analysis.cost.cost import Cost
 from archspec.core.diagnostics import ArchError, make_error
+from archspec.ir.index_ranges import dimensions
 from archspec.ir.table import PlainValue
 from archspec.ir.work import Quantity
 from archspec.pipeline.compile import as_model

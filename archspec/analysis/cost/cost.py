@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from archspec.analysis.cost.attention import AttentionTracer, BodyContext
 from archspec.analysis.cost.memory import Activations, Memory, StoredBytes, compute_memory
 from archspec.core.addresses import join
-from archspec.core.algebra import substitute, symbols, weighted_sum
+from archspec.core.algebra import substitute, weighted_sum
 from archspec.core.algebra.polynomial import ratio
 from archspec.core.reports.results import Result
-from archspec.ir.module import Body, Type
+from archspec.ir.index_ranges import dimensions
+from archspec.ir.module import Body
 from archspec.ir.table import Table
 from archspec.ir.work import Quantity, call_work, multiply_by_iterations
 
@@ -132,11 +133,6 @@ def compute_cost(table: Table, body: Body, values: Mapping[str, int], dtype: str
 
 
 NO_OPERATIONS = OperationCounts()
-
-
-def dimensions(inputs: Iterable[tuple[str, Type]]) -> list[str]:
-    """Return the symbolic dimensions of the inputs, in order of appearance."""
-    return list(dict.fromkeys(name for _, type in inputs for size in type.shape for name in sorted(symbols(size))))
 
 
 def add_scaled(parts: Iterable[tuple[OperationCounts, int]]) -> OperationCounts:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from archspec.analysis.cost.cost import dimensions
 from archspec.analysis.search.collecting import Collector, SelectedDesigns
 from archspec.analysis.search.columns import Array, Scalar, exact, numpy
 from archspec.analysis.search.compilations import Compiler, pool
@@ -19,6 +18,7 @@ from archspec.analysis.search.search import Progress, examine
 from archspec.analysis.search.space import Space, space
 from archspec.analysis.variant.lines import imports_for, model_line
 from archspec.core.diagnostics import make_error, suggest
+from archspec.ir.index_ranges import dimensions
 from archspec.ir.table import PlainValue
 from archspec.language.syntax import tree
 from archspec.pipeline.compile import compile_text_in_folder

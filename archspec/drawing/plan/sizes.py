@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from archspec.analysis.cost.cost import dimensions
 from archspec.core.diagnostics import ArchError
-from archspec.ir.index_ranges import check_sizes
+from archspec.ir.index_ranges import check_sizes, dimensions
 from archspec.ir.module import Body
 from archspec.pipeline.model import Model, get_compilation
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias, cast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
 
 from archspec.core.algebra import Expression, Polynomial, index, substitute
 from archspec.ir.fold import VisitLimit, arguments, propagate_forward
@@ -15,7 +15,6 @@ from archspec.ir.normal.forms.elementwise import constant
 from archspec.ir.normal.nodes import Element
 from archspec.ir.normal.origins import LocationIndex
 from archspec.ir.ops import OPS, Op
-from archspec.pytorch.numeric.constants import Constants
 
 if TYPE_CHECKING:
     from archspec.ir.module import Module
@@ -23,6 +22,13 @@ if TYPE_CHECKING:
 
 Applied: TypeAlias = "Callable[[Call, list[Array | None]], list[Array | None]]"
 """From the inputs of an applied definition to its outputs."""
+
+
+class ArrayObserver(Protocol):
+    """What is notified of the results of every operation."""
+
+    def note(self, arrays: Iterable[Array | None], /) -> None:
+        """Note the results of an operation."""
 
 
 class NormalFormBuilder:
@@ -38,7 +44,7 @@ class NormalFormBuilder:
         module: Module | None,
         places: LocationIndex | None = None,
         prefix: str = "",
-        constants: Constants | None = None,
+        constants: ArrayObserver | None = None,
         *,
         keeps_float32: bool = False,
     ) -> None:

@@ -9,7 +9,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
-from archspec.codegen.build import module_of, torch_source
+from archspec.codegen.build import torch_source
 from archspec.codegen.interface import interface_of
 from archspec.core.diagnostics import ArchError, make_error, missing_package_error
 from archspec.core.optional import import_torch, silence_loggers
@@ -21,6 +21,7 @@ from archspec.pytorch.export.exporting import examples, export_module
 from archspec.pytorch.onnx import translations
 from archspec.pytorch.onnx.loops import functions, has_loops, require_same_outputs, with_loops
 from archspec.pytorch.prove.sides import example_sizes, require_all_sizes
+from archspec.pytorch.run.to_torch import module_of
 
 if TYPE_CHECKING:
     import torch

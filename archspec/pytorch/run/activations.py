@@ -8,7 +8,6 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 from warnings import catch_warnings, simplefilter
 
-from archspec.codegen.build import to_torch
 from archspec.core.algebra import (
     Polynomial,
     multiply_unexpanded,
@@ -23,6 +22,7 @@ from archspec.core.optional import import_torch
 from archspec.ir.module import Type
 from archspec.ir.work import Quantity
 from archspec.pipeline.model import Model
+from archspec.pytorch.run.to_torch import to_torch
 
 if TYPE_CHECKING:
     import torch
