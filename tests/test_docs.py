@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import runpy
@@ -384,15 +385,18 @@ def test_the_functions_named_are_in_their_files() -> None:
 
 
 def test_every_package_is_in_the_map() -> None:
-    ours = {path.name for path in (ROOT / "archspec").iterdir() if (path / "__init__.py").exists()}
-    assert ours and not {name for name in ours if f"`archspec/{name}/`" not in CONTRIBUTING}
+    ours = {path.parent.relative_to(ROOT) for path in (ROOT / "archspec").glob("*/__init__.py")}
+    assert ours and not {str(path) for path in ours if f"`{path}/`" not in CONTRIBUTING}
 
 
-@pytest.mark.parametrize("package", ["equivalence", "lifting", "pytorch"])
-def test_every_file_of_a_large_package_is_in_its_map(package: str) -> None:
-    folder = ROOT / "archspec" / package
-    named = set(re.findall(r"\w+", (folder / "__init__.py").read_text()))
-    assert not {path.stem for path in folder.glob("*.py")} - named - {"__init__"}
+@pytest.mark.parametrize("folder", sorted(path.parent.name for path in (ROOT / "archspec").glob("*/__init__.py")))
+def test_every_package_says_what_it_is_for_and_where_to_begin(folder: str) -> None:
+    package = ROOT / "archspec" / folder
+    text = ast.get_docstring(ast.parse((package / "__init__.py").read_text())) or ""
+    begin = re.search(r"Begin\s+with\s+`([\w./]+)`", text)
+    assert begin and (package / begin[1]).exists()
+    named = re.findall(r"`([\w/]+(?:\.py|/))`", text)
+    assert not {name for name in named if not list(package.glob(f"**/{name}"))}
 
 
 def test_the_tests_named_exist() -> None:

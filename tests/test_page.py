@@ -15,7 +15,7 @@ from archspec.drawing.page.page import SCRIPTS, page, page_of
 from archspec.drawing.page.sources import sources_of
 from archspec.pipeline.model import get_compilation
 
-SCRIPTS_FOLDER = Path(archspec.__file__).parent / "pictures" / "scripts"
+SCRIPTS_FOLDER = Path(archspec.__file__).parent / "drawing" / "page" / "scripts"
 
 
 @pytest.fixture(scope="module")

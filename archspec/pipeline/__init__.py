@@ -1,1 +1,5 @@
-"""From what a user names to a compiled model (`compile`) or its table (`tables`)."""
+"""From what a user names (a bundled model, path, configuration, text or name on the hub) to a `Model` or its table.
+
+Questions about a model belong to `analysis`, pictures to `drawing`. Begin with `compile.py` (`load`), then `spec.py`
+(what is named), `files.py` (opening it), `tables.py` and `cache.py` (what is not compiled again), and `model.py`.
+"""
