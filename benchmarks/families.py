@@ -19,7 +19,7 @@ from measure import medians, report, verdict
 
 import archspec
 
-CONFIGURATIONS = Path(__file__).parent.parent / "tests" / "configs"
+CONFIGURATIONS = Path(__file__).parent.parent / "tests" / "data" / "configs"
 TARGET = 1.02
 
 

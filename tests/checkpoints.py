@@ -262,3 +262,6 @@ def mutated(data: bytes, source: random.Random, pieces: Sequence[bytes]) -> byte
                 other = source.randrange(len(out) + 1)
                 out[at:at] = out[other : other + length]
     return bytes(out)
+
+
+PIECES = [b"{", b"]", b"-", b"9" * 30, b'"w"', b"\xff" * 8, b"R", bytes(8)]

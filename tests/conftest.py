@@ -4,16 +4,14 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import bundled
 import pytest
+from paths import GOLDEN
 
 import archspec
 from archspec.analysis.explain.explain import Explainer, explainer_of
 from archspec.pipeline.model import get_compilation
-
-GOLDEN = Path(__file__).parent / "golden"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -4,7 +4,9 @@ import ast
 from functools import cache
 from pathlib import Path
 
-PACKAGE = Path(__file__).parent.parent / "archspec"
+from paths import ROOT
+
+PACKAGE = ROOT / "archspec"
 
 
 @cache

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from paths import ROOT
 
-ROOT = Path(__file__).parent.parent
 SPEC = """import std {{ Linear }}
 import "parts/more.arch" {{ twice }}
 

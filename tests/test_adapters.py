@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 import yaml
-from adapters.record import FIGURES, base_config, measured
 from checkpoints import write as write_checkpoint
+from recorded_adapters import FIGURES, base_config, measured
 
 import archspec
 from archspec.app.cli import main

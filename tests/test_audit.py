@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from paths import ROOT
 
 import archspec
 from archspec.analysis.audit.api import Audit, bundled_audits
@@ -22,7 +23,6 @@ from archspec.core.diagnostics import ArchError
 
 pytestmark = pytest.mark.usefixtures("explainers_made_once")
 
-ROOT = Path(__file__).parent.parent
 AUDITS = ROOT / "specs" / "audits"
 
 

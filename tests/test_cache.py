@@ -17,6 +17,7 @@ from zlib import crc32
 
 import pytest
 from bundled import EVERYDAY
+from paths import ROOT
 
 import archspec
 import archspec.pipeline.tables
@@ -32,7 +33,6 @@ from archspec.pipeline import cache, files
 from archspec.pipeline.compile import check
 from archspec.pipeline.model import get_compilation
 
-ROOT = Path(__file__).parent.parent
 PART = """
 import std { Linear }
 block Part(width)(x [..., width]) -> [..., width] {

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from checkpoints import (
+    PIECES,
     SHAPES,
     header,
     mutated,
@@ -266,9 +267,6 @@ def test_indexes_of_other_programs(tmp_path: Path) -> None:
 
 
 # Anything at all ------------------------------------------------------------------------------------------------------
-
-
-PIECES = [b"{", b"]", b"-", b"9" * 30, b'"w"', b"\xff" * 8, b"R", bytes(8)]
 
 
 @pytest.mark.parametrize("name", ["m.safetensors", "m.bin", "old.bin", "model.safetensors.index.json"])

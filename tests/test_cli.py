@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from paths import ROOT
 
 import archspec
 from archspec.app.cli import _paint, main
@@ -21,7 +22,6 @@ from archspec.core.reports import tables
 from archspec.pipeline import generate, index
 from archspec.pipeline.files import parse_bundled_models
 
-ROOT = Path(__file__).parent.parent
 GOOD = """
 import std { Linear }
 block Tiny(width = 2)(x [..., width]) -> [..., width] {

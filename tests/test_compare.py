@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 from bundled import pairs
+from paths import SPECS
 from small import DENSE, load
 
 import archspec
@@ -24,7 +25,7 @@ from archspec.pipeline.model import get_compilation
 from archspec.pipeline.tables import load_table
 
 BUNDLED = archspec.models()
-EXAMPLES = str(Path(__file__).parent.parent / "specs" / "std" / "examples.arch")
+EXAMPLES = str(SPECS / "std" / "examples.arch")
 
 GPT = """
 import std { Embedding, LayerNorm, Linear, FeedForward, split_heads, merge_heads, attention }

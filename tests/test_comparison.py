@@ -1,13 +1,13 @@
 """docs/comparison.md: the figures of archspec, and what the differences of other tools consist of."""
 
 import re
-from pathlib import Path
 
 import pytest
+from paths import ROOT
 
 import archspec
 
-PAGE = (Path(__file__).parent.parent / "docs" / "comparison.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "comparison.md").read_text(encoding="utf-8")
 SEQ = 128
 MODELS = ("bert-base-uncased", "gpt2", "t5-small")
 

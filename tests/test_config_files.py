@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from paths import DATA
 
 import archspec
 from archspec.app.cli import main
@@ -22,7 +23,7 @@ from archspec.formats.configs.names import families_of
 from archspec.formats.configs.read import read_json
 from archspec.pipeline.tables import load_table
 
-PUBLISHED = sorted((Path(__file__).parent / "configs").glob("*.json"))
+PUBLISHED = sorted((DATA / "configs").glob("*.json"))
 FAMILIES = {type: read_family(specs_root(), type, {}) for type in known_types(specs_root())}
 EVERYDAY_TYPES = ("albert", "bart", "bert", "clip", "deberta-v2", "gpt2", "llama", "modernbert", "t5", "wav2vec2")
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import networkx
 import pytest
+from paths import ROOT
 from small import DENSE, SCALE, findings, load
 
 import archspec
@@ -465,7 +466,7 @@ def reached() -> Iterator[type]:
 def test_every_type_that_is_returned_is_exported_and_documented() -> None:
     types = {value for value in reached() if value.__name__ not in INTERNAL}
     assert {value.__name__ for value in types} <= set(archspec.__all__) and len(types) > 40
-    page = (Path(__file__).parent.parent / "docs" / "python.md").read_text()
+    page = (ROOT / "docs" / "python.md").read_text()
     for name in set(archspec.__all__) - {"__version__"}:
         assert f"`{name}" in page, name
     for value in types:

@@ -1,10 +1,10 @@
 """What a model costs: published totals, sums over modules, what counts as what, and attention's products."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 from bundled import each
+from paths import ROOT
 from small import DENSE, load
 
 import archspec
@@ -96,7 +96,7 @@ def test_what_other_tools_say_of_bert_differs_by_what_the_docs_say(seq: int) -> 
         2 * seq * params,
         2 * seq * params + 2 * attention,
     ]
-    page = (Path(__file__).parent.parent / "docs" / "costs.md").read_text()
+    page = (ROOT / "docs" / "costs.md").read_text()
     column = 3 if seq == 512 else 4
     rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| ")]
     shown = {row[column - 1] for row in rows if len(row) == 5 and row[2][-1].isdigit() and "," in row[2]}

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import bundled
 import pytest
+from paths import SPECS
 
 import archspec
 import archspec.pipeline.compile
@@ -27,7 +28,6 @@ from archspec.language.syntax import tree
 from archspec.pipeline import cache
 from archspec.pipeline.model import get_compilation
 
-SPECS = Path(__file__).parent.parent / "specs"
 FILES = sorted(SPECS.rglob("*.arch"))
 
 PROBES = """

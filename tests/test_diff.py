@@ -14,6 +14,7 @@ import yaml
 from bundled import pairs
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from paths import ROOT
 from small import DENSE, load
 
 import archspec
@@ -36,7 +37,7 @@ from archspec.compiler.evaluate import limits
 from archspec.pipeline.model import get_compilation
 from archspec.pipeline.tables import load_table
 
-PAGE = Path(__file__).parent.parent / "docs" / "compare.md"
+PAGE = ROOT / "docs" / "compare.md"
 BUNDLED = archspec.models()
 
 

@@ -17,7 +17,6 @@ import re
 import runpy
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -25,6 +24,8 @@ from pathlib import Path
 
 import checkpoints
 import pytest
+from documented import LANGUAGE, PAGES, README, ROOT, elementwise_work
+from examples import FENCE, NEEDED, Block, Session, blocks, commands
 
 import archspec
 from archspec.analysis.diff import operations
@@ -39,43 +40,6 @@ from archspec.ir.ops import OPS, rearrange, record
 from archspec.language.syntax import build, expressions, lines, tree
 from archspec.pipeline.trees import parse_cached
 
-ROOT = Path(__file__).parent.parent
-sys.path.append(str(ROOT / "website"))
-
-from examples import FENCE, NEEDED, Block, Session, blocks, commands
-
-LANGUAGE = ROOT / "docs" / "language.md"
-README = ROOT / "README.md"
-TOPICS = (
-    "install",
-    "tutorial",
-    "cli",
-    "pictures",
-    "language",
-    "format",
-    "projects",
-    "extending",
-    "costs",
-    "pytorch",
-    "explain",
-    "audit",
-    "verify",
-    "prove",
-    "lift",
-    "formula",
-    "search",
-    "import",
-    "scaffold",
-    "compare",
-    "view",
-    "editors",
-    "recipes",
-    "transformers",
-    "onnx",
-    "python",
-    "contributing",
-)
-PAGES = {"README.md": README, **{f"docs/{topic}.md": ROOT / "docs" / f"{topic}.md" for topic in TOPICS}}
 TUTORIAL_PICTURE = ROOT / "docs" / "tutorial" / "deep.svg"
 
 
@@ -289,19 +253,6 @@ def limit_rows() -> Iterator[str]:
         "operations in the two models that `diff` compares": operations.MAX_COMPARED_OPERATIONS,
     }.items():
         yield f"| {what} | {limit:,} |"
-
-
-def elementwise_work() -> Iterator[str]:
-    """The rows of the table of elementwise work: operations with the same figure stand together."""
-    alike: dict[str, list[str]] = {}
-    for op in OPS.values():
-        counted = "each window" if op.over == "window" else f"the {op.over}"
-        figure = f"{op.work} per element of {counted}" if op.work else "none"
-        more = [f"`{place.name}`" for place in op.inputs if place.optional]
-        figure += f"; 1 more per element of the {op.over} for each of {', '.join(more)} that is given" if more else ""
-        alike.setdefault(figure, []).append(f"`{op.name}`")
-    for figure, names in alike.items():
-        yield f"| {', '.join(names)} | {figure} |"
 
 
 def configurations(type: str) -> str:

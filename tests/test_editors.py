@@ -8,10 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from paths import ROOT
 
 from archspec.pipeline.compile import check
 
-EXTENSION = Path(__file__).parent.parent / "editors" / "vscode"
+EXTENSION = ROOT / "editors" / "vscode"
 SNIPPETS = json.loads((EXTENSION / "snippets" / "arch.json").read_text())
 BEFORE = "import std { Linear }\n\ndim batch, seq\n\n"
 AROUND = {

@@ -16,8 +16,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import paths
 import pytest
 from modules import PACKAGE, nodes_of
+from paths import ROOT
 
 import archspec
 from archspec.app.cli import USAGE_CODES, main
@@ -26,7 +28,6 @@ from archspec.core import resources
 from archspec.core.diagnostics import Diagnostic, Source, Span
 from archspec.pipeline.compile import check
 
-ROOT = Path(__file__).parent.parent
 DOCUMENT = ROOT / "docs" / "errors.md"
 ENTRIES = split_sections(DOCUMENT.read_text(encoding="utf-8"))
 WITHOUT_EXAMPLE = {"internal", "lift", "missing-package", "unproven"}  # no spec brings them about, or it takes seconds
@@ -150,7 +151,7 @@ def test_the_command_prints_the_entry(code: str, capsys: pytest.CaptureFixture[s
 
 # Every mistake in one run, and each once ------------------------------------------------------------------------------
 
-GOLDEN = Path(__file__).parent / "golden" / "errors"
+GOLDEN = paths.GOLDEN / "errors"
 ONCE = dict(
     part.split("\n", 1) for part in re.split(r"^=== ", (GOLDEN / "once.txt").read_text(), flags=re.MULTILINE)[1:]
 )

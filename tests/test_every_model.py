@@ -5,18 +5,17 @@ Its tensors are compared with those of other software: a recorded table (`test_o
 """
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
+from paths import DATA, ORACLE
 from small import live_names
 
 import archspec
 from archspec.app.cli import main
 from archspec.pipeline.model import get_compilation
 
-HERE = Path(__file__).parent
-RECORDED = {path.stem for path in (HERE / "oracle" / "tensors").glob("*.json")}
+RECORDED = {path.stem for path in (ORACLE / "tensors").glob("*.json")}
 LIVE: dict[str, tuple[str, dict[str, Any]]] = {
     "albert-base-v2-pretraining": ("AlbertForPreTraining", {"configuration": "albert-base-v2-mlm"}),
     "bert-base-uncased-nopooler": ("BertModel", {"add_pooling_layer": False}),
@@ -113,7 +112,7 @@ def test_tensors_are_those_of_the_live_model(name: str) -> None:
     options = {"add_pooling_layer": fields.pop("add_pooling_layer")} if "add_pooling_layer" in fields else {}
     file = fields.pop("configuration", None)
     if file is not None:
-        fields |= json.loads((HERE / "configs" / f"{file}.json").read_text())
+        fields |= json.loads((DATA / "configs" / f"{file}.json").read_text())
     with torch.device("meta"):
         live = live_class(live_class.config_class(**fields), **options)
     model = archspec.load(name)

@@ -13,6 +13,7 @@ import pytest
 from bundled import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from paths import DATA
 from small import load
 
 import archspec
@@ -448,7 +449,7 @@ def test_an_arithmetic_error_beside_at_most_one_adjustment_is_found(number: int,
 
 
 PLAIN = "every tensor of the model, each counted once"
-TIED = Path(__file__).parent / "faults" / "explain_tied.arch"
+TIED = DATA / "faults" / "explain_tied.arch"
 
 
 @pytest.mark.parametrize(

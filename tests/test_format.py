@@ -10,9 +10,10 @@ from collections.abc import Callable
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
+import paths
 import pytest
 from hypothesis import given, settings
-from test_fuzz import EXAMPLES, SMALL, SPECS, mutate, noise
+from mutations import EXAMPLES, SMALL, SPECS, mutate, noise
 
 import archspec
 from archspec.app.cli import main
@@ -21,7 +22,7 @@ from archspec.language.syntax import tree
 from archspec.language.syntax.parse import parse
 from archspec.language.syntax.walk import relocate
 
-GOLDEN = Path(__file__).parent / "golden" / "format"
+GOLDEN = paths.GOLDEN / "format"
 BUNDLED = sorted(set(SPECS) - {"small"})
 WITHOUT_ERRORS = "block Sound(n)(x [n]) -> [n] {\n  return x |> a: Linear(n, n)\n}\n"
 

@@ -13,6 +13,7 @@ from bundled import each
 from conftest import GOLDEN
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from paths import DATA
 from small import DENSE, load
 
 import archspec
@@ -494,7 +495,7 @@ def test_an_index_may_be_any_integer() -> None:
 
 # The domain -----------------------------------------------------------------------------------------------------------
 
-FAULTS = Path(__file__).parent / "faults"
+FAULTS = DATA / "faults"
 KIN = [f"{FAULTS / 'formula_kin.arch'}:{name}" for name in ("topk", "pick", "conv", "slice")]
 ROOM = str(FAULTS / "formula_room.arch")
 

@@ -9,6 +9,7 @@ from typing import Any
 import networkx as nx
 import pytest
 from bundled import each
+from paths import DATA
 from small import load
 
 import archspec
@@ -233,7 +234,7 @@ model "net" = Net()
     assert lines == {"outer": ("real  5  25.0 %", "5"), "scale": ("real  3 x 5  75.0 %", "5")}
 
 
-FAULTS = Path(__file__).parent / "faults"
+FAULTS = DATA / "faults"
 
 
 def shown(spec: str) -> dict[str, tuple[Any, ...]]:

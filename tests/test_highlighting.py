@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from paths import ROOT
 from pygments.token import STANDARD_TYPES, string_to_tokentype
 
 from archspec.core.diagnostics import Report, Source
@@ -16,7 +17,6 @@ from archspec.language.syntax.lines import scan
 from archspec.language.syntax.parse import CONTEXTUAL, parse, parser
 from archspec.language.syntax.walk import iter_nodes
 
-ROOT = Path(__file__).parent.parent
 SPECS = sorted((ROOT / "specs").rglob("*.arch"))
 
 

@@ -15,6 +15,7 @@ import checkpoints
 import pytest
 import yaml
 from hub_server import COMMIT, Hub, serving
+from paths import ROOT
 
 import archspec
 from archspec.core.resources import specs_root
@@ -285,7 +286,7 @@ def hub() -> Iterator[Hub]:
 
 def run(hub: Hub, home: Path, *command: str) -> tuple[int, str]:
     environment = {**os.environ, "HF_ENDPOINT": hub.url, "HF_HOME": str(home), "HF_HUB_OFFLINE": "0", "NO_PROXY": "*"}
-    environment |= {"PYTHONPATH": str(Path(__file__).parent.parent), "HF_HUB_DISABLE_TELEMETRY": "1"}
+    environment |= {"PYTHONPATH": str(ROOT), "HF_HUB_DISABLE_TELEMETRY": "1"}
     done = subprocess.run(
         [sys.executable, "-m", "archspec", *command], env=environment, capture_output=True, text=True, timeout=120
     )

@@ -1,9 +1,8 @@
 """What a spec means, rule by rule: options and repetition."""
 
-from pathlib import Path
-
 import networkx
 import pytest
+from paths import DATA
 from small import DENSE, SCALE, codes, findings, layers, load, operations, output, shapes
 
 import archspec
@@ -352,7 +351,7 @@ def test_an_initializer_for_matrices_says_that_a_vector_is_none() -> None:
     assert found.message == "`xavier_uniform` expects a tensor with two axes or more, found a vector"
 
 
-FAULTS = Path(__file__).parent / "faults"
+FAULTS = DATA / "faults"
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from paths import ROOT
 
 from archspec.compiler.evaluate.program import Program
 from archspec.compiler.resolve.unit import Definition
@@ -31,7 +32,6 @@ completion = pytest.importorskip("archspec.app.lsp.completion")
 positions = pytest.importorskip("archspec.app.lsp.positions")
 garbage = pytest.importorskip("archspec.app.lsp.garbage")
 
-ROOT = Path(__file__).parent.parent
 
 ENCODER = """\
 import std { Linear, LayerNorm }

@@ -1,10 +1,9 @@
 """What a spec means, rule by rule: hyperparameters, roles, requirements, shapes and outputs."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import reference
+from paths import DATA
 from small import DENSE, SCALE, codes, findings, layers, load, operations, output, shapes
 
 import archspec
@@ -596,7 +595,7 @@ def test_a_dimension_is_divided_with_two_strokes(quotient: str) -> None:
 
 
 def test_names_of_a_definition_hide_dimensions() -> None:
-    model = archspec.load(str(Path(__file__).parent / "faults" / "hidden_dimensions.arch:outer"))
+    model = archspec.load(str(DATA / "faults" / "hidden_dimensions.arch:outer"))
     assert {name: type.shape[1:] for name, type in (model.inputs | model.outputs).items()} == {
         "x": (6, 4),
         "n": (3,),

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
+from paths import SPECS
 
 import archspec
 from archspec.core.diagnostics import ArchError
@@ -155,7 +155,7 @@ def test_a_lifted_encoder_is_not_much_longer_than_the_bundled_one() -> None:
 
     from archspec.pytorch.lift.api import lift_subject
 
-    bundled = (Path(__file__).parent.parent / "specs" / "bert.arch").read_text()
+    bundled = (SPECS / "bert.arch").read_text()
     start, end = bundled.index("import std"), bundled.index("## Scores for the word at each token")
     ours = [line for line in lift_subject(subject("bert")).splitlines() if line.strip()]
     theirs = [line for line in bundled[start:end].splitlines() if line.strip() and not line.startswith("##")]

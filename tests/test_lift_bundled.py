@@ -1,7 +1,7 @@
 """Modules of `transformers` are lifted to what the bundled specs of their families compute.
 
-`lift_bundled.yaml` has the published configurations in `tests/configs`, each for a family or for a kind of models in
-one. Their modules are made small, with sizes that are different, or, if the bundled spec has one hyperparameter for
+`lift_bundled.yaml` has the published configurations in `tests/data/configs`, each for a family or for a kind of models
+in one. Their modules are made small, with sizes that are different, or, if the bundled spec has one hyperparameter for
 several fields, with those equal that are equal in the published one (`shared`). Some have other `fields`, so that a
 small model is possible, or both have the same inputs, and are `without` older names of fields; those that are
 `unrolled` keep all layers and lists of sizes. `with` are hyperparameters of the bundled spec for how modules store
@@ -25,6 +25,7 @@ from typing import Any
 
 import pytest
 import yaml
+from paths import DATA
 from small import live_names
 
 import archspec
@@ -48,7 +49,7 @@ from archspec.pytorch.lift.subject import Subject
 from archspec.pytorch.prove.api import equivalent
 from archspec.pytorch.prove.sides import model_outputs
 
-CONFIGS: dict[str, dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "lift_bundled.yaml").read_text())
+CONFIGS: dict[str, dict[str, Any]] = yaml.safe_load((DATA / "lift_bundled.yaml").read_text())
 OFTEN = {"distilbert-base-uncased-mlm", "gpt2-medium", "vit-base-patch16-224"}
 """The configurations of the slow tests; the others are for `-m exhaustive`."""
 
@@ -58,7 +59,7 @@ IMPORT = re.compile(r'^import "?([\w./]+)"?\s*\{([^}]*)\}', re.MULTILINE)
 
 
 def test_every_bundled_family_is_in_the_list() -> None:
-    folder = Path(__file__).parent / "configs"
+    folder = DATA / "configs"
     types = {name: json.loads((folder / f"{name}.json").read_text())["model_type"] for name in CONFIGS}
     assert {*types.values()} == {json.loads(path.read_text())["model_type"] for path in folder.glob("*.json")}
 
@@ -68,7 +69,7 @@ class Pair:
 
     def __init__(self, name: str, folder: Path) -> None:
         entry = CONFIGS[name]
-        path = Path(__file__).parent / "configs" / f"{name}.json"
+        path = DATA / "configs" / f"{name}.json"
         whole = architecture_from({**json.loads(path.read_text()), **entry.get("fields", {})})
         proposals = [proposal for proposal in whole.proposals if not (entry.get("shared") and proposal.is_distinct)]
         small = replace(whole, proposals=proposals)

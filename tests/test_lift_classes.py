@@ -15,13 +15,14 @@ from typing import Any
 
 import pytest
 import yaml
+from paths import DATA
 
 import archspec
 from archspec.pytorch.lift.sources.architecture import Architecture
 from archspec.pytorch.lift.sources.configuration import architecture_of
 from archspec.pytorch.lift.sources.lifting import lift_source
 
-CLASSES: dict[str, dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "lift_classes.yaml").read_text())
+CLASSES: dict[str, dict[str, Any]] = yaml.safe_load((DATA / "lift_classes.yaml").read_text())
 TRIED = {name: entry for name, entry in CLASSES.items() if "refused" in entry or "lifted" in entry}
 LIFTED = [name for name, entry in TRIED.items() if "lifted" in entry]
 SAMPLE = ("clip_text_model", "ernie")

@@ -4,10 +4,9 @@
 became of each. The collections are not in the environment of CI: the tests need `pip install timm torchvision`.
 """
 
-from pathlib import Path
-
 import pytest
 import yaml
+from paths import DATA
 
 torch = pytest.importorskip("torch")
 
@@ -16,7 +15,7 @@ from archspec.pytorch.lift.sources.collections import subject_of_collection
 from archspec.pytorch.lift.sources.lifting import lift_source
 from archspec.pytorch.prove.api import equivalent
 
-MODELS: dict[str, dict[str, str]] = yaml.safe_load((Path(__file__).parent / "lift_timm.yaml").read_text())
+MODELS: dict[str, dict[str, str]] = yaml.safe_load((DATA / "lift_timm.yaml").read_text())
 LIFTED = [name for name, entry in MODELS.items() if "lifted" in entry]
 
 

@@ -1,8 +1,7 @@
 """Models as people write them in their own projects are lifted, with all their arguments as hyperparameters."""
 
-from pathlib import Path
-
 import pytest
+from paths import DATA
 
 import archspec
 
@@ -13,7 +12,7 @@ from archspec.pytorch.patches.epsilons import keep_epsilon
 from archspec.pytorch.patches.precision import in_float64
 from archspec.pytorch.run.factories import load_factory
 
-FOLDER = Path(__file__).parent / "projects"
+FOLDER = DATA / "projects"
 
 MODELS: dict[str, tuple[list[str], dict[str, int]]] = {
     "images.py:dit": (

@@ -1,15 +1,14 @@
 """Definitions that own the parts of another one without a prefix: `..: Inner(..)(..)`."""
 
-from pathlib import Path
-
 import pytest
 import torch_compare
+from paths import DATA
 from small import DENSE, SCALE, findings, layers, load, operations, shapes
 
 import archspec
 from archspec.codegen.build import torch_source
 
-SPEC = Path(__file__).parent / "translated" / "merged.arch"
+SPEC = DATA / "translated" / "merged.arch"
 NAMES = ["encoder", "other", "third", "parts", "wrapped", "both"]
 INNER = (
     DENSE

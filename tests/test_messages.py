@@ -9,13 +9,14 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import paths
 import pytest
 
 from archspec.app.cli import main
 from archspec.core import resources
 from archspec.pipeline.compile import check
 
-GOLDEN = Path(__file__).parent / "golden" / "messages"
+GOLDEN = paths.GOLDEN / "messages"
 
 
 def cases(text: str) -> list[tuple[str, str]]:

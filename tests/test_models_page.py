@@ -9,10 +9,10 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterator
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from paths import ROOT
 
 import archspec
 from archspec.analysis.compare.pictures import picture as side_by_side
@@ -20,7 +20,6 @@ from archspec.core.reports.text import listed
 from archspec.core.reports.units import parameters
 from archspec.drawing.api import picture
 
-ROOT = Path(__file__).parent.parent
 sys.path.append(str(ROOT / "website"))
 
 from family_table import Family, families

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 import reference
 import torch_compare
+from documented import elementwise_work
 from modules import PACKAGE, nodes_of
+from operation_table import rendered
 from small import load
-from test_docs import elementwise_work
-from test_ops import rendered
 
 import archspec
 from archspec.codegen.build import torch_source

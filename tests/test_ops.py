@@ -8,27 +8,23 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from operation_table import HEADER, numbers, real, rendered, shapes
+from paths import ROOT
 
 from archspec.core.algebra import MAX_SIZE, Dim, dim_max, dim_min, symbol
 from archspec.ir.module import Type
 from archspec.ir.normal.forms import normal_form
-from archspec.ir.ops import OPERATORS, OPS, REQUIRED, Op, OpError
+from archspec.ir.ops import OPERATORS, OPS, REQUIRED, OpError
 
-DOCUMENT = Path(__file__).parent.parent / "docs" / "operations.md"
-HEADER = "| Operation | Hyperparameters | Inputs | Computation | Result |"
+DOCUMENT = ROOT / "docs" / "operations.md"
 
 batch, seq, width = symbol("batch"), symbol("seq"), symbol("width")
-
-
-def real(*shape: Dim) -> Type:
-    return Type(shape)
 
 
 def integer(*shape: Dim) -> Type:
@@ -54,10 +50,8 @@ def refused(name: str, *inputs: Type | None, **attributes: Any) -> OpError:
 KINDS: dict[str, Any] = {"real": np.float64, "int": np.int64, "bool": np.bool_}
 NAMES = {"f": "real", "i": "int", "b": "bool"}
 
-shapes = st.lists(st.integers(1, 4), max_size=4).map(tuple)
 axes = st.integers(-5, 5)
 tensors = st.builds(Type, shapes, st.sampled_from(sorted(KINDS)))
-numbers = st.builds(Type, shapes, st.sampled_from(["real", "int"]))
 
 
 def agrees(name: str, inputs: list[Type], attributes: dict[str, Any], compute: Callable[[Any], Any]) -> None:
@@ -491,36 +485,6 @@ def test_records() -> None:
     assert OPERATORS["neg"] == "neg" and OPERATORS["-"] == "sub" and len(OPERATORS) == 17
     weighted = {"matmul", "forward_substitution", "linear", "expert_linear", "conv", "embedding"}
     assert {name for name, op in OPS.items() if op.mixes} == weighted | {"fft", "max_pool", "mean_pool"}
-
-
-def literal(value: Any) -> str:
-    return {"None": "none", "True": "true", "False": "false"}.get(str(value), str(value))
-
-
-def row(op: Op) -> str:
-    name = f"`{op.name}`" + (f" `{op.symbol}`" if op.symbol and op.symbol != op.name else "")
-    hyper = [f"`{a.name}`" if a.default is REQUIRED else f"`{a.name} = {literal(a.default)}`" for a in op.attributes]
-    inputs = [
-        f"`{i.name} {i.type}`" + (", optional" if i.optional else "") + (", one or more" if i.variadic else "")
-        for i in op.inputs
-    ]
-    return f"| {name} | {'<br>'.join(hyper)} | {'<br>'.join(inputs)} | {op.doc} | {op.result} |"
-
-
-def rendered() -> str:
-    lines = [HEADER, "|---|---|---|---|---|"]
-    group = ""
-    for op in OPS.values():
-        if op.group != group:
-            group = op.group
-            lines.append(f"| **{group}** | | | | |")
-        lines.append(row(op))
-    on_numbers = ", ".join(f"`{name}`" for name, op in OPS.items() if op.scalar is not None)
-    mixing = ", ".join(f"`{name}`" for name, op in OPS.items() if op.mixes)
-    numbers = f"On compile-time numbers, these yield a number: {on_numbers}."
-    return "\n".join(
-        [*lines, "", numbers, "", f"These apply weights to their input, or mix its positions: {mixing}.", ""]
-    )
 
 
 def test_document_shows_the_records() -> None:

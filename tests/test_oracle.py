@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from paths import ORACLE
 from small import live_names
 
 import archspec
 
-ORACLE = Path(__file__).parent / "oracle"
 TABLES = sorted((ORACLE / "tensors").glob("*.json"))
 CHECKPOINTS = sorted((ORACLE / "checkpoints").glob("*.json"))
 

@@ -9,10 +9,10 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from paths import ROOT
 
 import archspec
 
-ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 HEAVY = {"lark", "networkx", "rich", "yaml", "dataclasses", "pathlib", "importlib.metadata", "inspect", "hypothesis"}
 

@@ -14,6 +14,7 @@ import pages
 import pytest
 import shows
 from browser import Browser, Page, executable
+from paths import DATA, GOLDEN
 
 import archspec
 from archspec.drawing.page import view
@@ -111,7 +112,7 @@ def test_tied_frozen_and_applied_again(opened: Callable[..., Page]) -> None:
 
 
 def test_a_model_without_parameters(opened: Callable[..., Page]) -> None:
-    shown = opened(f"{Path(__file__).parent / 'values.arch'}:positions")
+    shown = opened(f"{DATA / 'values.arch'}:positions")
     assert "positions" in shows.panel(shown) and shown.run("document.getElementById('notice').hidden")
 
 
@@ -450,7 +451,7 @@ def test_a_screenshot(
     path = tmp_path / "shot.png"
     shown.screenshot(path)
     found = shows.mosaic(shown, path.read_bytes())
-    file = Path(__file__).parent / "golden" / f"page-{name}.txt"
+    file = GOLDEN / f"page-{name}.txt"
     if request.config.getoption("--update-golden"):
         golden(file.name, found)
     pairs = list(zip(found.split(), file.read_text().split(), strict=True))

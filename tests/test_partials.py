@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 import torch_compare
+from paths import DATA
 from small import DENSE, findings, load, shapes
 
 import archspec
 from archspec.app.cli import main
 from archspec.codegen.build import torch_source
 
-SPEC = Path(__file__).parent / "translated" / "partials.arch"
+SPEC = DATA / "translated" / "partials.arch"
 INNER = (
     DENSE
     + """

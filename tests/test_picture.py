@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from xml.etree import ElementTree
 
 import picture_lint
 import pytest
+from paths import DATA
+from pictured import named, states
 from small import load
 
 import archspec
@@ -26,7 +26,6 @@ from archspec.drawing.svg.theme import LIGHT
 from archspec.ir.work import body_work
 from archspec.pipeline.model import get_compilation
 
-HERE = Path(__file__).parent
 MODELS = archspec.models()
 EVERYDAY = [
     "albert-base-v2-pretraining",
@@ -38,25 +37,6 @@ EVERYDAY = [
     "modernbert-base",
     "transformer-seq2seq",
 ]
-
-State = Callable[[Node], bool]
-
-
-def states(plan: Plan) -> Iterator[tuple[str, State]]:
-    """Yield different ways of opening a plan: the levels of the command, everything closed, and some at random."""
-    ways: dict[str, State] = {"closed": lambda node: False}
-    for level, depth in (("layer", None), ("op", None), ("block", 1), ("block", 2), ("block", 3)):
-        ways[f"{level} {depth}"] = find_open_nodes(plan, level, depth)
-    for seed in range(3):
-        chosen = random.Random(seed)
-        flags = {node.id: chosen.random() < 0.6 for node in plan.nodes}
-        ways[f"seed {seed}"] = lambda node, flags=flags: flags[node.id]
-    seen: set[tuple[int, ...]] = set()
-    for name, is_open in ways.items():
-        open_ids = tuple(node.id for node in plan.nodes if node.contents is not None and is_open(node))
-        if open_ids not in seen:
-            seen.add(open_ids)
-            yield name, is_open
 
 
 def closed_boxes(frame: Frame) -> Iterator[Node]:
@@ -129,7 +109,7 @@ def test_geometry_and_sums_of_all_models(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["attention", "nested", "looped"])
 def test_geometry_of_other_specs(name: str, golden: Callable[[str, str], None]) -> None:
-    model = archspec.load(f"{HERE / 'values.arch'}:{name}")
+    model = archspec.load(f"{DATA / 'values.arch'}:{name}")
     plan = build_plan(model)
     sizes = {name: 8_000 if name == "samples" else 24 for name in plan.dimensions}
     found = check(plan, evaluate(body_work(get_compilation(model).body).flops, sizes), sizes)
@@ -137,10 +117,6 @@ def test_geometry_of_other_specs(name: str, golden: Callable[[str, str], None]) 
 
 
 # What is drawn
-
-
-def named(plan: Plan, name: str) -> Node:
-    return next(node for node in plan.nodes if node.name == name)
 
 
 def test_a_period_is_one_frame() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from paths import DATA
 
 import archspec
 from archspec.analysis.cost.quantized import _METHODS, _block, _integer, _packed_bytes
@@ -23,7 +24,7 @@ SMALL: dict[str, Any] = {
     "num_hidden_layers": 2,
     "num_attention_heads": 4,
 }
-CONFIGS = Path(__file__).parent / "configs"
+CONFIGS = DATA / "configs"
 WIDTHS = {"int32": 4, "float32": 4, "float16": 2, "int8": 1, "uint8": 1, "float8_e4m3fn": 1}
 Layout = dict[str, tuple[str, tuple[int, ...]]]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from bundled import each
+from paths import ROOT
 
 import archspec
 import archspec.pipeline.trees
@@ -18,7 +19,6 @@ from archspec.core.record import Node
 from archspec.language.syntax import tree
 from archspec.pipeline.model import get_compilation
 
-ROOT = Path(__file__).parent.parent
 SPECS = ROOT / "specs"
 MODELS = archspec.models()
 

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import picture_lint
 import pytest
-from test_svg import HOSTILE
+from pictured import HOSTILE
 
 import archspec
 from archspec.analysis.compare import pictures as comparisons

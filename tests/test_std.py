@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from library import BASES, BATCH, BIASED, GROUP, IMAGE, LINE, RANDOM, TOKENS, WINDOWS, normal, stored
 from reference import Array, evaluate
 from small import findings, load, shapes
 
@@ -11,12 +12,6 @@ import archspec
 from archspec.codegen.build import torch_source
 from archspec.core.diagnostics import ArchError
 from archspec.pipeline.model import get_compilation
-
-RANDOM = np.random.default_rng(0)
-
-
-def normal(*shape: int) -> Array:
-    return RANDOM.normal(size=shape)
 
 
 def run(text: str, weights: dict[str, Array] | None = None, **inputs: Any) -> Array:
@@ -26,43 +21,7 @@ def run(text: str, weights: dict[str, Array] | None = None, **inputs: Any) -> Ar
     return output
 
 
-def stored(text: str) -> dict[str, Array]:
-    """Random values for the tensors of a spec's model; buffers of reals are positive."""
-    model = load(text)
-    found = {tensor.name: normal(*tensor.shape) for tensor in model.tensors}
-    return found | {b.name: RANDOM.uniform(0.5, 2, b.shape) for b in model.buffers if b.shape}
-
-
 # Norms and convolutions -----------------------------------------------------------------------------------------------
-
-GROUP = """
-import std { GroupNorm }
-dim batch, height, width
-block Net()(x [batch, 6, height, width]) -> [batch, 6, height, width] {
-  return x |> norm: GroupNorm(3, 6, eps = 0.1)
-}
-"""
-BATCH = """
-import std { BatchNorm, relu }
-dim batch, height, width
-block Net(n = 4)(x [batch, n, height, width]) -> [batch, n, height, width] {
-  return x |> norm: BatchNorm(n, eps = 0.1) |> relu
-}
-"""
-LINE = """
-import std { ConvTranspose1d }
-dim batch, length
-block Net(n = 4)(x [batch, n, length]) -> [batch, 6, (length - 1) * 3 + 4] {
-  return x |> up: ConvTranspose1d(n, 6, kernel = 4, stride = 3, groups = 2)
-}
-"""
-IMAGE = """
-import std { ConvTranspose2d }
-dim batch, height, width
-block Net(n = 4)(x [batch, n, height, width]) -> [batch, 5, 2 * height, 2 * width] {
-  return x |> up: ConvTranspose2d(n, 5, kernel = 4, stride = 2, padding = 1, bias = false)
-}
-"""
 
 
 def test_group_norm_takes_channels_together() -> None:
@@ -111,14 +70,6 @@ def test_transposed_convolutions_have_the_tensors_of_pytorch() -> None:
 
 # Pooling, windows, biases ---------------------------------------------------------------------------------------------
 
-TOKENS = """
-import std { token_at }
-dim batch, seq
-block Net(end = 9)(x [batch, seq, 3], ids int [batch, seq]) -> [batch, 3] {
-  return token_at(x, argmax(axis = 1)(int(ids == end)))
-}
-"""
-
 
 def test_the_token_at_an_index_of_each_sequence() -> None:
     x, ids = normal(3, 5, 3), np.array([[1, 9, 1, 9, 1], [9, 1, 1, 1, 1], [1, 1, 1, 1, 9]])
@@ -126,19 +77,6 @@ def test_the_token_at_an_index_of_each_sequence() -> None:
     last = TOKENS.replace("token_at(x, argmax(axis = 1)(int(ids == end)))", "last(end)(x, ids)")
     last = last.replace("{ token_at }", "{ last }")
     assert (run(last, x=x, ids=ids) == x[[0, 1, 2], [4, 4, 3]]).all()
-
-
-WINDOWS = """
-import std { window_partition, window_reverse }
-dim batch, n
-fn there(x [batch, 6, 4, n]) -> [6 * batch, 2, 2, n] { return window_partition(2)(x) }
-block Net()(x [batch, 6, 4, n]) -> [batch, 6, 4, n] {
-  return there(x) |> window_reverse(6, 4)
-}
-block There()(x [batch, 6, 4, n]) -> [6 * batch, 2, 2, n] {
-  return there(x)
-}
-"""
 
 
 def test_windows_of_an_image_and_back() -> None:
@@ -168,15 +106,6 @@ def test_values_between_the_positions_of_an_image(aligned: str, expected: list[f
     places = [[0.0, 0.0], [-1.0, -1.0], [-3.0, 0.0], [0.5, 0.5]]
     found = run(SAMPLED.replace("ALIGNED", aligned), x=image, grid=np.array([[places]]))
     assert found.flatten().tolist() == expected
-
-
-BIASED = """
-import std { attention }
-dim batch, seq
-block Net()(q [batch, 2, seq, 4], mask bool [seq, seq], bias [2, seq, seq]) -> [batch, 2, seq, 4] {
-  return attention(q, q, q, mask, bias)
-}
-"""
 
 
 @pytest.mark.parametrize("shape", ["[2, seq, seq]", "[batch, 2, seq, seq]", "[1, 2, seq, seq]"])
@@ -328,8 +257,6 @@ def test_experts_are_those_with_the_largest_shares(normalized: bool) -> None:
 
 
 # In PyTorch -----------------------------------------------------------------------------------------------------------
-
-BASES = {GROUP: "nn.GroupNorm", BATCH: "nn.BatchNorm2d", LINE: "nn.ConvTranspose1d", IMAGE: "nn.ConvTranspose2d"}
 
 
 @pytest.mark.parametrize(("text", "base"), BASES.items(), ids=BASES.values())

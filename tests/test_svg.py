@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import picture_lint
 import pytest
-from test_picture import named, states
+from pictured import HOSTILE, named, states
 
 import archspec
 from archspec.app.cli import main
@@ -78,9 +78,6 @@ def test_the_same_bytes_each_time() -> None:
         for seed in ("0", "1", "2")
     }
     assert len(runs) == 1
-
-
-HOSTILE = ["</script><script>alert(1)</script>", "a\"b'c", "\u202eright to left", "שלום עולם", "x" * 200, "語" * 60]
 
 
 @pytest.mark.parametrize("name", HOSTILE)

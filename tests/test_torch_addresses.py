@@ -2,16 +2,16 @@
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
+from paths import DATA
 from small import DENSE, load
 
 import archspec
 from archspec import Model
 from archspec.codegen.build import torch_source
 
-FAULTS = Path(__file__).parent / "faults"
+FAULTS = DATA / "faults"
 D = "Dense(n, n)"
 LOOP = "for i in 0..layers"
 CONTAINERS = {

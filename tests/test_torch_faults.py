@@ -1,10 +1,10 @@
-"""Specs whose modules once had other tensors or computed something else: tests/faults."""
+"""Specs whose modules once had other tensors or computed something else: tests/data/faults."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch_compare
+from paths import DATA
 from small import load
 from torch_texts import MODEL
 
@@ -14,7 +14,7 @@ from archspec.codegen.build import torch_source
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.slow
 
-FAULTS = Path(__file__).parent / "faults"
+FAULTS = DATA / "faults"
 MODELS = [
     f"{path.stem}:{model}" for path in sorted(FAULTS.glob("*.arch")) for model in MODEL.findall(path.read_text("utf-8"))
 ]

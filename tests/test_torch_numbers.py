@@ -1,10 +1,10 @@
 """Generated modules that call functions of numbers, and whose tensors begin as numbers."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch_compare
+from paths import DATA
 from small import load
 
 import archspec
@@ -13,7 +13,7 @@ from archspec.codegen.build import torch_source
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.slow
 
-FAULTS = Path(__file__).parent / "faults"
+FAULTS = DATA / "faults"
 
 
 @pytest.mark.parametrize(

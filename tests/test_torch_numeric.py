@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from reference import Array
-from test_numeric import (
+from recorded import (
     PARTS,
     SEQUENCES,
     WHOLE,
@@ -18,6 +17,7 @@ from test_numeric import (
     record,
     recorded_names,
 )
+from reference import Array
 
 import archspec
 

@@ -7,8 +7,8 @@ import pytest
 import torch_compare
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_models import Options, options
 from small import load
-from test_properties import Options, options
 from torch_attention import attention
 from torch_programs import Program
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 import torch_compare
+from library import BASES, BATCH, BIASED, TOKENS, WINDOWS, stored
 from reference import Array
 from small import load
-from test_std import BASES, BATCH, BIASED, TOKENS, WINDOWS, stored
 
 import archspec
 from archspec.codegen.build import torch_source

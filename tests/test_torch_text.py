@@ -13,6 +13,7 @@ from zlib import crc32
 import pytest
 import torch_compare
 import torch_texts
+from paths import DATA, ROOT
 from small import DENSE, load
 
 import archspec
@@ -21,13 +22,12 @@ from archspec.codegen.build import torch_source
 from archspec.codegen.python import layout
 from archspec.codegen.scope.names import RESERVED_MODULE_NAMES
 
-TESTS = Path(__file__).parent
 GOLDEN = {
     "bert-base-uncased": "bert-base-uncased",
     "transformer-seq2seq": "transformer-seq2seq",
     "gpt2": "gpt2",
-    "small-decoder": f"{TESTS.parent / 'specs' / 'std' / 'examples.arch'}:small-decoder",
-    "everything": f"{TESTS / 'translated' / 'everything.arch'}",
+    "small-decoder": f"{ROOT / 'specs' / 'std' / 'examples.arch'}:small-decoder",
+    "everything": f"{DATA / 'translated' / 'everything.arch'}",
 }
 TRANSLATED = {
     "attention": ("gqa", "free only", "free stack"),
@@ -53,7 +53,7 @@ TRANSLATED = {
 }
 """By file, models of which each has a text that the others have not."""
 
-FILES = sorted(path.stem for path in (TESTS / "translated").glob("*.arch"))
+FILES = sorted(path.stem for path in (DATA / "translated").glob("*.arch"))
 
 FAMILIES = (
     "albert-base-v2-mlm",
@@ -73,7 +73,7 @@ def test_the_text_of_a_file(name: str, golden: Callable[[str, str], None]) -> No
 
 @pytest.mark.parametrize("file", TRANSLATED)
 def test_the_text_of_unusual_files(file: str, golden: Callable[[str, str], None]) -> None:
-    path = TESTS / "translated" / f"{file}.arch"
+    path = DATA / "translated" / f"{file}.arch"
     bodies = [torch_source(archspec.load(f"{path}:{model}")) for model in TRANSLATED[file]]
     golden(f"torch/{file}.txt", "\n\n".join(body.partition("nn\n\n\n")[2] for body in bodies))
 
@@ -81,14 +81,14 @@ def test_the_text_of_unusual_files(file: str, golden: Callable[[str, str], None]
 @pytest.mark.parametrize("file", [file for file in FILES if file not in ("everything", "further", "twice", "uses")])
 def test_texts_stay_those_that_slow_tests_run(file: str, golden: Callable[[str, str], None]) -> None:
     """By their checksums: what differs is to be looked at, and run by the slow tests."""
-    path = TESTS / "translated" / f"{file}.arch"
+    path = DATA / "translated" / f"{file}.arch"
     models = [name for name in torch_texts.MODEL.findall(path.read_text()) if name not in TRANSLATED.get(file, ())]
     golden(f"torch/sums/{file}.txt", sums({name: archspec.load(f"{path}:{name}") for name in models}))
 
 
 def test_what_was_once_wrong_stays_what_slow_tests_run(golden: Callable[[str, str], None]) -> None:
     models: dict[str, archspec.Model] = {}
-    for path in sorted((TESTS / "faults").glob("*.arch")):
+    for path in sorted((DATA / "faults").glob("*.arch")):
         for name in torch_texts.MODEL.findall(path.read_text(encoding="utf-8")):
             models[f"{path.stem}:{name}"] = archspec.load(f"{path}:{name}")
     golden("torch/sums/faults.txt", sums(models))
@@ -112,7 +112,7 @@ def sums(models: Mapping[str, archspec.Model]) -> str:
 def test_files_are_written_as_people_write_them(specs: dict[str, str], tmp_path: Path) -> None:
     """ruff finds nothing in them, by its own rules and by this project's, and would lay them out as they are."""
     chains = {"tables": "outputs.arch:tables", "attends": "attention.arch:attends", "biased": "attention.arch:biased"}
-    chains = {name: f"{TESTS / 'translated' / spec}" for name, spec in chains.items()}
+    chains = {name: f"{DATA / 'translated' / spec}" for name, spec in chains.items()}
     for name, spec in (specs | chains).items():
         (tmp_path / f"{name}.py").write_text(torch_source(archspec.load(spec)), encoding="utf-8")
     assert torch_compare.lint(tmp_path) == ""
@@ -122,7 +122,7 @@ def test_files_are_written_as_people_write_them(specs: dict[str, str], tmp_path:
 @pytest.mark.slow
 def test_ruff_finds_no_mistake_in_unusual_files(tmp_path: Path) -> None:
     """What the specs of the slow tests are translated to has no undefined or unused names."""
-    for path in sorted([*(TESTS / "translated").glob("*.arch"), *(TESTS / "faults").glob("*.arch")]):
+    for path in sorted([*(DATA / "translated").glob("*.arch"), *(DATA / "faults").glob("*.arch")]):
         for i, model in enumerate(torch_texts.MODEL.findall(path.read_text(encoding="utf-8"))):
             source = torch_source(archspec.load(f"{path}:{model}"))
             (tmp_path / f"{path.stem}{i}.py").write_text(source, encoding="utf-8")

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_configs import TYPES, Drawn, draw_inputs, state_of
+from drawn_configs import TYPES, Drawn, draw_inputs, state_of
+from trained import STEPS, TINY
 
 import archspec
 
@@ -16,16 +17,6 @@ pytestmark = pytest.mark.slow
 
 SEEDS = [0, *[pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(1, 9)]]
 """Each architecture of each family at least once."""
-STEPS = 20
-
-TINY = {
-    "vocab_size": 97,
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "intermediate_size": 48,
-    "max_position_embeddings": 40,
-}
 
 
 @contextmanager

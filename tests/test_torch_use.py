@@ -13,6 +13,7 @@ import pytest
 import torch_compare
 import torch_texts
 from bundled import SIZES_ONLY
+from paths import DATA
 from small import load
 
 import archspec
@@ -36,7 +37,7 @@ def model_of(name: str) -> Model:
         spec, small = BUNDLED[name]
         return archspec.load(spec, **small)
     file, _, model = name.partition(":")
-    return archspec.load(f"{torch_texts.TESTS / 'translated' / file}.arch" + (f":{model}" if model else ""))
+    return archspec.load(f"{DATA / 'translated' / file}.arch" + (f":{model}" if model else ""))
 
 
 def inputs_of(model: Model, module: Any, sizes: tuple[int, ...] = torch_compare.SIZES[0]) -> dict[str, Any]:

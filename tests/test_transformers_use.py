@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_torch_training import STEPS, TINY
+from trained import STEPS, TINY
 
 import archspec
 from archspec.codegen.transformers.names import RESERVED_CONFIG_NAMES, RESERVED_MODEL_NAMES, RESERVED_OUTPUT_NAMES

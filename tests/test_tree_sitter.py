@@ -8,16 +8,15 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+from paths import ROOT
 
 from archspec.language.highlight import tree_sitter
 from archspec.language.syntax.lines import scan
 from archspec.language.syntax.parse import parser
 
-ROOT = Path(__file__).parent.parent
 GRAMMAR = ROOT / "editors" / "tree-sitter"
 SPECS = sorted((ROOT / "specs").rglob("*.arch"))
 COMMENTS = ("comment", "documentation")

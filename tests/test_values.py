@@ -5,12 +5,12 @@ The interpreter holds every value on the way against the type inferred for it, a
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from bundled import groups
+from paths import DATA, SPECS
 from reference import Array, Result, evaluate
 from small import DENSE
 from small import load as load_text
@@ -19,8 +19,7 @@ import archspec
 from archspec.ir.module import Body
 from archspec.pipeline.model import get_compilation
 
-TESTS = Path(__file__).parent
-EXAMPLES = TESTS.parent / "specs" / "std" / "examples.arch"
+EXAMPLES = SPECS / "std" / "examples.arch"
 
 
 def normal(*shape: int, seed: int = 0) -> Array:
@@ -35,7 +34,7 @@ def weights_of(model: archspec.Model) -> dict[str, Array]:
 
 def run(name: str, overrides: dict[str, Any] | None = None, **inputs: Any) -> tuple[Result, dict[str, Array]]:
     """A model of `values.arch` with random weights, and those weights; tables of constants are left to the spec."""
-    model = archspec.load(f"{TESTS / 'values.arch'}:{name}", **overrides or {})
+    model = archspec.load(f"{DATA / 'values.arch'}:{name}", **overrides or {})
     weights = {} if name == "positions" else weights_of(model)
     return evaluate(get_compilation(model).body, inputs, weights), weights
 

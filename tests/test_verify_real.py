@@ -140,9 +140,8 @@ def test_what_safetensors_refuses_is_refused(tmp_path: Path) -> None:
     """Headers changed at random: where the library finds fault, so do we."""
     import random
 
-    from checkpoints import SHAPES, header, mutated
+    from checkpoints import PIECES, SHAPES, header, mutated
     from checkpoints import safetensors as file_of
-    from test_checkpoint_files import PIECES
 
     source = random.Random(3)
     path = tmp_path / "model.safetensors"

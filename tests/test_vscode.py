@@ -19,8 +19,9 @@ from urllib.parse import quote
 
 import pytest
 from browser import Browser, Page, executable
+from paths import ROOT
 
-EXTENSION = Path(__file__).parent.parent / "editors" / "vscode"
+EXTENSION = ROOT / "editors" / "vscode"
 EDITOR = EXTENSION / "test" / "node_modules" / "code-server"
 SETTINGS = {
     "editor.quickSuggestions": False,  # completions come when the test asks for them

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from paths import DATA
 
 from archspec.compiler.resolve import nodes, walk
 from archspec.compiler.resolve.definition import resolve_definition
@@ -15,15 +16,14 @@ from archspec.core.diagnostics import Report
 from archspec.pipeline.files import load_file
 from archspec.pipeline.spec import read_spec
 
-ROOT = Path(__file__).parent
 EXPRESSIONS, STATEMENTS = get_args(nodes.Expr), get_args(nodes.Statement)
 SPECS = [
     Path(resources.specs_root()) / "t5.arch",
     Path(resources.specs_root()) / "std" / "attention.arch",
     Path(resources.specs_root()) / "swin.arch",
-    ROOT / "translated" / "everything.arch",
-    ROOT / "translated" / "loops.arch",
-    ROOT / "translated" / "merged.arch",
+    DATA / "translated" / "everything.arch",
+    DATA / "translated" / "loops.arch",
+    DATA / "translated" / "merged.arch",
 ]
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from paths import ROOT
 
 from archspec.app.cli import main, watching
 from archspec.pipeline.watching import files_with_imports, read_contents, wait_for_change
@@ -117,7 +118,7 @@ def test_a_change_is_seen_when_it_is_complete(spec: Path, monkeypatch: pytest.Mo
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 @pytest.mark.slow
 def test_the_process(spec: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "archspec", "count", str(spec), "--watch", "--format", "json"]
     # Ctrl+C is ignored by what was started in the background, and by its children.
     options: Any = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), "env": environment}

@@ -22,11 +22,11 @@ from zlib import compressobj
 
 import pytest
 from browser import Browser, Page, executable
+from paths import ROOT
 
 import archspec
 from archspec.pipeline.compile import check
 
-ROOT = Path(__file__).parent.parent
 sys.path.append(str(ROOT / "website"))
 
 from examples import agrees, blocks

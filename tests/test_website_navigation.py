@@ -1,9 +1,8 @@
 """The navigation of the documentation site."""
 
 import re
-from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+from paths import ROOT
 
 
 def test_every_page_is_listed() -> None:

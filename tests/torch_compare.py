@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from paths import ROOT
 from reference import DTYPES, Array, Result, _Run, evaluate
 
 import archspec
@@ -20,7 +21,6 @@ from archspec.core.algebra import symbols as names_of
 from archspec.ir.module import Body, LocatedTensor, Type, canonical_name, find_member
 from archspec.pipeline.model import get_compilation
 
-ROOT = Path(__file__).parent.parent
 SIZES = ((2, 5, 7, 3, 4, 6), (1, 4, 3, 8, 2, 5))
 """What the open dimensions of a model are, one after the other."""
 

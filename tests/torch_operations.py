@@ -1,7 +1,8 @@
 """Specs of every primitive operation in every way it can be written, made of `translated/operations.txt`."""
 
 import re
-from pathlib import Path
+
+from paths import DATA
 
 INPUTS = {
     "r": "[batch, 3, 4]",
@@ -33,7 +34,7 @@ HYPERPARAMETERS = {
 def operations() -> dict[str, list[tuple[str, str]]]:
     """By operation: the types of what comes out, and the expression."""
     found: dict[str, list[tuple[str, str]]] = {}
-    lines = (Path(__file__).parent / "translated" / "operations.txt").read_text(encoding="utf-8").splitlines()
+    lines = (DATA / "translated" / "operations.txt").read_text(encoding="utf-8").splitlines()
     op = ""
     for line in lines:
         if line.startswith("  "):

@@ -1,22 +1,23 @@
 """Specs that the translation to PyTorch is tried on: the documentation's, those of other tests, some of their own."""
 
 import ast
-import importlib
 import re
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import test_docs
 import torch_operations
 from bundled import SIZES_ONLY
+from documented import PAGES
+from examples import blocks
+from paths import DATA, SPECS, TESTS
 from torch_attention import attention
 from torch_programs import Program
 
 import archspec
 from archspec import Model
 
-TESTS = Path(__file__).parent
 MODEL = re.compile(r'^model "([^"]+)"', re.MULTILINE)
 OTHERS = [
     "test_families",
@@ -133,12 +134,12 @@ def bundled() -> dict[str, tuple[str, dict[str, Any]]]:
     Of models that have only other sizes, there is one.
     """
     found: dict[str, tuple[str, dict[str, Any]]] = {}
-    examples = TESTS.parent / "specs" / "std" / "examples.arch"
+    examples = SPECS / "std" / "examples.arch"
     for name in archspec.models():
         if name in SIZES_ONLY:
             continue
         if name in PAIRS:
-            found[name] = (f"{TESTS / 'pairs.arch'}:{PAIRS[name]}", {})
+            found[name] = (f"{DATA / 'pairs.arch'}:{PAIRS[name]}", {})
         else:
             found[name] = (name, small(name))
     for name in MODEL.findall(examples.read_text(encoding="utf-8")):
@@ -164,16 +165,16 @@ def _models(name: str, text: str, folder: dict[str, str] | None = None) -> Itera
 
 
 def _of_files() -> Iterator[Text]:
-    folder = TESTS / "translated"
+    folder = DATA / "translated"
     parts = {str(p.relative_to(folder)): p.read_text(encoding="utf-8") for p in sorted(folder.glob("*/*.arch"))}
-    for path in [*sorted(folder.glob("*.arch")), TESTS / "values.arch"]:
+    for path in [*sorted(folder.glob("*.arch")), DATA / "values.arch"]:
         yield from _models(path.stem, path.read_text(encoding="utf-8"), parts)
 
 
 def _of_pages() -> Iterator[Text]:
-    for page, path in test_docs.PAGES.items():
+    for page, path in PAGES.items():
         seen: dict[str, str] = {}
-        for block in test_docs.blocks(path.read_text(encoding="utf-8")):
+        for block in blocks(path.read_text(encoding="utf-8")):
             if block.kind == "arch" and not block.mark:
                 first = re.match(r"# (\S+\.arch)", block.text)
                 if first:
@@ -189,12 +190,13 @@ def _of_operations() -> Iterator[Text]:
 def _of_other_tests() -> Iterator[Text]:
     """The texts that other tests compile, as far as they are written out there."""
     for name in OTHERS:
-        module = importlib.import_module(name)
-        for node in ast.walk(ast.parse(Path(module.__file__ or "").read_text(encoding="utf-8"))):
+        (path,) = TESTS.rglob(f"{name}.py")
+        names = runpy.run_path(str(path))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.func.id != "load":
                 continue
             try:
-                text = eval(compile(ast.Expression(node.args[0]), name, "eval"), vars(module))
+                text = eval(compile(ast.Expression(node.args[0]), name, "eval"), names)
             except NameError:
                 continue  # put together in the test
             yield from _models(f"{name}:{node.lineno}", _with_model(text))

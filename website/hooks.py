@@ -33,9 +33,9 @@ ELSEWHERE = {
     "benchmarks.md": "benchmarks/README.md",
     "playground.md": "website/playground/playground.md",
     "LICENSE": "LICENSE",
-    "lift_classes.yaml": "tests/lift_classes.yaml",
-    "lift_timm.yaml": "tests/lift_timm.yaml",
-    "lift_bundled.yaml": "tests/lift_bundled.yaml",
+    "lift_classes.yaml": "tests/data/lift_classes.yaml",
+    "lift_timm.yaml": "tests/data/lift_timm.yaml",
+    "lift_bundled.yaml": "tests/data/lift_bundled.yaml",
 }
 """The files of the site that are elsewhere in the repository."""
 

@@ -1,4 +1,7 @@
-"""Record what peft counts for the adapters in figures.yaml: `python tests/adapters/record.py`, with peft installed."""
+"""Record what peft counts for the adapters in figures.yaml, with peft installed.
+
+Run `python tests/support/recorded_adapters.py`.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from paths import DATA
 
-FIGURES = Path(__file__).parent / "figures.yaml"
-CONFIGS = Path(__file__).parent.parent / "configs"
+FIGURES = DATA / "adapters" / "figures.yaml"
+CONFIGS = DATA / "configs"
 
 
 def base_config(case: dict[str, Any]) -> dict[str, Any]:
