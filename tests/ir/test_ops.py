@@ -1,6 +1,6 @@
 """The operations' shape rules against numpy, what they refuse, and the table in docs/operations.md.
 
-`python tests/test_ops.py` writes the table anew from the records.
+`pytest tests/ir/test_ops.py --update-golden` writes the table anew from the records.
 """
 
 from __future__ import annotations
@@ -489,10 +489,14 @@ def test_records() -> None:
 
 def test_document_shows_the_records() -> None:
     text = DOCUMENT.read_text()
-    assert text[text.index(HEADER) :] == rendered(), "run `python tests/test_ops.py`"
+    assert text[text.index(HEADER) :] == rendered(), "run `pytest tests/ir/test_ops.py --update-golden`"
 
 
-if __name__ == "__main__":
+@pytest.fixture(scope="module", autouse=True)
+def updated_table(request: pytest.FixtureRequest) -> None:
+    """Write them anew with --update-golden."""
+    if not request.config.getoption("update_golden"):
+        return
     DOCUMENT.write_text(DOCUMENT.read_text().partition(HEADER)[0] + rendered())
 
 

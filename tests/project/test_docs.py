@@ -6,7 +6,7 @@
 - `model.safetensors` is what `write_checkpoint` writes, `llama.gguf` what `write_gguf` writes, `decoder.safetensors`
   holds the tensors of DECODER; `village.txt` is the text of the tutorial.
 
-`python tests/test_docs.py` writes anew what they show of the code: the grammar, two tables, and what commands print.
+With `--update-golden`, what they show of the code is written anew: the grammar, two tables, and what commands print.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ from archspec.language.syntax import build, expressions, lines, tree
 from archspec.pipeline.trees import parse_cached
 
 TUTORIAL_PICTURE = ROOT / "docs" / "tutorial" / "deep.svg"
+
+UPDATE = "run `pytest tests/project/test_docs.py --update-golden`"
 
 
 def session_in(folder: Path) -> Session:
@@ -129,9 +131,9 @@ def faults(block: Block, session: Session) -> Iterator[str]:
         case "yaml" | "json" | "python":
             session.save(block)
             if block.kind == "yaml" and block.mark and block.text != configurations(block.mark):
-                yield "run `python tests/test_docs.py`"
+                yield UPDATE
         case "console":
-            yield from (f"{step.fault}\nrun `python tests/test_docs.py`" for step in session.play(block) if step.fault)
+            yield from (f"{step.fault}\n{UPDATE}" for step in session.play(block) if step.fault)
         case "pycon":
             yield from (step.fault for step in session.play(block) if step.fault)
         case _:
@@ -196,7 +198,7 @@ def grammar() -> str:
 
 def test_the_grammar_shown_is_the_grammar() -> None:
     shown = [block.text for block in blocks(LANGUAGE.read_text()) if block.kind == "lark"]
-    assert shown == [grammar()], "run `python tests/test_docs.py`"
+    assert shown == [grammar()], UPDATE
 
 
 def library() -> Iterator[str]:
@@ -285,7 +287,7 @@ def table(header: str) -> str:
 def test_tables_are_those_of_the_code(header: str) -> None:
     page = TABLES[header][0].read_text()
     start = page.index(header)
-    assert page[start : page.index("\n\n", start) + 2] == table(header), "run `python tests/test_docs.py`"
+    assert page[start : page.index("\n\n", start) + 2] == table(header), UPDATE
 
 
 def test_initial_distributions_are_listed() -> None:
@@ -301,7 +303,7 @@ def test_the_picture_shown_is_the_real_one() -> None:
 
     shown = [block.text for block in blocks(LANGUAGE.read_text()) if block.kind == "mermaid"]
     model = archspec.load("bert-base-uncased")
-    assert shown == [to_mermaid(model.graph("block", fold=True), model.name)], "run `python tests/test_docs.py`"
+    assert shown == [to_mermaid(model.graph("block", fold=True), model.name)], UPDATE
 
 
 def test_the_readme_lists_every_command(tmp_path: Path) -> None:
@@ -310,6 +312,7 @@ def test_the_readme_lists_every_command(tmp_path: Path) -> None:
 
 
 # The map of the code --------------------------------------------------------------------------------------------------
+
 
 CONTRIBUTING = PAGES["docs/contributing.md"].read_text()
 DESIGN = (ROOT / "docs" / "design.md").read_text()
@@ -352,7 +355,7 @@ def test_every_package_says_what_it_is_for_and_where_to_begin(folder: str) -> No
 
 def test_the_tests_named_exist() -> None:
     named = re.findall(r"`(test_[\w*]+\.py)`", CONTRIBUTING)
-    assert named and not {name for name in named if not list((ROOT / "tests").glob(name))}
+    assert named and not {name for name in named if not list((ROOT / "tests").rglob(name))}
 
 
 def test_the_commits_named_exist() -> None:
@@ -397,8 +400,11 @@ def _renewed(block: Block, session: Session) -> str:
     return "\n\n".join(f"$ {command}\n{output.rstrip()}" for command, output in ran) + "\n"
 
 
-if __name__ == "__main__":
-    os.environ["COLUMNS"] = "100"  # as in `conftest.py`
+@pytest.fixture(scope="module", autouse=True)
+def updated_pages(request: pytest.FixtureRequest) -> None:
+    """Write them anew with --update-golden."""
+    if not request.config.getoption("update_golden"):
+        return
     for path in PAGES.values():
         with tempfile.TemporaryDirectory() as folder:
             path.write_text(renewed(path.read_text(), session_in(Path(folder))))

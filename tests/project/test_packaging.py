@@ -62,7 +62,7 @@ def test_the_version_has_an_entry_in_the_changelog() -> None:
 def test_the_source_distribution_has_what_tests_read() -> None:
     included = PROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
     always = {"README.md", "LICENSE", "pyproject.toml", ".gitignore"}
-    tests = "".join(path.read_text() for path in (ROOT / "tests").glob("*.py"))
+    tests = "".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
     read = {
         *re.findall(r'\b(?:ROOT|REPOSITORY)(?:, | / )"([^"/]+)', tests),
         *re.findall(r'parent\.parent / "([^"/]+)', tests),

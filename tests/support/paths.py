@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parent.parent
 ROOT = TESTS.parent
 SPECS = ROOT / "specs"
 DATA = TESTS / "data"

@@ -1,6 +1,6 @@
 """docs/models.md and docs/pictures/: the bundled families with their pictures, models, papers and parents.
 
-`python tests/test_models_page.py` writes them anew.
+`pytest tests/drawing/test_models_page.py --update-golden` writes them anew.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ The families of models that archspec ships, one file of `specs/` each, with the 
 NAME` prints the spec of a model, and [pictures.md](pictures.md) explains how to read a picture. In pictures of large
 models, blocks are closed: `archspec graph NAME -o FILE.svg` opens all.
 
-This page is generated from the specs (`python tests/test_models_page.py`).
+This page is generated from the specs (`pytest tests/drawing/test_models_page.py --update-golden`).
 """
 
 
@@ -170,7 +170,11 @@ def test_pictures_are_small_and_inert() -> None:
         assert path.stat().st_size <= 1.6 * LARGEST, path.name
 
 
-if __name__ == "__main__":
+@pytest.fixture(scope="module", autouse=True)
+def updated_page(request: pytest.FixtureRequest) -> None:
+    """Write them anew with --update-golden."""
+    if not request.config.getoption("update_golden"):
+        return
     PICTURES.mkdir(exist_ok=True)
     for old in PICTURES.iterdir():
         old.unlink()

@@ -22,10 +22,10 @@ MODEL = re.compile(r'^model "([^"]+)"', re.MULTILINE)
 OTHERS = [
     "test_families",
     "test_loops",
-    "test_language",
-    "test_language_flow",
-    "test_language_tensors",
-    "test_language_values",
+    "test_files",
+    "test_flow",
+    "test_tensors",
+    "test_hyperparameters",
 ]
 ENCODER = {"hidden": 12, "layers": 2, "heads": 2, "ffn": 16}
 BERT = {**ENCODER, "vocab": 30, "positions": 9}

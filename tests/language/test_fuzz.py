@@ -1,7 +1,7 @@
 """No input does harm: what is no model ends in findings, soon and in little memory, without a traceback or a number.
 
 The inputs are bundled specs with their words and lines mixed up, noise, and generated programs, right and wrong.
-`pytest -m slow` tries many more; tests/test_attacks.py has short files that ask for very much.
+`pytest -m slow` tries many more; tests/compiler/test_hostile.py has short files that ask for very much.
 """
 
 import contextlib
