@@ -2,7 +2,7 @@
 
 from archspec.analysis.adapter.adapter import Adapter as Adapter
 from archspec.analysis.adapter.adapter import TargetRow as TargetRow
-from archspec.analysis.adapter.api import adapter as adapter
+from archspec.analysis.adapter.adapter import adapter as adapter
 from archspec.analysis.adapter.config import Lora as Lora
 from archspec.analysis.audit.api import Audit as Audit
 from archspec.analysis.audit.api import audit as audit
@@ -31,18 +31,18 @@ from archspec.analysis.count.select import Selection as Selection
 from archspec.analysis.count.select import SelectionRule as SelectionRule
 from archspec.analysis.diff.api import Difference as Difference
 from archspec.analysis.diff.api import diff as diff
-from archspec.analysis.diff.op_changes import OperationChanges as OperationChanges
+from archspec.analysis.diff.operations import OperationChanges as OperationChanges
 from archspec.analysis.diff.structure import NamePrefix as NamePrefix
 from archspec.analysis.diff.structure import Repetition as Repetition
 from archspec.analysis.diff.structure import StoredTensor as StoredTensor
 from archspec.analysis.diff.structure import TensorChange as TensorChange
 from archspec.analysis.diff.structure import TensorChanges as TensorChanges
-from archspec.analysis.explain.api import explain as explain
 from archspec.analysis.explain.explain import Addend as Addend
 from archspec.analysis.explain.explain import CountStep as CountStep
 from archspec.analysis.explain.explain import Explanation as Explanation
 from archspec.analysis.explain.explain import Match as Match
 from archspec.analysis.explain.explain import ReadingMatches as ReadingMatches
+from archspec.analysis.explain.explain import explain as explain
 from archspec.analysis.explain.flops.api import FlopConvention as FlopConvention
 from archspec.analysis.explain.flops.api import FlopExplanation as FlopExplanation
 from archspec.analysis.explain.flops.api import FlopReadingMatches as FlopReadingMatches
@@ -98,7 +98,7 @@ from archspec.pytorch.lift.api import lift as lift
 from archspec.pytorch.onnx.api import to_onnx as to_onnx
 from archspec.pytorch.prove.api import Equivalence as Equivalence
 from archspec.pytorch.prove.api import equivalent as equivalent
-from archspec.pytorch.prove.compare import FirstDifference as FirstDifference
+from archspec.pytorch.prove.sides import FirstDifference as FirstDifference
 from archspec.pytorch.run.to_torch import to_torch as to_torch
 from archspec.pytorch.run.weights import load_weights as load_weights
 

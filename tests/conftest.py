@@ -90,7 +90,7 @@ def explainers_made_once() -> Iterator[None]:
         return made[key]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("archspec.analysis.explain.api.explainer_of", once)
+        patch.setattr("archspec.analysis.explain.explain.explainer_of", once)
         patch.setattr("archspec.analysis.audit.models.explainer_of", once)
         yield
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from archspec.codegen.classes.module_writer import ModuleWriter
 from archspec.codegen.python.layout import bracketed, docstring, lines_of
 from archspec.codegen.python.trees import apply, name, names_in, text
-from archspec.codegen.scope.emitted import EmittedDefinition, Output
+from archspec.codegen.scope.context import EmittedDefinition, Output
 from archspec.codegen.scope.scope import untranslatable_error
 from archspec.codegen.scope.values import STATIC
 from archspec.compiler.elaborate.models import MAX_OPTIONAL_INPUTS

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from archspec.codegen.classes.module_writer import ModuleWriter
 from archspec.codegen.python.trees import stored
-from archspec.codegen.scope.emitted import EmittedDefinition, FunctionInput, Output
+from archspec.codegen.scope.context import EmittedDefinition, FunctionInput, Output
 from archspec.compiler.evaluate.values import to_plain
 from archspec.core.addresses import prefixes
 from archspec.ir.module import Module, find_member

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from archspec.compiler.resolve.definition import ResolvedDefinition, resolve_definition
-from archspec.compiler.resolve.model import resolve_model
-from archspec.compiler.resolve.patterns import by_first_word, covers, pattern_text
+from archspec.compiler.resolve.definition import ResolvedDefinition, resolve_definition, resolve_model
 from archspec.compiler.resolve.scope import LocalName
-from archspec.compiler.resolve.unit import Definition, Unit
+from archspec.compiler.resolve.unit import Definition, Unit, by_first_word, covers, pattern_text
 from archspec.core.diagnostics import Report, Span
 from archspec.language.syntax import tree
-from archspec.language.syntax.walk import names_in
+from archspec.language.syntax.tree import names_in
 
 _HELP = {
     "input": "use it or remove it",

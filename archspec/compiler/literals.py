@@ -9,7 +9,7 @@ from types import EllipsisType
 from archspec.core.diagnostics import Report, Source
 from archspec.ir.table import PlainValue
 from archspec.language.syntax import tree
-from archspec.language.syntax.walk import names_in
+from archspec.language.syntax.tree import names_in
 
 _NUMBER = re.compile(r"-?(?:[0-9]{1,18}|[0-9]{1,9}(?:\.[0-9]{1,9})?(?:e-?[0-9]{1,2})?)")
 _WORD = re.compile(r"[A-Za-z_]\w*")

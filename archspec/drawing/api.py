@@ -6,9 +6,8 @@ from collections.abc import Mapping
 
 from archspec.core.algebra import symbols
 from archspec.drawing.layout.layout import IsOpen
-from archspec.drawing.plan.expand import expand
+from archspec.drawing.plan.expand import collapse_plan, expand
 from archspec.drawing.plan.plan import Node, Plan, RoleShare
-from archspec.drawing.plan.whole import collapse_plan
 from archspec.drawing.svg.paint import Coloring, Paint
 from archspec.drawing.svg.svg import svg
 from archspec.drawing.svg.theme import THEMES

@@ -20,7 +20,7 @@ import archspec
 from archspec.analysis.compare.compare import Comparison, compare_tables
 from archspec.analysis.compare.components import Component, components
 from archspec.app.cli import main
-from archspec.core.reports.bars import bar
+from archspec.core.reports.cells import bar
 from archspec.pipeline.model import get_compilation
 from archspec.pipeline.tables import load_table
 

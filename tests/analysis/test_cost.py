@@ -10,7 +10,7 @@ from small import DENSE, load
 import archspec
 from archspec.analysis.cost.attention import AttentionPart, AttentionTracer, AttentionUse, BodyContext, ProductOrigin
 from archspec.analysis.cost.masks import ALL
-from archspec.analysis.cost.tree import tree
+from archspec.analysis.cost.report import tree
 from archspec.core.algebra import Polynomial, multiply_unexpanded, substitute, symbol
 from archspec.ir.module import Type
 from archspec.ir.ops import OPS

@@ -17,11 +17,10 @@ from paths import DATA
 from small import load
 
 import archspec
-from archspec.analysis.explain.arithmetic_errors import arithmetic_error, describe
 from archspec.analysis.explain.explain import MAX_MATCHES, Explainer, Match, explainer_of
 from archspec.analysis.explain.numbers import read_number, rounded
-from archspec.analysis.explain.tensor_groups import TensorGroups
-from archspec.analysis.explain.uses import table_types, uses
+from archspec.analysis.explain.omissions import arithmetic_error, describe
+from archspec.analysis.explain.tensor_groups import TensorGroups, table_types, uses
 from archspec.app.cli import main
 from archspec.pipeline.family import relatives_of
 from archspec.pipeline.model import get_compilation

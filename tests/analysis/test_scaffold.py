@@ -13,10 +13,8 @@ from hypothesis import strategies as st
 import archspec
 from archspec import ArchError
 from archspec.analysis.scaffold import api, fitting
-from archspec.analysis.scaffold.addresses import definition_name, loop_clause, written
-from archspec.analysis.scaffold.structure import Index, progressions
+from archspec.analysis.scaffold.structure import Index, definition_name, loop_clause, progressions, statements, written
 from archspec.analysis.scaffold.tensors import Tensor as Sketch
-from archspec.analysis.scaffold.ties import statements
 from archspec.app.cli import main
 from archspec.core import resources
 from archspec.formats.checkpoints.entries import Checkpoint, Entry

@@ -16,7 +16,7 @@ from archspec.app.lsp.completion import active_argument, call_around, callee_of,
 from archspec.app.lsp.descriptions import hover
 from archspec.app.lsp.edits import UnsafeRenameError, _removal, applied, fixes, import_edit, rename
 from archspec.app.lsp.hints import hints
-from archspec.app.lsp.positions import Positions
+from archspec.app.lsp.outline import Positions
 from archspec.app.lsp.workspace import Workspace
 
 NET = """\

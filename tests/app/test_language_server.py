@@ -29,8 +29,8 @@ edits = pytest.importorskip("archspec.app.lsp.edits")
 hints = pytest.importorskip("archspec.app.lsp.hints")
 outline = pytest.importorskip("archspec.app.lsp.outline")
 completion = pytest.importorskip("archspec.app.lsp.completion")
-positions = pytest.importorskip("archspec.app.lsp.positions")
-garbage = pytest.importorskip("archspec.app.lsp.garbage")
+positions = pytest.importorskip("archspec.app.lsp.outline")
+garbage = pytest.importorskip("archspec.app.lsp.server")
 
 
 ENCODER = """\

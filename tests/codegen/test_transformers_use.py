@@ -10,7 +10,7 @@ import pytest
 from trained import STEPS, TINY
 
 import archspec
-from archspec.codegen.transformers.names import RESERVED_CONFIG_NAMES, RESERVED_MODEL_NAMES, RESERVED_OUTPUT_NAMES
+from archspec.codegen.transformers.fragments import RESERVED_CONFIG_NAMES, RESERVED_MODEL_NAMES, RESERVED_OUTPUT_NAMES
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

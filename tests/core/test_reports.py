@@ -16,7 +16,7 @@ from archspec.core.reports.results import Displayable, page_of
 from archspec.core.reports.roles import ROLES
 from archspec.core.reports.tables import Bar, Column, View
 from archspec.core.reports.terminal import Layout, output_width, table
-from archspec.core.reports.units import beside, flops, parameters, size
+from archspec.core.reports.text import beside, flops, parameters, size
 from archspec.core.reports.webpage import webpage
 
 

@@ -14,10 +14,10 @@ from small import load
 
 import archspec
 from archspec.drawing.graph.boxes import Box, build_picture
-from archspec.drawing.graph.closed import close_blocks
 from archspec.drawing.graph.dot import to_dot
 from archspec.drawing.graph.mermaid import to_mermaid
 from archspec.drawing.graph.nodelink import to_node_link
+from archspec.drawing.graph.walk import close_blocks
 
 MODELS = archspec.models()
 VIEWS: list[dict[str, Any]] = [

@@ -16,8 +16,7 @@ from paths import ROOT
 
 import archspec
 from archspec.analysis.compare.pictures import picture as side_by_side
-from archspec.core.reports.text import listed
-from archspec.core.reports.units import parameters
+from archspec.core.reports.text import listed, parameters
 from archspec.drawing.api import picture
 
 sys.path.append(str(ROOT / "website"))

@@ -11,8 +11,7 @@ import pytest
 
 import archspec
 from archspec.drawing.api import build_plan
-from archspec.drawing.page.page import SCRIPTS, page, page_of
-from archspec.drawing.page.sources import sources_of
+from archspec.drawing.page.page import SCRIPTS, page, page_of, sources_of
 from archspec.pipeline.model import get_compilation
 
 SCRIPTS_FOLDER = Path(archspec.__file__).parent / "drawing" / "page" / "scripts"

@@ -14,9 +14,9 @@ from archspec.core.algebra import Polynomial, dim_max, dim_min, evaluate, symbol
 from archspec.drawing.api import build_plan
 from archspec.drawing.page.page import data_of
 from archspec.drawing.plan.amounts import amount_data as amount_data
+from archspec.drawing.plan.amounts import sizes_of
 from archspec.drawing.plan.metrics import is_known, shorten_text, width
 from archspec.drawing.plan.plan import Plan
-from archspec.drawing.plan.sizes import sizes_of
 from archspec.drawing.svg.paint import Coloring, Paint
 from archspec.drawing.svg.svg import svg
 from archspec.drawing.svg.theme import THEMES

@@ -10,13 +10,12 @@ import pytest
 
 import archspec
 from archspec.drawing.api import build_plan, find_open_nodes, picture
+from archspec.drawing.layout.block import Net, assign_tracks
 from archspec.drawing.layout.layout import layout
 from archspec.drawing.layout.ties import DrawnShapes, TieLine, tie_lines
-from archspec.drawing.layout.tracks import Net, assign_tracks
-from archspec.drawing.plan.amounts import amount_data
+from archspec.drawing.plan.amounts import amount_data, sizes_of
 from archspec.drawing.plan.labels import measure
 from archspec.drawing.plan.plan import Node, Plan
-from archspec.drawing.plan.sizes import sizes_of
 
 MODEL = """
 import std { Linear, Embedding, LayerNorm, relu }

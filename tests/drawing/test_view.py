@@ -15,7 +15,7 @@ import archspec
 from archspec.app.cli import main
 from archspec.drawing.page import view
 from archspec.drawing.page.page import page
-from archspec.drawing.page.server import PageServer
+from archspec.drawing.page.view import PageServer
 
 SPEC = """
 import std {{ Linear }}

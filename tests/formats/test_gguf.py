@@ -389,9 +389,9 @@ def test_parts_of_a_model_are_read_together(tmp_path: Path) -> None:
 
 def test_as_many_parts_as_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one, _ = parts(tmp_path)
-    monkeypatch.setattr("archspec.formats.checkpoints.ggufsplit.MAX_PARTS", 2)
+    monkeypatch.setattr("archspec.formats.checkpoints.gguf.MAX_PARTS", 2)
     assert read(str(one)).files == 2
-    monkeypatch.setattr("archspec.formats.checkpoints.ggufsplit.MAX_PARTS", 1)
+    monkeypatch.setattr("archspec.formats.checkpoints.gguf.MAX_PARTS", 1)
     with pytest.raises(ArchError, match="too many parts: 2, the limit is 1"):
         read(str(one))
     whole = {"split.count": 0, "split.tensors.count": 9}

@@ -19,8 +19,7 @@ from archspec.compiler.resolve.files import Library
 from archspec.core.diagnostics import Report, Source
 from archspec.core.resources import specs_root
 from archspec.formats.configs.configuration import MAX_CONFIGURATION_BYTES
-from archspec.formats.configs.family import known_types, read_family
-from archspec.formats.configs.model_type import family_of
+from archspec.formats.configs.family import family_of, known_types, read_family
 from archspec.formats.configs.read import read_json
 from archspec.pipeline import streams
 from archspec.pipeline.tables import load_table

@@ -22,8 +22,7 @@ from archspec.core.algebra.polynomial import terms_of
 from archspec.ir.module import Body, iter_tensors
 from archspec.ir.normal.arrays import Array, Arrays
 from archspec.ir.normal.forms.elementwise import to_integer
-from archspec.ir.normal.nodes import index_name
-from archspec.ir.normal.numbers import NumberTable
+from archspec.ir.normal.nodes import NumberTable, index_name
 from archspec.ir.ops import OPS
 from archspec.pipeline.model import get_compilation
 

@@ -9,7 +9,7 @@ import pytest
 from archspec.core.algebra import symbol
 from archspec.ir.normal.arrays import Array, Arrays
 from archspec.ir.normal.forms import elementwise as forms
-from archspec.ir.normal.numbers import power_of
+from archspec.ir.normal.nodes import power_of
 
 torch = pytest.importorskip("torch")
 

@@ -20,7 +20,7 @@ from archspec.app.cli import main
 from archspec.core.diagnostics import Report, Source
 from archspec.language.syntax import tree
 from archspec.language.syntax.parse import parse
-from archspec.language.syntax.walk import relocate
+from archspec.language.syntax.tree import relocate
 
 GOLDEN = paths.GOLDEN / "format"
 BUNDLED = sorted(set(SPECS) - {"small"})

@@ -13,7 +13,7 @@ from notation import item, tree_of, walk
 from archspec.core.resources import grammar_text, specs_root
 from archspec.language.syntax import store, tree
 from archspec.language.syntax.generate import generate
-from archspec.language.syntax.parser_tables import STARTS, load_tables
+from archspec.language.syntax.machine import STARTS, load_tables
 
 SPECS = sorted(Path(specs_root()).rglob("*.arch"))
 

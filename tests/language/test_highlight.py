@@ -15,7 +15,7 @@ from archspec.language.highlight.tokens import styles
 from archspec.language.syntax import tree
 from archspec.language.syntax.lines import scan
 from archspec.language.syntax.parse import CONTEXTUAL, parse, parser
-from archspec.language.syntax.walk import iter_nodes
+from archspec.language.syntax.tree import iter_nodes
 
 SPECS = sorted((ROOT / "specs").rglob("*.arch"))
 

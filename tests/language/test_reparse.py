@@ -7,8 +7,7 @@ import pytest
 
 from archspec.core import resources
 from archspec.core.diagnostics import Report, Source
-from archspec.language.syntax.parse import parse
-from archspec.language.syntax.reparse import reparse
+from archspec.language.syntax.parse import parse, reparse
 
 SPECS = sorted(Path(resources.specs_root()).glob("*.arch"))
 INSERTED = (

@@ -110,7 +110,7 @@ def test_a_copy_with_every_definition_renamed_gives_the_same_tables(
     assert restored(archspec.cost(model)) == restored(archspec.cost(original))
 
 
-LIFTING = ("pytorch/lift/idioms/layers.py", "pytorch/lift/notation/notation.py", "pytorch/lift/notation/roles.py")
+LIFTING = ("pytorch/lift/idioms/layers.py", "pytorch/lift/notation/notation.py", "pytorch/lift/notation/names.py")
 """Lifting writes the layers of the standard library for modules of PyTorch."""
 
 PART = re.compile(r"[\w-]+")

@@ -29,7 +29,7 @@ from examples import FENCE, NEEDED, Block, Session, blocks, commands
 
 import archspec
 from archspec.analysis.diff import operations
-from archspec.compiler.elaborate.initial import INITIALIZERS
+from archspec.compiler.elaborate.ownership import INITIALIZERS
 from archspec.compiler.evaluate import interpreter, limits
 from archspec.compiler.resolve import expressions as addresses
 from archspec.compiler.resolve import files

@@ -17,7 +17,7 @@ from archspec.pytorch.calls.registry import CALLS
 from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.export.capture import Capture, MultiplesOnlyError, SingleLengthError
 from archspec.pytorch.passes.formulas import size_of
-from archspec.pytorch.passes.ones import excludes_ones, generalize_to_size_one
+from archspec.pytorch.passes.programs import excludes_ones, generalize_to_size_one
 
 ATEN = torch.ops.aten
 A, B = symbol("a"), symbol("b")

@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from archspec.pytorch.numeric import memory
-from archspec.pytorch.numeric.contraction import contract
+from archspec.pytorch.numeric.evaluate import contract
 from archspec.pytorch.numeric.memory import EvaluationError, Values
 
 

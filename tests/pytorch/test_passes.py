@@ -13,8 +13,7 @@ from graphs import Program, run, targets_of, traced
 from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.passes.folding import fold_constants
 from archspec.pytorch.passes.matches import are_different, rewrite_condition_indices
-from archspec.pytorch.passes.scattered import rewrite_scatter
-from archspec.pytorch.passes.selection import rewrite_row_selection
+from archspec.pytorch.passes.selection import rewrite_row_selection, rewrite_scatter
 from archspec.pytorch.passes.substitution import rewrite_triangular_solves
 
 ATEN = torch.ops.aten

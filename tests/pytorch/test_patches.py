@@ -11,15 +11,16 @@ torch = pytest.importorskip("torch")
 from archspec.ir.module import Type
 from archspec.pytorch.calls.values import UntranslatableError, operation_name
 from archspec.pytorch.export.exporting import export_module
-from archspec.pytorch.passes.held import read_stored_tensors
-from archspec.pytorch.patches.bags import embedding_bag_mode
-from archspec.pytorch.patches.direct import use_triangular_solver
-from archspec.pytorch.patches.epsilons import with_epsilon_of
-from archspec.pytorch.patches.hints import disable_mask_detection
-from archspec.pytorch.patches.intercepting import intercept_mode
-from archspec.pytorch.patches.lengths import namespaces, symbolic_len
-from archspec.pytorch.patches.precision import in_float64, keeps_rounded
-from archspec.pytorch.patches.restoring import restore_attributes
+from archspec.pytorch.passes.folding import read_stored_tensors
+from archspec.pytorch.patches.intercepting import (
+    disable_mask_detection,
+    intercept_mode,
+    restore_attributes,
+    use_triangular_solver,
+)
+from archspec.pytorch.patches.known_numbers import namespaces, symbolic_len
+from archspec.pytorch.patches.own_operations import embedding_bag_mode
+from archspec.pytorch.patches.precision import in_float64, keeps_rounded, with_epsilon_of
 
 nn = torch.nn
 F = nn.functional

@@ -11,7 +11,7 @@ from small import load
 import archspec
 from archspec.formats.checkpoints.checkpoint import read
 from archspec.formats.checkpoints.entries import Entry
-from archspec.pytorch.run.elements import elements_of
+from archspec.pytorch.run.weights import elements_of
 
 torch = pytest.importorskip("torch")
 

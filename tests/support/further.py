@@ -27,8 +27,8 @@ from archspec.pytorch.lift.sources.fields import (
     is_configuration,
     is_integer,
     is_list,
+    kind_of,
 )
-from archspec.pytorch.lift.sources.kinds import kind_of
 from archspec.pytorch.lift.sources.proposals import PROPOSALS, SHALLOW, Choices
 from archspec.pytorch.lift.sources.shrinking import merge_fields, shrink_fields
 from archspec.pytorch.lift.sources.unfilled import build_uninitialized

@@ -6,8 +6,7 @@ from archspec.analysis.adapter.adapter import Adapter, TargetRow
 from archspec.core.reports.documents import Document
 from archspec.core.reports.page import Page
 from archspec.core.reports.tables import Column, Row, View, columns, shape
-from archspec.core.reports.text import number
-from archspec.core.reports.units import beside, parameters
+from archspec.core.reports.text import beside, number, parameters
 
 
 def contents(adapter: Adapter) -> Document:

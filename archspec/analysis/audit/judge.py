@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from archspec.analysis.audit.models import Models
 from archspec.analysis.audit.read import AuditLine
-from archspec.analysis.explain.arithmetic_errors import describe
 from archspec.analysis.explain.explain import Explanation, Match
 from archspec.analysis.explain.numbers import PublishedNumber, Reading, rounded
+from archspec.analysis.explain.omissions import describe
 from archspec.core.diagnostics import ArchError, Diagnostic
 
 MAX_ADJUSTMENTS = 3

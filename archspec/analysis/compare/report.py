@@ -10,8 +10,7 @@ from archspec.core.addresses import relative
 from archspec.core.reports.documents import Document, finite, finite_value
 from archspec.core.reports.page import Page
 from archspec.core.reports.tables import Bar, Column, Row, View, columns
-from archspec.core.reports.text import listed, literal, titles
-from archspec.core.reports.units import beside, parameters
+from archspec.core.reports.text import beside, listed, literal, parameters, titles
 
 
 def page(found: Comparison, format: str = "table") -> Page:

@@ -18,8 +18,16 @@ from collections.abc import Callable, Sequence
 from functools import cache, reduce
 from typing import TypeVar
 
-from archspec.analysis.cost.hiding import keeps_hidden
-from archspec.analysis.cost.masks import ALL, UNKNOWN, Masks, Positions, VisibleKeys, intersect_keys, unite_keys
+from archspec.analysis.cost.masks import (
+    ALL,
+    UNKNOWN,
+    Masks,
+    Positions,
+    VisibleKeys,
+    intersect_keys,
+    keeps_hidden,
+    unite_keys,
+)
 from archspec.core.record import Record
 from archspec.ir.fold import (
     ForwardResult,

@@ -8,8 +8,15 @@ from typing import NamedTuple
 
 from archspec.analysis.cost.kept import find_cached_values
 from archspec.analysis.cost.memory import byte_count
-from archspec.analysis.cost.step_values import AttentionRead, StepNode, StepValue
-from archspec.analysis.cost.steps import NEW_POSITION, NoDecodingStepError, Steps, describe_address
+from archspec.analysis.cost.steps import (
+    NEW_POSITION,
+    AttentionRead,
+    NoDecodingStepError,
+    StepNode,
+    Steps,
+    StepValue,
+    describe_address,
+)
 from archspec.core.algebra import Expression, product, substitute, symbols, weighted_sum
 from archspec.core.diagnostics import make_error
 from archspec.ir.active import ActiveParts, Part, Share

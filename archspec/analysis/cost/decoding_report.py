@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from archspec.core.reports.documents import Document
 from archspec.core.reports.tables import Column, Row, View, columns
-from archspec.core.reports.text import number
-from archspec.core.reports.units import beside, flops, size
+from archspec.core.reports.text import beside, flops, number, size
 
 if TYPE_CHECKING:
     from archspec.analysis.cost.decoding import Decoding

@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from math import inf
 from typing import TypeAlias
 
-from archspec.analysis.cost.step_values import AttentionRead, StepNode, StepValue
-from archspec.analysis.cost.steps import Steps
+from archspec.analysis.cost.steps import AttentionRead, StepNode, Steps, StepValue
 from archspec.core.algebra import product, substitute, symbols
 from archspec.ir.ops import OPS
 

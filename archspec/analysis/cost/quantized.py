@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple, TypeGuard, cast
 
-from archspec.analysis.adapter.patterns import compiled
+from archspec.analysis.adapter.config import compiled
 from archspec.analysis.adapter.targets import BaseModule, all_linear, modules_of
 from archspec.analysis.cost.memory import BITS, StoredBytes, byte_count
 from archspec.core.addresses import is_index, segments
 from archspec.core.diagnostics import ArchError, make_error
 from archspec.core.resources import specs_root
 from archspec.formats.configs.family import read_layers
-from archspec.ir.quantization import Quantization
-from archspec.ir.table import Table
+from archspec.ir.table import Quantization, Table
 
 
 class _Size(NamedTuple):

@@ -11,13 +11,84 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from archspec.analysis.cost.attention import AttentionPart, AttentionTracer, BodyContext
-from archspec.analysis.cost.step_values import AttentionRead, ConvolutionWindow, Shape, StepNode, StepValue
+from archspec.analysis.cost.attention import AttentionPart, AttentionSlots, AttentionTracer, BodyContext
+from archspec.analysis.cost.masks import VisibleKeys
 from archspec.core.algebra import Dim, Polynomial, product, substitute, symbol, symbols
 from archspec.ir.fold import VisitLimit, arguments, present_outputs, propagate_forward
 from archspec.ir.module import Body, Call, Module, Type, canonical_name
 from archspec.ir.ops import OPS, Op, OpError, element_type
 from archspec.ir.ops.check import check_axes, is_list
+
+# Values and operations of a decoding step, and the earlier positions that they read (see `steps.py`).
+
+Shape = tuple[Dim, ...]
+
+
+class StepValue:
+    """A value in a step: its element type and its labelled shape.
+
+    `is_static`: it depends on no input. `in_step`: it depends on the newest position; others were computed before.
+    `is_known`: it is made of integers or booleans, as masks are, so it can be had for all positions. `name` is that of
+    a parameter. `product` is the number of the score product that it comes from, -1 if there is none.
+    """
+
+    __slots__ = ("dtype", "in_step", "is_known", "is_static", "name", "node", "product", "shape", "users")
+
+    def __init__(self, shape: Shape, dtype: str, *, static: bool = False, step: bool = False, name: str = "") -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.is_static = static
+        self.in_step = step
+        self.is_known = dtype != "real"
+        self.name = name
+        self.node: StepNode | None = None
+        self.users: list[tuple[StepNode, int]] = []
+        self.product = -1
+
+
+class StepNode:
+    """An operation in a step: its operands with the shapes as it reads them, and its results.
+
+    `attention` is the number of the attention of which it is a product; -1 for any other operation. `is_convolution`:
+    it reads earlier positions, but computes only the newest.
+    """
+
+    __slots__ = ("address", "attention", "call", "is_convolution", "operands", "results", "shapes")
+
+    def __init__(self, call: Call, address: str, operands: list[StepValue | None], shapes: list[Shape | None]) -> None:
+        self.call = call
+        self.address = address
+        self.operands = operands
+        self.shapes = shapes
+        self.results: list[StepValue] = []
+        self.attention = -1
+        self.is_convolution = False
+        for i, operand in enumerate(operands):
+            if operand is not None:
+                operand.users.append((self, i))
+
+
+class AttentionRead:
+    """The keys and values that one attention reads at all positions.
+
+    `seen` are the keys that a query sees; None for keys of another sequence, which are all seen.
+    """
+
+    def __init__(self, address: str, seen: VisibleKeys | None) -> None:
+        self.address = address
+        self.seen = seen
+        self.values: list[StepValue] = []
+
+
+class ConvolutionWindow:
+    """The input of a convolution along the sequence, and the positions that its kernel covers; or a carried state."""
+
+    def __init__(self, address: str, kind: str, shape: Shape, positions: int) -> None:
+        self.address = address
+        self.kind = kind
+        self.shape = shape
+        self.positions = positions
+
 
 NEW_POSITION = "__new"
 _KEYS = "__keys"
@@ -426,3 +497,43 @@ def _stride(shape: Shape) -> Dim:
 def _single_item(value: object) -> object:
     """Return the item of a list of one."""
     return value[0] if is_list(value) and len(value) == 1 else value
+
+
+# The direction in which a model reads a sequence.
+
+
+def attention_direction(body: Body, dimension: str) -> str:
+    """Return "causal" if no position along a dimension depends on later ones, "both" if attention reads later ones.
+
+    Return "" if neither can be shown.
+    """
+    try:
+        steps = Steps(body, dimension)
+    except NoDecodingStepError:
+        scores = _scores(body, dimension)
+        return "both" if scores and all(part.seen.known and not part.seen.causal for part in scores) else ""
+    reads_earlier = steps.windows or any(reading.seen is not None for reading in steps.readings.values())
+    return "causal" if reads_earlier else ""
+
+
+def _scores(body: Body, dimension: str) -> list[AttentionPart]:
+    """The products that score keys along a dimension."""
+    tracer = AttentionTracer()
+    found: list[AttentionPart] = []
+
+    def visit(body: Body, traced: AttentionSlots) -> None:
+        for call in body.calls:
+            if call.body is not None:
+                visit(call.body, tracer.trace(call.body, traced.inside(call)))
+            else:
+                part = traced.part(call)
+                if part is not None and part.name == "score" and _is_along(call, dimension):
+                    found.append(part)
+
+    visit(body, tracer.trace(body, BodyContext()))
+    return found
+
+
+def _is_along(call: Call, dimension: str) -> bool:
+    result = call.outputs[0]
+    return isinstance(result, Type) and all(dimension in symbols(size) for size in result.shape[-2:])

@@ -28,7 +28,7 @@ def contents(counted: Count) -> Document:
         "buffers": [buffer._asdict() for buffer in table.buffers],
     }
     if counted.by:
-        from archspec.analysis.count.rows import rows  # not at the top: a document without rows needs no tables
+        from archspec.analysis.count.report import rows  # not at the top: a document without rows needs no tables
 
         shown = rows(counted)
         whole["by"] = counted.by

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from archspec.analysis.diff.op_changes import OperationChanges
-from archspec.analysis.diff.operations import Side, compare
+from archspec.analysis.diff.operations import OperationChanges, Side, compare
 from archspec.analysis.diff.structure import (
     Contents,
     NamePrefix,

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from archspec.analysis.diff.value_numbers import Values
-from archspec.ir.evaluation import passed_through_slot
-from archspec.ir.fold import arguments
+from archspec.ir.fold import arguments, passed_through_slot
 from archspec.ir.module import Body, Call, LocatedTensor, Type, iter_tensors
 from archspec.ir.normal.arrays import Array, Arrays
 from archspec.ir.normal.bodies import NormalFormBuilder

@@ -12,15 +12,57 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from archspec.analysis.diff.expression_text import operation_text
-from archspec.analysis.diff.listings import Listing, agreeing, label_of, listing_of, renumbered, repeated_patterns
+from archspec.analysis.diff.listings import (
+    Listing,
+    agreeing,
+    label_of,
+    listing_of,
+    operation_text,
+    renumbered,
+    repeated_patterns,
+)
 from archspec.analysis.diff.normal_forms import Form, Forms
-from archspec.analysis.diff.op_changes import OperationChange, OperationChanges, folded
 from archspec.analysis.diff.value_numbers import Atom, Number, Values
 from archspec.core.addresses import join
+from archspec.core.addresses.repeats import NamePattern, collapse_names
 from archspec.core.diagnostics import make_error
 from archspec.ir.module import Body, LocatedTensor, Type, gc_paused, iter_tensors
 from archspec.ir.normal.deep_stack import run_with_deep_stack
+
+# Descriptions of differences between computations: at one address, and collapsed over numbers.
+
+
+class OperationChange(NamedTuple):
+    """A change of the computation at `address`, that of a layer or block ("" for the model).
+
+    `kind` is "reads" (its inputs differ), "moved" (the readers of its outputs differ too), "computes" (the computation
+    of a layer differs), "returns" (the output `what` of a block differs), "times" (the number of applications),
+    "added", "removed", "input" or "output" (of the model), "table" (the values of a constant tensor), or "differs" (no
+    description was found).
+    """
+
+    kind: str
+    address: str
+    what: str
+    before: str
+    after: str
+
+
+class OperationChanges(NamedTuple):
+    """One change at all addresses of `fold`; the other fields are those of OperationChange."""
+
+    kind: str
+    fold: NamePattern
+    what: str
+    before: str
+    after: str
+
+
+def folded(changes: Sequence[OperationChange]) -> list[OperationChanges]:
+    """Combine changes that differ only in the numbers in their addresses."""
+    described = ((c.address, (c.kind, c.what, c.before, c.after)) for c in changes)
+    return [OperationChanges(kind, names, *words) for names, (kind, *words) in collapse_names(described)]
+
 
 MAX_COMPARED_OPERATIONS = 2_000_000
 """The limit on the operations of both models, with all definitions expanded."""

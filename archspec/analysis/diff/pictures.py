@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 
 from archspec.analysis.diff.api import Difference
-from archspec.analysis.diff.op_changes import OperationChanges
+from archspec.analysis.diff.operations import OperationChanges
 from archspec.analysis.diff.structure import Repetition, StoredTensor, TensorChange, contents, covered
 from archspec.core.addresses import ANY_INDEX, address_pattern, join, parent
 from archspec.core.reports.tables import shape

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from archspec.analysis.diff.api import Difference
-from archspec.analysis.diff.op_changes import OperationChanges
+from archspec.analysis.diff.operations import OperationChanges
 from archspec.analysis.diff.structure import NamePrefix, Repetition, StoredTensor, TensorChanges, covered, folded
 from archspec.core.addresses import format_ranges
 from archspec.core.addresses.repeats import NamePattern

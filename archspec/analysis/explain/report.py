@@ -9,8 +9,7 @@ from archspec.analysis.explain.numbers import rounded
 from archspec.core.reports.documents import Document
 from archspec.core.reports.page import Block, Page
 from archspec.core.reports.tables import Column, Row, View
-from archspec.core.reports.text import number
-from archspec.core.reports.units import beside, parameters
+from archspec.core.reports.text import beside, number, parameters
 
 
 def contents(found: Explanation) -> Document:

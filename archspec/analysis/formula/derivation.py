@@ -28,8 +28,7 @@ from archspec.analysis.formula.totals import Outcome, Totals
 from archspec.compiler.elaborate.models import CompiledModel, compile_model, hyperparameters
 from archspec.compiler.evaluate.limits import MAX_PROCESSED_CHARACTERS
 from archspec.compiler.evaluate.program import Program
-from archspec.compiler.resolve.definition import uses_hyperparameter
-from archspec.compiler.resolve.model import resolve_model
+from archspec.compiler.resolve.definition import resolve_model, uses_hyperparameter
 from archspec.compiler.resolve.unit import Unit
 from archspec.core.algebra import Expression, symbol, symbols
 from archspec.core.diagnostics import ArchError, Diagnostic, Report, Span, StopCompilation, make_error

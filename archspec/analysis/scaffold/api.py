@@ -8,10 +8,9 @@ from collections.abc import Mapping
 
 from archspec.analysis.scaffold.fitting import check
 from archspec.analysis.scaffold.layers import LIBRARY, library
-from archspec.analysis.scaffold.structure import Structure
+from archspec.analysis.scaffold.structure import Structure, statements, tied
 from archspec.analysis.scaffold.tensors import Tensor, tensors
 from archspec.analysis.scaffold.text import OUTERMOST, Writer
-from archspec.analysis.scaffold.ties import statements, tied
 from archspec.core.diagnostics import MAX_FILE_BYTES, ArchError, Diagnostic, Note, escape_for_terminal, make_error
 from archspec.formats.checkpoints.checkpoint import read
 from archspec.formats.checkpoints.entries import Checkpoint

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import count
+from string import ascii_uppercase
 from typing import NamedTuple, TypeAlias, cast
 
 from archspec.analysis.scaffold.layers import Form, LayerPattern, recognise
 from archspec.analysis.scaffold.tensors import Tensor
 from archspec.core.addresses import is_index, segments
 from archspec.formats.checkpoints.entries import Entry
+from archspec.language.syntax.parse import CONTEXTUAL, parser
 
 
 class Index(NamedTuple):
@@ -225,3 +230,143 @@ def _together(parts: Sequence[SizedStatements]) -> SizedStatements:
 
 def _single(content: Form | Tensor | Block, sizes: tuple[int, ...]) -> SizedStatements:
     return SizedStatements((Statement((), content, len(sizes)),), sizes)
+
+
+# Formatting of addresses, and names for definitions derived from them.
+
+MAX_NAME_LENGTH = 40
+"""The maximum length of a definition's name."""
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_WORD = re.compile(r"[A-Za-z0-9_]+")
+
+
+def written(address: Sequence[str | Index]) -> str:
+    """Format an address, with quoted segments where necessary and loop indices in brackets."""
+    text = ""
+    for position, word in enumerate(address):
+        if isinstance(word, Index):
+            start = f" + {word.start}" if word.start else ""
+            text += "[i]" if word.step == 1 else f"[{word.step} * i{start}]"
+            continue
+        plain = _WORD.fullmatch(word) if position else _NAME.fullmatch(word) and word not in _keywords()
+        text += ("." if position else "") + (word if plain else f'"{word}"')
+    return text
+
+
+@cache
+def _keywords() -> frozenset[str]:
+    """Return the keywords that must be quoted at the start of an address."""
+    return parser().keywords - CONTEXTUAL
+
+
+def loop_clause(index: Index, number: int) -> str:
+    """Format the loop over `number` values of an index."""
+    first = index.start if index.step == 1 else 0
+    return f"for i in {first}..{first + number}"
+
+
+def definition_name(paths: Sequence[Sequence[str | Index]], taken: set[str]) -> str:
+    """Return an unused name for a definition used at these paths.
+
+    It is the last word of the first path, with the preceding words if that is taken, and with the number of the paths
+    if all have the same.
+    """
+    path = paths[0]
+    words = [word for word in path if isinstance(word, str) and not is_index(word)]
+    last = words.pop() if words else "part"
+    number = path[-1]
+    if isinstance(number, Index) or is_index(number):
+        last = _singular(last)
+    name = _camel(last)
+    if isinstance(number, str) and is_index(number) and {path[-1] for path in paths} == {number}:
+        name += number
+    before = [_camel(word) for word in reversed(words)]
+    if before and re.search("encoder|decoder", words[-1], re.IGNORECASE) and before[0] not in name:
+        name = before.pop(0) + name
+    while name in taken and before:
+        name = before.pop(0) + name
+    name = name[-MAX_NAME_LENGTH:].lstrip("0123456789") or "Part"
+    return next(n for suffix in _suffixes() if (n := name + suffix) not in taken)
+
+
+def _suffixes() -> Iterator[str]:
+    """Yield an empty suffix, then B, C, ..., Z, B2, C2, ...: digits alone would look like a layer number."""
+    yield ""
+    for number in count(1):
+        yield from (letter + ("" if number == 1 else str(number)) for letter in ascii_uppercase[1:])
+
+
+def _singular(word: str) -> str:
+    """`layers` -> `layer`; a single letter -> `layer`."""
+    if len(word) < 2:
+        return "layer"
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 3 else word
+
+
+def _camel(word: str) -> str:
+    parts = re.findall("[A-Za-z0-9]+", word)
+    return "".join(part[0].upper() + part[1:] for part in parts).lstrip("0123456789") or "Part"
+
+
+# Generation of `tie` statements for names that share a storage.
+
+
+def tied(entries: Iterable[Entry], tensors: Mapping[str, Tensor]) -> dict[str, str]:
+    """Map the name of each tied parameter to the first name of its storage."""
+    firsts: dict[tuple[object, ...], str] = {}
+    found: dict[str, str] = {}
+    for entry in entries:
+        if tensors[entry.name].kind == "param":
+            first = firsts.setdefault(entry.place, entry.name)
+            if first != entry.name:
+                found[entry.name] = first
+    return found
+
+
+MAX_NUMBERS = 6
+"""The maximum number of segments of a name that are tried as a loop index."""
+
+_Words = tuple[str | Index, ...]
+_I = Index(1, 0)
+
+
+def statements(ties: Mapping[str, str]) -> Iterator[str]:
+    """Yield `tie` statements, with a loop for names that differ in one number.
+
+    In a loop, the names are tied to a single name, or to names with the same number.
+    """
+    groups: dict[tuple[_Words, _Words], dict[int, str]] = {}
+    for alias, counted in ties.items():
+        for number, *pair in _candidates(tuple(segments(alias)), tuple(segments(counted))):
+            groups.setdefault((pair[0], pair[1]), {})[number] = alias
+    order = {alias: position for position, alias in enumerate(ties)}
+    lines: list[tuple[int, str]] = []
+    left = dict(ties)
+    for (alias, counted), names in sorted(groups.items(), key=lambda group: -len(group[1])):
+        for run in progressions(sorted(number for number, name in names.items() if name in left)):
+            if len(run) > 1:
+                index = Index(run[1] - run[0], run[0])
+                pair = f"{written(_with(alias, index))} = {written(_with(counted, index))}"
+                lines.append((order[names[run[0]]], f"tie {pair} {loop_clause(index, len(run))}"))
+                for number in run:
+                    del left[names[number]]
+    lines += [
+        (order[alias], f"tie {written(segments(alias))} = {written(segments(counted))}")
+        for alias, counted in left.items()
+    ]
+    yield from (text for _, text in sorted(lines))
+
+
+def _candidates(alias: tuple[str, ...], counted: tuple[str, ...]) -> Iterator[tuple[int, _Words, _Words]]:
+    """Yield each number of `alias` that may be a loop index, with both names generalized over it."""
+    indices = [i for i in range(1, len(alias)) if is_index(alias[i])][:MAX_NUMBERS]
+    for i in indices:
+        one = (*alias[:i], _I, *alias[i + 1 :])
+        yield int(alias[i]), one, counted
+        if i < len(counted) and counted[i] == alias[i]:
+            yield int(alias[i]), one, (*counted[:i], _I, *counted[i + 1 :])
+
+
+def _with(words: _Words, index: Index) -> _Words:
+    return tuple(index if isinstance(word, Index) else word for word in words)

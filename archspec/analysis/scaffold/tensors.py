@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from archspec.formats.checkpoints.entries import Entry
-from archspec.formats.checkpoints.kinds import buffer_names
+from archspec.formats.checkpoints.table import buffer_names
 
 
 class Tensor(NamedTuple):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from archspec.analysis.scaffold.addresses import definition_name, loop_clause, written
 from archspec.analysis.scaffold.layers import Form
 from archspec.analysis.scaffold.sizes import Occurrence, Sizes, name_sizes, occurrences
-from archspec.analysis.scaffold.structure import Block, Index, Statement
+from archspec.analysis.scaffold.structure import Block, Index, Statement, definition_name, loop_clause, written
 
 MAX_ALIGNED_ADDRESS = 60
 """Longer addresses are not considered for alignment."""

@@ -17,7 +17,7 @@ from archspec.core.diagnostics import Report, make_error, suggest
 from archspec.ir.ops import Op
 from archspec.ir.table import PlainValue
 from archspec.language.syntax import tree
-from archspec.language.syntax.walk import names_in
+from archspec.language.syntax.tree import names_in
 from archspec.pipeline.compile import compile_text_in_folder
 from archspec.pipeline.files import new_library_and_program
 from archspec.pipeline.model import Compilation, Model, get_compilation

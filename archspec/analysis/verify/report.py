@@ -9,8 +9,7 @@ from archspec.analysis.verify.verify import Mismatch, StoredTotals, Verification
 from archspec.core.reports.documents import Document, finite
 from archspec.core.reports.page import Page
 from archspec.core.reports.tables import Column, Row, View, columns
-from archspec.core.reports.text import number, title
-from archspec.core.reports.units import beside, size
+from archspec.core.reports.text import beside, number, size, title
 from archspec.formats.checkpoints.entries import bits_per_element
 
 MAX_ROWS = 1_000

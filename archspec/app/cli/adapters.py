@@ -14,6 +14,6 @@ if TYPE_CHECKING:
 
 def adapter_for(options: Namespace) -> Adapter:
     """Return the adapter of a command, on the base model of --base. Raises ArchError."""
-    from archspec.analysis.adapter.api import adapter_at  # which imports the compiler
+    from archspec.analysis.adapter.adapter import adapter_at  # which imports the compiler
 
     return adapter_at(read_spec(options.spec), options.base, parse_overrides(options.settings))

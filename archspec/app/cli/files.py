@@ -6,15 +6,39 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Callable, Sequence
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from archspec.app.cli import write_diagnostics
 from archspec.app.cli.output import write
 from archspec.core.diagnostics import Diagnostic, make_error
+from archspec.core.reports.results import Displayable, page_of
 
 if TYPE_CHECKING:
     from argparse import Namespace
+
+
+# Finding spec files.
+
+
+def spec_files(path: str) -> Iterator[tuple[str, str | None]]:
+    """Yield a file, or those in a directory and below it; each with the directory from which it may import.
+
+    Hidden directories, and those of Python environments, are skipped.
+    """
+    found: list[str] = []
+    if os.path.isdir(path):
+        for folder, folders, files in os.walk(path):
+            if "pyvenv.cfg" in files:
+                folders.clear()
+            else:
+                found += [os.path.join(folder, file) for file in files if file.endswith(".arch")]
+                folders[:] = [name for name in folders if not name.startswith(".")]
+    root = os.path.realpath(path)
+    yield from ((file, root) for file in sorted(found))
+    if not found:
+        yield path, None
 
 
 def write_text(options: Namespace, make: Callable[[], tuple[str | bytes, Sequence[Diagnostic]]]) -> None:
@@ -108,3 +132,28 @@ def _move_into_place(part: str, path: str) -> None:
     except (AttributeError, OSError):  # a platform or a file system without links
         refuse_existing(path, False)
         os.replace(part, path)
+
+
+# `--svg` and `--html` of `archspec compare` and `archspec diff`.
+
+
+def wants_picture(options: Namespace) -> bool:
+    """Whether the options name a file for a picture. Raises ArchError if it exists, or for options that need one."""
+    files = [path for path in (options.svg, options.html) if path is not None]
+    for path in files:
+        refuse_existing(path, options.force)
+    if options.dark and options.svg is None:
+        raise make_error("usage", "--dark requires --svg", help="use `--svg FILE`; a page follows the reader's theme")
+    if len(files) == 2 and files[0] == files[1]:
+        raise make_error("usage", "--svg and --html name the same file", help="use two files")
+    return bool(files)
+
+
+def save_pictures(options: Namespace, found: Displayable, draw: Callable[[str], str]) -> None:
+    """Write the files that the options name; `draw` returns the picture in a theme."""
+    if options.svg is not None:
+        write_new_file(options.svg, draw("dark" if options.dark else "light"), options.force)
+    if options.html is not None:
+        from archspec.core.reports.webpage import webpage  # which tables do not need
+
+        write_new_file(options.html, webpage(page_of(found, "html"), draw("light"), draw("dark")), options.force)

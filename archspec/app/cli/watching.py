@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Callable, Sequence
 
 from archspec.app.cli import is_usage, write_diagnostics
-from archspec.app.cli.spec_files import spec_files
+from archspec.app.cli.files import spec_files
 from archspec.core.diagnostics import ArchError, make_error
 from archspec.pipeline.spec import parse_spec
 from archspec.pipeline.streams import is_stream

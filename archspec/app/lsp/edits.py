@@ -12,7 +12,7 @@ from archspec.core.diagnostics import Diagnostic
 from archspec.core.record import Record
 from archspec.language.syntax import tree
 from archspec.language.syntax.parse import CONTEXTUAL, parser
-from archspec.language.syntax.walk import iter_statements
+from archspec.language.syntax.tree import iter_statements
 
 
 class Edit(Record):

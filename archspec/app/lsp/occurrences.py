@@ -6,15 +6,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from archspec.compiler.resolve import nodes, walk
-from archspec.compiler.resolve.definition import ResolvedDefinition, resolve_definition
-from archspec.compiler.resolve.model import resolve_model
-from archspec.compiler.resolve.patterns import Pattern, address_pattern, covers, without_indices
-from archspec.compiler.resolve.unit import Definition, Unit
+from archspec.compiler.resolve.definition import ResolvedDefinition, resolve_definition, resolve_model
+from archspec.compiler.resolve.unit import Definition, Pattern, Unit, address_pattern, covers, without_indices
 from archspec.core.diagnostics import Report
 from archspec.core.record import Record
 from archspec.ir.ops import Op
 from archspec.language.syntax import tree
-from archspec.language.syntax.walk import iter_nodes
+from archspec.language.syntax.tree import iter_nodes
 
 MAX_DEPTH = 32
 """The limit on nested declarations through which an address is followed."""

@@ -22,8 +22,7 @@ from archspec.core.diagnostics import Report, Source, StopCompilation
 from archspec.core.record import is_tuple
 from archspec.ir.module import Module
 from archspec.language.syntax import tree
-from archspec.language.syntax.parse import parse
-from archspec.language.syntax.reparse import reparse
+from archspec.language.syntax.parse import parse, reparse
 from archspec.pipeline.compile import check_unit
 from archspec.pipeline.trees import parse_cached
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from archspec.codegen.expressions.expressions import Expressions
-from archspec.codegen.expressions.requirements import ordered, requirement
+from archspec.codegen.expressions.number_functions import ordered, requirement
 from archspec.codegen.expressions.tensor_types import ForwardTypes, has_model_type
 from archspec.codegen.python.trees import apply, bind, literal, method, name, py, reading, reads, sequence
 from archspec.codegen.scope.attribute_paths import AttributePaths

@@ -6,21 +6,19 @@ import ast
 from collections.abc import Sequence
 
 from archspec.codegen.classes import experts
-from archspec.codegen.classes.base_class import base_class
 from archspec.codegen.classes.forward_method import ForwardMethod
-from archspec.codegen.classes.init_method import InitMethod
+from archspec.codegen.classes.init_method import InitMethod, base_class
 from archspec.codegen.classes.known_modules import function_form, is_causal_mask
 from archspec.codegen.classes.parameters import Parameters
 from archspec.codegen.classes.size_checks import size_checks
 from archspec.codegen.classes.torch_layers import torch_layer
 from archspec.codegen.expressions.attention import products_in
-from archspec.codegen.expressions.input_sizes import prelude
 from archspec.codegen.expressions.number_functions import NumberFunction
+from archspec.codegen.expressions.static_code import prelude
 from archspec.codegen.python.simplification import returned, simplified, without_repeats
 from archspec.codegen.python.trees import bind, literal, name, names_in, prune, py, stored
 from archspec.codegen.scope.constructor_arguments import ConstructorArguments
-from archspec.codegen.scope.context import Context
-from archspec.codegen.scope.emitted import EmittedDefinition, FunctionInput, Output
+from archspec.codegen.scope.context import Context, EmittedDefinition, FunctionInput, Output
 from archspec.codegen.scope.names import RESERVED_TUPLE_NAMES, python_name
 from archspec.codegen.scope.values import KIND, REAL
 from archspec.compiler.elaborate.trace import DefinitionUse, Trace

@@ -12,7 +12,7 @@ from archspec.codegen.expressions.static_code import StaticCode
 from archspec.codegen.expressions.tensor_code import TensorCode
 from archspec.codegen.expressions.tensor_types import TensorTypes
 from archspec.codegen.python.trees import apply, bind, literal, method, name, py, sequence
-from archspec.codegen.scope.emitted import EmittedDefinition
+from archspec.codegen.scope.context import EmittedDefinition
 from archspec.codegen.scope.operations import add_device
 from archspec.codegen.scope.scope import Scope, SourceNode
 from archspec.codegen.scope.values import ABSENT_VALUE, BOOL, FREE, INT, KIND, REAL, STATIC, CodeValue, MultipleOutputs

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from archspec.codegen.expressions.number_code import compose, operation, range_of
-from archspec.codegen.expressions.requirements import ordered, requirement
 from archspec.codegen.python.layout import bracketed, unparse_line
-from archspec.codegen.python.trees import apply, bind, literal, name, names_in, py
+from archspec.codegen.python.trees import apply, bind, literal, name, names_in, negated, py, raised_if, sequence
 from archspec.codegen.scope.constructor_arguments import hyperparameter_default, passed_argument
 from archspec.codegen.scope.context import Context
 from archspec.codegen.scope.scope import untranslatable_error
@@ -19,8 +17,87 @@ from archspec.compiler.evaluate.values import Value
 from archspec.compiler.resolve import nodes
 from archspec.compiler.resolve.unit import Definition
 from archspec.compiler.resolve.walk import Visitor
-from archspec.ir.ops import Op
+from archspec.ir.ops import OPERATORS, OPS, Op
 from archspec.language.syntax.tree import Located
+
+# Expressions of numbers from the code of their parts.
+
+
+def compose(expr: nodes.Expr, code: Callable[[nodes.Expr], ast.expr]) -> ast.expr | None:
+    """An expression made of the code of its parts; None for names, calls and what is no number."""
+    match expr:
+        case nodes.Literal():
+            return literal(expr.value)
+        case nodes.ListLiteral():
+            return sequence([code(item) for item in expr.items])
+        case nodes.Unary():
+            return py("not x" if expr.operator == "not" else "-x", x=code(expr.operand))
+        case nodes.Binary():
+            return _binary(expr.operator, code(expr.left), code(expr.right))
+        case nodes.Conditional():
+            otherwise = code(expr.otherwise) if expr.otherwise is not None else literal(None)
+            return ast.IfExp(code(expr.condition), code(expr.value), otherwise)
+        case nodes.Subscript():
+            return ast.Subscript(code(expr.value), code(expr.position), ast.Load())
+        case nodes.Length():
+            return apply(name("len"), [code(expr.value)])
+        case _:
+            return None
+
+
+def _binary(operator: str, left: ast.expr, right: ast.expr) -> ast.expr:
+    if operator in ("in", "not in"):
+        return py(f"a {operator} b", a=left, b=right)
+    if operator in ("==", "!="):
+        word = "is" if operator == "==" else "is not"
+        for side, other in ((left, right), (right, left)):
+            if isinstance(other, ast.Constant) and other.value is None:
+                return py(f"a {word} None", a=side)
+    return py(OPS[OPERATORS[operator]].python, a=left, b=right)
+
+
+def operation(op: Op, expr: nodes.Apply, code: Callable[[nodes.Expr], ast.expr]) -> ast.expr:
+    """An operation of Python on numbers, such as `min(a, b)`."""
+    names = iter([i.name for i in op.inputs])  # of the operands without one
+    return py(op.python, **{a.name or next(names): code(a.value) for a in expr.arguments.inputs or ()})
+
+
+def range_of(first: ast.expr, last: ast.expr) -> ast.expr:
+    """What a loop iterates over."""
+    starts_at_0 = isinstance(first, ast.Constant) and first.value == 0
+    return apply(name("range"), [last] if starts_at_0 else [first, last])
+
+
+# Requirements of a spec as checks of arguments. `code` translates an expression; `source` is the text of the spec.
+
+Code = Callable[[nodes.Expr], ast.expr]
+
+
+def requirement(code: Code, source: str, statement: nodes.Require) -> list[ast.stmt]:
+    """The check of a requirement, unless it is about no argument."""
+    condition = code(statement.condition)
+    if not names_in([condition]):
+        return []
+    message = statement.message or f"required: {_text(source, statement.condition)}"
+    return [raised_if(negated(condition), literal(message))]
+
+
+def ordered(code: Code, source: str, loop: nodes.Loop) -> list[ast.stmt]:
+    """The check that a loop ends at its start or later, unless it starts at 0 and nothing is subtracted in its end."""
+    first, last = code(loop.first), code(loop.last)
+    is_count = isinstance(first, ast.Constant) and first.value == 0
+    if not names_in([first, last]) or (is_count and not _subtracts(last)):
+        return []
+    message = f"required: {_text(source, loop.first)} <= {_text(source, loop.last)}"
+    return [raised_if(py("last < first", first=first, last=last), literal(message))]
+
+
+def _subtracts(code: ast.expr) -> bool:
+    return any(isinstance(part, ast.Sub | ast.USub) for part in ast.walk(code))
+
+
+def _text(source: str, expr: nodes.Expr) -> str:
+    return " ".join(source[expr.at.start : expr.at.end].split())
 
 
 class NumberFunction(Visitor):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from archspec.compiler.elaborate.trace import Application, Trace
-from archspec.compiler.evaluate.derived import sizes_in, strip_origin
+from archspec.compiler.evaluate.numbers import sizes_in, strip_origin
 from archspec.compiler.evaluate.partials import split_partial
 from archspec.compiler.evaluate.values import Value, static_values, value_key
 from archspec.compiler.resolve import nodes, walk

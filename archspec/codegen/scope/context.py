@@ -3,25 +3,71 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from archspec.codegen.python.trees import literal, name, sequence
 from archspec.codegen.python.trees import partial as bound
 from archspec.codegen.scope.attribute_paths import AttributePaths
 from archspec.codegen.scope.constructor_arguments import ConstructorArguments
 from archspec.codegen.scope.contiguous import is_contiguous, is_split
-from archspec.codegen.scope.emitted import EmittedDefinition
 from archspec.codegen.scope.names import RESERVED_FILE_NAMES, RESERVED_MODULE_NAMES, python_name
 from archspec.codegen.scope.operations import function_of
 from archspec.compiler.elaborate.trace import Trace
-from archspec.compiler.evaluate.derived import strip_origin
+from archspec.compiler.evaluate.numbers import strip_origin
 from archspec.compiler.evaluate.values import Partial, Value, is_list, static_values, value_key
 from archspec.compiler.resolve.definition import ResolvedDefinition, resolve_definition
 from archspec.compiler.resolve.unit import Definition
 from archspec.core.diagnostics import Report
 from archspec.ir.module import Body, Module, ModuleTensor
 from archspec.ir.ops import Op
+
+# Generated Python for one definition.
+
+
+class FunctionInput(NamedTuple):
+    """An input as a parameter of a function; `kind` is that of its value. `by_name`: it is keyword-only."""
+
+    name: str
+    kind: str
+    optional: bool = False
+    by_name: bool = False
+
+
+class Output(NamedTuple):
+    """An output: its name ("" for none), and its kind, None where it is absent. `optional`: in some uses it is."""
+
+    name: str
+    kind: str | None
+    rank: int | None
+    optional: bool = False
+
+
+class EmittedDefinition(NamedTuple):
+    """A definition in Python.
+
+    `kept` are the hyperparameters it takes, some `keyword_only`, `inputs` its inputs (None for one that is never
+    given), `needs` what a function must be given besides. `record` names the tuple its outputs come in, if they have
+    names. `base` is the class it derives from; `init` and `forward` are the statements of those methods, `forward` None
+    where the base has it; a function has `forward` alone. `is_unused`: it is only passed as a value, and never applied.
+    A function of numbers has its `head` in lines.
+    """
+
+    name: str
+    definition: Definition
+    kept: tuple[str, ...] = ()
+    keyword_only: frozenset[str] = frozenset()
+    inputs: tuple[FunctionInput | None, ...] = ()
+    outputs: tuple[Output, ...] = ()
+    record: str | None = None
+    needs: frozenset[str] = frozenset()
+    is_causal: bool = False
+    base: str = ""
+    init: Sequence[ast.stmt] = ()
+    forward: Sequence[ast.stmt] | None = None
+    is_unused: bool = False
+    head: Sequence[str] = ()
 
 
 class Context:

@@ -9,11 +9,14 @@ from collections.abc import Mapping
 from archspec.codegen.build import torch_source
 from archspec.codegen.interface import Interface, interface_of
 from archspec.codegen.python.layout import bracketed, docstring
-from archspec.codegen.scope.emitted import FunctionInput
+from archspec.codegen.scope.context import FunctionInput
 from archspec.codegen.scope.names import is_hidden, python_name
 from archspec.codegen.transformers.fragments import (
     GENERATION,
     PRETRAINED,
+    RESERVED_CONFIG_NAMES,
+    RESERVED_MODEL_NAMES,
+    RESERVED_OUTPUT_NAMES,
     SWITCH,
     argument,
     collection,
@@ -22,7 +25,6 @@ from archspec.codegen.transformers.fragments import (
     quoted,
 )
 from archspec.codegen.transformers.heads import NEXT_WORDS, Head, head_of, word_table
-from archspec.codegen.transformers.names import RESERVED_CONFIG_NAMES, RESERVED_MODEL_NAMES, RESERVED_OUTPUT_NAMES
 from archspec.core.addresses import parent
 from archspec.core.diagnostics import make_error
 from archspec.pipeline.model import Model, get_compilation

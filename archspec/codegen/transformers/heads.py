@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from archspec.analysis.cost.direction import attention_direction
+from archspec.analysis.cost.steps import attention_direction
 from archspec.ir.module import Type
 from archspec.pipeline.model import Model, get_compilation
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Sequence
 
-from archspec.compiler.elaborate.application import ApplicationInterpreter
+from archspec.compiler.elaborate.application import ApplicationInterpreter, apply_pattern
 from archspec.compiler.elaborate.body_checks import ResidualCheck, find_unused
 from archspec.compiler.elaborate.loop_index import indices_in
 from archspec.compiler.elaborate.loops import CollectedTensor, Iteration, collect_value, scan, stack_collected
-from archspec.compiler.elaborate.rearranging import apply_pattern
 from archspec.compiler.elaborate.repeats import StepIterations, evaluate_shared
 from archspec.compiler.elaborate.shapes import OutputExpression, format_shape
 from archspec.compiler.evaluate.body_builder import number_type

@@ -13,10 +13,15 @@ from archspec.compiler.evaluate.interpreter import Interpreter
 from archspec.compiler.evaluate.program import CompileTarget, Frame, Program
 from archspec.compiler.evaluate.values import DYNAMIC, POISON, Value, describe, is_number
 from archspec.compiler.resolve import nodes, walk
-from archspec.compiler.resolve.arguments import join_names
-from archspec.compiler.resolve.definition import resolve_definition, uses_hyperparameter
+from archspec.compiler.resolve.callees import join_names
+from archspec.compiler.resolve.definition import (
+    ResolvedModel,
+    resolve_definition,
+    resolve_expectations,
+    resolve_model,
+    uses_hyperparameter,
+)
 from archspec.compiler.resolve.files import Library
-from archspec.compiler.resolve.model import ResolvedModel, resolve_expectations, resolve_model
 from archspec.compiler.resolve.unit import Definition, Unit
 from archspec.core.addresses import prefixes
 from archspec.core.algebra import Expression, Polynomial, symbol

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Mapping
 from typing import cast
 
 from archspec.compiler.elaborate.models import compile_model
-from archspec.compiler.evaluate.derived import (
+from archspec.compiler.evaluate.numbers import (
     DerivedArithmetic,
     as_sizes,
     decisive_sizes,

@@ -10,7 +10,7 @@ from archspec.compiler.evaluate.program import Frame, Program, RequirementError
 from archspec.compiler.evaluate.values import DYNAMIC, POISON, Tensor, Value, accepts, describe, type_description
 from archspec.compiler.literals import expression
 from archspec.compiler.resolve import nodes
-from archspec.compiler.resolve.arguments import join_names, report_tensor_argument
+from archspec.compiler.resolve.callees import join_names, report_tensor_argument
 from archspec.compiler.resolve.definition import resolve_definition
 from archspec.compiler.resolve.expressions import Expressions
 from archspec.compiler.resolve.nodes import Argument

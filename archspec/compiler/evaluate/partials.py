@@ -17,7 +17,7 @@ from archspec.compiler.evaluate.values import (
     type_description,
 )
 from archspec.compiler.resolve import nodes
-from archspec.compiler.resolve.arguments import bind_arguments, binds_function, match_arguments, report_tensor_argument
+from archspec.compiler.resolve.callees import bind_arguments, binds_function, match_arguments, report_tensor_argument
 from archspec.compiler.resolve.nodes import Argument, Arguments, BoundArguments
 from archspec.compiler.resolve.unit import Definition, inputs_of
 from archspec.core.diagnostics import Note

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from archspec.compiler.resolve import nodes
-from archspec.compiler.resolve.arguments import has_piped
+from archspec.compiler.resolve.callees import has_piped
 from archspec.compiler.resolve.nodes import Argument, Invalid
 from archspec.compiler.resolve.scope import Scope
 from archspec.core.diagnostics import suggest

@@ -8,21 +8,21 @@ from contextlib import contextmanager
 from typing import ClassVar
 
 from archspec.compiler.resolve import nodes, walk
-from archspec.compiler.resolve.arguments import has_piped, make_partial
 from archspec.compiler.resolve.built_ins import BuiltIns
 from archspec.compiler.resolve.callees import (
     bind_known,
+    has_piped,
     is_function,
     is_misspelt,
     is_module,
     is_recursive,
+    make_partial,
     report_hyphen,
 )
 from archspec.compiler.resolve.likely import NameContext, suggest_meaning
 from archspec.compiler.resolve.nodes import Argument, Arguments, GuardedDeclaration, Invalid
-from archspec.compiler.resolve.patterns import address_pattern, covers, nearest_address, pattern_text
 from archspec.compiler.resolve.scope import Scope
-from archspec.compiler.resolve.unit import Definition
+from archspec.compiler.resolve.unit import Definition, address_pattern, covers, nearest_address, pattern_text
 from archspec.core.diagnostics import StopCompilation
 from archspec.ir.ops import OPS
 from archspec.language.syntax import tree

@@ -11,7 +11,7 @@ from archspec.core.diagnostics import Note, Report, Source, Span, closest_match,
 from archspec.core.resources import bundled_files
 from archspec.ir.ops import OPS, Op
 from archspec.language.syntax import tree
-from archspec.language.syntax.walk import names_in, relocate
+from archspec.language.syntax.tree import names_in, relocate
 
 MAX_FILES = 64
 MAX_HYPERPARAMETERS = 1_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from archspec.compiler.resolve.files import suggest_name
-from archspec.compiler.resolve.patterns import Pattern, pattern_text
 from archspec.compiler.resolve.scope import Scope
+from archspec.compiler.resolve.unit import Pattern, pattern_text
 from archspec.core.diagnostics import closest_match
 from archspec.ir.ops import OPS
 from archspec.language.syntax import tree

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from archspec.compiler.resolve.nodes import Expr, GuardedDeclaration, Loop
-from archspec.compiler.resolve.patterns import Pattern
-from archspec.compiler.resolve.unit import Definition, Unit
+from archspec.compiler.resolve.unit import Definition, Pattern, Unit
 from archspec.core.diagnostics import Note, Report, Span
 from archspec.core.record import Record
 from archspec.language.syntax import tree
-from archspec.language.syntax.tree import Located
-from archspec.language.syntax.walk import names_in
+from archspec.language.syntax.tree import Located, names_in
 
 
 class LocalName(Record):

@@ -48,7 +48,7 @@ class Displayable:
 
         Raises ArchError if pandas is not installed.
         """
-        from archspec.core.reports.frames import frame
+        from archspec.core.reports.tables import frame
 
         return frame(rows_of(self))
 

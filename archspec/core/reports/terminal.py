@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from archspec.core.diagnostics import escape_for_terminal
 from archspec.core.record import Record
-from archspec.core.reports.bars import bar
-from archspec.core.reports.cells import padded, shortened, width_of, wrapped
+from archspec.core.reports.cells import bar, padded, shortened, width_of, wrapped
 from archspec.core.reports.colour import coloured
 from archspec.core.reports.roles import style_of
 from archspec.core.reports.tables import Bar, Cell, Column, View, is_right, text, used

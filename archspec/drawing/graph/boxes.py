@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from archspec.core.addresses import is_inside, relative
 from archspec.core.reports.tables import percent
-from archspec.core.reports.units import beside, parameters
+from archspec.core.reports.text import beside, parameters
 from archspec.drawing.graph.sheet import STORED
 
 if TYPE_CHECKING:

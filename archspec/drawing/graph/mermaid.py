@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from archspec.core.reports.roles import ROLES, style_of
 from archspec.drawing.graph.boxes import Box, Node, Picture, build_picture, replace_unprintable
-from archspec.drawing.graph.closed import close_blocks, max_block_depth
+from archspec.drawing.graph.walk import close_blocks, max_block_depth
 
 if TYPE_CHECKING:
     from networkx import DiGraph

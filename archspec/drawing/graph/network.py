@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import networkx
 
-from archspec.core.reports.frames import frame
 from archspec.core.reports.html import render_html
 from archspec.core.reports.page import Page
-from archspec.core.reports.tables import Column, Row, View, columns
+from archspec.core.reports.tables import Column, Row, View, columns, frame
 from archspec.drawing.graph.nodelink import to_node_link
 
 if TYPE_CHECKING:

@@ -2,13 +2,111 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from typing import TypeAlias
 
-from archspec.drawing.layout.columns import EntryRoom
+from archspec.core.record import Record
 from archspec.drawing.layout.frames import Frame, spread_tops
 from archspec.drawing.layout.taps import LANE, Edge, Rail, Tap, rails_of
-from archspec.drawing.layout.tracks import Net
 from archspec.drawing.plan.plan import Entry, Node, PassThrough, Use
+
+# Horizontal positions: entries of a row as near as possible to where they are wanted, with their order kept.
+
+GAP = 18.0
+"""Least distance between two entries of a row."""
+
+FIXED = 1e6
+"""The weight of an entry that stays where it is wanted."""
+
+
+class EntryRoom(Record):
+    """The room that an entry of a row takes to the left and to the right of its axis."""
+
+    left: float
+    right: float
+
+
+def fit_positions(
+    slots: Sequence[EntryRoom], wanted: Sequence[float], weights: Sequence[float], gap: float = GAP
+) -> list[float]:
+    """Return the positions of the axes with the least sum of weighted squares of the distances to those wanted.
+
+    Entries keep their order and do not overlap (isotonic regression: neighbors that would are moved as one).
+    """
+    offsets, offset = [0.0][: len(slots)], 0.0
+    for before, after in itertools.pairwise(slots):
+        offset += before.right + gap + after.left
+        offsets.append(offset)
+    groups: list[tuple[float, float, int]] = []  # weighted sum, weight, number of entries
+    for want, start, weight in zip(wanted, offsets, weights, strict=True):
+        groups.append(((want - start) * weight, weight, 1))
+        while len(groups) > 1 and groups[-2][0] / groups[-2][1] >= groups[-1][0] / groups[-1][1]:
+            last, first = groups.pop(), groups.pop()
+            groups.append((first[0] + last[0], first[1] + last[1], first[2] + last[2]))
+    places = [total / weight for total, weight, count in groups for _ in range(count)]
+    return [place + start for place, start in zip(places, offsets, strict=True)]
+
+
+# The channels between rows: each value that moves sideways in a channel gets a horizontal track.
+
+MIN_DISTANCE = 4.0
+"""Verticals nearer than this would be read as one line."""
+
+MIN_TRACK_GAP = 8.0
+"""Least distance between two values on one track."""
+
+
+class Net:
+    """A value in a channel: where it comes from above and where it goes below, and other ends of its track."""
+
+    __slots__ = ("ends", "lowers", "track", "uppers")
+
+    def __init__(self) -> None:
+        self.uppers: list[float] = []
+        self.lowers: list[float] = []
+        self.ends: list[float] = []
+        self.track = -1
+
+    @property
+    def span(self) -> tuple[float, float]:
+        xs = [*self.uppers, *self.lowers, *self.ends]
+        return min(xs), max(xs)
+
+    @property
+    def is_straight(self) -> bool:
+        first, last = self.span
+        return last - first < 0.5
+
+
+def assign_tracks(nets: list[Net]) -> int:
+    """Set the track of each net that is not straight; return the number of tracks.
+
+    Where one net comes from above at the place where another one goes down, its track is above.
+    """
+    waiting = [net for net in nets if not net.is_straight]
+    above = {net: {other for other in waiting if other is not net and _must_be_above(other, net)} for net in waiting}
+    tracks: list[list[Net]] = []
+    while waiting:
+        free = [net for net in waiting if not above[net].intersection(waiting)] or waiting
+        net = min(free, key=lambda net: net.span)
+        waiting.remove(net)
+        first = max([other.track + 1 for other in above[net]], default=0)
+        net.track = next((i for i in range(first, len(tracks)) if _has_room(tracks[i], net)), max(first, len(tracks)))
+        while len(tracks) <= net.track:
+            tracks.append([])
+        tracks[net.track].append(net)
+    return len(tracks)
+
+
+def _must_be_above(net: Net, other: Net) -> bool:
+    return any(abs(upper - lower) < MIN_DISTANCE for upper in net.uppers for lower in other.lowers)
+
+
+def _has_room(track: list[Net], net: Net) -> bool:
+    first, last = net.span
+    return all(last + MIN_TRACK_GAP < other.span[0] or other.span[1] + MIN_TRACK_GAP < first for other in track)
+
 
 Place: TypeAlias = tuple[int, Entry]
 """A row and an entry of it."""

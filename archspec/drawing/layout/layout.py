@@ -7,8 +7,14 @@ from typing import TypeAlias
 
 from archspec.drawing.layout.block import Block
 from archspec.drawing.layout.frames import Frame, closed_frame
-from archspec.drawing.layout.horizontal import measure_rows, order_entries, place_ports, place_rows
-from archspec.drawing.layout.lanes import place_columns, place_lanes
+from archspec.drawing.layout.horizontal import (
+    measure_rows,
+    order_entries,
+    place_columns,
+    place_lanes,
+    place_ports,
+    place_rows,
+)
 from archspec.drawing.layout.paths import framed
 from archspec.drawing.layout.vertical import find_nets, place_beside, place_vertically
 from archspec.drawing.plan.plan import Node, Plan

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from archspec.drawing.layout.block import BEYOND_ALL_X, SIDE_GAP, TRACK, TRACK_TOP, Block
+from archspec.drawing.layout.block import BEYOND_ALL_X, SIDE_GAP, TRACK, TRACK_TOP, Block, Net, assign_tracks
 from archspec.drawing.layout.frames import FOOT, HEAD, Frame
 from archspec.drawing.layout.taps import Rail
-from archspec.drawing.layout.tracks import Net, assign_tracks
 from archspec.drawing.plan.plan import PassThrough
 
 TRACK_BOTTOM = 13.0

@@ -14,11 +14,31 @@ from zlib import compress
 
 from archspec.core.resources import package_path
 from archspec.drawing.api import build_plan
-from archspec.drawing.page.sources import sources_of
-from archspec.drawing.plan.sizes import sizes_of
+from archspec.drawing.plan.amounts import sizes_of
 from archspec.drawing.svg.theme import THEMES, Fill, RoleStyle, role_styles
+from archspec.ir.module import Body
 from archspec.pipeline.compile import as_model
 from archspec.pipeline.model import ModelLike, get_compilation
+
+# The files that the definitions of a model are in.
+
+
+def sources_of(body: Body) -> dict[str, str]:
+    """Return the texts of the files in which a body and all bodies that it applies are written, by their labels."""
+    found: dict[str, str] = {}
+    seen: set[Body] = set()
+    waiting = [body]
+    while waiting:
+        current = waiting.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        for call in current.calls:
+            found[call.span.source.label] = call.span.source.text
+            if call.body is not None:
+                waiting.append(call.body)
+    return dict(sorted(found.items()))
+
 
 SCRIPTS = (
     "dom",

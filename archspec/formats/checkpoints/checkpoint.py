@@ -7,9 +7,8 @@ import re
 
 from archspec.core.diagnostics import make_error, open_regular_file, unreadable_error
 from archspec.formats.checkpoints import gguf, safetensors, torchfile
-from archspec.formats.checkpoints.entries import Checkpoint, Entry
-from archspec.formats.checkpoints.faults import damaged
-from archspec.formats.checkpoints.ggufsplit import is_one_model, read_gguf
+from archspec.formats.checkpoints.entries import Checkpoint, Entry, damaged
+from archspec.formats.checkpoints.gguf import is_one_model, read_gguf
 from archspec.formats.checkpoints.hub import read_remote, read_remote_gguf
 from archspec.formats.checkpoints.shards import MAX_INDEX_BYTES, check_presence, read_index, read_shards
 from archspec.formats.hub.local import cached, snapshot

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from archspec.core.diagnostics import make_error
 from archspec.formats.checkpoints import gguf, safetensors
 from archspec.formats.checkpoints.entries import Checkpoint, Entry
-from archspec.formats.checkpoints.ggufsplit import is_one_model, read_gguf
+from archspec.formats.checkpoints.gguf import is_one_model, read_gguf
 from archspec.formats.checkpoints.shards import MAX_INDEX_BYTES, read_index, read_shards
 from archspec.formats.hub import remote
 from archspec.formats.hub.find import not_found

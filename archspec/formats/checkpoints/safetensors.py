@@ -12,8 +12,7 @@ from typing import BinaryIO, TypeGuard, cast
 
 from archspec.core.reports.text import number
 from archspec.formats.checkpoints import strictjson
-from archspec.formats.checkpoints.entries import BITS, DTYPES, MAX_DIMENSIONS, Entry, is_size
-from archspec.formats.checkpoints.faults import DefectCollector, damaged
+from archspec.formats.checkpoints.entries import BITS, DTYPES, MAX_DIMENSIONS, DefectCollector, Entry, damaged, is_size
 
 MAX_HEADER_BYTES = 100_000_000
 """The limit of the format itself, in bytes."""

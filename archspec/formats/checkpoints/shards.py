@@ -9,8 +9,7 @@ from typing import NamedTuple, cast
 from archspec.core.diagnostics import make_error
 from archspec.core.reports.text import number
 from archspec.formats.checkpoints import strictjson
-from archspec.formats.checkpoints.entries import Checkpoint, Entry
-from archspec.formats.checkpoints.faults import DefectCollector, damaged
+from archspec.formats.checkpoints.entries import Checkpoint, DefectCollector, Entry, damaged
 
 MAX_INDEX_BYTES = 100_000_000
 MAX_SHARDS = 10_000

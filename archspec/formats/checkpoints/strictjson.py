@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from archspec.formats.checkpoints.faults import damaged
+from archspec.formats.checkpoints.entries import damaged
 
 MAX_ITEMS = 4_000_000
 

@@ -4,13 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from archspec.core.addresses import is_index, parent, prefixes, segments
-from archspec.core.reports.text import number
-from archspec.core.reports.units import beside, size
+from archspec.core.addresses import is_index, last_segment, parent, prefixes, segments
+from archspec.core.reports.text import beside, number, size
 from archspec.formats.checkpoints.checkpoint import read
 from archspec.formats.checkpoints.entries import Entry, bits_per_element
-from archspec.formats.checkpoints.kinds import ROTARY, buffer_names
 from archspec.ir.table import Buffer, ModuleRow, Params, Table, Tensor, Tensors
+
+# The buffers among the tensors of a checkpoint, as far as types and names show them.
+
+STATISTICS = ("running_mean", "running_var")
+"""The buffers of batch normalization in PyTorch."""
+
+ROTARY = ("rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight")
+"""The tensors that conversions to GGUF compute from a configuration."""
+
+
+def buffer_names(entries: Sequence[Entry]) -> frozenset[str]:
+    """Return the names of the tensors that are taken for buffers: integers, booleans, statistics and rotary factors."""
+    names = {entry.name for entry in entries}
+    return frozenset(
+        entry.name
+        for entry in entries
+        if entry.dtype.startswith(("bool", "int", "uint"))
+        or entry.name in ROTARY
+        or (
+            last_segment(entry.name) in STATISTICS
+            and all(f"{parent(entry.name)}.{other}" in names for other in STATISTICS)
+        )
+    )
 
 
 def table_of_checkpoint(path: str) -> Table:

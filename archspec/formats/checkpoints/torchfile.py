@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import BinaryIO, cast
 
 from archspec.core.reports.text import number
-from archspec.formats.checkpoints.entries import BITS, Entry
-from archspec.formats.checkpoints.faults import DefectCollector, damaged
+from archspec.formats.checkpoints.entries import BITS, DefectCollector, Entry, damaged
 from archspec.formats.checkpoints.pickled import PickleError
 from archspec.formats.checkpoints.torchpickle import Loader, View
 from archspec.formats.checkpoints.torchzip import Archive

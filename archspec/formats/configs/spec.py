@@ -5,21 +5,48 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from archspec.compiler.resolve.files import Library
 from archspec.compiler.resolve.unit import Definition, Unit
 from archspec.core.diagnostics import Report, Source, decode, escape_controls, read_bytes, suggest
 from archspec.core.reports.text import literal
 from archspec.formats.configs.configuration import MAX_CONFIGURATION_BYTES
-from archspec.formats.configs.deferred import as_read, without_scaling
-from archspec.formats.configs.family import Family
-from archspec.formats.configs.model_type import family_of
-from archspec.formats.configs.quantization import FIELD, quantization_of
+from archspec.formats.configs.family import Family, family_of
 from archspec.formats.configs.read import Member, read_json
-from archspec.formats.configs.settings import Setting, Settings, same
-from archspec.ir.quantization import Quantization
+from archspec.formats.configs.settings import Setting, Settings, as_read, same, without_scaling
+from archspec.ir.table import Quantization
 from archspec.language.syntax import tree
+
+# The storage of quantized weights, as `quantization_config` describes it. It affects no count.
+
+FIELD = "quantization_config"
+
+
+def quantization_of(members: dict[str, Member], report: Report) -> Quantization | None:
+    """Return the quantization that a configuration describes; None if there is none, and after a diagnostic."""
+    member = members.get(FIELD)
+    fields = member.value.data() if member is not None else None
+    if member is None or fields is None:
+        return None
+    if not isinstance(fields, dict):
+        message = f"`{FIELD}` expects an object, found {member.value.written()}"
+        report.error("wrong-kind", message, member.value.span)
+        return None
+    fields = cast("dict[str, object]", fields)
+    names = [f"{before}load_in_{bits}bit" for before in ("", "_") for bits in (4, 8)]
+    is_loaded = any(fields.get(name) for name in names)
+    method = fields.get("quant_method", "bitsandbytes" if is_loaded else None)
+    if method == "bitsandbytes" and not is_loaded:
+        return None  # written by `transformers` for models that were loaded without it
+    if not isinstance(method, str):
+        message = f"missing `quant_method` in `{FIELD}`: {member.value.written()}"
+        report.error("unsupported", message, member.value.span, help='specify it, as in `"quant_method": "gptq"`')
+        return None
+    stated = [members[name].value.plain for name in ("dtype", "torch_dtype") if name in members]
+    dtype = next((each for each in stated if isinstance(each, str)), "float16")
+    return Quantization(method, fields, dtype.removeprefix("torch."))
+
 
 MAX_LINE_WIDTH = 100
 

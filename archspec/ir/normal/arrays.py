@@ -13,13 +13,9 @@ from functools import partial
 from archspec.core.algebra import Dim, Expression, product
 from archspec.core.record import Record
 from archspec.ir.normal.axes import Indices
-from archspec.ir.normal.common import CommonTerms
-from archspec.ir.normal.elements import Elements
-from archspec.ir.normal.nodes import MAX_NODES, Dtype, Element, Names, index_name
-from archspec.ir.normal.replacing import IndexSubstitution, Values
-from archspec.ir.normal.selecting import SelectionSums
-from archspec.ir.normal.sums import SumSplitter
-from archspec.ir.normal.walking import divisors, names_in_order
+from archspec.ir.normal.elements import CommonTerms, Elements
+from archspec.ir.normal.nodes import MAX_NODES, Dtype, Element, Names, divisors, index_name, names_in_order
+from archspec.ir.normal.sums import IndexSubstitution, SelectionSums, SumSplitter, Values
 
 
 class Array(Record):

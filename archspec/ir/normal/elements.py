@@ -18,19 +18,25 @@ to one does not change it, but for rounding.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from archspec.core.algebra import Atom, Expression, dim_max, dim_min, substitute
 from archspec.core.algebra.polynomial import terms_of
 from archspec.ir.normal.axes import Indices
-from archspec.ir.normal.choices import Contexts
+from archspec.ir.normal.choices import HIDING_MAGNITUDE, Contexts, Magnitudes, PlaceConditions, Signs
 from archspec.ir.normal.discrete import Discrete
-from archspec.ir.normal.magnitudes import HIDING_MAGNITUDE, Magnitudes
-from archspec.ir.normal.nodes import MAX_NODES, NO_NAMES, OPAQUE, Dtype, Element, index_name, single
-from archspec.ir.normal.numbers import NumberTable, power_of
-from archspec.ir.normal.places import PlaceConditions
-from archspec.ir.normal.signs import Signs
+from archspec.ir.normal.nodes import (
+    MAX_NODES,
+    NO_NAMES,
+    OPAQUE,
+    Dtype,
+    Element,
+    NumberTable,
+    index_name,
+    power_of,
+    single,
+)
 
 
 class Elements(Discrete):
@@ -406,3 +412,52 @@ class Elements(Discrete):
         blind = (base, *[self.table.blind(value) for value in indices])
         arguments: tuple[Hashable, ...] = (base, *indices)
         return self.table.make("load", arguments, self.dtype(base), blind, names=names)
+
+
+# Terms that a real has on all sides of its choices.
+
+
+class CommonTerms:
+    """The common terms of reals over one table. Sides that are huge or infinite numbers, which hide what is added to
+    them, have any.
+    """
+
+    def __init__(self, elements: Elements) -> None:
+        self.elements = elements
+
+    def without_index(self, element: Element, name: str) -> dict[Element, float]:
+        """Return the terms without an index that all sides have, with their coefficients; the term of a number is 1."""
+        elements = self.elements
+        found: dict[Element, float] | None = None
+        for side in self._sides(element, set()):
+            terms, constant = elements.terms(side)
+            own = {term: coefficient for coefficient, term in terms if name not in elements.nodes[term].names}
+            if constant:
+                own[elements.number(1.0)] = constant
+            found = own if found is None else {term: c for term, c in found.items() if own.get(term) == c}
+        return found or {}
+
+    def removed(self, element: Element, terms: Mapping[Element, float]) -> Element:
+        """Return a real without such terms."""
+        if not terms or self._hides(element):
+            return element
+        node = self.elements.nodes[element]
+        if node.kind == "where":
+            condition, *sides = node.parts
+            return self.elements.where(condition, *[self.removed(side, terms) for side in sides])
+        return self.elements.combination([(1.0, element), *[(-c, term) for term, c in terms.items()]])
+
+    def _sides(self, element: Element, seen: set[Element]) -> Iterator[Element]:
+        if element in seen or self._hides(element):
+            return
+        seen.add(element)
+        node = self.elements.nodes[element]
+        if node.kind == "where":
+            for side in node.parts[1:]:
+                yield from self._sides(side, seen)
+        else:
+            yield element
+
+    def _hides(self, element: Element) -> bool:
+        number = self.elements.as_number(element)
+        return number is not None and abs(number) >= HIDING_MAGNITUDE

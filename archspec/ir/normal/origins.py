@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 from archspec.core.record import Record
 from archspec.ir.normal.arrays import Array, Arrays
-from archspec.ir.normal.nodes import Element
-from archspec.ir.normal.walking import children, is_base
+from archspec.ir.normal.nodes import Element, children, is_base
 
 
 class ModuleLocation(Record):

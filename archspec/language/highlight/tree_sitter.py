@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from archspec.core.record import Record
 from archspec.core.resources import grammar_text
 from archspec.language.highlight.tokens import CONSTANTS, CONTROL, WORDS, styles
-from archspec.language.syntax.parser_tables import load_tables
+from archspec.language.syntax.machine import load_tables
 
 _PIECE = re.compile(r"\"(?:[^\"\\]|\\.)*\"|->|\w+|[()*+?|]")
 _COMMENT = re.compile(r"(?:^|\s)// .*")

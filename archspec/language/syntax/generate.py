@@ -9,7 +9,7 @@ import json
 from typing import Any, NoReturn
 
 from archspec.core.resources import grammar_text
-from archspec.language.syntax.parser_tables import PATH, STARTS, ParserData, Rule
+from archspec.language.syntax.machine import PATH, STARTS, ParserData, Rule
 
 
 def generate() -> ParserData:

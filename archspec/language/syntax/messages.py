@@ -6,8 +6,14 @@ import re
 from collections.abc import Callable, Sequence
 
 from archspec.core.diagnostics import suggest
-from archspec.language.syntax.context import ENDS, Advice, ErrorContext
-from archspec.language.syntax.habits import explain_python_syntax, format_tokens, innermost_open_bracket
+from archspec.language.syntax.habits import (
+    ENDS,
+    Advice,
+    ErrorContext,
+    explain_python_syntax,
+    format_tokens,
+    innermost_open_bracket,
+)
 from archspec.language.syntax.machine import ArchSyntaxError, Parser, Token, UnexpectedTokenError
 
 _ITEMS = ("import", "export", "dim", "fn", "layer", "block", "model")

@@ -32,9 +32,8 @@ from archspec.pytorch.calls.complex import Complex, call_complex, has_complex
 from archspec.pytorch.calls.registry import CALLS
 from archspec.pytorch.calls.values import UntranslatableError, as_list, is_list, operation_name
 from archspec.pytorch.numeric.constants import Constants
-from archspec.pytorch.passes.folding import fold_constants
+from archspec.pytorch.passes.folding import fold_constants, read_stored_tensors
 from archspec.pytorch.passes.formulas import size_of
-from archspec.pytorch.passes.held import read_stored_tensors
 from archspec.pytorch.passes.iterations import loop_mark
 from archspec.pytorch.passes.matches import rewrite_condition_indices
 from archspec.pytorch.passes.programs import (
@@ -47,8 +46,7 @@ from archspec.pytorch.passes.programs import (
     numbers_of,
     ranges_of,
 )
-from archspec.pytorch.passes.scattered import rewrite_scatter
-from archspec.pytorch.passes.selection import rewrite_row_selection
+from archspec.pytorch.passes.selection import rewrite_row_selection, rewrite_scatter
 
 if TYPE_CHECKING:
     import torch

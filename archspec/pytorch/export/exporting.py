@@ -15,16 +15,21 @@ from archspec.pytorch.calls.registry import CALLS
 from archspec.pytorch.calls.values import UntranslatableError, operation_name
 from archspec.pytorch.passes.in_place import functionalize
 from archspec.pytorch.passes.mapped import inline_vmaps
-from archspec.pytorch.passes.ones import allow_size_one, excludes_ones, generalize_to_size_one
-from archspec.pytorch.passes.programs import decompose_program, guards_of, nodes_of, tensors_of
+from archspec.pytorch.passes.programs import (
+    allow_size_one,
+    decompose_program,
+    excludes_ones,
+    generalize_to_size_one,
+    guards_of,
+    nodes_of,
+    tensors_of,
+)
 from archspec.pytorch.passes.substitution import rewrite_triangular_solves
 from archspec.pytorch.patches import recurrent
-from archspec.pytorch.patches.bags import embedding_bag_mode
-from archspec.pytorch.patches.direct import use_triangular_solver
-from archspec.pytorch.patches.epsilons import with_epsilon_of
-from archspec.pytorch.patches.hints import disable_mask_detection
-from archspec.pytorch.patches.known_numbers import known_number_mode
-from archspec.pytorch.patches.lengths import symbolic_len
+from archspec.pytorch.patches.intercepting import disable_mask_detection, use_triangular_solver
+from archspec.pytorch.patches.known_numbers import known_number_mode, symbolic_len
+from archspec.pytorch.patches.own_operations import embedding_bag_mode
+from archspec.pytorch.patches.precision import with_epsilon_of
 
 if TYPE_CHECKING:
     import torch

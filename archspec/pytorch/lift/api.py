@@ -18,8 +18,7 @@ from archspec.pytorch.lift.sizes.accidents import Draft, Fields, drop_coincident
 from archspec.pytorch.lift.sizes.sizes import ActualSizeError, SizeDependenceError, Sizes, first_difference
 from archspec.pytorch.lift.spec_text import source
 from archspec.pytorch.lift.statements.program import SizeChange
-from archspec.pytorch.lift.subject import Subject
-from archspec.pytorch.lift.subjects import subject_of
+from archspec.pytorch.lift.subject import Subject, subject_of
 
 if TYPE_CHECKING:
     import torch

@@ -17,8 +17,8 @@ from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.lift.capture import CapturedModule, Outputs, captured_outputs, outputs_without_inputs
 from archspec.pytorch.lift.subject import Subject
 from archspec.pytorch.numeric.memory import EvaluationError
+from archspec.pytorch.patches.intercepting import restore_attributes
 from archspec.pytorch.patches.precision import in_float64, keeps_rounded
-from archspec.pytorch.patches.restoring import restore_attributes
 from archspec.pytorch.prove.api import other_tensors
 from archspec.pytorch.prove.numeric import FLOAT32_TOLERANCE as FLOAT32
 from archspec.pytorch.prove.numeric import (

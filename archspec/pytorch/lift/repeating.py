@@ -7,13 +7,32 @@ from typing import TYPE_CHECKING, cast
 
 from archspec.pytorch.calls.values import UntranslatableError, is_list
 from archspec.pytorch.lift.calling import call_keeping_changes
-from archspec.pytorch.lift.modes import changed_mode, modes_of
-from archspec.pytorch.patches.restoring import restore_attributes
+from archspec.pytorch.patches.intercepting import restore_attributes
 from archspec.pytorch.prove.numeric import FLOAT32_TOLERANCE, flat
 
 if TYPE_CHECKING:
     import torch
     from torch import nn
+
+
+# Modes of modules: attributes that choose what they compute, which a call must not change.
+
+
+def modes_of(module: nn.Module) -> dict[str, object]:
+    """Return the public texts and booleans that a module and its parts have, and the classes of the parts."""
+    found: dict[str, object] = {}
+    for path, part in cast("Iterable[tuple[str, nn.Module]]", module.named_modules()):
+        found[path] = type(part)
+        for name, value in vars(part).items():
+            if isinstance(value, str | bool) and not name.startswith("_"):  # bookkeeping of a library, as of its hooks
+                found[f"{path}.{name}" if path else name] = value
+    return found
+
+
+def changed_mode(before: Mapping[str, object], module: nn.Module) -> str | None:
+    """Return the first mode of a module that is not what it was before."""
+    after = modes_of(module)
+    return next((name for name in {**before, **after} if before.get(name) != after.get(name)), None)
 
 
 def check_repeatable(

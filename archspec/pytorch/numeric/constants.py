@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from archspec.ir.module import Type
 from archspec.ir.normal.arrays import Array, Arrays
-from archspec.ir.normal.nodes import Element
-from archspec.ir.normal.walking import children
+from archspec.ir.normal.nodes import Element, children
 from archspec.pytorch.numeric.evaluate import Evaluation
 from archspec.pytorch.numeric.memory import EvaluationError
 

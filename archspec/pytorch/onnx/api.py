@@ -12,9 +12,8 @@ from archspec.core.diagnostics import make_error
 from archspec.ir.table import PlainValue
 from archspec.pipeline.compile import as_model
 from archspec.pipeline.model import Model, ModelLike
-from archspec.pytorch.onnx.check import check_tensors
 from archspec.pytorch.onnx.naming import named
-from archspec.pytorch.onnx.program import export, libraries, refusal
+from archspec.pytorch.onnx.program import check_tensors, export, libraries, refusal
 
 MAX_FILE_BYTES = 2**31 - 2**24
 """The size in bytes of weights in one file, which must be below 2 GiB; weights of more are in a file of their own."""

@@ -24,10 +24,36 @@ from archspec.pytorch.prove.sides import example_sizes, require_all_sizes
 from archspec.pytorch.run.to_torch import module_of
 
 if TYPE_CHECKING:
+    import onnx_ir as ir
     import torch
     from torch import nn
     from torch.export import ExportedProgram
     from torch.onnx import ONNXProgram
+
+
+# Checks of ONNX files before they are written.
+
+
+def check_tensors(model: Model, program: ir.Model) -> None:
+    """Raise ArchError (`internal`) unless the initializers of a program are the stored tensors of a model, each once,
+    with their names and shapes; it may have constants in addition.
+    """
+    table = get_compilation(model).table
+    tied = {tensor.name for tensor in table.tensors if tensor.tied_to is not None} | {*table.buffer_ties}
+    initializers = program.graph.initializers
+    for tensor in (*table.tensors, *table.buffers):
+        if tensor.name in tied:
+            if tensor.name in initializers:
+                raise _bug(model, f"`{tensor.name}` is stored twice")
+        elif tensor.name not in initializers:
+            raise _bug(model, f"`{tensor.name}` is missing")
+        elif (shape := initializers[tensor.name].shape) is None or tuple(shape) != tensor.shape:
+            raise _bug(model, f"`{tensor.name}` has shape {list(shape or ())}")
+
+
+def _bug(model: Model, problem: str) -> Exception:
+    return make_error("internal", f"the ONNX file of {model.name} differs from the spec: {problem}; please report it")
+
 
 _OPERATION = re.compile(r"OpOverload\(op='([\w.]+)', overload='(\w+)'\)")
 _LOGGERS = ("torch", "torch.onnx", "onnxscript", "onnx_ir")

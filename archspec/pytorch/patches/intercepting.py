@@ -2,10 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
-from typing import TypeAlias
+from inspect import currentframe
+from types import FrameType
+from typing import TYPE_CHECKING, TypeAlias, cast
+from unittest.mock import patch
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+# Computations that modules replace while they are exported, as some targets of exports have no operation for them.
+
+_SOLVING = "solve_triangular"
+
+
+@contextmanager
+def use_triangular_solver() -> Generator[None]:
+    """Have functions that solve triangular systems do so at once, not row by row: that takes far longer to export."""
+    import torch
+
+    original = torch.compiler.is_exporting
+
+    def is_exporting() -> bool:
+        return original() and not any(_SOLVING in frame.f_code.co_names for frame in _callers(currentframe()))
+
+    torch.compiler.is_exporting = is_exporting
+    try:
+        yield
+    finally:
+        torch.compiler.is_exporting = original
+
+
+def _callers(frame: FrameType | None) -> Iterator[FrameType]:
+    """Yield the frame that calls one, and the frame before, for which it may call."""
+    for _ in range(2):
+        frame = frame.f_back if frame is not None else None
+        if frame is not None:
+            yield frame
+
+
+# Masks that PyTorch looks at to find out whether they are causal, which a program for any mask cannot do.
+
+
+@contextmanager
+def disable_mask_detection() -> Generator[None]:
+    """Let `nn.TransformerEncoder` and decoder use masks as they are: that one is causal is only a hint."""
+
+    def given(mask: object, is_causal: bool | None = None, size: int | None = None) -> bool:
+        return bool(is_causal)
+
+    with patch("torch.nn.modules.transformer._detect_is_causal_mask", given, create=True):
+        yield
+
+
+# Modules that keep something of a call, such as a mask, and are then as they were before.
+
+
+@contextmanager
+def restore_attributes(module: nn.Module) -> Generator[None]:
+    """Give the parts of a module the attributes again that they had before, and no others."""
+    parts = [part for _, part in cast("Iterable[tuple[str, nn.Module]]", module.named_modules())]
+    before = [(part, {name: (value, _items(value)) for name, value in vars(part).items()}) for part in parts]
+    try:
+        yield
+    finally:
+        for part, attributes in before:
+            for name, (value, items) in attributes.items():
+                _restore(value, items)
+                vars(part)[name] = value
+            for name in vars(part).keys() - attributes.keys():
+                del vars(part)[name]
+
+
+def _items(value: object) -> object:
+    """Return the items of a list or dict."""
+    if isinstance(value, list):
+        return [*cast("list[object]", value)]
+    return {**cast("dict[object, object]", value)} if isinstance(value, dict) else None
+
+
+def _restore(value: object, items: object) -> None:
+    """Give a list or dict its items again."""
+    if isinstance(value, list):
+        cast("list[object]", value)[:] = cast("list[object]", items)
+    elif isinstance(value, dict):
+        found = cast("dict[object, object]", value)
+        found.clear()
+        found.update(cast("dict[object, object]", items))
+
 
 Function: TypeAlias = Callable[..., object]
 """A function of PyTorch, or a method of its tensors."""

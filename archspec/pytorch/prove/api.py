@@ -16,7 +16,6 @@ from archspec.pipeline.model import Model, ModelLike, get_compilation
 from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.numeric.constants import Constants
 from archspec.pytorch.numeric.memory import EvaluationError
-from archspec.pytorch.prove.compare import FirstDifference, first_difference
 from archspec.pytorch.prove.numeric import (
     FLOAT32_TOLERANCE,
     MAX_ELEMENTS,
@@ -26,7 +25,13 @@ from archspec.pytorch.prove.numeric import (
     largest_error,
     module_runner,
 )
-from archspec.pytorch.prove.sides import model_outputs, module_outputs, stored_tensors
+from archspec.pytorch.prove.sides import (
+    FirstDifference,
+    first_difference,
+    model_outputs,
+    module_outputs,
+    stored_tensors,
+)
 
 if TYPE_CHECKING:
     from torch import nn

@@ -13,7 +13,7 @@ from archspec.ir.module import Body, canonical_name, iter_tensors
 from archspec.ir.normal.arrays import Array, Arrays
 from archspec.pytorch.numeric.evaluate import Evaluation
 from archspec.pytorch.numeric.memory import EvaluationError
-from archspec.pytorch.patches.epsilons import with_epsilon_of
+from archspec.pytorch.patches.precision import with_epsilon_of
 from archspec.pytorch.prove.sides import example_sizes
 
 if TYPE_CHECKING:

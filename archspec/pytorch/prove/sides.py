@@ -10,17 +10,59 @@ from archspec.core.algebra import Polynomial, symbols
 from archspec.ir.module import Body, Type, canonical_name, find_member
 from archspec.ir.normal.arrays import Array, Arrays
 from archspec.ir.normal.bodies import NormalFormBuilder
-from archspec.ir.normal.origins import LocationIndex
+from archspec.ir.normal.nodes import Element, children
+from archspec.ir.normal.origins import LocationIndex, ModuleLocation
 from archspec.pytorch.calls.complex import Complex
 from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.export.capture import MIN_EXPORTED_SIZE, Capture
 from archspec.pytorch.export.exporting import examples, export_module
 from archspec.pytorch.numeric.constants import Constants
 from archspec.pytorch.numeric.evaluate import Evaluation
-from archspec.pytorch.patches.restoring import restore_attributes
+from archspec.pytorch.patches.intercepting import restore_attributes
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
+
+
+# Comparison of two sides by their normal forms, which are over one table of elements.
+
+
+class FirstDifference(NamedTuple):
+    """The first value of each side that the other one does not compute, with its place; None if there is none.
+
+    `output` is the name of the first output that differs.
+    """
+
+    output: str
+    a: ModuleLocation | None
+    b: ModuleLocation | None
+
+
+def first_difference(
+    arrays: Arrays, names: list[str], a: list[Array], b: list[Array], places: tuple[LocationIndex, LocationIndex]
+) -> FirstDifference | None:
+    """Return where the outputs of two sides differ; None if they are equal."""
+    for name, ours, theirs in zip(names, a, b, strict=True):
+        if ours != theirs:
+            left, right = _reachable_bases(arrays, ours.element), _reachable_bases(arrays, theirs.element)
+            return FirstDifference(name, _first(left, right, places[0]), _first(right, left, places[1]))
+    return None
+
+
+def _reachable_bases(arrays: Arrays, element: Element) -> set[Element]:
+    reached, waiting = set[Element](), [element]
+    while waiting:
+        current = waiting.pop()
+        if current not in reached:
+            reached.add(current)
+            waiting += children(arrays.elements.table, current)
+    return reached
+
+
+def _first(here: set[Element], there: set[Element], places: LocationIndex) -> ModuleLocation | None:
+    """Return the place of the first base that only this side reaches, although it depends on none such."""
+    return next((place for base, place in places.bases.items() if base in here and base not in there), None)
+
 
 MIN_EXAMPLE_SIZE = 3
 """The smallest size of a dimension in examples."""

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 from archspec.ir.normal.arrays import Arrays
 from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.lift.idioms.constants import constant
-from archspec.pytorch.lift.idioms.frequencies import RotaryParameters
+from archspec.pytorch.lift.idioms.sinusoids import RotaryParameters
 from archspec.pytorch.lift.values.builder import Builder
 from archspec.pytorch.lift.values.values import Value
 from archspec.pytorch.numeric.evaluate import Evaluation

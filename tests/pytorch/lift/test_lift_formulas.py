@@ -9,8 +9,7 @@ torch = pytest.importorskip("torch")
 
 from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.lift.idioms.constants import constant
-from archspec.pytorch.lift.idioms.frequencies import RotaryParameters
-from archspec.pytorch.lift.idioms.sinusoids import complex_sinusoids
+from archspec.pytorch.lift.idioms.sinusoids import RotaryParameters, complex_sinusoids
 from archspec.pytorch.numeric.evaluate import Evaluation
 
 

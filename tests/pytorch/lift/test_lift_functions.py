@@ -10,7 +10,7 @@ from builders import builder, given, text
 from archspec.core.algebra import symbol
 from archspec.ir.module import Type
 from archspec.pytorch.lift.idioms.attentions import MAX_STEPS, rewrite_attention
-from archspec.pytorch.lift.idioms.scaling import rewrite_rotary_scaling
+from archspec.pytorch.lift.idioms.rotary import rewrite_rotary_scaling
 from archspec.pytorch.lift.operations.counterparts import COUNTERPARTS
 from archspec.pytorch.lift.values.builder import Builder
 from archspec.pytorch.lift.values.values import Operand, Value

@@ -31,7 +31,7 @@ from archspec.pytorch.lift.sources.variations import (
     with_more_heads,
 )
 from archspec.pytorch.lift.subject import Subject
-from archspec.pytorch.lift.subjects import subject_of as subject_of_module
+from archspec.pytorch.lift.subject import subject_of as subject_of_module
 
 nn = torch.nn
 FIELDS: dict[str, Any] = {

@@ -8,9 +8,8 @@ from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.lift.api import as_refusal
 from archspec.pytorch.lift.definitions.runs import address_pattern
 from archspec.pytorch.lift.notation.conditions import Varying, branches_of, conditions, is_regular
-from archspec.pytorch.lift.notation.names import Names, definition_names
+from archspec.pytorch.lift.notation.names import Names, definition_names, role_statements
 from archspec.pytorch.lift.notation.notation import quote_address
-from archspec.pytorch.lift.notation.roles import role_statements
 from archspec.pytorch.lift.notation.templates import Definition, Gaps, Statement, Template, fill_gaps
 from archspec.pytorch.lift.sizes.expressions import Expressions
 from archspec.pytorch.lift.sizes.sizes import Sizes

@@ -15,9 +15,15 @@ from archspec.pytorch.lift.definitions.lengths import (
 )
 from archspec.pytorch.lift.definitions.runs import address_pattern, are_alike, without_numbers
 from archspec.pytorch.lift.notation.conditions import Varying, branches_of, conditions, is_regular
-from archspec.pytorch.lift.notation.names import FALLBACKS, definition_names, identifier
+from archspec.pytorch.lift.notation.names import (
+    FALLBACKS,
+    definition_names,
+    identifier,
+    role_of_address,
+    role_of_class,
+    role_statements,
+)
 from archspec.pytorch.lift.notation.notation import quote_address
-from archspec.pytorch.lift.notation.roles import role_of_address, role_of_class, role_statements
 from archspec.pytorch.lift.sources.patterns import shows_rule
 from archspec.pytorch.lift.values.numbers import is_counted_exactly, literal
 from archspec.pytorch.lift.values.views import Layout, Pattern, pattern

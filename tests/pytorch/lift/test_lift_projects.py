@@ -8,8 +8,7 @@ import archspec
 torch = pytest.importorskip("torch")
 
 from archspec.pytorch.lift.sources.lifting import lift_source
-from archspec.pytorch.patches.epsilons import keep_epsilon
-from archspec.pytorch.patches.precision import in_float64
+from archspec.pytorch.patches.precision import in_float64, keep_epsilon
 from archspec.pytorch.run.factories import load_factory
 
 FOLDER = DATA / "projects"

@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 import archspec
 from archspec.pytorch.calls.values import UntranslatableError
 from archspec.pytorch.lift.check import check_again
-from archspec.pytorch.lift.subjects import subject_of
+from archspec.pytorch.lift.subject import subject_of
 
 nn = torch.nn
 SCALE = 0.2

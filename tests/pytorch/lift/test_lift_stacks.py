@@ -1,6 +1,6 @@
 """Lifting: declarations of the unused tensors of equal layers."""
 
-from archspec.pytorch.lift.statements.stacks import Declaration, stacked
+from archspec.pytorch.lift.statements.writing import Declaration, stacked
 
 
 def layer(address: str, width: int = 4) -> list[tuple[str, str, tuple[int, ...]]]:

@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 
 import archspec
 from archspec.pytorch.lift.sources.lifting import lift_source
-from archspec.pytorch.patches.restoring import restore_attributes
+from archspec.pytorch.patches.intercepting import restore_attributes
 
 nn = torch.nn
 

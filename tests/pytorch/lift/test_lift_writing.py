@@ -14,8 +14,7 @@ from archspec.pytorch.lift.definitions.blocks import Body
 from archspec.pytorch.lift.idioms.attention import attention
 from archspec.pytorch.lift.notation.notation import OPERATORS
 from archspec.pytorch.lift.notation.templates import fill_gaps
-from archspec.pytorch.lift.statements.facts import WritingContext
-from archspec.pytorch.lift.statements.writing import BodyWriter
+from archspec.pytorch.lift.statements.writing import BodyWriter, WritingContext
 from archspec.pytorch.lift.values.builder import Builder
 from archspec.pytorch.lift.values.numbers import literal
 from archspec.pytorch.lift.values.values import Value

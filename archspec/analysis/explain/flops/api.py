@@ -10,7 +10,7 @@ from typing import NamedTuple
 from archspec.analysis.cost.api import cost
 from archspec.analysis.cost.cost import Cost
 from archspec.analysis.explain.numbers import PublishedNumber, Reading, read_number
-from archspec.analysis.explain.uses import table_types
+from archspec.analysis.explain.tensor_groups import table_types
 from archspec.core.algebra import symbols
 from archspec.core.diagnostics import make_error
 from archspec.core.reports.results import Result

@@ -8,8 +8,7 @@ from archspec.analysis.explain.flops.api import FlopExplanation, FlopReadingMatc
 from archspec.core.reports.documents import Document
 from archspec.core.reports.page import Block, Page
 from archspec.core.reports.tables import Column, Row, View
-from archspec.core.reports.text import number, title
-from archspec.core.reports.units import beside, flops
+from archspec.core.reports.text import beside, flops, number, title
 
 
 def contents(found: FlopExplanation) -> Document:

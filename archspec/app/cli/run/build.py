@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from archspec.app.cli import write_diagnostics
 from archspec.app.cli.files import write_text
-from archspec.app.cli.proofs import import_prover
+from archspec.app.cli.run.verify import import_prover
 from archspec.codegen.build import torch_source
 from archspec.codegen.transformers.api import refuse_existing_folder, write_folder
 from archspec.codegen.transformers.files import folder_files

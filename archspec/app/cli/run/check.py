@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from archspec import __version__
 from archspec.app.cli import is_usage, write_diagnostics
+from archspec.app.cli.files import spec_files
 from archspec.app.cli.output import write
 from archspec.app.cli.progress import PROGRESS
 from archspec.app.cli.run.error import read_entries
-from archspec.app.cli.spec_files import spec_files
 from archspec.core.diagnostics import Diagnostic
 from archspec.core.reports.findings import github_text, json_text, sarif_text
 from archspec.core.reports.text import number

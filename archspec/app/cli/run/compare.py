@@ -7,8 +7,8 @@ from argparse import Namespace
 from archspec.analysis.compare.api import compare_models
 from archspec.analysis.cost.dimension_sizes import given_sizes, parse_sizes
 from archspec.app.cli import write_diagnostics
+from archspec.app.cli.files import save_pictures, wants_picture
 from archspec.app.cli.output import print_result
-from archspec.app.cli.side_by_side import save_pictures, wants_picture
 from archspec.pipeline.overrides import overrides_for
 
 

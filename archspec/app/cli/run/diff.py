@@ -7,8 +7,8 @@ from argparse import Namespace
 from archspec.analysis.diff.api import diff
 from archspec.analysis.diff.pictures import picture
 from archspec.app.cli import write_diagnostics
+from archspec.app.cli.files import save_pictures, wants_picture
 from archspec.app.cli.output import print_result
-from archspec.app.cli.side_by_side import save_pictures, wants_picture
 from archspec.pipeline.compile import as_model
 from archspec.pipeline.overrides import overrides_for
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from archspec.analysis.cost.dimension_sizes import parse_sizes
-from archspec.analysis.explain.api import explain
+from archspec.analysis.explain.explain import explain
 from archspec.analysis.explain.flops.api import explain_flops
 from archspec.app.cli.output import print_result
 from archspec.core.diagnostics import make_error

@@ -8,10 +8,9 @@ from difflib import unified_diff
 from io import StringIO
 
 from archspec.app.cli import is_usage, write_diagnostics
-from archspec.app.cli.files import replace_contents
+from archspec.app.cli.files import replace_contents, spec_files
 from archspec.app.cli.output import write
 from archspec.app.cli.progress import PROGRESS
-from archspec.app.cli.spec_files import spec_files
 from archspec.core.diagnostics import MAX_FILE_BYTES, ArchError, Diagnostic, Report, read_bytes
 from archspec.core.reports.text import number
 from archspec.language.format.api import format_bytes

@@ -78,7 +78,7 @@ def _render_picture(options: Namespace, model: Model, format: str, level: str) -
     )
     if format == "svg":
         return drawn
-    from archspec.drawing.svg.convert import convert  # which starts processes
+    from archspec.drawing.svg.svg import convert  # which starts processes
 
     return convert(drawn, format)
 

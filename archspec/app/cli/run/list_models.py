@@ -12,7 +12,7 @@ from archspec.core.diagnostics import make_error, suggest
 from archspec.core.reports import documents
 from archspec.core.reports.page import Page
 from archspec.core.reports.tables import Column, Row, View, columns, csv
-from archspec.core.reports.units import parameters
+from archspec.core.reports.text import parameters
 from archspec.pipeline.index import BundledModel, read_index
 from archspec.pipeline.tables import load_table
 

@@ -10,10 +10,9 @@ from archspec.analysis.search.parquet import parquet
 from archspec.analysis.search.plot import svg
 from archspec.analysis.search.result import SearchResult
 from archspec.analysis.search.space import parse_vary
-from archspec.app.cli.files import refuse_existing, write_new_file
+from archspec.app.cli.files import refuse_existing, wants_picture, write_new_file
 from archspec.app.cli.output import format_result, write
 from archspec.app.cli.progress import PROGRESS
-from archspec.app.cli.side_by_side import wants_picture
 from archspec.core.diagnostics import make_error
 from archspec.core.reports.results import page_of
 from archspec.core.reports.webpage import webpage

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from archspec.analysis.verify.api import verify_table
@@ -10,7 +11,6 @@ from archspec.analysis.verify.naming import Rename, parse_rename
 from archspec.app.cli import write_diagnostics
 from archspec.app.cli.adapters import adapter_for
 from archspec.app.cli.output import print_result
-from archspec.app.cli.proofs import import_prover
 from archspec.core.diagnostics import Diagnostic, make_error
 from archspec.pipeline.compile import as_model
 from archspec.pipeline.overrides import parse_overrides
@@ -19,6 +19,16 @@ from archspec.pipeline.tables import load_table
 
 if TYPE_CHECKING:
     from archspec.pytorch.prove.api import Equivalence
+
+
+# The functions that prove PyTorch files, which need PyTorch.
+
+
+def import_prover() -> ModuleType:
+    """Return the module of these functions."""
+    from archspec.pytorch.prove import prove  # which imports all operations of PyTorch that it knows
+
+    return prove
 
 
 def run(options: Namespace) -> int:

@@ -9,7 +9,7 @@ from archspec.core.algebra import Dim
 from archspec.pytorch.calls.values import UntranslatableError, as_list, operation_name
 from archspec.pytorch.lift.values.builder import Builder
 from archspec.pytorch.lift.values.numbers import is_counted_exactly
-from archspec.pytorch.lift.values.tensors import MAX_LISTED, rows
+from archspec.pytorch.lift.values.stored import MAX_LISTED, rows
 from archspec.pytorch.lift.values.values import Value
 from archspec.pytorch.passes.folding import compute_constant, tags_of
 from archspec.pytorch.passes.programs import formula_of, is_node, nodes_of, schema_of

@@ -10,11 +10,10 @@ from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 from archspec.pytorch.calls.values import UntranslatableError
-from archspec.pytorch.lift.idioms.frequencies import RotaryParameters, frequencies, slopes
 from archspec.pytorch.lift.idioms.regions import between_regions, one_hot
-from archspec.pytorch.lift.idioms.sinusoids import sinusoids
+from archspec.pytorch.lift.idioms.sinusoids import RotaryParameters, frequencies, sinusoids, slopes
 from archspec.pytorch.lift.values.builder import Builder
-from archspec.pytorch.lift.values.tensors import MAX_LISTED, elements, rows
+from archspec.pytorch.lift.values.stored import MAX_LISTED, elements, rows
 from archspec.pytorch.lift.values.values import Value
 from archspec.pytorch.passes.programs import dtype_of
 

@@ -7,7 +7,7 @@ from itertools import pairwise, product
 from typing import TYPE_CHECKING, TypeAlias
 
 from archspec.pytorch.lift.values.builder import Builder
-from archspec.pytorch.lift.values.tensors import distinct, elements
+from archspec.pytorch.lift.values.stored import distinct, elements
 from archspec.pytorch.lift.values.values import Value
 from archspec.pytorch.passes.programs import dtype_of
 

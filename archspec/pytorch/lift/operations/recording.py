@@ -14,11 +14,10 @@ from archspec.pytorch.export.capture import Capture
 from archspec.pytorch.lift.idioms.attentions import rewrite_attention
 from archspec.pytorch.lift.idioms.buckets import bucket_table, buckets_of
 from archspec.pytorch.lift.idioms.constants import constant
-from archspec.pytorch.lift.idioms.frequencies import rotary_parameters, slopes
 from archspec.pytorch.lift.idioms.layers import recognize_module
 from archspec.pytorch.lift.idioms.regions import between_regions
-from archspec.pytorch.lift.idioms.scaling import rewrite_rotary_scaling
-from archspec.pytorch.lift.idioms.sinusoids import complex_sinusoids
+from archspec.pytorch.lift.idioms.rotary import rewrite_rotary_scaling
+from archspec.pytorch.lift.idioms.sinusoids import complex_sinusoids, rotary_parameters, slopes
 from archspec.pytorch.lift.operations.complex_values import (
     ComplexResult,
     ComplexValue,

@@ -11,9 +11,9 @@ from archspec.core.diagnostics import ArchError
 from archspec.pytorch.export.capture import SingleLengthError
 from archspec.pytorch.lift.sizes.sizes import ActualSizeError, SizeDependenceError
 from archspec.pytorch.lift.sources.architecture import Architecture, subject_of
+from archspec.pytorch.lift.sources.fields import kind_of
 from archspec.pytorch.lift.sources.file import architecture_of_file
 from archspec.pytorch.lift.sources.inputs import InputDeclaration
-from archspec.pytorch.lift.sources.kinds import kind_of
 from archspec.pytorch.lift.sources.source import CoincidentSizeError, Source
 from archspec.pytorch.lift.sources.variations import (
     has_layers,

@@ -16,8 +16,7 @@ from archspec.pytorch.lift.check import ComparisonError, UndecidedError, check_a
 from archspec.pytorch.lift.sources.source import CoincidentSizeError, LayerPatternError, Source
 from archspec.pytorch.lift.sources.subjects import source_of
 from archspec.pytorch.lift.subject import Subject
-from archspec.pytorch.patches.epsilons import keep_epsilon
-from archspec.pytorch.patches.precision import in_float64
+from archspec.pytorch.patches.precision import in_float64, keep_epsilon
 from archspec.pytorch.prove.api import other_tensors
 
 

@@ -7,8 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from itertools import pairwise
 
 from archspec.pytorch.lift.notation.conditions import Varying, conditions
-from archspec.pytorch.lift.sources.fields import is_list, lists_in, numbers_in, scopes_of
-from archspec.pytorch.lift.sources.kinds import kind_of
+from archspec.pytorch.lift.sources.fields import is_list, kind_of, lists_in, numbers_in, scopes_of
 
 _PATTERN = r"interval|period|pattern|every|freq|skip|sparse_step|dense_replace|full_attention|attn_layer|layer_types"
 """Parts of the names of fields that say that some layers are different."""

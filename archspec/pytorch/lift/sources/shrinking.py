@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, count, islice
 
-from archspec.pytorch.lift.sources.depths import Depths
 from archspec.pytorch.lift.sources.fields import (
+    MIN_VALUES,
     Fields,
     are_fields,
     are_integers,
@@ -23,6 +23,7 @@ from archspec.pytorch.lift.sources.fields import (
     is_configuration,
     is_integer,
     is_list,
+    kind_of,
     lists_in,
     named_scopes,
     numbers_in,
@@ -32,8 +33,7 @@ from archspec.pytorch.lift.sources.fields import (
     rotary_unit,
     scopes_of,
 )
-from archspec.pytorch.lift.sources.kinds import MIN_VALUES, kind_of
-from archspec.pytorch.lift.sources.proposals import Choices, Proposal
+from archspec.pytorch.lift.sources.proposals import Choices, Depths, Proposal
 
 _SCALED = {False: ("head", "rotary", "hidden", "width"), True: ("heads", "groups", "hidden", "width")}
 """Kinds of sizes that add up to each other, without and with the sizes of heads being their own."""

@@ -17,8 +17,7 @@ from archspec.pytorch.lift.sources.architecture import (
     numbers_of,
     reals_of,
 )
-from archspec.pytorch.lift.sources.fields import named_scopes, numbers_in
-from archspec.pytorch.lift.sources.kinds import kind_of
+from archspec.pytorch.lift.sources.fields import kind_of, named_scopes, numbers_in
 from archspec.pytorch.lift.sources.proposals import (
     LIGHT_SECOND_SIZES,
     OTHER_HEADS,

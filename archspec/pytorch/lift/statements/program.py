@@ -19,8 +19,7 @@ from archspec.pytorch.lift.notation.names import Names
 from archspec.pytorch.lift.notation.templates import Definition, Template, joined
 from archspec.pytorch.lift.operations.recording import Recording
 from archspec.pytorch.lift.signatures import Argument, Signatures
-from archspec.pytorch.lift.statements.facts import BorrowedLayer, WritingContext
-from archspec.pytorch.lift.statements.writing import BodyWriter
+from archspec.pytorch.lift.statements.writing import BodyWriter, BorrowedLayer, WritingContext
 from archspec.pytorch.lift.values.stored import StoredTensors
 from archspec.pytorch.lift.values.values import LAYER, LENGTH, Value
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import NamedTuple
 
 from archspec.core.addresses import is_below, relative
 from archspec.core.algebra import Polynomial, symbol
@@ -12,7 +14,7 @@ from archspec.pytorch.lift.definitions.blocks import UNCOUNTED_OPERATIONS, Body
 from archspec.pytorch.lift.definitions.lengths import dimensions_of, joint_sizes, total_lengths, usual_dimension_names
 from archspec.pytorch.lift.definitions.runs import LayerRun, are_alike, find_slice
 from archspec.pytorch.lift.notation.conditions import branches_of
-from archspec.pytorch.lift.notation.names import Names
+from archspec.pytorch.lift.notation.names import NONE, Names, role_statements
 from archspec.pytorch.lift.notation.notation import (
     INPUTS,
     LAYER_SETTINGS,
@@ -25,14 +27,93 @@ from archspec.pytorch.lift.notation.notation import (
     count_of_results,
     quote_address,
 )
-from archspec.pytorch.lift.notation.roles import NONE, role_statements
 from archspec.pytorch.lift.notation.templates import END, OPTIONAL, SETTING, SETTINGS, Gaps, Statement, Template
 from archspec.pytorch.lift.statements.chains import Chains
-from archspec.pytorch.lift.statements.facts import WritingContext
 from archspec.pytorch.lift.statements.loops import write_loop
-from archspec.pytorch.lift.statements.stacks import stacked
 from archspec.pytorch.lift.values.numbers import literal
 from archspec.pytorch.lift.values.values import Argument, LoopValue, Setting, Value
+
+# Facts about a body that its writer needs.
+
+
+class BorrowedLayer(NamedTuple):
+    """A layer that is declared in a block, or in others like it, and only applied outside of it."""
+
+    value: Value
+    path: str
+    is_declared: bool
+
+
+class WritingContext(NamedTuple):
+    """What is known of a body when it is written: runs of layers in it, by their last value; the layers of all
+    iterations of its loops, by those that stand for them; names of its inputs and outputs, and those that are `taken`;
+    the tensors that it declares itself, with what is written before their shapes, and those that it ties; the layers
+    that it declares for blocks around it; the masks that may be left out; the addresses of blocks inside.
+    """
+
+    body: Body
+    runs: Mapping[Value, LayerRun]
+    looped: Mapping[Value, LayerRun]
+    inputs: Sequence[str]
+    outputs: Sequence[str]
+    taken: Sequence[str]
+    owned: Sequence[tuple[str, str, tuple[int, ...]]]
+    ties: Sequence[tuple[str, str]]
+    lent: Sequence[BorrowedLayer]
+    masks: Collection[Value]
+    inner: Collection[str]
+
+
+# Unused tensors of equal layers as one declaration.
+
+Owned = tuple[str, str, tuple[int, ...]]
+"""A tensor: its address, what is written before its shape, and the shape."""
+
+
+class Declaration(NamedTuple):
+    """A tensor of each of so many `layers`, with the index `i` in its address; or one tensor."""
+
+    address: str
+    modifiers: str
+    shape: tuple[int, ...]
+    layers: int | None = None
+
+
+def stacked(owned: Sequence[Owned]) -> Iterator[Declaration]:
+    """Yield declarations of tensors. Those that are not used are declared for several layers if these are equal."""
+    unused = [item for item in owned if item[1].startswith("unused")]
+    yield from [Declaration(*item) for item in owned if item not in unused]
+    yield from _stacked(unused)
+
+
+def _stacked(owned: Sequence[Owned], prefix: str = "") -> Iterator[Declaration]:
+    """Yield declarations of tensors whose addresses begin with a prefix."""
+    for name, group in groupby(owned, lambda item: item[0][len(prefix) :].partition(".")[0]):
+        items = [*group]
+        path = f"{prefix}{name}."
+        if not items[0][0].startswith(path):
+            yield from [Declaration(*item) for item in items]
+            continue
+        layers = _layers(items, path)
+        if layers is not None:
+            first, count = layers
+            for rest, modifiers, shape in first:
+                yield Declaration(f"{path[:-1]}[i].{rest}", modifiers, shape, count)
+        else:
+            yield from _stacked(items, path)
+
+
+def _layers(owned: Sequence[Owned], path: str) -> tuple[list[Owned], int] | None:
+    """Return the tensors of a layer, and the number of layers, if all layers under a path are equal."""
+    found: dict[str, list[Owned]] = {}
+    for address, modifiers, shape in owned:
+        number, _, rest = address[len(path) :].partition(".")
+        found.setdefault(number, []).append((rest, modifiers, shape))
+    first = next(iter(found.values()))
+    is_equal = all(layer == first for layer in found.values()) and all(rest for rest, _, _ in first)
+    is_list = [*found] == [str(i) for i in range(len(found))] and len(found) > 1
+    return (first, len(found)) if is_equal and is_list else None
+
 
 MAX_RETURN_LENGTH = 88
 """Several outputs are written in one line if they have at most so many characters before numbers have names."""

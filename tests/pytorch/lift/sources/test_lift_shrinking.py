@@ -10,9 +10,8 @@ import pytest
 from archspec.pytorch.lift.sources import fields as of
 from archspec.pytorch.lift.sources import patterns
 from archspec.pytorch.lift.sources.architecture import Architecture
-from archspec.pytorch.lift.sources.depths import Depths
-from archspec.pytorch.lift.sources.kinds import kind_of
-from archspec.pytorch.lift.sources.proposals import CHOICES, LIGHT_SECOND_SIZES, PROPOSALS, SHALLOW, THIRD
+from archspec.pytorch.lift.sources.fields import kind_of
+from archspec.pytorch.lift.sources.proposals import CHOICES, LIGHT_SECOND_SIZES, PROPOSALS, SHALLOW, THIRD, Depths
 from archspec.pytorch.lift.sources.shrinking import hidden_changes, merge_fields, shrink_fields, without_shrunk_lists
 from archspec.pytorch.lift.sources.variations import (
     resize_and_relayer,
