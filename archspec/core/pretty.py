@@ -12,11 +12,11 @@ from typing import NamedTuple, TypeAlias
 
 
 class TrailingText(str):
-    """Text at the end of a line that no limit applies to, such as a comment. It ends its line."""
+    """Trailing text, such as a comment, that ends its line and does not count toward the line width."""
 
 
 class Nest(NamedTuple):
-    """A document whose lines are `by` columns further in."""
+    """A document indented by `by` more columns."""
 
     doc: Doc
     by: int = 4
@@ -55,7 +55,7 @@ LINE = "\n"
 
 
 def render(doc: Doc, width: int, indent: int, start: str | None = None) -> list[str]:
-    """The lines of a document; `start` is what the first line begins with, by default the indentation."""
+    """Render a document as lines; the first line starts with `start` (default: the indentation)."""
     lines = [" " * indent if start is None else start]
     waiting: list[tuple[int, Doc]] = [(indent, doc)]
     is_ended = False
@@ -125,7 +125,7 @@ def _fits(lines: Sequence[str], width: int, after: int) -> bool:
 
 
 def _first_line_texts(docs: Iterable[Doc]) -> Iterator[str]:
-    """What documents have in their first line if all groups are broken, and LINE."""
+    """Yield the texts on the first line, up to LINE, if all groups are broken."""
     for doc in docs:
         pending = [doc]
         while pending:

@@ -44,7 +44,7 @@ ReadPart: TypeAlias = Literal["whole", "rows", "unknown"]
 
 
 class Share(Record):
-    """So many of so many equal parts of a value are read for one token."""
+    """One token reads a number of equal parts of a value, out of a total."""
 
     number: int
     of: int

@@ -67,7 +67,7 @@ class ForwardResult(Record, Generic[V]):
 
 
 class VisitLimit:
-    """Counts the calls that an analysis visits: a body is visited again for each context in which it is applied."""
+    """Limits the number of calls that an analysis visits; a body is visited once per context."""
 
     def __init__(self) -> None:
         self._left = MAX_VISITED_CALLS
@@ -90,7 +90,7 @@ def propagate_forward(
     weight: Callable[[str], V] | None = None,
     budget: VisitLimit | None = None,
 ) -> ForwardResult[V]:
-    """The values in a body, from those of its inputs.
+    """Propagate values forward through a body, from its inputs.
 
     `constant` and `weight` give the values of numbers and of tensors (by relative name). `absent` is the value of
     absent operands, and of numbers and tensors if there is no function for them. Raises ArchError if that exceeds the
@@ -137,7 +137,7 @@ def propagate_backward(
     join: Callable[[V, V], V],
     budget: VisitLimit | None = None,
 ) -> list[V]:
-    """The values in a body, from those of its outputs: in each slot those of all its uses, joined."""
+    """Propagate values backward through a body, from its outputs; the values of all uses of a slot are joined."""
     if budget is not None:
         budget.spend(body)
     slots = [absent] * len(body.types)
@@ -159,7 +159,7 @@ def propagate_backward(
 def propagate_loop(
     loop: Loop, inputs: Sequence[V], outputs: Callable[[tuple[V, ...]], Sequence[V]], join: Callable[[V, V], V]
 ) -> list[V]:
-    """The values of a loop's outputs, where there are few values and joining them comes to an end.
+    """Propagate values through a loop until they no longer change; requires a join that reaches a fixed point.
 
     `outputs` gives the values after an iteration from those of its inputs. A value that is carried is joined with the
     one after each iteration, and so is what comes out: there may be no iteration.

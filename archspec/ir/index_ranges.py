@@ -90,7 +90,7 @@ class SizeCheck:
         return SizeCheck(values)
 
     def _once(self, body: Body, inputs: tuple[Range, ...]) -> list[Range]:
-        """Return the intervals of a body's outputs after one application or iteration."""
+        """Return the intervals of a body's outputs for a single application or iteration."""
         is_new = body not in self._fitted
         self._fitted.add(body)
 

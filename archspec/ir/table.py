@@ -29,7 +29,7 @@ class Quantization(Record):
 
     @property
     def note(self) -> str:
-        """What a count states of it."""
+        """The note about the quantization in the output of `count`."""
         return f"quantized ({self.title}): counted at its logical size"
 
 
@@ -285,7 +285,8 @@ class Table(Record):
 
 
 def count_active_parameters(total: int, parts: Mapping[tuple[int, int], int]) -> int | None:
-    """Return the parameters of a total that are used, if `parts` has those of which only so many of so many are.
+    """Return the number of active parameters in `total`; `parts` maps (used, available) to the number of parameters
+    divided that way.
 
     None if a part is not divisible.
     """
@@ -298,7 +299,7 @@ def count_active_parameters(total: int, parts: Mapping[tuple[int, int], int]) ->
 
 
 def _relocate_tensors(tensors: Sequence[Tensor], address: str, of: str) -> list[Tensor]:
-    """Return the tensors inside `of` as those inside `address`."""
+    """Return the tensors below the address `of`, relocated below `address`."""
     cut = len(of)
     layers = {layer: address + layer[cut:] for layer in {tensor.layer for tensor in tensors}}
     return [

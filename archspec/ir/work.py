@@ -33,7 +33,7 @@ NO_WORK = Work(0, 0)
 
 
 def body_work(body: Body) -> Work:
-    """All that a body asks for, with everything in it opened: the body of a loop in all iterations."""
+    """Return the total work of a body, including all nested bodies and all loop iterations."""
     known: Work | None = body.views.get("work")
     if known is None:
         times = Counter([call.body for call in body.calls if call.body is not None])
@@ -47,12 +47,12 @@ def body_work(body: Body) -> Work:
 
 
 def multiply_by_iterations(amount: Quantity, body: Body) -> Quantity:
-    """An amount of one iteration of the loop that a body stands for, in all iterations; of other bodies, itself."""
+    """Multiply an amount by the iteration count if the body is that of a loop."""
     return multiply_unexpanded((amount, body.loop.iterations)) if body.loop is not None else amount
 
 
 def call_work(call: Call, body: Body) -> Work:
-    """What one application in a body asks for."""
+    """Return the work of one call in a body."""
     if call.body is not None:
         return body_work(call.body)
     works: dict[Call, Work] = body.views.setdefault("works", {})
@@ -66,7 +66,10 @@ def call_work(call: Call, body: Body) -> Work:
 
 
 def operation_work(op: Op, inputs: Sequence[Type | None], result: Type, attributes: Mapping[str, object]) -> Work:
-    """What an operation asks for; `result` is its first. Work on ids, positions and masks is not elementwise work."""
+    """Return the work of an operation; `result` is the type of its first result.
+
+    Work on ids, positions and masks is not elementwise work.
+    """
     macs = multiply_unexpanded(op.macs(inputs, result, attributes)) if op.macs is not None else 0
     if result.dtype != "real":
         return Work(macs, 0)

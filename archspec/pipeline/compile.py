@@ -72,7 +72,7 @@ def loads(text: str, /, model: str | None = None, **overrides: PlainValue) -> Mo
 
 
 def as_model(model: ModelLike, overrides: Mapping[str, PlainValue] | None = None) -> Model:
-    """The model that a function was given: compiled, unless it is a Model already.
+    """Return a Model: compile the argument unless it is one already.
 
     Raises TypeError for a Model with overrides, and ArchError as `load` does.
     """
@@ -112,7 +112,7 @@ def compile_text(
 def compile_text_in_folder(
     text: str, label: str, folder: str | None, root: str | None, names: Sequence[str]
 ) -> list[Model]:
-    """Compile models of a text as that of a file in a folder, which can import files below `root`.
+    """Compile models of a text as if it were a file in `folder`; it can import files below `root`.
 
     `label` is what diagnostics call the file. Raises ArchError as `load` does.
     """

@@ -111,7 +111,7 @@ def load_file(spec: Spec, report: Report, root: str | None = None) -> LoadedFile
 
 
 def _load_cached(path: str, load: Callable[[Library], Unit | None], report: Report) -> LoadedFile:
-    """What `load` makes of the file at `path`, or what was made of it before. Raises ArchError if it cannot be read."""
+    """Load the file at `path`, or return the cached result if it is current. Raises ArchError if it cannot be read."""
     loaded = _cached_if_unchanged(path)
     if loaded is None:
         library, program = new_library_and_program()
@@ -158,7 +158,7 @@ def _load_configuration(source: Source | None, spec: Spec, report: Report) -> Lo
 
 
 def _load_text(report: Report, load: Callable[[Library], Unit | None]) -> LoadedFile:
-    """What `load` makes of a text; nothing of it is kept."""
+    """Load a text without caching the result."""
     library, program = new_library_and_program()
     with suppress(StopCompilation):
         unit = load(library)
@@ -215,7 +215,7 @@ def new_library_and_program() -> tuple[Library, Program]:
 
 
 def _cached_if_unchanged(path: str) -> LoadedFile | None:
-    """What was loaded from `path` before, if no file of it has changed."""
+    """Return the cached result for `path` if none of its files has changed."""
     loaded = _loaded.get(path)
     if loaded is not None and not all(cache.has_contents(p, t) for p, t in loaded.library.raw.items()):
         del _loaded[path]

@@ -34,11 +34,11 @@ MAX_CACHED_TENSORS = 20_000
 
 
 class Compilation:
-    """A compiled model inside the package: what the compiler made of it, and from what.
+    """Internal state of a compiled model: the compiler's result and its inputs.
 
     `program` is the state of the compilation, `unit` the file that the model is in, and `node` its statement there.
     `values` are the hyperparameters as the compiler has them: definitions and functions as themselves, lists as tuples.
-    `body` is what the model computes with every optional input given.
+    `body` is the computation with every optional input given.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Compilation:
         self._table: Table | None = None
 
     def bare(self) -> Body:
-        """What the model computes when no optional input is given."""
+        """Compile the computation of the model without optional inputs."""
         report = Report()
         self.program.begin(report, self.unit.source)
         body = None
@@ -220,11 +220,11 @@ class Model:
 
 
 ModelLike: TypeAlias = "Model | str | os.PathLike[str] | Configuration | ConfigurationData"
-"""What functions take as a model: a Model, or what `archspec.load` takes."""
+"""A Model, or any argument of `archspec.load`."""
 
 
 def get_compilation(model: Model) -> Compilation:
-    """How a model was compiled. For the package itself: this may change at any time."""
+    """Return the internal state of a model. Private to the package; may change without notice."""
     return model._compilation  # pyright: ignore[reportPrivateUsage]
 
 
@@ -238,7 +238,7 @@ def build_model_table(compiled: CompiledModel, overrides: Iterable[str]) -> Tabl
 
 
 def _shared_table(compiled: CompiledModel) -> Table:
-    """The table of all models with the same body, without what differs between them."""
+    """Return the table shared by all models with this body, without model-specific fields."""
     views = compiled.body.views
     known: Table | None = views.get("table")
     if known is not None:

@@ -47,7 +47,7 @@ CONFIGURATION_LABEL = "<configuration>"
 
 
 def read_spec(given: SpecLike) -> Spec:
-    """Take apart what a user names a model by. Raises ArchError for a configuration that is not valid data."""
+    """Parse the argument that names a model. Raises ArchError for a configuration that is not valid data."""
     if isinstance(given, Configuration):
         return read_spec(given.source)._replace(type=given.type, ignore=tuple(given.ignore))
     if isinstance(given, str | os.PathLike):
@@ -78,14 +78,16 @@ def parse_spec(spec: str) -> Spec:
 
 
 def spec_text(spec: str | os.PathLike[str]) -> str:
-    """A SPEC as text; a path object names a file, whatever it is called."""
+    """Return a SPEC as text; a path object always names a file."""
     text = os.fspath(spec)
     is_path = isinstance(spec, str) or parse_spec(text).path not in (None, "-")
     return text if is_path else os.path.join(os.curdir, text)
 
 
 def file_key(path: str) -> str:
-    """What tells a file from others; what a configuration describes is called after its path, links not followed."""
+    """Return a key that identifies a file: its real path, or for a configuration its absolute path, because the model
+    is named after it.
+    """
     return os.path.abspath(path) if path.endswith(".json") else os.path.realpath(path)
 
 

@@ -56,7 +56,7 @@ def _table_of_model(model: Model) -> tuple[Table, tuple[Diagnostic, ...]]:
 
 
 def _table_key(spec: Spec, overrides: dict[str, PlainValue]) -> str | None:
-    """What a table depends on apart from the contents of files; None for what cannot be kept."""
+    """Return the cache key of a table, apart from file contents; None if the table cannot be cached."""
     from json import dumps
 
     if spec.text is not None or not spec.is_stable or (spec.path is not None and is_stream(spec.path)):

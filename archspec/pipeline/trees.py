@@ -13,7 +13,7 @@ _trees: dict[str, tree.File] = {}
 
 
 def parse_cached(source: Source, report: Report) -> tree.File:
-    """The tree of a source; a kept one where the same text parsed without errors before."""
+    """Parse a source, or return the cached tree if the same text was parsed without errors before."""
     text = source.text
     file = _trees.pop(text, None) or _read_cached_tree(text)
     if file is None:

@@ -142,7 +142,7 @@ def test_other_uses_of_places_are_refused(use: Change) -> None:
     x = program.input("x", torch.empty(4, 6))
     places = places_of(program, condition)
     use(program, x, places, selected(program, x, places[:1]))
-    with pytest.raises(UntranslatableError, match=r"^it computes something of the places where a condition is true$"):
+    with pytest.raises(UntranslatableError, match=r"^it computes with the indices at which a condition is true$"):
         rewrite_condition_indices(program)  # type: ignore[arg-type]
 
 

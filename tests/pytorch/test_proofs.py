@@ -115,7 +115,7 @@ class Scaled(torch.nn.Module):
 @pytest.mark.parametrize(
     ("what", "reason"),
     [
-        ("drops", "drops elements"),
+        ("drops", "dropout is active"),
         ("wraps", "it computes integers of the type torch.uint8"),
         ("counts", "it changes its inputs or buffers"),
         ("branches", "it can only be exported where `seq` is at"),

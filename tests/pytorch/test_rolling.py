@@ -196,16 +196,16 @@ def test_what_fills_a_tensor_is_collected(function: Callable[[Any], Any], is_fil
 @pytest.mark.parametrize(
     ("function", "reason"),
     [
-        (leaving, "it leaves a loop over a length before its end"),
-        (nested, "it has a loop over a length in another one"),
+        (leaving, "it breaks out of a loop over a length"),
+        (nested, "it has nested loops over a length"),
         (growing, "in which values change their shape or type"),
-        (alternating, "a loop over a length in it does something else in each iteration"),
-        (shortening, "a loop over a length in it does something else in each iteration"),
-        (keeping, "a loop over a length in it does something else in each iteration"),
-        (scaling, "a loop over a length in it does something else in each iteration"),
-        (recalling, "a loop over a length in it does something else in each iteration"),
-        (choosing, "a loop over a length in it does something else in each iteration"),
-        (naming, "a loop over a length in it does something else in each iteration"),
+        (alternating, "a loop over a length computes something different in each iteration"),
+        (shortening, "a loop over a length computes something different in each iteration"),
+        (keeping, "a loop over a length computes something different in each iteration"),
+        (scaling, "a loop over a length computes something different in each iteration"),
+        (recalling, "a loop over a length computes something different in each iteration"),
+        (choosing, "a loop over a length computes something different in each iteration"),
+        (naming, "a loop over a length computes something different in each iteration"),
     ],
 )
 def test_other_loops_are_refused(function: Callable[[Any], Any], reason: str) -> None:

@@ -230,7 +230,7 @@ def _positions_inside(call: Call, positions: Sequence[Positions]) -> tuple[Posit
 
 
 def _omit_defaults(default: V, values: Sequence[V]) -> tuple[V, ...]:
-    """Return values for a context: none if all are the default, so that equal contexts are one."""
+    """Normalize the values of a context: return () if all are defaults, so that equal contexts compare equal."""
     return () if all(value == default for value in values) else tuple(values)
 
 

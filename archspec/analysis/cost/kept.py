@@ -39,7 +39,7 @@ class CachedValues:
 
 
 def find_cached_values(steps: Steps) -> list[CachedValues]:
-    """Return what is kept for each attention, or for several that share keys or values."""
+    """Return the cached values of each attention, or of each group that shares keys or values."""
     readers = _readers(steps)
     return [_minimum_cut(attentions, same, readers) for same, attentions in _group_by_shared_values(steps.readings)]
 
@@ -61,7 +61,7 @@ def _group_by_shared_values(
 
 
 def _rearrangement_sources(value: StepValue) -> list[StepValue]:
-    """Return a value and those whose elements it has in another shape, as keys before they are repeated for heads."""
+    """Return a value and the values that it rearranges, such as keys before they are repeated for the query heads."""
     found = [value]
     while (node := found[-1].node) is not None and OPS[node.call.type].group == "Shape":
         before = _inputs(found[-1])

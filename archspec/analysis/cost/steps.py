@@ -194,7 +194,7 @@ class Steps:
         return found
 
     def _results(self, node: StepNode | None, call: Call, operands: Sequence[StepValue]) -> list[StepValue | None]:
-        """Return the results of what depends on no position of a step."""
+        """Return the results of an operation that does not depend on the position."""
         static = all(operand.is_static for operand in operands)
         found: list[StepValue | None] = [None] * len(call.outputs)
         for i, _ in present_outputs(call):
@@ -287,7 +287,7 @@ class Steps:
         return tuple([substitute(size, {NEW_POSITION: symbol(self.keys(attention))}) for size in shape])
 
     def _aligned(self, call: Call, given: list[StepValue | None], address: str) -> list[Shape | None]:
-        """Give tables of positions, and what is known, the labels of the axes at which they are combined with others.
+        """Label the axes of position tables and constants by the operands with which they are combined.
 
         What is only combined with what is known, as masks with each other, gets its labels later.
         """
@@ -440,7 +440,7 @@ class Steps:
 
 
 def describe_address(address: str) -> str:
-    """Return how a message names what is at an address."""
+    """Describe an address for messages."""
     return f"`{address}`" if address else "the model"
 
 
@@ -459,7 +459,7 @@ def _is_elementwise(op: Op) -> bool:
 
 
 def _appends_positions(call: Call, given: Sequence[StepValue | None], axis: int) -> bool:
-    """Whether values at positions are put behind others along the axis of positions."""
+    """Whether a concatenation appends values along the position axis."""
     first, result = given[0], call.outputs[0]
     assert first is not None and result is not None
     if len(result.shape) > len(first.shape) or first.shape[axis] == symbol(NEW_POSITION):

@@ -55,7 +55,7 @@ class Column:
         return self.values.dtype == bool
 
     def at(self, position: int) -> int:
-        """Return one value, of Python."""
+        """Return one value as a Python scalar."""
         found = self.values[position]
         return bool(found) if self.is_flag else int(found)
 

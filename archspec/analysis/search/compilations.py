@@ -68,7 +68,10 @@ def is_refusal(problem: ArchError) -> bool:
 
 
 class Pool:
-    """Measures designs in so many processes; in this one if it is one. Processes are started when they are needed."""
+    """Measures designs in `jobs` processes, or in the current one if `jobs` is 1.
+
+    Processes are started when they are needed.
+    """
 
     def __init__(self, compiler: Compiler, jobs: int) -> None:
         self.compiler = compiler

@@ -85,7 +85,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _prepare_stdout() -> None:
-    """Make standard output one that anything can be written to."""
+    """Make standard output writable: replace a closed stream, and escape characters that its encoding lacks."""
     if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison] -- closed by `>&-`
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     reconfigure = getattr(sys.stdout, "reconfigure", None)

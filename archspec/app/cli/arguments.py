@@ -70,7 +70,7 @@ def _apply_reading_options(options: argparse.Namespace) -> None:
 
 
 def _print_short_help(options: argparse.Namespace) -> int:
-    """Write a short help, for a command line without a command. Returns the exit status."""
+    """Print a short help if no command is given; return the exit status."""
     with open(package_path("app", "cli", "introduction.txt"), encoding="utf-8") as text:
         sys.stdout.write(text.read())
     return 0

@@ -72,14 +72,15 @@ def _count(parser: argparse.ArgumentParser) -> None:
         type=partial(SelectionRule, False),
         dest="rules",
         default=[],
-        help="do not count these; `*` also matches dots, and the last matching --select or --exclude applies",
+        help="do not count tensors with matching names; `*` also matches dots; of --select and --exclude, the last"
+        " match wins",
     )
     add_format(parser)
 
 
 def _list(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "word", metavar="WORD", nargs="?", default="", help="list the models and families with this name"
+        "word", metavar="WORD", nargs="?", default="", help="list only models and families whose name contains WORD"
     )
     add_format(parser)
 
@@ -87,7 +88,9 @@ def _list(parser: argparse.ArgumentParser) -> None:
 def _graph(parser: argparse.ArgumentParser) -> None:
     add_spec(parser)
     parser.add_argument(
-        "--level", choices=("layer", "block", "op"), help="type of a node (layer, or block with --depth)"
+        "--level",
+        choices=("layer", "block", "op"),
+        help="what each node represents (default: layer, or block with --depth)",
     )
     parser.add_argument("--depth", metavar="N", type=parse_depth, help="expand N levels of blocks")
     parser.add_argument(
@@ -98,7 +101,7 @@ def _graph(parser: argparse.ArgumentParser) -> None:
             *("json", "graphml", "gexf", "netron", "model-explorer"),
         ),
         default="",
-        help="output format (from the extension of FILE; otherwise dot)",
+        help="output format (default: from the extension of FILE, else dot)",
     )
     parser.add_argument(
         "--fold",
@@ -109,7 +112,7 @@ def _graph(parser: argparse.ArgumentParser) -> None:
         "--color",
         choices=("role", "params", "flops", "bytes"),
         default="role",
-        help="what colors show: roles, or shares of parameters, FLOPs or bytes of results (svg, png, pdf)",
+        help="color by role, or by share of parameters, FLOPs or activation bytes (svg, png, pdf)",
     )
     parser.add_argument("--dark", action="store_true", help="use a dark background (svg, png, pdf)")
     add_dims(parser)
@@ -119,7 +122,7 @@ def _graph(parser: argparse.ArgumentParser) -> None:
 
 def _view(parser: argparse.ArgumentParser) -> None:
     add_spec(parser)
-    parser.add_argument("--watch", action="store_true", help="renew the page whenever the spec is saved")
+    parser.add_argument("--watch", action="store_true", help="reload the page whenever the spec is saved")
 
 
 def _build(parser: argparse.ArgumentParser) -> None:
@@ -128,9 +131,10 @@ def _build(parser: argparse.ArgumentParser) -> None:
         "--to",
         choices=("torch", "transformers", "onnx"),
         default="torch",
-        help="a PyTorch file (torch, the default), a folder for -o that transformers loads, or an ONNX file for -o",
+        help="output: a PyTorch file (torch, the default), a folder that transformers can load (requires -o), or "
+        "an ONNX file (requires -o)",
     )
-    parser.add_argument("--prove", action="store_true", help="prove that the code computes what the spec does")
+    parser.add_argument("--prove", action="store_true", help="prove that the code is equivalent to the spec")
     add_output(parser)
 
 
@@ -138,7 +142,7 @@ def _lift(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "source",
         metavar="SOURCE",
-        help="FILE.py[:FACTORY], a function or class that returns a module (build); a `config.json` of transformers; "
+        help="FILE.py[:FACTORY], where FACTORY returns a module (default: build); a transformers `config.json`; "
         "`timm:NAME` or `torchvision:NAME`",
     )
     parser.add_argument(
@@ -147,7 +151,7 @@ def _lift(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         dest="inputs",
-        help="an input of the module of a file: `ids=int[batch,seq]`, `x=real[batch,64]`",
+        help="declare an input of the module in FILE.py: `ids=int[batch,seq]`, `x=real[batch,64]`",
     )
     add_output(parser)
 
@@ -170,12 +174,12 @@ def _cost(parser: argparse.ArgumentParser) -> None:
         "--past",
         metavar="N",
         type=parse_past,
-        help="the cost of a decoding step: one position after N others, with a cache",
+        help="cost of one decoding step, with a key-value cache of N positions",
     )
     parser.add_argument(
         "--cache-dtype",
         choices=(*BITS,),
-        help="data type of the cache (as the weights; bfloat16 if they are quantized)",
+        help="data type of the cache (default: that of the weights, or bfloat16 if they are quantized)",
     )
     parser.add_argument(
         "--attention",
@@ -183,7 +187,9 @@ def _cost(parser: argparse.ArgumentParser) -> None:
         help="include the memory of activations, with this attention implementation (requires torch)",
     )
     parser.add_argument(
-        "--causal-half", action="store_true", help="count the products of causal attention as half (in full)"
+        "--causal-half",
+        action="store_true",
+        help="count half of the matrix products of causal attention (default: all of them)",
     )
     parser.add_argument("--depth", metavar="N", type=parse_depth, help="combine everything nested deeper than N levels")
     add_format(parser)
@@ -212,7 +218,8 @@ def _verify(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--module",
         metavar="FILE.py[:FACTORY]",
-        help="instead of a checkpoint: prove that the PyTorch module that a function or class returns (build) is equal",
+        help="instead of a checkpoint, prove that the module returned by FACTORY (default: build) is equivalent to"
+        " the model",
     )
     parser.add_argument(
         "--rename",
@@ -242,7 +249,7 @@ def _check(parser: argparse.ArgumentParser) -> None:
         help="a spec file, a directory of them, a configuration, or `-` for standard input",
     )
     add_reading(parser)
-    parser.add_argument("--strict", action="store_true", help="exit with status 1 after warnings, too")
+    parser.add_argument("--strict", action="store_true", help="treat warnings as errors (exit with status 1)")
     parser.add_argument(
         "--format", choices=("text", "json", "sarif", "github"), default="text", help="output format (text)"
     )
@@ -257,7 +264,9 @@ def _fmt(parser: argparse.ArgumentParser) -> None:
         default=["."],
         help="a spec file, a directory of them, or `-` for standard input (the current directory)",
     )
-    parser.add_argument("--check", action="store_true", help="change no file; exit with status 1 if one would change")
+    parser.add_argument(
+        "--check", action="store_true", help="do not write files; exit with status 1 if any file would change"
+    )
     parser.add_argument("--diff", action="store_true", help="like --check, and print what would change")
 
 
@@ -286,7 +295,7 @@ def _audit(parser: argparse.ArgumentParser) -> None:
 
 def _compare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help=SPEC)
-    parser.add_argument("others", metavar="B", nargs="+", help="the models to compare it with, specified like A")
+    parser.add_argument("others", metavar="B", nargs="+", help="one or more models to compare with A, specified like A")
     add_set(parser, "[K:]NAME=VALUE", "override a hyperparameter of every model, or only of the K-th (`2:layers=6`)")
     add_reading(parser)
     parser.add_argument("--depth", metavar="N", type=parse_depth, default=1, help="expand components N levels deep (1)")
@@ -302,22 +311,30 @@ def _search(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUES",
         action="append",
         default=[],
-        help="vary a hyperparameter: a range with its end (2..24, 256..1024:64), a list, or an expression",
+        help="vary a hyperparameter over an inclusive range (2..24, 256..1024:64), a list or an expression",
     )
     parser.add_argument(
-        "--where", metavar="CONDITION", action="append", default=[], help="keep designs with this (params < 30M)"
+        "--where",
+        metavar="CONDITION",
+        action="append",
+        default=[],
+        help="keep only designs that satisfy CONDITION (params < 30M)",
     )
     parser.add_argument(
         "--best",
         metavar="EXPRESSION",
         action="append",
         default=[],
-        help="prefer large values (`-params`: small ones); several give the designs that no other is better than",
+        help="maximize EXPRESSION (`-params` minimizes); with several, find the Pareto front",
     )
-    parser.add_argument("--near", metavar="EXPRESSION=N", help="the designs that are nearest to a value (params=50M)")
-    parser.add_argument("--all", action="store_true", help="write all designs that satisfy the conditions, too")
+    parser.add_argument("--near", metavar="EXPRESSION=N", help="find the designs closest to a value (params=50M)")
+    parser.add_argument("--all", action="store_true", help="also list every design that satisfies the conditions")
     parser.add_argument(
-        "--jobs", metavar="N", type=parse_jobs, default=1, help="compile designs without formulas in N processes (1)"
+        "--jobs",
+        metavar="N",
+        type=parse_jobs,
+        default=1,
+        help="use N processes to compile designs that have no formula (default: 1)",
     )
     parser.add_argument("--svg", metavar="FILE", help="plot the designs as SVG")
     parser.add_argument("--html", metavar="FILE", help="write a page with the plot and the table")
@@ -331,7 +348,7 @@ def _new(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the spec to write")
     parser.add_argument("--from", metavar="SPEC", required=True, dest="spec", help=SPEC)
     add_set(parser, "NAME=VALUE", "override a hyperparameter")
-    parser.add_argument("--block", metavar="NAME", help="copy a definition of the model, to be changed")
+    parser.add_argument("--block", metavar="NAME", help="copy a definition of the model into FILE, ready to edit")
     add_reading(parser)
     parser.add_argument("--force", action="store_true", help="overwrite a file")
 
@@ -346,7 +363,9 @@ def _diff(parser: argparse.ArgumentParser) -> None:
 
 
 def _lsp(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--stdio", action="store_true", help="use standard input and output (always the case)")
+    parser.add_argument(
+        "--stdio", action="store_true", help="communicate over standard input and output (the only transport)"
+    )
 
 
 COMMANDS = {
@@ -361,16 +380,16 @@ COMMANDS = {
     "view": Command("open an interactive picture of a model in a browser", _view),
     "build": Command("generate PyTorch code", _build),
     "search": Command("search combinations of hyperparameters for the best designs", _search),
-    "new": Command("write the first file of a variant of a model", _new),
+    "new": Command("start a variant of a model in a new file", _new),
     "compare": Command("compare models side by side: hyperparameters, parameters, costs", _compare),
     "diff": Command("list the tensors and operations that differ between two models", _diff),
     "import": Command("convert a Hugging Face `config.json` to a spec", _import, "import_config"),
-    "lift": Command("describe a PyTorch module by a spec", _lift),
+    "lift": Command("convert a PyTorch module to a spec", _lift),
     "explain": Command("find the counting conventions that give a published number", _explain),
     "audit": Command("check a published calculation line by line", _audit),
     "verify": Command("check that a checkpoint stores exactly the tensors of a model", _verify),
     "scaffold": Command("draft a spec from a checkpoint", _scaffold),
-    "lsp": Command("serve an editor: the language server of .arch files", _lsp),
+    "lsp": Command("run the language server for .arch files", _lsp),
     "completions": Command("write the completions of a shell", _completions),
     "error": Command("explain a diagnostic code, with an example", _error),
 }

@@ -124,7 +124,7 @@ def _replace(path: str, content: bytes, force: bool, mode: int | None = None) ->
 
 
 def _move_into_place(part: str, path: str) -> None:
-    """Give the file its name, unless that has been taken in the meantime."""
+    """Move the finished file to its final name, unless a file with that name has appeared meanwhile."""
     try:
         os.link(part, path)
     except FileExistsError:

@@ -22,7 +22,9 @@ def add_spec(parser: argparse.ArgumentParser) -> None:
 
 def add_base(parser: argparse.ArgumentParser) -> None:
     """Add --base."""
-    parser.add_argument("--base", metavar="SPEC", help="base model of an adapter (the one that the adapter names)")
+    parser.add_argument(
+        "--base", metavar="SPEC", help="base model of an adapter (default: the one named in its configuration)"
+    )
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +35,7 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         action="append",
         default=[],
-        help="ignore an unknown field of a configuration, because it has no effect; `*` matches any characters",
+        help="ignore an unknown configuration field that has no effect; `*` matches any characters",
     )
 
 
@@ -52,7 +54,7 @@ def add_dims(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         dest="dims",
-        help="size of any dimension; values that depend on dimensions without a size are formulas",
+        help="size of a dimension; results stay symbolic in dimensions without a size",
     )
 
 
@@ -76,7 +78,9 @@ def add_checkpoint(parser: argparse.ArgumentParser) -> None:
 
 def add_pictures(parser: argparse.ArgumentParser) -> None:
     """Add the options for pictures of several models."""
-    parser.add_argument("--svg", metavar="FILE", help="draw the models side by side, with what differs marked, as SVG")
+    parser.add_argument(
+        "--svg", metavar="FILE", help="draw the models side by side as SVG, with the differences marked"
+    )
     parser.add_argument("--html", metavar="FILE", help="write a page with this picture and the tables")
     parser.add_argument("--dark", action="store_true", help="use a dark background (--svg)")
     parser.add_argument("--force", action="store_true", help="let --svg and --html overwrite files")
@@ -90,7 +94,9 @@ def add_format(parser: argparse.ArgumentParser) -> None:
 
 def add_wide(parser: argparse.ArgumentParser) -> None:
     """Add --wide."""
-    parser.add_argument("--wide", action="store_true", help="print tables in full, also if they exceed the terminal")
+    parser.add_argument(
+        "--wide", action="store_true", help="print full tables, even if they are wider than the terminal"
+    )
 
 
 def parse_depth(text: str) -> int:

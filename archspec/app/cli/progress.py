@@ -15,7 +15,7 @@ FIRST, EVERY = 1.0, 0.2
 
 
 class Progress:
-    """A line that says what is being done, and for how long; it vanishes when there is something to print."""
+    """A status line with the current step and the elapsed time; cleared before other output."""
 
     def __init__(self) -> None:
         self.what = ""

@@ -177,7 +177,7 @@ class ForwardMethod(Visitor):
     def _joined(
         self, word: str, one: tuple[Env, list[ast.stmt]], other: tuple[Env, list[ast.stmt]], node: nodes.If
     ) -> CodeValue:
-        """A name after two branches; the one that does not bind it leaves it absent."""
+        """Merge a name after two branches; it is absent after a branch that does not bind it."""
         statements = self.scope.statements
         variable = statements.variable(word)
         known: list[CodeValue] = []

@@ -59,7 +59,7 @@ def _turns(body: Body) -> bool:
 
 
 def _is_view(body: Body) -> bool:
-    """Whether what a body gives is an input of it, or part of something else that is computed in it."""
+    """Whether a body returns one of its inputs, or a view of another value."""
     made_by = {slot: call for call in body.calls for slot in range(call.first, call.first + len(call.outputs))}
     result = body.outputs[0][1]
     while isinstance(result, int) and result in made_by:

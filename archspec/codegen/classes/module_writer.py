@@ -49,7 +49,7 @@ class ModuleWriter:
         return self.emitted[definition]
 
     def _unused(self, definition: Definition) -> EmittedDefinition:
-        """What is passed on and never applied: nothing says what it would be applied to."""
+        """Write a definition that is passed as an argument and never applied; its input types are unknown."""
         message = literal(f"the model does not apply {definition.name}")
         body: list[ast.stmt] = [ast.Raise(py("NotImplementedError(message)", message=message))]
         return EmittedDefinition(

@@ -25,7 +25,9 @@ class Parameters:
         self.context = context
 
     def default(self, definition: Definition, word: str) -> ast.expr | None:
-        """The default of a parameter: None where every use gives it; `None` where it is computed from others."""
+        """Return the default of a parameter: nothing if every use passes it, the literal `None` if it is computed from
+        others.
+        """
         default = hyperparameter_default(definition, word)
         if default is None or not self._is_omitted(definition, word):
             return None

@@ -24,7 +24,7 @@ class Part(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """What the softmax is taken of. If `finite`, masks hide keys by the least finite number, otherwise by -inf."""
+    """The argument of the softmax. If `finite`, masks hide keys with the lowest finite number, otherwise with -inf."""
 
     query: CodeValue
     key: CodeValue
@@ -36,7 +36,7 @@ class Scores(NamedTuple):
 
 
 def as_attention(scope: Scope, types: TensorTypes, values: Sequence[CodeValue | None]) -> CodeValue | None:
-    """The product of probabilities and values as one call, if that is what it is."""
+    """Return one attention call if the product is that of attention probabilities and values."""
     weights, value = values
     if weights is None or value is None:
         return None

@@ -71,7 +71,7 @@ class Chains:
             return self._lines(expr.head, steps, target, reuse)
 
     def _varies(self, step: nodes.Step) -> bool:
-        """Whether a step has a condition that is not the same everywhere."""
+        """Whether a step has a condition whose value differs between uses."""
         return step.condition is not None and self.scope.truth(step.condition) is None
 
     def _is_skipped(self, step: nodes.Step) -> bool:
@@ -88,7 +88,7 @@ class Chains:
         return value
 
     def _once(self, piped: CodeValue, step: nodes.Step) -> CodeValue:
-        """A piped value that is computed once, though a step takes it more than once."""
+        """Store a piped value in a variable if the step reads it more than once."""
         if _piped_in(self._chosen(step)) < 2 or isinstance(piped.code, ast.Name | ast.Attribute):
             return piped
         variable = self.scope.fresh("stream", "part")

@@ -109,7 +109,7 @@ class Expressions:
         return number
 
     def _local(self, expr: nodes.Local) -> CodeValue | MultipleOutputs:
-        """What a name stands for, where it is a tensor in some use; it may have been bound to `none` before."""
+        """Return the value of a name that is a tensor in some use; it may have been bound to `none` earlier."""
         scope = self.scope
         value = scope.env[expr.name]
         if isinstance(value, MultipleOutputs) or value.is_tensor:
@@ -143,7 +143,7 @@ class Expressions:
         return CodeValue(name(target), known.kind, known.rank, made=self._clock)
 
     def unify_values(self, first: CodeValue, second: CodeValue, node: SourceNode) -> tuple[CodeValue, CodeValue]:
-        """Two values, one of which is taken, of one kind."""
+        """Convert the two values of a conditional to a common kind."""
         for a, b in ((first, second), (second, first)):
             if a.is_tensor and b.is_number:
                 self.scope.refuse("this is a tensor in one case and a number in another", node)

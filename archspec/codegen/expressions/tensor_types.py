@@ -14,7 +14,7 @@ from archspec.ir.module import Module, ModuleTensor
 
 
 class ForwardTypes:
-    """In `forward` and in functions: those of what is given or owned.
+    """Tensor types in `forward` and in functions: taken from the arguments or the module's own tensors.
 
     `needs` are "dtype" and "device" where a definition has to be told, as nothing it is given or owns says so, and
     "training" where a function does.
@@ -34,7 +34,7 @@ class ForwardTypes:
         return found if found is not None else py("torch.get_default_dtype()")
 
     def free_type(self) -> ast.expr:
-        """The type in which reals are computed that are made of integers and numbers alone: float32 or wider."""
+        """The type of real values computed only from integers and constants: float32 or wider."""
         dtype = self.model_type()
         if isinstance(dtype, ast.Name):
             return dtype  # whoever gives it has seen to that

@@ -178,7 +178,7 @@ class Context:
         return self._attributes[definition][word]
 
     def _family(self, definition: Definition) -> set[str]:
-        """What objects of a class have as attributes that its definition does not name.
+        """Return the attributes that instances of a class have in addition to those named in its definition.
 
         These are its parts, those of its base and derived classes, and the hyperparameters that its bases keep.
         """

@@ -73,7 +73,7 @@ def _open(trace: Trace, guards: Sequence[Guard]) -> list[Guard]:
 
 
 def _covers(choices: Sequence[Sequence[Guard]]) -> bool:
-    """Whether the guards of one of some choices hold, whatever each condition is."""
+    """Whether the guards of at least one choice hold for every combination of conditions."""
     if any(not guards for guards in choices):
         return True
     if not choices:

@@ -28,7 +28,7 @@ SourceNode = EvaluatedNode | nodes.Statement | nodes.Address | nodes.Loop | Loca
 
 
 class Input(NamedTuple):
-    """An input, the value that holds it, and what the uses give for it.
+    """An input, its value, and the arguments passed in each use.
 
     `items` are its shape as the spec declares it, `shape` is it in Python.
     """
@@ -150,14 +150,14 @@ class Scope:
         return distinct(self.context.values(self.definition, word))[:1]
 
     def forget(self) -> None:
-        """Values are no longer known by what they were made of: in a loop it may be another iteration's."""
+        """Forget the origin of values: in a loop they may come from another iteration."""
         for word, value in self.env.items():
             if isinstance(value, CodeValue) and (value.op or value.args or value.origin is not None):
                 self.env[word] = value._replace(op="", args=(), origin=None)
 
     @contextmanager
     def restore_name_after(self, word: str) -> Generator[None]:
-        """Restores afterwards what a name stands for."""
+        """Restore the binding of a name on exit."""
         outer = self.env.get(word)
         yield
         if outer is not None:

@@ -47,7 +47,7 @@ class Statements:
         return all(self._bound.get(word, 0) <= value.made for word in names_in([value.code]))
 
     def capture_statements(self, work: Callable[[], Made]) -> tuple[list[ast.stmt], Made]:
-        """The statements that some work appends, which are kept apart, and its result."""
+        """Run a function and return the statements that it appended, separately, with its result."""
         outer, self.body = self.body, []
         made = work()
         inner, self.body = self.body, outer

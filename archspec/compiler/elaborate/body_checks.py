@@ -149,7 +149,7 @@ def _lacks_residual(calls: list[Call], first: Value, name: str, after: Mapping[s
 
 
 def _takes_in(body: Body, calls: list[Call], before: Mapping[str, Value]) -> bool:
-    """Whether the carried values meet others that an iteration takes for itself, as the next step of a sequence.
+    """Whether an iteration combines carried values with inputs of its own, such as the next step of a sequence.
 
     This is a recurrence, or an earlier value that skips layers.
     """

@@ -296,7 +296,7 @@ def collect_value(interpreter: ApplicationInterpreter, expr: nodes.Collect) -> C
 def stack_collected(
     interpreter: ApplicationInterpreter, statement: nodes.For, parts: Sequence[CollectedTensor | None]
 ) -> Value:
-    """Return what the iterations of a loop have collected, one by one, along the new axis; `none` of nothing."""
+    """Stack the values collected by the iterations along the new axis; return `none` if there are none."""
     found = [part for part in parts if part is not None]
     if len(found) < len(parts):
         return POISON

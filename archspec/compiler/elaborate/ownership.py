@@ -382,7 +382,7 @@ class OwnershipInterpreter(Evaluator):
                 self._roles.append((text, address))
 
     def _refuse_condition(self, value: Value, condition: nodes.Expr) -> None:
-        """Report that it depends on an input what is declared, if no other error is why it is not known."""
+        """Report that a declaration depends on an input, unless another error explains the unknown condition."""
         self.program.incomplete.add(self.module)
         if value is DYNAMIC:
             help = "make the condition depend on hyperparameters only"

@@ -79,7 +79,7 @@ def _corresponding_slots(
 
 
 def _declares_same(module: Module | None, other: EvaluationResult) -> bool:
-    """Whether a module has the same members as that of another evaluation, as far as they are applied there."""
+    """Whether a module has the same members as in another evaluation, among those applied there."""
     if module is None or other.module is None:
         return module is other.module
     return all(module.members.get(c.address) == other.module.members.get(c.address) for c in other.calls if c.address)

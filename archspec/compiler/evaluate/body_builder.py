@@ -140,7 +140,7 @@ def _input_with_size(body: Body, call: Call, slot: int, axis: int, size: Dim) ->
 
 
 def _remap_slots(value: Value, slots: Mapping[int, int]) -> Value:
-    """Return a value in a body where its tensors have other slots."""
+    """Return a value with the slots of its tensors remapped."""
     if isinstance(value, MultipleOutputs):
         return MultipleOutputs(tuple([Tensor(slots[v.slot], v.type) if v is not None else None for v in value.values]))
     return Tensor(slots[value.slot], value.type) if isinstance(value, Tensor) else value

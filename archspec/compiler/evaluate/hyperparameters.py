@@ -251,7 +251,9 @@ def convert_override(program: Program, unit: Unit, name: str, written: Value, gi
 
 
 def _resolve_word(program: Program, unit: Unit, word: str, is_definition: bool) -> Value:
-    """Return what a word names; None for a string, POISON after reporting that no definition has the name."""
+    """Resolve a word to a definition or operation; None if it is a plain string, POISON after reporting an unknown
+    definition.
+    """
     binding = unit.names.get(word)
     target = binding.target if binding else OPS.get(word)
     if target is None and is_definition:

@@ -47,7 +47,7 @@ class Limits:
             self.stop(f"too many operations on symbolic sizes: the limit is {MAX_SYMBOLIC_OPERATIONS:,}", span)
 
     def count_instance(self, characters: int, depth: int, span: Span) -> None:
-        """Count a definition of so many characters that is compiled with new hyperparameters or input types."""
+        """Count the compilation of a definition (`characters` long) with new hyperparameters or input types."""
         self.instances += 1
         if self.instances > 2 * MAX_INSTANCES:
             self.stop(f"too many distinct instances of definitions: the limit is {MAX_INSTANCES:,}", span)
@@ -60,7 +60,7 @@ class Limits:
         self.check_depth(depth, span)
 
     def check_depth(self, depth: int, span: Span) -> None:
-        """Check the number of definitions that are inside each other."""
+        """Check the nesting depth of definitions."""
         if depth > MAX_NESTED_DEFINITIONS:
             self.stop(f"definitions are nested too deeply: the limit is {MAX_NESTED_DEFINITIONS} levels", span)
 

@@ -98,7 +98,7 @@ class StaticArithmetic:
         return self.are_equal(cast("Dim", self.combine("%", size, divisor, span)), 0, span)
 
     def on_return(self, value: Value, arguments: tuple[Value, ...]) -> Value:
-        """What a function of numbers returned for these arguments."""
+        """Hook: return the result of a numeric function for these arguments."""
         return value
 
     def length(self, values: tuple[Value, ...]) -> int:
@@ -118,7 +118,7 @@ class StaticArithmetic:
         return isinstance(value, Polynomial)
 
     def on_size_matched(self, declared: Dim, size: Dim) -> None:
-        """A declared size of an input or output was found to be equal to the actual one."""
+        """Hook: a declared size matched the actual size of an input or output."""
 
     def on_loop_bounds(self, values: Iterable[Value]) -> None:
         """The bounds of a loop over a dimension depend on these values."""
@@ -287,7 +287,7 @@ def make_derived(value: int | float | Polynomial, form: Form, sizes: frozenset[s
 
 
 def strip_origin(value: Value) -> Value:
-    """A value without what it was computed from."""
+    """Return a value without its origin."""
     if is_list(value):
         return tuple([strip_origin(item) for item in value])
     if isinstance(value, Partial):
@@ -328,7 +328,9 @@ def is_size(value: Value) -> bool:
 
 
 def decisive_sizes(comparison: str, left: Value, right: Value) -> frozenset[str]:
-    """The sizes on which it depends whether a comparison holds; dimensions are equal, or it would be in error."""
+    """Return the sizes that determine the result of a comparison; dimensions are assumed equal, since anything else is
+    an error.
+    """
     if isinstance(left, Polynomial) or isinstance(right, Polynomial):
         return NO_SIZES if left is right else sizes_in((left, right))
     if left is None or right is None:

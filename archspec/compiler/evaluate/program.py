@@ -54,7 +54,7 @@ class CompileTarget(Record):
 
     @property
     def owner(self) -> Hashable:
-        """What its bodies belong to: the module, or the function with its hyperparameters."""
+        """The owner of its bodies: the module, or the function with its hyperparameters."""
         if self.module is not None:
             return self.module
         return (self.definition, *[value_key(value) for value in self.values.values()])

@@ -277,7 +277,7 @@ def arithmetic(operator: str, left: Value, right: Value) -> Value:
 
 
 def compute_operation(op: Op, values: Sequence[Value], name: str) -> Value:
-    """What an operation on numbers gives; `name` is what the spec calls it. Raises StaticError."""
+    """Apply an operation to numbers; `name` is its name in the spec. Raises StaticError."""
     assert op.scalar is not None
     try:
         return op.scalar(*values)

@@ -60,7 +60,7 @@ class Library:
         return list(library.exports) if library is not None else []
 
     def add_override_names(self, unit: Unit, words: Iterable[str], report: Report) -> None:
-        """Let overrides use names of the standard library that the file of `unit` does not have."""
+        """Add the standard library's names that the file lacks, for use in overrides only."""
         if unit.lent or all(word in unit.names for word in words):
             return
         library = self.bundled("std", report)
@@ -94,7 +94,7 @@ class Library:
         return unit
 
     def _take(self, path: str, unit: Unit, report: Report) -> Unit:
-        """Take over the unit of another library, with the files that it imports."""
+        """Adopt a unit, and the files that it imports, from another library."""
         self.units[path] = unit
         for item in unit.tree.items:
             if isinstance(item, tree.Import) and not item.export:

@@ -127,7 +127,7 @@ class Hyperparameter(Record):
 
 
 class Definition:
-    """A fn, layer or block of a unit, with what its head takes over from others.
+    """A fn, layer or block of a unit, including the signature entries that it inherits.
 
     `inputs` are located in its own file; `taken` has, for those of others, that definition and the entry there.
     """

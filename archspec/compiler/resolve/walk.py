@@ -37,7 +37,7 @@ from archspec.core.record import Record
 
 
 class Visitor:
-    """Visits statements in program order; a subclass gives the kinds that concern it a meaning.
+    """Visits statements in program order; a subclass overrides the methods of the statement types that it handles.
 
     Branches and loops are visited once, each side of a branch after the other. A method that returns True ends the
     visit, as `return` ends a body.
@@ -182,7 +182,7 @@ def iter_statements(statements: Sequence[Statement]) -> Iterator[Statement]:
 
 
 def declarations(statements: Sequence[Statement]) -> Iterator[GuardedDeclaration]:
-    """What statements declare, in their branches and loops, too."""
+    """Yield the declarations of statements, including nested ones."""
     return (site.declaration for site in iter_declaration_sites(statements))
 
 
@@ -194,7 +194,9 @@ def assigned_names(statements: Sequence[Statement]) -> Iterator[str]:
 
 
 def statement_expressions(statement: Statement) -> Iterator[Expr]:
-    """The expressions that stand in a statement itself, in no order: values, shapes, conditions, bounds and indices."""
+    """Yield the direct expressions of a statement, in no particular order: values, shapes, conditions, bounds and
+    indices.
+    """
     match statement:
         case Assign():
             yield statement.value
@@ -280,7 +282,7 @@ class DeclarationSite(Record):
 def iter_declaration_sites(
     statements: Sequence[Statement], guards: tuple[Guard, ...] = (), loops: tuple[EnclosingLoop, ...] = ()
 ) -> Iterator[DeclarationSite]:
-    """The declarations of statements, in their branches and loops, too, with what is around each."""
+    """Yield the declarations of statements, including nested ones, each with its enclosing conditions and loops."""
     for statement in statements:
         match statement:
             case Assign() | Declare() | Return():

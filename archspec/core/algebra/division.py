@@ -218,7 +218,9 @@ def _exact(a: Terms, scale: int, common: Monomial = ()) -> Terms:
 
 
 def _step(a: Terms, b: int) -> tuple[int, int]:
-    """The g that divides b and all of a but its constant, and that constant modulo g, which a // b is blind to."""
+    """Return g, the common divisor of b and all non-constant terms of a, and the constant term modulo g, which does
+    not affect a // b.
+    """
     step = gcd(b, *[int(coefficient) for monomial, coefficient in a if monomial])
     return step, int(dict(a).get((), 0)) % step
 

@@ -193,7 +193,7 @@ def multiply_unexpanded(factors: Iterable[Expression]) -> Expression:
 
 
 def expand(value: Expression) -> Expression:
-    """The same value with all factors that are sums multiplied out. Raises OverflowError if it has too many terms."""
+    """Expand all products of sums. Raises OverflowError if it has too many terms."""
     return expression(_expanded(value.terms)) if isinstance(value, Polynomial) else value
 
 
@@ -275,7 +275,9 @@ def coefficients_by_power(value: Expression, name: str) -> dict[int, Expression]
 
 
 def clear_fractions(a: Expression, b: Expression) -> tuple[Expression, Expression]:
-    """Two values whose ratio is a / b, without fractions in them where that is a single term."""
+    """Return two values with the ratio a / b: without fractions if the ratio is a single term, otherwise `a` and `b`
+    unchanged.
+    """
     try:
         ((monomial, coefficient),) = multiply(terms_of(a), inverse(terms_of(b)))
     except (ValueError, ZeroDivisionError):  # there is no such ratio, or it has several terms

@@ -174,7 +174,7 @@ def frame(view: View) -> Any:
 
 
 def _type(cells: list[Cell]) -> str | type[object]:
-    """Return the type of a column: that of its values, with a way to say that one is missing."""
+    """Return the type of a column: that of its values, that supports missing values."""
     present = [cell for cell in cells if cell is not None]
     if present and all(isinstance(cell, bool) for cell in present):
         return "boolean" if len(present) < len(cells) else "bool"

@@ -21,7 +21,7 @@ FIXED = 1e6
 
 
 class EntryRoom(Record):
-    """The room that an entry of a row takes to the left and to the right of its axis."""
+    """The extent of a row entry to the left and right of its axis."""
 
     left: float
     right: float
@@ -123,7 +123,7 @@ BEYOND_ALL_X = 1e5
 
 
 class Block:
-    """The layout of an open node around its axis, x = 0; y = 0 is its top.
+    """Layout of an open node; its axis is at x = 0 and its top at y = 0.
 
     `x` are the axes of the entries of rows, `y` the tops of children. `turns` are inputs of circles that enter at the
     side, with the side. `tops` and `outs` are the x of the node's own ports. Channel c is above row c; `nets` are by

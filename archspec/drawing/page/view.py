@@ -23,7 +23,7 @@ from archspec.pipeline.watching import Files, read_contents, wait_for_change
 # A local server of one page, which tells the page when there is another version of it.
 
 KEEPALIVE_SECONDS = 15.0
-"""Seconds after which a page that waits for changes is sent a comment, which shows that it is still there."""
+"""Seconds between keepalive comments sent to a waiting page, which reveal closed connections."""
 
 
 class ServedPage(NamedTuple):

@@ -48,7 +48,7 @@ class Correspondence:
         return self._keys[own].get(id)
 
     def only_groups(self, own: int, node: Node, others: Sequence[int]) -> bool:
-        """Whether a node has no counterpart in other models, but something inside has: it only groups."""
+        """Whether a node without a counterpart contains nodes that have one, and so is only a group."""
         if any(self.node(own, node.id, other) is not None for other in others):
             return False
         children = self.plans[own].children(node)

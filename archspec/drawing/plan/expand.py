@@ -160,7 +160,7 @@ class Expansion:
             scope.repeated.update((node.id, i) for i in range(node.outputs))
 
     def _repeated(self, scope: Scope, call: Call, arguments: Arguments) -> object:
-        """Return what is equal in all operations that do the same with each of several tensors; None for others."""
+        """Return a key shared by operations that treat several tensors alike; None for other calls."""
         if call.address or not any(key in scope.repeated for keys in arguments.values() for key in keys):
             return None
         constants = [(name, repr(value.value)) for name, value in call.inputs if isinstance(value, Constant)]

@@ -17,7 +17,7 @@ MAX_TEXT_WIDTH = 300.0
 """The width at which texts are shortened."""
 
 MAX_NOTE_WIDTH = 200.0
-"""The width at which a text is shortened that only explains another one."""
+"""Maximum width of a secondary text."""
 
 CIRCLE = 18.0
 TIMES = "\N{MULTIPLICATION SIGN}"

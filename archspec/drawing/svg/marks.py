@@ -39,7 +39,7 @@ _DARK: Mapping[Kind, Fill] = {
 
 
 class Mark(Record):
-    """A difference at a node: its kind, and what it is, as text for people who point at it."""
+    """A difference at a node: its kind, and a description shown as a tooltip."""
 
     kind: Kind
     text: str = ""

@@ -81,7 +81,7 @@ def side_by_side(
 
 
 def align_rows(panels: Sequence[Panel], found: Correspondence) -> list[Frame]:
-    """Return the layouts of models in which corresponding nodes have the same height in corresponding frames.
+    """Lay out models so that corresponding nodes are vertically aligned.
 
     Nodes in a different order are not moved past each other: those with the most parameters are level.
     """

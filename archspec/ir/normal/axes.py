@@ -121,7 +121,7 @@ class Axes:
         return [value]
 
     def settled(self, value: Expression) -> Expression:
-        """Return an integer whose quotients and remainders are decided as far as the extents of axes decide them."""
+        """Simplify quotients and remainders in an integer as far as the axis extents allow."""
         found: Expression = 0
         for monomial, coefficient in terms_of(value):
             if not isinstance(coefficient, int) or not any(atom.kind in ("//", "%") for atom, _ in monomial):
@@ -173,7 +173,7 @@ def join_divisions(value: Expression) -> Expression:
 
 
 def _turned(value: Expression) -> Expression:
-    """Return an integer in which no largest or smallest one of others is subtracted."""
+    """Rewrite an integer so that no min or max is subtracted."""
     for monomial, coefficient in terms_of(value):
         if len(monomial) == 1 and isinstance(coefficient, int) and coefficient < 0:
             atom, power = monomial[0]

@@ -18,7 +18,7 @@ from archspec.ir.normal.rebuilding import ElementFactory, rebuild
 # Magnitudes of reals: what is assumed to be far smaller than the numbers that hide scores.
 
 HIDING_MAGNITUDE = 1e30
-"""Adding to a number of this magnitude, such as the least one in float32, has no effect but rounding."""
+"""Adding a moderate number to one of this magnitude, such as the lowest float32, is assumed to have no effect."""
 
 
 class Magnitudes:
@@ -217,7 +217,7 @@ class Contexts:
         self._chooses: dict[Element, bool] = {}
 
     def simplify_under(self, element: Element, condition: Element) -> Element:
-        """Return what an element is where a condition is true."""
+        """Simplify an element under the assumption that a condition is true."""
         return self._element(element, self._facts(condition)) if self._has_choice(element) else element
 
     def _facts(self, condition: Element) -> Facts:

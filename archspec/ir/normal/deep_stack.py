@@ -16,7 +16,7 @@ FRAMES = 200_000
 
 
 def run_with_deep_stack(compute: Callable[[], T]) -> T:
-    """Compute on a stack that is deep enough for expressions through all layers of a model."""
+    """Run a function on a thread with a stack large enough for deeply nested expressions."""
     if sys.platform == "emscripten":  # which has no threads
         return compute()
     found: list[T] = []

@@ -32,7 +32,9 @@ class NumberTable:
         self._sorted: list[float] = []
 
     def representative(self, value: float) -> float:
-        """Return the integer or half that is as good as equal to a number, or else the first number that was."""
+        """Return a representative: the nearest integer or half within the tolerance, or else the first number seen
+        within it.
+        """
         if not math.isfinite(value):
             return value
         found = self._known.get(value)
@@ -193,7 +195,7 @@ class NodeTable:
         return found
 
     def blind(self, value: Expression) -> int:
-        """Return a hash of an integer that does not distinguish indices of equal extent."""
+        """Return a hash of an integer that is independent of the names of indices with equal extent."""
         if isinstance(value, int):
             return value
         terms = [

@@ -231,7 +231,7 @@ class SelectionSums:
         return None
 
     def whole(self, element: Element) -> Summation | None:
-        """Return what a running total adds up at a place where it has all terms; None for any other element."""
+        """Return the full sum if a running total is read at its last position; None otherwise."""
         elements = self.elements
         node = elements.nodes[element]
         if node.kind != "load" or elements.nodes[node.base].kind != "total":

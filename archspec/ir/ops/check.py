@@ -127,7 +127,7 @@ def check_amount(value: object, argument: str, least: int) -> Dim:
 
 
 def per_axis_values(value: object, count: int, argument: str, least: int) -> list[Dim]:
-    """Return an integer or dimension for every spatial axis, from a single one or a list."""
+    """Expand a single value, or check a list, to one integer or dimension per spatial axis."""
     items = value if is_list(value) else (value,) * count
     if len(items) != count:
         message = f"expects an integer or a list of {count} as `{argument}`, found a list of {len(items)}"

@@ -60,7 +60,7 @@ def _where(condition: Type, a: Type, b: Type) -> Shape:
 
 
 def _on_sizes(function: Function) -> Function:
-    """`function` on integers and dimensions, whose results are held to the limits of sizes, and on known reals."""
+    """Wrap `function` for integers, dimensions and constant reals; results must be within the size limits."""
     known = _on_numbers(function)
 
     def compute(*values: Scalar) -> Scalar:
@@ -121,7 +121,7 @@ def _sigmoid(x: float) -> float:
 
 
 def _to_integer(function: Callable[[float], int]) -> Function:
-    """`function`, which returns an integer, on numbers and on dimensions, which are integers."""
+    """Wrap an integer-valued `function`; dimensions are returned unchanged."""
 
     def compute(x: Scalar) -> Scalar:
         return x if isinstance(x, Polynomial) else function(x)

@@ -186,7 +186,7 @@ def _parts(group: tuple[str, ...], followed: dict[str, str]) -> _Parts:
 
 
 def _axes_to_permute(left: Sequence[_Parts], right: Sequence[_Parts]) -> tuple[Groups, tuple[int, ...]]:
-    """Return the axes to permute, and their order, so that one reshape at most leads from there to `right`."""
+    """Return the axes to permute and their order, chosen so that at most one further reshape yields `right`."""
     before = [part for group in left for part in group]
     after = [part for group in right for part in group]
     whole = tuple([sum(group, ()) for group in left])

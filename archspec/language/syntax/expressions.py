@@ -55,7 +55,7 @@ _LEVELS = (
 
 
 def shallow(node: N) -> N:
-    """Return `node`, or raise Fault if it is nested too deeply for later recursive passes."""
+    """Return `node`; raise Fault if it is nested too deeply for the recursive passes that follow."""
     if node.end - node.start <= MAX_DEPTH:  # every level takes at least one character
         return node
     pending: list[tuple[tuple[object, ...], int]] = [(node, 0)]

@@ -225,7 +225,7 @@ def _index(context: ErrorContext) -> Advice | None:
 
 
 def slice_help(items: Sequence[Sequence[Token]]) -> str:
-    """Return the help for an index of a tensor: the `slice` that takes the same part, if it is a single one."""
+    """Return help for tensor indexing: the equivalent `slice`, if a single one suffices."""
     leading = bool(items) and [t.text for t in items[0]] == ["..."]
     taken = [(k, item) for k, item in enumerate(items) if [t.text for t in item] not in ([":"], ["..."])]
     if len(taken) != 1 or not taken[0][1]:

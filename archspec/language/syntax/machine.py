@@ -163,7 +163,7 @@ class Parser:
         raise AssertionError
 
     def _pass_on(self, below: int, target: int, kind: str) -> tuple[int, int | None]:
-        """Return the state above `below` after the rule `target` and those after it that only pass on a single child,
+        """Return the parser state above `below` after reducing `target` and all following unit rules,
         and the next action: a name passes through a rule for every precedence of operators.
         """
         state, following = below, target

@@ -172,7 +172,7 @@ def _line_end(text: str, offset: int) -> int:
 
 
 def _shift_nodes(part: T, by: int) -> T:
-    """Return a copy of a tuple of nodes, in which all nodes are so many characters further."""
+    """Return a copy of a tuple of nodes with all locations shifted by `offset` characters."""
     if by == 0 or not is_tuple(part):
         return part
     items = [_shift_nodes(item, by) if is_tuple(item) else item for item in part]

@@ -47,7 +47,7 @@ def assigned_names(body: tuple[tree.Statement, ...]) -> Iterator[str]:
 
 
 def iter_declarations(body: tuple[tree.Statement, ...]) -> Iterator[tree.ModuleDeclaration | tree.TensorDeclaration]:
-    """Whatever statements declare, at any depth."""
+    """Yield the declarations of statements at any depth."""
     for statement in iter_statements(body):
         match statement:
             case tree.TensorDeclaration():

@@ -83,7 +83,7 @@ def _same(n: Arrays, types: Sequence[Type], x: Array, *rest: object, **keywords:
 
 def _dropout(n: Arrays, types: Sequence[Type], x: Array, rate: float, train: bool) -> Array:
     if train and rate:
-        raise UntranslatableError("it drops elements, as in training")
+        raise UntranslatableError("dropout is active: the module is in training mode")
     return x
 
 

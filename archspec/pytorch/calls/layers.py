@@ -91,7 +91,7 @@ def _solve_triangular(
     n: Arrays, types: Sequence[Type], a: Array, b: Array, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Array:
     if upper or not left or not unitriangular:
-        raise UntranslatableError("it solves a triangular system that is not a lower one with ones on its diagonal")
+        raise UntranslatableError("it solves a triangular system other than a unit lower-triangular one")
     return weights.forward_substitution(n, a, b)
 
 
@@ -239,7 +239,7 @@ def _attention(
     enable_gqa: bool = False,
 ) -> Array:
     if dropout_p:
-        raise UntranslatableError("it drops attention weights, so it is in training")
+        raise UntranslatableError("attention dropout is active: the module is in training mode")
     e = n.elements
     if enable_gqa:
         times = query.shape[-3] // key.shape[-3]

@@ -84,7 +84,7 @@ def _batch_norm(
     if mean is None and variance is None and training and x.shape[0] == 1:
         return weights.group_norm(n, x, weight, bias, groups=_whole(x.shape[1]), eps=eps)
     if mean is None or variance is None or training:
-        raise UntranslatableError("it normalizes by the statistics of a batch, so it is in training")
+        raise UntranslatableError("batch normalization uses batch statistics: the module is in training mode")
     e = n.elements
     scale = n.array(variance.shape, e.product([(e.combination([(1.0, variance.element)], eps), -0.5)]))
     steps = [(mean, forms.subtract), (scale, forms.multiply), (weight, forms.multiply), (bias, forms.add)]

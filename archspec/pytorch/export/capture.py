@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 
 MIN_EXPORTED_SIZE = 2
-"""PyTorch exports programs for sizes from 2 on: 0 and 1 are special to it."""
+"""The smallest size for which exported programs are valid: `torch.export` specializes 0 and 1."""
 
 
 CONVERSIONS = ("to", "_to_copy", "type_as", "float")
@@ -63,7 +63,7 @@ CONVERSIONS = ("to", "_to_copy", "type_as", "float")
 
 
 class MultiplesOnlyError(UntranslatableError):
-    """A program is only for sizes that are multiples of numbers, which `multiples` has by dimension."""
+    """The exported program is valid only for multiples of some numbers; `multiples` maps dimensions to them."""
 
     def __init__(self, message: str, multiples: Mapping[str, int]) -> None:
         super().__init__(message)
@@ -71,7 +71,7 @@ class MultiplesOnlyError(UntranslatableError):
 
 
 class SingleLengthError(UntranslatableError):
-    """A program is only for inputs of which something has one length, such as 1: longer ones may have another."""
+    """The exported program is valid only for one length, such as 1; longer inputs may allow other lengths."""
 
 
 class Capture:
@@ -331,9 +331,7 @@ def _check_values(name: str, value: torch.Tensor | None) -> None:
     from torch._subclasses import FakeTensor
 
     if isinstance(value, FakeTensor):
-        raise UntranslatableError(
-            f"a call of it makes its `{name}`, which later calls read: make it in the constructor"
-        )
+        raise UntranslatableError(f"`forward` creates `{name}`, which later calls read; create it in the constructor")
 
 
 def _multiples(sizes: Sequence[Dim]) -> dict[str, int]:

@@ -42,7 +42,7 @@ MIN_MULTIPLE_COUNT = 3
 
 
 class LoopError(UntranslatableError):
-    """What has loops over lengths or layers cannot be lifted with these."""
+    """The module cannot be lifted with its loops over lengths or layers."""
 
 
 class Outputs(NamedTuple):
@@ -134,7 +134,7 @@ def omissible(subject: Subject, outputs: Sequence[Value]) -> list[str]:
 
 
 def captured_outputs(subject: Subject) -> Outputs:
-    """Return the outputs of a module in normal form, for which the language need not have all operations."""
+    """Return the normal forms of a module's outputs; operations without a counterpart in the language are allowed."""
     modes = modes_of(subject.module)
     with restore_attributes(subject.module):
         outputs = outputs_without_inputs(subject, (), Arrays())
@@ -189,7 +189,7 @@ def _check_modes(modes: Mapping[str, object], module: nn.Module) -> None:
     """Refuse a module that its own calls change."""
     changed = changed_mode(modes, module)
     if changed is not None:
-        raise UntranslatableError(f"a call of it changes its `{changed}`")
+        raise UntranslatableError(f"a call changes its attribute `{changed}`")
 
 
 def _settled(program: ExportedProgram, types: Mapping[str, Type], sizes: Mapping[str, int]) -> dict[str, Type]:

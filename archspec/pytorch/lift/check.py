@@ -45,7 +45,7 @@ MAX_COMPUTED_BYTES = 2**36
 """Outputs are not computed if their values add up to more bytes, as those of deep networks for large images may."""
 
 EXECUTION_ERRORS = (EvaluationError, IndexError, RuntimeError)
-"""What is raised where a module or its spec computes nothing."""
+"""Exceptions raised where a module or its spec cannot be evaluated."""
 
 ITERATIONS = (1, 2, 4, 9)
 """How often loops over a length run in comparisons, besides those at two sizes."""
@@ -55,7 +55,7 @@ FLOAT32_TOLERANCE = 2e-6
 
 
 class TooLargeToRunError(UntranslatableError):
-    """A module has too many parameters for its outputs to be compared, which they have to be."""
+    """The outputs must be compared numerically, but the module has too many parameters to run."""
 
 
 class ComparisonError(UntranslatableError):
@@ -157,7 +157,7 @@ def _with_tensors(text: str, overrides: Mapping[str, PlainValue], module: nn.Mod
         raise UntranslatableError(f"its spec does not compile: {error.diagnostics[0].message}") from error
     reason = other_tensors(model, module)
     if reason:
-        raise UntranslatableError(f"its spec has other tensors: {reason}")
+        raise UntranslatableError(f"its spec declares different tensors: {reason}")
     return get_compilation(model).body
 
 
@@ -267,8 +267,8 @@ def _check_values(pair: _Pair, captured: CapturedModule) -> None:
         except EXECUTION_ERRORS:
             continue
         if error is not None and error > FLOAT32:
-            where = f"where `{name}` is 1" if name else f"than its program, by {error:.2g}"
-            raise UntranslatableError(f"it does something else {where}")
+            where = f"where `{name}` is 1" if name else f"from its program by {error:.2g}"
+            raise UntranslatableError(f"its computation differs {where}")
 
 
 def _examples(captured: CapturedModule) -> Mapping[str, torch.Tensor]:
@@ -296,7 +296,7 @@ def _check_single(pair: _Pair) -> None:
     except EvaluationError:  # one is too short for the module
         return
     if error is not None and error > FLOAT32_TOLERANCE:
-        raise UntranslatableError(f"it does something else where `{next(iter(single))}` is 1")
+        raise UntranslatableError(f"its computation differs where `{next(iter(single))}` is 1")
 
 
 def _chunks(body: Body) -> list[str]:
@@ -319,7 +319,7 @@ def _check_lengths(pair: _Pair) -> None:
                     continue
                 raise UntranslatableError(f"its spec cannot be compared with it: {problem}") from None
             if error is None or error > FLOAT32_TOLERANCE:
-                raise UntranslatableError(f"it does something else where `{name}` is {length}")
+                raise UntranslatableError(f"its computation differs where `{name}` is {length}")
 
 
 def _lengths(body: Body) -> set[str]:

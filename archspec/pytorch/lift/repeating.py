@@ -59,9 +59,9 @@ def _check(module: nn.Module, inputs: Mapping[str, torch.Tensor], others: Mappin
         (name for name in {**before, **after} if not _is_same(before.get(name), after.get(name))), None
     )
     if changed is not None:
-        raise UntranslatableError(f"a call of it changes its `{changed}`")
+        raise UntranslatableError(f"a call changes its attribute `{changed}`")
     if not all(_is_close(*pair) for found in (again, last) for pair in zip(first, found, strict=True)):
-        raise UntranslatableError("a call of it changes what the next one computes")
+        raise UntranslatableError("it is stateful: a call changes what the next call computes")
 
 
 def _outputs(module: nn.Module, inputs: Mapping[str, torch.Tensor]) -> list[torch.Tensor]:

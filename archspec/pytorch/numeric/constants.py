@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import torch
 
 CONSTANT_TOLERANCE = 2e-6
-"""The relative difference of an element of a constant that a module may compute with rounding to float32."""
+"""Relative tolerance for elements of constants that a module may compute in float32."""
 
 
 class Constants:

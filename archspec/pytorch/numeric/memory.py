@@ -15,7 +15,7 @@ MAX_BYTES = 2**30
 """Evaluation stops at a value that needs more memory, unless it is that of a reduction."""
 
 MAX_TOTAL_BYTES = 2**32
-"""Where all values need more memory, the largest are computed again."""
+"""Limit on the memory of all cached values; beyond it, the largest are evicted and recomputed."""
 
 REDUCTION = 4
 """A reduction is forgotten like another value with so many times fewer bytes, as it takes longer to compute again."""

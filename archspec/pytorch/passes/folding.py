@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def read_stored_tensors(program: ExportedProgram) -> None:
-    """Read parameters and stored buffers by their names wherever a program has them as constants.
+    """Replace constants that are parameters or stored buffers by reads of the named tensors.
 
     Raises Untranslatable for a constant that is a part of one: it changes with that.
     """

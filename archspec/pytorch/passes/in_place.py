@@ -30,7 +30,7 @@ class _UnknownMutationError(Exception):
 
 
 def functionalize(program: ExportedProgram) -> bool:
-    """Rewrite an exported program so that it changes nothing in place; False, with the program as it was, if it reads
+    """Functionalize an exported program; False, with the program as it was, if it reads
     graphs of its own, changes an input or a tensor, or changes a value in an uncommon way.
     """
     if not any(_is_changing(node) for node in nodes_of(program.graph)):

@@ -31,7 +31,7 @@ class _Matches(NamedTuple):
 
 
 def rewrite_condition_indices(program: ExportedProgram) -> None:
-    """Have a program select by masks what it selects at the places where conditions are true.
+    """Rewrite selections at the indices of true conditions (`torch.where`, `nonzero`) as masks.
 
     Raises Untranslatable if it does anything else with these places.
     """
@@ -59,7 +59,7 @@ def _matches(node: Node) -> _Matches:
 
 
 def _refused() -> UntranslatableError:
-    return UntranslatableError("it computes something of the places where a condition is true")
+    return UntranslatableError("it computes with the indices at which a condition is true")
 
 
 def _single_axis(condition: Node) -> int | None:

@@ -258,7 +258,7 @@ def excludes_ones(program: ExportedProgram, guards: Iterable[SymPyExpression]) -
 
 
 def allow_size_one() -> AbstractContextManager[None]:
-    """Let PyTorch make no relations that leave out sizes of 1, of programs and of what they are decomposed to."""
+    """Prevent PyTorch from adding guards that exclude sizes of 1, in programs and their decompositions to."""
     import torch.fx.experimental._config as settings
 
     return settings.patch(backed_size_oblivious=True)  # pyright: ignore

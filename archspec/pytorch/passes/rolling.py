@@ -35,7 +35,7 @@ def roll_loops(program: ExportedProgram) -> bool:
             found.setdefault(node.args[1 if loop_mark(node) == "begun" else 0], []).append(node)
     for marks in found.values():
         if len(marks) != ITERATIONS + 1:
-            raise UntranslatableError("it leaves a loop over a length before its end")
+            raise UntranslatableError("it breaks out of a loop over a length")
         _Loop(program.graph, marks).roll()
     return bool(found)
 
@@ -58,7 +58,7 @@ class _Loop:
         begin, middle, end = [nodes.index(mark) for mark in marks]
         self.inside = nodes[begin : end + 1]
         if any(loop_mark(node) in ("begun", "ended") and node not in marks for node in self.inside):
-            raise UntranslatableError("it has a loop over a length in another one")
+            raise UntranslatableError("it has nested loops over a length")
         self.first = [node for node in nodes[begin:middle] if tensors_of(node)]
         self.second = [node for node in nodes[middle:end] if tensors_of(node)]
         self.pairs = dict(zip(self.first, self.second, strict=False))
@@ -221,4 +221,4 @@ def _size(item: object) -> object:
 
 
 def _refuse() -> NoReturn:
-    raise UntranslatableError("a loop over a length in it does something else in each iteration")
+    raise UntranslatableError("a loop over a length computes something different in each iteration")

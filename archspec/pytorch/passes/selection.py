@@ -45,7 +45,7 @@ _ZEROS = ("zeros", "zeros_like", "new_zeros")
 
 
 def rewrite_scatter(program: ExportedProgram) -> None:
-    """Have a program compute sums where it puts numbers at different indices, or adds numbers there."""
+    """Rewrite `scatter` to distinct indices, and `scatter_add`, as sums."""
     import torch
 
     aten = torch.ops.aten
@@ -117,7 +117,7 @@ Rows: TypeAlias = "dict[Node, Hashable]"
 
 
 def rewrite_row_selection(program: ExportedProgram) -> dict[str, Node]:
-    """Have a program take all rows where it selects some by a mask. Return the masks by the symbols of their numbers.
+    """Rewrite row selection by a mask as a computation on all rows. Return the masks by the symbols of their numbers.
 
     Raises Untranslatable if it does anything else with them than with each row by itself.
     """

@@ -27,7 +27,7 @@ _COPIES = ("clone", "contiguous", "detach")
 
 
 def rewrite_triangular_solves(program: ExportedProgram) -> None:
-    """Have a program solve at once the systems that it solves row by row."""
+    """Replace row-by-row triangular solves by a single solve."""
     nodes = nodes_of(program.graph)
     places = {node: place for place, node in enumerate(nodes)}
     for node in nodes:
@@ -186,7 +186,7 @@ def _is_below_diagonal(matrix: object) -> bool:
 
 
 def _is_upper_triangle(mask: object) -> bool:
-    """Whether a mask is true on the diagonal and above."""
+    """Whether a mask is true exactly on and above the diagonal (`triu` of ones)."""
     if not is_node(mask) or operation_name(mask) != "triu" or mask.args[1:] not in ((), (0,)):
         return False
     return operation_name(node_in(mask.args[0])) == "ones"

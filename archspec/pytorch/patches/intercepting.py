@@ -49,7 +49,9 @@ def _callers(frame: FrameType | None) -> Iterator[FrameType]:
 
 @contextmanager
 def disable_mask_detection() -> Generator[None]:
-    """Let `nn.TransformerEncoder` and decoder use masks as they are: that one is causal is only a hint."""
+    """Disable the causal-mask detection of `nn.TransformerEncoder` and `nn.TransformerDecoder`, which is only an
+    optimization hint.
+    """
 
     def given(mask: object, is_causal: bool | None = None, size: int | None = None) -> bool:
         return bool(is_causal)

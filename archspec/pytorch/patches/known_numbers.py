@@ -88,7 +88,7 @@ class Quotient(NamedTuple):
         return self.plus(other.negative())
 
     def subtract_from(self, other: Quotient) -> Quotient:
-        """Return the difference of another one and this one."""
+        """Return `other - self`."""
         return other.minus(self)
 
     def negative(self) -> Quotient:
@@ -108,11 +108,11 @@ class Quotient(NamedTuple):
         return Quotient(self.above * other.below, self.below * other.above)
 
     def floor(self) -> Quotient:
-        """Return the largest integer that is not above."""
+        """Return the floor."""
         return self if self.below == 1 else Quotient(self.above // self.below)
 
     def ceil(self) -> Quotient:
-        """Return the least integer that is not below."""
+        """Return the ceiling."""
         return self if self.below == 1 else Quotient((self.above + self.below - 1) // self.below)
 
     def floor_over(self, other: Quotient) -> Quotient | None:

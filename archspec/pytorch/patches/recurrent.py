@@ -22,7 +22,7 @@ STATES = {"lstm": "Tensor[]", "gru": "Tensor", "rnn_tanh": "Tensor", "rnn_relu":
 
 
 def recurrent_layer_mode() -> AbstractContextManager[object]:
-    """Return the mode in which recurrent layers are single operations, which cannot be run but have shapes."""
+    """Return a mode that records each recurrent layer as one operation with known shapes (not executable)."""
     return intercept_mode(_kept)
 
 

@@ -181,7 +181,7 @@ def _bodies(model: Model) -> list[Body]:
 
 
 def _other_signature(a: Model, b: Model) -> str:
-    """Describe how the inputs, outputs or tensors of two models differ; empty if they do not."""
+    """Describe the difference between the signatures or tensors of two models; "" if there is none."""
     sides: list[tuple[str, Mapping[str, object], Mapping[str, object]]] = [
         ("inputs", a.inputs, b.inputs),
         ("optional inputs", _optional(a), _optional(b)),

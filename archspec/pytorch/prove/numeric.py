@@ -24,10 +24,10 @@ MAX_ELEMENTS = 20_000_000
 """Larger models are not run."""
 
 RELATIVE_TOLERANCE = 1e-9
-"""The relative difference of outputs in float64 up to which they are the same."""
+"""Relative tolerance for equal outputs in float64."""
 
 HIDING_MAGNITUDE = 1e30
-"""Larger elements hide others, such as scores."""
+"""Elements above this magnitude, such as hidden scores, do not affect the scale of the comparison."""
 
 GAINS = {3: 1.0, 4: 2.0}
 """How large random tensors are in the comparison at each of the two sizes. Where all scores are small, a softmax hardly

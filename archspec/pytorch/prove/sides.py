@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class FirstDifference(NamedTuple):
-    """The first value of each side that the other one does not compute, with its place; None if there is none.
+    """The first value on each side that the other side does not compute, with its location; None if there is none.
 
     `output` is the name of the first output that differs.
     """
@@ -205,7 +205,7 @@ def check_table(arrays: Arrays, table: Array, value: Tensor | None, name: str) -
 
 
 MAX_CALLED_LENGTH = 4096
-"""Modules are not called with longer inputs to see whether they accept them."""
+"""Maximum input length with which a module is called to test whether it accepts it."""
 
 
 class StoredTensor(NamedTuple):

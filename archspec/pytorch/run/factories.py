@@ -47,7 +47,7 @@ def load_factory(text: str, written: str) -> tuple[str, str, Callable[..., nn.Mo
     with _beside(path):
         try:
             spec.loader.exec_module(loaded)
-        except Exception as problem:  # of any class, as it comes from the user's file
+        except Exception as problem:  # user code may raise anything
             raise _failed(path, problem) from problem
     factory = getattr(loaded, name, None)
     if factory is None:
@@ -79,7 +79,7 @@ def call_factory(path: str, name: str, factory: Callable[..., object]) -> nn.Mod
     with _beside(path):
         try:
             made = factory() if callable(factory) else None
-        except Exception as problem:  # of any class, as it comes from the user's file
+        except Exception as problem:  # user code may raise anything
             raise _failed(path, problem) from problem
     if not isinstance(made, torch.nn.Module):
         raise make_error(

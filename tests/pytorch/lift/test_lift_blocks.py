@@ -504,5 +504,5 @@ class Switching(nn.Module):
 
 
 def test_a_module_that_a_call_changes_is_refused() -> None:
-    with pytest.raises(archspec.ArchError, match=r"a call of it changes its `layer\.training`$"):
+    with pytest.raises(archspec.ArchError, match=r"a call changes its attribute `layer\.training`$"):
         lifted(Switching(), X)

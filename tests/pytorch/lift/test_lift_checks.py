@@ -63,7 +63,7 @@ def test_modules_that_are_too_large_are_not_run(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_spec_has_the_tensors_of_its_module() -> None:
     check.check_again(SPEC, {"width": 9}, subject(Net(9)))
-    with pytest.raises(UntranslatableError, match=r"^its spec has other tensors: .*weight"):
+    with pytest.raises(UntranslatableError, match=r"^its spec declares different tensors: .*weight"):
         check.check_again(SPEC, {}, subject(Net(9)))
     with pytest.raises(UntranslatableError, match=r"^its spec does not compile: "):
         check.check_again(SPEC, {"width": 0}, subject(Net(9)))
@@ -72,7 +72,7 @@ def test_a_spec_has_the_tensors_of_its_module() -> None:
 def test_outputs_of_another_module_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
     check.check_outputs(SPEC, {"width": 9}, subject(Net(9)))
     check.check_outputs(SPEC, {}, subject(Net(8, lambda x: x * (1 + RELATIVE_TOLERANCE / 2))))
-    with pytest.raises(UntranslatableError, match=r"^its spec has other tensors: .*weight"):
+    with pytest.raises(UntranslatableError, match=r"^its spec declares different tensors: .*weight"):
         check.check_outputs(SPEC, {}, subject(Net(9)))
     other = subject(Net(8, lambda x: x + x.argmax()))
     with pytest.raises(UntranslatableError, match=r"^the outputs of its spec differ from its own by \d"):
@@ -194,7 +194,7 @@ def test_loops_over_a_length_are_run_several_times() -> None:
         check._check_lengths(given)
         assert given.sizes == [{"seq": length} for length in ITERATIONS]
     for wrong in (pair(of_4=2 * FLOAT32_TOLERANCE), pair(of_4=None)):
-        with pytest.raises(UntranslatableError, match=r"^it does something else where `seq` is 4$"):
+        with pytest.raises(UntranslatableError, match=r"^its computation differs where `seq` is 4$"):
             check._check_lengths(wrong)
     with pytest.raises(UntranslatableError, match=r"^its spec cannot be compared with it: it has no value$"):
         check._check_lengths(pair(of_2=NOTHING))
@@ -215,7 +215,7 @@ def test_multiples_of_a_number_are_also_compared_for_one() -> None:
         given = pair(error)
         check._check_single(given)
         assert given.sizes == [{"seq": 1}]
-    with pytest.raises(UntranslatableError, match=r"^it does something else where `seq` is 1$"):
+    with pytest.raises(UntranslatableError, match=r"^its computation differs where `seq` is 1$"):
         check._check_single(pair(2 * FLOAT32_TOLERANCE))
     check._check_single(pair(1.0, body(SPEC)))
 
@@ -259,9 +259,9 @@ def test_modules_are_also_run_where_each_size_is_1(monkeypatch: pytest.MonkeyPat
     run([0.0, None, 0.0], seq=40, batch=1)
     assert seen[0]["seq"] == 40 and seen[0]["batch"] > 1
     assert seen[1:] == [{**seen[0], "batch": 1}, {**seen[0], "seq": 1}]
-    with pytest.raises(UntranslatableError, match=r"^it does something else than its program, by 0\.5$"):
+    with pytest.raises(UntranslatableError, match=r"^its computation differs from its program by 0\.5$"):
         run([0.5])
-    with pytest.raises(UntranslatableError, match=r"^it does something else where `seq` is 1$"):
+    with pytest.raises(UntranslatableError, match=r"^its computation differs where `seq` is 1$"):
         run([NOTHING, NOTHING, 0.5])
 
 

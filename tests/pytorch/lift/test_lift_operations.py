@@ -238,7 +238,10 @@ def put(x: Any, y: Any) -> Any:
 
 REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
     "logit": (lambda x, y: torch.logit(x, 0.1), "`aten.logit` has no normal form with these arguments"),
-    "rounded quotients": (lambda x, y: torch.div(x, y, rounding_mode="trunc"), "it divides and rounds towards zero"),
+    "rounded quotients": (
+        lambda x, y: torch.div(x, y, rounding_mode="trunc"),
+        "it uses division that truncates toward zero",
+    ),
     "the place of the smallest": (lambda x, y: x.argmin(), "`aten.argmin` has no normal form with these arguments"),
     "counts": (lambda x, y: torch.linalg.vector_norm(x, 0, -1), "`aten.norm` has no normal form with these"),
     "norms of matrices": (lambda x, y: torch.linalg.norm(x, "fro", (1, 2)), "`aten.linalg_norm` has no normal form"),
@@ -253,7 +256,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
     "gaps": (lambda x, y: F.max_pool1d(x, 2, dilation=2), "`aten.max_pool` has no normal form with these arguments"),
     "dropout": (
         lambda x, y: F.scaled_dot_product_attention(x, y, x, dropout_p=0.5),
-        "it drops attention weights, so it is in training",
+        "attention dropout is active: the module is in training mode",
     ),
     "longer results": (
         lambda x, y: F.conv_transpose1d(x[:, :4], y[0, :4, None], stride=2, output_padding=1),
@@ -262,13 +265,13 @@ REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
     "remainders": (lambda x, y: torch.fmod(x.long(), 3), "it divides integers and rounds towards zero"),
     "numbers that are not known": (
         lambda x, y: x.scatter(2, x.long().abs(), y[0, 0, 0].expand(2, 5, 8)),
-        "it scatters other than one number",
+        "`scatter` is supported for a single number only",
     ),
     "numbers at indices": (put, "it replaces elements at indices"),
     "sizes": (lambda x, y: x + torch.full((8,), x.shape[1]), "`aten.full` has no counterpart with these arguments"),
     "integers at indices": (
         lambda x, y: x.long()[:, y[0, 0, :2].long()],
-        "it selects elements by lists of positions, in a way that is no known mask",
+        "it indexes with lists of positions in a way that matches no known mask",
     ),
     "halves of transforms": (
         lambda x, y: torch.fft.rfft(x).real,
@@ -282,7 +285,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
     "sums with complex numbers": (lambda x, y: (torch.polar(x, y) + x).real, "it combines real and complex numbers"),
     "indices that are computed": (
         lambda x, y: x.scatter(2, y.long().abs(), 3.0),
-        "the operation `aten.scatter` has another result than its counterpart",
+        "the operation `aten.scatter` has a different result from its counterpart",
     ),
     "imaginary numbers": (lambda x, y: (x * 1j).real, "it combines real and complex numbers"),
     "fractions from a dimension on": (
@@ -291,7 +294,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
     ),
     "systems": (
         lambda x, y: torch.linalg.solve_triangular(x @ x.mT, y, upper=False),
-        "it solves a triangular system that is not a lower one with ones on its diagonal",
+        "it solves a triangular system other than a unit lower-triangular one",
     ),
 }
 
@@ -309,13 +312,15 @@ def test_results_of_counterparts_are_compared(monkeypatch: pytest.MonkeyPatch) -
     module = Several({"it": lambda x, y: torch.stack(x.unbind(2)[:2]).relu()}).eval()
     unbind = COUNTERPARTS["unbind"]
     for name, handler, reason in (
-        ("unbind", lambda *args, **named: [*reversed(list(unbind(*args, **named)))], "has other results"),
-        ("relu", lambda b, types, x: None, "has another result"),
-        ("relu", lambda b, types, x: b.op("neg", x), "has another result"),
+        (
+            "unbind",
+            lambda *args, **named: [*reversed(list(unbind(*args, **named)))],
+            "has different results from its counterpart",
+        ),
+        ("relu", lambda b, types, x: None, "has a different result from its counterpart"),
+        ("relu", lambda b, types, x: b.op("neg", x), "has a different result from its counterpart"),
     ):
         with monkeypatch.context() as patch:
             patch.setitem(COUNTERPARTS, name, handler)
-            with pytest.raises(
-                archspec.ArchError, match=f"the operation `aten.{name}` {reason} than its counterpart, in "
-            ):
+            with pytest.raises(archspec.ArchError, match=f"the operation `aten.{name}` {reason}, in "):
                 archspec.lift(module, (X, Y))

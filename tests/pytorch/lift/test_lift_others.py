@@ -413,7 +413,7 @@ def refused(given: Source) -> tuple[str, str | None, type]:
 @pytest.mark.usefixtures("problems")
 def test_a_spec_has_the_tensors_of_the_actual_module() -> None:
     message, _, cause = refused(source(width=9))
-    assert message.startswith("cannot lift `net`: the spec of a small one does not hold for its sizes: ")
+    assert message.startswith("cannot lift `net`: the spec lifted from a small module is wrong at the actual sizes: ")
     assert "weight" in message and cause is LayerPatternError
 
 
@@ -468,7 +468,7 @@ def test_a_spec_holds_for_other_modules_of_the_class(monkeypatch: pytest.MonkeyP
         assert lifting.lift_or_replace(only(deep=lambda differs: deep if differs else None)) != SPEC and len(found) == 2
     others = "the spec of two small ones does not hold for other sizes: why"
     few = "the spec of one with few layers does not hold for all: why"
-    small = "the spec of a small one does not hold for its sizes: why"
+    small = "the spec lifted from a small module is wrong at the actual sizes: why"
     for problem, reasons in (
         (
             UntranslatableError("why"),

@@ -116,10 +116,10 @@ def mean(found: Any, x: Any, shares: Any, chosen: Any, turn: int, expert: Any) -
     ("apply", "reason"),
     [
         (twice, "which can be several times for one row"),
-        (positions, "it computes something of the places where a condition is true"),
-        (table, "it computes something of the places where a condition is true"),
+        (positions, "it computes with the indices at which a condition is true"),
+        (table, "it computes with the indices at which a condition is true"),
         (truth, "which can be several times for one row"),
-        (others, "it computes something of the places where a condition is true"),
+        (others, "it computes with the indices at which a condition is true"),
         (mean, "computes something of several rows"),
     ],
 )

@@ -98,9 +98,9 @@ def test_tensors_that_a_list_has_as_well_are_no_constants(kind: str, read: str) 
     ("kind", "reason"),
     [
         ("part", "it reads a part of its `weight` that was taken before the call"),
-        ("buffer", "it does something else than its program"),
-        ("alias", "it does something else than its program"),
-        ("closure", "it does something else than its program"),
+        ("buffer", "its computation differs from its program"),
+        ("alias", "its computation differs from its program"),
+        ("closure", "its computation differs from its program"),
     ],
 )
 def test_tensors_that_are_others_in_a_copy_are_refused(kind: str, reason: str) -> None:

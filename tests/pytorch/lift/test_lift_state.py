@@ -71,10 +71,10 @@ class Registered(Keeping):
 @pytest.mark.parametrize(
     ("kind", "reason"),
     [
-        (Counting, "a call of it changes its `calls`"),
-        (Collecting, "a call of it changes its `kept`"),
-        (Hidden, "a call of it changes what|something else than its program"),
-        (Registered, "a call of it makes its `"),
+        (Counting, "a call changes its attribute `calls`"),
+        (Collecting, "a call changes its attribute `kept`"),
+        (Hidden, "it is stateful|differs from its program"),
+        (Registered, "`forward` creates `"),
     ],
 )
 def test_a_module_whose_calls_change_it_is_refused(kind: type[Keeping], reason: str) -> None:

@@ -331,7 +331,7 @@ def _is_cheap(value: Value) -> bool:
 
 
 def _data_independent_values(values: Sequence[Value], users: Mapping[Value, Sequence[Value]]) -> set[Value]:
-    """Return the values that depend on positions, tensors and masks of padding alone."""
+    """Return the values that depend only on positions, tensors and padding masks."""
     found: set[Value] = set()
     for value in values:
         masks = value.op == "input" and all(user.dtype == "bool" for user in users[value])

@@ -18,7 +18,8 @@ MAX_KINDS = 4
 
 
 class LayerRun(NamedTuple):
-    """Values each of which is made from the one before by the same layer, or by layers that only differ in numbers.
+    """A chain of values, each computed from the previous one by the same layer or by layers that differ only in
+    numbers.
 
     If layers of several kinds alternate, `kinds` are the numbers of these. `slices` are arguments that are slices of a
     value at the indices of the iterations, which nothing else uses.
@@ -48,7 +49,7 @@ class LayerRun(NamedTuple):
 
 
 class Slice(NamedTuple):
-    """Of what value, along which axis and at which place another one is the slice."""
+    """A slice: the sliced value, the axis and the index."""
 
     value: Value
     axis: int

@@ -29,7 +29,7 @@ NORMS = {
 def recognize_module(
     builder: Builder, frame: ModuleCall, module: nn.Module, result: Value, canonical: Callable[[str], str]
 ) -> Value | None:
-    """Return the result of a call of a module as that of a layer or function of the library; None if it is not one."""
+    """Replace a module call by an equivalent layer or function of the standard library; None if it is not one."""
     names = [name for name, _ in module.state_dict(keep_vars=True).items()]
     own = {canonical(f"{frame.path}.{name}"): name for name in names}
     root, _ = builder.layout(result)

@@ -99,7 +99,9 @@ def count_of_results(value: Value, parts: Sequence[Value]) -> int:
 
 
 def conditional_text(texts: Sequence[str], tests: Sequence[str]) -> str:
-    """Return the text of the first one whose test holds, or else the last; one text if all are equal."""
+    """Return a conditional expression that selects the text of the first true test, or the last text; a single text if
+    all are equal.
+    """
     if len(set(texts)) == 1:
         return texts[0]
     return " else ".join([*[f"{text} if {test}" for text, test in zip(texts, tests, strict=False)], texts[-1]])

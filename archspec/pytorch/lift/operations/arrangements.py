@@ -196,7 +196,7 @@ def _scatter(
         number = number_in(number.operands[0] if number.op == "real" else number)
     axis = dim % len(x.shape)
     if number is None:
-        raise UntranslatableError("it scatters other than one number")
+        raise UntranslatableError("`scatter` is supported for a single number only")
     last = [at for at in range(len(x.shape)) if at != axis]
     hits = b.op("sum", b.op("one_hot", b.permute(index, [*last, axis]), count=x.shape[axis]), axis=-2)
     order = [*range(axis), len(x.shape) - 1, *range(axis, len(x.shape) - 1)]

@@ -76,7 +76,7 @@ def _same(b: Builder, types: Types, x: Value, *rest: object, **keywords: object)
 
 def _div(b: Builder, types: Types, x: Operand, y: Operand, rounding_mode: str | None = None) -> Results:
     if rounding_mode not in (None, "floor"):
-        raise UntranslatableError("it divides and rounds towards zero")
+        raise UntranslatableError("it uses division that truncates toward zero")
     return _arithmetic("div" if rounding_mode is None else "floordiv")(b, types, x, y)
 
 

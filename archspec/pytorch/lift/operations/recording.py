@@ -216,12 +216,12 @@ class Recording(Capture):
             raise UntranslatableError(f"the operation `aten.{name}` has no counterpart with these arguments") from error
         if isinstance(made, Sequence):
             if any(value is not None and value.array != array for value, array in zip(made, found, strict=True)):
-                raise UntranslatableError(f"the operation `aten.{name}` has other results than its counterpart")
+                raise UntranslatableError(f"the operation `aten.{name}` has different results from its counterpart")
             return made
         if made is not None:
             made = convert(self.builder, made, types[0].dtype)
         if made is None or made.array != found[0]:
-            raise UntranslatableError(f"the operation `aten.{name}` has another result than its counterpart")
+            raise UntranslatableError(f"the operation `aten.{name}` has a different result from its counterpart")
         return made
 
     def _type_of(self, found: RecordedForm) -> Type:

@@ -234,7 +234,7 @@ def _embedding(b: Builder, types: Types, table: Value, ids: Value, *rest: object
 def _arange(b: Builder, types: Types, *values: Scalar, **keywords: object) -> Value:
     start, step = (values[0] if len(values) > 1 else 0), (values[2] if len(values) > 2 else 1)
     if not is_counted_exactly(values):
-        raise UntranslatableError("it counts in steps that are no binary fractions, which PyTorch rounds")
+        raise UntranslatableError("it uses `arange` with a step that is not a binary fraction, which PyTorch rounds")
     if isinstance(start, Polynomial) or isinstance(step, Polynomial):
         start, step = int_if_whole(start), int_if_whole(step)
     found = b.op("arange", stop=types[0].shape[0])

@@ -60,7 +60,7 @@ class Fields(NamedTuple):
 
 
 MAX_PLACES = 6
-"""So many places of a field are tried, at one of which a size has its value by accident."""
+"""Maximum number of occurrences of a field that are tested for a coincidence."""
 
 LARGE = 256
 """Larger numbers, such as the sizes of images, are first halved: twice as large ones take long. Others are doubled, and
@@ -68,13 +68,13 @@ halved at last: where sizes have to be multiples of a number, they are those of 
 """
 
 MAX_CHANGED_BYTES = 2**34
-"""Outputs of a changed module whose values add up to more bytes, such as those of large images, are not compared."""
+"""Maximum total bytes of intermediate values for which outputs of a changed module are compared."""
 
 Drafter: TypeAlias = "Callable[[Fields], Draft]"
 
 
 def drop_coincidental_fields(drafted: Drafter, subject: Subject) -> Draft:
-    """Return the draft in which no size has the name of a field that it does not follow.
+    """Return a draft without coincidental names: no size is named after a field that does not determine it.
 
     All such fields are dropped at once, as most are accidents. A field is also among them where another one is the
     accident, and a third one has the name of its size; so if a size is then left without a name, they are dropped one

@@ -25,7 +25,7 @@ RATIO = r"^\w+ // \w+$"
 
 
 class FieldExpression(NamedTuple):
-    """An expression, and the fields in it."""
+    """A candidate expression for a size, and the configuration fields that it uses."""
 
     text: str
     fields: tuple[str, ...]

@@ -12,13 +12,13 @@ from archspec.pytorch.lift.sizes.candidates import LAYERS, WIDTHS, FieldExpressi
 Fields: TypeAlias = Mapping[str, "tuple[float, float | None]"]
 
 MAX_PARTS = 4
-"""Pixels are predicted with up to so many numbers each."""
+"""Maximum number of values predicted per pixel."""
 
 MAX_JOINED = 4
-"""Up to so many parts of a width are joined with one of another width."""
+"""Maximum number of parts of one width joined with a part of another width."""
 
 MAX_HEADS = 64
-"""Lists have numbers of heads up to this one."""
+"""Maximum head count considered in lists."""
 
 LEAST_HEAD, LARGEST_HEAD = 8, 256
 """The sizes of heads."""
@@ -68,8 +68,8 @@ def with_multiples(a: float, b: float, fields: Fields) -> list[FieldExpression]:
 
 
 def with_times(a: float, b: float, fields: Fields) -> list[FieldExpression]:
-    """Return multiples of widths by what is no field, such as the features of all places after convolutions, and heads
-    of a size that is no field.
+    """Return multiples of widths by numbers that are not fields, such as the features of all places after
+    convolutions, and heads of a size that is no field.
     """
     known = {c for c, _ in fields.values()}
     return [

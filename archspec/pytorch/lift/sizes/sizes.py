@@ -29,11 +29,11 @@ IRREGULAR = "its layers differ in a way that is no simple function of their numb
 
 
 class SizeDependenceError(UntranslatableError):
-    """A module is another program at other sizes, or has sizes that no field decides."""
+    """The program differs between sizes, or a size is not determined by any field."""
 
 
 class ActualSizeError(UntranslatableError):
-    """The spec of a small module does not compile for the sizes of the actual one."""
+    """The spec lifted from a small module does not compile at the actual sizes."""
 
 
 @dataclass

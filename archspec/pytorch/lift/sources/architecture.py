@@ -191,7 +191,7 @@ def build_small_module(architecture: Architecture, turn: int, first: Fields | No
                 continue
             changed = changed_mode(modes, module)
             if changed is not None:
-                raise make_error("lift", f"cannot lift `{architecture.name}`: a call of it changes its `{changed}`")
+                raise make_error("lift", f"cannot lift `{architecture.name}`: a call changes its attribute `{changed}`")
             alike = (other for other in architecture.inputs(module, 1 - turn % 2) if are_alike(inputs, other))
             subject = Subject(
                 module,

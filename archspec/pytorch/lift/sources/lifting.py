@@ -47,7 +47,7 @@ def _lifted(source: Source) -> str:
     model = loads(spec)
     name, reason = source.subject.name, other_tensors(model, source.actual())
     if reason:
-        reason = f"the spec of a small one does not hold for its sizes: {reason}"
+        reason = f"the spec lifted from a small module is wrong at the actual sizes: {reason}"
         raise make_error("lift", f"cannot lift `{name}`: {reason}") from LayerPatternError(reason)
     _check_free_sizes(model, source)
     differs = source.subject.has_patterns or " if i " in spec
@@ -108,7 +108,9 @@ def _check_whole(spec: str, whole: Subject) -> None:
         with suppress(UndecidedError):
             check_again(spec, {}, whole)
     except UntranslatableError as problem:
-        raise UntranslatableError(f"the spec of a small one does not hold for its sizes: {problem}") from None
+        raise UntranslatableError(
+            f"the spec lifted from a small module is wrong at the actual sizes: {problem}"
+        ) from None
 
 
 def _check_deep(

@@ -14,11 +14,13 @@ if TYPE_CHECKING:
 
 
 class LayerPatternError(UntranslatableError):
-    """The spec of a small module is not that of the actual one, as its layers may be of other kinds."""
+    """The spec of the small module differs from the actual module, probably because the layer pattern needs more
+    layers.
+    """
 
 
 class CoincidentSizeError(UntranslatableError):
-    """The spec of two small modules is not that of a third one, as a size has the value of another one in both."""
+    """The spec of two small modules fails for a third one: two sizes coincide in both."""
 
 
 class Source(NamedTuple):

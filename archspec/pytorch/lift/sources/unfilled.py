@@ -32,7 +32,7 @@ def build_on_meta(build: Callable[[], nn.Module]) -> nn.Module:
 
 
 def build_uninitialized(build: Callable[[], nn.Module]) -> nn.Module:
-    """Return a module whose parameters are memory that nothing has been written to, which takes no room.
+    """Return a module with uninitialized parameters, whose memory the operating system has not committed.
 
     The elements of very large ones share their memory. Its buffers have their values.
     """
@@ -82,5 +82,5 @@ def _reserved(func: Function, args: Sequence[object], named: Mapping[str, object
 
 
 def _count(sizes: Sequence[object]) -> int:
-    """Return how many elements a tensor with these sizes has, which may be given as one tuple."""
+    """Return the number of elements of a tensor; the sizes may be passed as one tuple."""
     return prod(cast("Sequence[int]", sizes[0] if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes))

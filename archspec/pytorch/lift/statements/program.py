@@ -25,7 +25,7 @@ from archspec.pytorch.lift.values.values import LAYER, LENGTH, Value
 
 
 class SizeChange(NamedTuple):
-    """How a module of other sizes differs from the one that is lifted, so that both become the same definitions."""
+    """Differences of a resized module that must be normalized so that both modules yield the same definitions."""
 
     several: Collection[str] = ()
     """Classes of which only one of them has several modules."""

@@ -37,7 +37,7 @@ from archspec.pytorch.lift.values.values import Argument, LoopValue, Setting, Va
 
 
 class BorrowedLayer(NamedTuple):
-    """A layer that is declared in a block, or in others like it, and only applied outside of it."""
+    """A layer declared in a block (or in equal blocks) but applied only outside of it."""
 
     value: Value
     path: str
@@ -45,7 +45,7 @@ class BorrowedLayer(NamedTuple):
 
 
 class WritingContext(NamedTuple):
-    """What is known of a body when it is written: runs of layers in it, by their last value; the layers of all
+    """Context for writing a body: runs of layers in it, by their last value; the layers of all
     iterations of its loops, by those that stand for them; names of its inputs and outputs, and those that are `taken`;
     the tensors that it declares itself, with what is written before their shapes, and those that it ties; the layers
     that it declares for blocks around it; the masks that may be left out; the addresses of blocks inside.
@@ -329,7 +329,7 @@ class BodyWriter:
     def argument(self, value: Argument, precedence: int = 0, among_reals: bool = True) -> str:
         """Return an argument as an expression: `lowest` for the least number, if it is `among_reals`."""
         if isinstance(value, Sequence):
-            raise UntranslatableError("it selects elements by lists of positions, in a way that is no known mask")
+            raise UntranslatableError("it indexes with lists of positions in a way that matches no known mask")
         if not isinstance(value, Value):
             if isinstance(value, float) and value == LOWEST_FLOAT32 and among_reals:
                 return "lowest"

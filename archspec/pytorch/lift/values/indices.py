@@ -38,7 +38,7 @@ class ValueFactory(Protocol):
 
 
 class IndexWriter:
-    """Values written from their normal forms."""
+    """Writes values from their normal forms."""
 
     def __init__(self, builder: ValueFactory) -> None:
         self.builder = builder

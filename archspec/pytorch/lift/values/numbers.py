@@ -11,7 +11,7 @@ EXACT_DENOMINATOR = 2.0**10
 """Counting in multiples of one over this number is exact in float32."""
 
 ABSENT = "none"
-"""What stands in the place of a value that is missing."""
+"""The notation for an absent value."""
 
 MAY_BE_ONE = ("number", "start")
 """What numbers are for that may be 1 in one small module, and not in another."""

@@ -115,7 +115,7 @@ class Value:
 
 
 class LoopValue(Value):
-    """A loop over a length or over layers. Its arguments are what is `carried` to begin with, and then the values from
+    """A loop over a length or over layers. Its arguments are the initial `carried` values, followed by the values from
     before that are `given` to it. An iteration computes the values `inner`: what is carried into the next one, and what
     is collected along `axes`.
     """

@@ -234,7 +234,7 @@ def test_modules_that_cannot_be_built_or_run() -> None:
     with pytest.raises(ArchError, match=f"{reason}$"):
         toy(broken).actual()
     assert "no inputs are known for `x`, `mask`" in refused(toy(inputs=none))
-    assert "a call of it changes its `layers.0`" in refused(toy(Switching))
+    assert "a call changes its attribute `layers.0`" in refused(toy(Switching))
     assert "KeyError: 'no x'" in refused(toy(Failing))
     assert next(toy().actual().parameters()).is_meta
 
