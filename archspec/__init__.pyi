@@ -91,7 +91,7 @@ from archspec.language.format.api import format as format
 from archspec.pipeline.compile import import_config as import_config
 from archspec.pipeline.compile import load as load
 from archspec.pipeline.compile import loads as loads
-from archspec.pipeline.files import models as models
+from archspec.pipeline.index import models as models
 from archspec.pipeline.model import Model as Model
 from archspec.pipeline.model import ModelLike as ModelLike
 from archspec.pytorch.lift.api import lift as lift

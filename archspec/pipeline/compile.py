@@ -1,7 +1,7 @@
 """The way of a spec, from what a user names to a compiled model, in the order of the stages.
 
-    locate     `spec.parse_spec`             a bundled name, or a path and perhaps the name of a model
-    read       `files.open_spec`             the file, with those that it imports
+    locate     `locate.locate`               what was named: a kind, a path or a text, perhaps the name of a model
+    read       `files.load_file`             the file, with those that it imports
     parse      `trees.parsed`                text to syntax tree, from the cache if it was parsed before
     resolve    `resolve.files.Library`       imports and the names of files; `resolve.definition` does each definition
     check      `elaborate.models.check_files`  what is unused, once for each file; bundled imports are not checked
@@ -32,16 +32,16 @@ from archspec.pipeline.files import (
     load_file,
     model_in,
     new_library_and_program,
-    open_spec,
+    open_model,
     remove_from_cache,
 )
+from archspec.pipeline.locate import Location, locate
 from archspec.pipeline.model import Compilation, Model, ModelLike, get_compilation
-from archspec.pipeline.spec import Spec, locate, read_spec
 from archspec.pipeline.trees import parse_cached
 
 if TYPE_CHECKING:
     from archspec.compiler.resolve.unit import Unit
-    from archspec.pipeline.spec import SpecLike
+    from archspec.pipeline.locate import SpecLike
 
 MAX_LIST_DEPTH = 64
 
@@ -57,7 +57,7 @@ def load(spec: SpecLike, /, **overrides: PlainValue) -> Model:
 
     Raises ArchError if the model does not exist, or the spec has an error.
     """
-    return as_model(spec, overrides)
+    return compile_location(locate(spec), overrides)[0]
 
 
 def loads(text: str, /, model: str | None = None, **overrides: PlainValue) -> Model:
@@ -77,19 +77,19 @@ def as_model(model: ModelLike, overrides: Mapping[str, PlainValue] | None = None
     Raises TypeError for a Model with overrides, and ArchError as `load` does.
     """
     if not isinstance(model, Model):
-        return compile_spec(read_spec(model), dict(overrides or {}))[0]
+        return compile_location(locate(model), dict(overrides or {}))[0]
     if overrides:
         raise TypeError("a compiled model takes no overrides; give them to `archspec.load`")
     return model
 
 
 @gc_paused()
-def compile_spec(spec: Spec, overrides: dict[str, PlainValue]) -> tuple[Model, LoadedFile]:
-    """A model, with the file that it is in."""
+def compile_location(location: Location, overrides: dict[str, PlainValue]) -> tuple[Model, LoadedFile]:
+    """Compile the model at a location; return it with the file that it is in."""
     report = Report()
     _check_overrides(overrides)
-    loaded, node = open_spec(spec, report)
-    return _compile_node(loaded, node, str(spec), overrides, report), loaded
+    loaded, node = open_model(location, report)
+    return _compile_node(loaded, node, location.name, overrides, report), loaded
 
 
 @gc_paused()
@@ -167,14 +167,14 @@ def import_config(source: SpecLike, /, type: str | None = None, ignore: Sequence
     Raises ArchError if there is no such configuration, if it has a field that is not understood, or if what it
     describes does not compile.
     """
-    spec = read_spec(source)
+    location = locate(source)
     if type is not None or ignore:
-        spec = spec._replace(type=type, ignore=tuple(ignore))
-    model, loaded = compile_spec(spec, {})
+        location = location._replace(type=type, ignore=tuple(ignore))
+    model, loaded = compile_location(location, {})
     get_compilation(model).require_computation()
     if not loaded.is_configuration:
         help = "expected a file whose name ends in .json, a directory with a config.json, or standard input (`-`)"
-        raise make_error("usage", f"`{spec}` is not a configuration", help=help)
+        raise make_error("usage", f"`{location.name}` is not a configuration", help=help)
     return loaded.unit.source.text
 
 
@@ -185,12 +185,12 @@ def check(spec: SpecLike, root: str | None = None) -> Report:
     """
     report = Report()
     try:
-        named = locate(read_spec(spec))
-        loaded = open_spec(named, report)[0] if named.path is None else load_file(named, report, root)
+        location = locate(spec)
+        loaded = load_file(location._replace(root=root), report)
     except ArchError as error:
         report.diagnostics = error.diagnostics
         return report
-    check_unit(loaded.program, loaded.library, loaded.unit, report, named.model)
+    check_unit(loaded.program, loaded.library, loaded.unit, report, location.model)
     if not is_reported_again(loaded.program):
         remove_from_cache(loaded)
     return report

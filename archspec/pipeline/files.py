@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 
 from archspec.compiler.evaluate.program import Program
@@ -22,9 +22,8 @@ from archspec.core.diagnostics import (
 from archspec.formats.configs.configuration import MAX_CONFIGURATION_BYTES
 from archspec.language.syntax import tree
 from archspec.pipeline import cache
-from archspec.pipeline.index import read_index
-from archspec.pipeline.spec import CONFIGURATION_LABEL, Spec, file_key, is_checkpoint, locate, locate_cached
-from archspec.pipeline.streams import is_stream, stream_label, stream_text
+from archspec.pipeline.locate import Location
+from archspec.pipeline.streams import stream_text
 from archspec.pipeline.trees import parse_cached
 
 MAX_PROGRAMS = 8
@@ -47,19 +46,10 @@ class LoadedFile:
 _loaded: dict[str, LoadedFile] = {}
 
 
-def open_spec(spec: Spec, report: Report) -> tuple[LoadedFile, tree.Model]:
-    """The file of a spec and the model in it. Raises ArchError."""
-    spec = locate(spec)
-    if spec.path is None and spec.text is None:
-        loaded = _find_bundled(spec.model or "", report)
-        other = locate_cached(spec) if loaded is None else spec
-        if other is None:
-            raise _unknown_model_error(spec.model or "", report)
-        if loaded is None:
-            return open_spec(other, report)
-        return loaded, loaded.unit.models[spec.model or ""]
-    loaded = load_file(spec, report)
-    return loaded, model_in(loaded, spec.model, report)
+def open_model(location: Location, report: Report) -> tuple[LoadedFile, tree.Model]:
+    """Return the file at a location and the model in it that is named. Raises ArchError."""
+    loaded = load_file(location, report)
+    return loaded, model_in(loaded, location.model, report)
 
 
 def model_in(loaded: LoadedFile, name: str | None, report: Report) -> tree.Model:
@@ -86,28 +76,37 @@ def _name_one_help(found: dict[str, tree.Model], label: str = "") -> str | None:
     return f"name one: {names}" if found else None
 
 
-def load_file(spec: Spec, report: Report, root: str | None = None) -> LoadedFile:
-    """The file of a spec that is not bundled, or standard input. Raises ArchError if it cannot be read.
-
-    `root` is the directory from which it may import, by default that of the file.
-    """
-    path = spec.path
-    if path is None:
-        return _load_configuration(Source(CONFIGURATION_LABEL, spec.text or ""), spec, report)
-    if "\0" in path:
-        raise make_error("missing-file", "invalid file name: it contains a NUL byte")
-    if is_stream(path):
-        return _load_stream(path, spec, report)
-    if is_checkpoint(path):
+def load_file(location: Location, report: Report) -> LoadedFile:
+    """Return the file at a location, with all it imports. Raises ArchError if it is no spec or unreadable."""
+    path = location.path
+    if location.kind == "configuration":
+        return _load_configuration(location, report)
+    if location.kind == "stream":
+        return load_file(read_once(location, report), report)
+    if location.kind == "adapter":
+        help = "count or verify it; for all else, name its base model"
+        raise make_error("usage", f"{location.name} is an adapter, not a model", help=help)
+    if location.kind == "checkpoint":
         help = "count, compare or verify it; `archspec scaffold` drafts a spec for it"
         raise make_error("usage", f"{path} is a checkpoint: it has tensors, but no computation", help=help)
-    if os.path.isdir(path) and not path.endswith(".arch"):
+    if location.kind == "directory":
         help = "expected a config.json, an adapter_config.json or a checkpoint in it"
         raise make_error("unreadable", f"no model in the directory {path}", help=help)
-    if path.endswith(".json"):
-        return _load_configuration(None, spec, report)
-    key = os.path.realpath(path) if root is None else f"{os.path.realpath(path)}\0{root}"
+    if location.text is not None:
+        source = Source(location.label, location.text)
+        return _load_text(report, lambda lib: lib.define(source, report, folder=None, root=None, path=source.label))
+    if location.kind == "bundled":
+        file = os.path.basename(path).removesuffix(".arch")
+        return _load_cached(location.key, lambda library: library.bundled(file, report), report)
+    root = location.root
+    key = location.key if root is None else f"{location.key}\0{root}"
     return _load_cached(key, lambda library: library.load(path, report, label=path, root=root), report)
+
+
+def read_once(location: Location, report: Report) -> Location:
+    """Return the location of what a stream contains, with its text. Raises ArchError if it cannot be read."""
+    text, is_configuration = stream_text(location.path, report)
+    return location._replace(kind="configuration" if is_configuration else "spec", text=text)
 
 
 def _load_cached(path: str, load: Callable[[Library], Unit | None], report: Report) -> LoadedFile:
@@ -127,32 +126,19 @@ def _load_cached(path: str, load: Callable[[Library], Unit | None], report: Repo
     return loaded
 
 
-def _load_stream(path: str, spec: Spec, report: Report) -> LoadedFile:
-    """A spec or a configuration, which begins with a brace, from a stream."""
-    label = stream_label(path)
-    text, is_configuration = stream_text(path, report)
-    source = Source(label, text)
-    if is_configuration:
-        return _load_configuration(source, spec, report)
-    return _load_text(report, lambda lib: lib.define(source, report, folder=None, root=None, path=label))
-
-
-def _load_configuration(source: Source | None, spec: Spec, report: Report) -> LoadedFile:
-    """A configuration with this source, or at the path of the spec."""
+def _load_configuration(location: Location, report: Report) -> LoadedFile:
     from archspec.formats.configs.spec import ReadingOptions, config_unit, load_config
 
-    reading = ReadingOptions(spec.type, spec.ignore, has_path=source is None)
-    path = spec.path or ""
-    if source is None:
-        key = "\0".join((file_key(path), spec.label or "", spec.type or "", *spec.ignore))
-        loaded = _load_cached(
-            key, lambda library: load_config(path, spec.label or path, library, report, reading), report
-        )
-        loaded.is_stable = spec.is_stable
-    elif len(source.text) > MAX_CONFIGURATION_BYTES:
-        raise too_large_error(source.label, MAX_CONFIGURATION_BYTES)
+    text, path, label = location.text, location.path, location.label
+    reading = ReadingOptions(location.type, location.ignore, has_path=text is None)
+    if text is None:
+        key = "\0".join((location.key, label, location.type or "", *location.ignore))
+        loaded = _load_cached(key, lambda library: load_config(path, label, library, report, reading), report)
+        loaded.is_stable = location.is_stable
+    elif len(text) > MAX_CONFIGURATION_BYTES:
+        raise too_large_error(label, MAX_CONFIGURATION_BYTES)
     else:
-        loaded = _load_text(report, lambda library: config_unit(source, library, report, reading))
+        loaded = _load_text(report, lambda library: config_unit(Source(label, text), library, report, reading))
     loaded.is_configuration = True
     return loaded
 
@@ -167,47 +153,6 @@ def _load_text(report: Report, load: Callable[[Library], Unit | None]) -> Loaded
             loaded.is_stable = False
             return loaded
     raise ArchError(report.diagnostics)
-
-
-_found: dict[tuple[str, str], str] = {}
-"""The files in which bundled models were found: the first ones to look into."""
-
-
-def _find_bundled(name: str, report: Report) -> LoadedFile | None:
-    """Return the bundled file with a model of this name. Only files with the name in quotes are parsed."""
-    specs = resources.specs_root()
-    for file in _likely_files(specs, name):
-        try:
-            with open(os.path.join(specs, file + ".arch"), encoding="utf-8") as text:
-                if f'"{name}"' not in text.read():
-                    continue
-        except (OSError, UnicodeDecodeError):
-            continue
-        loaded = _bundled_unit(specs, file, report)
-        if name in loaded.unit.models:
-            _found[specs, name] = file
-            return loaded
-    return None
-
-
-def _likely_files(specs: str, name: str) -> Iterator[str]:
-    if (specs, name) in _found:
-        yield _found[specs, name]
-    yield from resources.bundled_files(specs)
-
-
-def _unknown_model_error(name: str, report: Report) -> ArchError:
-    report.check()
-    near = suggest(name, models())
-    if near is None and os.path.exists(name):
-        near = f"to name a file or directory, write `./{name}`"
-    help = near or "run `archspec list` to show bundled models; to name a file, use a path with `/` or ending in .arch"
-    return make_error("unknown-model", f"unknown bundled model `{name}`", help=help)
-
-
-def _bundled_unit(specs: str, file: str, report: Report) -> LoadedFile:
-    path = os.path.realpath(os.path.join(specs, file + ".arch"))
-    return _load_cached(path, lambda library: library.bundled(file, report), report)
 
 
 def new_library_and_program() -> tuple[Library, Program]:
@@ -235,27 +180,3 @@ def _add_to_cache(path: str, loaded: LoadedFile) -> LoadedFile:
 def remove_from_cache(loaded: LoadedFile) -> None:
     for path in [p for p, other in _loaded.items() if other is loaded]:
         del _loaded[path]
-
-
-def models() -> list[str]:
-    """Names of the bundled models."""
-    return [name for _, name in bundled_models()]
-
-
-def bundled_models() -> list[tuple[str, str]]:
-    """The bundled models: (file, name), file by file."""
-    known = read_index()
-    return parse_bundled_models() if known is None else [(model.file, model.name) for model in known]
-
-
-def parse_bundled_models() -> list[tuple[str, str]]:
-    """The bundled models, as `bundled_models` returns them, from the specs themselves."""
-    report = Report()
-    specs = resources.specs_root()
-    found = [
-        (file, name)
-        for file in resources.bundled_files(specs)
-        for name in _bundled_unit(specs, file, report).unit.models
-    ]
-    report.check()
-    return found

@@ -6,14 +6,13 @@ import json
 import os
 
 from archspec.core import resources
-from archspec.pipeline.files import parse_bundled_models
-from archspec.pipeline.index import INDEX_FILE, fingerprint
+from archspec.pipeline.index import INDEX_FILE, find_models, fingerprint
 from archspec.pipeline.tables import load_table
 
 
 def index_text() -> str:
     """Return the contents of the index, one model per line."""
-    rows = [json.dumps([file, name, *load_table(name)[0].params]) for file, name in parse_bundled_models()]
+    rows = [json.dumps([file, name, *load_table(name)[0].params]) for file, name in find_models()]
     models = ",\n  ".join(rows)
     return f'{{"specs": {json.dumps(fingerprint(resources.specs_root()))},\n "models": [\n  {models}\n]}}\n'
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from archspec.core import resources
 from archspec.core.diagnostics import Report, Source
 from archspec.language.syntax import tree
-from archspec.pipeline.files import open_spec
-from archspec.pipeline.spec import Spec
+from archspec.pipeline.files import load_file
+from archspec.pipeline.locate import locate_bundled
 from archspec.pipeline.trees import parse_cached
 
 
@@ -28,8 +28,7 @@ def bundled_source(name: str) -> str:
     definitions = list(_definitions(specs, name)) if name.isidentifier() else []
     if definitions:
         return "\n".join(definitions)
-    loaded, _ = open_spec(Spec(None, name), Report())
-    return loaded.unit.source.text
+    return load_file(locate_bundled(name), Report()).unit.source.text
 
 
 def _definitions(specs: str, name: str) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -10,8 +9,7 @@ from archspec.core import resources
 from archspec.core.diagnostics import Diagnostic, make_error
 from archspec.ir.table import Table
 from archspec.pipeline import cache
-from archspec.pipeline.spec import Spec, file_key, is_checkpoint, is_spec, locate, read_spec
-from archspec.pipeline.streams import is_stream
+from archspec.pipeline.locate import Location, is_spec, locate
 
 if TYPE_CHECKING:
     from archspec.ir.table import PlainValue
@@ -19,22 +17,24 @@ if TYPE_CHECKING:
 
 
 def load_table(
-    model: ModelLike, overrides: Mapping[str, PlainValue] | None = None
+    model: ModelLike | Location, overrides: Mapping[str, PlainValue] | None = None
 ) -> tuple[Table, tuple[Diagnostic, ...]]:
     """The table of a model and the warnings about it; from the cache if that is current. Raises as `model_of` does."""
-    spec, overrides = locate(read_spec(model)) if is_spec(model) else None, dict(overrides or {})
-    if spec is not None and spec.path is not None and is_checkpoint(spec.path):
-        return _table_of_checkpoint(spec.path, overrides), ()
-    key = _table_key(spec, overrides) if spec is not None else None
+    location = locate(model) if isinstance(model, Location) or is_spec(model) else None
+    overrides = dict(overrides or {})
+    if location is not None and location.kind == "checkpoint":
+        return _table_of_checkpoint(location.path, overrides), ()
+    key = _table_key(location, overrides) if location is not None else None
     stored = cache.read("table", key) if key is not None else None
     table = Table.from_data(stored) if stored is not None else None
     if table is not None:
         return table, ()
-    from archspec.pipeline.compile import as_model, compile_spec  # the compiler, which a cached table does without
+    from archspec.pipeline.compile import as_model, compile_location  # the compiler, which a cached table does without
 
-    if spec is None:
+    if location is None:
+        assert not isinstance(model, Location)
         return _table_of_model(as_model(model, overrides))
-    compiled, loaded = compile_spec(spec, overrides)
+    compiled, loaded = compile_location(location, overrides)
     table, warnings = _table_of_model(compiled)
     if key is not None and loaded.is_stable and not warnings:
         cache.write("table", key, table.to_data(), loaded.library.raw)
@@ -55,15 +55,15 @@ def _table_of_model(model: Model) -> tuple[Table, tuple[Diagnostic, ...]]:
     return get_compilation(model).table, model.warnings
 
 
-def _table_key(spec: Spec, overrides: dict[str, PlainValue]) -> str | None:
+def _table_key(location: Location, overrides: dict[str, PlainValue]) -> str | None:
     """Return the cache key of a table, apart from file contents; None if the table cannot be cached."""
     from json import dumps
 
-    if spec.text is not None or not spec.is_stable or (spec.path is not None and is_stream(spec.path)):
+    if location.text is not None or not location.is_stable or location.kind == "stream":
         return None
-    specs = resources.specs_root()
-    where = file_key(spec.path) if spec.path else sorted(os.listdir(specs))
+    kind, _, _, path, _, model, type, ignore, *_ = location
     try:
-        return dumps([specs, spec.path, where, spec.model, spec.type, spec.ignore, sorted(overrides.items())])
+        named = [resources.specs_root(), kind, path, location.key, model, type, ignore]
+        return dumps([*named, sorted(overrides.items())])
     except TypeError:
         return None

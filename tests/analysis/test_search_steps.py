@@ -512,7 +512,7 @@ PARAMS = [Quantity("params")]
 
 
 def test_processes_measure_the_same(spec: str, processes: list[Inline]) -> None:
-    compiler = api.Compiler(archspec.pipeline.spec.read_spec(spec), {})
+    compiler = api.Compiler(archspec.pipeline.locate.locate(spec), {})
     designs = [{"width": width} for width in range(-1, 34)]
     expected = [compiler.measured(values, PARAMS) for values in designs]
     assert expected[:2] == [None, None] and expected[2:4] == [[8], [24]]
@@ -529,7 +529,7 @@ def test_processes_measure_the_same(spec: str, processes: list[Inline]) -> None:
 
 
 def test_errors_of_processes_are_raised(spec: str, processes: list[Inline]) -> None:
-    compiler = api.Compiler(archspec.pipeline.spec.read_spec(spec), {})
+    compiler = api.Compiler(archspec.pipeline.locate.locate(spec), {})
     designs: list[dict[str, Any]] = [{"width": width} for width in range(2, 20)] + [{"hight": 3}]
     with compilations.pool(compiler, 2) as pool, pytest.raises(archspec.ArchError, match="hight"):
         list(pool.measured(designs, PARAMS))

@@ -12,8 +12,8 @@ from archspec.analysis.variant import new
 from archspec.analysis.variant.lines import _on_one_line, _words, imports_for, written
 from archspec.core.diagnostics import ArchError, Report, Source
 from archspec.language.syntax.parse import parse
+from archspec.pipeline.locate import configuration_location
 from archspec.pipeline.model import get_compilation
-from archspec.pipeline.spec import Spec
 
 
 def test_values_are_written_in_the_language() -> None:
@@ -136,7 +136,7 @@ def test_heads_take_numbers_that_they_have() -> None:
 )
 def test_configurations_take_the_head_of_a_task(task: str, given: dict[str, Any], added: int | None) -> None:
     config = {"model_type": "bert", "architectures": ["BertModel"], "num_hidden_layers": 1}
-    spec = Spec(None, None, json.dumps({**config, **given}))
+    spec = configuration_location(json.dumps({**config, **given}))
     plain = archspec.load({**config})
     found = base._table_of_configuration(spec, task, {})
     assert found.params.total != plain.params.total
@@ -144,6 +144,6 @@ def test_configurations_take_the_head_of_a_task(task: str, given: dict[str, Any]
         assert found.params.total == plain.params.total + added
     assert found.model.endswith("SequenceClassification)" if task == "SEQ_CLS" else "TokenClassification)")
     with pytest.raises(ArchError):
-        base._table_of_configuration(Spec(None, None, json.dumps(config)), task, {})
-    named = base._table_of_configuration(Spec(None, None, json.dumps(config)), task, {"labels": 5})
+        base._table_of_configuration(configuration_location(json.dumps(config)), task, {})
+    named = base._table_of_configuration(configuration_location(json.dumps(config)), task, {"labels": 5})
     assert named.params.total > found.params.total

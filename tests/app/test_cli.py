@@ -20,7 +20,6 @@ from archspec.app.cli.run.error import read_entries, split_sections
 from archspec.core import resources
 from archspec.core.reports import tables
 from archspec.pipeline import generate, index
-from archspec.pipeline.files import parse_bundled_models
 
 GOOD = """
 import std { Linear }
@@ -301,7 +300,7 @@ def test_list_suggests_a_name_for_an_unknown_word(capsys: pytest.CaptureFixture[
 def test_the_index_of_bundled_models_is_current() -> None:
     assert index.read_index() is not None, "run `python -m archspec.pipeline.generate`"
     models = [(model.file, model.name) for model in index.read_index() or []]
-    assert models == parse_bundled_models()
+    assert models == index.find_models()
     assert index.read_index()[0].params == archspec.load(models[0][1]).params  # pyright: ignore[reportOptionalSubscript]
 
 
@@ -314,7 +313,7 @@ def test_the_index_is_written_beside_the_specs(monkeypatch: pytest.MonkeyPatch, 
     shutil.copytree(ROOT / "specs", tmp_path / "specs")
     (tmp_path / "specs" / index.INDEX_FILE).unlink()
     monkeypatch.setattr(resources, "specs_root", lambda: str(tmp_path / "specs"))
-    monkeypatch.setattr(generate, "parse_bundled_models", lambda: [("bert", "bert-base-uncased")])
+    monkeypatch.setattr(generate, "find_models", lambda: [("bert", "bert-base-uncased")])
     generate.write_index()
     written = json.loads((tmp_path / "specs" / index.INDEX_FILE).read_text(encoding="utf-8"))
     assert written["models"] == [["bert", "bert-base-uncased", *archspec.load("bert-base-uncased").params]]
@@ -375,7 +374,7 @@ def test_list_compiles_specs_that_are_not_those_of_the_index(
     assert index.read_index() is None
     assert main(["list", "another", "--format", "csv"]) == 0
     assert capsys.readouterr().out.splitlines()[1:] == ["bert,another,109482240,109482240,0"]
-    number = len(parse_bundled_models())
+    number = len(index.find_models())
     assert f"archspec list, model {number} of {number}" == PROGRESS.what
 
 

@@ -14,7 +14,7 @@ from archspec.compiler.resolve.walk import Visitor
 from archspec.core import resources
 from archspec.core.diagnostics import Report
 from archspec.pipeline.files import load_file
-from archspec.pipeline.spec import read_spec
+from archspec.pipeline.locate import locate
 
 EXPRESSIONS, STATEMENTS = get_args(nodes.Expr), get_args(nodes.Statement)
 SPECS = [
@@ -28,7 +28,7 @@ SPECS = [
 
 
 def bodies(path: Path) -> Iterator[tuple[nodes.Statement, ...]]:
-    for binding in load_file(read_spec(str(path)), Report()).unit.names.values():
+    for binding in load_file(locate(str(path)), Report()).unit.names.values():
         if isinstance(binding.target, Definition):
             yield resolve_definition(binding.target, Report()).body
 

@@ -450,7 +450,7 @@ def test_every_statement_matters(path: Path, copy: Path, probes: Callable[[Path]
 def expecting() -> list[object]:
     """The files with an `expect`; every day, those of the everyday models."""
     found = [path for path in FILES if "expect" in path.read_text(encoding="utf-8")]
-    everyday = {file for file, name in archspec.pipeline.files.bundled_models() if name in bundled.EVERYDAY}
+    everyday = {file for file, name in archspec.pipeline.index.bundled_models() if name in bundled.EVERYDAY}
     return [path if path.stem in everyday else pytest.param(path, marks=pytest.mark.slow) for path in found]
 
 

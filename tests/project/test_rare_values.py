@@ -25,7 +25,7 @@ from archspec.core.reports.tables import Bar, _plain
 from archspec.ir.module import Type
 from archspec.pipeline import cache
 from archspec.pipeline.compile import MAX_LIST_DEPTH, _is_plain
-from archspec.pipeline.spec import is_checkpoint
+from archspec.pipeline.locate import locate
 
 A, B = symbol("a"), symbol("b")
 SCALE = """
@@ -237,9 +237,9 @@ def test_lists_of_overrides_are_limited_in_depth() -> None:
 
 
 def test_a_path_that_does_not_exist_is_no_checkpoint(tmp_path: Path) -> None:
-    assert not is_checkpoint(str(tmp_path / "missing")) and not is_checkpoint(str(tmp_path))
+    assert [locate(str(path)).kind for path in (tmp_path / "missing", tmp_path)] == ["spec", "directory"]
     (tmp_path / "model.safetensors").touch()
-    assert is_checkpoint(str(tmp_path)) and is_checkpoint("missing/model.safetensors")
+    assert [locate(path).kind for path in (tmp_path, "missing/a/model.safetensors")] == ["checkpoint"] * 2
 
 
 def test_the_text_of_all_compilations_for_a_formula_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ from archspec.core.resources import specs_root
 from archspec.formats.configs.family import Layers, read_layers
 from archspec.formats.configs.names import names_of
 from archspec.ir.table import Params, Table, Tensor, Tensors
-from archspec.pipeline.spec import ADAPTER_FILE, Spec, adapter_path, read_spec
+from archspec.pipeline.locate import ADAPTER_FILE, Location, locate
 
 if TYPE_CHECKING:
     from archspec.ir.table import PlainValue
@@ -286,19 +286,18 @@ def adapter(
 
     Raises ArchError if the adapter or its base model cannot be found, or if it has a field that is not understood.
     """
-    return adapter_at(read_spec(source)._replace(ignore=tuple(ignore)), base, overrides)
+    return adapter_at(locate(source)._replace(ignore=tuple(ignore)), base, overrides)
 
 
-def adapter_at(spec: Spec, base: ModelLike | None, overrides: Mapping[str, PlainValue]) -> Adapter:
-    """Count the parameters of an adapter, as `adapter` does; `spec` has the patterns of fields to ignore."""
-    found = adapter_path(spec)
-    if found is None:
+def adapter_at(location: Location, base: ModelLike | None, overrides: Mapping[str, PlainValue]) -> Adapter:
+    """Count the parameters of an adapter, as `adapter` does; `location` has the patterns of fields to ignore."""
+    if location.kind != "adapter":
         help = f"expected an `{ADAPTER_FILE}`, or a directory with one"
-        raise make_error("usage", f"`{spec}` is not an adapter", help=help)
-    path, label = found
-    lora, skipped = read_config(path, label, spec.ignore)
+        raise make_error("usage", f"`{location.name}` is not an adapter", help=help)
+    path, label = location.path, location.label
+    lora, skipped = read_config(path, label, location.ignore)
     notes = [f"ignored as specified: {name}" for name in skipped]
-    return adapter_of(_name(path, label), lora, base_table(lora, base, overrides, spec), notes)
+    return adapter_of(_name(path, label), lora, base_table(lora, base, overrides, location), notes)
 
 
 def _name(path: str, label: str) -> str:

@@ -15,11 +15,10 @@ from archspec.core.resources import specs_root
 from archspec.formats.configs.family import Family, known_types, read_family
 from archspec.ir.module import gc_paused
 from archspec.ir.table import PlainValue, Table
-from archspec.pipeline.compile import compile_spec
+from archspec.pipeline.compile import compile_location
 from archspec.pipeline.family import compile_with, redeclared
+from archspec.pipeline.locate import Location, configuration_location, locate
 from archspec.pipeline.model import Model, ModelLike, build_model_table, get_compilation
-from archspec.pipeline.spec import Spec, locate, read_spec
-from archspec.pipeline.streams import is_stream
 
 _ALSO = {"CAUSAL_LM": ("LMHeadModel",), "SEQ_2_SEQ_LM": ("MTModel",)}
 """Other ends of the names of classes for a type of task."""
@@ -27,7 +26,7 @@ _ALSO = {"CAUSAL_LM": ("LMHeadModel",), "SEQ_2_SEQ_LM": ("MTModel",)}
 _LABELS = "labels"
 
 
-def base_table(lora: Lora, given: ModelLike | None, overrides: Mapping[str, PlainValue], adapter: Spec) -> Table:
+def base_table(lora: Lora, given: ModelLike | None, overrides: Mapping[str, PlainValue], adapter: Location) -> Table:
     """Return the table of the base model of an adapter. Raises ArchError if it is unknown.
 
     `given` replaces the model that the adapter names, which is read with the `type` and `ignore` of the adapter.
@@ -36,14 +35,14 @@ def base_table(lora: Lora, given: ModelLike | None, overrides: Mapping[str, Plai
     if isinstance(given, Model):
         return _table(given, lora.task, overrides)
     if given is not None:
-        return _table_of_spec(read_spec(given), lora.task, overrides)
+        return _table_of_spec(locate(given), lora.task, overrides)
     if not lora.base:
         raise make_error("missing-argument", "the adapter names no base model", help=_BASE)
-    if is_stream(lora.base):
-        raise make_error("usage", f"the base model of an adapter cannot be a stream: `{lora.base}`", help=_BASE)
     try:
-        named = read_spec(lora.base)._replace(type=adapter.type, ignore=adapter.ignore)
-        return _table_of_spec(named, lora.task, overrides)
+        base = locate(lora.base)._replace(type=adapter.type, ignore=adapter.ignore)
+        if base.kind == "stream":
+            raise make_error("usage", f"the base model of an adapter cannot be a stream: `{lora.base}`", help=_BASE)
+        return _table_of_spec(base, lora.task, overrides)
     except ArchError as error:
         first = error.diagnostics[0]
         note = Note(f"the adapter names `{lora.base:.200}` as its base model")
@@ -54,14 +53,13 @@ def base_table(lora: Lora, given: ModelLike | None, overrides: Mapping[str, Plai
 _BASE = "name the base model with --base SPEC"
 
 
-def _table_of_spec(spec: Spec, task: str | None, overrides: Mapping[str, PlainValue]) -> Table:
-    found = locate(spec)
-    if task is not None and (found.text is not None or (found.path or "").endswith(".json")):
-        return _table_of_configuration(found, task, dict(overrides))
-    model, _ = compile_spec(spec, {})
+def _table_of_spec(location: Location, task: str | None, overrides: Mapping[str, PlainValue]) -> Table:
+    if task is not None and location.kind == "configuration":
+        return _table_of_configuration(location, task, dict(overrides))
+    model, _ = compile_location(location, {})
     own = {name: value for name, value in overrides.items() if name in model.hyperparameters}
     if own:
-        model, _ = compile_spec(spec, own)
+        model, _ = compile_location(location, own)
     return _table(model, task, {name: value for name, value in overrides.items() if name not in own})
 
 
@@ -75,18 +73,19 @@ class _Configuration(TypedDict, total=False):
     architectures: list[str] | None
 
 
-def _table_of_configuration(spec: Spec, task: str, overrides: dict[str, PlainValue]) -> Table:
+def _table_of_configuration(location: Location, task: str, overrides: dict[str, PlainValue]) -> Table:
     """Compile a configuration with the architecture for a task."""
-    model, _ = compile_spec(spec, {})
-    data: _Configuration = json.loads(spec.text if spec.text is not None else _text(spec.path or ""))
-    wanted = _architecture(_family(data, spec.type), data.get("architectures"), task)
+    model, _ = compile_location(location, {})
+    data: _Configuration = json.loads(location.text if location.text is not None else _text(location.path))
+    wanted = _architecture(_family(data, location.type), data.get("architectures"), task)
     if wanted is not None:
         if _needs_labels(task) and not data.keys() & {"id2label", "num_labels"} and _LABELS not in overrides:
             raise _unknown_labels(task, model.name)
-        changed = Spec(None, None, json.dumps({**data, "architectures": [wanted]}), type=spec.type, ignore=spec.ignore)
+        text = json.dumps({**data, "architectures": [wanted]})
+        changed = configuration_location(text, location.type, location.ignore)
         name = f"{model.name} ({wanted})"
-        return get_compilation(compile_spec(changed, overrides)[0]).table._replace(model=name)
-    return get_compilation(compile_spec(spec, overrides)[0] if overrides else model).table
+        return get_compilation(compile_location(changed, overrides)[0]).table._replace(model=name)
+    return get_compilation(compile_location(location, overrides)[0] if overrides else model).table
 
 
 def _family(data: _Configuration, type: str | None) -> Family:

@@ -14,7 +14,7 @@ from archspec.core.diagnostics import ArchError, Diagnostic, make_error, suggest
 from archspec.ir.table import ActiveParameters, Tensors
 from archspec.language.syntax import tree
 from archspec.pipeline.compile import as_model
-from archspec.pipeline.spec import parse_spec
+from archspec.pipeline.locate import split_spec
 
 MAX_MODELS = 32
 
@@ -111,16 +111,16 @@ class Models:
 
     def _spec(self, line: AuditLine) -> str:
         """Return a line's model as `archspec.load` takes it; the path of a file is relative to the folder."""
-        spec = parse_spec(line.spec)
-        if spec.path is None:
+        named, model = split_spec(line.spec)
+        if named is None:
             return line.spec
-        path = os.path.join(self.folder or os.curdir, spec.path)  # never a name on the hub
+        path = os.path.join(self.folder or os.curdir, named)  # never a name on the hub
         inside = os.path.realpath(path).startswith(os.path.realpath(self.folder) + os.sep)
-        if spec.path == "-" or "\0" in path or not inside:
+        if named == "-" or "\0" in path or not inside:
             help = "use a bundled name, or a file in the directory of the audit or below it"
             message = f"`{line.spec}` is outside the directory of the audit"
             raise make_error("import-outside", message, line.spans["spec"], help=help)
-        return path if spec.model is None else f"{path}:{spec.model}"
+        return path if model is None else f"{path}:{model}"
 
 
 def _selected(active: ActiveParameters, chosen: Sequence[bool]) -> ActiveParameters:

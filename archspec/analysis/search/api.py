@@ -22,11 +22,11 @@ from archspec.ir.index_ranges import dimensions
 from archspec.ir.table import PlainValue
 from archspec.language.syntax import tree
 from archspec.pipeline.compile import compile_text_in_folder
+from archspec.pipeline.locate import locate
 from archspec.pipeline.model import Model, get_compilation
-from archspec.pipeline.spec import read_spec
 
 if TYPE_CHECKING:
-    from archspec.pipeline.spec import SpecLike
+    from archspec.pipeline.locate import SpecLike
 
 MAX_COMPILED = 200
 """The designs of a long list that are compiled, evenly chosen, in addition to the best."""
@@ -72,7 +72,7 @@ def search(
     for name in overrides or ():
         if name in vary:
             raise make_error("usage", f"`{name}` is both set and varied", help="remove one of them")
-    compiler = Compiler(read_spec(spec), overrides or {})
+    compiler = Compiler(locate(spec), overrides or {})
     model = compiler.compiled({})
     _check_names(model, vary)
     found_space = space(vary, model.hyperparameters)

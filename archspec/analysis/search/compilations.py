@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from archspec.analysis.search.quantities import Quantity, measured
 from archspec.core.diagnostics import ArchError, Diagnostic, Report
 from archspec.ir.table import PlainValue
-from archspec.pipeline.compile import compile_spec, compile_text
+from archspec.pipeline.compile import compile_location
+from archspec.pipeline.files import read_once
 from archspec.pipeline.model import Model
-from archspec.pipeline.streams import is_stream, stream_text
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
 
-    from archspec.pipeline.spec import Spec
+    from archspec.pipeline.locate import Location
 
 AT_ONCE = 16
 """The designs that a process is given at a time."""
@@ -32,21 +32,13 @@ _USAGE = frozenset(
 class Compiler:
     """Compiles designs of a spec. `overrides` are the same for all of them."""
 
-    def __init__(self, spec: Spec, overrides: Mapping[str, PlainValue]) -> None:
-        self.spec = spec
-        self.text: str | None = None  # of a spec that can be read only once
+    def __init__(self, location: Location, overrides: Mapping[str, PlainValue]) -> None:
+        self.location = read_once(location, Report()) if location.kind == "stream" else location
         self.overrides = dict(overrides)
-        if spec.path is not None and is_stream(spec.path):
-            text, is_configuration = stream_text(spec.path, Report())
-            self.spec = spec._replace(path=None, text=text)
-            self.text = None if is_configuration else text
 
     def compiled(self, values: Mapping[str, PlainValue]) -> Model:
         """Compile a design. Raises ArchError if the spec refuses it."""
-        overrides = {**self.overrides, **values}
-        if self.text is not None:
-            return compile_text(self.text, "<stdin>", self.spec.model, overrides)
-        return compile_spec(self.spec, overrides)[0]
+        return compile_location(self.location, {**self.overrides, **values})[0]
 
     def measured(self, values: Mapping[str, PlainValue], quantities: Sequence[Quantity]) -> list[PlainValue] | None:
         """Return the quantities of a design; None if the spec refuses it. Raises ArchError for all other errors."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
+from archspec.pipeline.locate import locate
 from archspec.pipeline.overrides import parse_overrides
-from archspec.pipeline.spec import read_spec
 
 if TYPE_CHECKING:
     from archspec.analysis.adapter.adapter import Adapter
@@ -16,4 +16,4 @@ def adapter_for(options: Namespace) -> Adapter:
     """Return the adapter of a command, on the base model of --base. Raises ArchError."""
     from archspec.analysis.adapter.adapter import adapter_at  # which imports the compiler
 
-    return adapter_at(read_spec(options.spec), options.base, parse_overrides(options.settings))
+    return adapter_at(locate(options.spec), options.base, parse_overrides(options.settings))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from archspec.app.cli import is_usage, write_diagnostics
 from archspec.app.cli.files import spec_files
 from archspec.core.diagnostics import ArchError, make_error
-from archspec.pipeline.spec import parse_spec
+from archspec.pipeline.locate import split_spec
 from archspec.pipeline.streams import is_stream
 from archspec.pipeline.watching import Files, files_with_imports, read_contents, wait_for_change
 
@@ -48,7 +48,7 @@ def run_watching(options: Namespace, command: Callable[[Namespace], int]) -> int
 
 
 def _path(spec: object) -> str:
-    path = parse_spec(spec).path if isinstance(spec, str) else None
+    path = split_spec(spec)[0] if isinstance(spec, str) else None
     if path is None or is_stream(path):
         raise make_error("usage", f"--watch cannot be combined with `{spec}`", help="name a file")
     return path

@@ -15,9 +15,9 @@ from typing import NamedTuple
 from archspec.core.diagnostics import ArchError, Diagnostic
 from archspec.drawing.page.page import page
 from archspec.ir.table import PlainValue
-from archspec.pipeline.compile import as_model, compile_spec
+from archspec.pipeline.compile import as_model, compile_location
+from archspec.pipeline.locate import locate
 from archspec.pipeline.model import Model, ModelLike
-from archspec.pipeline.spec import read_spec
 from archspec.pipeline.watching import Files, read_contents, wait_for_change
 
 # A local server of one page, which tells the page when there is another version of it.
@@ -166,5 +166,5 @@ def watch(spec: str, overrides: Mapping[str, PlainValue]) -> Iterator[tuple[str,
 
 def _compile(spec: str, overrides: Mapping[str, PlainValue]) -> tuple[Model, Files]:
     """Compile a spec; return its model, and the files that were read with their contents."""
-    model, loaded = compile_spec(read_spec(spec), dict(overrides))
+    model, loaded = compile_location(locate(spec), dict(overrides))
     return model, dict(loaded.library.raw)

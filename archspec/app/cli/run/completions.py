@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from archspec.app.cli.arguments import parsers
 from archspec.app.cli.run.error import read_entries
 from archspec.core.record import Record
-from archspec.pipeline.files import models
+from archspec.pipeline.index import models
 
 SPECS, FILES = "specs", "files"
 """What an argument can be completed with besides words: models and files, or only files."""

@@ -10,8 +10,8 @@ from archspec.app.cli import write_diagnostics
 from archspec.app.cli.adapters import adapter_for
 from archspec.app.cli.output import print_result
 from archspec.core.diagnostics import Diagnostic, make_error
+from archspec.pipeline.locate import locate
 from archspec.pipeline.overrides import parse_overrides
-from archspec.pipeline.spec import is_adapter
 from archspec.pipeline.tables import load_table
 
 
@@ -21,11 +21,12 @@ def run(options: Namespace) -> int:
         raise make_error(
             "usage", f"--depth cannot be combined with --by {options.by}", help="remove it, or use --by layer"
         )
-    if is_adapter(options.spec):
+    location = locate(options.spec)
+    if location.kind == "adapter":
         return _count_adapter(options)
     if options.base is not None:
         raise make_error("usage", "--base has no effect: SPEC is not an adapter", help="remove it")
-    table, warnings = load_table(options.spec, parse_overrides(options.settings))
+    table, warnings = load_table(location, parse_overrides(options.settings))
     counted = count(table, options.rules, options.by, options.depth)
     print_result(counted, options)
     write_diagnostics([*warnings, *map(_unmatched, counted.selection.unmatched)])

@@ -13,7 +13,7 @@ from archspec.core.reports import documents
 from archspec.core.reports.page import Page
 from archspec.core.reports.tables import Column, Row, View, columns, csv
 from archspec.core.reports.text import parameters
-from archspec.pipeline.index import BundledModel, read_index
+from archspec.pipeline.index import BundledModel, find_models, read_index
 from archspec.pipeline.tables import load_table
 
 
@@ -63,9 +63,7 @@ def _letters(name: str) -> str:
 
 
 def _compile_models() -> Iterator[BundledModel]:
-    from archspec.pipeline.files import parse_bundled_models  # the compiler, which the index makes unnecessary
-
-    models = parse_bundled_models()
+    models = find_models()
     for number, (file, name) in enumerate(models, 1):
         PROGRESS.what = f"archspec list, model {number} of {len(models)}"
         yield BundledModel(file, name, load_table(name)[0].params)

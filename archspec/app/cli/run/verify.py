@@ -13,8 +13,8 @@ from archspec.app.cli.adapters import adapter_for
 from archspec.app.cli.output import print_result
 from archspec.core.diagnostics import Diagnostic, make_error
 from archspec.pipeline.compile import as_model
+from archspec.pipeline.locate import locate
 from archspec.pipeline.overrides import parse_overrides
-from archspec.pipeline.spec import is_adapter
 from archspec.pipeline.tables import load_table
 
 if TYPE_CHECKING:
@@ -38,10 +38,11 @@ def run(options: Namespace) -> int:
     if options.module is not None:
         return _prove(options)
     renames = [_rename(text) for text in options.renames]
-    if is_adapter(options.spec):
+    location = locate(options.spec)
+    if location.kind == "adapter":
         model, warnings = adapter_for(options).stored, ()
     else:
-        model, warnings = load_table(options.spec, parse_overrides(options.settings))
+        model, warnings = load_table(location, parse_overrides(options.settings))
     found = verify_table(model, options.checkpoint, renames)
     print_result(found, options)
     write_diagnostics([*warnings, *map(_unmatched, found.unmatched)])
