@@ -9,7 +9,7 @@ from typing import NamedTuple
 from archspec.core.diagnostics import Report, Source
 from archspec.core.resources import specs_root
 from archspec.language.syntax import tree
-from archspec.pipeline.trees import parse_cached
+from archspec.pipeline.files import parse_cached
 
 
 class Family(NamedTuple):

@@ -16,7 +16,7 @@ MAX_ENTRIES = 512
 MAX_ENTRY_BYTES = 64 * 2**20
 
 EXCLUDED_PACKAGES = frozenset(["analysis", "app", "codegen", "drawing", "pytorch"])
-"""The packages that nothing is compiled with, so that entries stay valid when they change."""
+"""Packages that compilation does not use: entries stay valid when they change."""
 
 _state: str | None = None
 
@@ -81,7 +81,7 @@ def write(kind: str, key: str, data: object, files: dict[str, bytes] | None = No
 
 
 def has_contents(path: object, expected: bytes) -> bool:
-    """Whether a path is a regular file with these contents; reads no more than would be equal."""
+    """Whether a path is a regular file with these contents. A file of another size is not read."""
     try:
         if not isinstance(path, str) or not os.path.isfile(path):  # reading a pipe would block
             return False

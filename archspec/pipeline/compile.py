@@ -1,14 +1,14 @@
-"""The way of a spec, from what a user names to a compiled model, in the order of the stages.
+"""The stages from what a user names to a compiled model.
 
     locate     `locate.locate`               what was named: a kind, a path or a text, perhaps the name of a model
     read       `files.load_file`             the file, with those that it imports
-    parse      `trees.parsed`                text to syntax tree, from the cache if it was parsed before
+    parse      `files.parse_cached`                text to syntax tree, from the cache if it was parsed before
     resolve    `resolve.files.Library`       imports and the names of files; `resolve.definition` does each definition
-    check      `elaborate.models.check_files`  what is unused, once for each file; bundled imports are not checked
+    check      `elaborate.models.check_files`  unused names, once for each file; bundled imports are not checked
     elaborate  `elaborate.models.compile_model`  modules that own tensors, bodies that compute
-    model      `model.Model`                 what a user sees of it
+    model      `model.Model`                 the public object
 
-A definition is resolved when a later stage first needs it. `tables.table_of` skips all stages but the first where a
+A definition is resolved when a later stage first needs it. `tables.load_table` skips all stages but the first where a
 table is cached.
 """
 
@@ -33,11 +33,11 @@ from archspec.pipeline.files import (
     model_in,
     new_library_and_program,
     open_model,
+    parse_cached,
     remove_from_cache,
 )
 from archspec.pipeline.locate import Location, locate
 from archspec.pipeline.model import Compilation, Model, ModelLike, get_compilation
-from archspec.pipeline.trees import parse_cached
 
 if TYPE_CHECKING:
     from archspec.compiler.resolve.unit import Unit
@@ -96,7 +96,7 @@ def compile_location(location: Location, overrides: dict[str, PlainValue]) -> tu
 def compile_text(
     text: str, label: str, name: str | None = None, overrides: Mapping[str, PlainValue] | None = None
 ) -> Model:
-    """A model of a text, as `load` compiles that of a file; `label` is what diagnostics call the text."""
+    """Compile a model of a text; `label` is what diagnostics call the text."""
     report = Report()
     overrides = dict(overrides or {})
     _check_overrides(overrides)
@@ -116,13 +116,13 @@ def compile_text_in_folder(
 
     `label` is what diagnostics call the file. Raises ArchError as `load` does.
     """
-    from archspec.language.syntax.parse import parse  # which texts that are in the cache do without
+    from archspec.language.syntax.parse import parse
 
     report = Report()
     source = Source(label, text)
     library = Library(
         new_library_and_program()[0].specs,
-        lambda file, found: parse(file, found) if file is source else parse_cached(file, found),
+        lambda file, report: parse(file, report) if file is source else parse_cached(file, report),
     )
     with suppress(StopCompilation):
         own = library.define(source, report, folder=folder, root=root, path=label)
@@ -145,7 +145,7 @@ def _compile_node(
         if not report.failed:
             check_unreached_branches(program, loaded.unit)
     if not is_reported_again(program):
-        remove_from_cache(loaded)  # so that it is found again next time
+        remove_from_cache(loaded)  # its warnings are reported again next time
     report.sort()
     if report.failed or compiled is None:
         if not report.failed:
@@ -159,13 +159,13 @@ def _compile_node(
 
 
 def import_config(source: SpecLike, /, type: str | None = None, ignore: Sequence[str] = ()) -> str:
-    """The text of the spec that a configuration (a `config.json`, as `transformers` writes it) describes.
+    """Return the text of the spec that a configuration (a `config.json`, as `transformers` writes it) describes.
 
     `source` is what `load` takes as a configuration. `type` is the `model_type` of one without it, and `ignore` are
     patterns of unknown fields to ignore, because they have no effect.
 
-    Raises ArchError if there is no such configuration, if it has a field that is not understood, or if what it
-    describes does not compile.
+    Raises ArchError if there is no such configuration, if it has an unknown field, or if the spec does not
+    compile.
     """
     location = locate(source)
     if type is not None or ignore:
@@ -179,7 +179,7 @@ def import_config(source: SpecLike, /, type: str | None = None, ignore: Sequence
 
 
 def check(spec: SpecLike, root: str | None = None) -> Report:
-    """Checks a whole file (or one model of it): every definition, every model. Findings are in the report.
+    """Check every definition and model of a file, or one model; return a report with the diagnostics.
 
     `root` is the directory from which it may import, by default that of the file.
     """
@@ -197,7 +197,7 @@ def check(spec: SpecLike, root: str | None = None) -> Report:
 
 
 def check_unit(program: Program, library: Library, unit: Unit, report: Report, model: str | None = None) -> None:
-    """Add the findings in a loaded file to the report: in every definition, and in every model or the one named."""
+    """Add the diagnostics of a loaded file to the report: of every definition, and of every model or the one named."""
     program.begin(report, unit.source)
     with gc_paused(), suppress(StopCompilation):
         check_files(program, library, unit)
@@ -211,7 +211,7 @@ def check_unit(program: Program, library: Library, unit: Unit, report: Report, m
 
 
 def _check_overrides(overrides: Mapping[str, object]) -> None:
-    """Raises ArchError for a Python value that is not one of the language."""
+    """Raise ArchError for a Python value that the language does not have."""
     for name, value in overrides.items():
         if not _is_plain(value):
             help = "use a number, a boolean, a string, None or a list of these"
@@ -219,7 +219,7 @@ def _check_overrides(overrides: Mapping[str, object]) -> None:
 
 
 def _is_plain(value: object, depth: int = 0) -> bool:
-    """Whether a Python value is one that a hyperparameter can have."""
+    """Whether a hyperparameter can have this Python value."""
     if isinstance(value, list | tuple):
         return depth < MAX_LIST_DEPTH and all(_is_plain(item, depth + 1) for item in cast("Sequence[object]", value))
     return value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and value == value)

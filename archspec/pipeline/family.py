@@ -50,13 +50,13 @@ def relatives_of(model: Model) -> tuple[Relative, ...]:
     bodies = {"": definition, **_bodies(definition, own.compiled.module, own.program)}
     with gc_paused():
         for unit in dict.fromkeys((own.unit, definition.unit)):
-            found = [
+            relatives = [
                 relative
                 for candidate in _candidates(unit, definition, bodies)
                 for relative in _related(unit, candidate, bodies, own.values, redeclared(definition))
             ]
-            if found:
-                return tuple(found)
+            if relatives:
+                return tuple(relatives)
     return ()
 
 
@@ -86,33 +86,39 @@ def _candidates(unit: Unit, definition: Definition, bodies: dict[str, Definition
 
 
 def _related(
-    unit: Unit, candidate: Definition, bodies: dict[str, Definition], given: dict[str, Value], anew: set[str]
+    unit: Unit,
+    candidate: Definition,
+    bodies: dict[str, Definition],
+    values: dict[str, Value],
+    excluded_in_model: set[str],
 ) -> Iterator[Relative]:
-    """Compile a candidate with the hyperparameters `given`: all, or those that neither redeclares (`anew`: model)."""
+    """Compile a candidate with the `values` of the model: with all, without those that the candidate redeclares, and
+    without those that either of them redeclares.
+    """
     seen: list[list[object]] = []
     tried: list[set[str]] = []
-    for kept in (set[str](), redeclared(candidate), redeclared(candidate) | anew):
-        names = (given.keys() & candidate.hyperparameters) - kept
+    for excluded in (set[str](), redeclared(candidate), redeclared(candidate) | excluded_in_model):
+        names = (values.keys() & candidate.hyperparameters) - excluded
         if names in tried:
             continue
         tried.append(names)
         program = Program()
-        compiled = compile_with(program, unit, candidate, {n: v for n, v in given.items() if n in names})
+        compiled = compile_with(program, unit, candidate, {n: v for n, v in values.items() if n in names})
         if compiled is None:
             continue
-        values: list[object] = [*map(value_key, compiled.hyperparameters.values())]
-        if values in seen:
+        keys: list[object] = [*map(value_key, compiled.hyperparameters.values())]
+        if keys in seen:
             continue
-        seen.append(values)
+        seen.append(keys)
         members = compiled.module.members.items()
         owned = {a: program.definitions.get(m.target) for a, m in members if isinstance(m.target, Module)}
         for home, body in bodies.items():
-            places = [address for address, owner in owned.items() if owner is body]
-            if len(places) == 1:
+            addresses = [address for address, owner in owned.items() if owner is body]
+            if len(addresses) == 1:
                 models = _models(program, unit, candidate, compiled.module)
                 sizes = {n for n, value in compiled.hyperparameters.items() if type(value) is int}
                 table = build_model_table(compiled, ())
-                yield Relative(compiled.name, models, table, places[0], home, not sizes <= given.keys())
+                yield Relative(compiled.name, models, table, addresses[0], home, not sizes <= values.keys())
                 break
 
 
@@ -123,23 +129,25 @@ def redeclared(definition: Definition) -> set[str]:
     return declared if any(entry.name == ".." for entry in entries) else set()
 
 
-def compile_with(program: Program, unit: Unit, definition: Definition, given: dict[str, Value]) -> CompiledModel | None:
-    """Compile a definition with those of the hyperparameters `given` that it has, or return None if that fails."""
+def compile_with(
+    program: Program, unit: Unit, definition: Definition, hyperparameters: dict[str, Value]
+) -> CompiledModel | None:
+    """Compile a definition with the `hyperparameters` that it declares; return None if that fails."""
     declared = definition.hyperparameters
     report = Report()
     program.begin(report, unit.source)
     with suppress(StopCompilation):
-        values = defaults(program, unit, definition, {n: value for n, value in given.items() if n in declared})
+        values = defaults(program, unit, definition, {n: v for n, v in hyperparameters.items() if n in declared})
         use = Frame(definition, unit, definition.node.name)
-        made = compile_definition(program, definition, values, use) if values is not None else None
-        if values is not None and made is not None and not report.failed:
-            return CompiledModel(definition.name, values, *made, definition.node.doc, 0)
+        result = compile_definition(program, definition, values, use) if values is not None else None
+        if values is not None and result is not None and not report.failed:
+            return CompiledModel(definition.name, values, *result, definition.node.doc, 0)
     return None
 
 
 def _models(program: Program, unit: Unit, definition: Definition, module: Module) -> tuple[str, ...]:
     """Return the models of a file that compile to this module."""
-    found: list[str] = []
+    names: list[str] = []
     for name, node in unit.models.items():
         target = unit.names.get(node.callee.text)
         if target is not None and target.target is definition:
@@ -147,5 +155,5 @@ def _models(program: Program, unit: Unit, definition: Definition, module: Module
             with suppress(StopCompilation):
                 compiled = compile_model(program, unit, node, {})
                 if compiled is not None and compiled.module is module:
-                    found.append(name)
-    return tuple(found)
+                    names.append(name)
+    return tuple(names)

@@ -1,4 +1,4 @@
-"""Files of specs, with all they import; kept within a process while they do not change."""
+"""Files of specs with all they import, cached within a process while they do not change; trees also between runs."""
 
 from __future__ import annotations
 
@@ -20,17 +20,16 @@ from archspec.core.diagnostics import (
     too_large_error,
 )
 from archspec.formats.configs.configuration import MAX_CONFIGURATION_BYTES
-from archspec.language.syntax import tree
+from archspec.language.syntax import store, tree
 from archspec.pipeline import cache
 from archspec.pipeline.locate import Location
 from archspec.pipeline.streams import stream_text
-from archspec.pipeline.trees import parse_cached
 
 MAX_PROGRAMS = 8
 
 
 class LoadedFile:
-    """A file with all it imports, and what was compiled from it in this process.
+    """A file with all it imports, and the objects compiled from it in this process.
 
     `is_stable` is whether its path will mean the same file again, and `is_configuration` whether it is one.
     """
@@ -53,27 +52,28 @@ def open_model(location: Location, report: Report) -> tuple[LoadedFile, tree.Mod
 
 
 def model_in(loaded: LoadedFile, name: str | None, report: Report) -> tree.Model:
-    """The model of a file with this name; without a name, its only model. Raises ArchError."""
-    found = loaded.unit.models
+    """Return the model of a file with this name; without a name, its only model. Raises ArchError."""
+    models = loaded.unit.models
     label = loaded.unit.source.label
     if name is not None:
-        if name not in found:
+        if name not in models:
             report.check()
-            near = suggest(name, list(found)) or _name_one_help(found)
+            near = suggest(name, list(models)) or _name_one_help(models)
             raise make_error("unknown-model", f'unknown model "{name}" in {label}', help=near)
-        return found[name]
-    if len(found) != 1:
-        remove_from_cache(loaded) if report.failed else None
+        return models[name]
+    if len(models) != 1:
+        if report.failed:
+            remove_from_cache(loaded)
         report.check()
-        if not found:
+        if not models:
             raise make_error("no-model", f"no model in {label}", help='add a model: `model "name" = Definition(...)`')
-        raise make_error("which-model", f"{label} has {len(found)} models", help=_name_one_help(found, label))
-    return next(iter(found.values()))
+        raise make_error("which-model", f"{label} has {len(models)} models", help=_name_one_help(models, label))
+    return next(iter(models.values()))
 
 
-def _name_one_help(found: dict[str, tree.Model], label: str = "") -> str | None:
-    names = ", ".join(f"{label}:{n}" if label else f'"{n}"' for n in found)
-    return f"name one: {names}" if found else None
+def _name_one_help(models: dict[str, tree.Model], label: str = "") -> str | None:
+    names = ", ".join(f"{label}:{n}" if label else f'"{n}"' for n in models)
+    return f"name one: {names}" if models else None
 
 
 def load_file(location: Location, report: Report) -> LoadedFile:
@@ -166,7 +166,7 @@ def _cached_if_unchanged(path: str) -> LoadedFile | None:
         del _loaded[path]
         return None
     if loaded is not None:
-        _loaded[path] = _loaded.pop(path)  # the last one used
+        _loaded[path] = _loaded.pop(path)  # most recently used last
     return loaded
 
 
@@ -180,3 +180,40 @@ def _add_to_cache(path: str, loaded: LoadedFile) -> LoadedFile:
 def remove_from_cache(loaded: LoadedFile) -> None:
     for path in [p for p, other in _loaded.items() if other is loaded]:
         del _loaded[path]
+
+
+# Trees ----------------------------------------------------------------------------------------------------------------
+
+MAX_CACHED_CHARACTERS = 2**20
+"""Maximum number of characters of all texts whose trees are cached within a process."""
+
+_trees: dict[str, tree.File] = {}
+
+
+def parse_cached(source: Source, report: Report) -> tree.File:
+    """Parse a source, or return the cached tree if the same text was parsed without errors before."""
+    text = source.text
+    file = _trees.pop(text, None) or _read_cached_tree(text)
+    if file is None:
+        from archspec.language.syntax.parse import parse
+
+        before = len(report.diagnostics)
+        file = parse(source, report)
+        if len(report.diagnostics) > before:
+            return file
+        cache.write("tree", text, store.dump(file))
+    _trees[text] = file  # most recently used last
+    while sum(map(len, _trees)) > MAX_CACHED_CHARACTERS:
+        del _trees[next(iter(_trees))]
+    return file
+
+
+def _read_cached_tree(text: str) -> tree.File | None:
+    """Return the tree of a text from the cache on disk."""
+    stored = cache.read("tree", text)
+    if stored is None:
+        return None
+    try:
+        return store.load(stored)
+    except ValueError:
+        return None

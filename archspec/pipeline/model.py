@@ -58,7 +58,7 @@ class Compilation:
         self.body = compiled.body
         self._table: Table | None = None
 
-    def bare(self) -> Body:
+    def body_without_optional_inputs(self) -> Body:
         """Compile the computation of the model without optional inputs."""
         report = Report()
         self.program.begin(report, self.unit.source)
@@ -71,30 +71,30 @@ class Compilation:
 
     def trace(self) -> Trace:
         """Compile the model once more, and record the values of the expressions in its definitions."""
-        from archspec.compiler.elaborate.trace import trace_model  # which few commands need
+        from archspec.compiler.elaborate.trace import trace_model
 
         return trace_model(self.unit, self.node, self.overrides, self.values)
 
     @property
     def table(self) -> Table:
-        """Tensors, buffers, modules and totals as plain data."""
+        """The tensors, buffers, modules and totals as plain data."""
         if self._table is None:
             table = build_model_table(self.compiled, self.overrides)
             quantization = self.unit.quantization
             notes = [quantization.note] if quantization is not None else []
-            notes += [f"not included: {each}, which affects no tensor" for each in self.unit.deferred]
+            notes += [f"not included: {field}, which affects no tensor" for field in self.unit.deferred]
             self._table = table._replace(notes=(*table.notes, *notes)) if notes else table
         return self._table
 
     def require_computation(self) -> None:
-        """Raise ArchError if the model does not have the whole computation of its configuration."""
+        """Raise ArchError if part of the computation of a configuration is not supported."""
         if self.unit.deferred:
             message = f"the computation of {self.unit.deferred[0]} is not supported for {self.compiled.name}"
             raise make_error("unsupported", message, help="count and cost it, or remove the field to leave it out")
 
 
 class Model:
-    """A compiled model. Made by `archspec.load` and `archspec.loads`.
+    """A compiled model, as `archspec.load` and `archspec.loads` return it.
 
     `name` is the model's name in the spec and `doc` its documentation there. `overrides` are the hyperparameters that
     were set instead of those in the spec (whose `expect` lines are then not checked). `warnings` are the diagnostics
@@ -124,7 +124,7 @@ class Model:
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
-        """Every named parameter tensor in program order; a tied name has `params` 0 and says what it is tied to."""
+        """Every named parameter tensor in program order; a tied name has `params` 0, and `tied_to`."""
         return self._compilation.table.tensors.all()
 
     @property
@@ -144,10 +144,10 @@ class Model:
         return {name: body.types[slot] for name, slot in body.named_outputs().items()}
 
     def count(self, by: str | None = None, depth: int | None = None, *, rules: Sequence[SelectionRule] = ()) -> Count:
-        """The parameter counts as a tree of layers, or with `by`, of each "tensor", "layer", "block" or "role".
+        """Return the parameter counts as a tree of layers, or grouped `by` "tensor", "layer", "block" or "role".
 
-        `depth` combines what is nested deeper. `rules` select tensors by name, the last match wins: those before
-        `Rule(False, "*.bias")` without the biases.
+        `depth` limits the depth of the tree. `rules` select tensors by name, and the last match wins:
+        `SelectionRule(False, "*.bias")` leaves out the biases.
 
         Raises ValueError for another `by`, or a negative depth.
         """
@@ -160,7 +160,7 @@ class Model:
         return count(self._compilation.table, rules, by, depth)
 
     def graph(self, level: str = "layer", depth: int | None = None, *, fold: bool = False) -> Graph:
-        """A new directed acyclic graph of the model.
+        """Return a new directed acyclic graph of the model.
 
         `level` is "layer" (a node for each application of a layer, and each function or operation applied in a block),
         "block" (applications of blocks as single nodes, from nesting `depth` on, 1 by default; 0 is the whole model)
@@ -198,11 +198,11 @@ class Model:
         return graph
 
     def to_dict(self) -> Document:
-        """The data that `archspec count` writes with `--format json`."""
+        """Return the data that `archspec count` writes with `--format json`."""
         return self.count().to_dict()
 
     def to_frame(self) -> Any:
-        """The tensors as a `pandas.DataFrame`. Raises ArchError if pandas is not installed."""
+        """Return the tensors as a `pandas.DataFrame`. Raises ArchError if pandas is not installed."""
         return self.count().to_frame()
 
     def __str__(self) -> str:
@@ -229,7 +229,7 @@ def get_compilation(model: Model) -> Compilation:
 
 
 def build_model_table(compiled: CompiledModel, overrides: Iterable[str]) -> Table:
-    """The table of a compiled model; `overrides` are the names of hyperparameters that were set."""
+    """Build the table of a compiled model; `overrides` are the names of hyperparameters that were set."""
     values = _plain_hyperparameters(compiled)
     changed = {name: values[name] for name in overrides}
     unchecked = compiled.expectations if changed else 0
@@ -240,14 +240,14 @@ def build_model_table(compiled: CompiledModel, overrides: Iterable[str]) -> Tabl
 def _shared_table(compiled: CompiledModel) -> Table:
     """Return the table shared by all models with this body, without model-specific fields."""
     views = compiled.body.views
-    known: Table | None = views.get("table")
-    if known is not None:
-        return known
+    cached: Table | None = views.get("table")
+    if cached is not None:
+        return cached
     table = build_table(compiled.name, compiled.module, {}, {})
     if not table.is_sound():
         raise make_error("internal", f"the tensors of {compiled.name} do not add up to its total; please report this")
     if has_choices(compiled.body):
-        from archspec.ir.active import active_parameters  # which few models need
+        from archspec.ir.active import active_parameters
 
         table = table._replace(active=active_parameters(compiled.body, table))
     if len(table.tensors) <= MAX_CACHED_TENSORS:

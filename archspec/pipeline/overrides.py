@@ -24,21 +24,21 @@ def overrides_for(count: int, settings: Iterable[str]) -> list[dict[str, PlainVa
 
     Raises ArchError.
     """
-    found: list[list[str]] = [[] for _ in range(count)]
+    settings_by_model: list[list[str]] = [[] for _ in range(count)]
     for setting in settings:
-        number, colon, rest = setting.partition(":")
+        number, colon, remainder = setting.partition(":")
         if not (colon and number.isascii() and number.isdigit()):
-            for each in found:
-                each.append(setting)
+            for model_settings in settings_by_model:
+                model_settings.append(setting)
             continue
-        position = int(number.lstrip("0")[:9] or 0)
-        if 1 <= position <= count:
-            found[position - 1].append(rest)
+        index = int(number.lstrip("0")[:9] or 0)
+        if 1 <= index <= count:
+            settings_by_model[index - 1].append(remainder)
         else:
             raise make_error(
                 "usage", f"`--set {setting}` is for model {number}", help=f"use a model number from 1 to {count}"
             )
-    return list(map(parse_overrides, found))
+    return list(map(parse_overrides, settings_by_model))
 
 
 def parse_override(text: str) -> tuple[str, PlainValue]:
@@ -57,7 +57,7 @@ def parse_override(text: str) -> tuple[str, PlainValue]:
     written = written.strip()
     if _WORD.fullmatch(written) and written not in ("true", "false", "none", "inf"):
         return name, written
-    from archspec.compiler.literals import definition_names, parse_literal  # not needed by a count without overrides
+    from archspec.compiler.literals import definition_names, parse_literal
 
     value = parse_literal(written)
     if value is ... and any(definition_names(written)):

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from archspec.core import resources
 from archspec.core.diagnostics import Report, Source
 from archspec.language.syntax import tree
-from archspec.pipeline.files import load_file
+from archspec.pipeline.files import load_file, parse_cached
 from archspec.pipeline.locate import locate_bundled
-from archspec.pipeline.trees import parse_cached
 
 
 def bundled_source(name: str) -> str:

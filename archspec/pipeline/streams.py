@@ -1,4 +1,4 @@
-"""Files that can be read only once: pipes, process substitutions, standard input under its names as a file."""
+"""Files that can be read only once: pipes, process substitutions, standard input."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from archspec.core.diagnostics import MAX_FILE_BYTES, Report, decode, make_error
 from archspec.formats.configs.configuration import MAX_CONFIGURATION_BYTES
 
 WRITER_TIMEOUT = 5.0
-"""The seconds that a named pipe may be without a process that writes to it."""
+"""Seconds to wait for a process that writes to a named pipe."""
 
 _DESCRIPTORS = ("/dev/fd/", "/proc/self/fd/")
 
@@ -25,26 +25,26 @@ def is_stream(path: str) -> bool:
         return False
 
 
-def read_stream(path: str, most: int) -> bytes:
-    """Read a stream to its end, or `most` bytes of it. Raises ArchError if it cannot be read."""
+def read_stream(path: str, max_bytes: int) -> bytes:
+    """Read a stream, at most `max_bytes` of it. Raises ArchError if it cannot be read."""
     label = stream_label(path)
     try:
         if path in ("-", "/dev/stdin"):
             if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
                 help = "pipe a spec or a configuration into it, or name a file"
                 raise make_error("unreadable", f"cannot read {label}: it is closed", help=help)
-            return sys.stdin.buffer.read(most)
+            return sys.stdin.buffer.read(max_bytes)
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         with open(descriptor, "rb", buffering=0):
             first = _read_first_byte(descriptor, label)
             os.set_blocking(descriptor, True)
-            return first + _read(descriptor, most - len(first))
+            return first + _read(descriptor, max_bytes - len(first))
     except (OSError, ValueError) as error:
         raise unreadable_error(label, error) from None
 
 
 def stream_text(path: str, report: Report) -> tuple[str, bool]:
-    """Return the text of a spec or a configuration in a stream, and whether it is the latter: it begins with a brace.
+    """Return the text in a stream, and whether it is a configuration, which begins with a brace, or a spec.
 
     Raises ArchError.
     """
@@ -83,9 +83,9 @@ def _read_first_byte(descriptor: int, label: str) -> bytes:
     return first
 
 
-def _read(descriptor: int, most: int) -> bytes:
+def _read(descriptor: int, max_bytes: int) -> bytes:
     parts: list[bytes] = []
-    while most > 0 and (part := os.read(descriptor, min(most, 2**16))):
+    while max_bytes > 0 and (part := os.read(descriptor, min(max_bytes, 2**16))):
         parts.append(part)
-        most -= len(part)
+        max_bytes -= len(part)
     return b"".join(parts)

@@ -1,4 +1,4 @@
-"""Waiting for changes of the files of a spec."""
+"""Detection of changes in the files of a spec."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def read_contents(paths: Iterable[str]) -> Files:
 
 
 def files_with_imports(path: str) -> list[str]:
-    """Return the path of a file, and those that it imports, directly or not. They need not exist or be correct."""
-    found: dict[str, None] = {}
+    """Return the path of a file and of all files that it imports, directly or not. They may be missing or invalid."""
+    paths: dict[str, None] = {}
     pending = [path]
-    while pending and len(found) < MAX_FILES:
+    while pending and len(paths) < MAX_FILES:
         path = pending.pop()
-        if path in found:
+        if path in paths:
             continue
-        found[path] = None
+        paths[path] = None
         text = decode(_read(path) or b"", path, Report()) if path.endswith(".arch") else None
         for item in parse(Source(path, text), Report()).items if text else ():
             if isinstance(item, tree.Import) and item.path:
                 pending.append(os.path.normpath(os.path.join(os.path.dirname(path), item.source)))
-    return [*found]
+    return [*paths]
 
 
 def _read(path: str) -> bytes | None:

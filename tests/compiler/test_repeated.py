@@ -11,7 +11,7 @@ from archspec.compiler.resolve.files import Library
 from archspec.core import resources
 from archspec.core.diagnostics import Report, Source
 from archspec.ir.module import Body, Call, Module
-from archspec.pipeline.trees import parse_cached
+from archspec.pipeline.files import parse_cached
 
 SPECS = Path(resources.specs_root())
 EVERYDAY = ("bert", "longformer", "t5")

@@ -551,7 +551,7 @@ def import_text(config: str) -> str:
     from archspec.compiler.resolve.files import Library
     from archspec.core.diagnostics import Report
     from archspec.formats.configs.spec import AS_WRITTEN, config_unit
-    from archspec.pipeline.trees import parse_cached
+    from archspec.pipeline.files import parse_cached
 
     report = Report()
     unit = config_unit(Source("config.json", config), Library(specs_root(), parse_cached), report, AS_WRITTEN)

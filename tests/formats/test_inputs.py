@@ -22,8 +22,8 @@ from archspec.formats.configs.configuration import MAX_CONFIGURATION_BYTES
 from archspec.formats.configs.family import family_of, known_types, read_family
 from archspec.formats.configs.read import read_json
 from archspec.pipeline import streams
+from archspec.pipeline.files import parse_cached
 from archspec.pipeline.tables import load_table
-from archspec.pipeline.trees import parse_cached
 
 SMALL: dict[str, Any] = {"model_type": "bert", "num_hidden_layers": 1, "vocab_size": 99}
 TOTAL = 8_150_784

@@ -20,8 +20,8 @@ from bundled import EVERYDAY
 from paths import ROOT
 
 import archspec
+import archspec.pipeline.files
 import archspec.pipeline.tables
-import archspec.pipeline.trees
 from archspec import pipeline
 from archspec.app.cli import main
 from archspec.compiler.check import check_file
@@ -52,7 +52,7 @@ TRUE, FALSE = 6, 99
 def as_in_a_fresh_process() -> None:
     """Forget what this process keeps, but not the cache."""
     files._loaded.clear()
-    pipeline.trees._trees.clear()
+    pipeline.files._trees.clear()
 
 
 class Home:

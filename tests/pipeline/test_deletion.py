@@ -18,7 +18,7 @@ from paths import SPECS
 
 import archspec
 import archspec.pipeline.compile
-import archspec.pipeline.trees
+import archspec.pipeline.files
 from archspec import pipeline
 from archspec.core import resources
 from archspec.core.diagnostics import Report, Source
@@ -346,7 +346,7 @@ def deletions(node: Any) -> Iterator[Deletion]:
 
 
 def items(path: Path) -> tuple[tree.Item, ...]:
-    return pipeline.trees.parse_cached(Source(path.name, path.read_text(encoding="utf-8")), Report()).items
+    return pipeline.files.parse_cached(Source(path.name, path.read_text(encoding="utf-8")), Report()).items
 
 
 def outcome(spec: str, overrides: dict[str, Any]) -> Iterator[Any]:

@@ -11,7 +11,7 @@ from bundled import each
 from paths import ROOT
 
 import archspec
-import archspec.pipeline.trees
+import archspec.pipeline.files
 from archspec import Tensors, pipeline
 from archspec.core import resources
 from archspec.core.diagnostics import Report, Source
@@ -24,7 +24,7 @@ MODELS = archspec.models()
 
 
 def parse(text: str) -> tree.File:
-    return pipeline.trees.parse_cached(Source("spec", text), Report())
+    return pipeline.files.parse_cached(Source("spec", text), Report())
 
 
 def definitions(file: tree.File) -> list[tree.Definition]:

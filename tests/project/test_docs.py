@@ -38,7 +38,7 @@ from archspec.formats.configs.family import known_types, read_family
 from archspec.ir import fold
 from archspec.ir.ops import OPS, rearrange, record
 from archspec.language.syntax import build, expressions, lines, tree
-from archspec.pipeline.trees import parse_cached
+from archspec.pipeline.files import parse_cached
 
 TUTORIAL_PICTURE = ROOT / "docs" / "tutorial" / "deep.svg"
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from archspec.core import resources
 from archspec.core.diagnostics import Report, Source
 from archspec.language.syntax import tree
-from archspec.pipeline.trees import parse_cached
+from archspec.pipeline.files import parse_cached
 
 LIBRARY = "std"
 

@@ -24,7 +24,7 @@ from archspec.ir.module import Module
 from archspec.language.syntax import tree
 from archspec.language.syntax.parse import parse, reparse
 from archspec.pipeline.compile import check_unit
-from archspec.pipeline.trees import parse_cached
+from archspec.pipeline.files import parse_cached
 
 MAX_FILES = 1_000
 """The limit on files of a folder in which references are searched."""

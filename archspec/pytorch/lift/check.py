@@ -165,7 +165,7 @@ def check_without(
     text: str, overrides: Mapping[str, PlainValue], subject: Subject, names: Sequence[str], captured: CapturedModule
 ) -> None:
     """Raise Untranslatable unless a spec also computes the same as a module without its optional inputs."""
-    body = get_compilation(compile_text(text, "<text>", None, overrides)).bare()
+    body = get_compilation(compile_text(text, "<text>", None, overrides)).body_without_optional_inputs()
     with restore_attributes(subject.module):
         outputs = outputs_without_inputs(subject, names, captured.outputs.arrays)
     given = {name: value for name, value in subject.inputs.items() if name not in names}

@@ -176,7 +176,7 @@ def _bodies(model: Model) -> list[Body]:
     """Return what a model computes with all optional inputs, and with none."""
     compilation = get_compilation(model)
     compilation.require_computation()
-    bare = compilation.bare()
+    bare = compilation.body_without_optional_inputs()
     return [compilation.body, *([bare] if len(bare.inputs) < len(compilation.body.inputs) else [])]
 
 
@@ -203,7 +203,7 @@ def _other_signature(a: Model, b: Model) -> str:
 
 def _optional(model: Model) -> dict[str, object]:
     """Return the inputs that a model need not be given."""
-    required = dict(get_compilation(model).bare().inputs)
+    required = dict(get_compilation(model).body_without_optional_inputs().inputs)
     return {name: type for name, type in model.inputs.items() if name not in required}
 
 
