@@ -9,7 +9,7 @@ from archspec.compiler.resolve.expressions import MAX_ADDRESS_LENGTH, MAX_SEGMEN
 from archspec.core.addresses import prefixes, segments
 from archspec.core.diagnostics import ArchError, Diagnostic, make_error
 from archspec.formats.checkpoints.entries import Checkpoint, Entry
-from archspec.language.syntax.expressions import MAX_INTEGER_LENGTH, UNFIT
+from archspec.language.syntax.expressions import INVALID_SEGMENT, MAX_INTEGER_LENGTH
 
 MAX_SHOWN = 5
 """The number of tensors listed for each reason."""
@@ -47,7 +47,7 @@ def _unfit(entries: tuple[Entry, ...]) -> Iterator[tuple[str, str]]:
             continue
         if not name or not all(words):
             yield name, "empty address segment"
-        if UNFIT.search(name.replace(".", "")):
+        if INVALID_SEGMENT.search(name.replace(".", "")):
             yield name, "invalid character in an address"
         if any(outer != name and outer in names for outer in prefixes(name)):
             yield name, "address inside the address of another tensor"

@@ -1,6 +1,6 @@
 """Construction of the nodes of files, definitions and statements, with checks that the grammar cannot express.
 
-There is one function per grammar rule. It takes the children that the rule matched, and raises Fault for an error.
+There is one function per grammar rule. It takes the children of the rule, and raises ArchSyntaxError for an error.
 """
 
 from __future__ import annotations
@@ -9,13 +9,12 @@ from typing import Any, TypeVar
 
 from archspec.core.record import Record
 from archspec.language.syntax import tree
-from archspec.language.syntax.expressions import EXPRESSIONS, end_of, name_of, nodes, shallow, text_of, words
+from archspec.language.syntax.expressions import EXPRESSIONS, check_depth, end_of, name_of, nodes, text_of, words
 from archspec.language.syntax.machine import ArchSyntaxError, Children, NodeMaker, Token
 from archspec.language.syntax.tree import SignatureEntry
 
 MAX_BRANCH_LENGTH = 100
 """The maximum number of `else if` branches."""
-
 
 T = TypeVar("T")
 
@@ -33,7 +32,7 @@ def _block(children: Children) -> _Block:
 
 
 def _optional(children: list[T]) -> T | None:
-    """Return the last child of an optional rule, or None."""
+    """Return the last child of an optional rule; None if it has no children."""
     return children[-1] if children else None
 
 
@@ -66,7 +65,7 @@ def model(children: Children) -> tree.Model:
     word, title, _, callee, *arguments, expects = children
     name = tree.Literal(title.start, title.end, text_of(title))
     items = expects.items if expects else ()
-    return shallow(tree.Model(word.start, end_of(children), name, name_of(callee), _optional(arguments), items, ""))
+    return check_depth(tree.Model(word.start, end_of(children), name, name_of(callee), _optional(arguments), items, ""))
 
 
 def expects(children: Children) -> _Block | None:
@@ -75,7 +74,7 @@ def expects(children: Children) -> _Block | None:
 
 def expect(children: Children) -> tree.Expect:
     word, condition = children
-    return shallow(tree.Expect(word.start, condition.end, condition))
+    return check_depth(tree.Expect(word.start, condition.end, condition))
 
 
 # Signatures -----------------------------------------------------------------------------------------------------------
@@ -83,7 +82,7 @@ def expect(children: Children) -> tree.Expect:
 
 def definition(children: Children) -> tree.Definition:
     word, name, *lists, outputs, body = children
-    entries: list[tuple[SignatureEntry, ...]] = [nodes(given) for given in lists]
+    entries: list[tuple[SignatureEntry, ...]] = [nodes(entry_list) for entry_list in lists]
     if len(entries) == 1:
         is_inputs = any(entry.shape for entry in entries[0])
         hyperparameters, inputs = ((), entries[0]) if is_inputs else (entries[0], ())
@@ -112,13 +111,13 @@ def _check_hyperparameter(entry: SignatureEntry) -> None:
         raise ArchSyntaxError(message, entry.start, entry.end, help)
 
 
-def _check_input(entry: SignatureEntry, alone: bool) -> None:
+def _check_input(entry: SignatureEntry, is_only_list: bool) -> None:
     if entry.name == "..":
         return
     if entry.shape is None:
         message = f"input `{entry.name}` has no shape"
         help = f"write `{entry.name} [batch, hidden]`"
-        if alone:
+        if is_only_list:
             help += "; put hyperparameters in a separate list before the inputs"
         raise ArchSyntaxError(message, entry.start, entry.end, help)
     default = entry.default
@@ -132,7 +131,7 @@ def entry(children: Children) -> SignatureEntry:
     if type is not None and shape is None and type.text not in ("int", "bool"):
         message = f"expected `,` or `)` after `{name.text}`, found `{type.text}`"
         raise ArchSyntaxError(message, type.start, type.end, "did you forget a comma?")
-    return shallow(SignatureEntry(name.start, end_of(children), name.text, _dtype(type), shape, default))
+    return check_depth(SignatureEntry(name.start, end_of(children), name.text, _dtype(type), shape, default))
 
 
 def takeover(children: Children) -> SignatureEntry:
@@ -144,14 +143,14 @@ def _dtype(token: Token | None) -> str:
     if token is None:
         return ""
     if token.text not in ("int", "bool"):
-        help = "omit it: elements are real by default" if token.text in _REALS else None
+        help = "omit it: elements are real by default" if token.text in _REAL_TYPES else None
         raise ArchSyntaxError(
             f"invalid element type `{token.text}`: expected `int` or `bool`", token.start, token.end, help
         )
     return token.text
 
 
-_REALS = ("real", "float", "float32", "float16", "bfloat16", "half", "double", "Tensor")
+_REAL_TYPES = ("real", "float", "float32", "float16", "bfloat16", "half", "double", "Tensor")
 
 
 def results(children: Children) -> tuple[tree.Output, ...]:
@@ -166,7 +165,7 @@ def output(children: Children) -> tree.Output:
     *words, shape = children[:-1] if optional else children
     type = _dtype(words.pop()) if len(words) == 2 or (words and words[0].text in ("int", "bool")) else ""
     name = words[0].text if words else ""
-    return shallow(tree.Output(children[0].start, children[-1].end, name, type, shape, optional))
+    return check_depth(tree.Output(children[0].start, children[-1].end, name, type, shape, optional))
 
 
 # Statements -----------------------------------------------------------------------------------------------------------
@@ -175,7 +174,7 @@ def output(children: Children) -> tree.Output:
 def bind(children: Children) -> tree.Assign:
     *targets, _, value = children
     names = tuple(name_of(t) for t in words(targets))
-    return shallow(tree.Assign(names[0].start, value.end, names, value))
+    return check_depth(tree.Assign(names[0].start, value.end, names, value))
 
 
 def declare(children: Children) -> tree.Declare:
@@ -185,14 +184,14 @@ def declare(children: Children) -> tree.Declare:
     condition = None
     if isinstance(value, tree.Conditional) and value.otherwise is None:
         value, condition = value.value, value.condition
-    return shallow(tree.Declare(start, end, value, condition, _optional(loop)))
+    return check_depth(tree.Declare(start, end, value, condition, _optional(loop)))
 
 
 def param(children: Children) -> tree.TensorDeclaration:
     address, _, modifiers, kind, type, shape, begun, condition, loop = children
     start, end = address.start, end_of(children)
     value, initial = (None, begun) if isinstance(begun, tree.Initializer) else (begun, None)
-    return shallow(
+    return check_depth(
         tree.TensorDeclaration(
             start, end, address, modifiers, kind.text, _dtype(type), shape, value, initial, condition, loop
         )
@@ -210,28 +209,28 @@ def initial(children: Children) -> tree.Expr | tree.Initializer | None:
 
 def tie(children: Children) -> tree.Tie:
     word, alias, _, counted, condition, loop = children
-    return shallow(tree.Tie(word.start, end_of(children), alias, counted, condition, loop))
+    return check_depth(tree.Tie(word.start, end_of(children), alias, counted, condition, loop))
 
 
 def require(children: Children) -> tree.Require:
     word, condition, *message = children
-    return shallow(tree.Require(word.start, children[-1].end, condition, text_of(message[1]) if message else None))
+    return check_depth(tree.Require(word.start, children[-1].end, condition, text_of(message[1]) if message else None))
 
 
 def role(children: Children) -> tree.Role:
-    return shallow(tree.Role(children[0].start, children[-1].end, children[1].text, nodes(children)))
+    return check_depth(tree.Role(children[0].start, children[-1].end, children[1].text, nodes(children)))
 
 
 def result(children: Children) -> tree.Return:
-    return shallow(tree.Return(children[0].start, children[-1].end, nodes(children)))
+    return check_depth(tree.Return(children[0].start, children[-1].end, nodes(children)))
 
 
 def branch(children: Children) -> tree.If:
-    word, condition, body, *rest = children
+    word, condition, body, *else_part = children
     otherwise: tuple[tree.Statement, ...] = ()
-    if rest:
-        otherwise = rest[1].items if isinstance(rest[1], _Block) else (rest[1],)
-    node = tree.If(word.start, children[-1].end, shallow(condition), body.items, otherwise)
+    if else_part:
+        otherwise = else_part[1].items if isinstance(else_part[1], _Block) else (else_part[1],)
+    node = tree.If(word.start, children[-1].end, check_depth(condition), body.items, otherwise)
     links, link = 0, node
     while len(link.otherwise) == 1 and isinstance(link.otherwise[0], tree.If):
         links, link = links + 1, link.otherwise[0]
@@ -244,7 +243,7 @@ def branch(children: Children) -> tree.If:
 
 def repeat(children: Children) -> tree.For:
     loop, body = children
-    return tree.For(loop.start, body.end, shallow(loop), body.items)
+    return tree.For(loop.start, body.end, check_depth(loop), body.items)
 
 
 def loop(children: Children) -> tree.Loop:

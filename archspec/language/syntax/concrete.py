@@ -1,5 +1,6 @@
-"""The concrete syntax tree: every token, as a formatter needs them. It comes from the same grammar, parser and recovery
-as the syntax tree of the compiler.
+"""The concrete syntax tree: every token, for the formatter.
+
+It comes from the same grammar, parser and recovery as the syntax tree of the compiler.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from archspec.language.syntax.parse import CONTEXTUAL, parse_source
 from archspec.language.syntax.tree import Comment, UnparsedRange
 
 MAX_HEIGHT = 300
-"""The maximum height of a tree below a statement. Anything taller exceeds the limits of the compiler, too."""
+"""The maximum height of a tree below a statement. A higher tree exceeds the limits of the compiler, too."""
 
 _STATEMENTS = frozenset(("body", "branch", "repeat", "definition", "model", "expects", "file"))
 
 
 class RuleNode:
-    """What a rule of the grammar matched: tokens, and branches of other rules that have any.
+    """A node for a grammar rule, at characters `start` to `end` (exclusive): tokens and non-empty nested nodes.
 
-    It has characters `start` to `end` (exclusive). `height` is that of the tree, up to the next statement.
+    `height` is the height of the tree below the node, down to the next nested statement.
     """
 
     __slots__ = ("children", "end", "height", "rule", "start")
@@ -41,7 +42,7 @@ ConcretePart: TypeAlias = RuleNode | Token
 
 
 class ConcreteTree(Record):
-    """The tree of a file, and what it does not contain: comments, and the ranges that could not be parsed."""
+    """The tree of a file, with its comments and the ranges that could not be parsed, which the tree lacks."""
 
     file: RuleNode
     comments: tuple[Comment, ...]
@@ -49,21 +50,21 @@ class ConcreteTree(Record):
 
 
 def parse_concrete(source: Source, report: Report) -> ConcreteTree:
-    """Parse a file as `parse` does; errors that only the nodes of the compiler's tree show are not reported."""
+    """Parse a file. Unlike `parse`, this does not report errors detected by the makers of the compiler's tree."""
     file, comments, broken = parse_source(source, report, _machine())
     assert isinstance(file, RuleNode)
     return ConcreteTree(file, comments, broken)
 
 
-def tokens_in(part: ConcretePart) -> Iterator[Token]:
+def tokens_in(root: ConcretePart) -> Iterator[Token]:
     """Yield the tokens of a tree in the order of the file, without line ends."""
-    pending = [part]
+    pending = [root]
     while pending:
-        found = pending.pop()
-        if isinstance(found, RuleNode):
-            pending += reversed(found.children)
-        elif found.kind != "_NL":
-            yield found
+        part = pending.pop()
+        if isinstance(part, RuleNode):
+            pending += reversed(part.children)
+        elif part.kind != "_NL":
+            yield part
 
 
 @cache

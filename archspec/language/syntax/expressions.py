@@ -30,7 +30,7 @@ def words(children: Children) -> tuple[Token, ...]:
 
 
 def end_of(children: Children) -> int:
-    """Return the end of the last child that is present."""
+    """Return the end of the last child that is not None."""
     return next(c.end for c in reversed(children) if c is not None)
 
 
@@ -42,7 +42,7 @@ def text_of(token: Token) -> str:
     return re.sub(r"\\(.)", r"\1", token.text[1:-1])
 
 
-_LEVELS = (
+_NESTING_NODES = (
     tree.Binary,
     tree.Unary,
     tree.Conditional,
@@ -54,49 +54,49 @@ _LEVELS = (
 )
 
 
-def shallow(node: N) -> N:
-    """Return `node`; raise Fault if it is nested too deeply for the recursive passes that follow."""
+def check_depth(node: N) -> N:
+    """Return `node`. Raises ArchSyntaxError if it is nested too deeply for the recursive passes that follow."""
     if node.end - node.start <= MAX_DEPTH:  # every level takes at least one character
         return node
     pending: list[tuple[tuple[object, ...], int]] = [(node, 0)]
     while pending:
-        found, depth = pending.pop()
-        if depth > MAX_DEPTH and isinstance(found, _LEVELS):
+        part, depth = pending.pop()
+        if depth > MAX_DEPTH and isinstance(part, _NESTING_NODES):
             message = f"expression is nested too deeply: the limit is {MAX_DEPTH} levels"
-            raise ArchSyntaxError(message, found.start, found.end, "assign parts of it to names", "budget")
-        pending += [(part, depth + isinstance(part, _LEVELS)) for part in found if is_tuple(part)]
+            raise ArchSyntaxError(message, part.start, part.end, "assign parts of it to names", "budget")
+        pending += [(child, depth + isinstance(child, _NESTING_NODES)) for child in part if is_tuple(child)]
     return node
 
 
 # Addresses ------------------------------------------------------------------------------------------------------------
 
-UNFIT = re.compile(r"[.\[\]\s\"\\@#:*]|[^ -~]")  # `@ # : *` are reserved in the names of graph nodes
+INVALID_SEGMENT = re.compile(r"[.\[\]\s\"\\@#:*]|[^ -~]")  # `@ # : *` are reserved in the names of graph nodes
 
 
 def place(children: Children) -> Expr:
-    """Return a name or a string, which `address` may convert to an address."""
+    """Return a name or a string, which may become an address."""
     token = children[0]
     return tree.Literal(token.start, token.end, text_of(token)) if token.kind == "STRING" else name_of(token)
 
 
 def address(children: Children) -> tree.Address:
-    found = children[0]
-    return found if isinstance(found, tree.Address) else _address(found, ())
+    child = children[0]
+    return child if isinstance(child, tree.Address) else _address(child, ())
 
 
 def dotted(children: Children) -> tree.Address:
     return _address(children[0], nodes(children[1:]))
 
 
-def _address(place: Expr, rest: tuple[tree.Segment, ...]) -> tree.Address:
+def _address(place: Expr, suffix: tuple[tree.Segment, ...]) -> tree.Address:
     numbers: list[tree.Segment] = []
-    found = place
-    while isinstance(found, tree.Subscript):
-        numbers.append(tree.Segment(found.value.end, found.end, "", found.position))
-        found = found.value
-    text = found.text if isinstance(found, Name) else found.value if isinstance(found, tree.Literal) else ""
-    first = _segment(found.start, found.end, str(text))
-    segments = (first, *reversed(numbers), *rest)
+    base = place
+    while isinstance(base, tree.Subscript):
+        numbers.append(tree.Segment(base.value.end, base.end, "", base.position))
+        base = base.value
+    text = base.text if isinstance(base, Name) else base.value if isinstance(base, tree.Literal) else ""
+    first = _segment(base.start, base.end, str(text))
+    segments = (first, *reversed(numbers), *suffix)
     return tree.Address(place.start, segments[-1].end, segments)
 
 
@@ -106,7 +106,7 @@ def segment(children: Children) -> tree.Segment:
 
 
 def _segment(start: int, end: int, text: str) -> tree.Segment:
-    if not text or UNFIT.search(text):
+    if not text or INVALID_SEGMENT.search(text):
         message = f"invalid address segment `{text}`" if text else "empty address segment"
         help = 'quote each segment separately: `"in".weight`' if "." in text else None
         raise ArchSyntaxError(message, start, end, help)
@@ -225,12 +225,12 @@ def ellipsis(children: Children) -> tree.LeadingDimensions:
     return tree.LeadingDimensions(children[0].start, children[0].end)
 
 
-_WORDS = {"true": True, "false": False, "none": None, "inf": float("inf")}
+_CONSTANTS = {"true": True, "false": False, "none": None, "inf": float("inf")}
 
 
 def literal(children: Children) -> tree.Literal:
     token = children[0]
-    value = _WORDS.get(token.text)
+    value = _CONSTANTS.get(token.text)
     if token.kind == "INT":
         digits = token.text.replace("_", "")
         if len(digits) > MAX_INTEGER_LENGTH:

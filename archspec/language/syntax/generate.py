@@ -35,14 +35,14 @@ def generate() -> ParserData:
     numbers: dict[int, int] = {}
     rules: list[Rule] = []
 
-    def action(entry: tuple[int, Any]) -> int:
+    def convert_action(entry: tuple[int, Any]) -> int:
         kind, target = entry
         if kind == 0:
             return target
         key = target["@"]
         if key not in numbers:
             numbers[key] = len(rules)
-            rules.append(_rule(memo[key]))
+            rules.append(_convert_rule(memo[key]))
         return ~numbers[key]
 
     symbols: dict[int, str] = table["tokens"]
@@ -50,9 +50,9 @@ def generate() -> ParserData:
     actions: list[dict[str, int]] = []
     gotos: list[dict[str, int]] = []
     for _, row in sorted(table["states"].items()):
-        named = {symbols[t]: action(entry) for t, entry in row.items()}
-        actions.append({kinds[s]: n for s, n in named.items() if s in kinds})
-        gotos.append({s: n for s, n in named.items() if s not in kinds})
+        actions_by_symbol = {symbols[t]: convert_action(entry) for t, entry in row.items()}
+        actions.append({kinds[s]: n for s, n in actions_by_symbol.items() if s in kinds})
+        gotos.append({s: n for s, n in actions_by_symbol.items() if s not in kinds})
     starts = {start: [table["start_states"][start], table["end_states"][start]] for start in STARTS}
     literals = [p.value for p in patterns.values() if p.type == "str"]
     data: ParserData = {
@@ -63,11 +63,11 @@ def generate() -> ParserData:
         "literals": sorted(literals, key=lambda literal: (-len(literal), literal)),
         "patterns": {name: p.value for name, p in sorted(patterns.items()) if p.type == "re"},
     }
-    return _in_order(data)
+    return _renumber(data)
 
 
-def _in_order(data: ParserData) -> ParserData:
-    """Number states and rules as they are reached from the start states: lark's numbers differ from run to run."""
+def _renumber(data: ParserData) -> ParserData:
+    """Number states and rules in the order of traversal from the start states: lark's numbers differ between runs."""
     actions, gotos, starts = data["actions"], data["gotos"], data["starts"]
     states = dict.fromkeys(state for state, _ in starts.values())
     numbers: dict[int, int] = {}
@@ -81,19 +81,19 @@ def _in_order(data: ParserData) -> ParserData:
                 queue.append(target)
     order = {state: number for number, state in enumerate(states)}
 
-    def renumbered(row: dict[str, int]) -> dict[str, int]:
+    def renumber_row(row: dict[str, int]) -> dict[str, int]:
         return {symbol: order[n] if n >= 0 else ~numbers[~n] for symbol, n in sorted(row.items())}
 
     return {
         **data,
-        "actions": [renumbered(actions[state]) for state in states],
-        "gotos": [renumbered(gotos[state]) for state in states],
+        "actions": [renumber_row(actions[state]) for state in states],
+        "gotos": [renumber_row(gotos[state]) for state in states],
         "rules": [data["rules"][number] for number in numbers],
         "starts": {start: [order[state] for state in ends] for start, ends in starts.items()},
     }
 
 
-def _rule(data: dict[str, Any]) -> Rule:
+def _convert_rule(data: dict[str, Any]) -> Rule:
     origin: str = data["origin"]["name"]
     symbols = data["expansion"]
     inlined = [i for i, s in enumerate(symbols) if s["__type__"] == "NonTerminal" and s["name"].startswith("_")]

@@ -1,4 +1,4 @@
-"""The lexer and the table-driven parser. The tables from the grammar define the language."""
+"""The lexer and the table-driven LALR(1) parser. The tables, generated from the grammar, define the language."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypedDict
 from archspec.core.record import Record, from_values
 from archspec.core.resources import package_path
 
-# The LALR(1) tables of the grammar: plain data, shipped with the package, so that parsing needs no lark.
+# Parser tables: plain data, shipped with the package, so that parsing does not need lark.
 
 PATH = package_path("language", "syntax", "parser_tables.json")
 
@@ -19,8 +19,8 @@ STARTS = ("file", "item", "statement", "step", "expect", "expr")
 Rule: TypeAlias = tuple[str, str, int, list[int]]
 """A production: its symbol, action, size, and inlined positions.
 
-The action names a maker, or is "" to pass on a single child, or "_" for a list inlined in another rule. As many symbols
-as its size are popped from the stack; those at the inlined positions are lists to be spliced.
+The action names a maker, or is "" to pass on a single child, or "_" for a list inlined in another rule. A reduction
+pops `size` symbols from the stack; the children at the inlined positions are lists to be spliced.
 """
 
 
@@ -41,13 +41,13 @@ class ParserData(TypedDict):
 
 
 def load_tables() -> ParserData:
-    """Return the tables that the package ships, as `archspec.language.syntax.generate` writes them."""
+    """Return the tables that `archspec.language.syntax.generate` wrote."""
     with open(PATH, encoding="utf-8") as file:
         return json.load(file)
 
 
 Children: TypeAlias = list[Any]
-"""What a rule matched: tokens, and what the makers of other rules returned."""
+"""The children of a rule: tokens, and the results of the makers of nested rules."""
 
 NodeMaker: TypeAlias = Callable[[Children], object]
 
@@ -77,7 +77,7 @@ class ArchSyntaxError(Exception):
 
 
 class UnexpectedTokenError(Exception):
-    """An unexpected token, or end of input, at `index`; `stack` is the parser's stack, for `accepted`."""
+    """An unexpected token or end of input at `index`; `accepted` takes the parser's `stack`."""
 
     def __init__(self, tokens: Sequence[Token], index: int, stack: list[int]) -> None:
         super().__init__()
@@ -94,9 +94,13 @@ class Parser:
         self._actions = data["actions"]
         self._gotos = data["gotos"]
         self._starts = data["starts"]
-        known: dict[str, NodeMaker | None] = {**makers, "": None, "_": _pass_children}
-        self._rules = [(origin, known[action], size, inlined) for origin, action, size, inlined in data["rules"]]
-        self._passed: dict[tuple[int, int, str], tuple[int, int | None]] = {}  # results of `_pass_on`
+        maker_of_action: dict[str, NodeMaker | None] = {**makers, "": None, "_": _pass_children}
+        self._rules = [
+            (origin, maker_of_action[action], size, inlined) for origin, action, size, inlined in data["rules"]
+        ]
+        self._unit_reductions: dict[
+            tuple[int, int, str], tuple[int, int | None]
+        ] = {}  # cached results of `_reduce_units`
         self._contextual = contextual
         literals, patterns = data["literals"], data["patterns"]
         self.keywords = frozenset(text for text in literals if text.isalpha())
@@ -121,9 +125,9 @@ class Parser:
         return result
 
     def run(self, tokens: Sequence[Token], start: str) -> object:
-        """Parse `tokens` from the start symbol `start`. Raises Unexpected, or a Fault from a maker."""
+        """Parse `tokens` as a `start`. Raises UnexpectedTokenError, or ArchSyntaxError from a maker."""
         actions, gotos, rules, contextual = self._actions, self._gotos, self._rules, self._contextual
-        passed = self._passed
+        unit_reductions = self._unit_reductions
         state, last = self._starts[start]
         states: list[int] = [state]
         values: Children = []
@@ -141,7 +145,7 @@ class Parser:
                 origin, make, size, inlined = rules[~target]
                 if make is None:
                     key: tuple[int, int, str] = (states[-2], target, kind)
-                    state, target = passed.get(key) or self._pass_on(*key)
+                    state, target = unit_reductions.get(key) or self._reduce_units(*key)
                     states[-1] = state
                 else:
                     children: Children = []
@@ -150,7 +154,7 @@ class Parser:
                         del values[-size:]
                         del states[-size:]
                         if inlined:
-                            children = _spliced(children, inlined)
+                            children = _splice(children, inlined)
                     values.append(make(children))
                     state = gotos[states[-1]][origin]
                     states.append(state)
@@ -162,24 +166,25 @@ class Parser:
             values.append(token)
         raise AssertionError
 
-    def _pass_on(self, below: int, target: int, kind: str) -> tuple[int, int | None]:
-        """Return the parser state above `below` after reducing `target` and all following unit rules,
-        and the next action: a name passes through a rule for every precedence of operators.
+    def _reduce_units(self, below: int, target: int, kind: str) -> tuple[int, int | None]:
+        """Return the parser state above `below` after `target` and all following unit reductions, and the next action.
+
+        Cached, because a name passes through one unit rule for each operator precedence.
         """
         state, following = below, target
         while following is not None and following < 0 and self._rules[~following][1] is None:
             state = self._gotos[below][self._rules[~following][0]]
             following = self._actions[state].get(kind)
-        found = self._passed[below, target, kind] = (state, following)
-        return found
+        result = self._unit_reductions[below, target, kind] = (state, following)
+        return result
 
     def accepted(self, stack: list[int]) -> set[str]:
         """Return the kinds of token that are allowed next for a parser stack."""
-        return {kind for kind in (*self._actions[stack[-1]], "$END") if self._fits(list(stack), kind)}
+        return {kind for kind in (*self._actions[stack[-1]], "$END") if self._is_accepted(list(stack), kind)}
 
-    def _fits(self, states: list[int], kind: str) -> bool:
-        lasts = {last for _, last in self._starts.values()}
-        while not (kind == "$END" and states[-1] in lasts):
+    def _is_accepted(self, states: list[int], kind: str) -> bool:
+        final_states = {last for _, last in self._starts.values()}
+        while not (kind == "$END" and states[-1] in final_states):
             target = self._actions[states[-1]].get(kind)
             if target is None or target >= 0:
                 return target is not None
@@ -194,7 +199,7 @@ def _pass_children(children: Children) -> Children:
     return children
 
 
-def _spliced(children: Children, inlined: list[int]) -> Children:
+def _splice(children: Children, inlined: list[int]) -> Children:
     first = inlined[0]
     if first == 0:
         result: Children = children[0]  # not shared, so the list grows in place, in linear time

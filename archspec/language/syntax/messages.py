@@ -16,9 +16,9 @@ from archspec.language.syntax.habits import (
 )
 from archspec.language.syntax.machine import ArchSyntaxError, Parser, Token, UnexpectedTokenError
 
-_ITEMS = ("import", "export", "dim", "fn", "layer", "block", "model")
-_STATEMENTS = ("if", "for", "return", "tie", "require", "role")
-_OWNED = ("param", "buffer", "const", "frozen", "unused")
+_ITEM_KEYWORDS = ("import", "export", "dim", "fn", "layer", "block", "model")
+_STATEMENT_KEYWORDS = ("if", "for", "return", "tie", "require", "role")
+_DECLARATION_KEYWORDS = ("param", "buffer", "const", "frozen", "unused")
 _OPERATORS = ("+", "-", "*", "/", "//", "%", "**", "and", "or")
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 _SIGNS = (",", ")", "]", "}", ":", "=", "..", "->", "[", "{")
@@ -28,26 +28,26 @@ _SIGNS = (",", ")", "]", "}", ":", "=", "..", "->", "[", "{")
 def explain(
     machine: Parser, error: UnexpectedTokenError, start: str, following: Sequence[Token] = ()
 ) -> ArchSyntaxError:
-    """Convert `error` to a Fault. `start` is the start symbol, `following` the tokens after those parsed."""
+    """Convert `error` to an ArchSyntaxError for the start symbol `start`; `following` the tokens after those parsed."""
     tokens, index = error.tokens, error.index
     end = tokens[-1].end if tokens else 0
-    found = [*tokens[index : index + 1], *following, Token(end, end, "$END", "")][0]
+    unexpected = [*tokens[index : index + 1], *following, Token(end, end, "$END", "")][0]
     context = ErrorContext(
-        tokens[:index], found, tokens[index + 1 :], machine.accepted(error.stack), start, machine.keywords
+        tokens[:index], unexpected, tokens[index + 1 :], machine.accepted(error.stack), start, machine.keywords
     )
     advice = next((advice for rule in _RULES if (advice := rule(context))), Advice())
-    span = (context.previous.end, context.previous.end) if context.at_end else (found.start, found.end)
-    return ArchSyntaxError(advice.message or _general(context), *(advice.span or span), advice.help)
+    span = (context.previous.end, context.previous.end) if context.at_end else (unexpected.start, unexpected.end)
+    return ArchSyntaxError(advice.message or _default_message(context), *(advice.span or span), advice.help)
 
 
-def _general(context: ErrorContext) -> str:
-    after = f" after `{_short(context.previous.text)}`" if context.before else ""
-    return f"expected {_expected(context)}{after}, found {_described(context.found)}"
+def _default_message(context: ErrorContext) -> str:
+    after = f" after `{_truncate(context.previous.text)}`" if context.before else ""
+    return f"expected {_describe_expected(context)}{after}, found {_describe_token(context.unexpected)}"
 
 
-def _expected(context: ErrorContext) -> str:
+def _describe_expected(context: ErrorContext) -> str:
     accepted = context.accepted
-    for kind, name in (("tie", "a statement"), ("fn", _listed([f"`{word}`" for word in _ITEMS]))):
+    for kind, name in (("tie", "a statement"), ("fn", _join_alternatives([f"`{word}`" for word in _ITEM_KEYWORDS]))):
         if kind in accepted:
             return name
     if "frozen" in accepted:
@@ -62,7 +62,7 @@ def _expected(context: ErrorContext) -> str:
         return "a name or number"
     names = [name for kind, name in (("NAME", "a name"), ("STRING", "a string")) if kind in accepted]
     if names and "," not in accepted:
-        return _listed(names)
+        return _join_alternatives(names)
     if len(context.before) == 1 and {":", "="} <= accepted:
         return "`=` or `:`"
     if accepted.intersection(ENDS) and not {"->", "{"} & accepted:
@@ -71,38 +71,38 @@ def _expected(context: ErrorContext) -> str:
     hidden |= {":", "="} if context.has_value else set()
     hidden |= {"{"} if "->" in accepted else set()
     signs = [sign for sign in _SIGNS if sign in accepted - hidden] or sorted(accepted)[:4]
-    return _listed([f"`{sign}`" for sign in signs])
+    return _join_alternatives([f"`{sign}`" for sign in signs])
 
 
-def _listed(words: list[str]) -> str:
+def _join_alternatives(words: list[str]) -> str:
     return " or ".join((", ".join(words[:-1]), words[-1])) if len(words) > 1 else "".join(words)
 
 
-def _described(token: Token) -> str:
-    return "the end of the line" if token.kind in ENDS else f"`{_short(token.text)}`"
+def _describe_token(token: Token) -> str:
+    return "the end of the line" if token.kind in ENDS else f"`{_truncate(token.text)}`"
 
 
-def _short(text: str) -> str:
+def _truncate(text: str) -> str:
     return text if len(text) <= 30 else text[:27] + "..."
 
 
 # Common errors --------------------------------------------------------------------------------------------------------
 
 
-def _character(context: ErrorContext) -> Advice | None:
-    """Invalid characters."""
-    found = context.found
-    if found.kind != "BAD":
+def _explain_character(context: ErrorContext) -> Advice | None:
+    """Explain invalid characters."""
+    unexpected = context.unexpected
+    if unexpected.kind != "BAD":
         return None
-    text = found.text
+    text = unexpected.text
     if text[0].isdigit():
         help = "put a single `_` between two digits" if re.match(r"[0-9_]*(?:__|_\Z|_[eE][0-9]*\Z)", text) else None
-        return Advice(f"expected a number or name, found `{_short(text)}`", help)
+        return Advice(f"expected a number or name, found `{_truncate(text)}`", help)
     if text == '"':
         return Advice("invalid escape sequence in this string", 'use only `\\"` and `\\\\`')
-    if text in "&|" and context.next.text == text and context.next.start == found.end:
+    if text in "&|" and context.next.text == text and context.next.start == unexpected.end:
         help = "write `and`" if text == "&" else "write `or`"
-        return Advice(f"unknown operator `{text * 2}`", help, (found.start, context.next.end))
+        return Advice(f"unknown operator `{text * 2}`", help, (unexpected.start, context.next.end))
     if not text.isprintable() and text not in _CHARACTERS:
         return Advice(f"invalid character U+{ord(text):04X}")
     if text in _CHARACTERS:
@@ -128,71 +128,77 @@ _CHARACTERS = {
 }
 
 
-def _sign(context: ErrorContext) -> Advice | None:
-    """Operators of other languages."""
-    before, found, joined = context.previous, context.found, context.joined
-    both = (before.start, found.end)
+def _explain_operator(context: ErrorContext) -> Advice | None:
+    """Explain operators of other languages."""
+    before, unexpected, joined = context.previous, context.unexpected, context.joined
+    span = (before.start, unexpected.end)
     if joined == ":=":
         name = format_tokens(context.before[:-1])
         help = f"write `{name}: {context.next.text}(...)` to declare it"
         is_layer = context.next.text[:1].isupper() or "." in name
-        return Advice("unknown operator `:=`", help if is_layer else f"write `{name} = ...` to name a value", both)
+        return Advice("unknown operator `:=`", help if is_layer else f"write `{name} = ...` to name a value", span)
     if joined in ("+=", "-=", "*=", "/="):
         name = context.first.text
         help = f"write `{name} = {name} {before.text} ...` in a loop, and assign to a new name elsewhere"
-        return Advice(f"unknown operator `{joined}`", help, both)
-    if found.text == "." and before.kind == "INT" and re.match(r"(?![eE]\d*\b)[A-Za-z_]", context.next.text):
+        return Advice(f"unknown operator `{joined}`", help, span)
+    if unexpected.text == "." and before.kind == "INT" and re.match(r"(?![eE]\d*\b)[A-Za-z_]", context.next.text):
         return Advice(
             f"expected an address, found the number `{before.text}`",
             f'quote it in an address: `"{before.text}".{context.next.text}`',
             (before.start, before.end),
         )
-    if found.text == "." and before.kind == "INT":
-        return Advice("expected a digit after the decimal point", f"write `{before.text}.0`", both)
-    if found.text in _COMPARISONS and context.has_value and any(t.text in _COMPARISONS for t in context.before):
+    if unexpected.text == "." and before.kind == "INT":
+        return Advice("expected a digit after the decimal point", f"write `{before.text}.0`", span)
+    if unexpected.text in _COMPARISONS and context.has_value and any(t.text in _COMPARISONS for t in context.before):
         return Advice("comparisons cannot be chained", "join two comparisons with `and`")
-    if found.text == "...":
+    if unexpected.text == "...":
         return Advice("`...` is only allowed in shapes")
-    if found.text == "," and not context.wants_value and any(t.text == "=" for t in context.before):
+    if unexpected.text == "," and not context.wants_value and any(t.text == "=" for t in context.before):
         return Advice("a statement assigns one value", "assign each value on a line of its own")
-    if found.text == "?":
+    if unexpected.text == "?":
         return Advice("unexpected character `?`", "write `value if condition else other`")
-    if any(t.text == "//" for t in (*context.before, found)) and (found.text == "//" or not context.wants_value):
+    if any(t.text == "//" for t in (*context.before, unexpected)) and (
+        unexpected.text == "//" or not context.wants_value
+    ):
         return Advice(help="use `#` for comments: `//` is integer division")
     return None
 
 
-def _word(context: ErrorContext) -> Advice | None:
-    """Keywords of other languages and typos at the start of a statement or an item."""
-    word = context.first if len(context.before) < 2 and context.found.text != "elif" else context.found
+def _explain_word(context: ErrorContext) -> Advice | None:
+    """Explain keywords of other languages, and typos at the start of a statement or an item."""
+    word = context.first if len(context.before) < 2 and context.unexpected.text != "elif" else context.unexpected
     span = (word.start, word.end)
-    if word.text in _ITEMS and context.start == "statement" and context.found.kind in ("NAME", "STRING"):
+    if word.text in _ITEM_KEYWORDS and context.start == "statement" and context.unexpected.kind in ("NAME", "STRING"):
         return Advice(f"`{word.text}` is only allowed at the top level of a file", None, span)
-    if context.start == "item" and not context.before and word.kind in _INSIDE:
-        return Advice(help=_INSIDE_HELP)
-    if context.found.text == "is":
+    if context.start == "item" and not context.before and word.kind in _STATEMENT_STARTS:
+        return Advice(help=_OUTSIDE_BODY_HELP)
+    if context.unexpected.text == "is":
         help = "write `== none`, or `!= none` for `is not None`"
-        return Advice("unknown operator `is`", help, (context.found.start, context.found.end))
+        return Advice("unknown operator `is`", help, (context.unexpected.start, context.unexpected.end))
     if context.previous.text == "lambda":
         lambda_ = context.previous
-        return Advice("unknown keyword `lambda`", _FOREIGN["def"], (lambda_.start, lambda_.end))
+        return Advice("unknown keyword `lambda`", _FOREIGN_KEYWORDS["def"], (lambda_.start, lambda_.end))
     if word.kind != "NAME" or (len(context.before) > 1 and word.text != "elif"):
         return None
-    if word.text in _FOREIGN and context.found.text not in ("=", ":", "."):
-        return Advice(f"unknown keyword `{word.text}`", _FOREIGN[word.text], span)
-    keywords: list[str] = [*(_ITEMS if context.start == "item" else _STATEMENTS)]
+    if word.text in _FOREIGN_KEYWORDS and context.unexpected.text not in ("=", ":", "."):
+        return Advice(f"unknown keyword `{word.text}`", _FOREIGN_KEYWORDS[word.text], span)
+    keywords: list[str] = [*(_ITEM_KEYWORDS if context.start == "item" else _STATEMENT_KEYWORDS)]
     swapped = next((k for k in keywords if sorted(k) == sorted(word.text)), None)  # `fi`
     near = f"did you mean `{swapped}`?" if swapped else suggest(word.text, keywords)
     if near and (context.start == "item" or not context.at_end):
         return Advice(f"unknown keyword `{word.text}`", near, span)
     if context.start == "item":
-        return Advice(help=_INSIDE_HELP)
-    return Advice(help=f"write `{word.text}: {context.found.text} ...`") if context.found.text in _OWNED else None
+        return Advice(help=_OUTSIDE_BODY_HELP)
+    return (
+        Advice(help=f"write `{word.text}: {context.unexpected.text} ...`")
+        if context.unexpected.text in _DECLARATION_KEYWORDS
+        else None
+    )
 
 
-_INSIDE = ("STRING", ".", *_STATEMENTS)
-_INSIDE_HELP = "put statements inside the braces of a `fn`, `layer` or `block`"
-_FOREIGN = {
+_STATEMENT_STARTS = ("STRING", ".", *_STATEMENT_KEYWORDS)
+_OUTSIDE_BODY_HELP = "put statements inside the braces of a `fn`, `layer` or `block`"
+_FOREIGN_KEYWORDS = {
     **dict.fromkeys(("def", "func", "function", "fun"), "write a function as `fn name(x [n]) -> [n] { ... }`"),
     **dict.fromkeys(("class", "struct", "module"), "use a `layer` to declare tensors, a `block` to declare layers"),
     **dict.fromkeys(("let", "var", "const", "val"), "write `name = value`"),
@@ -203,20 +209,20 @@ _FOREIGN = {
 }
 
 
-def _keyword(context: ErrorContext) -> Advice | None:
-    """Keywords in place of a name or an address."""
-    begun = len(context.before) == 1 and context.found.text in (".", ":", "=")
-    word = context.previous if begun else context.found
+def _explain_keyword(context: ErrorContext) -> Advice | None:
+    """Explain keywords in place of a name or an address."""
+    begun = len(context.before) == 1 and context.unexpected.text in (".", ":", "=")
+    word = context.previous if begun else context.unexpected
     if word.text not in context.keywords or (begun and context.first.text == "tie"):
         return None
     span = (word.start, word.end)
     if context.start == "item" and word is context.first:
-        return Advice(help=_INSIDE_HELP)
-    if context.found.text in (".", ":") or context.next.text in (".", ":"):
+        return Advice(help=_OUTSIDE_BODY_HELP)
+    if context.unexpected.text in (".", ":") or context.next.text in (".", ":"):
         return Advice(
             f"expected an address, found the keyword `{word.text}`", f'quote it in an address: `"{word.text}"`', span
         )
-    if word.text in _OWNED:
+    if word.text in _DECLARATION_KEYWORDS:
         help = f"use a colon to declare: `{context.first.text}: {word.text} ...`"
         return Advice(help=help) if context.previous.text == "=" else None
     if begun or "NAME" in context.accepted:
@@ -226,10 +232,10 @@ def _keyword(context: ErrorContext) -> Advice | None:
     return None
 
 
-def _misspelt(context: ErrorContext) -> Advice | None:
-    """Typos in `param`, `buffer`, `const`, `frozen`, `unused`, `else` and `expect`, which do not begin a statement."""
-    tokens = [*context.before, context.found]
-    word, near = context.found, None
+def _explain_misspelling(context: ErrorContext) -> Advice | None:
+    """Explain typos in keywords that do not begin a statement: `param`, `buffer`, `const`, `frozen`, `else`, ..."""
+    tokens = [*context.before, context.unexpected]
+    word, near = context.unexpected, None
     if context.accepted == {"expect"}:
         near = suggest(word.text, ["expect"])
     elif context.previous.text == "}":
@@ -238,18 +244,18 @@ def _misspelt(context: ErrorContext) -> Advice | None:
         declared = texts.index(":") + 1
         while declared < len(texts) and texts[declared] in ("frozen", "unused"):
             declared += 1
-        if declared + 1 < len(tokens) and tokens[declared + 1].text in ("[", "int", "bool", *_OWNED):
+        if declared + 1 < len(tokens) and tokens[declared + 1].text in ("[", "int", "bool", *_DECLARATION_KEYWORDS):
             word = tokens[declared]
-            near = suggest(word.text, list(_OWNED)) if word.kind == "NAME" else None
-    return Advice(f"unknown keyword `{_short(word.text)}`", near, (word.start, word.end)) if near else None
+            near = suggest(word.text, list(_DECLARATION_KEYWORDS)) if word.kind == "NAME" else None
+    return Advice(f"unknown keyword `{_truncate(word.text)}`", near, (word.start, word.end)) if near else None
 
 
-def _unquoted(context: ErrorContext) -> Advice | None:
-    """Hyphens and numbers in an address without quotes."""
-    found, previous = context.found, context.previous
+def _explain_unquoted(context: ErrorContext) -> Advice | None:
+    """Explain hyphens and numbers in an address without quotes."""
+    unexpected, previous = context.unexpected, context.previous
     first = context.first.kind
     if (
-        found.text == ":"
+        unexpected.text == ":"
         and previous.kind == "INT"
         and first not in ("for", "if")
         and innermost_open_bracket(context.before) is None
@@ -257,11 +263,14 @@ def _unquoted(context: ErrorContext) -> Advice | None:
         number = f"the number `{previous.text}`"
         help = f'quote it in an address: `"{previous.text}"`'
         return Advice(f"expected an address, found {number}", help, (previous.start, previous.end))
-    if found.text != "-":
+    if unexpected.text != "-":
         return None
-    before, after = _joined_tokens(context.before[::-1], found)[::-1], _joined_tokens(context.after, found)
-    run = [*before, found, *after]
-    following = context.after[len(after)] if len(after) < len(context.after) else found
+    before, after = (
+        _adjacent_tokens(context.before[::-1], unexpected)[::-1],
+        _adjacent_tokens(context.after, unexpected),
+    )
+    run = [*before, unexpected, *after]
+    following = context.after[len(after)] if len(after) < len(context.after) else unexpected
     declares = context.first.text in ("tie", "role") or following.text == ":" or run[0].text == "."
     if not before or not after or not declares:
         return None
@@ -271,8 +280,8 @@ def _unquoted(context: ErrorContext) -> Advice | None:
     return Advice(f"expected an address, found `{format_tokens(run)}`", help, (run[0].start, run[-1].end))
 
 
-def _joined_tokens(tokens: Sequence[Token], to: Token) -> list[Token]:
-    """Return the first of the tokens, as far as they are parts of an address without spaces between them."""
+def _adjacent_tokens(tokens: Sequence[Token], to: Token) -> list[Token]:
+    """Return the leading tokens that are parts of an address, adjacent to `to` and to each other."""
     run: list[Token] = []
     for token in tokens:
         is_part = token.text[0].isalnum() or token.text in ("-", ".", "_")
@@ -283,73 +292,73 @@ def _joined_tokens(tokens: Sequence[Token], to: Token) -> list[Token]:
     return run
 
 
-def _declaration_advice(context: ErrorContext) -> Advice | None:
-    """Errors with `:`, `=` and the `.` of an address."""
-    before, found, first = context.previous, context.found, context.first.text
+def _explain_declaration(context: ErrorContext) -> Advice | None:
+    """Explain errors with `:`, `=` and the `.` of an address."""
+    before, unexpected, first = context.previous, context.unexpected, context.first.text
     addressed = ":" in context.accepted and not context.has_value
-    if first in ("if", "for", "else") and (found.text == ":" or (before.text == ":" and context.at_end)):
+    if first in ("if", "for", "else") and (unexpected.text == ":" or (before.text == ":" and context.at_end)):
         return Advice(help=f"put the body in braces: `{first} ... {{ }}`")
-    if first == "tie" and found.text == ".":
+    if first == "tie" and unexpected.text == ".":
         return Advice(help="write both sides of a `tie` as addresses without a leading `.`")
     if before.text == ".." and ":" in context.accepted and "," not in context.accepted:
         return Advice(help="write `..: Block(...)` to declare what `Block` declares")
-    if before.text == ":" and found.text in ("param", "buffer") and context.before[-2].text == "..":
+    if before.text == ":" and unexpected.text in ("param", "buffer") and context.before[-2].text == "..":
         return Advice(help="give the tensor an address: only a layer or block can follow `..:`")
     if before.text == ":" and "frozen" in context.accepted and not context.at_end:
         name = format_tokens(context.before[:-1]) if context.start == "statement" else "name"
         return Advice(help=f"write `{name} = ...` to name a value: a colon declares a tensor, layer or block")
-    if addressed and found.text == "=":
+    if addressed and unexpected.text == "=":
         return Advice(help="write `address: Layer()` to declare: only a name can be assigned with `=`")
     if addressed and len(context.before) > 2:
         return Advice(help="write `a.b: Layer()` to declare at `a.b`: `.a.b` refers to what is declared there")
     compares = any(token.text in ("if", "and", "or", "not") for token in context.before)
-    if found.text == "=" and (compares or first in ("if", "require", "expect", "else")):
+    if unexpected.text == "=" and (compares or first in ("if", "require", "expect", "else")):
         return Advice(help="use `==` to compare")
     return None
 
 
-def _omission_advice(context: ErrorContext) -> Advice | None:
-    """Omissions."""
-    before, found, accepted, first = context.previous, context.found, context.accepted, context.first.text
+def _explain_omission(context: ErrorContext) -> Advice | None:
+    """Explain omissions."""
+    before, unexpected, accepted, first = context.previous, context.unexpected, context.accepted, context.first.text
     words = [token.text for token in context.before]
     if before.text == "return" and context.wants_value:
         help = "continue on the same line" if context.at_end else None
-        return Advice(f"expected a value after `return`, found {_described(found)}", help)
+        return Advice(f"expected a value after `return`, found {_describe_token(unexpected)}", help)
     if ".." in accepted and "for" in words:
         return Advice(help="loop over a range: `for i in 0..n`")
-    if found.text == "(" and before.text == ")" and context.has_value:
+    if unexpected.text == "(" and before.text == ")" and context.has_value:
         return Advice(help="pass at most two lists of arguments: hyperparameters, then inputs")
     if first in ("fn", "layer", "block") and accepted == {"("}:
         return Advice(help="add a list of inputs, even if it is empty: `()`")
-    if found.text == ":" and first in ("fn", "layer", "block"):
+    if unexpected.text == ":" and first in ("fn", "layer", "block"):
         return Advice(help="write an input as `x [batch, hidden]`, or with a type as `x int [batch]`")
-    if "->" in accepted and found.text == "(":
+    if "->" in accepted and unexpected.text == "(":
         return Advice(help="use at most two lists: hyperparameters, then inputs")
     if accepted == {"expect"}:
         return Advice(help="write an expectation as `expect params == 1_000`")
     if first == "model" and accepted == {"STRING"}:
-        return Advice(help=f'put the name of the model in quotes: `model "{_short(found.text)}"`')
+        return Advice(help=f'put the name of the model in quotes: `model "{_truncate(unexpected.text)}"`')
     if "->" in accepted:
         return Advice(help="declare the outputs: `-> [batch, hidden]`")
     if "[" in accepted and not context.has_value and {"param", "buffer", "const"}.intersection(words[-2:]):
         return Advice(help="add the shape of the tensor: `[n, d]`, or `[]` for a single number")
     listed = "," in accepted and ("=" not in accepted or ")" in accepted)
-    if listed and found.kind in ("NAME", "INT", "REAL", "STRING"):
+    if listed and unexpected.kind in ("NAME", "INT", "REAL", "STRING"):
         return Advice(help="did you forget a comma?")
     in_value = not context.wants_value and first not in ("model", "tie")
-    if found.text == "|>" and in_value and {"if", "=", "for"}.intersection(words):
+    if unexpected.text == "|>" and in_value and {"if", "=", "for"}.intersection(words):
         return Advice(help="put the chain in parentheses")
-    if "|>" in words and found.text in _OPERATORS and ("|>" in accepted or context.start == "step"):
+    if "|>" in words and unexpected.text in _OPERATORS and ("|>" in accepted or context.start == "step"):
         return Advice(help="put the operand in parentheses, or split it into two steps")
     if first in ("import", "export") and "{" in accepted:
         return Advice(help=f"list the names: `{first} {words[1]} {{ Name }}`")
-    if found.text == "{" and context.start in ("statement", "step"):
+    if unexpected.text == "{" and context.start in ("statement", "step"):
         return Advice(help="remove it: braces hold the body of a definition, an `if` or a `for`")
-    return _broken_line(context) if context.at_end else None
+    return _explain_broken_line(context) if context.at_end else None
 
 
-def _broken_line(context: ErrorContext) -> Advice | None:
-    """A statement that a line end breaks."""
+def _explain_broken_line(context: ErrorContext) -> Advice | None:
+    """Explain a statement that is broken by a line end."""
     text = context.previous.text
     if text == ",":
         return Advice(help="keep the list on one line: only `( )`, `[ ]` and an import can span lines")
@@ -362,13 +371,13 @@ def _broken_line(context: ErrorContext) -> Advice | None:
 
 
 _RULES: tuple[Callable[[ErrorContext], Advice | None], ...] = (
-    _character,
-    _unquoted,
-    _misspelt,
+    _explain_character,
+    _explain_unquoted,
+    _explain_misspelling,
     explain_python_syntax,
-    _sign,
-    _word,
-    _keyword,
-    _declaration_advice,
-    _omission_advice,
+    _explain_operator,
+    _explain_word,
+    _explain_keyword,
+    _explain_declaration,
+    _explain_omission,
 )

@@ -21,7 +21,7 @@ CONTEXTUAL = frozenset(("import", "export", "dim", "fn", "layer", "block", "mode
 
 @cache
 def parser() -> Parser:
-    """Return the parser."""
+    """Return the parser that constructs the nodes of the syntax tree."""
     from archspec.language.syntax.build import MAKERS
 
     return Parser(load_tables(), MAKERS, CONTEXTUAL)
@@ -41,70 +41,72 @@ def parse(source: Source, report: Report) -> File:
 def parse_source(
     source: Source, report: Report, machine: Parser
 ) -> tuple[object, tuple[Comment, ...], tuple[UnparsedRange, ...]]:
-    """Return what a parser makes of a file, the comments in it, and the ranges that could not be parsed."""
-    found = scan(source.text)
-    tokens = _close_braces(machine.tokens(found.text), found)
-    faults, broken = list(found.faults), list(found.broken)
+    """Return the result of a parser for a file, its comments, and the ranges that could not be parsed."""
+    scanned = scan(source.text)
+    tokens = _close_braces(machine.tokens(scanned.text), scanned)
+    errors, broken = list(scanned.errors), list(scanned.broken)
     try:
         file = machine.run(tokens, "file")
-        faults += found.surplus
+        errors += scanned.surplus
     except (UnexpectedTokenError, ArchSyntaxError):
-        from archspec.language.syntax.recover import (
-            Recovery,  # which a correct file does without, with all that explains errors
-        )
+        from archspec.language.syntax.recover import Recovery  # imported late: only invalid files need it
 
-        recovery = Recovery(machine, tokens, found)
+        recovery = Recovery(machine, tokens, scanned)
         file = recovery.file
-        faults += recovery.faults
+        errors += recovery.errors
         broken += recovery.broken
-    for fault in sorted(faults, key=lambda fault: fault.start)[:MAX_ERRORS]:
-        _add(report, source, fault)
-    return file, tuple(found.comments), _unparsed_ranges(source.text, broken)
+    for error in sorted(errors, key=lambda error: error.start)[:MAX_ERRORS]:
+        _report(report, source, error)
+    return file, tuple(scanned.comments), _unparsed_ranges(source.text, broken)
 
 
 def parse_expression(source: Source, report: Report) -> Expr | None:
-    """Parse an expression; None after a diagnostic."""
-    found = scan(source.text)
-    for fault in (*found.faults, *found.surplus)[:1]:
-        _add(report, source, fault)
+    """Parse an expression; None after reporting an error."""
+    scanned = scan(source.text)
+    for error in (*scanned.errors, *scanned.surplus)[:1]:
+        _report(report, source, error)
         return None
-    from archspec.language.syntax.expressions import shallow
+    from archspec.language.syntax.expressions import check_depth
 
     machine = parser()
     try:
-        return shallow(cast("Expr", machine.run(machine.tokens(found.text), "expr")))
+        return check_depth(cast("Expr", machine.run(machine.tokens(scanned.text), "expr")))
     except UnexpectedTokenError as error:
         from archspec.language.syntax.messages import explain
 
-        _add(report, source, explain(machine, error, "expr"))
-    except ArchSyntaxError as fault:
-        _add(report, source, fault)
+        _report(report, source, explain(machine, error, "expr"))
+    except ArchSyntaxError as error:
+        _report(report, source, error)
     return None
 
 
-def _add(report: Report, source: Source, fault: ArchSyntaxError) -> None:
-    report.error(fault.code, fault.message, Span(source, fault.start, fault.end), help=fault.help)
+def _report(report: Report, source: Source, error: ArchSyntaxError) -> None:
+    report.error(error.code, error.message, Span(source, error.start, error.end), help=error.help)
 
 
-def _close_braces(tokens: list[Token], found: ScanResult) -> list[Token]:
+def _close_braces(tokens: list[Token], scanned: ScanResult) -> list[Token]:
     """Return `tokens` with the missing `}` inserted."""
-    if not found.closers:
+    if not scanned.closers:
         return tokens
-    missing = [token for at in found.closers for token in (Token(at, at, "}", ""), Token(at, at, "_NL", ""))]
+    missing = [
+        token
+        for offset in scanned.closers
+        for token in (Token(offset, offset, "}", ""), Token(offset, offset, "_NL", ""))
+    ]
     return sorted([*missing, *tokens], key=lambda token: token.start)
 
 
-def _unparsed_ranges(text: str, stretches: list[tuple[int, int]]) -> tuple[UnparsedRange, ...]:
-    found: list[UnparsedRange] = []
-    for start, end in sorted(stretches, key=lambda stretch: (stretch[0], -stretch[1])):
-        if not found or end > found[-1].end:
+def _unparsed_ranges(text: str, ranges: list[tuple[int, int]]) -> tuple[UnparsedRange, ...]:
+    result: list[UnparsedRange] = []
+    for start, end in sorted(ranges, key=lambda span: (span[0], -span[1])):
+        if not result or end > result[-1].end:
             words = dict.fromkeys(re.findall(r"\w+", text[start:end]))
-            found.append(UnparsedRange(start, end, tuple(words)))
-    return tuple(found)
+            result.append(UnparsedRange(start, end, tuple(words)))
+    return tuple(result)
 
 
 def _attach_docs(item: Item, comments: Sequence[Comment], text: str) -> Item:
-    """Return `item` with the `##` lines directly above it as its `doc`."""
+    """Return `item` with the `##` lines directly above it as its documentation."""
     if not isinstance(item, Definition | Model):
         return item
     lines: list[str] = []
@@ -121,61 +123,63 @@ def _attach_docs(item: Item, comments: Sequence[Comment], text: str) -> Item:
     return item.replace(doc="\n".join(lines)) if lines else item
 
 
-# Parsing of a changed file: only the items that changed are parsed, the trees of all others are taken over.
+# Incremental parsing: only the changed items of a file are parsed; the trees of all other items are reused.
 #
-# An item ends on its last line, strings and comments end on theirs, and no item begins like the continuation of
-# another. So a file is a sequence of parts, cut after the last lines of items, each of which parses alone as it does
-# in the file; that a changed part has no errors alone shows that it begins and ends like the one that it replaces.
+# Items, strings and comments end on their last line, and no item begins like the continuation of another. A file can
+# therefore be cut after the last line of each item into parts that parse separately with the same result. A changed
+# part without errors begins and ends like the part that it replaces.
 
 T = TypeVar("T")
 
 
 def reparse(source: Source, old: str, file: tree.File) -> tree.File | None:
-    """Return the tree of a file, from that of its `old` text, which has no errors; None if the file has any."""
+    """Return the tree of a changed file; `file` is the tree of its error-free `old` text. None for a syntax error."""
     text = source.text
     same_before = _common_prefix_length(old, text)
     same_after = _common_prefix_length(old[same_before:][::-1], text[same_before:][::-1])
     cuts = [0, *[_line_end(old, item.end) for item in file.items]]  # one before each item, and one after the last
     first = max(i for i, cut in enumerate(cuts) if cut <= same_before)
     last = next((i for i, cut in enumerate(cuts) if cut > len(old) - same_after), len(cuts))
-    last += 1  # the first item that is the same may have other documentation above it
+    last += 1  # the documentation above the first unchanged item may have changed
     start, stop = cuts[first], cuts[last] if last < len(cuts) else len(old)
-    if start and text.startswith("\ufeff", start):  # a byte order mark, which only a file may begin with
+    if start and text.startswith("\ufeff", start):  # a byte order mark, valid only at the start of a file
         return None
-    moved = len(text) - len(old)
+    shift = len(text) - len(old)
     report = Report()
-    part = parse(Source(source.label, text[start : stop + moved]), report)
+    part = parse(Source(source.label, text[start : stop + shift]), report)
     if report.diagnostics:
         return None
-    items = (*file.items[:first], *_shift_nodes(part.items, start), *_shift_nodes(file.items[last:], moved))
-    kept = [comment for comment in file.comments if comment.start < start]
+    items = (*file.items[:first], *_shift_nodes(part.items, start), *_shift_nodes(file.items[last:], shift))
+    above = [comment for comment in file.comments if comment.start < start]
     below = tuple([comment for comment in file.comments if comment.start >= stop])
-    return tree.File(0, len(text), items, (*kept, *_shift_nodes(part.comments, start), *_shift_nodes(below, moved)), ())
+    return tree.File(
+        0, len(text), items, (*above, *_shift_nodes(part.comments, start), *_shift_nodes(below, shift)), ()
+    )
 
 
 def _common_prefix_length(a: str, b: str) -> int:
-    """Return the number of characters with which both texts begin."""
-    least, most = 0, min(len(a), len(b))
-    while least < most:
-        middle = (least + most + 1) // 2
-        if a[least:middle] == b[least:middle]:
-            least = middle
+    """Return the length of the common prefix of two texts."""
+    low, high = 0, min(len(a), len(b))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if a[low:middle] == b[low:middle]:
+            low = middle
         else:
-            most = middle - 1
-    return least
+            high = middle - 1
+    return low
 
 
 def _line_end(text: str, offset: int) -> int:
-    """Return where the line after that of an offset begins; beyond the text if there is none."""
+    """Return the start of the line after `offset`; beyond the text if there is none."""
     end = text.find("\n", offset)
     return len(text) + 1 if end < 0 else end + 1
 
 
-def _shift_nodes(part: T, by: int) -> T:
+def _shift_nodes(part: T, offset: int) -> T:
     """Return a copy of a tuple of nodes with all locations shifted by `offset` characters."""
-    if by == 0 or not is_tuple(part):
+    if offset == 0 or not is_tuple(part):
         return part
-    items = [_shift_nodes(item, by) if is_tuple(item) else item for item in part]
+    items = [_shift_nodes(item, offset) if is_tuple(item) else item for item in part]
     if isinstance(part, tree.SyntaxNode):
-        return cast("T", from_values(part.__class__, (part.start + by, part.end + by, *items[2:])))
+        return cast("T", from_values(part.__class__, (part.start + offset, part.end + offset, *items[2:])))
     return cast("T", tuple(items))

@@ -9,68 +9,8 @@ from collections.abc import Iterator
 from typing import Protocol, TypeAlias, TypeVar, cast
 
 from archspec.core.record import Node, from_values, is_tuple
-from archspec.language.syntax import tree
-
-# Walks over the syntax tree.
-
-
-def iter_nodes(part: object) -> Iterator[tree.SyntaxNode]:
-    """A node, and all inside it, in the order of the file."""
-    pending = [part] if is_tuple(part) else []
-    while pending:
-        found = pending.pop()
-        if isinstance(found, tree.SyntaxNode):
-            yield found
-        pending += filter(is_tuple, found[::-1])
-
-
-def iter_statements(body: tuple[tree.Statement, ...]) -> Iterator[tree.Statement]:
-    """Statements, and those in their branches and loops."""
-    for statement in body:
-        yield statement
-        if isinstance(statement, tree.If):
-            yield from iter_statements((*statement.body, *statement.otherwise))
-        elif isinstance(statement, tree.For):
-            yield from iter_statements(statement.body)
-
-
-def names_in(expr: tree.Expr) -> Iterator[str]:
-    """Every bare word in an expression."""
-    return (node.text for node in iter_nodes(expr) if isinstance(node, tree.Name))
-
-
-def assigned_names(body: tuple[tree.Statement, ...]) -> Iterator[str]:
-    """The names that statements bind, nested ones included."""
-    for statement in iter_statements(body):
-        if isinstance(statement, tree.Assign):
-            yield from (target.text for target in statement.targets)
-
-
-def iter_declarations(body: tuple[tree.Statement, ...]) -> Iterator[tree.ModuleDeclaration | tree.TensorDeclaration]:
-    """Yield the declarations of statements at any depth."""
-    for statement in iter_statements(body):
-        match statement:
-            case tree.TensorDeclaration():
-                yield statement
-            case tree.Assign() | tree.Declare():
-                yield from (node for node in iter_nodes(statement.value) if isinstance(node, tree.ModuleDeclaration))
-            case tree.Return():
-                yield from (node for node in iter_nodes(statement.values) if isinstance(node, tree.ModuleDeclaration))
-            case _:
-                pass
-
 
 N = TypeVar("N")
-
-
-def relocate(part: N, place: tree.Located) -> N:
-    """Return a copy of a node, or a tuple of them, in which all nodes are at `place`."""
-    if not is_tuple(part):
-        return part
-    items = [relocate(item, place) for item in part]
-    if not isinstance(part, tree.SyntaxNode):
-        return cast("N", tuple(items))
-    return from_values(type(part), (place.start, place.end, *items[2:]))
 
 
 class Located(Protocol):
@@ -106,7 +46,7 @@ class Name(SyntaxNode):
 
 
 class ListLiteral(SyntaxNode):
-    """`[a, ..., b]`: a list, or a shape. A `...` item is an Ellipsis_ node."""
+    """`[a, ..., b]`: a list, or a shape. A `...` item is a LeadingDimensions node."""
 
     items: tuple[Expr, ...]
 
@@ -366,7 +306,7 @@ class SignatureEntry(SyntaxNode):
 
 
 class Output(SyntaxNode):
-    """One output; `name` is "" if it is unnamed; `optional`: it may be absent (`?`)."""
+    """One output; `name` is "" for an unnamed output; `optional` (`?`) allows `none`."""
 
     name: str
     type: str
@@ -415,14 +355,76 @@ class Comment(SyntaxNode):
 
 
 class UnparsedRange(SyntaxNode):
-    """A range that could not be parsed; `names` are the words in it, so that they are not reported as undefined."""
+    """A range that could not be parsed; `names` are the words in it, which are not reported as undefined."""
 
     names: tuple[str, ...]
 
 
 class File(SyntaxNode):
-    """A whole file; `comments` in source order; `broken` is empty for a file without syntax errors."""
+    """A file; `comments` are in source order; `broken` is empty for a file without syntax errors."""
 
     items: tuple[Item, ...]
     comments: tuple[Comment, ...]
     broken: tuple[UnparsedRange, ...]
+
+
+# Traversal ------------------------------------------------------------------------------------------------------------
+
+
+# Walks over the syntax
+
+
+def iter_nodes(part: object) -> Iterator[SyntaxNode]:
+    """Yield a node and all nested nodes, in the order of the file."""
+    pending = [part] if is_tuple(part) else []
+    while pending:
+        node = pending.pop()
+        if isinstance(node, SyntaxNode):
+            yield node
+        pending += filter(is_tuple, node[::-1])
+
+
+def iter_statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
+    """Yield statements, including those in their branches and loops."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, If):
+            yield from iter_statements((*statement.body, *statement.otherwise))
+        elif isinstance(statement, For):
+            yield from iter_statements(statement.body)
+
+
+def names_in(expr: Expr) -> Iterator[str]:
+    """Yield the text of every name in an expression."""
+    return (node.text for node in iter_nodes(expr) if isinstance(node, Name))
+
+
+def assigned_names(body: tuple[Statement, ...]) -> Iterator[str]:
+    """Yield the names that statements assign, including nested statements."""
+    for statement in iter_statements(body):
+        if isinstance(statement, Assign):
+            yield from (target.text for target in statement.targets)
+
+
+def iter_declarations(body: tuple[Statement, ...]) -> Iterator[ModuleDeclaration | TensorDeclaration]:
+    """Yield the declarations of statements at any depth."""
+    for statement in iter_statements(body):
+        match statement:
+            case TensorDeclaration():
+                yield statement
+            case Assign() | Declare():
+                yield from (node for node in iter_nodes(statement.value) if isinstance(node, ModuleDeclaration))
+            case Return():
+                yield from (node for node in iter_nodes(statement.values) if isinstance(node, ModuleDeclaration))
+            case _:
+                pass
+
+
+def relocate(part: N, location: Located) -> N:
+    """Return a copy of a node or tuple of nodes in which every node has the span of `location`."""
+    if not is_tuple(part):
+        return part
+    items = [relocate(item, location) for item in part]
+    if not isinstance(part, SyntaxNode):
+        return cast("N", tuple(items))
+    return from_values(type(part), (location.start, location.end, *items[2:]))
