@@ -9,7 +9,7 @@ from paths import ROOT
 from pygments.token import STANDARD_TYPES, string_to_tokentype
 
 from archspec.core.diagnostics import Report, Source
-from archspec.language.highlight.generate import files, textmate
+from archspec.language.highlight.generate import generated_files, textmate_grammar
 from archspec.language.highlight.lexer import ArchLexer
 from archspec.language.highlight.tokens import styles
 from archspec.language.syntax import tree
@@ -51,13 +51,13 @@ def test_tokens_have_the_colours_of_what_they_are(path: Path) -> None:
 
 
 def test_the_grammars_of_editors_are_current() -> None:
-    for path, text in files().items():
+    for path, text in generated_files().items():
         assert path.read_text() == text, f"{path}: run `python -m archspec.language.highlight.generate`"
 
 
 def scoped(text: str) -> Iterator[tuple[int, int, str]]:
     """The scopes that an editor gives to a text with the TextMate grammar: line by line, the earliest match first."""
-    patterns = [(re.compile(p["match"]), p) for p in textmate()["patterns"]]
+    patterns = [(re.compile(p["match"]), p) for p in textmate_grammar()["patterns"]]
     start = 0
     for line in text.split("\n"):
         at = 0

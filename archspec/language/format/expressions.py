@@ -1,4 +1,4 @@
-"""Parts of statements as documents: the spaces between tokens, and where a line may end."""
+"""Documents of the parts of statements: the spaces between tokens, and the possible line ends."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Layout:
         self._comments = comments
         self._starts = [comment.start for comment in comments]
         self._flat: dict[int, str | None] = {}
-        self._kept: list[RuleNode] = []  # so that no other branch gets the `id` of one of them
+        self._measured: list[RuleNode] = []  # keeps the nodes alive, whose `id` is a key of `_flat`
 
     def flat(self, part: ConcretePart) -> str | None:
         """Return a part in one line; None if it has a chain with line breaks between its steps."""
@@ -49,25 +49,25 @@ class Layout:
                 pending += missing
                 continue
             pending.pop()
-            self._kept.append(branch)
-            self._flat[id(branch)] = self._joined(branch)
+            self._measured.append(branch)
+            self._flat[id(branch)] = self._join_flat(branch)
         return self._flat[id(part)]
 
     def doc(self, part: ConcretePart, inside: bool = False) -> Group:
-        """Return a part as a document; `inside`: it is in brackets, so that a line can end between any two tokens."""
-        return Group(self.flat(part), lambda: [self._broken(part, inside)])
+        """Return a part as a document; `inside` brackets, a line can end between any two tokens."""
+        return Group(self.flat(part), lambda: [self._break(part, inside)])
 
     def docs(self, rule: str, parts: Sequence[ConcretePart], inside: bool = False) -> list[Doc]:
         """Return the documents of the parts of a rule, with spaces between them."""
-        found: list[Doc] = []
+        result: list[Doc] = []
         for i, part in enumerate(parts):
-            found += [*self._between(parts[i - 1], part), _gap(rule, parts[i - 1], part)] if i else []
-            found.append(self.doc(part, inside))
-        return found
+            result += [*self._between(parts[i - 1], part), _gap(rule, parts[i - 1], part)] if i else []
+            result.append(self.doc(part, inside))
+        return result
 
     def is_broken(self, chain: RuleNode) -> bool:
         """Whether a line ends before a step of a chain."""
-        ends = (before.end for before in chain.children)
+        ends = (previous.end for previous in chain.children)
         return any("\n" in self._text[end : step.start] for end, step in zip(ends, chain.children[1:], strict=False))
 
     def comments_in(self, start: int, end: int) -> Sequence[Comment]:
@@ -76,15 +76,15 @@ class Layout:
 
     def comments_in_brackets(self, part: ConcretePart) -> int:
         """Return the number of comments in the brackets of a part."""
-        found = 0
+        count = 0
         pending = [part]
         while pending:
             part = pending.pop()
             if isinstance(part, RuleNode) and self.comments_in(part.start, part.end):
                 opening = _opening(part.children)
                 pending += part.children[:opening]
-                found += len(self.comments_in(part.children[opening].end, part.end)) if opening is not None else 0
-        return found
+                count += len(self.comments_in(part.children[opening].end, part.end)) if opening is not None else 0
+        return count
 
     def _between_items(self, branch: RuleNode) -> list[Comment]:
         if branch.rule not in _LISTS or not self.comments_in(branch.start, branch.end):
@@ -93,7 +93,7 @@ class Layout:
         parts = branch.children[opening:] if opening is not None else []
         return [comment for before, part in pairwise(parts) for comment in self.comments_in(before.end, part.start)]
 
-    def _joined(self, branch: RuleNode) -> str | None:
+    def _join_flat(self, branch: RuleNode) -> str | None:
         if (branch.rule == "chain" and self.is_broken(branch)) or self.comments_in(branch.start, branch.end):
             return None
         parts = without_last_comma(branch.children)
@@ -105,7 +105,7 @@ class Layout:
             text += (_gap(branch.rule, parts[i - 1], part) if i else "") + flat
         return text
 
-    def _broken(self, part: ConcretePart, inside: bool) -> Doc:
+    def _break(self, part: ConcretePart, inside: bool) -> Doc:
         if not isinstance(part, RuleNode):
             return part.text
         parts = without_last_comma(part.children)
@@ -118,17 +118,26 @@ class Layout:
                 within: Doc = [*self._between(first, inner), self.doc(inner, True), *self._between(inner, last)]
                 return Align([self.doc(first), Align(within), self.doc(last)])
             case "call", [callee, first, second]:
-                return [self.doc(callee, inside), *self._between(callee, first), self._lists(first, second)]
-            case "own", [*head, first, second] if _is(first, "arguments") and _is(second, "arguments"):
-                return [*self.docs("own", head, inside), *self._between(head[-1], first), self._lists(first, second)]
+                return [self.doc(callee, inside), *self._between(callee, first), self._argument_lists(first, second)]
+            case "own", [*start, first, second] if _is_rule(first, "arguments") and _is_rule(second, "arguments"):
+                return [
+                    *self.docs("own", start, inside),
+                    *self._between(start[-1], first),
+                    self._argument_lists(first, second),
+                ]
             case "chain", [head, *_]:
                 steps = [[*self._between(*pair), LINE, self.doc(pair[1], inside)] for pair in pairwise(parts)]
                 return Align([self.doc(head, inside), Nest([*steps], 2)])
             case "conditional", [*value, word, otherwise] if _text(word) == "else":
                 before = [*self.docs("conditional", value, inside), *self._between(value[-1], word)]
                 return Align([*before, LINE, *self.docs("conditional", [word, otherwise], inside)])
-            case "step", [Token() as arrow, *rest]:
-                return [arrow.text, *self._between(arrow, rest[0]), " ", self.doc(copy_of(part, rest), inside)]
+            case "step", [Token() as arrow, *step]:
+                return [
+                    arrow.text,
+                    *self._between(arrow, step[0]),
+                    " ",
+                    self.doc(copy_with_children(part, step), inside),
+                ]
             case "step", [value, RuleNode("skip", [*condition, word, otherwise]), *loop] if _text(word) == "else":
                 before = [*self.docs("step", [value, *condition], inside), *self._between(condition[-1], word)]
                 return Align([*before, LINE, *self.docs("step", [word, otherwise, *loop], inside)])
@@ -138,14 +147,14 @@ class Layout:
                 return Align(self.docs(rule, parts, inside))
 
     def _between(self, left: ConcretePart, right: ConcretePart) -> list[Doc]:
-        """Return the comments between two parts, after which a new line begins."""
-        found: list[Doc] = []
+        """Return the comments between two parts; a new line begins after each."""
+        docs: list[Doc] = []
         for comment in self.comments_in(left.end, right.start):
             is_alone = "\n" in self._text[left.end : comment.start]
-            found += (
+            docs += (
                 [LINE, TrailingText(comment.text)] if is_alone else [TrailingText(SPACE_BEFORE_COMMENT + comment.text)]
             )
-        return found
+        return docs
 
     def _list(self, rule: str, parts: Sequence[ConcretePart]) -> Doc:
         opening = _opening(parts)
@@ -162,11 +171,11 @@ class Layout:
         ]
 
     def _list_with_comments(self, branch: RuleNode) -> Doc:
-        """Return a list with its items in lines of their own, and comments beside and above them."""
-        at = _opening(branch.children) or 0
-        opener, *parts = branch.children[at:]
+        """Return a list with each item on a separate line, and comments next to and above the items."""
+        opening = _opening(branch.children) or 0
+        opener, *parts = branch.children[opening:]
         *_, closer = parts
-        end = len(without_last_comma(parts)) - 1  # where the bracket is without a comma before it
+        end = len(without_last_comma(parts)) - 1  # index of the closing bracket without a comma before it
         space = " " if branch.rule == "imports" else ""
         lines: list[_Line] = [_Line([], "", "", is_first=True)]
         last = opener
@@ -177,7 +186,7 @@ class Layout:
                 else:
                     lines[-1].comment = comment.text
             if part is not closer and _text(part) != ",":
-                group = _joined([self.doc(part, True), "," if i + 1 < end else ""])
+                group = _join([self.doc(part, True), "," if i + 1 < end else ""])
                 if lines[-1].comment or (lines[-1].docs and not begins_statement(self._text, part.start)):
                     lines.append(_Line([], "", ""))
                 lines[-1].add(group)
@@ -185,7 +194,7 @@ class Layout:
         width = max(len(line.flat or "") for line in lines if line.comment)
         is_closed = bool(lines[-1].comment)
         return [
-            *([*self.docs(branch.rule, branch.children[:at]), space] if at else []),
+            *([*self.docs(branch.rule, branch.children[:opening]), space] if opening else []),
             Align(
                 [
                     self.doc(opener),
@@ -202,32 +211,32 @@ class Layout:
         groups: list[Group] = []
         for i, item in enumerate(items):
             parts: list[Group | str] = [self.doc(item, True), "," if i + 1 < len(items) else ""]
-            if groups and begins_statement(self._text, item.start):  # a line cannot begin with it
+            if groups and begins_statement(self._text, item.start):  # a line cannot begin with this item
                 parts = [groups.pop(), " ", *parts]
-            groups.append(_joined(parts))
+            groups.append(_join(parts))
         return groups
 
-    def _lists(self, first: ConcretePart, second: ConcretePart) -> Doc:
-        """Return two lists of arguments; the second is below the first if it does not fit beside it."""
+    def _argument_lists(self, first: ConcretePart, second: ConcretePart) -> Doc:
+        """Return two lists of arguments; the second is below the first if it does not fit on the same line."""
         inner = self.doc(second)
         return Align([self.doc(first), *self._between(first, second), Group(inner.flat, lambda: [[LINE, inner]])])
 
     def _operands(self, node: RuleNode) -> list[Doc]:
-        """Return the operands of an operation with their operators, without nested operations of the same operators."""
-        found: list[Doc] = []
-        after: list[Doc] = []
+        """Return the operands and operators of a chain of binary operations of the same precedence."""
+        operands: list[Doc] = []
+        comments: list[Doc] = []
         left: ConcretePart = node
-        signs = _strength(node)
-        while isinstance(left, RuleNode) and left.rule == "binary" and _strength(left) == signs:
+        signs = _precedence(node)
+        while isinstance(left, RuleNode) and left.rule == "binary" and _precedence(left) == signs:
             left, sign, right = left.children
-            found.insert(0, [*self.docs("binary", [sign, right], True), *after])
-            after = self._between(left, sign)
-        return [[self.doc(left, True), *after], *found]
+            operands.insert(0, [*self.docs("binary", [sign, right], True), *comments])
+            comments = self._between(left, sign)
+        return [[self.doc(left, True), *comments], *operands]
 
 
 @dataclass
 class _Line:
-    """A line in a list with comments: items, and a comment beside them or alone."""
+    """A line in a list with comments: items, and a comment next to them or alone."""
 
     docs: list[Doc]
     flat: str | None
@@ -253,16 +262,16 @@ def _opening(parts: Sequence[ConcretePart]) -> int | None:
     return next((i for i, part in enumerate(parts) if _text(part) in ("(", "[", "{")), None)
 
 
-def own_and_rest(part: ConcretePart) -> tuple[RuleNode, ConcretePart] | None:
-    """Return the declaration with which a part begins, and the part without its address; None if there is none."""
+def split_declaration(part: ConcretePart) -> tuple[RuleNode, ConcretePart] | None:
+    """Return the declaration at the start of a part, and the part without its address; None if there is none."""
     if not isinstance(part, RuleNode):
         return None
     if part.rule == "own":
-        return part, copy_of(part, part.children[2:])
+        return part, copy_with_children(part, part.children[2:])
     if part.rule in ("conditional", "chain", "step"):
-        first, *others = part.children
-        found = own_and_rest(first)
-        return (found[0], copy_of(part, [found[1], *others])) if found else None
+        first, *suffix = part.children
+        split = split_declaration(first)
+        return (split[0], copy_with_children(part, [split[1], *suffix])) if split else None
     return None
 
 
@@ -275,18 +284,18 @@ def without_last_comma(parts: Sequence[ConcretePart]) -> Sequence[ConcretePart]:
             return parts
 
 
-def _joined(parts: Sequence[Group | str]) -> Group:
+def _join(parts: Sequence[Group | str]) -> Group:
     flats = [part if isinstance(part, str) else part.flat for part in parts]
     flat = "".join(flat for flat in flats if flat is not None)
     return Group(None if None in flats else flat, lambda: [[*parts]])
 
 
-def copy_of(branch: RuleNode, children: list[ConcretePart]) -> RuleNode:
-    """Return a branch with other children."""
+def copy_with_children(branch: RuleNode, children: list[ConcretePart]) -> RuleNode:
+    """Return a copy of a node with different children."""
     return RuleNode(branch.rule, children, children[0].start, branch.end, branch.height)
 
 
-def _is(part: ConcretePart, rule: str) -> bool:
+def _is_rule(part: ConcretePart, rule: str) -> bool:
     return isinstance(part, RuleNode) and part.rule == rule
 
 
@@ -294,21 +303,21 @@ def _text(part: ConcretePart) -> str:
     return "" if isinstance(part, RuleNode) else part.text
 
 
-_STRENGTHS = {"**": 1, "*": 2, "/": 2, "//": 2, "%": 2, "+": 3, "-": 3, "and": 5, "or": 6}
+_PRECEDENCES = {"**": 1, "*": 2, "/": 2, "//": 2, "%": 2, "+": 3, "-": 3, "and": 5, "or": 6}
 
 
-def _strength(node: RuleNode) -> int:
-    return _STRENGTHS.get(_text(node.children[1]), 4)
+def _precedence(node: RuleNode) -> int:
+    return _PRECEDENCES.get(_text(node.children[1]), 4)
 
 
 def _gap(rule: str, left: ConcretePart, right: ConcretePart) -> str:
-    """Return what is between two parts of a rule: a space or nothing."""
+    """Return the space between two parts of a rule, or the empty string."""
     before, after = _text(left), _text(right)
     if after in (",", ":", "?", ")", "]") or before in ("(", "["):
         return ""
     if before == ",":
         return " "
-    if rule in _TIGHT or _is(right, "arguments") or _is(right, "entries"):
+    if rule in _TIGHT or _is_rule(right, "arguments") or _is_rule(right, "entries"):
         return ""
     if rule == "loop" and ".." in (before, after):
         return " " if before and _begins_with_dot(right) else ""

@@ -1,4 +1,4 @@
-"""Rows: what begins a line of its own, in columns that are aligned with those of neighbouring rows."""
+"""Rows: the parts of a file that begin a line, in columns aligned with the columns of neighbouring rows."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import TypeAlias
 
 from archspec.core.pretty import Doc, render
 
-WIDTH = 120
-"""The longest line, not counting comments."""
+MAX_LINE_LENGTH = 120
+"""The maximum length of a line, not counting comments."""
 
 SPACE_BEFORE_COMMENT = " " * 4
 
 Run: TypeAlias = tuple[Hashable, int]
-"""Rows with equal first items are aligned; the second is the number of columns that are."""
+"""An alignment: a key, equal for rows that are aligned with each other, and the number of aligned columns."""
 
 
 @dataclass
 class Row:
-    """Columns, and the rest as a document.
+    """Columns, and the remainder of the row as a document.
 
-    `runs` are the alignments to try, one after the other, until the rows fit. `comment` follows the last line.
-    `indent` is None for text that stays as it is.
+    `runs` are the alignments to try in turn until the rows fit. `comment` follows the last line. `indent` is None for
+    text that stays unchanged.
     """
 
     indent: int | None
@@ -36,63 +36,63 @@ class Row:
 
 
 def write(rows: Sequence[Row]) -> str:
-    """Return the lines of rows."""
+    """Return the text of rows."""
     for attempt in range(max((len(row.runs) for row in rows), default=0)):
         for run in _runs(rows, attempt):
             _align(run, attempt)
-    lines = [(row, _lines(row)) for row in rows]
+    lines = [(row, _row_lines(row)) for row in rows]
     for _, group in groupby(lines, key=lambda pair: bool(pair[0].comment) and pair[0].indent is not None):
-        _put_comments([*group])
-    return "".join(line + "\n" for _, each in lines for line in each)
+        _add_comments([*group])
+    return "".join(line + "\n" for _, row_lines in lines for line in row_lines)
 
 
 def _runs(rows: Iterable[Row], attempt: int) -> Iterator[list[Row]]:
-    """Yield the rows to align with each other that are not aligned so far."""
-    found: dict[Hashable, list[Row]] = {}
+    """Yield groups of rows to align with each other that are not yet aligned."""
+    groups: dict[Hashable, list[Row]] = {}
     for row in rows:
         if len(row.runs) > attempt and row.widths is None:
-            found.setdefault(row.runs[attempt][0], []).append(row)
-    yield from found.values()
+            groups.setdefault(row.runs[attempt][0], []).append(row)
+    yield from groups.values()
 
 
 def _align(run: Sequence[Row], attempt: int) -> None:
-    """Align rows, unless that makes a line too long, or breaks one and there is another alignment to try."""
+    """Align rows, unless this makes a line too long, or breaks a line although another alignment remains to try."""
     columns = min(run[0].runs[attempt][1], max(len(row.cells) for row in run))
     widths = [max(len(row.cells[i]) for row in run if i < len(row.cells)) for i in range(columns)]
     for row in run:
         row.widths = widths
     for row in run:
-        before, after = _printed(row, row.cells), _printed(row, _padded(row))
+        before, after = _print(row, row.cells), _print(row, _pad(row))
         is_last = attempt + 1 == len(row.runs)
         if _overflow(after) > _overflow(before) or (len(after) > len(before) and not is_last):
-            for other in run:
-                other.widths = None
+            for aligned_row in run:
+                aligned_row.widths = None
             return
 
 
-def _padded(row: Row) -> list[str]:
+def _pad(row: Row) -> list[str]:
     widths = row.widths or ()
-    padded = [cell.ljust(width) for cell, width in zip(row.cells, widths, strict=False)]
-    return [*padded, *row.cells[len(widths) :]]
+    cells = [cell.ljust(width) for cell, width in zip(row.cells, widths, strict=False)]
+    return [*cells, *row.cells[len(widths) :]]
 
 
 def _overflow(lines: Iterable[str]) -> int:
-    """Return by how much the longest line is too long."""
-    return max(0, *(len(line) - WIDTH for line in lines))
+    """Return the number of characters by which the longest line exceeds the limit."""
+    return max(0, *(len(line) - MAX_LINE_LENGTH for line in lines))
 
 
-def _printed(row: Row, cells: Iterable[str]) -> list[str]:
+def _print(row: Row, cells: Iterable[str]) -> list[str]:
     indent = row.indent or 0
-    return render(row.doc, WIDTH, indent, " " * indent + "".join(cells))
+    return render(row.doc, MAX_LINE_LENGTH, indent, " " * indent + "".join(cells))
 
 
-def _lines(row: Row) -> list[str]:
+def _row_lines(row: Row) -> list[str]:
     if row.indent is None:
         return [f"{row.doc}{row.comment}"]
-    return [line.rstrip() for line in _printed(row, _padded(row))]
+    return [line.rstrip() for line in _print(row, _pad(row))]
 
 
-def _put_comments(rows: Sequence[tuple[Row, list[str]]]) -> None:
+def _add_comments(rows: Sequence[tuple[Row, list[str]]]) -> None:
     """Add the comments of consecutive rows, in one column."""
     width = max(len(lines[-1]) for _, lines in rows)
     for row, lines in rows:

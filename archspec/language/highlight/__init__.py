@@ -1,1 +1,1 @@
-"""Colours of `.arch` files for editors and documentation, from one list of tokens."""
+"""Syntax highlighting of `.arch` files for editors and documentation, from one list of tokens."""

@@ -1,4 +1,4 @@
-"""A lexer for Pygments, which Sphinx and MkDocs use."""
+"""The lexer for Pygments (Sphinx, MkDocs); a separate module, because it imports Pygments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from archspec.language.highlight.tokens import styles
 
 
 class ArchLexer(RegexLexer):
-    """Colours `.arch` files."""
+    """Lexer for `.arch` files."""
 
     name = "archspec"
     aliases: ClassVar = ["arch"]

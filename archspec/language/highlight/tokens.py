@@ -1,7 +1,7 @@
-"""The tokens of the language for colours: at each place, the first pattern that matches decides.
+"""The tokens of the language for highlighting: at each offset, the first pattern that matches applies.
 
-They are those of the parser (`syntax.machine`), told apart by what precedes and follows them, since an editor colours
-line by line.
+They are the tokens of the parser (`syntax.machine`), distinguished by the text before and after them, because editors
+highlight line by line.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ CONSTANTS = frozenset(("true", "false", "none", "inf"))
 
 
 class Style(Record):
-    """What is coloured: its pattern, TextMate scope and Pygments token type."""
+    """A highlighted token: its pattern, TextMate scope and Pygments token type."""
 
     name: str
     pattern: str
@@ -24,11 +24,11 @@ class Style(Record):
 
 
 def styles() -> list[Style]:
-    """All tokens, in the order in which they are tried."""
+    """Return all tokens, in the order in which they are tried."""
     reserved = parser().keywords - CONTEXTUAL
-    others = sorted(reserved - CONTROL - WORDS - CONSTANTS)
-    # Not a segment of an address, which may be called anything: after a dot, before one, or before a colon.
-    free = r"(?!\.(?!\.)|\s*:)"
+    other_keywords = sorted(reserved - CONTROL - WORDS - CONSTANTS)
+    # Excludes segments of addresses, which may be any word: before a dot or a colon.
+    not_segment = r"(?!\.(?!\.)|\s*:)"
     word = r"[A-Za-z_]\w*"
     return [
         Style("documentation", r"##.*", "comment.line.documentation.arch", "String.Doc"),
@@ -45,11 +45,16 @@ def styles() -> list[Style]:
         Style("model", r"\bmodel\b(?=\s*\")", "storage.type.arch", "Keyword.Declaration"),
         Style("import", r"(?<![\w.])(?:import|export|dim)\b(?=\s+[\"\w])", "keyword.other.arch", "Keyword.Namespace"),
         Style("expect", r"(?<![\w.])expect\b(?!\s*[:=])", "keyword.other.arch", "Keyword"),
-        Style("constant", _any(CONSTANTS) + free, "constant.language.arch", "Keyword.Constant"),
-        Style("control", _any(CONTROL) + free, "keyword.control.arch", "Keyword"),
-        Style("operator word", _any(WORDS) + free, "keyword.operator.word.arch", "Operator.Word"),
+        Style("constant", _any_word(CONSTANTS) + not_segment, "constant.language.arch", "Keyword.Constant"),
+        Style("control", _any_word(CONTROL) + not_segment, "keyword.control.arch", "Keyword"),
+        Style("operator word", _any_word(WORDS) + not_segment, "keyword.operator.word.arch", "Operator.Word"),
         Style("frozen", r"\bfrozen\b(?=\s+[A-Za-z_(])", "storage.modifier.arch", "Keyword"),
-        Style("keyword", _any([w for w in others if w != "expect"]) + free, "keyword.other.arch", "Keyword"),
+        Style(
+            "keyword",
+            _any_word([w for w in other_keywords if w != "expect"]) + not_segment,
+            "keyword.other.arch",
+            "Keyword",
+        ),
         Style("type", r"\b(?:int|bool|real)\b(?=\s*\[)", "support.type.arch", "Keyword.Type"),
         Style(
             "address",
@@ -68,5 +73,5 @@ def styles() -> list[Style]:
     ]
 
 
-def _any(words: list[str] | frozenset[str]) -> str:
+def _any_word(words: list[str] | frozenset[str]) -> str:
     return rf"\b(?:{'|'.join(sorted(words))})\b"
