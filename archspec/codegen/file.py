@@ -245,7 +245,7 @@ def _signature(emitted: EmittedDefinition) -> list[str]:
     definition = emitted.definition
     inputs: list[str] = []
     for own, slot in zip(definition.inputs, emitted.inputs, strict=True):
-        origin, entry = definition.taken.get(own.name, (definition, own))
+        origin, entry = definition.inherited_inputs.get(own.name, (definition, own))
         if slot is not None and entry.shape is not None:
             inputs.append(f"{entry.name} {_shape(origin, entry.type, entry.shape)}")
     outputs = [

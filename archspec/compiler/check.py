@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from archspec.compiler.resolve.definition import ResolvedDefinition, resolve_definition, resolve_model
 from archspec.compiler.resolve.scope import LocalName
-from archspec.compiler.resolve.unit import Definition, Unit, by_first_word, covers, pattern_text
+from archspec.compiler.resolve.unit import Definition, Unit, covers, group_by_first_word, pattern_text
 from archspec.core.diagnostics import Report, Span
 from archspec.language.syntax import tree
 from archspec.language.syntax.tree import names_in
@@ -49,39 +49,39 @@ def _check_unused(definition: Definition, resolved: ResolvedDefinition, report: 
     if resolved.broken:
         return
     for name, local in scope.unread:
-        _report_name(name, local, report)
+        _report_unused_name(name, local, report)
     if not resolved.returns and not definition.unit.tree.broken:
-        return  # reported, and explains all further errors
+        return  # reported, and the cause of all further errors
     inherited = [p.default for p in definition.hyperparameters.values() if p.origin is not definition and p.default]
     used = scope.used.union(*map(names_in, inherited))
     for name, local in scope.locals.items():
         is_forwarded = name in definition.hyperparameters and any(name in f.hyperparameters for f in scope.forwards)
         if name not in used and not is_forwarded:
-            _report_name(name, local, report)
-    referred = by_first_word([*scope.referred, *scope.meant])
+            _report_unused_name(name, local, report)
+    referred = group_by_first_word([*scope.referred, *scope.suggested])
     for declared in scope.declared:
         if declared.applied or not declared.pattern or "unused" in declared.node.modifiers:
             continue
         if any(covers(declared.pattern, p) for p in referred.get(declared.pattern[0], ())):
             continue
-        if not definition.unit.reaches(declared.pattern):  # otherwise each compiled model is checked for its use
+        if not definition.unit.reaches(declared.pattern):  # else its use is checked in each compiled model
             span = definition.unit.span(declared.node.address)
             kind = declared.node.kind if isinstance(declared.node, tree.TensorDeclaration) else ""
-            _report_address(pattern_text(declared.pattern), kind, span, report)
+            _report_unused_address(pattern_text(declared.pattern), kind, span, report)
 
 
-def _report_name(name: str, local: LocalName, report: Report) -> None:
+def _report_unused_name(name: str, local: LocalName, report: Report) -> None:
     """Report an unused input, hyperparameter or value; the index of a loop may be unused.
 
-    An input that is ignored changes what a model computes, so that it is an error.
+    An unused input is an error, because a model that ignores an input computes different outputs.
     """
     if local.what in _HELP:
         report_as = report.error if local.what == "input" else report.warn
         report_as(f"unused-{local.what}", f"unused {local.what} `{name}`", local.span, help=_HELP[local.what])
 
 
-def _report_address(address: str, kind: str, span: Span, report: Report) -> None:
-    """Report a layer that is never applied, or an unused tensor; `kind` is that of the tensor."""
+def _report_unused_address(address: str, kind: str, span: Span, report: Report) -> None:
+    """Report an unused tensor of this `kind`, or a layer that is never applied if `kind` is empty."""
     if kind:
         help = "use it or remove it" if kind == "const" else "use it, remove it, or mark it `unused`"
         report.error("unused-tensor", f"unused tensor `{address}`", span, help=help)

@@ -1,4 +1,4 @@
-"""Literals and other values of the language outside a spec."""
+"""Literals of the language outside a spec; a separate module, so that the parser is loaded only if needed."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from archspec.ir.table import PlainValue
 from archspec.language.syntax import tree
 from archspec.language.syntax.tree import names_in
 
-_NUMBER = re.compile(r"-?(?:[0-9]{1,18}|[0-9]{1,9}(?:\.[0-9]{1,9})?(?:e-?[0-9]{1,2})?)")
-_WORD = re.compile(r"[A-Za-z_]\w*")
+_NUMBER_PATTERN = re.compile(r"-?(?:[0-9]{1,18}|[0-9]{1,9}(?:\.[0-9]{1,9})?(?:e-?[0-9]{1,2})?)")
+_NAME_PATTERN = re.compile(r"[A-Za-z_]\w*")
 _CALL_PATTERN = re.compile(r"\s*[A-Za-z_]\w*\s*\(")
 _CONSTANTS = {"true": True, "false": False, "none": None}
 
@@ -22,7 +22,7 @@ def parse_literal(text: str) -> PlainValue | EllipsisType:
     word = text.strip()
     if word in _CONSTANTS:
         return _CONSTANTS[word]
-    if _NUMBER.fullmatch(word):  # most values on a command line, for which no parser is loaded
+    if _NUMBER_PATTERN.fullmatch(word):  # most values on a command line; the parser is not loaded
         return int(word) if word.removeprefix("-").isdigit() else float(word)
     expr = expression(Source("", text), Report())
     return _literal_value(expr) if expr is not None else ...
@@ -30,14 +30,14 @@ def parse_literal(text: str) -> PlainValue | EllipsisType:
 
 def expression(source: Source, report: Report) -> tree.Expr | None:
     """Parse an expression; None after reporting an error."""
-    from archspec.language.syntax.parse import parse_expression  # the parser, which most values do without
+    from archspec.language.syntax.parse import parse_expression  # imported late: most values need no parser
 
     return parse_expression(source, report)
 
 
 def definition_names(text: str) -> Iterator[str]:
-    """Yield the names in a name, or in a definition with hyperparameters bound: `Name(n = 4)`; none of other texts."""
-    if _WORD.fullmatch(text):
+    """Yield the names in `Name` or `Name(n = 4)`, a definition with hyperparameters bound; none for any other text."""
+    if _NAME_PATTERN.fullmatch(text):
         yield text
     elif _CALL_PATTERN.match(text):
         expr = expression(Source("", text), Report())
@@ -56,7 +56,7 @@ def _literal_value(expr: tree.Expr) -> PlainValue | EllipsisType:
             return -number
         case tree.ListLiteral():
             items = [_literal_value(item) for item in expr.items]
-            known = [item for item in items if not isinstance(item, EllipsisType)]
-            return known if len(known) == len(items) else ...
+            values = [item for item in items if not isinstance(item, EllipsisType)]
+            return values if len(values) == len(items) else ...
         case _:
             return ...

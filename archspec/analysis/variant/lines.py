@@ -32,7 +32,7 @@ def model_line(compilation: Compilation, name: str, values: Mapping[str, PlainVa
 def imports_for(unit: Unit, values: Mapping[str, PlainValue]) -> list[str]:
     """Return the names among these values that the file must import from the standard library."""
     words = dict.fromkeys(_words(values.values()))
-    return [word for word in words if word not in unit.names and word not in OPS and word in unit.lent]
+    return [word for word in words if word not in unit.names and word not in OPS and word in unit.override_names]
 
 
 def written(value: Value, plain: object) -> str:

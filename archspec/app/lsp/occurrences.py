@@ -167,7 +167,7 @@ class _File:
         return Symbol("hyperparameter", path_of(origin.unit, self.paths), origin.name, name)
 
     def input(self, definition: Definition, name: str) -> Symbol:
-        origin = definition.taken[name][0] if name in definition.taken else definition
+        origin = definition.inherited_inputs[name][0] if name in definition.inherited_inputs else definition
         return Symbol("input", path_of(origin.unit, self.paths), origin.name, name)
 
     def globals_in(self, expr: nodes.Expr) -> Iterator[Occurrence]:
@@ -208,7 +208,7 @@ class _Body:
             parameter = self.definition.hyperparameters.get(name)
             if parameter is not None and parameter.origin is self.definition:
                 yield from self._expression(default)
-        own = [entry for entry in self.form.inputs if entry.name not in self.definition.taken]
+        own = [entry for entry in self.form.inputs if entry.name not in self.definition.inherited_inputs]
         for entry in (*own, *self.form.outputs):
             if entry.shape is not None:
                 yield from self._expression(entry.shape)

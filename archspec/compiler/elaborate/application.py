@@ -28,7 +28,7 @@ from archspec.compiler.evaluate.values import (
 from archspec.compiler.resolve import nodes
 from archspec.compiler.resolve.built_ins import span_in_literal
 from archspec.compiler.resolve.nodes import BoundArguments
-from archspec.compiler.resolve.unit import Definition, inputs_of, is_numeric
+from archspec.compiler.resolve.unit import Definition, is_numeric, operation_inputs
 from archspec.core.algebra import Dim, Polynomial, product
 from archspec.core.diagnostics import Note, Span, suggest
 from archspec.core.record import Record
@@ -340,12 +340,12 @@ class ApplicationInterpreter(Evaluator):
                 return self.fault("wrong-kind", message, argument.at, help=help)
             failed = failed or value is POISON
             attributes[attribute.name] = value
-        values = self._inputs(op.name, inputs_of(op).optional, bound, of_op=True)
+        values = self._inputs(op.name, operation_inputs(op).optional, bound, of_op=True)
         if values is None or failed:
             return POISON
         if op.scalar is not None and not attributes and all(map(is_number, values)):
             return self.scalar(op, values, expr.at)
-        return self.apply_op(op, tuple(zip(bound.names, values, strict=True)), attributes, expr.at, bound.place)
+        return self.apply_op(op, tuple(zip(bound.names, values, strict=True)), attributes, expr.at, bound.argument_node)
 
     def _inputs(
         self, callee: str, optional: frozenset[str], bound: BoundArguments, of_op: bool = False

@@ -19,7 +19,7 @@ from archspec.compiler.evaluate.values import (
 )
 from archspec.compiler.resolve import nodes
 from archspec.compiler.resolve.definition import ResolvedDefinition, resolve_definition
-from archspec.compiler.resolve.unit import Definition, Unit, inputs_of
+from archspec.compiler.resolve.unit import Definition, Unit, operation_inputs
 from archspec.core.diagnostics import Note
 from archspec.ir.ops import Op
 from archspec.language.syntax import tree
@@ -159,7 +159,7 @@ class _Untaken(Interpreter):
             return DYNAMIC
         for name, argument in bound.hyperparameters.items():
             self._hyperparameter(callee, name, argument)
-        takes = callee.takes if isinstance(callee, Definition) else inputs_of(callee)
+        takes = callee.takes if isinstance(callee, Definition) else operation_inputs(callee)
         for name, argument in zip(bound.names, bound.inputs, strict=True):
             if argument is not None:
                 self._input(callee.name, name, argument, name in takes.optional)

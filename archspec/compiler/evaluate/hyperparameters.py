@@ -257,9 +257,9 @@ def _resolve_word(program: Program, unit: Unit, word: str, is_definition: bool) 
     binding = unit.names.get(word)
     target = binding.target if binding else OPS.get(word)
     if target is None and is_definition:
-        target = unit.lent.get(word)
+        target = unit.override_names.get(word)
         if target is None:
-            near = suggest(word, [*unit.names, *OPS, *unit.lent])
+            near = suggest(word, [*unit.names, *OPS, *unit.override_names])
             program.report.error("unknown-name", f"unknown name `{word}` in {unit.source.label}", help=near)
             return POISON
     return target
@@ -272,7 +272,7 @@ def _evaluate_partial(program: Program, unit: Unit, name: str, text: str) -> Val
     if expr is None:
         return POISON
     file = Unit(source, unit.tree, None, None)
-    lent: dict[str, Definition | Op] = unit.lent
+    lent: dict[str, Definition | Op] = unit.override_names
     file.names = {word: Binding(target, Span(source, 0, 0), True) for word, target in lent.items()} | unit.names
     return Evaluator(program, file, None, {}).value(Expressions(Scope(file, None, program.report)).resolve(expr))
 

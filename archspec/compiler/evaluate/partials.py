@@ -19,7 +19,7 @@ from archspec.compiler.evaluate.values import (
 from archspec.compiler.resolve import nodes
 from archspec.compiler.resolve.callees import bind_arguments, binds_function, match_arguments, report_tensor_argument
 from archspec.compiler.resolve.nodes import Argument, Arguments, BoundArguments
-from archspec.compiler.resolve.unit import Definition, inputs_of
+from archspec.compiler.resolve.unit import Definition, operation_inputs
 from archspec.core.diagnostics import Note
 from archspec.ir.ops import Op
 from archspec.language.syntax import tree
@@ -124,7 +124,7 @@ def match_partial(
         interpreter.fault("surplus-argument", message, expr.arguments.forward)
         return None
     names = [attribute.name for attribute in callee.attributes]
-    return bind_arguments(callee.name, names, inputs_of(callee), expr.arguments, expr.at, interpreter.fault)
+    return bind_arguments(callee.name, names, operation_inputs(callee), expr.arguments, expr.at, interpreter.fault)
 
 
 def merge_bound_arguments(partial: Partial, bound: BoundArguments, at: Located) -> BoundArguments:

@@ -37,7 +37,7 @@ class Frame(Record):
 
     def argument(self, name: str) -> Span:
         """Return the location of the argument for the input `name`."""
-        node = self.bound.place(name) if self.bound is not None else None
+        node = self.bound.argument_node(name) if self.bound is not None else None
         return self.unit.span(node) if node is not None else self.span
 
 

@@ -1,4 +1,4 @@
-"""The built-in functions that are no operations: `len`, `rearrange`, `repeat` and `collect`."""
+"""Resolution of the built-in functions that are not operations: `len`, `rearrange`, `repeat` and `collect`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from archspec.language.syntax import tree
 
 REARRANGE_NAMES = ("rearrange", "repeat")
 
-_EXAMPLE = {"rearrange": '"b s (h d) -> b h s d", h = 8', "repeat": '"b d -> b t d", t = 2'}
+_EXAMPLES = {"rearrange": '"b s (h d) -> b h s d", h = 8', "repeat": '"b d -> b t d", t = 2'}
 
 
 class RearrangeCall(Record):
-    """A call: its pattern, the literal that has it, the given sizes, and the tensor (None for the piped value)."""
+    """A call: the pattern, its literal, the arguments for sizes, and the tensor (None for the piped value)."""
 
     pattern: Pattern
     literal: tree.Literal
@@ -30,12 +30,12 @@ class RearrangeCall(Record):
 def read_call(
     scope: Scope, word: str, expr: tree.Expr, lists: Sequence[tree.Arguments], piped: bool
 ) -> RearrangeCall | None:
-    """Return the parts of a call of `rearrange` or `repeat`; None after reporting an error."""
+    """Parse a call of `rearrange` or `repeat`; None after reporting an error."""
     first = lists[0].items if lists else ()
     literal = first[0].value if first and not first[0].name else None
     inputs = lists[1].items if len(lists) > 1 else None
     tensor = None if piped and inputs is None else "x"
-    usage = f"write `{word}({_EXAMPLE[word]}){f'({tensor})' if tensor else ''}`"
+    usage = f"write `{word}({_EXAMPLES[word]}){f'({tensor})' if tensor else ''}`"
     if not isinstance(literal, tree.Literal) or not isinstance(literal.value, str):
         scope.fault("pattern", f"`{word}` expects a pattern in quotes first", first[0] if first else expr, help=usage)
         return None
@@ -49,52 +49,52 @@ def read_call(
         if item.value is None or not item.name:
             scope.fault("pattern", f"`{word}` expects sizes by name", item, help=usage)
             return None
-    pattern = _pattern(scope, word, literal, first[1:])
+    pattern = _parse_pattern(scope, word, literal, first[1:])
     return RearrangeCall(pattern, literal, first[1:], inputs[0].value if inputs else None) if pattern else None
 
 
 def span_in_literal(literal: tree.Literal, start: int, end: int) -> tree.Name:
-    """Return the location of characters of the string in a literal."""
+    """Return the location of characters `start` to `end` of the string in a literal."""
     text = literal.value
     is_plain = isinstance(text, str) and literal.end - literal.start == len(text) + 2
     return tree.Name(literal.start + 1 + start, literal.start + 1 + end, "") if is_plain and start < end else literal  # pyright: ignore
 
 
-def _pattern(scope: Scope, word: str, literal: tree.Literal, sizes: Sequence[tree.Argument]) -> Pattern | None:
-    """Return the pattern, with each size given at most once and as many as it needs; None after reporting an error."""
-    given: dict[str, tree.Argument] = {}
+def _parse_pattern(scope: Scope, word: str, literal: tree.Literal, sizes: Sequence[tree.Argument]) -> Pattern | None:
+    """Parse the pattern and check that `sizes` determine its axes; None after reporting an error."""
+    sizes_by_name: dict[str, tree.Argument] = {}
     for item in sizes:
-        if item.name in given:
+        if item.name in sizes_by_name:
             message = f"the size of `{item.name}` is specified more than once"
-            scope.fault("repeated-argument", message, item, first=given[item.name])
+            scope.fault("repeated-argument", message, item, first=sizes_by_name[item.name])
             return None
-        given[item.name] = item
+        sizes_by_name[item.name] = item
     try:
-        pattern = parse(str(literal.value), tuple(given) if word == "repeat" else None)
+        pattern = parse(str(literal.value), tuple(sizes_by_name) if word == "repeat" else None)
         names = [name for side in (pattern.left, pattern.right) for group in side for name in group.names]
-        unknown = next((name for name in given if name not in names), None)
+        unknown = next((name for name in sizes_by_name if name not in names), None)
         if unknown is None:
-            _check_determined(pattern, given)
+            _check_determined(pattern, sizes_by_name)
             return pattern
-    except PatternError as problem:
-        scope.fault("pattern", problem.message, span_in_literal(literal, problem.start, problem.end), help=problem.help)
+    except PatternError as error:
+        scope.fault("pattern", error.message, span_in_literal(literal, error.start, error.end), help=error.help)
         return None
     near = suggest(unknown, [name for name in names if name != ELLIPSIS])
-    scope.fault("unknown-argument", f"the pattern has no axis `{unknown}`", given[unknown], help=near)
+    scope.fault("unknown-argument", f"the pattern has no axis `{unknown}`", sizes_by_name[unknown], help=near)
     return None
 
 
-def _check_determined(pattern: Pattern, given: dict[str, tree.Argument]) -> None:
-    """Check that at most one size of each axis has to be inferred."""
+def _check_determined(pattern: Pattern, sizes: dict[str, tree.Argument]) -> None:
+    """Check that at most one size in each group of axes must be inferred. Raises PatternError."""
     for group in pattern.left:
-        unknown = [name for name in group.names if name not in given]
+        unknown = [name for name in group.names if name not in sizes]
         if len(unknown) > 1:
             message = f"the sizes of {' and '.join(f'`{name}`' for name in unknown)} are not determined"
             raise PatternError(message, group.start, group.end, f"pass all but one: `{unknown[0]} = ...`")
 
 
 class BuiltIns:
-    """Resolves their calls; `resolve` resolves the expressions in them. Any other meaning of their names hides them."""
+    """Resolves calls of built-in functions, using `resolve` for their arguments. Definitions shadow built-in names."""
 
     def __init__(self, scope: Scope, resolve: Callable[[tree.Expr], nodes.Expr]) -> None:
         self.scope = scope
@@ -103,29 +103,29 @@ class BuiltIns:
     def call(
         self, expr: tree.Expr, callee: tree.Expr, lists: tuple[tree.Arguments, ...], piped: bool
     ) -> nodes.Expr | None:
-        """Resolve a call; None if its callee is another."""
-        if not isinstance(callee, tree.Name) or not self._is(callee.text):
+        """Resolve a call; None if its callee is not a built-in function."""
+        if not isinstance(callee, tree.Name) or not self._is_built_in(callee.text):
             return None
         if callee.text == "len":
-            return self._length(expr, lists)
+            return self._resolve_length(expr, lists)
         if callee.text in REARRANGE_NAMES:
-            return self._rearranged(expr, callee, lists, piped)
-        return self._misplaced_collect(expr) if callee.text == "collect" else None
+            return self._resolve_rearrange(expr, callee, lists, piped)
+        return self._report_misplaced_collect(expr) if callee.text == "collect" else None
 
     def _optional(self, expr: tree.Expr | None) -> nodes.Expr | None:
         return None if expr is None else self.resolve(expr)
 
-    def _is(self, name: str) -> bool:
+    def _is_built_in(self, name: str) -> bool:
         return name not in self.scope.locals and name not in self.scope.unit.names
 
-    def _length(self, expr: tree.Expr, lists: tuple[tree.Arguments, ...]) -> nodes.Expr:
+    def _resolve_length(self, expr: tree.Expr, lists: tuple[tree.Arguments, ...]) -> nodes.Expr:
         items = lists[0].items if lists else ()
         if len(lists) != 1 or len(items) != 1 or items[0].value is None or items[0].name:
             self.scope.fault("missing-argument", "`len` expects one list", expr)
             return Invalid(expr)
         return nodes.Length(expr, self.resolve(items[0].value))
 
-    def _rearranged(
+    def _resolve_rearrange(
         self, expr: tree.Expr, callee: tree.Name, lists: tuple[tree.Arguments, ...], piped: bool
     ) -> nodes.Expr:
         parts = read_call(self.scope, callee.text, expr, lists, piped)
@@ -142,12 +142,12 @@ class BuiltIns:
 
     def is_collect(self, callee: tree.Expr) -> bool:
         """Whether a callee is the built-in `collect`."""
-        return isinstance(callee, tree.Name) and callee.text == "collect" and self._is("collect")
+        return isinstance(callee, tree.Name) and callee.text == "collect" and self._is_built_in("collect")
 
     def collect(self, expr: tree.Call) -> nodes.Expr:
-        """Resolve `collect(axis = 1)(value)`, the whole value of an assignment."""
+        """Resolve `collect(axis = 1)(value)`, the complete value of an assignment."""
         if not self.scope.loops:
-            return self._misplaced_collect(expr)
+            return self._report_misplaced_collect(expr)
         items = [item for arguments in expr.lists for item in arguments.items]
         if len(expr.lists) == 2 and len(items) == 2 and len(expr.lists[0].items) == 1:
             axis, value = items
@@ -157,7 +157,7 @@ class BuiltIns:
         self.scope.fault("missing-argument", "`collect` expects an axis and a value, each in a list", expr, help=help)
         return Invalid(expr)
 
-    def _misplaced_collect(self, expr: tree.Expr) -> Invalid:
+    def _report_misplaced_collect(self, expr: tree.Expr) -> Invalid:
         message = "`collect` is only allowed as the whole value of an assignment to one name in a loop"
         self.scope.fault("wrong-kind", message, expr, help="write `name = collect(axis = 1)(value)` in `for ... { }`")
         return Invalid(expr)

@@ -1,4 +1,4 @@
-"""Known callees: whether they may stand where they do, and their arguments by name."""
+"""Checks of known callees, and the matching of arguments to their hyperparameters and inputs."""
 
 from __future__ import annotations
 
@@ -9,22 +9,18 @@ from typing import Protocol
 from archspec.compiler.resolve import nodes
 from archspec.compiler.resolve.nodes import Argument, Arguments, BoundArguments, Invalid
 from archspec.compiler.resolve.scope import Scope
-from archspec.compiler.resolve.unit import Definition, Inputs, inputs_of, is_numeric
+from archspec.compiler.resolve.unit import Definition, Inputs, is_numeric, operation_inputs
 from archspec.core.diagnostics import suggest
 from archspec.ir.ops import REQUIRED, Op
 from archspec.language.syntax import tree
 from archspec.language.syntax.tree import Located, names_in
 
-# Matching of arguments to the hyperparameters and inputs of a callee, of which some may be bound in advance.
-#
-# Hyperparameters among the inputs, as in `softmax(x, axis = -1)`, are reported as arguments in the wrong list.
-
 ARGUMENT_ALIASES = {"dim": "axis", "dims": "axis", "keepdim": "keep", "keepdims": "keep"}
-"""Names of hyperparameters in PyTorch and NumPy."""
+"""Names of hyperparameters in PyTorch and NumPy, with the name in this language."""
 
 
 class ErrorReporter(Protocol):
-    """Reports an error: code, message, the wrong node of the tree, and by name `help` and `first`, an earlier node."""
+    """Reports an error at a node of the syntax tree; `first` is the node of the first specification."""
 
     def __call__(
         self, code: str, message: str, node: Located, /, *, help: str | None = None, first: Located | None = None
@@ -32,32 +28,37 @@ class ErrorReporter(Protocol):
 
 
 def bind_arguments(
-    callee: str, hyperparameters: Sequence[str], takes: Inputs, given: Arguments, node: Located, fault: ErrorReporter
+    callee: str,
+    hyperparameters: Sequence[str],
+    takes: Inputs,
+    arguments: Arguments,
+    node: Located,
+    fault: ErrorReporter,
 ) -> BoundArguments | None:
-    """Return the arguments by the names of a callee; None after reporting an error.
+    """Match arguments to the names of a callee; None after reporting an error.
 
     `node` is the application. Missing hyperparameters are not reported here, because they may have defaults.
     """
-    first, inputs = given.hyperparameters, given.inputs
-    if given.undecided and not takes.names:
+    first, inputs = arguments.hyperparameters, arguments.inputs
+    if arguments.undecided and not takes.names:
         first, inputs = inputs or (), ()
     values = match_arguments(callee, hyperparameters, first, "hyperparameter", fault)
     if inputs is None:
         return None if values is None else BoundArguments(values, takes.names, (None,) * len(takes.names))
-    if given.piped and not takes.names:
+    if arguments.piped and not takes.names:
         fault("surplus-argument", f"`{callee}` takes no inputs and cannot be a chain step", node)
         return None
-    names = takes.numbered(len(inputs)) if takes.variadic else takes.names
-    found = match_arguments(callee, names, inputs, "input", fault)
-    if values is None or found is None:
+    names = takes.names_for(len(inputs)) if takes.variadic else takes.names
+    bound_inputs = match_arguments(callee, names, inputs, "input", fault)
+    if values is None or bound_inputs is None:
         return None
-    missing = [name for name in takes.needed if name not in found]
+    missing = [name for name in takes.required if name not in bound_inputs]
     if not missing:
-        return BoundArguments(values, names, tuple([found.get(name) for name in names]))
+        return BoundArguments(values, names, tuple([bound_inputs.get(name) for name in names]))
     help = f"expected inputs: {join_names(names)}"
     if not inputs and not first and isinstance(node, tree.Call) and len(node.lists) == 1:
         help += f"; to pass the function itself, write `{callee}`"
-    if given.piped:
+    if arguments.piped:
         help += "; mark the position of the piped value with `_`"
     fault("missing-argument", f"missing input `{missing[0]}` in call to `{callee}`", node, help=help)
     return None
@@ -67,7 +68,7 @@ def match_arguments(
     callee: str, names: Sequence[str], arguments: Sequence[Argument], what: str, fault: ErrorReporter
 ) -> dict[str, Argument] | None:
     """Match arguments to `names`; None after reporting an error."""
-    found: dict[str, Argument] = {}
+    result: dict[str, Argument] = {}
     failed = False
     position = 0
     for argument in arguments:
@@ -81,20 +82,20 @@ def match_arguments(
             continue
         if not name:
             if position >= len(names):
-                most = f"expected at most {len(names)}" if names else "expected none"
-                message = f"too many {what}s for `{callee}`: {most}, found {sum(not a.name for a in arguments)}"
+                expectation = f"expected at most {len(names)}" if names else "expected none"
+                message = f"too many {what}s for `{callee}`: {expectation}, found {sum(not a.name for a in arguments)}"
                 help = f"expected {what}s: {join_names(names)}" if names else f"remove it: `{callee}` takes no {what}s"
                 fault("surplus-argument", message, argument.at, help=help)
                 return None
             name = names[position]
             position += 1
-        if name in found:
+        if name in result:
             message = f"{what} `{name}` is specified more than once"
-            fault("repeated-argument", message, argument.at, first=found[name].at)
+            fault("repeated-argument", message, argument.at, first=result[name].at)
             failed = True
             continue
-        found[name] = argument
-    return None if failed else found
+        result[name] = argument
+    return None if failed else result
 
 
 def join_names(names: Iterable[str]) -> str:
@@ -103,37 +104,37 @@ def join_names(names: Iterable[str]) -> str:
 
 
 def report_tensor_argument(callee: str, node: Located, fault: ErrorReporter) -> None:
-    """Report a tensor among hyperparameters."""
+    """Report a tensor as a hyperparameter."""
     message = f"a hyperparameter of `{callee}` cannot depend on an input"
     fault("wrong-kind", message, node, help="pass hyperparameters in the first list and tensors in the second")
 
 
 def make_partial(scope: Scope, expr: tree.Call, callee: nodes.Global, arguments: Arguments) -> nodes.Expr | None:
-    """Return a call that binds hyperparameters as a node; None for one that applies its callee."""
+    """Return the node of a call that binds hyperparameters; None for a call that applies its callee."""
     target = callee.target
-    given = (*arguments.hyperparameters, *(arguments.inputs or ()))
-    if not isinstance(target, Definition) or target.open or len(expr.lists) != 1 or not given:
+    explicit = (*arguments.hyperparameters, *(arguments.inputs or ()))
+    if not isinstance(target, Definition) or target.open or len(expr.lists) != 1 or not explicit:
         return None
-    if target.kind == "fn" and not binds_function(target.hyperparameters, target.takes, given):
+    if target.kind == "fn" and not binds_function(target.hyperparameters, target.takes, explicit):
         return None
     forward = next((item for item in expr.lists[0].items if item.value is None), None)
-    written = [argument for argument in given if argument.at is not forward]
-    if target.kind != "fn" and any(not argument.name and _is_input(scope, argument) for argument in written):
+    passed = [argument for argument in explicit if argument.at is not forward]
+    if target.kind != "fn" and any(not argument.name and _is_input(scope, argument) for argument in passed):
         return None
     if forward is not None:
         help = "name each hyperparameter, as in `n = n`"
         scope.fault("surplus-argument", f"`..` cannot bind hyperparameters of `{target.name}`", forward, help=help)
         return Invalid(expr)
     names = list(target.hyperparameters)
-    found = match_arguments(target.name, names, given, "hyperparameter", scope.fault)
-    if found is None:
+    bound = match_arguments(target.name, names, explicit, "hyperparameter", scope.fault)
+    if bound is None:
         return Invalid(expr)
-    return nodes.Partial(expr, callee, tuple([Argument(a.at, name, a.value) for name, a in found.items()]))
+    return nodes.Partial(expr, callee, tuple([Argument(a.at, name, a.value) for name, a in bound.items()]))
 
 
-def binds_function(names: Collection[str], takes: Inputs, given: tuple[Argument, ...]) -> bool:
-    """Whether a list of arguments of a function has only hyperparameters, by name."""
-    return bool(takes.names and given) and all(a.name in names and a.name not in takes.names for a in given)
+def binds_function(names: Collection[str], takes: Inputs, arguments: tuple[Argument, ...]) -> bool:
+    """Whether all arguments of a function are named hyperparameters."""
+    return bool(takes.names and arguments) and all(a.name in names and a.name not in takes.names for a in arguments)
 
 
 def _is_input(scope: Scope, argument: Argument) -> bool:
@@ -147,40 +148,41 @@ def has_piped(arguments: tree.Arguments) -> bool:
 
 
 def report_misplaced_input(
-    scope: Scope, callee: str, hyperparameters: Collection[str], takes: Inputs, given: Arguments
+    scope: Scope, callee: str, hyperparameters: Collection[str], takes: Inputs, arguments: Arguments
 ) -> bool:
-    """Whether an input of a call is a hyperparameter or a list of tensors; reports one error if so."""
-    inputs = given.inputs or ()
-    found = _hyperparameters(scope, hyperparameters, takes, inputs, given)
-    lists = [a for a in inputs if a not in found and takes.variadic and isinstance(a.value, nodes.ListLiteral)]
-    if not found and not lists:
+    """Whether an input is a list or a hyperparameter, as in `softmax(x, axis = -1)`; reports one error if so."""
+    inputs = arguments.inputs or ()
+    misplaced = _misplaced_hyperparameters(scope, hyperparameters, takes, inputs, arguments)
+    lists = [a for a in inputs if a not in misplaced and takes.variadic and isinstance(a.value, nodes.ListLiteral)]
+    if not misplaced and not lists:
         return False
     text = _source(scope)
-    values = [text(a.at) for a in given.hyperparameters]
+    values = [text(a.at) for a in arguments.hyperparameters]
     values += [
-        f"{ARGUMENT_ALIASES.get(a.name, a.name)} = {text(a.value.at)}" if a.name else text(a.value.at) for a in found
+        f"{ARGUMENT_ALIASES.get(a.name, a.name)} = {text(a.value.at)}" if a.name else text(a.value.at)
+        for a in misplaced
     ]
-    rest = [text(a.value.at)[1:-1].strip() if a in lists else text(a.at) for a in inputs if a not in found]
+    remaining = [text(a.value.at)[1:-1].strip() if a in lists else text(a.at) for a in inputs if a not in misplaced]
     hyper = ", ".join(values) or ("axis" if "axis" in hyperparameters else "")
-    fixed = f"{callee}({hyper})" if rest == ["_"] else f"{callee}({hyper})({', '.join(rest)})"
-    help = f"write `{fixed}`" if len(fixed) <= 80 else f"write `{callee}(hyperparameters)(inputs)`"
+    suggestion = f"{callee}({hyper})" if remaining == ["_"] else f"{callee}({hyper})({', '.join(remaining)})"
+    help = f"write `{suggestion}`" if len(suggestion) <= 80 else f"write `{callee}(hyperparameters)(inputs)`"
     if lists:
         scope.fault("wrong-kind", f"`{callee}` expects tensors as inputs, found a list", lists[0].value.at, help=help)
-    elif found[0].name:
-        message = f"`{found[0].name}` is not an input of `{callee}`: hyperparameters are in the first list"
-        scope.fault("unknown-argument", message, found[0].at, help=help)
+    elif misplaced[0].name:
+        message = f"`{misplaced[0].name}` is not an input of `{callee}`: hyperparameters are in the first list"
+        scope.fault("unknown-argument", message, misplaced[0].at, help=help)
     else:
-        most = f"expected at most {len(takes.names)}, found {len(inputs)}"
-        most = "expected tensors, found a number" if takes.variadic else most
-        message = f"too many inputs for `{callee}`: {most}"
-        scope.fault("surplus-argument", message, found[0].at, help=help)
+        mismatch = f"expected at most {len(takes.names)}, found {len(inputs)}"
+        mismatch = "expected tensors, found a number" if takes.variadic else mismatch
+        message = f"too many inputs for `{callee}`: {mismatch}"
+        scope.fault("surplus-argument", message, misplaced[0].at, help=help)
     return True
 
 
-def _hyperparameters(
-    scope: Scope, hyperparameters: Collection[str], takes: Inputs, inputs: Sequence[Argument], given: Arguments
+def _misplaced_hyperparameters(
+    scope: Scope, hyperparameters: Collection[str], takes: Inputs, inputs: Sequence[Argument], arguments: Arguments
 ) -> list[Argument]:
-    """Return the inputs that must be hyperparameters."""
+    """Return the arguments in the list of inputs that must be hyperparameters."""
     named = [
         a
         for a in inputs
@@ -188,14 +190,14 @@ def _hyperparameters(
     ]
     positional = [a for a in inputs if not a.name]
     surplus = positional[len(takes.names) :]
-    if takes.variadic:  # a number at the end is no tensor to join
+    if takes.variadic:  # a number at the end is not a tensor to join
         surplus = surplus[-1:] if surplus and isinstance(surplus[-1].value, nodes.Literal | nodes.Unary) else []
-    free = len(hyperparameters) - len(given.hyperparameters) - len(named)
+    free = len(hyperparameters) - len(arguments.hyperparameters) - len(named)
     return surplus + named if len(surplus) <= free and all(_is_constant(scope, a.value) for a in surplus) else named
 
 
 def _is_constant(scope: Scope, value: nodes.Expr) -> bool:
-    """Whether a value can be that of a hyperparameter."""
+    """Whether a value is a possible value of a hyperparameter."""
     if isinstance(value, nodes.Local):
         return scope.locals[value.name].what in ("hyperparameter", "index")
     if isinstance(value, nodes.Unary):
@@ -241,9 +243,9 @@ def is_module(scope: Scope, callee: nodes.Global) -> bool:
 
 
 def bind_known(scope: Scope, target: Definition | Op, arguments: Arguments, node: tree.Expr) -> BoundArguments | None:
-    """Return the arguments of a known callee, by name."""
+    """Match arguments to the names of a known callee; None after reporting an error."""
     takes_tensors = isinstance(node, tree.ModuleDeclaration) or (bool(arguments.inputs) and not arguments.piped)
-    if takes_tensors and _has_input(scope, target, arguments):
+    if takes_tensors and _report_input(scope, target, arguments):
         return None
     names: list[str]
     if isinstance(target, Op):
@@ -251,7 +253,7 @@ def bind_known(scope: Scope, target: Definition | Op, arguments: Arguments, node
             message = f"`..` cannot forward hyperparameters to the operation `{target.name}`"
             scope.fault("surplus-argument", message, arguments.forward)
             return None
-        names, takes = [attribute.name for attribute in target.attributes], inputs_of(target)
+        names, takes = [attribute.name for attribute in target.attributes], operation_inputs(target)
         required = {attribute.name for attribute in target.attributes if attribute.default is REQUIRED}
     elif target.open:
         return None
@@ -273,8 +275,8 @@ def bind_known(scope: Scope, target: Definition | Op, arguments: Arguments, node
     return None
 
 
-def _has_input(scope: Scope, target: Definition | Op, arguments: Arguments) -> bool:
-    """Whether an input is given as a hyperparameter; reports an error if so."""
+def _report_input(scope: Scope, target: Definition | Op, arguments: Arguments) -> bool:
+    """Whether a hyperparameter is an input of the definition; reports an error if so."""
     for argument in arguments.hyperparameters:
         value = argument.value
         if isinstance(value, nodes.Local) and scope.locals[value.name].what == "input":
@@ -305,8 +307,8 @@ def report_hyphen(scope: Scope, expr: tree.Expr) -> bool:
     if not re.fullmatch(r"\w+-[\w.]+", address) or not isinstance(left, tree.Name) or left.text in scope.locals:
         return False
     quoted = ".".join(f'"{segment}"' if "-" in segment else segment for segment in address.split("."))
-    place = tree.Name(expr.start, end, address)
+    address_node = tree.Name(expr.start, end, address)
     help = f"quote a segment with a hyphen: `{quoted}`"
-    scope.fault("syntax", f"expected an address, found `{address}`", place, help=help)
+    scope.fault("syntax", f"expected an address, found `{address}`", address_node, help=help)
     scope.ignore(expr, left.text, f".{address}")
     return True

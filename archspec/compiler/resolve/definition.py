@@ -1,4 +1,4 @@
-"""Resolution of the definitions of a syntax tree."""
+"""Resolution of the definitions and models of a syntax tree."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from archspec.ir.ops import OPS, Op
 from archspec.language.syntax import tree
 from archspec.language.syntax.tree import assigned_names, iter_declarations, iter_statements, names_in
 
-# Resolution of the models of a syntax tree, and of what they expect.
+# Models and their expectations.
 
 
 class ResolvedModel(Record):
-    """A model in resolved form: its definition, and the arguments."""
+    """A model in resolved form: its definition and arguments."""
 
     at: tree.Model
     name: str
@@ -33,7 +33,7 @@ class ResolvedModel(Record):
 
 
 def resolve_model(unit: Unit, model: tree.Model, report: Report) -> ResolvedModel | None:
-    """The resolved form of a model; None where it is of no definition, which is reported."""
+    """Return the resolved form of a model; None after reporting that its callee is not a layer or block."""
     scope = Scope(unit, None, report)
     name = model.callee.text
     binding = unit.names.get(name)
@@ -81,7 +81,7 @@ def resolve_expectations(unit: Unit, model: tree.Model, names: Iterable[str], re
 class ResolvedDefinition(Record):
     """A definition in resolved form, and its scope, which records the names that are used.
 
-    `returns`: it contains a `return`; `broken`: a part of it could not be parsed.
+    `returns`: the body contains a `return`. `broken`: a part of the definition could not be parsed.
     """
 
     defaults: dict[str, nodes.Expr]
@@ -95,14 +95,14 @@ class ResolvedDefinition(Record):
 
 def resolve_definition(definition: Definition, report: Report) -> ResolvedDefinition:
     """Return the resolved form of a definition, created once; errors are added to the `report` of the first call."""
-    known = definition.resolved
-    if not isinstance(known, ResolvedDefinition):
-        known = definition.resolved = _Definition(definition, report).resolve()
-    return known
+    resolved = definition.resolved
+    if not isinstance(resolved, ResolvedDefinition):
+        resolved = definition.resolved = _DefinitionResolver(definition, report).resolve()
+    return resolved
 
 
 def uses_hyperparameter(definition: Definition, name: str, report: Report) -> bool:
-    """Whether a definition uses a hyperparameter, inherits a default with it, or forwards it to one that uses it."""
+    """Whether a definition uses a hyperparameter, in an inherited default or in a callee, too."""
     scope = resolve_definition(definition, report).scope
     if name in scope.used:
         return True
@@ -115,7 +115,7 @@ def uses_hyperparameter(definition: Definition, name: str, report: Report) -> bo
     )
 
 
-class _Definition:
+class _DefinitionResolver:
     """Resolves one definition, in program order."""
 
     def __init__(self, definition: Definition, report: Report) -> None:
@@ -127,34 +127,35 @@ class _Definition:
 
     def resolve(self) -> ResolvedDefinition:
         node, scope = self.definition.node, self.scope
-        defaults = self._defaults()
+        defaults = self._resolve_defaults()
         for entry in self.definition.inputs:
             scope.bind(entry.name, "input", self.unit.span(entry))
-        inputs = tuple([self._entry(entry, entry.default is not None) for entry in self.definition.inputs])
-        outputs = tuple([self._entry(output, output.optional) for output in node.outputs])
+        inputs = tuple([self._resolve_entry(entry, entry.default is not None) for entry in self.definition.inputs])
+        outputs = tuple([self._resolve_entry(output, output.optional) for output in node.outputs])
         self._check_outputs(node.outputs)
-        standing = {id(s.value) for s in iter_statements(node.body) if isinstance(s, tree.Declare)}
-        for own in iter_declarations(node.body):
-            applied = isinstance(own, tree.ModuleDeclaration) and id(own) not in standing
-            scope.declared.append(DeclaredAddress(address_pattern(own.address), own, applied))
+        statements = {id(s.value) for s in iter_statements(node.body) if isinstance(s, tree.Declare)}
+        for declaration in iter_declarations(node.body):
+            applied = isinstance(declaration, tree.ModuleDeclaration) and id(declaration) not in statements
+            scope.declared.append(DeclaredAddress(address_pattern(declaration.address), declaration, applied))
             if self.definition.kind == "fn":
-                scope.fault("ownership", "a function cannot declare anything", own, help="make it a `layer` or `block`")
-        body = self._statements(node.body)
+                help = "make it a `layer` or `block`"
+                scope.fault("ownership", "a function cannot declare anything", declaration, help=help)
+        body = self._resolve_statements(node.body)
         returns = any(isinstance(statement, tree.Return) for statement in iter_statements(node.body))
         if not self.unit.tree.broken and not returns and scope.should_report("return"):
             message = f"`{self.definition.name}` does not return a value"
             scope.fault("missing-return", message, node.name, help="add a `return` statement")
         return ResolvedDefinition(defaults, inputs, outputs, body, scope, returns, scope.broken)
 
-    # The head
+    # Signature
 
-    def _defaults(self) -> dict[str, nodes.Expr]:
-        scope, found = self.scope, dict[str, nodes.Expr]()
+    def _resolve_defaults(self) -> dict[str, nodes.Expr]:
+        scope, defaults = self.scope, dict[str, nodes.Expr]()
         for name, parameter in self.definition.hyperparameters.items():
-            own = parameter.origin is self.definition
-            if parameter.default is not None and own:
-                found[name] = self.expressions.resolve(parameter.default)
-            span = parameter.span if own else self._taken_over()
+            is_own = parameter.origin is self.definition
+            if parameter.default is not None and is_own:
+                defaults[name] = self.expressions.resolve(parameter.default)
+            span = parameter.span if is_own else self._inheritance_span()
             if name in self.unit.names and parameter.unit is self.unit:
                 scope.report_redefinition(name, parameter.span, self.unit.names[name].span)
             scope.locals[name] = scope.hyperparameter(span)
@@ -162,16 +163,16 @@ class _Definition:
         for entry in (*node.hyperparameters, *node.inputs):
             if entry.name == ".." and isinstance(entry.default, tree.Name):
                 scope.file_names.add(entry.default.text)
-        return found
+        return defaults
 
-    def _taken_over(self) -> Span:
+    def _inheritance_span(self) -> Span:
         """Return the location of `..Other`."""
         return self.unit.span(next(e for e in self.definition.node.hyperparameters if e.name == ".."))
 
-    def _entry(self, entry: tree.SignatureEntry | tree.Output, optional: bool) -> nodes.TypedEntry:
-        self.scope.in_header = True
+    def _resolve_entry(self, entry: tree.SignatureEntry | tree.Output, optional: bool) -> nodes.TypedEntry:
+        self.scope.in_signature = True
         shape = self.expressions.listing(entry.shape) if entry.shape is not None else None
-        self.scope.in_header = False
+        self.scope.in_signature = False
         return nodes.TypedEntry(entry, entry.name, entry.type or "real", shape, optional)
 
     def _check_outputs(self, outputs: tuple[tree.Output, ...]) -> None:
@@ -183,49 +184,49 @@ class _Definition:
 
     # Statements
 
-    def _statements(self, body: tuple[tree.Statement, ...]) -> tuple[nodes.Statement, ...]:
-        found: list[nodes.Statement] = []
+    def _resolve_statements(self, body: tuple[tree.Statement, ...]) -> tuple[nodes.Statement, ...]:
+        result: list[nodes.Statement] = []
         for position, statement in enumerate(body):
-            made = self._statement(statement)
-            if made is not None:
-                found.append(made)
+            node = self._resolve_statement(statement)
+            if node is not None:
+                result.append(node)
             if isinstance(statement, tree.Return) and position + 1 < len(body):
                 self.scope.fault("unreachable", "unreachable statement after `return`", body[position + 1])
                 self.scope.broken = True
-        return tuple(found)
+        return tuple(result)
 
-    def _statement(self, statement: tree.Statement) -> nodes.Statement | None:
+    def _resolve_statement(self, statement: tree.Statement) -> nodes.Statement | None:
         match statement:
             case tree.Assign():
-                return self._bind(statement)
+                return self._resolve_assign(statement)
             case tree.Declare():
-                return self._declare(statement)
+                return self._resolve_declare(statement)
             case tree.TensorDeclaration():
-                return self._tensor(statement)
+                return self._resolve_tensor(statement)
             case tree.Tie():
-                return self._tie(statement)
+                return self._resolve_tie(statement)
             case tree.Require():
                 condition = self.expressions.resolve(statement.condition)
                 return nodes.Require(statement, condition, statement.message)
             case tree.Role():
-                return self._role(statement)
+                return self._resolve_role(statement)
             case tree.Return():
-                return self._return(statement)
+                return self._resolve_return(statement)
             case tree.If():
-                return self._if(statement)
+                return self._resolve_if(statement)
             case tree.For():
-                return self._for(statement)
+                return self._resolve_for(statement)
 
-    def _declares(self) -> tuple[GuardedDeclaration, ...]:
-        """Return the declarations since the last call."""
-        found, self.scope.declares = self.scope.declares, []
-        return tuple([declaration for declaration in found if declaration is not None])
+    def _collect_declarations(self) -> tuple[GuardedDeclaration, ...]:
+        """Return the declarations resolved since the last call."""
+        collected, self.scope.declares = self.scope.declares, []
+        return tuple([declaration for declaration in collected if declaration is not None])
 
-    def _bind(self, statement: tree.Assign) -> nodes.Assign:
+    def _resolve_assign(self, statement: tree.Assign) -> nodes.Assign:
         if self._collects(statement):
             assert isinstance(statement.value, tree.Call)
             value = self.expressions.built_ins.collect(statement.value)
-            return nodes.Assign(statement, (statement.targets[0].text,), value, self._declares())
+            return nodes.Assign(statement, (statement.targets[0].text,), value, self._collect_declarations())
         value = self.expressions.resolve(statement.value)
         if isinstance(
             value, nodes.Binary | nodes.Unary | nodes.Apply | nodes.Rearrange | nodes.ModuleDeclaration | nodes.Chain
@@ -234,7 +235,7 @@ class _Definition:
         for target in statement.targets:
             if not self.scope.bind(target.text, "value", self.unit.span(target)):
                 value = nodes.Invalid(statement.value)
-        return nodes.Assign(statement, tuple([t.text for t in statement.targets]), value, self._declares())
+        return nodes.Assign(statement, tuple([t.text for t in statement.targets]), value, self._collect_declarations())
 
     def _collects(self, statement: tree.Statement) -> TypeGuard[tree.Assign]:
         """Whether a statement is `name = collect(...)(...)`."""
@@ -242,59 +243,61 @@ class _Definition:
             return False
         return isinstance(statement.value, tree.Call) and self.expressions.built_ins.is_collect(statement.value.callee)
 
-    def _declare(self, statement: tree.Declare) -> nodes.Declare:
+    def _resolve_declare(self, statement: tree.Declare) -> nodes.Declare:
         value = statement.value
-        if self._misread(statement):
+        if self._report_misread(statement):
             return nodes.Declare(statement, ())
         if not isinstance(value, tree.ModuleDeclaration) or len(value.lists) > 1:
             if not any(isinstance(s, tree.Return) for s in iter_statements(self.definition.node.body)):
                 self.scope.should_report("return")  # the `return` is most likely missing here
             help = "assign it, as in `name = ...`, or return it"
             self.scope.fault("discarded-value", "the value of this statement is unused", value, help=help)
-            if (
-                isinstance(value, tree.ModuleDeclaration) and value.address.segments
-            ):  # it is most likely to be assigned to a name like its address
+            if isinstance(value, tree.ModuleDeclaration) and value.address.segments:
+                # It was most likely meant to be assigned to the name in its address.
                 self.scope.referred.append(address_pattern(value.address))
                 self.scope.should_report(value.address.segments[-1].text)
-        with self._suffixed(statement.condition, statement.loop):
+        with self._enter_suffixes(statement.condition, statement.loop):
             self.expressions.resolve(value)
-        return nodes.Declare(statement, self._declares())
+        return nodes.Declare(statement, self._collect_declarations())
 
-    def _misread(self, statement: tree.Declare) -> bool:
-        """Whether a statement that is parsed as a declaration is meant differently; reports an error if so."""
+    def _report_misread(self, statement: tree.Declare) -> bool:
+        """Whether a statement is parsed as a declaration but is meant as an expression; reports an error if so."""
         scope, value = self.scope, statement.value
         if report_hyphen(scope, value):
             return True
-        own = value
-        while not isinstance(own, tree.ModuleDeclaration) and own.start == statement.start:
-            parts = [part for part in own if isinstance(part, tree.Expr) and part.start == own.start]
+        declaration = value
+        while not isinstance(declaration, tree.ModuleDeclaration) and declaration.start == statement.start:
+            parts = [part for part in declaration if isinstance(part, tree.Expr) and part.start == declaration.start]
             if not parts:
                 return False
-            own = parts[0]
-        if not isinstance(own, tree.ModuleDeclaration) or not self._is_value(own, whole=own is value):
+            declaration = parts[0]
+        if not isinstance(declaration, tree.ModuleDeclaration):
+            return False
+        if not self._is_named_value(declaration, is_complete=declaration is value):
             return False
         text = self.unit.source.text
-        name, rest = text[own.address.start : own.address.end], text[own.callee.start : value.end]
-        rest = rest if "\n" not in rest else "..."
-        help = f"write `{name} = {rest}` to name a value: a colon declares"
-        found = tree.Name(own.callee.start, value.end, rest)
-        scope.fault("wrong-kind", f"expected a layer or block after `{name}:`, found a value", found, help=help)
+        name = text[declaration.address.start : declaration.address.end]
+        value_text = text[declaration.callee.start : value.end]
+        value_text = value_text if "\n" not in value_text else "..."
+        help = f"write `{name} = {value_text}` to name a value: a colon declares"
+        span_node = tree.Name(declaration.callee.start, value.end, value_text)
+        scope.fault("wrong-kind", f"expected a layer or block after `{name}:`, found a value", span_node, help=help)
         scope.ignore(value, name)
         return True
 
-    def _is_value(self, own: tree.ModuleDeclaration, whole: bool) -> bool:
-        """Whether an address is given to the value of an expression; `whole`: nothing follows what is declared."""
-        if not isinstance(own.callee, tree.Name) or not own.address.segments:
+    def _is_named_value(self, declaration: tree.ModuleDeclaration, is_complete: bool) -> bool:
+        """Whether a declaration assigns an address to a value; `is_complete`: the statement ends with it."""
+        if not isinstance(declaration.callee, tree.Name) or not declaration.address.segments:
             return False
-        name = own.callee.text
+        name = declaration.callee.text
         local, binding = self.scope.locals.get(name), self.unit.names.get(name)
         if local is not None:
-            return local.what == "input" or name in self.scope.computed or (not own.lists and not whole)
+            return local.what == "input" or name in self.scope.computed or (not declaration.lists and not is_complete)
         target = binding.target if binding is not None else OPS.get(name)
         return isinstance(target, Op) or (isinstance(target, Definition) and target.kind == "fn")
 
-    def _tensor(self, statement: tree.TensorDeclaration) -> nodes.Declare:
-        with self._suffixed(statement.condition, statement.loop):
+    def _resolve_tensor(self, statement: tree.TensorDeclaration) -> nodes.Declare:
+        with self._enter_suffixes(statement.condition, statement.loop):
             resolve = self.expressions.resolve
             shape = self.expressions.listing(statement.shape)
             address = self.expressions.address(statement.address)
@@ -304,17 +307,17 @@ class _Definition:
                 arguments = tuple([resolve(a) for a in statement.initial.arguments])
                 initial = nodes.Initializer(statement.initial, statement.initial.name, arguments)
             dtype, modifiers = statement.type or "real", statement.modifiers
-            self._check_const(statement)
+            self._report_const(statement)
             tensor = nodes.TensorDeclaration(
                 statement, address, modifiers, statement.kind, dtype, shape, value, initial
             )
             parts = [shape, *(initial.arguments if initial is not None else ())]
             is_invariant = value is None and self.expressions.are_invariant(parts)
             own = GuardedDeclaration(tensor, self.scope.guards, self.scope.loop, is_invariant)
-        return nodes.Declare(statement, (own, *self._declares()))
+        return nodes.Declare(statement, (own, *self._collect_declarations()))
 
-    def _check_const(self, statement: tree.TensorDeclaration) -> None:
-        """Check that a `const` has a value, and nothing that is for stored tensors."""
+    def _report_const(self, statement: tree.TensorDeclaration) -> None:
+        """Report a `const` without a value or with a modifier of stored tensors."""
         if statement.kind != "const":
             return
         text = self.unit.source.text[statement.address.start : statement.address.end]
@@ -326,16 +329,16 @@ class _Definition:
             self.scope.fault("wrong-kind", "a `const` has no value", statement.address, help=help)
 
     @contextmanager
-    def _suffixed(self, condition: tree.Expr | None, loop: tree.Loop | None) -> Generator[None]:
-        """Enter the loop and the condition that follow a statement."""
-        around = self.expressions.loop(loop) if loop is not None else None
+    def _enter_suffixes(self, condition: tree.Expr | None, loop: tree.Loop | None) -> Generator[None]:
+        """Resolve a part of a statement inside the loop and the condition that follow it."""
+        resolved_loop = self.expressions.loop(loop) if loop is not None else None
         guard = (self.expressions.resolve(condition), True) if condition is not None else None
-        with self.expressions.declaring(guard, around):
+        with self.expressions.guard_declarations(guard, resolved_loop):
             yield
         if loop is not None:
             self.scope.end_loop(loop.variable)
 
-    def _tie(self, statement: tree.Tie) -> nodes.Tie | None:
+    def _resolve_tie(self, statement: tree.Tie) -> nodes.Tie | None:
         loop = self.expressions.loop(statement.loop) if statement.loop is not None else None
         condition = self.expressions.optional(statement.condition)
         alias, counted = self.expressions.address(statement.alias), self.expressions.address(statement.counted)
@@ -344,10 +347,10 @@ class _Definition:
         both = [self.expressions.is_declared(a, a) for a in (statement.alias, statement.counted)]
         return nodes.Tie(statement, alias, counted, condition, loop) if all(both) else None
 
-    def _role(self, statement: tree.Role) -> nodes.Role:
+    def _resolve_role(self, statement: tree.Role) -> nodes.Role:
         scope = self.scope
-        places = [(address_pattern(address), address) for address in statement.addresses]
-        for pattern, node in places or [((), statement)]:
+        patterns = [(address_pattern(address), address) for address in statement.addresses]
+        for pattern, node in patterns or [((), statement)]:
             span = self.unit.span(node)
             first = self.roles.setdefault(pattern, span)
             if first != span:
@@ -355,7 +358,7 @@ class _Definition:
                 notes = (Note("first role given here", first),)
                 scope.report.error("duplicate-name", f"{what} already has a role", span, notes=notes)
         addresses: list[nodes.Address] = []
-        for pattern, node in places:
+        for pattern, node in patterns:
             address = self.expressions.address(node)
             if scope.broken or any(covers(pattern, d.pattern) or covers(d.pattern, pattern) for d in scope.declared):
                 addresses.append(address)
@@ -364,37 +367,37 @@ class _Definition:
             scope.fault("unknown-address", f"nothing is declared at `{pattern_text(pattern)}`", node, help=near)
         return nodes.Role(statement, statement.name, tuple(addresses))
 
-    def _return(self, statement: tree.Return) -> nodes.Return:
+    def _resolve_return(self, statement: tree.Return) -> nodes.Return:
         values = tuple([self.expressions.resolve(value) for value in statement.values])
         if self.scope.loops:
             help = "assign the value in the loop and return it after the loop"
             self.scope.fault("unreachable", "`return` is not allowed inside a loop", statement, help=help)
-        return nodes.Return(statement, values, self._declares())
+        return nodes.Return(statement, values, self._collect_declarations())
 
-    def _if(self, statement: tree.If) -> nodes.If:
+    def _resolve_if(self, statement: tree.If) -> nodes.If:
         scope = self.scope
         condition = self.expressions.resolve(statement.condition)
         outer = scope.branch
         sides: list[tuple[nodes.Statement, ...]] = []
         for side, body in enumerate((statement.body, statement.otherwise)):
             scope.branch = (*outer, statement.start, side)
-            sides.append(self._statements(body))
+            sides.append(self._resolve_statements(body))
         scope.branch = outer
         broken = any(statement.start <= b.start < statement.end for b in self.unit.tree.broken)
         binds = tuple(dict.fromkeys(assigned_names((statement,))))
         return nodes.If(statement, condition, sides[0], sides[1], binds, broken)
 
-    def _for(self, statement: tree.For) -> nodes.For:
+    def _resolve_for(self, statement: tree.For) -> nodes.For:
         scope = self.scope
         loop = self.expressions.loop(statement.loop)
         binds = tuple(dict.fromkeys(assigned_names(statement.body)))
-        targets = [s.targets[0] for s in _statements_of_loop(statement.body) if self._collects(s)]
+        targets = [s.targets[0] for s in _loop_statements(statement.body) if self._collects(s)]
         collects = frozenset([target.text for target in targets])
         outer, collecting = scope.changing, scope.collecting
         scope.changing = outer | {loop.variable, *binds}
         scope.collecting = collecting | collects
         scope.loops += 1
-        body = self._statements(statement.body)
+        body = self._resolve_statements(statement.body)
         scope.loops -= 1
         scope.changing, scope.collecting = outer, collecting
         scope.end_loop(loop.variable)
@@ -402,39 +405,39 @@ class _Definition:
             scope.bind(target.text, "value", self.unit.span(target))
         scope.computed |= collects
         if targets:
-            self._refuse_declarations(body)
+            self._report_declarations(body)
         declares, selects = any(map(_may_declare, body)), _has_indexed_read(body, loop.variable)
         return nodes.For(statement, loop, body, binds, tuple(sorted(collects)), declares, selects)
 
-    def _refuse_declarations(self, body: tuple[nodes.Statement, ...]) -> None:
-        """Report the first declaration in a loop that collects."""
+    def _report_declarations(self, body: tuple[nodes.Statement, ...]) -> None:
+        """Report the first declaration in a loop that collects values."""
         for declaration in declarations(body):
             message, help = "a loop that collects cannot declare anything", "declare and apply it outside the loop"
             self.scope.fault("ownership", message, declaration.what.at, help=help)
             return
 
 
-def _statements_of_loop(body: tuple[tree.Statement, ...]) -> Iterator[tree.Statement]:
-    """The statements of a loop, with those in its branches and without those in further loops."""
+def _loop_statements(body: tuple[tree.Statement, ...]) -> Iterator[tree.Statement]:
+    """Yield the statements of a loop, including its branches, but not its nested loops."""
     for statement in body:
         yield statement
         if isinstance(statement, tree.If):
-            yield from _statements_of_loop((*statement.body, *statement.otherwise))
+            yield from _loop_statements((*statement.body, *statement.otherwise))
 
 
 def _has_indexed_read(body: tuple[nodes.Statement, ...], index: str) -> bool:
-    """Whether a statement reads an address with an index."""
+    """Whether a statement reads an address with the index `index`."""
     return any(
         isinstance(expr, nodes.AddressReference)
-        and any(index in walk.local_names(each) for each in expr.address.indices())
+        and any(index in walk.local_names(position) for position in expr.address.indices())
         for statement in walk.iter_statements(body)
-        for whole in walk.statement_expressions(statement)
-        for expr in walk.iter_expressions(whole)
+        for root in walk.statement_expressions(statement)
+        for expr in walk.iter_expressions(root)
     )
 
 
 def _may_declare(statement: nodes.Statement) -> bool:
-    """Whether an iteration of a loop may affect declarations, at least through a value that it binds."""
+    """Whether an iteration of a loop may affect declarations, directly or through a value that it assigns."""
     match statement:
         case nodes.If():
             return any(map(_may_declare, (*statement.body, *statement.otherwise)))

@@ -22,7 +22,7 @@ from archspec.compiler.resolve.callees import (
 from archspec.compiler.resolve.likely import NameContext, suggest_meaning
 from archspec.compiler.resolve.nodes import Argument, Arguments, GuardedDeclaration, Invalid
 from archspec.compiler.resolve.scope import Scope
-from archspec.compiler.resolve.unit import Definition, address_pattern, covers, nearest_address, pattern_text
+from archspec.compiler.resolve.unit import Definition, address_pattern, covers, pattern_text, suggest_address
 from archspec.core.diagnostics import StopCompilation
 from archspec.ir.ops import OPS
 from archspec.language.syntax import tree
@@ -31,7 +31,7 @@ MAX_SEGMENTS = 64
 MAX_ADDRESS_LENGTH = 500
 
 _CONSTANTS = {"pi": math.pi}
-"""Numbers with a name, which any other meaning of the name hides."""
+"""Named numbers; any definition of the name shadows them."""
 
 
 class Expressions:
@@ -67,7 +67,7 @@ class Expressions:
             return Invalid(expr)
         if name in scope.locals:
             scope.used.add(name)
-            if scope.in_header and scope.locals[name].what == "input":
+            if scope.in_signature and scope.locals[name].what == "input":
                 help = "rename the input to use the dimension" if name in scope.unit.dims else None
                 scope.fault("wrong-kind", f"expected a size, found the input `{name}`", expr, help=help)
                 return Invalid(expr)
@@ -84,8 +84,8 @@ class Expressions:
             return nodes.Global(expr, name, OPS[name])
         if name in _CONSTANTS:
             return nodes.Literal(expr, _CONSTANTS[name])
-        of_file = scope.in_header or name in unit.standard_names()
-        if scope.should_report(name, everywhere=of_file):
+        is_of_file = scope.in_signature or name in unit.standard_names()
+        if scope.should_report(name, per_file=is_of_file):
             scope.fault("unknown-name", f"unknown name `{name}`", expr, help=suggest_meaning(scope, expr, use))
         return Invalid(expr)
 
@@ -114,23 +114,25 @@ class Expressions:
 
     def conditional(self, expr: tree.Conditional) -> nodes.Expr:
         condition = self.resolve(expr.condition)
-        with self.declaring((condition, True)):
+        with self.guard_declarations((condition, True)):
             value = self.resolve(expr.value)
         if expr.otherwise is None:
             return nodes.Conditional(expr, value, condition, None)
-        with self.declaring((condition, False)):
+        with self.guard_declarations((condition, False)):
             return nodes.Conditional(expr, value, condition, self.resolve(expr.otherwise))
 
     @contextmanager
-    def declaring(self, guard: tuple[nodes.Expr, bool] | None, loop: nodes.Loop | None = None) -> Generator[None]:
+    def guard_declarations(
+        self, guard: tuple[nodes.Expr, bool] | None, loop: nodes.Loop | None = None
+    ) -> Generator[None]:
         """Make declarations inside depend on the guard, in each iteration of the loop."""
         scope = self.scope
-        guards, around = scope.guards, scope.loop
+        guards, outer_loop = scope.guards, scope.loop
         if guard is not None:
             scope.guards = (*guards, guard)
-        scope.loop = loop or around
+        scope.loop = loop or outer_loop
         yield
-        scope.guards, scope.loop = guards, around
+        scope.guards, scope.loop = guards, outer_loop
 
     # Addresses
 
@@ -174,8 +176,8 @@ class Expressions:
         if scope.definition is not None and scope.definition.kind == "fn":
             scope.fault("unknown-address", "a function has no addresses; use a `layer` or `block`", node)
             return False
-        near = nearest_address(text, [pattern_text(d.pattern) for d in scope.declared])
-        scope.meant += [d.pattern for d in scope.declared if near and f"`{pattern_text(d.pattern)}" in near]
+        near = suggest_address(text, [pattern_text(d.pattern) for d in scope.declared])
+        scope.suggested += [d.pattern for d in scope.declared if near and f"`{pattern_text(d.pattern)}" in near]
         scope.fault("unknown-address", f"nothing is declared at `{dot}{text}`", node, help=near)
         return False
 
@@ -184,18 +186,20 @@ class Expressions:
     def call(self, expr: tree.Call) -> nodes.Expr:
         return self._apply(expr, expr.callee, expr.lists, piped=False)
 
-    def _apply(self, expr: tree.Expr, callee_: tree.Expr, lists: tuple[tree.Arguments, ...], piped: bool) -> nodes.Expr:
-        built_in = self.built_ins.call(expr, callee_, lists, piped)
+    def _apply(
+        self, expr: tree.Expr, callee_node: tree.Expr, lists: tuple[tree.Arguments, ...], piped: bool
+    ) -> nodes.Expr:
+        built_in = self.built_ins.call(expr, callee_node, lists, piped)
         if built_in is not None:
             return built_in
-        callee = self._callee(callee_, "called")
-        again = isinstance(callee_, tree.AddressReference)
-        if again and len(lists) > 1:
+        callee = self._callee(callee_node, "called")
+        is_reference = isinstance(callee_node, tree.AddressReference)
+        if is_reference and len(lists) > 1:
             message = "`.address` already has its hyperparameters; pass only inputs"
             self.scope.fault("surplus-argument", message, lists[1], help="write `.address(x)`")
-            callee = Invalid(callee_)
-        first, inputs, undecided = self._lists(callee, lists, again, piped)
-        arguments = self._arguments(expr, callee, callee_, first, inputs, piped, undecided)
+            callee = Invalid(callee_node)
+        first, inputs, undecided = self._assign_lists(callee, lists, is_reference, piped)
+        arguments = self._arguments(expr, callee, callee_node, first, inputs, piped, undecided)
         if arguments is None or isinstance(callee, Invalid):
             return Invalid(expr)
         if isinstance(callee, nodes.Global):
@@ -210,11 +214,11 @@ class Expressions:
             return Invalid(expr) if bound is None else nodes.Apply(expr, callee, arguments.replace(bound=bound))
         return nodes.Apply(expr, callee, arguments)
 
-    def _lists(
-        self, callee: nodes.Expr, lists: tuple[tree.Arguments, ...], again: bool, piped: bool
+    def _assign_lists(
+        self, callee: nodes.Expr, lists: tuple[tree.Arguments, ...], is_reference: bool, piped: bool
     ) -> tuple[tree.Arguments | None, tree.Arguments | None, bool]:
-        """Determine which list has the hyperparameters and which the inputs, and whether the callee decides that."""
-        if again:  # the second of two lists is an error, and resolved so that what it uses is not reported as unused
+        """Return the lists of hyperparameters and inputs, and whether only the callee can decide which is which."""
+        if is_reference:  # a second list is an error; it is resolved so that its names count as used
             return lists[0] if len(lists) > 1 else None, lists[-1] if lists else None, False
         if len(lists) != 1:
             return (lists[0], lists[1], False) if lists else (None, None, False)
@@ -229,14 +233,14 @@ class Expressions:
         self,
         node: tree.Expr,
         callee: nodes.Expr,
-        callee_: tree.Expr,
+        callee_node: tree.Expr,
         first: tree.Arguments | None,
         inputs: tree.Arguments | None,
         piped: bool,
         undecided: bool = False,
         declares_only: bool = False,
     ) -> Arguments | None:
-        """Return both lists of arguments; None after reporting an error."""
+        """Return the arguments of an application; None after reporting an error."""
         scope = self.scope
         fits = True
         forward: tree.Argument | None = None
@@ -251,34 +255,34 @@ class Expressions:
                 scope.fault("repeated-argument", "`..` is specified more than once", item, first=forward)
                 fits = False
         implied = piped and inputs is None
-        given: tuple[Argument, ...] | None = None
+        input_arguments: tuple[Argument, ...] | None = None
         if implied:
-            piped_value = nodes.PipedValue(tree.Name(callee_.start, callee_.end, "_"))
-            given = (Argument(node, "", piped_value),)
+            piped_value = nodes.PipedValue(tree.Name(callee_node.start, callee_node.end, "_"))
+            input_arguments = (Argument(node, "", piped_value),)
         elif inputs is not None or not declares_only:
-            given = self._inputs(callee, inputs) if inputs is not None else ()
-            fits = fits and given is not None
+            input_arguments = self._inputs(callee, inputs) if inputs is not None else ()
+            fits = fits and input_arguments is not None
         if piped and inputs is not None and not has_piped(inputs):
-            text = scope.unit.source.text[callee_.start : callee_.end]
+            text = scope.unit.source.text[callee_node.start : callee_node.end]
             message = f"the piped value is not passed to `{text}`"
             scope.fault("stream", message, inputs, help="mark its position with `_`")
             fits = False
-        return Arguments(tuple(values), given, forward, implied, undecided, None) if fits else None
+        return Arguments(tuple(values), input_arguments, forward, implied, undecided, None) if fits else None
 
     def _inputs(self, callee: nodes.Expr, inputs: tree.Arguments) -> tuple[Argument, ...] | None:
         """Return the arguments in a list of inputs; None after reporting an error."""
-        given: list[Argument] = []
+        result: list[Argument] = []
         forward: tree.Argument | None = None
         for item in inputs.items:
             if item.value is not None:
-                given.append(Argument(item, item.name, self.resolve(item.value)))
+                result.append(Argument(item, item.name, self.resolve(item.value)))
             elif forward is None:
                 forward = item
-                given += self._forwarded_inputs(callee, item, inputs)
+                result += self._forwarded_inputs(callee, item, inputs)
             else:
                 self.scope.fault("repeated-argument", "`..` is specified more than once", item, first=forward)
                 return None
-        return tuple(given)
+        return tuple(result)
 
     def _forwarded_inputs(
         self, callee: nodes.Expr, forward: tree.Argument, inputs: tree.Arguments
@@ -291,15 +295,15 @@ class Expressions:
             scope.fault("surplus-argument", message, forward, help="write the inputs")
             return ()
         positional = sum(item.value is not None and not item.name for item in inputs.items)
-        given = {*target.takes.names[:positional], *[item.name for item in inputs.items]}
-        names = [name for name in scope.definition.takes.names if name in target.takes.names and name not in given]
+        explicit = {*target.takes.names[:positional], *[item.name for item in inputs.items]}
+        names = [name for name in scope.definition.takes.names if name in target.takes.names and name not in explicit]
         scope.used.update(names)
         return tuple(
             [Argument(forward, name, nodes.Local(tree.Name(forward.start, forward.end, name), name)) for name in names]
         )
 
     def _use_forwarded(self, callee: nodes.Expr) -> None:
-        """Mark every hyperparameter that `..` may forward to the callee as used, or as forwarded to a known one."""
+        """Mark the hyperparameters that `..` may forward to the callee as used, or record a known callee."""
         scope = self.scope
         target = callee.target if isinstance(callee, nodes.Global) else None
         if isinstance(target, Definition):
@@ -308,9 +312,9 @@ class Expressions:
             scope.used.update(scope.definition.hyperparameters)
 
     def own(self, expr: tree.ModuleDeclaration) -> nodes.ModuleDeclaration:
-        return self._own(expr, piped=False)
+        return self._declare(expr, piped=False)
 
-    def _own(self, expr: tree.ModuleDeclaration, piped: bool) -> nodes.ModuleDeclaration:
+    def _declare(self, expr: tree.ModuleDeclaration, piped: bool) -> nodes.ModuleDeclaration:
         scope = self.scope
         position = len(scope.declares)
         scope.declares.append(None)  # declarations inside its arguments follow it
@@ -329,7 +333,7 @@ class Expressions:
         return node
 
     def _is_invariant(self, node: nodes.ModuleDeclaration) -> bool:
-        """Whether all enclosing iterations declare the same: callee and hyperparameters do not depend on them."""
+        """Whether the callee and the hyperparameters are equal in all enclosing iterations."""
         definition, forward = self.scope.definition, node.arguments.forward
         forwarded = definition.hyperparameters if forward is not None and definition is not None else ()
         return self.are_invariant(
@@ -337,7 +341,7 @@ class Expressions:
         )
 
     def are_invariant(self, exprs: Iterable[nodes.Expr], names: Iterable[str] = ()) -> bool:
-        """Whether expressions, and the values of names, are the same in all enclosing iterations."""
+        """Whether expressions and the values of names are equal in all enclosing iterations."""
         changing = self.scope.changing
         if self.scope.loop is not None:
             changing |= {self.scope.loop.variable}
@@ -357,21 +361,21 @@ class Expressions:
     def _step(self, step: tree.Step) -> nodes.Step:
         loop = self.loop(step.loop) if step.loop is not None else None
         condition = self.optional(step.condition)
-        resolve = self.resolve if step.operator else self._applied
-        with self.declaring((condition, True) if condition is not None else None, loop):
+        resolve = self.resolve if step.operator else self._resolve_step_value
+        with self.guard_declarations((condition, True) if condition is not None else None, loop):
             value = resolve(step.value)
         otherwise = None
         if step.otherwise is not None and condition is not None:
-            with self.declaring((condition, False), loop):
+            with self.guard_declarations((condition, False), loop):
                 otherwise = resolve(step.otherwise)
         if loop is not None:
             self.scope.end_loop(loop.variable)
         return nodes.Step(step, step.operator, value, condition, otherwise, loop)
 
-    def _applied(self, expr: tree.Expr) -> nodes.Expr:
+    def _resolve_step_value(self, expr: tree.Expr) -> nodes.Expr:
         """Resolve the application of a step to the piped value."""
         if isinstance(expr, tree.ModuleDeclaration):
-            return self._own(expr, piped=True)
+            return self._declare(expr, piped=True)
         if isinstance(expr, tree.Call):
             return self._apply(expr, expr.callee, expr.lists, piped=True)
         return self._apply(expr, expr, (), piped=True)

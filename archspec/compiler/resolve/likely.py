@@ -1,4 +1,4 @@
-"""The likely meaning of an unknown name, as a suggested fix."""
+"""Suggested fixes for unknown names."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from archspec.ir.ops import OPS
 from archspec.language.syntax import tree
 
 NameContext: TypeAlias = Literal["called", "owned", "listed", ""]
-"""How an expression uses a name: as the callee of an application or of a declaration, in a list, or otherwise."""
+"""The use of a name: callee of an application or of a declaration, item of a list, or any other use."""
 
 MIN_SIMILARITY = 0.7
-"""How similar a name must be to one of another file to be taken for it."""
+"""The minimum similarity of a suggested name from outside the definition."""
 
-_NOT_A_SHAPE = "give the new shape: `reshape([...])(x)`"
+_RESHAPE_HELP = "give the new shape: `reshape([...])(x)`"
 _FOREIGN_NAMES = {
     "None": "write `none`",
     "True": "write `true`",
@@ -25,7 +25,7 @@ _FOREIGN_NAMES = {
     **dict.fromkeys(("null", "nil"), "write `none`"),
     "self": "write `.address` for what is declared at `address`",
     "view": "write `reshape([...])(x)`",
-    **dict.fromkeys(("unsqueeze", "squeeze", "flatten"), _NOT_A_SHAPE),
+    **dict.fromkeys(("unsqueeze", "squeeze", "flatten"), _RESHAPE_HELP),
     **dict.fromkeys(("cat", "concatenate", "hstack"), "write `concat(axis)(a, b)`"),
     "chunk": "write `split([size, size])(x)`",
     **dict.fromkeys(("mm", "bmm", "dot"), "write `matmul(a, b)`"),
@@ -45,26 +45,26 @@ _FOREIGN_NAMES = {
     "Sequential": "write the layers as the steps of a chain: `x |> first: Layer(n) |> relu`",
     "ModuleList": "write a loop: `|> layers[i]: Layer(n) for i in 0..depth`",
 }
-"""Names of Python and PyTorch."""
+"""Help for names of Python and PyTorch."""
 
 
 def suggest_meaning(scope: Scope, node: tree.Name, use: NameContext) -> str | None:
-    """Return help for an unknown name, whose likely meaning then counts as used."""
+    """Return help for an unknown name; a suggested name counts as used."""
     name = node.text
     if name in scope.past:
         return "assign it before the loop: names first assigned in a loop end with it"
-    if scope.in_header:
-        return _size(scope, name)
+    if scope.in_signature:
+        return _size_help(scope, name)
     standard = scope.unit.standard_names()
-    owned: dict[str, Pattern] = {}
+    addresses: dict[str, Pattern] = {}
     if use != "owned":
-        others = [d for d in scope.declared if d.pattern and not d.node.start <= node.start < d.node.end]
-        owned = {pattern_text(declared.pattern): declared.pattern for declared in others}
-    if name in standard and name not in owned:
+        declarations = [d for d in scope.declared if d.pattern and not d.node.start <= node.start < d.node.end]
+        addresses = {pattern_text(declared.pattern): declared.pattern for declared in declarations}
+    if name in standard and name not in addresses:
         return suggest_name(scope.unit, name, name)
-    address = name if name in owned else next((text for text in owned if text.endswith(f".{name}")), None)
+    address = name if name in addresses else next((text for text in addresses if text.endswith(f".{name}")), None)
     if address is not None:
-        return _declared(scope, owned, address)
+        return _address_help(scope, addresses, address)
     if name in _FOREIGN_NAMES:
         return _FOREIGN_NAMES[name]
     candidates: list[str] = [
@@ -75,8 +75,8 @@ def suggest_meaning(scope: Scope, node: tree.Name, use: NameContext) -> str | No
     ]
     near = closest_match(name, [*scope.locals, *candidates], MIN_SIMILARITY) if use in ("called", "owned") else None
     near = near or closest_match(name, list(scope.locals))
-    if near is None and (address := closest_match(name, list(owned), MIN_SIMILARITY)) is not None:
-        return _declared(scope, owned, address, "did you mean `.{}`?")
+    if near is None and (address := closest_match(name, list(addresses), MIN_SIMILARITY)) is not None:
+        return _address_help(scope, addresses, address, "did you mean `.{}`?")
     near = near or closest_match(name, candidates, MIN_SIMILARITY)
     if near is None:
         return f"define it, or declare it as a dimension: `dim {name}`" if use == "listed" else None
@@ -85,8 +85,8 @@ def suggest_meaning(scope: Scope, node: tree.Name, use: NameContext) -> str | No
     return suggest_name(scope.unit, near, name) if near not in scope.locals else f"did you mean `{near}`?"
 
 
-def _size(scope: Scope, name: str) -> str:
-    """Return help for an unknown name in a shape of the header: a file's definitions are never meant there."""
+def _size_help(scope: Scope, name: str) -> str:
+    """Return help for an unknown name in a shape of the signature, where definitions are not valid."""
     sizes = [name for name, local in scope.locals.items() if local.what == "hyperparameter"]
     near = closest_match(name, [*sizes, *scope.unit.dims])
     if near is None:
@@ -96,9 +96,9 @@ def _size(scope: Scope, name: str) -> str:
     return f"did you mean `{near}`?"
 
 
-def _declared(
-    scope: Scope, owned: dict[str, Pattern], address: str, text: str = "write `.{}` for what is declared there"
+def _address_help(
+    scope: Scope, addresses: dict[str, Pattern], address: str, text: str = "write `.{}` for what is declared there"
 ) -> str:
-    """Return help that refers to what is declared at an address."""
-    scope.referred.append(owned[address])
+    """Return help that suggests the address of a declaration."""
+    scope.referred.append(addresses[address])
     return text.format(address)

@@ -1,25 +1,27 @@
 """The resolved form of a definition: every name, callee, argument and address is determined, once per file.
 
     definition  = Definition(kind, name, hyperparameters, inputs, outputs, body)      see `unit`
-    statement   = Bind(targets, value) | Declare() | Tie(alias, counted, condition, loop)
+    statement   = Assign(targets, value) | Declare() | Tie(alias, counted, condition, loop)
                 | Require(condition, message) | Role(name, addresses) | Return(values)
                 | If(condition, body, otherwise) | For(loop, body, collects)
-    declaration = Declaration(what: Own | Tensor, guards, loop, invariant)
-    expression  = Literal(value) | Local(name) | Dimension(name, key) | Global(target) | Piped() | Leading()
-                | Listing(items) | Unary(operator, operand) | Binary(operator, left, right)
+    declaration = GuardedDeclaration(what: ModuleDeclaration | TensorDeclaration, guards, loop, invariant)
+    expression  = Literal(value) | Local(name) | Dimension(name, key) | Global(target) | PipedValue()
+                | LeadingDimensions() | ListLiteral(items) | Unary(operator, operand) | Binary(operator, left, right)
                 | Conditional(value, condition, otherwise) | Subscript(value, position) | Length(value)
-                | Read(address) | Apply(callee, arguments) | Own(address, modifiers, callee, arguments)
+                | AddressReference(address) | Apply(callee, arguments)
+                | ModuleDeclaration(address, modifiers, callee, arguments)
                 | Rearrange(word, literal, pattern, sizes, value)
-                | Partial(callee, arguments) | Known(value)
+                | Partial(callee, arguments) | BoundHyperparameter(value)
                 | Chain(head, steps) | Collect(value, axis) | Invalid()
-    step        = Step(operator, value, condition, otherwise, loop)      without an operator, value is an Apply or Own
+    step        = Step(operator, value, condition, otherwise, loop)      `value` of an application (no operator) is an
+                                                                         Apply or a ModuleDeclaration
     arguments   = Arguments(hyperparameters, inputs, forward, piped, undecided, bound)
     loop        = Loop(variable, first, last)
     address     = Address(segments)
 
-The first field of every node is `at`, its node of the syntax tree, which has the location in the file. The declarations
-of a statement are listed in program order, so that the declarations of a definition are found without searching
-expressions. `Invalid` stands for a part with a reported error; it produces no further diagnostics.
+The first field of every node is `at`, its node of the syntax tree, which has the location in the file. Every statement
+lists its declarations in program order, so that the declarations of a definition can be listed without a traversal of
+expressions. `Invalid` replaces a part with a reported error; it causes no further diagnostics.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ class Local(Node):
 
 
 class Dimension(Node):
-    """A dimension that the file declares with `dim`; no name of a definition, which may hide it, is its `key`."""
+    """A dimension that the file declares with `dim`; its `key` differs from all names, which may shadow it."""
 
     at: tree.Name
     name: str
@@ -130,8 +132,8 @@ class Length(Node):
 class Address(Node):
     """An address; a segment is text, or an expression for an index.
 
-    `fixed` is the whole text if there is no index. If the only index is a name, as nearly always, `variable` is that
-    name, with the text before and after it.
+    `fixed` is the text of an address without an index. If the only index is a name, the most frequent case, `variable`
+    is its name, and `before` and `after` are the text around it.
     """
 
     at: tree.Address
@@ -142,7 +144,7 @@ class Address(Node):
     after: str
 
     def indices(self) -> Iterator[Expr]:
-        """Return the expressions of the indices."""
+        """Yield the expressions of the indices."""
         return (segment for segment in self.segments if not isinstance(segment, str))
 
 
@@ -171,20 +173,20 @@ class BoundArguments(Node):
     names: tuple[str, ...]
     inputs: tuple[Argument | None, ...]
 
-    def place(self, name: str) -> Located | None:
+    def argument_node(self, name: str) -> Located | None:
         """Return the node of the argument for the hyperparameter or input `name`; None if there is none."""
-        given = self.hyperparameters.get(name)
-        if given is None and name in self.names:
-            given = self.inputs[self.names.index(name)]
-        return given.at if given is not None else None
+        argument = self.hyperparameters.get(name)
+        if argument is None and name in self.names:
+            argument = self.inputs[self.names.index(name)]
+        return argument.at if argument is not None else None
 
 
 class Arguments(Node):
     """The arguments of an application: hyperparameters, and inputs (None if it is declared without being applied).
 
-    `forward` is `..`, which forwards the hyperparameters with the same names. `piped`: the only input is the piped
-    value, implicitly. `bound` is set if the callee is the same for all hyperparameters of the definition.
-    `undecided`: it is not, and there is one list: it has the hyperparameters of a callee without inputs.
+    `forward` is `..`, which forwards the hyperparameters with the same names. If `piped` is set, the only input is the
+    piped value, implicitly. `bound` is set if the callee is the same for all hyperparameters of the definition. The
+    only list of any other callee is `undecided`: it has the hyperparameters if the callee has no inputs.
     """
 
     hyperparameters: tuple[Argument, ...]
@@ -201,7 +203,7 @@ class Arguments(Node):
 
 
 class Apply(Node):
-    """`callee(hyperparameters)(inputs)`; a callee that is a `Read` is applied again."""
+    """`callee(hyperparameters)(inputs)`; a callee that is an AddressReference is applied again."""
 
     at: tree.Expr
     callee: Expr
@@ -261,7 +263,7 @@ class Loop(Node):
 class Step(Node):
     """One `|> ...` of a chain: `value` applied to the piped value, or `operator` with the operand `value`.
 
-    `condition` skips it, unless there is an `otherwise`; `loop` repeats it.
+    If `condition` is false, the step is skipped or replaced by `otherwise`; `loop` repeats it.
     """
 
     at: tree.Step
@@ -281,7 +283,7 @@ class Chain(Node):
 
 
 class Collect(Node):
-    """`collect(axis)(value)`, the value of a `Bind` in a loop: the values of all iterations along a new axis."""
+    """`collect(axis)(value)`, the value of an Assign in a loop: the values of all iterations along a new axis."""
 
     at: tree.Expr
     value: Expr
@@ -343,9 +345,9 @@ class TensorDeclaration(Node):
 
 
 class GuardedDeclaration(Node):
-    """A declaration: it applies if every guard (condition, wanted) holds, once in each iteration of `loop`.
+    """A declaration, made in each iteration of `loop` if every guard (condition, expected value) holds.
 
-    `invariant`: all iterations of the enclosing loops declare the same.
+    It is `invariant` if all iterations of the enclosing loops declare the same.
     """
 
     what: ModuleDeclaration | TensorDeclaration
@@ -408,7 +410,7 @@ class Return(Node):
 
 
 class If(Node):
-    """`if condition { } else { }`; `binds` are the names that either side binds."""
+    """`if condition { } else { }`; `binds` are the names that either branch assigns."""
 
     at: tree.If
     condition: Expr
@@ -419,9 +421,9 @@ class If(Node):
 
 
 class For(Node):
-    """`for i in 0..n { }`; `binds` are the names bound inside, `collects` those to which it collects values.
+    """`for i in 0..n { }`; `binds` are the names that it assigns, `collects` the names in which it collects values.
 
-    `declares`: an iteration may affect declarations. `selects`: it reads an address with the index.
+    `declares`: an iteration may affect declarations. `selects`: an iteration reads an address with the index.
     """
 
     at: tree.For
@@ -435,11 +437,11 @@ class For(Node):
 
 Statement: TypeAlias = Assign | Declare | Tie | Require | Role | Return | If | For
 
-# Heads ---------------------------------------------------------------------------------------------------------------
+# Signatures ----------------------------------------------------------------------------------------------------------
 
 
 class TypedEntry(Node):
-    """An input or output: `shape` is None for an input without one; `name` is empty for an output without one."""
+    """An input or output; `shape` is None for an input without a shape, `name` is empty for an unnamed output."""
 
     at: tree.SignatureEntry | tree.Output
     name: str

@@ -11,8 +11,9 @@ from archspec.language.syntax.tree import Located, names_in
 
 
 class LocalName(Record):
-    """A name of a definition: `what` is "hyperparameter", "input", "value" or "index"; `depth` counts the loops around
-    its binding, and `branch` has the branches of `if` that it is in, two numbers each.
+    """A name of a definition: `what` is "hyperparameter", "input", "value" or "index".
+
+    `depth` is the number of loops that enclose its binding, and `branch` the enclosing branches, two numbers each.
     """
 
     what: str
@@ -32,10 +33,10 @@ class DeclaredAddress(Record):
 class Scope:
     """The state of the resolution of one definition of `unit`, or of the arguments of a model.
 
-    `used` are the local names that it reads, `computed` those of the results of operations, `file_names` those of its
-    file; `forwards` are the callees of `..`. `referred` are the addresses that it reads, and `meant` the likely
-    intended ones of misspelt addresses. `unread` are values of an iteration that are not read in it. `collecting` are
-    the names to which the loops around collect values.
+    `used` are the local names and `file_names` the names of the file that it reads; `computed` are the names of results
+    of operations; `forwards` are the callees of `..`. `referred` are the addresses that it reads, and `suggested` the
+    suggestions for misspelt addresses. `unread` are values of an iteration that the iteration does not read. `past` are
+    the names of finished loops. The enclosing loops collect values in the names `collecting`.
     """
 
     def __init__(self, unit: Unit, definition: Definition | None, report: Report) -> None:
@@ -51,15 +52,15 @@ class Scope:
         self.unread: list[tuple[str, LocalName]] = []
         self.declared: list[DeclaredAddress] = []
         self.referred: list[Pattern] = []
-        self.meant: list[Pattern] = []
-        self.in_header = False
+        self.suggested: list[Pattern] = []
+        self.in_signature = False
         self.chains = 0
         self.loops = 0
         self.collecting: frozenset[str] = frozenset()
         self.branch: tuple[int, ...] = ()
         node = definition.node if definition is not None else None
         self.broken = node is not None and any(node.start <= b.start < node.end for b in unit.tree.broken)
-        # The context of declarations in the current statement, and the declarations so far.
+        # The context of declarations in the current statement, and its declarations up to here.
         self.guards: tuple[tuple[Expr, bool], ...] = ()
         self.loop: Loop | None = None
         self.changing: frozenset[str] = frozenset()
@@ -72,21 +73,21 @@ class Scope:
         notes = (Note("first specified here", self.unit.span(first)),) if first is not None else ()
         self.report.error(code, message, self.unit.span(node), notes=notes, help=help)
 
-    def should_report(self, name: str, everywhere: bool = False) -> bool:
+    def should_report(self, name: str, per_file: bool = False) -> bool:
         """Whether to report an unknown name: once per definition, and not if a broken statement may have defined it.
 
-        `everywhere`: once per file, as for a dimension.
+        With `per_file`, it is reported once per file, as for a dimension.
         """
         unit, definition = self.unit, self.definition
         if name in unit.broken or (definition is not None and definition.open):
             return False
-        known = name in unit.unknown or (definition is not None and name in definition.unknown)
+        is_reported = name in unit.unknown or (definition is not None and name in definition.unknown)
         if definition is not None:
-            (unit if everywhere else definition).unknown.add(name)
-        return not known
+            (unit if per_file else definition).unknown.add(name)
+        return not is_reported
 
     def bind(self, name: str, what: str, span: Span) -> bool:
-        """Bring a name into scope, where it hides a dimension; False after reporting that the file defines it."""
+        """Bring a name into scope, where it shadows a dimension; False after reporting that the file defines it."""
         if name == "_":
             return True
         first = self.locals.get(name)
@@ -97,15 +98,15 @@ class Scope:
                 help = "use a new name: only a loop can assign to a name again" if what == "value" else None
                 self.report_redefinition(name, span, first.span, help)
             return True
-        known = self.unit.names.get(name)
-        if known is not None:
-            self.report_redefinition(name, span, known.span)
+        binding = self.unit.names.get(name)
+        if binding is not None:
+            self.report_redefinition(name, span, binding.span)
             self.file_names.add(name)
         self.locals[name] = LocalName(what, span, self.loops, self.branch)
-        return known is None
+        return binding is None
 
     def ignore(self, expr: tree.Expr, *names: str) -> None:
-        """Report nothing further about a part of the definition with an error, which may have defined `names`."""
+        """Suppress further errors about an invalid part of the definition, which may have defined `names`."""
         self.broken = True
         self.file_names.update(names_in(expr))
         if self.definition is not None:
@@ -133,9 +134,9 @@ class Scope:
                 self.unread.append((name, local))
 
 
-def are_exclusive(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
-    """Whether two branches are different sides of one `if`."""
-    for (start_a, side_a), (start_b, side_b) in zip(_pairs(a), _pairs(b), strict=False):
+def are_exclusive(left: tuple[int, ...], right: tuple[int, ...]) -> bool:
+    """Whether two branches are different branches of the same `if`."""
+    for (start_a, side_a), (start_b, side_b) in zip(_pairs(left), _pairs(right), strict=False):
         if start_a != start_b:
             return False
         if side_a != side_b:

@@ -1,4 +1,4 @@
-"""Files and their definitions, before their bodies are resolved."""
+"""Files and their definitions, before the bodies are resolved."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from archspec.ir.table import Quantization
 
 
-# Address patterns in source: an index matches any number.
+# Patterns of addresses, in which an index matches any number.
 
 Pattern = tuple[str | None, ...]
 """An address with None for each index."""
@@ -33,24 +33,24 @@ def address_pattern(address: tree.Address) -> Pattern:
 
 
 def reference_suffixes(file: tree.File) -> Iterator[Pattern]:
-    """Return the ends of each `.address` in a file, which a nested definition may declare."""
+    """Yield the suffixes of each `.address` in a file, which a nested definition may declare."""
     for node in iter_nodes(file):
         if isinstance(node, tree.AddressReference):
-            whole = without_indices(address_pattern(node.address))
-            yield from (whole[k:] for k in range(1, len(whole)))
+            pattern = without_indices(address_pattern(node.address))
+            yield from (pattern[k:] for k in range(1, len(pattern)))
 
 
 def without_indices(pattern: Pattern) -> Pattern:
-    """Replace the numbers in a pattern by None, too."""
+    """Return a pattern with None in place of each number, too."""
     return tuple(None if word is None or word.isdecimal() else word for word in pattern)
 
 
-def by_first_word(patterns: list[Pattern]) -> dict[str | None, list[Pattern]]:
+def group_by_first_word(patterns: list[Pattern]) -> dict[str | None, list[Pattern]]:
     """Group distinct patterns by their first segment."""
-    found: dict[str | None, list[Pattern]] = {}
+    groups: dict[str | None, list[Pattern]] = {}
     for pattern in dict.fromkeys(patterns):
-        found.setdefault(pattern[0], []).append(pattern)
-    return found
+        groups.setdefault(pattern[0], []).append(pattern)
+    return groups
 
 
 def covers(outer: Pattern, inner: Pattern) -> bool:
@@ -68,11 +68,13 @@ def pattern_text(pattern: Pattern) -> str:
     return words
 
 
-def nearest_address(text: str, owned: list[str]) -> str | None:
-    """Suggest a similar address whose first segments are in `owned`."""
+def suggest_address(text: str, declared: list[str]) -> str | None:
+    """Suggest a similar address whose first segments are in `declared`; None without a close match."""
     words = text.split(".")
     for end in range(len(words), 0, -1):
-        beginnings = owned if end == len(words) else [known for known in owned if known.count(".") == end - 1]
+        beginnings = (
+            declared if end == len(words) else [address for address in declared if address.count(".") == end - 1]
+        )
         near = closest_match(".".join(words[:end]), beginnings)
         if near is not None:
             return f"did you mean `{'.'.join([near, *words[end:]])}`?"
@@ -80,40 +82,40 @@ def nearest_address(text: str, owned: list[str]) -> str | None:
 
 
 class Inputs(Record):
-    """The inputs of a callee: all, the optional ones, the required ones; the last may be `variadic`."""
+    """The inputs of a callee: all names, the optional and the required names. The last input may be `variadic`."""
 
     names: tuple[str, ...]
     optional: frozenset[str]
-    needed: tuple[str, ...]
+    required: tuple[str, ...]
     variadic: bool
 
     @staticmethod
-    def of(inputs: Sequence[tuple[str, bool]], variadic: bool = False) -> Inputs:
-        """Create the inputs from names, and whether each is optional."""
+    def from_pairs(inputs: Sequence[tuple[str, bool]], variadic: bool = False) -> Inputs:
+        """Create the inputs from pairs of a name and whether it is optional."""
         names = tuple([name for name, _ in inputs])
         optional = frozenset([name for name, may_be_none in inputs if may_be_none])
         return Inputs(names, optional, tuple([name for name in names if name not in optional]), variadic)
 
-    def numbered(self, given: int) -> tuple[str, ...]:
-        """Return the names of `given` inputs; variadic ones are numbered."""
-        more = range(2, given - len(self.names) + 2) if self.variadic else ()
+    def names_for(self, count: int) -> tuple[str, ...]:
+        """Return the names of `count` inputs; variadic inputs are numbered."""
+        more = range(2, count - len(self.names) + 2) if self.variadic else ()
         return (*self.names, *[f"{self.names[-1]}{k}" for k in more])
 
 
-def inputs_of(op: Op) -> Inputs:
+def operation_inputs(op: Op) -> Inputs:
     """Return the inputs of an operation."""
-    known = _INPUTS.get(op.name)
-    if known is None:
+    inputs = _INPUTS.get(op.name)
+    if inputs is None:
         variadic = bool(op.inputs) and op.inputs[-1].variadic
-        known = _INPUTS[op.name] = Inputs.of([(i.name, i.optional) for i in op.inputs], variadic)
-    return known
+        inputs = _INPUTS[op.name] = Inputs.from_pairs([(i.name, i.optional) for i in op.inputs], variadic)
+    return inputs
 
 
 _INPUTS: dict[str, Inputs] = {}
 
 
 class Hyperparameter(Record):
-    """One hyperparameter, declared by the definition `origin`, in whose scope its default is evaluated."""
+    """A hyperparameter declared by the definition `origin`, in whose scope its default is evaluated."""
 
     name: str
     default: tree.Expr | None
@@ -122,19 +124,20 @@ class Hyperparameter(Record):
 
     @property
     def unit(self) -> Unit:
-        """The file among whose names the default is."""
+        """The file in whose scope the default is evaluated."""
         return self.origin.unit
 
 
 class Definition:
     """A fn, layer or block of a unit, including the signature entries that it inherits.
 
-    `inputs` are located in its own file; `taken` has, for those of others, that definition and the entry there.
+    `inputs` are located in its own file; `inherited_inputs` maps an inherited name to its definition and entry there.
     """
 
     __slots__ = (
         "expanded",
         "hyperparameters",
+        "inherited_inputs",
         "inputs",
         "kind",
         "name",
@@ -142,7 +145,6 @@ class Definition:
         "open",
         "resolved",
         "span",
-        "taken",
         "takes",
         "unit",
         "unknown",
@@ -156,40 +158,40 @@ class Definition:
         self.span = unit.span(node.name)
         self.hyperparameters: dict[str, Hyperparameter] = {}
         self.inputs: tuple[tree.SignatureEntry, ...] = ()
-        self.taken: dict[str, tuple[Definition, tree.SignatureEntry]] = {}
-        self.takes = Inputs.of([])
+        self.inherited_inputs: dict[str, tuple[Definition, tree.SignatureEntry]] = {}
+        self.takes = Inputs.from_pairs([])
         self.expanded = False
-        self.open = False  # its inheritance has an error: any name may be one of its hyperparameters or inputs
+        self.open = False  # inheritance has an error: any name may be a hyperparameter or input
         self.unknown: set[str] = set()  # unknown names that were reported
         self.resolved: object = None  # its resolved form, once it has been created
 
 
 def is_numeric(value: object) -> TypeGuard[Definition]:
-    """Whether a value is a function of numbers: one without outputs, which is evaluated at compile time."""
+    """Whether a value is a function of numbers: it has no outputs and is evaluated at compile time."""
     return isinstance(value, Definition) and value.kind == "fn" and not value.node.outputs
 
 
 class Binding(Record):
     """The meaning of a name in a unit, and the location of its binding."""
 
-    target: Definition | Op | None  # None: the import that should have bound it failed, which was reported
+    target: Definition | Op | None  # None: its import has a reported error
     span: Span
     imported: bool
 
 
 class Unit:
-    """One loaded file: its names, dimensions and models. `lent` are definitions that only overrides may name."""
+    """One loaded file: its names, dimensions and models. `override_names` are available in overrides only."""
 
     __slots__ = (
-        "_tails",
+        "_reference_suffixes",
         "broken",
         "deferred",
         "dims",
         "exports",
         "folder",
-        "lent",
         "models",
         "names",
+        "override_names",
         "quantization",
         "root",
         "source",
@@ -204,24 +206,22 @@ class Unit:
         self.folder = folder
         self.root = root
         self.names: dict[str, Binding] = {}
-        self.lent: dict[str, Definition | Op] = {}
+        self.override_names: dict[str, Definition | Op] = {}
         self.exports: dict[str, tuple[tree.Import, tree.ImportedName]] = {}
         self.dims: dict[str, Span] = {}
         self.models: dict[str, tree.Model] = {}
         self.broken = {name for part in file.broken for name in part.names}
         self.unknown: set[str] = set()  # unknown names that were reported
-        self.standard_names: Callable[[], Iterable[str]] = tuple  # those that the standard library exports
-        self.quantization: Quantization | None = (
-            None  # of the weights, by the configuration that the file was made from
-        )
-        self.deferred: tuple[str, ...] = ()  # fields of that configuration whose computation is not in the file
-        self._tails: set[Pattern] | None = None
+        self.standard_names: Callable[[], Iterable[str]] = tuple  # names that the standard library exports
+        self.quantization: Quantization | None = None  # of the weights, from the configuration of the file
+        self.deferred: tuple[str, ...] = ()  # fields of the configuration that the file does not compute
+        self._reference_suffixes: set[Pattern] | None = None
 
     def reaches(self, pattern: Pattern) -> bool:
         """Whether a definition of this file may refer to a nested declaration at this address."""
-        if self._tails is None:
-            self._tails = set(reference_suffixes(self.tree))
-        return without_indices(pattern) in self._tails
+        if self._reference_suffixes is None:
+            self._reference_suffixes = set(reference_suffixes(self.tree))
+        return without_indices(pattern) in self._reference_suffixes
 
     def span(self, node: Located) -> Span:
         """Return the location of a node of this file's tree."""

@@ -1,4 +1,4 @@
-"""Walks over the resolved form: the visitor of statements, and what stands in expressions and statements."""
+"""Traversal of the resolved form: the visitor of statements, and iterators over statements and expressions."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ from archspec.core.record import Record
 
 
 class Visitor:
-    """Visits statements in program order; a subclass overrides the methods of the statement types that it handles.
+    """Visitor of statements in program order; a subclass overrides the methods of the statement types that it handles.
 
-    Branches and loops are visited once, each side of a branch after the other. A method that returns True ends the
+    Branches and loops are visited once; both branches of an `if` are visited. A method that returns True ends the
     visit, as `return` ends a body.
     """
 
@@ -145,7 +145,7 @@ def children(expr: Expr) -> Iterator[Expr]:
 
 
 def local_names(expr: Expr) -> Iterator[str]:
-    """Yield the names of the definition that an expression reads and the keys of dimensions, once per occurrence."""
+    """Yield the local names and the keys of dimensions that an expression reads, once per occurrence."""
     if isinstance(expr, Local):
         yield expr.name
     elif isinstance(expr, Dimension):
@@ -165,14 +165,14 @@ def multiple_of(size: Expr) -> tuple[Expr, Dimension] | None:
 
 
 def iter_expressions(expr: Expr) -> Iterator[Expr]:
-    """An expression, and all inside it."""
+    """Yield an expression and all nested expressions."""
     yield expr
     for part in children(expr):
         yield from iter_expressions(part)
 
 
 def iter_statements(statements: Sequence[Statement]) -> Iterator[Statement]:
-    """Statements, and those in their branches and loops."""
+    """Yield statements, including those in their branches and loops."""
     for statement in statements:
         yield statement
         if isinstance(statement, If):
@@ -187,16 +187,14 @@ def declarations(statements: Sequence[Statement]) -> Iterator[GuardedDeclaration
 
 
 def assigned_names(statements: Sequence[Statement]) -> Iterator[str]:
-    """The names that statements bind, in their branches and loops, too, once for each time."""
+    """Yield the names that statements assign, including nested statements, once per assignment."""
     for statement in iter_statements(statements):
         if isinstance(statement, Assign):
             yield from statement.targets
 
 
 def statement_expressions(statement: Statement) -> Iterator[Expr]:
-    """Yield the direct expressions of a statement, in no particular order: values, shapes, conditions, bounds and
-    indices.
-    """
+    """Yield the direct expressions of a statement, unordered: values, shapes, conditions, bounds and indices."""
     match statement:
         case Assign():
             yield statement.value
@@ -220,7 +218,7 @@ def statement_expressions(statement: Statement) -> Iterator[Expr]:
 
 
 def _declaration_expressions(declaration: GuardedDeclaration) -> Iterator[Expr]:
-    """The expressions of a declaration that stands on a line of its own."""
+    """Yield the expressions of a declaration statement."""
     what = declaration.what
     if isinstance(what, ModuleDeclaration):
         yield what
@@ -238,27 +236,27 @@ def _bounds(loop: Loop | None) -> tuple[Expr, ...]:
 
 
 def statement_loops(statement: Statement) -> Iterator[Loop]:
-    """The loops that stand in a statement itself: its own, and those of its declarations and chain steps."""
+    """Yield the loop of a statement, and the loops of its declarations and chain steps, without nested statements."""
     if isinstance(statement, For | Tie) and statement.loop is not None:
         yield statement.loop
-    found = {id(d.loop): d.loop for d in statement.declares} if isinstance(statement, Declare) else {}
-    for whole in statement_expressions(statement):
-        for expr in iter_expressions(whole):
+    loops = {id(d.loop): d.loop for d in statement.declares} if isinstance(statement, Declare) else {}
+    for root in statement_expressions(statement):
+        for expr in iter_expressions(root):
             if isinstance(expr, Chain):
-                found |= {id(step.loop): step.loop for step in expr.steps}
-    yield from (loop for loop in found.values() if loop is not None)
+                loops |= {id(step.loop): step.loop for step in expr.steps}
+    yield from (loop for loop in loops.values() if loop is not None)
 
 
-# Declarations, with what is around them -------------------------------------------------------------------------------
+# Declaration sites ----------------------------------------------------------------------------------------------------
 
 Guard = tuple[Expr, bool]
 """A condition, and whether it must hold or not."""
 
 
 class EnclosingLoop(Record):
-    """A loop around a declaration, and the number of guards around the loop.
+    """A loop that encloses a declaration, and the number of guards that enclose the loop.
 
-    `node` is the statement of the loop, or the declaration if it is a loop of that only (`is_own`).
+    `node` is the loop statement, or the declaration for a loop of a single declaration (`is_own`).
     """
 
     node: For | GuardedDeclaration
@@ -267,12 +265,12 @@ class EnclosingLoop(Record):
 
     @property
     def is_own(self) -> bool:
-        """Whether the loop is one of a single declaration."""
+        """Whether the loop belongs to a single declaration."""
         return isinstance(self.node, GuardedDeclaration)
 
 
 class DeclarationSite(Record):
-    """A declaration, with the conditions and loops around it, outermost first."""
+    """A declaration with its enclosing conditions and loops, outermost first."""
 
     declaration: GuardedDeclaration
     guards: tuple[Guard, ...]
@@ -287,12 +285,12 @@ def iter_declaration_sites(
         match statement:
             case Assign() | Declare() | Return():
                 for declaration in statement.declares:
-                    own = (
+                    own_loops = (
                         (EnclosingLoop(declaration, declaration.loop, len(guards)),)
                         if declaration.loop is not None
                         else ()
                     )
-                    yield DeclarationSite(declaration, (*guards, *declaration.guards), (*loops, *own))
+                    yield DeclarationSite(declaration, (*guards, *declaration.guards), (*loops, *own_loops))
             case If():
                 yield from iter_declaration_sites(statement.body, (*guards, (statement.condition, True)), loops)
                 yield from iter_declaration_sites(statement.otherwise, (*guards, (statement.condition, False)), loops)

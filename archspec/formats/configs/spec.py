@@ -212,7 +212,7 @@ def _given(unit: Unit, definition: Definition, found: dict[str, Setting]) -> dic
 
 def _named(unit: Unit, name: str) -> Definition:
     """Return the definition that a name means in a bundled file, or in the standard library."""
-    definition = unit.names[name].target if name in unit.names else unit.lent[name]
+    definition = unit.names[name].target if name in unit.names else unit.override_names[name]
     assert isinstance(definition, Definition)
     return definition
 
