@@ -1,5 +1,5 @@
-"""Text of the language to syntax trees and back: grammar, parser, messages, canonical format, colors.
+"""Text of the language to syntax trees and back: grammar, parser, error messages, canonical format, highlighting.
 
-What a name refers to, and values and shapes, belong to `compiler`. Begin with `syntax/parse.py`: `lines.py` scans,
-`machine.py` runs the parser, `build.py` makes the nodes of `tree.py`, and `messages.py` explains what was expected.
+The meaning of names, values and shapes belongs to `compiler`. Begin with `syntax/parse.py`: `lines.py` scans the text,
+`machine.py` runs the parser, `build.py` constructs the nodes of `tree.py`, and `messages.py` explains syntax errors.
 """

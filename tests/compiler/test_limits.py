@@ -68,7 +68,7 @@ OTHERS: dict[str, tuple[ModuleType, str, int, str]] = {
     "MAX_ADDRESS_LENGTH": (expressions, SPEC, 10, "address too long: the limit is 64 segments and 9 characters"),
     "MAX_LIST_LENGTH": (interpreter, LISTS, 7, "list too long: the limit is 6 items, inner lists included"),
     "MAX_HYPERPARAMETERS": (files, HEADS, 3, "too many hyperparameters in `Net`: the limit is 2"),
-    "MAX_INHERITANCE_DEPTH": (files, HEADS, 2, "a head is inherited through too many definitions: the limit is 1"),
+    "MAX_INHERITANCE_DEPTH": (files, HEADS, 2, "a signature is inherited through too many definitions: the limit is 1"),
 }
 
 

@@ -220,21 +220,21 @@ class SymbolicArithmetic(StaticArithmetic):
 
     # Addresses
 
-    def declared(self, walker: NumberEvaluator, module: Module, address: str, at: nodes.Address) -> None:
+    def on_declared(self, walker: NumberEvaluator, module: Module, address: str, node: nodes.Address) -> None:
         """Check that every iteration declares at a different address."""
         around = self._around.get(id(walker), ())
         for segment in around:
-            if not any(_distinguishes(walker, index, segment) for index in at.indices()):
+            if not any(_distinguishes(walker, index, segment) for index in node.indices()):
                 message = f"cannot prove that this address differs in each iteration over `{segment.variable}`"
-                self.solver.refuse(message, walker.unit.span(at.at))
+                self.solver.refuse(message, walker.unit.span(node.at))
         if around:
             self.solver.around.setdefault(module, {})[address] = around
 
-    def merged(self, walker: NumberEvaluator, module: Module, other: Module, at: nodes.Address) -> None:
-        self.declared(walker, module, "", at)
-        self.solver.around.setdefault(module, {}).update(self.solver.around.get(other, {}))
+    def on_merged(self, walker: NumberEvaluator, module: Module, merged: Module, node: nodes.Address) -> None:
+        self.on_declared(walker, module, "", node)
+        self.solver.around.setdefault(module, {}).update(self.solver.around.get(merged, {}))
 
-    def tied(self, walker: NumberEvaluator, tie: nodes.Tie) -> None:
+    def on_tied(self, walker: NumberEvaluator, tie: nodes.Tie) -> None:
         """Check that every iteration ties a different address."""
         around = self._around.get(id(walker), ())
         if tie.loop is None or self._iterations(walker, tie.loop) is None:
@@ -255,7 +255,7 @@ class SymbolicArithmetic(StaticArithmetic):
         for pair in ties:
             for address in pair:
                 if find_member(module, address) is None:
-                    self.missing(module, address)
+                    self.on_missing(module, address)
 
     def _apart(self, words: list[str], others: list[str]) -> bool:
         """Whether two addresses can neither be equal nor be inside each other."""
@@ -272,7 +272,7 @@ class SymbolicArithmetic(StaticArithmetic):
     def _interval(self, word: str) -> tuple[Dim, Dim] | None:
         return (int(word), int(word) + 1) if word.isdigit() else self.solver.intervals.get(word)
 
-    def missing(self, module: Module, address: str) -> None:
+    def on_missing(self, module: Module, address: str) -> None:
         """Process iterations singly if an address refers to single iterations of a loop that is processed as one."""
         while (member := enclosing_member(module, address)) is not None:
             target = module.members[member].target

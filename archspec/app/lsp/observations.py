@@ -80,7 +80,7 @@ class Observations:
         self._pending.clear()
         return self._seen
 
-    def applied(
+    def on_applied(
         self,
         caller: Definition | None,
         node: nodes.Apply | nodes.ModuleDeclaration,
@@ -90,12 +90,14 @@ class Observations:
         self.callees.setdefault(id(node), {})[callee] = None
         self._nodes.append(node)
 
-    def declared(self, node: nodes.ModuleDeclaration | nodes.TensorDeclaration, made: Module | ModuleTensor) -> None:
+    def on_declared(
+        self, node: nodes.ModuleDeclaration | nodes.TensorDeclaration, target: Module | ModuleTensor
+    ) -> None:
         first = self.made.get(id(node))
         if first is None:
-            first = self.made[id(node)] = ObservedDeclaration(made, self._model(self._outermost()), set())
+            first = self.made[id(node)] = ObservedDeclaration(target, self._model(self._outermost()), set())
             self._nodes.append(node)
-        first.totals.add(parameters(made))
+        first.totals.add(parameters(target))
 
     def module(self, module: Module, ties: list[tuple[str, str, nodes.Tie]]) -> None:
         pass

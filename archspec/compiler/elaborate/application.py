@@ -117,7 +117,7 @@ class ApplicationInterpreter(Evaluator):
             return POISON
         found = find_member(self.module, address)
         if found is None:
-            self.program.numbers.missing(self.module, address)
+            self.program.numbers.on_missing(self.module, address)
             if address in self.module.absent or "" in self.module.absent:
                 return None
             if self.unit.broken & set(address.split(".")) or self.program.is_incomplete(self.module, address):
@@ -143,17 +143,19 @@ class ApplicationInterpreter(Evaluator):
                     return POISON if found is POISON else (found is None) == (expr.operator == "==")
         return super().binary(expr)
 
-    def operate(self, name: str, values: Sequence[Value], at: Located, places: Sequence[Located]) -> Value:
+    def operate(self, name: str, values: Sequence[Value], node: Located, operand_nodes: Sequence[Located]) -> Value:
         op = OPS[OPERATORS.get(name, name)]
-        for value, place in zip(values, places, strict=True):
+        for value, operand_node in zip(values, operand_nodes, strict=True):
             if value is None:
-                return self.fault("wrong-kind", f"`{name}` expects a tensor, found `none`", place)
+                return self.fault("wrong-kind", f"`{name}` expects a tensor, found `none`", operand_node)
             if not isinstance(value, Tensor | int | float | Polynomial) and not is_bare_operation(value):
                 help = "write `table([...])` for a tensor of the numbers in a list" if is_list(value) else None
-                return self.fault("wrong-kind", f"`{name}` expects a tensor, found {describe(value)}", place, help=help)
+                return self.fault(
+                    "wrong-kind", f"`{name}` expects a tensor, found {describe(value)}", operand_node, help=help
+                )
         names = [i.name for i in op.inputs]
-        where = dict(zip(names, places, strict=True))
-        return self.apply_op(op, tuple(zip(names, values, strict=True)), {}, at, where.get)
+        node_by_input = dict(zip(names, operand_nodes, strict=True))
+        return self.apply_op(op, tuple(zip(names, values, strict=True)), {}, node, node_by_input.get)
 
     def apply_op(
         self,
@@ -272,13 +274,13 @@ class ApplicationInterpreter(Evaluator):
         definition = self.program.definitions.get(module)
         is_named = expr.arguments.bound is not None or isinstance(expr, nodes.Apply)
         _, partial = (None, None) if is_named else split_partial(self.value(expr.callee))
-        bound = self.bound(expr, definition, partial) if definition is not None else None
+        bound = self.bind_arguments(expr, definition, partial) if definition is not None else None
         if definition is None or bound is None:
             return POISON
         return self._apply_definition(CompileTarget(definition, static_values(module), module), address, bound, expr.at)
 
     def _apply_function(self, callee: Definition, partial: Partial | None, expr: nodes.Apply) -> Value:
-        bound = self.bound(expr, callee, partial)
+        bound = self.bind_arguments(expr, callee, partial)
         if bound is None:
             return POISON
         values = hyperparameter_values(self, callee, bound.hyperparameters, expr.arguments.forward, expr.at)
@@ -316,7 +318,7 @@ class ApplicationInterpreter(Evaluator):
         return self.builder.emit(kind, name, address, body, tuple(operands), {}, body.results, span)
 
     def _apply_op(self, op: Op, expr: nodes.Apply) -> Value:
-        bound = self.bound(expr, op)
+        bound = self.bind_arguments(expr, op)
         if bound is None:
             return POISON
         attributes: dict[str, Value] = {}

@@ -47,7 +47,7 @@ def compile_body(
     program.count_instance(target.definition, target.definition.span)
     body = BodyInterpreter(program, target).run(given)
     program.bodies[key] = body
-    program.kept += 1 if body is None else len(body.calls) + 1
+    program.cached_objects += 1 if body is None else len(body.calls) + 1
     if frame is not None:
         frames.pop()
     return body

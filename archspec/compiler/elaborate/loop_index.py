@@ -78,7 +78,7 @@ def _corners(
     corners = [attributes]
     for index in sorted(indices):
         corners = [
-            {name: ranges[index].at(end, value, index) for name, value in corner.items()}
+            {name: ranges[index].endpoint(end, value, index) for name, value in corner.items()}
             for corner in corners
             for end in (0, 1)
         ]

@@ -228,7 +228,7 @@ def instantiate(program: Program, definition: Definition, values: dict[str, Valu
     module = Module(definition.kind, definition.name, values, definition.span)
     OwnershipInterpreter(program, definition, values, module).run()
     program.modules[key] = module
-    program.kept += len(module.members) + 1
+    program.cached_objects += len(module.members) + 1
     program.definitions[module] = definition
     return module
 
@@ -360,7 +360,7 @@ class OwnershipInterpreter(Evaluator):
 
     def visit_tie(self, statement: nodes.Tie) -> None:
         """Record a tie, which is made after all declarations."""
-        self.program.numbers.tied(self, statement)
+        self.program.numbers.on_tied(self, statement)
         for _ in self.indices(statement.loop, _length(statement)):
             if statement.condition is not None:
                 holds = self.condition(statement.condition)
@@ -437,7 +437,7 @@ class OwnershipInterpreter(Evaluator):
             self.program.incomplete.add(self.module)
             return
         if self.observer is not None:
-            self.observer.declared(what, made)
+            self.observer.on_declared(what, made)
         members = self.module.members
         at = self.unit.span(what.address.at)
         if address in members:
@@ -454,14 +454,14 @@ class OwnershipInterpreter(Evaluator):
             )
             return
         members[address] = Member(made, "frozen" in what.modifiers, "unused" in what.modifiers, at)
-        self.program.numbers.declared(self, self.module, address, what.address)
+        self.program.numbers.on_declared(self, self.module, address, what.address)
 
     def _merge(self, other: Module, own: nodes.ModuleDeclaration) -> None:
         """Declare what another module declares."""
         if self.observer is not None:
-            self.observer.declared(own, other)
+            self.observer.on_declared(own, other)
         merge(self.program, self.module, other, own.modifiers, self.unit.span(own.address.at))
-        self.program.numbers.merged(self, self.module, other, own.address)
+        self.program.numbers.on_merged(self, self.module, other, own.address)
 
     def _make(self, own: nodes.ModuleDeclaration) -> Module | None:
         callee, partial = split_partial(self.value(own.callee))
@@ -485,7 +485,7 @@ class OwnershipInterpreter(Evaluator):
             message = f"a layer can only declare tensors, found the {callee.kind} `{callee.name}`"
             self.fault("wrong-kind", message, own.at, help=f"make `{self.module.type}` a block")
             return None
-        bound = self.bound(own, callee, partial)
+        bound = self.bind_arguments(own, callee, partial)
         if bound is None:
             return None
         key = self._key(partial or callee, own)

@@ -138,7 +138,7 @@ class Trace:
             case _:
                 return frozenset()
 
-    def applied(
+    def on_applied(
         self, caller: Definition | None, node: AppliedNode, callee: Definition | Op, bound: nodes.BoundArguments
     ) -> None:
         """Record an application."""
@@ -148,13 +148,15 @@ class Trace:
             if known_values(known.bound) != known_values(bound):
                 self.variants.setdefault(id(node), {})[callee, known_values(bound)] = made
 
-    def declared(self, node: nodes.ModuleDeclaration | nodes.TensorDeclaration, made: Module | ModuleTensor) -> None:
+    def on_declared(
+        self, node: nodes.ModuleDeclaration | nodes.TensorDeclaration, target: Module | ModuleTensor
+    ) -> None:
         """Record the module or tensor of a declaration."""
-        self.owned.setdefault(id(node), {})[id(made)] = made
+        self.owned.setdefault(id(node), {})[id(target)] = target
 
-    def body(self, target: CompileTarget, given: tuple[InputArgument, ...], body: Body) -> None:
+    def body(self, target: CompileTarget, inputs: tuple[InputArgument, ...], body: Body) -> None:
         """Record a use of a definition."""
-        self.uses.setdefault(target.definition, []).append(DefinitionUse(target.values, target.module, given, body))
+        self.uses.setdefault(target.definition, []).append(DefinitionUse(target.values, target.module, inputs, body))
 
     def module(self, module: Module, ties: list[tuple[str, str, nodes.Tie]]) -> None:
         """Record the ties of a module (alias, counted, node), in the order in which they are made."""

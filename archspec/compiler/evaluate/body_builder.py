@@ -15,10 +15,10 @@ from archspec.ir.ops import element_type
 
 
 class EvaluationResult(Record):
-    """What the evaluation of an expression added to a body: calls, and the types of the slots from `first` on.
+    """The calls that the evaluation of an expression added to a body, and the types of the slots from `first` on.
 
-    It was given a module, the names in `env`, and `leading` for `...`. `weights` are the slots of stored tensors in the
-    body, and `discarded` those of values that are assigned to `_`.
+    `module`, `env` (names) and `leading` (the axes of `...`) are the context of the evaluation. `weights` are the slots
+    of stored tensors in the body, and `discarded` the slots of values that are assigned to `_`.
     """
 
     value: Value
@@ -87,22 +87,23 @@ class BodyBuilder:
         values = [Tensor(slots[o], body.types[o]) if isinstance(o, int) else None for _, o in body.outputs]
         return values[0] if len(values) == 1 else MultipleOutputs(tuple(values))
 
-    def repeat(self, known: EvaluationResult, slots: dict[int, int]) -> Value:
-        """Add what an evaluation added to another body; return its value. `slots` are those of the tensors that it
-        was given, by those that they have in the other body.
+    def repeat(self, result: EvaluationResult, slots: dict[int, int]) -> Value:
+        """Add the calls of an evaluation in another body of the module; return the value.
+
+        `slots` maps the slots of its input tensors in that body to slots in this one.
         """
-        used = {operand for call in known.calls for _, operand in call.inputs if isinstance(operand, int)}
-        results = known.value.values if isinstance(known.value, MultipleOutputs) else (known.value,)
-        used.update([result.slot for result in results if isinstance(result, Tensor)])
-        for address, slot in known.weights:
-            if slot not in slots and (slot in used or slot >= known.first):
+        used = {operand for call in result.calls for _, operand in call.inputs if isinstance(operand, int)}
+        outputs = result.value.values if isinstance(result.value, MultipleOutputs) else (result.value,)
+        used.update([output.slot for output in outputs if isinstance(output, Tensor)])
+        for address, slot in result.weights:
+            if slot not in slots and (slot in used or slot >= result.first):
                 slots[slot] = self._read_again(address)
-        for slot, type in enumerate(known.types, known.first):
+        for slot, type in enumerate(result.types, result.first):
             if slot not in slots:
                 slots[slot] = self.slot(type).slot
-        self.body.calls += [call.with_slots(slots, call.origin) for call in known.calls]
-        self.body.discarded.update([slots[slot] for slot in known.discarded])
-        return _remap_slots(known.value, slots)
+        self.body.calls += [call.with_slots(slots, call.origin) for call in result.calls]
+        self.body.discarded.update([slots[slot] for slot in result.discarded])
+        return _remap_slots(result.value, slots)
 
     def _read_again(self, address: str) -> int:
         """Return the slot of a stored tensor that another body of the same module reads."""
@@ -112,21 +113,21 @@ class BodyBuilder:
         return self.read(address, leaf).slot
 
     def size_origin(self, slot: int, axis: int) -> Span | None:
-        """Return the location of the call that made the size of an axis of a tensor; None if an input has it."""
+        """Return the location of the call that created the size of an axis; None if an input has this size."""
         body = self.body
         size = body.types[slot].shape[axis]
         for call in reversed(body.calls):
             if not call.first <= slot < call.first + len(call.outputs):
                 continue
-            passed = _input_with_size(body, call, slot, axis, size)
-            if passed is None:
+            origin = _input_with_size(body, call, slot, axis, size)
+            if origin is None:
                 return call.span
-            slot, axis = passed
+            slot, axis = origin
         return None
 
 
 def _input_with_size(body: Body, call: Call, slot: int, axis: int, size: Dim) -> tuple[int, int] | None:
-    """Return the input of a call, and its axis, that has the size of an axis of a result; None if none has."""
+    """Return the input of a call, and its axis, with the size of an axis of a result; None if no input has it."""
     rank = len(body.types[slot].shape)
     for _, operand in call.inputs:
         if isinstance(operand, int):

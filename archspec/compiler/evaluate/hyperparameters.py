@@ -1,4 +1,4 @@
-"""The values of the hyperparameters of a definition in one use of it, and those that are set outside a spec."""
+"""Evaluation of the hyperparameters of a definition in one use, and of overrides."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from archspec.language.syntax.tree import Located
 def hyperparameter_values(
     interpreter: Interpreter,
     callee: Definition,
-    given: Mapping[str, Argument],
+    arguments: Mapping[str, Argument],
     forward: tree.Argument | None,
-    at: Located,
+    node: Located,
     overrides: Mapping[str, Value] | None = None,
 ) -> dict[str, Value] | None:
-    """Return the values of a definition's hyperparameters in a use; None after reporting an error.
+    """Evaluate the hyperparameters of a definition in a use; None after reporting an error.
 
     `overrides` take precedence over the arguments.
     """
@@ -45,52 +45,52 @@ def hyperparameter_values(
     values: dict[str, Value] = {}
     failed = False
     for name, parameter in callee.hyperparameters.items():
-        argument = given.get(name)
+        argument = arguments.get(name)
         default = POISON
         if parameter.default is not None:
-            default = _default(interpreter, callee, name, values)
+            default = _evaluate_default(interpreter, callee, name, values)
         if overrides and name in overrides:
             values[name] = overrides[name]
             continue
-        place = argument.at if argument is not None else None
+        argument_node = argument.at if argument is not None else None
         if argument is not None:
             value = interpreter.value(argument.value)
         elif name in forwarded and name in interpreter.env:
-            place, value = forward, interpreter.env[name]
+            argument_node, value = forward, interpreter.env[name]
         elif parameter.default is None:
             if not failed:
                 message = f"missing hyperparameter `{name}` in call to `{callee.name}`"
                 help = f"expected hyperparameters: {join_names(callee.hyperparameters)}"
-                interpreter.fault("missing-argument", message, at, help=help)
+                interpreter.fault("missing-argument", message, node, help=help)
             failed = True
             values[name] = POISON
             continue
         else:
             value = default
-        fits = _fits(interpreter, callee, name, default, value, place)
+        fits = _fits_hyperparameter(interpreter, callee, name, default, value, argument_node)
         failed = failed or not fits
         values[name] = value if fits else POISON
     return None if failed else values
 
 
-def _fits(
-    interpreter: Interpreter, callee: Definition, name: str, default: Value, value: Value, place: Located | None
+def _fits_hyperparameter(
+    interpreter: Interpreter, callee: Definition, name: str, default: Value, value: Value, node: Located | None
 ) -> bool:
     """Whether `value` may be the hyperparameter `name`; reports an error if not."""
     if value is POISON:
         return False
-    if place is None:
+    if node is None:
         return True
     if value is DYNAMIC and is_numeric(callee):
-        return True  # it may be the size of an input, which is known later
+        return True  # it may be the size of an input, which is not yet known
     if value is DYNAMIC or value.__class__ is Tensor:
-        report_tensor_argument(callee.name, place, interpreter.fault)
+        report_tensor_argument(callee.name, node, interpreter.fault)
         return False
-    return fits_default(interpreter, callee, name, default, value, place)
+    return fits_default(interpreter, callee, name, default, value, node)
 
 
-def _default(interpreter: Interpreter, callee: Definition, name: str, values: dict[str, Value]) -> Value:
-    """Evaluate the default of a hyperparameter, which may use those before it."""
+def _evaluate_default(interpreter: Interpreter, callee: Definition, name: str, values: dict[str, Value]) -> Value:
+    """Evaluate the default of a hyperparameter, which may use the preceding hyperparameters."""
     parameter = callee.hyperparameters[name]
     if isinstance(parameter.default, tree.Literal):
         return parameter.default.value
@@ -103,7 +103,7 @@ def _default(interpreter: Interpreter, callee: Definition, name: str, values: di
     program.defaults.add(key)
     value = Evaluator(program, parameter.unit, callee, values).value(expr)
     program.defaults.discard(key)
-    is_open = any(known is DYNAMIC for known in values.values())
+    is_open = any(item is DYNAMIC for item in values.values())
     if value is DYNAMIC and not is_open and not any(isinstance(e, nodes.Invalid) for e in iter_expressions(expr)):
         message = f"the default of `{name}` of `{callee.name}` is not a compile-time constant"
         help = "use numbers, names, functions of numbers, and the hyperparameters before it"
@@ -113,7 +113,7 @@ def _default(interpreter: Interpreter, callee: Definition, name: str, values: di
 
 
 class Evaluator(Interpreter):
-    """Evaluates compile-time constants, including calls of functions of numbers."""
+    """Evaluator of compile-time constants, including calls of functions of numbers."""
 
     def apply(self, expr: nodes.Apply) -> Value:
         if isinstance(expr.callee, nodes.AddressReference):
@@ -125,7 +125,7 @@ class Evaluator(Interpreter):
 
     def call(self, callee: Definition, expr: nodes.Apply) -> Value:
         """Call a function of numbers."""
-        bound = self.bound(expr, callee)
+        bound = self.bind_arguments(expr, callee)
         if bound is None:
             return POISON
         values = hyperparameter_values(self, callee, bound.hyperparameters, expr.arguments.forward, expr.at)
@@ -136,17 +136,17 @@ class Evaluator(Interpreter):
         program, frames = self.program, self.program.frames
         if any(frame.definition is callee for frame in frames):
             names = [frame.definition.name for frame in frames]
-            circle = " -> ".join([*names[names.index(callee.name) :], callee.name])
-            return self.fault("definition-cycle", f"`{callee.name}` calls itself: {circle}", expr.at)
+            cycle = " -> ".join([*names[names.index(callee.name) :], callee.name])
+            return self.fault("definition-cycle", f"`{callee.name}` calls itself: {cycle}", expr.at)
         frames.append(Frame(callee, self.unit, expr.at, bound))
         self.limits.count_call(callee.node.end - callee.node.start, len(frames), callee.span)
-        value = _Function(program, callee.unit, callee, values).run()
+        value = _FunctionEvaluator(program, callee.unit, callee, values).run()
         frames.pop()
         return program.numbers.on_return(value, tuple(values.values()))
 
 
-class _Function(Evaluator):
-    """Evaluates one call of a function of numbers, whose errors are located at the call."""
+class _FunctionEvaluator(Evaluator):
+    """Evaluator of one call of a function of numbers; errors are located at the call."""
 
     definition: Definition
     result: Value = DYNAMIC
@@ -218,42 +218,43 @@ class _Function(Evaluator):
 
 
 Evaluator.handlers = {**Interpreter.handlers, nodes.Apply: Evaluator.apply}
-_Function.handlers = {
+_FunctionEvaluator.handlers = {
     **Evaluator.handlers,
-    nodes.Dimension: _Function.dimension,
-    nodes.Apply: _Function.apply,
+    nodes.Dimension: _FunctionEvaluator.dimension,
+    nodes.Apply: _FunctionEvaluator.apply,
     **dict.fromkeys(
-        (nodes.Chain, nodes.AddressReference, nodes.ModuleDeclaration, nodes.LeadingDimensions), _Function.tensor
+        (nodes.Chain, nodes.AddressReference, nodes.ModuleDeclaration, nodes.LeadingDimensions),
+        _FunctionEvaluator.tensor,
     ),
 }
 
 
-def convert_override(program: Program, unit: Unit, name: str, written: Value, given: PlainValue | Polynomial) -> Value:
-    """Convert an override to a static value; POISON after reporting an error.
+def convert_override(
+    program: Program, unit: Unit, name: str, default: Value, override: PlainValue | Polynomial
+) -> Value:
+    """Convert an override of a hyperparameter to a static value; POISON after reporting an error.
 
-    A name stands for a definition, an operation or a string; `Name(n = 4)` for a definition with hyperparameters bound.
+    A name is a definition, an operation or a string; `Name(n = 4)` is a definition with hyperparameters bound.
     """
-    value = _lists_to_tuples(given)
-    if isinstance(value, str) and not isinstance(written, str):
+    value = _lists_to_tuples(override)
+    if isinstance(value, str) and not isinstance(default, str):
         word, parenthesis, _ = value.partition("(")
         target = _resolve_word(
-            program, unit, word.strip(), is_definition=type_description(written) in ("layer", "block", "function")
+            program, unit, word.strip(), is_definition=type_description(default) in ("layer", "block", "function")
         )
         if target is POISON:
             return POISON
         if target is not None:
             value = _evaluate_partial(program, unit, name, value) if parenthesis else target
-    if value is not POISON and not accepts(written, value):
-        message = f"hyperparameter `{name}` expects type {type_description(written)}, found {describe(value)}"
+    if value is not POISON and not accepts(default, value):
+        message = f"hyperparameter `{name}` expects type {type_description(default)}, found {describe(value)}"
         program.report.error("wrong-kind", message)
         return POISON
     return value
 
 
 def _resolve_word(program: Program, unit: Unit, word: str, is_definition: bool) -> Value:
-    """Resolve a word to a definition or operation; None if it is a plain string, POISON after reporting an unknown
-    definition.
-    """
+    """Resolve a word to a definition or operation; None for a string, POISON after reporting an unknown definition."""
     binding = unit.names.get(word)
     target = binding.target if binding else OPS.get(word)
     if target is None and is_definition:
@@ -266,14 +267,14 @@ def _resolve_word(program: Program, unit: Unit, word: str, is_definition: bool) 
 
 
 def _evaluate_partial(program: Program, unit: Unit, name: str, text: str) -> Value:
-    """Evaluate a definition with hyperparameters bound, as in a file with the names of `unit`."""
+    """Evaluate a definition with hyperparameters bound; the names of `unit` are in scope."""
     source = Source(f"--set {name}", text)
     expr = expression(source, program.report)
     if expr is None:
         return POISON
     file = Unit(source, unit.tree, None, None)
-    lent: dict[str, Definition | Op] = unit.override_names
-    file.names = {word: Binding(target, Span(source, 0, 0), True) for word, target in lent.items()} | unit.names
+    targets: dict[str, Definition | Op] = unit.override_names
+    file.names = {word: Binding(target, Span(source, 0, 0), True) for word, target in targets.items()} | unit.names
     return Evaluator(program, file, None, {}).value(Expressions(Scope(file, None, program.report)).resolve(expr))
 
 

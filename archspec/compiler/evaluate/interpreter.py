@@ -39,14 +39,14 @@ MEMBERSHIP = ("in", "not in")
 
 
 class Interpreter(Visitor):
-    """Evaluates the expressions and statements of a definition of `unit` whose names have the values `env`.
+    """Evaluator of the expressions and statements of a definition of `unit`, with the values of names in `env`.
 
     A value that depends on tensors is DYNAMIC; one with a reported error is POISON.
     """
 
     handlers: ClassVar[dict[type, Callable[..., Value]]]
     blames_caller: ClassVar[bool] = False
-    """Whether errors are located at the use of the definition rather than in it."""
+    """Whether errors are located at the use of the definition rather than inside the definition."""
 
     def __init__(self, program: Program, unit: Unit, definition: Definition | None, env: dict[str, Value]) -> None:
         self.program = program
@@ -69,7 +69,7 @@ class Interpreter(Visitor):
         self,
         code: str,
         message: str,
-        at: Located,
+        node: Located,
         *,
         notes: tuple[Note, ...] = (),
         help: str | None = None,
@@ -78,7 +78,7 @@ class Interpreter(Visitor):
         """Report an error at a node of the syntax tree; `first` locates the first specification of the same thing."""
         if first is not None:
             notes = (*notes, Note("first specified here", self.unit.span(first)))
-        span = self.unit.span(at)
+        span = self.unit.span(node)
         self.program.error(code, message, span, notes=notes, help=help, caller=self.blames_caller)
         return POISON
 
@@ -87,7 +87,7 @@ class Interpreter(Visitor):
     def literal(self, expr: nodes.Literal) -> Value:
         return expr.value
 
-    def given(self, expr: nodes.BoundHyperparameter) -> Value:
+    def bound_hyperparameter(self, expr: nodes.BoundHyperparameter) -> Value:
         return cast("Value", expr.value)
 
     def local(self, expr: nodes.Local) -> Value:
@@ -100,7 +100,7 @@ class Interpreter(Visitor):
     def dimension(self, expr: nodes.Dimension) -> Value:
         return self.env.get(expr.key, DYNAMIC)
 
-    def known(self, expr: nodes.Global) -> Value:
+    def global_name(self, expr: nodes.Global) -> Value:
         return expr.target
 
     def piped(self, expr: nodes.PipedValue) -> Value:
@@ -122,7 +122,7 @@ class Interpreter(Visitor):
         return self.bounded_list(values, expr)
 
     def bounded_list(self, values: tuple[Value, ...], expr: nodes.ListLiteral) -> Value:
-        """Return a list after checking its length, nested lists included."""
+        """Return a list; report an error if it is too long, including nested lists."""
         parts = list(values)
         for count, part in enumerate(parts):
             if count >= MAX_LIST_LENGTH:
@@ -173,8 +173,8 @@ class Interpreter(Visitor):
             return not value
         try:
             return negate(value)
-        except StaticError as problem:
-            return self.fault(problem.code, problem.message, expr.at, help=problem.help)
+        except StaticError as error:
+            return self.fault(error.code, error.message, expr.at, help=error.help)
 
     def binary(self, expr: nodes.Binary) -> Value:
         operator = expr.operator
@@ -185,7 +185,7 @@ class Interpreter(Visitor):
         return self.combine(operator, left, right, expr.at, expr.left.at, expr.right.at)
 
     def combine(
-        self, operator: str, left: Value, right: Value, at: Located, left_at: Located, right_at: Located
+        self, operator: str, left: Value, right: Value, node: Located, left_node: Located, right_node: Located
     ) -> Value:
         """Evaluate `left operator right`, at compile time or as an operation."""
         if left is POISON or right is POISON:
@@ -193,38 +193,38 @@ class Interpreter(Visitor):
         if left is DYNAMIC or right is DYNAMIC:
             return DYNAMIC
         if operator in MEMBERSHIP:
-            return self._membership(operator, left, right, at, left_at, right_at)
+            return self._membership(operator, left, right, node, left_node, right_node)
         if left.__class__ is Tensor or right.__class__ is Tensor:
             if operator in ("==", "!=") and (left is None or right is None):
                 return operator == "!="
-            return self.operate(operator, (left, right), at, (left_at, right_at))
-        for value, place in ((left, left_at), (right, right_at)):
+            return self.operate(operator, (left, right), node, (left_node, right_node))
+        for value, operand in ((left, left_node), (right, right_node)):
             if isinstance(value, MultipleOutputs):
                 help = "assign them to names first: `a, b = ...`"
                 message = f"`{operator}` expects one value, found {len(value.values)} outputs"
-                return self.fault("wrong-kind", message, place, help=help)
+                return self.fault("wrong-kind", message, operand, help=help)
         try:
             if isinstance(left, SYMBOLIC_TYPES) or isinstance(right, SYMBOLIC_TYPES):
-                span = self.unit.span(at)
+                span = self.unit.span(node)
                 self.limits.count_symbolic(span)
                 return self.program.numbers.combine(operator, left, right, span)
             return arithmetic(operator, left, right)
-        except StaticError as problem:
-            return self.fault(problem.code, problem.message, at, help=problem.help)
+        except StaticError as error:
+            return self.fault(error.code, error.message, node, help=error.help)
 
     def _membership(
-        self, operator: str, item: Value, values: Value, at: Located, item_at: Located, values_at: Located
+        self, operator: str, item: Value, values: Value, node: Located, item_node: Located, values_node: Located
     ) -> Value:
         """Evaluate `item in values`, or `item not in values`."""
         if isinstance(item, Tensor | MultipleOutputs):
             help = "compare a tensor with each item: `x == 2 or x == 5`"
             message = f"`{operator}` expects a compile-time constant on its left, found {describe(item)}"
-            return self.fault("wrong-kind", message, item_at, help=help)
+            return self.fault("wrong-kind", message, item_node, help=help)
         if not is_list(values):
             message = f"`{operator}` expects a list on its right, found {describe(values)}"
-            return self.fault("wrong-kind", message, values_at)
-        found = [self.combine("==", item, value, at, item_at, values_at) for value in values]
-        return POISON if POISON in found else (True in found) == (operator == "in")
+            return self.fault("wrong-kind", message, values_node)
+        results = [self.combine("==", item, value, node, item_node, values_node) for value in values]
+        return POISON if POISON in results else (True in results) == (operator == "in")
 
     def _logic(self, expr: nodes.Binary, left: Value) -> Value:
         if left.__class__ is bool and left == (expr.operator == "or"):
@@ -242,7 +242,7 @@ class Interpreter(Visitor):
                 return self.fault("wrong-kind", message, part.at)
         return right
 
-    def operate(self, name: str, values: Sequence[Value], at: Located, places: Sequence[Located]) -> Value:
+    def operate(self, name: str, values: Sequence[Value], node: Located, operand_nodes: Sequence[Located]) -> Value:
         """Apply an operator to tensors."""
         return DYNAMIC
 
@@ -273,12 +273,12 @@ class Interpreter(Visitor):
         self.limits.count_text(number * length, self.unit.span(loop.at))
 
     def visit_require(self, statement: nodes.Require) -> None:
-        """Report a `require` that is not met, with the values of the names in it, and raise Refused."""
+        """Report an unmet `require` with the values of its names. Raises RequirementError."""
         if self.program.numbers.requires(self, statement.condition):
             return
         names = dict.fromkeys(walk.local_names(statement.condition))
-        known = {name: self.env.get(name, DYNAMIC) for name in names}
-        shown = [(name.removeprefix("dim "), value) for name, value in known.items() if value is not DYNAMIC]
+        values_by_name = {name: self.env.get(name, DYNAMIC) for name in names}
+        shown = [(name.removeprefix("dim "), value) for name, value in values_by_name.items() if value is not DYNAMIC]
         values = ", ".join(f"{name} = {show(value)}" for name, value in shown)
         message = statement.message or "requirement not met"
         span = self.unit.span(statement.condition.at)
@@ -325,7 +325,7 @@ class Interpreter(Visitor):
         target = self.value(expr.callee)
         if not isinstance(target, Op) or target.scalar is None:
             return POISON if target is POISON else DYNAMIC
-        bound = self._matched(expr, target, None)
+        bound = self._match_arguments(expr, target, None)
         if bound is None:
             return POISON
         values = [self.value(argument.value) if argument is not None else None for argument in bound.inputs]
@@ -346,42 +346,42 @@ class Interpreter(Visitor):
             return None
         return bind_partially(self, callee, expr.arguments.inputs or (), expr.at)
 
-    def scalar(self, op: Op, values: list[Value], at: Located) -> Value:
+    def scalar(self, op: Op, values: list[Value], node: Located) -> Value:
         """Apply an operation to numbers."""
         try:
-            return self.program.numbers.scalar(op, values, self.unit.span(at))
-        except StaticError as problem:
-            return self.fault(problem.code, problem.message, at)
+            return self.program.numbers.scalar(op, values, self.unit.span(node))
+        except StaticError as error:
+            return self.fault(error.code, error.message, node)
 
-    def bound(
+    def bind_arguments(
         self, expr: nodes.Apply | nodes.ModuleDeclaration, callee: Definition | Op, partial: Partial | None = None
     ) -> BoundArguments | None:
-        """Return the arguments of an application by the names of its callee; None after reporting an error.
+        """Match the arguments of an application to the names of its callee; None after reporting an error.
 
-        `partial` has the hyperparameters of the callee that are bound.
+        `partial` is the callee if it has hyperparameters bound.
         """
-        bound = self._matched(expr, callee, partial)
+        bound = self._match_arguments(expr, callee, partial)
         if self.observer is not None and bound is not None:
-            self.observer.applied(self.definition, expr, callee, bound)
+            self.observer.on_applied(self.definition, expr, callee, bound)
         return bound
 
-    def _matched(
+    def _match_arguments(
         self, expr: nodes.Apply | nodes.ModuleDeclaration, callee: Definition | Op, partial: Partial | None
     ) -> BoundArguments | None:
         if expr.arguments.bound is not None:
             return expr.arguments.bound
         key = (id(expr), id(callee), value_key(partial))
-        known = self.program.bound.get(key)
-        if known is None:
-            known = self.program.bound[key] = (expr, callee, match_partial(self, expr, callee, partial))
-        return known[2]
+        cached = self.program.bound.get(key)
+        if cached is None:
+            cached = self.program.bound[key] = (expr, callee, match_partial(self, expr, callee, partial))
+        return cached[2]
 
 
 Interpreter.handlers = {
     nodes.Literal: Interpreter.literal,
     nodes.Local: Interpreter.local,
     nodes.Dimension: Interpreter.dimension,
-    nodes.Global: Interpreter.known,
+    nodes.Global: Interpreter.global_name,
     nodes.PipedValue: Interpreter.piped,
     nodes.LeadingDimensions: Interpreter.dynamic,
     nodes.ListLiteral: Interpreter.listing,
@@ -394,7 +394,7 @@ Interpreter.handlers = {
     nodes.Apply: Interpreter.apply,
     nodes.Rearrange: Interpreter.dynamic,
     nodes.Partial: Interpreter.partial,
-    nodes.BoundHyperparameter: Interpreter.given,
+    nodes.BoundHyperparameter: Interpreter.bound_hyperparameter,
     nodes.ModuleDeclaration: Interpreter.dynamic,
     nodes.Chain: Interpreter.dynamic,
     nodes.Collect: Interpreter.dynamic,

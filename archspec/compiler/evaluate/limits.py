@@ -7,7 +7,7 @@ from archspec.core.diagnostics import Report, Span, StopCompilation
 MAX_ITERATIONS = 100_000
 MAX_INSTANCES = 10_000
 MAX_PROCESSED_CHARACTERS = 20_000_000
-NEW_INSTANCE_FACTOR = 5  # the cost of processing text with new values, relative to a further iteration
+NEW_INSTANCE_FACTOR = 5  # cost of processing text with new values, relative to another loop iteration
 MAX_UNUSED = 10_000
 MAX_TENSORS = 500_000
 MAX_CHARACTERS = 50_000_000
@@ -17,7 +17,7 @@ MAX_NESTED_DEFINITIONS = 60
 
 
 class Limits:
-    """Counts the resources that a compilation uses. Every method raises Enough if its limit is exceeded."""
+    """Counters of the resources that a compilation uses. A method raises StopCompilation if its limit is exceeded."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
@@ -33,7 +33,7 @@ class Limits:
             self.stop(f"too many loop iterations: the limit is {MAX_ITERATIONS:,}", span)
 
     def count_text(self, characters: int, span: Span) -> None:
-        """Count the processed text, once for each iteration of a loop and each use with other values."""
+        """Count the processed text, once for each loop iteration and each use with different values."""
         self.text += characters
         if self.text > MAX_PROCESSED_CHARACTERS:
             self.stop(
@@ -55,7 +55,7 @@ class Limits:
         self.check_depth(depth, span)
 
     def count_call(self, characters: int, depth: int, span: Span) -> None:
-        """Count a call of a function of numbers of so many characters."""
+        """Count a call of a function of numbers (`characters` long)."""
         self.count_text(NEW_INSTANCE_FACTOR * characters, span)
         self.check_depth(depth, span)
 

@@ -1,4 +1,4 @@
-"""Computation with hyperparameters: as integers, running every iteration of a loop.
+"""Arithmetic on hyperparameters: with integers, evaluating every iteration of a loop.
 
 `archspec.analysis.formula.symbolic_numbers` makes the same decisions for symbols.
 """
@@ -32,11 +32,11 @@ from archspec.ir.ops import Op
 from archspec.language.syntax.tree import Located
 
 MAX_CACHED_OPERATIONS = 10_000
-"""The limit on operations whose types are kept."""
+"""The maximum number of operations whose output types are cached."""
 
 
 class NumberEvaluator(Protocol):
-    """The part of an interpreter that `Numbers` uses."""
+    """The methods of an interpreter that StaticArithmetic uses."""
 
     env: dict[str, Value]
     unit: Unit
@@ -53,13 +53,14 @@ class NumberEvaluator(Protocol):
 
     def count_iterations(self, number: int, length: int, loop: nodes.Loop) -> None: ...
 
-    def fault(self, code: str, message: str, at: Located, *, help: str | None = None) -> Value: ...
+    def fault(self, code: str, message: str, node: Located, *, help: str | None = None) -> Value: ...
 
 
 class StaticArithmetic:
-    """Computes with known numbers. `counts_elements` means that tensors have a number of elements.
+    """Arithmetic on static values: integers, reals and dimensions.
 
-    `repeats` means that it need not be asked again about what it decided for equal values.
+    `counts_elements` means that the number of elements of a tensor is an integer. `repeats` means that results for
+    equal values can be reused without another call.
     """
 
     counts_elements = True
@@ -79,22 +80,22 @@ class StaticArithmetic:
     def outputs(
         self, op: Op, inputs: Sequence[Type | None], attributes: Mapping[str, Value], span: Span
     ) -> tuple[Type, ...]:
-        """The types of the results of an operation. Raises OpError."""
+        """Return the output types of an operation. Raises OpError."""
         operands = tuple([self.key(type) for type in inputs])
         key = (op.name, operands, tuple([(name, value_key(value)) for name, value in attributes.items()]))
-        found = self._outputs.get(key)
-        if found is None:
+        types = self._outputs.get(key)
+        if types is None:
             if len(self._outputs) > MAX_CACHED_OPERATIONS:
                 self._outputs.clear()
-            found = self._outputs[key] = op.rule(inputs, attributes)
-        return found
+            types = self._outputs[key] = op.rule(inputs, attributes)
+        return types
 
     def are_equal(self, left: Dim, right: Dim, span: Span) -> bool:
         """Whether two sizes are equal."""
         return left == right
 
     def divides(self, divisor: Dim, size: Dim, span: Span) -> bool:
-        """Whether a size is divisible by another one. Raises StaticError."""
+        """Whether `size` is divisible by `divisor`. Raises StaticError."""
         return self.are_equal(cast("Dim", self.combine("%", size, divisor, span)), 0, span)
 
     def on_return(self, value: Value, arguments: tuple[Value, ...]) -> Value:
@@ -102,15 +103,15 @@ class StaticArithmetic:
         return value
 
     def length(self, values: tuple[Value, ...]) -> int:
-        """The number of items of a list."""
+        """Return the number of items of a list."""
         return len(values)
 
     def item(self, values: tuple[Value, ...], index: int) -> Value:
-        """An item of a list."""
+        """Return an item of a list."""
         return values[index]
 
     def loop_indices(self, first: int, last: int) -> Iterable[int]:
-        """The indices of a loop."""
+        """Return the indices of a loop."""
         return range(first, last)
 
     def is_dimension(self, value: Value) -> bool:
@@ -121,40 +122,40 @@ class StaticArithmetic:
         """Hook: a declared size matched the actual size of an input or output."""
 
     def on_loop_bounds(self, values: Iterable[Value]) -> None:
-        """The bounds of a loop over a dimension depend on these values."""
+        """Hook: the bounds of a loop over a dimension depend on these values."""
 
-    def key(self, given: Type | Constant | None) -> Hashable:
-        """A dictionary key for the argument of an input."""
-        return (Constant, value_key(given.value)) if isinstance(given, Constant) else given
+    def key(self, argument: Type | Constant | None) -> Hashable:
+        """Return a dictionary key for the argument of an input."""
+        return (Constant, value_key(argument.value)) if isinstance(argument, Constant) else argument
 
     def index_text(self, index: Value) -> str | None:
         """Return the text of an index in an address; None if it cannot be an index."""
         return str(index) if is_integer(index) and index >= 0 else None
 
     def requires(self, walker: NumberEvaluator, condition: nodes.Expr) -> bool:
-        """Whether a `require` is met."""
+        """Whether the condition of a `require` holds."""
         return walker.condition(condition) is not False
 
     def shape(
         self, walker: NumberEvaluator, sizes: tuple[Value, ...], written: nodes.ListLiteral
     ) -> tuple[tuple[Expression, ...], int] | None:
-        """Return the shape of a tensor and its number of elements; None after reporting a wrong size."""
+        """Return the shape of a tensor and its number of elements; None after reporting an invalid size."""
         size = 1
-        found: list[Expression] = []
+        shape: list[Expression] = []
         for value, item in zip(sizes, written.items, strict=True):
             if not is_integer(value) or value < 1:
                 report_wrong_size(walker, value, item)
                 return None
             size *= value
-            found.append(value)
+            shape.append(value)
         if size > MAX_SIZE:
             message = "the number of elements of this tensor does not fit in 64 bits"
             walker.fault("budget", message, written.at)
             return None
-        return tuple(found), size
+        return tuple(shape), size
 
     def indices(self, walker: NumberEvaluator, loop: nodes.Loop, length: int) -> Iterable[Value] | None:
-        """Return the indices of a loop whose iterations pass no values on; None after reporting wrong bounds."""
+        """Return the indices of a loop whose iterations pass on no values; None after reporting invalid bounds."""
         bounds = _bounds(walker, loop, length)
         return None if bounds is None else self.loop_indices(*bounds)
 
@@ -167,20 +168,21 @@ class StaticArithmetic:
         length: int,
         after_each: Callable[[dict[str, Value], dict[str, Value]], None] | None = None,
     ) -> bool:
-        """Run every iteration of a loop over `length` characters that binds `names`; False if its bounds are wrong.
+        """Run every iteration of a loop over `length` characters that assigns `names`; False if its bounds are invalid.
 
-        What is bound before the loop is carried from one iteration to the next; anything else begins anew.
-        `after_each` takes what was carried into and out of each iteration of several.
+        Names that are assigned before the loop are carried from one iteration to the next; all others are unset at the
+        start of an iteration. In a loop of several iterations, `after_each` is called with the values of the carried
+        names before and after each iteration.
         """
         bounds = _bounds(walker, loop, length)
         if bounds is None:
             return False
         env = walker.env
         carried = {name: env[name] for name in names if name in env}
-        fresh = [name for name in names if name not in carried]
+        local_names = [name for name in names if name not in carried]
         first, last = bounds
         for index in self.loop_indices(first, last):
-            for name in fresh:
+            for name in local_names:
                 env.pop(name, None)
             env[loop.variable] = index
             run()
@@ -189,22 +191,22 @@ class StaticArithmetic:
                 after_each(before, carried)
         return True
 
-    # Hooks for proofs about symbols
+    # Hooks for proofs about open hyperparameters
 
-    def declared(self, walker: NumberEvaluator, module: Module, address: str, at: nodes.Address) -> None:
-        """Something was declared at an address."""
+    def on_declared(self, walker: NumberEvaluator, module: Module, address: str, node: nodes.Address) -> None:
+        """Hook: a module or tensor was declared at an address."""
 
-    def merged(self, walker: NumberEvaluator, module: Module, other: Module, at: nodes.Address) -> None:
-        """What another module declares was declared by a module."""
+    def on_merged(self, walker: NumberEvaluator, module: Module, merged: Module, node: nodes.Address) -> None:
+        """Hook: the declarations of `merged` were added to `module`."""
 
-    def tied(self, walker: NumberEvaluator, tie: nodes.Tie) -> None:
-        """Two addresses will be tied."""
+    def on_tied(self, walker: NumberEvaluator, tie: nodes.Tie) -> None:
+        """Hook: two addresses will be tied."""
 
-    def missing(self, module: Module, address: str) -> None:
-        """Nothing is declared at an address."""
+    def on_missing(self, module: Module, address: str) -> None:
+        """Hook: nothing is declared at an address."""
 
     def finish(self, walker: NumberEvaluator, module: Module, ties: list[tuple[str, str]]) -> None:
-        """All declarations of a module are processed; `ties` will be made."""
+        """Hook: all declarations of a module are processed; `ties` will be made."""
 
 
 def report_wrong_size(walker: NumberEvaluator, value: Value, item: nodes.Expr) -> None:
@@ -230,7 +232,7 @@ def _bounds(walker: NumberEvaluator, loop: nodes.Loop, length: int) -> tuple[int
             walker.fault("wrong-kind", f"expected an integer loop bound, found {describe(value)}", part.at)
             return None
     if not is_integer(first) or not is_integer(last):
-        return None  # one of them is in error
+        return None  # an error was reported
     if last < first:
         help = "use an end (exclusive) that is at least the start"
         walker.fault("wrong-kind", f"loop end {last} is below its start {first}", loop.last.at, help=help)
@@ -239,13 +241,13 @@ def _bounds(walker: NumberEvaluator, loop: nodes.Loop, length: int) -> tuple[int
     return first, last
 
 
-# Numbers that remember how they were computed from the sizes of a model: the trace compiles with them.
+# Derived numbers: numbers with their origin in the sizes of a model, for the trace of a compilation.
 #
-# They have the values of the model, so that everything is decided as in the model, and tell which of these decisions
-# would be different for other sizes.
+# They have the values of the model, so that every decision is the decision of the model, and record which of these
+# decisions would differ for other sizes.
 
 Form = Expression | None
-"""A number as a function of sizes; None if that is not known."""
+"""A number as a function of sizes; None if the function is unknown."""
 
 Operator: TypeAlias = Callable[[Value, Value], Value]
 
@@ -257,7 +259,7 @@ NO_SIZES: frozenset[str] = frozenset()
 
 
 class _DerivedArithmetic(Derived):
-    """What arithmetic makes of derived numbers is derived; the operators are set below."""
+    """A number whose arithmetic returns derived numbers; the operators are set below."""
 
     def __neg__(self) -> Any:
         return _apply_operator(_OPERATORS["mul"], cast("Value", self), -1)
@@ -276,14 +278,14 @@ class DerivedDimension(_DerivedArithmetic, Polynomial):
 
 
 def make_derived(value: int | float | Polynomial, form: Form, sizes: frozenset[str]) -> Value:
-    """A number or dimension that depends on `sizes`."""
-    made: Derived
+    """Create a number or dimension that depends on `sizes`."""
+    derived: Derived
     if isinstance(value, Polynomial):
-        made = DerivedDimension(value.terms)
+        derived = DerivedDimension(value.terms)
     else:
-        made = DerivedInt(value) if isinstance(value, int) else DerivedFloat(value)
-    made.form, made.sizes = form, sizes
-    return cast("Value", made)
+        derived = DerivedInt(value) if isinstance(value, int) else DerivedFloat(value)
+    derived.form, derived.sizes = form, sizes
+    return cast("Value", derived)
 
 
 def strip_origin(value: Value) -> Value:
@@ -304,7 +306,7 @@ def strip_origin(value: Value) -> Value:
 
 
 def sizes_in(value: Value) -> frozenset[str]:
-    """The sizes that a value, or an item of a list, depends on."""
+    """Return the sizes that a value, or an item of a list, depends on."""
     if is_list(value):
         return NO_SIZES.union(*map(sizes_in, value))
     if isinstance(value, Partial):
@@ -313,7 +315,7 @@ def sizes_in(value: Value) -> frozenset[str]:
 
 
 def as_sizes(name: str, value: Value, listed: bool = False) -> Value:
-    """The value of the hyperparameter `name`, an integer or a list of integers, as something that depends on it."""
+    """Return the value of the hyperparameter `name`, an integer or list, as derived numbers that depend on it."""
     if is_list(value):
         return tuple([as_sizes(name, item, listed=True) for item in value])
     assert isinstance(value, int)
@@ -328,23 +330,24 @@ def is_size(value: Value) -> bool:
 
 
 def decisive_sizes(comparison: str, left: Value, right: Value) -> frozenset[str]:
-    """Return the sizes that determine the result of a comparison; dimensions are assumed equal, since anything else is
-    an error.
+    """Return the sizes that determine the result of a comparison.
+
+    Two dimensions are assumed to be equal, because different dimensions are an error.
     """
     if isinstance(left, Polynomial) or isinstance(right, Polynomial):
         return NO_SIZES if left is right else sizes_in((left, right))
     if left is None or right is None:
         return NO_SIZES
     sizes = sizes_in(left) | sizes_in(right)
-    one, other = _form(left), _form(right)
-    if not sizes or one is None or other is None:
+    left_form, right_form = _form(left), _form(right)
+    if not sizes or left_form is None or right_form is None:
         return sizes
-    difference = one - other
+    difference = left_form - right_form
     low, high = bounds(difference)
     if low is not None and low == high:
         return NO_SIZES
-    is_apart = (low is not None and low > 0) or (high is not None and high < 0)
-    if is_apart or (low == 0 and comparison in (">=", "<")) or (high == 0 and comparison in ("<=", ">")):
+    is_decided = (low is not None and low > 0) or (high is not None and high < 0)
+    if is_decided or (low == 0 and comparison in (">=", "<")) or (high == 0 and comparison in ("<=", ">")):
         return NO_SIZES
     return symbols(difference)
 
@@ -356,37 +359,37 @@ def _form(value: Value) -> Form:
 
 
 def _apply_operator(function: Operator, left: Value, right: Value) -> Value:
-    """A binary operation on numbers and dimensions."""
+    """Apply a binary operator to numbers and dimensions, at least one of them derived."""
     value = function(strip_origin(left), strip_origin(right))
     if not isinstance(value, int | float | Polynomial):
         return value
     form: Form = None
-    one, other = _form(left), _form(right)
-    if isinstance(value, int) and one is not None and other is not None:
+    left_form, right_form = _form(left), _form(right)
+    if isinstance(value, int) and left_form is not None and right_form is not None:
         try:
-            found = function(one, other)
-            form = found if isinstance(found, int | Polynomial) else None
+            result = function(left_form, right_form)
+            form = result if isinstance(result, int | Polynomial) else None
         except (TypeError, ValueError, ArithmeticError):
             form = None
     return make_derived(value, form, sizes_in(left) | sizes_in(right))
 
 
-def _operator(function: Operator, turned: bool) -> Operator:
-    def compute(self: Value, other: Value) -> Value:
-        return _apply_operator(function, other, self) if turned else _apply_operator(function, self, other)
+def _create_operator(function: Operator, reverse: bool) -> Operator:
+    def compute(self: Value, operand: Value) -> Value:
+        return _apply_operator(function, operand, self) if reverse else _apply_operator(function, self, operand)
 
     return compute
 
 
 for _name, _function in _OPERATORS.items():
-    setattr(_DerivedArithmetic, f"__{_name}__", _operator(_function, turned=False))
-    setattr(_DerivedArithmetic, f"__r{_name}__", _operator(_function, turned=True))
+    setattr(_DerivedArithmetic, f"__{_name}__", _create_operator(_function, reverse=False))
+    setattr(_DerivedArithmetic, f"__r{_name}__", _create_operator(_function, reverse=True))
 
 
 class DerivedArithmetic(StaticArithmetic):
-    """Computes with known numbers that remember what they were computed from.
+    """Arithmetic with derived numbers.
 
-    `decisive` are the sizes for whose other values something else would be computed, comparisons aside.
+    `decisive` are the sizes for which other values would change the computation, apart from comparisons.
     """
 
     repeats = False
@@ -396,8 +399,8 @@ class DerivedArithmetic(StaticArithmetic):
         self.decisive: set[str] = set()
 
     def scalar(self, op: Op, values: list[Value], span: Span) -> Value:
-        found = super().scalar(op, [strip_origin(value) for value in values], span)
-        return self._depending(found, sizes_in(tuple(values)))
+        result = super().scalar(op, [strip_origin(value) for value in values], span)
+        return self._add_sizes(result, sizes_in(tuple(values)))
 
     def are_equal(self, left: Dim, right: Dim, span: Span) -> bool:
         self.decisive |= decisive_sizes("==", left, right)
@@ -413,41 +416,43 @@ class DerivedArithmetic(StaticArithmetic):
         if isinstance(value, DerivedInt | DerivedFloat) and value.sizes == sizes:
             return value
         if isinstance(value, int | float) and not isinstance(value, bool):
-            return self._depending(value, sizes)
+            return self._add_sizes(value, sizes)
         if not isinstance(value, bool):
             self.decisive |= sizes
         return value
 
     def length(self, values: tuple[Value, ...]) -> int:
         listed = [v for v in values if is_list(v) or (isinstance(v, Derived) and v.form is None)]
-        return cast("int", self._depending(len(values), sizes_in(tuple(listed))))
+        return cast("int", self._add_sizes(len(values), sizes_in(tuple(listed))))
 
     def item(self, values: tuple[Value, ...], index: int) -> Value:
-        return self._depending(values[index], sizes_in(index))
+        return self._add_sizes(values[index], sizes_in(index))
 
     def loop_indices(self, first: int, last: int) -> Iterable[int]:
         sizes = sizes_in((first, last))
         if first == last:
             self.decisive |= sizes
-        return [cast("int", self._depending(i, sizes)) for i in range(first, last)]
+        return [cast("int", self._add_sizes(i, sizes)) for i in range(first, last)]
 
     def on_size_matched(self, declared: Dim, size: Dim) -> None:
-        if not sizes_in(declared):  # a number, which stays one in the code
+        if not sizes_in(declared):  # a literal number, which stays literal in the code
             self.decisive |= sizes_in(size)
 
     def on_loop_bounds(self, values: Iterable[Value]) -> None:
-        self.decisive |= sizes_in(tuple(values))  # with others, the loop may end before it starts
+        self.decisive |= sizes_in(tuple(values))  # for other values, the loop may end before it starts
 
     def shape(
         self, walker: NumberEvaluator, sizes: tuple[Value, ...], written: nodes.ListLiteral
     ) -> tuple[tuple[Expression, ...], int] | None:
-        found = super().shape(walker, sizes, written)
-        return (found[0], int(found[1])) if found is not None else None
+        result = super().shape(walker, sizes, written)
+        return (result[0], int(result[1])) if result is not None else None
 
-    def key(self, given: Type | Constant | None) -> Hashable:
-        return (super().key(given), value_key(given.shape)) if isinstance(given, Type) else super().key(given)
+    def key(self, argument: Type | Constant | None) -> Hashable:
+        return (
+            (super().key(argument), value_key(argument.shape)) if isinstance(argument, Type) else super().key(argument)
+        )
 
-    def _depending(self, value: Value, sizes: frozenset[str]) -> Value:
+    def _add_sizes(self, value: Value, sizes: frozenset[str]) -> Value:
         if not sizes:
             return value
         if isinstance(value, int | float | Polynomial) and not isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Definitions with some of their hyperparameters bound: how they are made, and how they are applied."""
+"""Creation and application of definitions with some hyperparameters bound."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from archspec.language.syntax.tree import Located
 
 
 class SupportsEvaluation(Protocol):
-    """The part of an interpreter that binding hyperparameters uses."""
+    """The methods of an interpreter that this module uses."""
 
     env: dict[str, Value]
 
@@ -37,7 +37,7 @@ class SupportsEvaluation(Protocol):
         self,
         code: str,
         message: str,
-        at: Located,
+        node: Located,
         *,
         notes: tuple[Note, ...] = (),
         help: str | None = None,
@@ -46,48 +46,50 @@ class SupportsEvaluation(Protocol):
 
 
 def split_partial(callee: Value) -> tuple[Value, Partial | None]:
-    """Return what a callee applies, and the callee itself if it has hyperparameters bound."""
+    """Return the definition or operation of a callee, and the callee itself if it has hyperparameters bound."""
     return (callee.definition, callee) if isinstance(callee, Partial) else (callee, None)
 
 
 def unbound_names(definition: Definition, partial: Partial | None) -> list[str]:
-    """Return the names of the hyperparameters that a partial definition does not bind."""
+    """Return the names of the hyperparameters that `partial` does not bind."""
     bound = dict(partial.values) if partial is not None else {}
     return [name for name in definition.hyperparameters if name not in bound]
 
 
 def binds_hyperparameters(interpreter: SupportsEvaluation, callee: Value, arguments: Arguments) -> bool:
-    """Whether an application with one list, of a callee that is a value, binds hyperparameters instead."""
+    """Whether an application of a callee that is a value, with one list of arguments, binds hyperparameters."""
     definition, _ = split_partial(callee)
-    given = arguments.inputs
-    if not arguments.undecided or not given or not isinstance(definition, Definition) or definition.open:
+    inputs = arguments.inputs
+    if not arguments.undecided or not inputs or not isinstance(definition, Definition) or definition.open:
         return False
     if definition.kind == "fn":
-        return binds_function(definition.hyperparameters, definition.takes, given)
-    values = [interpreter.env.get(a.value.name) for a in given if isinstance(a.value, nodes.Local)]
+        return binds_function(definition.hyperparameters, definition.takes, inputs)
+    values = [interpreter.env.get(a.value.name) for a in inputs if isinstance(a.value, nodes.Local)]
     return not any(value is DYNAMIC or isinstance(value, Tensor) for value in values)
 
 
-def bind_partially(interpreter: SupportsEvaluation, callee: Value, given: Sequence[Argument], at: Located) -> Value:
-    """Return a definition, or one with hyperparameters bound, with more of them bound; POISON after an error."""
+def bind_partially(
+    interpreter: SupportsEvaluation, callee: Value, arguments: Sequence[Argument], node: Located
+) -> Value:
+    """Bind further hyperparameters of a callee; POISON after reporting an error."""
     definition, partial = split_partial(callee)
     assert isinstance(definition, Definition)
-    if partial is not None and is_bound_again(interpreter, partial, given):
+    if partial is not None and report_bound_again(interpreter, partial, arguments):
         return POISON
-    found = match_arguments(
-        definition.name, unbound_names(definition, partial), given, "hyperparameter", interpreter.fault
+    matched = match_arguments(
+        definition.name, unbound_names(definition, partial), arguments, "hyperparameter", interpreter.fault
     )
-    if found is None:
+    if matched is None:
         return POISON
     values = dict(partial.values) if partial is not None else {}
     failed = False
-    for name, argument in found.items():
+    for name, argument in matched.items():
         value = values[name] = interpreter.value(argument.value)
         if value is DYNAMIC or isinstance(value, Tensor):
             report_tensor_argument(definition.name, argument.at, interpreter.fault)
             value = POISON
         fits = value is not POISON and fits_default(
-            interpreter, definition, name, _constant(definition, name), value, argument.at
+            interpreter, definition, name, _constant_default(definition, name), value, argument.at
         )
         failed = failed or not fits
     if failed:
@@ -95,10 +97,10 @@ def bind_partially(interpreter: SupportsEvaluation, callee: Value, given: Sequen
     return Partial(definition, tuple([(name, values[name]) for name in definition.hyperparameters if name in values]))
 
 
-def is_bound_again(interpreter: SupportsEvaluation, partial: Partial, given: Sequence[Argument]) -> bool:
-    """Whether arguments name a hyperparameter that is bound; reports an error if so."""
+def report_bound_again(interpreter: SupportsEvaluation, partial: Partial, arguments: Sequence[Argument]) -> bool:
+    """Whether arguments specify a hyperparameter that is already bound; reports an error if so."""
     bound = dict(partial.values)
-    for argument in given:
+    for argument in arguments:
         if argument.name in bound:
             message = f"hyperparameter `{argument.name}` is already bound in `{show(partial)}`"
             interpreter.fault("repeated-argument", message, argument.at, help="remove it here, or do not bind it there")
@@ -112,9 +114,9 @@ def match_partial(
     callee: Definition | Op,
     partial: Partial | None,
 ) -> BoundArguments | None:
-    """Match the arguments of an application with the names of its callee; None after reporting an error."""
+    """Match the arguments of an application to the names of its callee; None after reporting an error."""
     if isinstance(callee, Definition):
-        if callee.open or (partial is not None and is_bound_again(interpreter, partial, [*expr.arguments.every()])):
+        if callee.open or (partial is not None and report_bound_again(interpreter, partial, [*expr.arguments.every()])):
             return None
         names = unbound_names(callee, partial)
         bound = bind_arguments(callee.name, names, callee.takes, expr.arguments, expr.at, interpreter.fault)
@@ -127,14 +129,14 @@ def match_partial(
     return bind_arguments(callee.name, names, operation_inputs(callee), expr.arguments, expr.at, interpreter.fault)
 
 
-def merge_bound_arguments(partial: Partial, bound: BoundArguments, at: Located) -> BoundArguments:
-    """Return the arguments of an application with those that are bound."""
-    values = {name: Argument(at, name, nodes.BoundHyperparameter(at, value)) for name, value in partial.values}
+def merge_bound_arguments(partial: Partial, bound: BoundArguments, node: Located) -> BoundArguments:
+    """Return the arguments of an application, completed by the bound hyperparameters."""
+    values = {name: Argument(node, name, nodes.BoundHyperparameter(node, value)) for name, value in partial.values}
     return bound.replace(hyperparameters={**values, **bound.hyperparameters})
 
 
 def fits_default(
-    interpreter: SupportsEvaluation, callee: Definition, name: str, default: Value, value: Value, place: Located
+    interpreter: SupportsEvaluation, callee: Definition, name: str, default: Value, value: Value, node: Located
 ) -> bool:
     """Whether `value` has the type of a hyperparameter's default; reports an error if not."""
     if default is POISON or accepts(default, value):
@@ -143,14 +145,14 @@ def fits_default(
     message = (
         f"hyperparameter `{name}` of `{callee.name}` expects type {type_description(default)}, found {describe(value)}"
     )
-    interpreter.fault("wrong-kind", message, place, notes=(note,))
+    interpreter.fault("wrong-kind", message, node, notes=(note,))
     return False
 
 
-def _constant(callee: Definition, name: str) -> Value:
+def _constant_default(callee: Definition, name: str) -> Value:
     """Return the default of a hyperparameter if it is a literal or a definition; otherwise POISON.
 
-    Any other default depends on hyperparameters that are not yet known; the application checks the type.
+    Any other default depends on hyperparameters without values yet; the application checks the type.
     """
     parameter = callee.hyperparameters[name]
     match parameter.default:

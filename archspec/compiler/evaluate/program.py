@@ -24,7 +24,7 @@ MAX_CACHED_OBJECTS = 500_000
 
 
 class Frame(Record):
-    """A use of a definition: `node` of the syntax tree in `unit`, with its arguments by name."""
+    """A use of a definition at `node` in `unit`, with its arguments by name."""
 
     definition: Definition
     unit: Unit
@@ -61,28 +61,28 @@ class CompileTarget(Record):
 
 
 class Range(Record):
-    """The values of the index of a loop that is compiled as one iteration, both ends included."""
+    """The range of the index of a loop that is compiled as one iteration, both ends included."""
 
     first: Dim
     last: Dim
 
-    def at(self, end: int, value: Value, name: str) -> Value:
-        """A static value at the first (0) or the last (1) value of the index `name`."""
+    def endpoint(self, end: int, value: Value, name: str) -> Value:
+        """Evaluate a static value at the first (`end` 0) or the last (1) value of the index `name`."""
         return substitute(value, {name: self[end]}) if isinstance(value, Polynomial) else value
 
 
 class RequirementError(Exception):
-    """A `require` does not hold, which has been reported; no other errors of the definition are."""
+    """A reported `require` that does not hold; no other errors of the definition are reported."""
 
 
 class Observer(Protocol):
-    """Receives the events of a compilation."""
+    """Receiver of the events of a compilation."""
 
     def value(self, node: nodes.Expr | nodes.Step, value: Value) -> None:
         """The resolved expression or step `node` was evaluated."""
         ...
 
-    def applied(
+    def on_applied(
         self,
         caller: Definition | None,
         node: nodes.Apply | nodes.ModuleDeclaration,
@@ -92,7 +92,9 @@ class Observer(Protocol):
         """The definition `caller` applied or declared `callee` at the resolved node `node`, with these arguments."""
         ...
 
-    def declared(self, node: nodes.ModuleDeclaration | nodes.TensorDeclaration, made: Module | ModuleTensor) -> None:
+    def on_declared(
+        self, node: nodes.ModuleDeclaration | nodes.TensorDeclaration, target: Module | ModuleTensor
+    ) -> None:
         """The declaration `node` created a module or a tensor."""
         ...
 
@@ -100,7 +102,7 @@ class Observer(Protocol):
         """A module is complete."""
         ...
 
-    def body(self, target: CompileTarget, given: tuple[InputArgument, ...], body: Body) -> None:
+    def body(self, target: CompileTarget, inputs: tuple[InputArgument, ...], body: Body) -> None:
         """A definition was applied to inputs of these types."""
         ...
 
@@ -108,10 +110,10 @@ class Observer(Protocol):
 class Program:
     """Compiled modules and bodies, by definition, hyperparameters and input types, and the state of a compilation.
 
-    `modules` and `bodies` stay valid as long as the files they came from do, and so does `checked`: the files and
-    definitions in which what does not depend on hyperparameters was found to be right, except for the `warnings` of a
-    file; of the files `untaken`, this includes branches that no model takes. Everything else is of one compilation.
-    `numbers` computes with hyperparameters: as integers, unless some are open.
+    `modules` and `bodies` are valid while their files are unchanged. So is `checked`: the files and definitions that
+    were checked for errors that do not depend on hyperparameters, and have none; `warnings` are the warnings of a file.
+    In the files `untaken`, branches that no model takes are checked, too. All other state belongs to one compilation.
+    `numbers` is the arithmetic on hyperparameters: with integers unless some hyperparameters are open.
     """
 
     def __init__(self, numbers: StaticArithmetic | None = None, observer: Observer | None = None) -> None:
@@ -120,20 +122,19 @@ class Program:
         self.modules: dict[Hashable, Module] = {}
         self.definitions: dict[Module, Definition] = {}
         self.bodies: dict[Hashable, Body | None] = {}
-        self.reads: dict[int, tuple[tuple[str, ...], bool]] = {}  # what expressions depend on
-        self.bound: dict[
-            Hashable, tuple[nodes.Expr, Definition | Op, BoundArguments | None]
-        ] = {}  # by application and callee
+        self.reads: dict[int, tuple[tuple[str, ...], bool]] = {}  # dependencies of expressions
+        # By application and callee:
+        self.bound: dict[Hashable, tuple[nodes.Expr, Definition | Op, BoundArguments | None]] = {}
         self.checked: set[Unit | Definition] = set()
         self.warnings: dict[Unit, tuple[Diagnostic, ...]] = {}
         self.untaken: set[Unit] = set()
-        self.kept = 0  # members and applications in them
+        self.cached_objects = 0  # members and applications in `modules` and `bodies`
         self.begin(Report(), None)
 
     def begin(self, report: Report, root: Source | None) -> None:
         """Start a compilation whose diagnostics are located, where possible, in the file `root`."""
-        if self.kept > MAX_CACHED_OBJECTS:
-            self.kept = 0
+        if self.cached_objects > MAX_CACHED_OBJECTS:
+            self.cached_objects = 0
             self.modules.clear()
             self.definitions.clear()
             self.bodies.clear()
@@ -141,22 +142,22 @@ class Program:
         self.limits = Limits(report)
         self.root = root
         self.frames: list[Frame] = []
-        self.defaults: set[tuple[Definition, str]] = set()  # those that are being evaluated
+        self.defaults: set[tuple[Definition, str]] = set()  # hyperparameters whose defaults are being evaluated
         self.evaluated: dict[Hashable, list[EvaluationResult]] = {}  # by definition and expression
-        self.ranges: dict[str, Range] = {}  # of the indices of the loops around, by name
+        self.ranges: dict[str, Range] = {}  # of the indices of enclosing loops, by name
         self.incomplete: set[Module] = set()  # modules with an error in a member
         self.refused: set[Module | None] = set()  # modules with a `require` that does not hold
 
     def is_incomplete(self, module: Module, address: str) -> bool:
-        """Whether a module on the path of an address has a reported error, which explains a missing declaration."""
+        """Whether a module on the path of an address has a reported error, so that a declaration may be missing."""
         while True:
             if module in self.incomplete or module in self.refused:
                 return True
-            own = next((a for a in module.members if is_below(address, a)), None)
-            target = module.members[own].target if own is not None else None
-            if own is None or not isinstance(target, Module):
+            member = next((a for a in module.members if is_below(address, a)), None)
+            target = module.members[member].target if member is not None else None
+            if member is None or not isinstance(target, Module):
                 return False
-            module, address = target, relative(address, own)
+            module, address = target, relative(address, member)
 
     def error(
         self,
@@ -168,17 +169,17 @@ class Program:
         help: str | None = None,
         caller: bool = False,
     ) -> None:
-        """Report an error at `span`, or at the use that led there if `span` is not in the compiled file.
+        """Report an error at `span`, or at the use of the definition if `span` is not in the compiled file.
 
-        `caller` means that the use is wrong, wherever the definition is.
+        `caller` means that the use is the error, even if the definition is in the compiled file.
         """
-        place = span
+        location = span
         if self.frames and (caller or span.source is not self.root):
             frame = next((f for f in reversed(self.frames) if f.span.source is self.root), self.frames[-1])
-            place = frame.span
+            location = frame.span
             what = "required by" if code == "require" else "in"
             notes = (*notes, Note(f"{what} `{frame.definition.name}`, used above", span))
-        self.report.error(code, message, place, notes=notes, help=help)
+        self.report.error(code, message, location, notes=notes, help=help)
         if code == "budget":
             raise StopCompilation
 

@@ -1,8 +1,8 @@
 """Compile-time values and their arithmetic.
 
-A static value is an int, float, bool, str, None (`none`), a tuple (a list), a symbolic dimension, a definition, one
-with some hyperparameters bound, or an operation. Two markers represent unknown values: DYNAMIC (it depends on a tensor,
-in the first pass) and POISON (it has a reported error; further errors about it are suppressed).
+A static value is an int, float, bool, str, None (`none`), a tuple (a list), a symbolic dimension, a definition, a
+definition with some hyperparameters bound, or an operation. Two markers represent unknown values: DYNAMIC (the value
+depends on a tensor, in the first pass) and POISON (the value has a reported error; further errors are suppressed).
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Tensor(Record):
 
 
 class MultipleOutputs:
-    """The outputs of an application with several; None for `none`."""
+    """The outputs of an application with several outputs; None for `none`."""
 
     __slots__ = ("values",)
 
@@ -92,13 +92,13 @@ class Partial(Record):
 
 
 class Derived:
-    """A number computed from sizes, in a compilation that follows them (see `derived`), and how."""
+    """A number computed from the sizes of a model, with its origin (see `numbers`)."""
 
     form: Expression | None
     sizes: frozenset[str]
 
 
-_OTHER_NUMBERS = (*SYMBOLIC_TYPES, Derived)
+_NUMBER_TYPES = (*SYMBOLIC_TYPES, Derived)
 
 _Static: TypeAlias = "bool | int | float | str | Polynomial | tuple[Value, ...] | Definition | Partial | Op"
 Value: TypeAlias = "_Static | Tensor | MultipleOutputs | ModuleReference | Marker | None"
@@ -106,7 +106,7 @@ Value: TypeAlias = "_Static | Tensor | MultipleOutputs | ModuleReference | Marke
 
 
 class StaticError(Exception):
-    """Undefined arithmetic; `code` is that of the diagnostic."""
+    """Undefined arithmetic; `code` is the code of the diagnostic."""
 
     def __init__(self, code: str, message: str, help: str | None = None) -> None:
         super().__init__(message)
@@ -198,7 +198,7 @@ def static_values(owner: Call | Module) -> dict[str, Value]:
 
 
 def to_plain(value: Value) -> PlainValue:
-    """Convert a hyperparameter for JSON: definitions and operations by name."""
+    """Convert a hyperparameter for JSON; definitions and operations become names."""
     match value:
         case tuple() if is_list(value):
             return [to_plain(v) for v in value]
@@ -228,16 +228,16 @@ def accepts(default: Value, value: Value) -> bool:
     """Whether `value` is allowed for a hyperparameter with this default."""
     if value is None or default is None or isinstance(value, Marker):
         return True
-    wanted, got = type_description(default), type_description(value)
-    if wanted == got:
+    expected, actual = type_description(default), type_description(value)
+    if expected == actual:
         return True
-    return {wanted, got} == {"layer", "block"} or (
-        wanted in ("real", "integer", "dimension") and got in ("integer", "dimension")
+    return {expected, actual} == {"layer", "block"} or (
+        expected in ("real", "integer", "dimension") and actual in ("integer", "dimension")
     )
 
 
 def is_integer(value: object) -> TypeGuard[int]:
-    """Whether a value is an integer, and not a boolean."""
+    """Whether a value is an integer rather than a boolean."""
     return value.__class__ is int or (isinstance(value, Derived) and isinstance(value, int))
 
 
@@ -247,11 +247,11 @@ def is_list(value: object) -> TypeGuard[tuple[Value, ...]]:
 
 
 def is_number(value: object) -> TypeGuard[int | float | Polynomial]:
-    return value.__class__ in (int, float) or isinstance(value, _OTHER_NUMBERS)
+    return value.__class__ in (int, float) or isinstance(value, _NUMBER_TYPES)
 
 
 def negate(value: Value) -> Value:
-    """`-value`. Raises StaticError."""
+    """Return `-value`. Raises StaticError."""
     if not is_number(value):
         raise StaticError("wrong-kind", f"`-` expects a number, found {describe(value)}")
     return compute_operation(OPS["neg"], (value,), "-")
@@ -262,7 +262,7 @@ def arithmetic(operator: str, left: Value, right: Value) -> Value:
     if left.__class__ is not int or right.__class__ is not int:
         if not (is_number(left) and is_number(right)):
             if operator in _EQUALITY:
-                return _same(left, right) == (operator == "==")
+                return _are_equal(left, right) == (operator == "==")
             wrong = right if is_number(left) else left
             raise StaticError("wrong-kind", f"`{operator}` expects numbers, found {describe(wrong)}")
         if isinstance(left, Polynomial) or isinstance(right, Polynomial):
@@ -281,20 +281,20 @@ def compute_operation(op: Op, values: Sequence[Value], name: str) -> Value:
     assert op.scalar is not None
     try:
         return op.scalar(*values)
-    except OverflowError as problem:
-        raise StaticError("budget", str(problem)) from None
-    except FloatingPointError as problem:
-        raise StaticError("arithmetic", str(problem)) from None
+    except OverflowError as error:
+        raise StaticError("budget", str(error)) from None
+    except FloatingPointError as error:
+        raise StaticError("arithmetic", str(error)) from None
     except ZeroDivisionError:
         raise StaticError("arithmetic", f"division by zero in `{name}`") from None
-    except TypeError as problem:
-        raise StaticError("wrong-kind", f"`{name}` {problem}") from None
-    except ValueError as problem:
-        raise StaticError("arithmetic", f"`{name}` is undefined for these operands: {problem}") from None
+    except TypeError as error:
+        raise StaticError("wrong-kind", f"`{name}` {error}") from None
+    except ValueError as error:
+        raise StaticError("arithmetic", f"`{name}` is undefined for these operands: {error}") from None
 
 
-def _same(left: Value, right: Value) -> bool:
-    """Whether two static values are equal, not both of which are numbers."""
+def _are_equal(left: Value, right: Value) -> bool:
+    """Whether two static values, at least one of which is not a number, are equal."""
     if left is None or right is None:
         return left is right
     if type_description(left) != type_description(right) and {type_description(left), type_description(right)} != {

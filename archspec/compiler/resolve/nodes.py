@@ -247,7 +247,7 @@ class ModuleDeclaration(Node):
 
     @property
     def merges(self) -> bool:
-        """Whether it is `..: callee`, which declares what the callee does."""
+        """Whether it is `..: callee`, which adds the declarations of the callee to the definition."""
         return not self.address.segments
 
 
@@ -369,7 +369,7 @@ class Assign(Node):
 
 
 class Declare(Node):
-    """A layer, block or tensor, declared on a line of its own."""
+    """A statement that declares a layer, block or tensor."""
 
     at: tree.Declare | tree.TensorDeclaration
     declares: tuple[GuardedDeclaration, ...]
@@ -394,7 +394,7 @@ class Require(Node):
 
 
 class Role(Node):
-    """`role name`, for the whole definition, or `role name for addresses`."""
+    """`role name`, for the entire definition, or `role name for addresses`."""
 
     at: tree.Role
     name: str

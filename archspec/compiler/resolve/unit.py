@@ -131,7 +131,7 @@ class Hyperparameter(Record):
 class Definition:
     """A fn, layer or block of a unit, including the signature entries that it inherits.
 
-    `inputs` are located in its own file; `inherited_inputs` maps an inherited name to its definition and entry there.
+    All `inputs` are located in its file; `inherited_inputs` maps inherited names to their definition and its entry.
     """
 
     __slots__ = (
@@ -162,7 +162,7 @@ class Definition:
         self.takes = Inputs.from_pairs([])
         self.expanded = False
         self.open = False  # inheritance has an error: any name may be a hyperparameter or input
-        self.unknown: set[str] = set()  # unknown names that were reported
+        self.unknown: set[str] = set()  # reported unknown names
         self.resolved: object = None  # its resolved form, once it has been created
 
 
@@ -211,7 +211,7 @@ class Unit:
         self.dims: dict[str, Span] = {}
         self.models: dict[str, tree.Model] = {}
         self.broken = {name for part in file.broken for name in part.names}
-        self.unknown: set[str] = set()  # unknown names that were reported
+        self.unknown: set[str] = set()  # reported unknown names
         self.standard_names: Callable[[], Iterable[str]] = tuple  # names that the standard library exports
         self.quantization: Quantization | None = None  # of the weights, from the configuration of the file
         self.deferred: tuple[str, ...] = ()  # fields of the configuration that the file does not compute

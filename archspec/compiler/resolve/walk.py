@@ -71,7 +71,7 @@ class Visitor:
         """Visit `targets = value`."""
 
     def visit_declare(self, statement: Declare) -> bool | None:
-        """Visit a declaration on a line of its own."""
+        """Visit a statement that declares a module or tensor."""
 
     def visit_return(self, statement: Return) -> bool | None:
         """Visit a `return`."""

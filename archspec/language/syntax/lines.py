@@ -141,7 +141,7 @@ class _LineScanner:
                     self._open_bracket(match[0], start) if match[0] in "([{" else self._close_bracket(match[0], start)
                 )
             elif kind == "quote":
-                self._report("unclosed string", start, match.end(), "close the string on the line where it begins")
+                self._add_error("unclosed string", start, match.end(), "close the string on the line where it begins")
             elif kind == "text" and self._statement == start and text.startswith(("//", "/*"), start):
                 resume_offset = self._report_slashes(start)
             if resume_offset is not None:
@@ -195,7 +195,7 @@ class _LineScanner:
         depth = self._statement_depth()
         if bracket == "}" and not (len(self._stack) > depth and self._stack[-1].bracket == "{"):
             if self._is_misplaced(offset):
-                self._report("unexpected `}` inside a statement", offset, offset + 1)
+                self._add_error("unexpected `}` inside a statement", offset, offset + 1)
                 self.characters[offset] = " "
                 return None
             if len(self._stack) > depth:
@@ -211,16 +211,16 @@ class _LineScanner:
                 self.characters[offset] = " "
                 self._statement = _NO_OFFSET if self._statement == offset else self._statement
             else:
-                self._report(message, offset, offset + 1)
+                self._add_error(message, offset, offset + 1)
             return None
         index = next((i for i in range(len(self._stack) - 1, depth - 1, -1) if self._stack[i].bracket == opener), None)
         opened = self._stack[-1]
         if index is None:
-            self._report(
+            self._add_error(
                 f"mismatched brackets: `{opened.bracket}` is closed by `{bracket}`", opened.offset, opened.offset + 1
             )
         elif index < len(self._stack) - 1:
-            self._report(f"unclosed `{opened.bracket}` before `{bracket}`", opened.offset, opened.offset + 1)
+            self._add_error(f"unclosed `{opened.bracket}` before `{bracket}`", opened.offset, opened.offset + 1)
         del self._stack[index if index is not None else -1 :]
         return None
 
@@ -242,14 +242,14 @@ class _LineScanner:
         return end if offset < 0 else offset
 
     def _statement_depth(self) -> int:
-        """Return the number of open braces of bodies around the current statement."""
+        """Return the number of open braces of bodies that enclose the current statement."""
         return next((i for i, opened in enumerate(self._stack) if opened.spans_lines), len(self._stack))
 
     def _report_unclosed(self, offset: int) -> int:
         """Report the first open bracket of the current statement, which is not closed before `offset`."""
         opened = self._stack[self._statement_depth()]
         resume_offset = self._abandon(opened, offset)
-        self._report(f"unclosed `{opened.bracket}`", opened.offset, opened.offset + 1)
+        self._add_error(f"unclosed `{opened.bracket}`", opened.offset, opened.offset + 1)
         return resume_offset
 
     def _abandon(self, opened: _OpenBracket, offset: int) -> int:
@@ -272,9 +272,9 @@ class _LineScanner:
         if depth < len(self._stack):
             end = self._line_end(offset, len(self.text))
             self._abandon(self._stack[depth], end)
-            self._report(message, offset, offset + 1, code="budget")
+            self._add_error(message, offset, offset + 1, code="budget")
             return end
-        self._report(message, offset, offset + 1, code="budget")
+        self._add_error(message, offset, offset + 1, code="budget")
         self._stack.pop()
         return self._stop(offset)
 
@@ -299,7 +299,7 @@ class _LineScanner:
         self._statement = _NO_OFFSET
         return end
 
-    def _report(self, message: str, start: int, end: int, help: str | None = None, code: str = "syntax") -> None:
+    def _add_error(self, message: str, start: int, end: int, help: str | None = None, code: str = "syntax") -> None:
         """Report an error that makes the current statement unparsable; only the first one per statement is reported."""
         if self._failed_statement < 0:
             self.errors.append(ArchSyntaxError(message, start, end, help, code))

@@ -202,7 +202,7 @@ def _pass_children(children: Children) -> Children:
 def _splice(children: Children, inlined: list[int]) -> Children:
     first = inlined[0]
     if first == 0:
-        result: Children = children[0]  # not shared, so the list grows in place, in linear time
+        result: Children = children[0]  # the list is not shared and grows in place, in linear time
     else:
         result = children[:first]
         result.extend(children[first])

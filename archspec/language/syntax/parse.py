@@ -56,7 +56,7 @@ def parse_source(
         errors += recovery.errors
         broken += recovery.broken
     for error in sorted(errors, key=lambda error: error.start)[:MAX_ERRORS]:
-        _report(report, source, error)
+        _add_error(report, source, error)
     return file, tuple(scanned.comments), _unparsed_ranges(source.text, broken)
 
 
@@ -64,7 +64,7 @@ def parse_expression(source: Source, report: Report) -> Expr | None:
     """Parse an expression; None after reporting an error."""
     scanned = scan(source.text)
     for error in (*scanned.errors, *scanned.surplus)[:1]:
-        _report(report, source, error)
+        _add_error(report, source, error)
         return None
     from archspec.language.syntax.expressions import check_depth
 
@@ -74,13 +74,13 @@ def parse_expression(source: Source, report: Report) -> Expr | None:
     except UnexpectedTokenError as error:
         from archspec.language.syntax.messages import explain
 
-        _report(report, source, explain(machine, error, "expr"))
+        _add_error(report, source, explain(machine, error, "expr"))
     except ArchSyntaxError as error:
-        _report(report, source, error)
+        _add_error(report, source, error)
     return None
 
 
-def _report(report: Report, source: Source, error: ArchSyntaxError) -> None:
+def _add_error(report: Report, source: Source, error: ArchSyntaxError) -> None:
     report.error(error.code, error.message, Span(source, error.start, error.end), help=error.help)
 
 

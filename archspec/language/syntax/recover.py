@@ -162,8 +162,8 @@ class Recovery:
     def _step_errors(self, tokens: list[Token], following: Sequence[Token], start: str) -> list[ArchSyntaxError]:
         """Return the errors in the head and the steps of a chain, each parsed separately.
 
-        Further values of a `return` or `require` are parsed separately, too, and those of a statement whose head cannot
-        be parsed, since it may be a `return` or `require`.
+        The values after the first of a `return` or `require` are parsed separately, too, and also the values of a chain
+        whose head cannot be parsed, because its statement may be a `return` or `require`.
         """
         depth = 0
         cuts = [0]

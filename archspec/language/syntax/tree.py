@@ -239,7 +239,7 @@ class Require(SyntaxNode):
 
 
 class Role(SyntaxNode):
-    """`role attention`, for the whole definition, or `role attention for address, address`."""
+    """`role attention`, for the entire definition, or `role attention for address, address`."""
 
     name: str
     addresses: tuple[Address, ...]
