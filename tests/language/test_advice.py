@@ -132,9 +132,9 @@ OTHERS = {
         "unknown module `torch.nn`",
         "write `Linear(...)`, and import it if the standard library has it: `import std { Linear }`",
     ),
-    "self.weight": ("self", "unknown name `self`", "write `.weight` for what is declared there"),
-    "self.layers[0](x)": ("self", "unknown name `self`", "write `.layers[0]` for what is declared there"),
-    "self.a.b[i + 1].c |> abs": ("self", "unknown name `self`", "write `.a.b[i + 1].c` for what is declared there"),
+    "self.weight": ("self", "unknown name `self`", "write `.weight` to refer to its declaration"),
+    "self.layers[0](x)": ("self", "unknown name `self`", "write `.layers[0]` to refer to its declaration"),
+    "self.a.b[i + 1].c |> abs": ("self", "unknown name `self`", "write `.a.b[i + 1].c` to refer to its declaration"),
 }
 
 
@@ -143,7 +143,7 @@ STATEMENTS = {
     "view(2).abs()": ("a tensor has no method `abs`", "write `abs(x)`", "abs"),
     "self.w = x": ("unknown name `self`", "declare it with a colon: `w: ...`", "self.w"),
     "self.a[0].w = x": ("unknown name `self`", "declare it with a colon: `a[0].w: ...`", "self.a[0].w"),
-    "self.w == x": ("unknown name `self`", "write `.w` for what is declared there", "self.w"),
+    "self.w == x": ("unknown name `self`", "write `.w` to refer to its declaration", "self.w"),
 }
 
 

@@ -63,7 +63,7 @@ class Observations:
         """The program whose compilation is observed."""
         self._program = program
 
-    def value(self, node: nodes.Expr | nodes.Step, value: Value) -> None:
+    def on_value(self, node: nodes.Expr | nodes.Step, value: Value) -> None:
         self._pending.append((node, value, self._outermost()))
 
     @property
@@ -99,10 +99,10 @@ class Observations:
             self._nodes.append(node)
         first.totals.add(parameters(target))
 
-    def module(self, module: Module, ties: list[tuple[str, str, nodes.Tie]]) -> None:
+    def on_module(self, module: Module, ties: list[tuple[str, str, nodes.Tie]]) -> None:
         pass
 
-    def body(self, target: CompileTarget, given: tuple[InputArgument, ...], body: Body) -> None:
+    def on_body(self, target: CompileTarget, inputs: tuple[InputArgument, ...], body: Body) -> None:
         pass
 
     def _outermost(self) -> Frame | None:

@@ -95,7 +95,7 @@ class BodyInterpreter(ApplicationInterpreter):
             body.unused = find_unused(self.module, body, kept)
             self.limits.check_unused(len(body.unused), self.definition.span)
         if self.observer is not None:
-            self.observer.body(self.target, given, body)
+            self.observer.on_body(self.target, given, body)
         return body
 
     # Inputs and outputs
@@ -190,7 +190,7 @@ class BodyInterpreter(ApplicationInterpreter):
         if self.collect is not None:
             self.collect(name, found)
         if self.observer is not None and found is not None:
-            self.observer.value(expr, found[0])
+            self.observer.on_value(expr, found[0])
 
     def visit_if(self, statement: nodes.If) -> bool:
         condition = self.condition(statement.condition)
@@ -292,7 +292,7 @@ class BodyInterpreter(ApplicationInterpreter):
     def _step_once(self, step: nodes.Step, piped: Value) -> Value:
         value = self._step_value(step, piped)
         if self.observer is not None:
-            self.observer.value(step, value)
+            self.observer.on_value(step, value)
         return value
 
     def _step_value(self, step: nodes.Step, piped: Value) -> Value:

@@ -267,7 +267,7 @@ class OwnershipInterpreter(Evaluator):
             tie(self.program, self.module, alias, counted, self.unit, statement.at)
         close_aliases(self.module)
         if self.observer is not None:
-            self.observer.module(self.module, self.ties)
+            self.observer.on_module(self.module, self.ties)
 
     def _add_up(self) -> None:
         """Compute the totals from the direct members."""

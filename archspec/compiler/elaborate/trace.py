@@ -107,7 +107,7 @@ class Trace:
 
     # What a compilation reports
 
-    def value(self, node: EvaluatedNode, value: Value) -> None:
+    def on_value(self, node: EvaluatedNode, value: Value) -> None:
         """Record a value of an expression or step."""
         if value is not POISON and value is not DYNAMIC:
             key = id(node)
@@ -154,11 +154,11 @@ class Trace:
         """Record the module or tensor of a declaration."""
         self.owned.setdefault(id(node), {})[id(target)] = target
 
-    def body(self, target: CompileTarget, inputs: tuple[InputArgument, ...], body: Body) -> None:
+    def on_body(self, target: CompileTarget, inputs: tuple[InputArgument, ...], body: Body) -> None:
         """Record a use of a definition."""
         self.uses.setdefault(target.definition, []).append(DefinitionUse(target.values, target.module, inputs, body))
 
-    def module(self, module: Module, ties: list[tuple[str, str, nodes.Tie]]) -> None:
+    def on_module(self, module: Module, ties: list[tuple[str, str, nodes.Tie]]) -> None:
         """Record the ties of a module (alias, counted, node), in the order in which they are made."""
         shared: set[str] = set()  # names of tensors with several names
         for address, member in module.members.items():

@@ -62,7 +62,7 @@ class Interpreter(Visitor):
     def value(self, expr: nodes.Expr) -> Value:
         value = self.handlers[expr.__class__](self, expr)
         if self.observer is not None:
-            self.observer.value(expr, value)
+            self.observer.on_value(expr, value)
         return value
 
     def fault(

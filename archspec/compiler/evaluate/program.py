@@ -78,7 +78,7 @@ class RequirementError(Exception):
 class Observer(Protocol):
     """Receiver of the events of a compilation."""
 
-    def value(self, node: nodes.Expr | nodes.Step, value: Value) -> None:
+    def on_value(self, node: nodes.Expr | nodes.Step, value: Value) -> None:
         """The resolved expression or step `node` was evaluated."""
         ...
 
@@ -98,11 +98,11 @@ class Observer(Protocol):
         """The declaration `node` created a module or a tensor."""
         ...
 
-    def module(self, module: Module, ties: list[tuple[str, str, nodes.Tie]]) -> None:
+    def on_module(self, module: Module, ties: list[tuple[str, str, nodes.Tie]]) -> None:
         """A module is complete."""
         ...
 
-    def body(self, target: CompileTarget, inputs: tuple[InputArgument, ...], body: Body) -> None:
+    def on_body(self, target: CompileTarget, inputs: tuple[InputArgument, ...], body: Body) -> None:
         """A definition was applied to inputs of these types."""
         ...
 

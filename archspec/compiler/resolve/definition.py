@@ -344,8 +344,8 @@ class _DefinitionResolver:
         alias, counted = self.expressions.address(statement.alias), self.expressions.address(statement.counted)
         if loop is not None:
             self.scope.end_loop(loop.variable)
-        both = [self.expressions.is_declared(a, a) for a in (statement.alias, statement.counted)]
-        return nodes.Tie(statement, alias, counted, condition, loop) if all(both) else None
+        declared = [self.expressions.is_declared(a, a) for a in (statement.alias, statement.counted)]
+        return nodes.Tie(statement, alias, counted, condition, loop) if all(declared) else None
 
     def _resolve_role(self, statement: tree.Role) -> nodes.Role:
         scope = self.scope

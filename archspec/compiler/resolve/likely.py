@@ -23,7 +23,7 @@ _FOREIGN_NAMES = {
     "True": "write `true`",
     "False": "write `false`",
     **dict.fromkeys(("null", "nil"), "write `none`"),
-    "self": "write `.address` for what is declared at `address`",
+    "self": "write `.address` to refer to the declaration at `address`",
     "view": "write `reshape([...])(x)`",
     **dict.fromkeys(("unsqueeze", "squeeze", "flatten"), _RESHAPE_HELP),
     **dict.fromkeys(("cat", "concatenate", "hstack"), "write `concat(axis)(a, b)`"),
@@ -97,7 +97,7 @@ def _size_help(scope: Scope, name: str) -> str:
 
 
 def _address_help(
-    scope: Scope, addresses: dict[str, Pattern], address: str, text: str = "write `.{}` for what is declared there"
+    scope: Scope, addresses: dict[str, Pattern], address: str, text: str = "write `.{}` to refer to its declaration"
 ) -> str:
     """Return help that suggests the address of a declaration."""
     scope.referred.append(addresses[address])

@@ -245,8 +245,8 @@ class _Line:
 
     def add(self, item: Group) -> None:
         self.docs += [" " if self.docs else "", item]
-        both = None if self.flat is None or item.flat is None else (self.flat, item.flat)
-        self.flat = both and " ".join(filter(None, both))
+        flats = None if self.flat is None or item.flat is None else (self.flat, item.flat)
+        self.flat = flats and " ".join(filter(None, flats))
 
     def doc(self, width: int) -> Doc:
         """Return the line with its comment, which is in a column if there are items before it."""

@@ -135,22 +135,22 @@ class Statements:
             self._kind = "chain"
             self._run = object()
         rows: list[Row] = []
-        begun: list[Doc] = []
+        prefix: list[Doc] = []
         for i, part in enumerate(statement.children):
             gap = "" if i == 0 or layout.flat(part) == "," else " "
             if not (isinstance(part, RuleNode) and part.rule == "chain"):
-                begun += [gap, layout.doc(part)]
+                prefix += [gap, layout.doc(part)]
                 continue
             head, *steps = part.children
-            rows.append(Row(indent, (), [*begun, gap, layout.doc(head)]))
+            rows.append(Row(indent, (), [*prefix, gap, layout.doc(head)]))
             if len(rows) > 1:  # the text after a chain is on the line of its last step
                 ended, row = rows[-2:]
                 rows[-2:] = [Row(ended.indent, ended.cells, [ended.doc, row.doc], ended.runs)]
             chain = object()
             rows += [self._step_row(step, indent + INDENT, chain) for step in steps]
-            begun = []
-        if begun:
-            rows[-1].doc = [rows[-1].doc, *begun]
+            prefix = []
+        if prefix:
+            rows[-1].doc = [rows[-1].doc, *prefix]
         return rows
 
     def _step_row(self, step: ConcretePart, indent: int, chain: object) -> Row:

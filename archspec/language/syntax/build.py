@@ -188,9 +188,9 @@ def declare(children: Children) -> tree.Declare:
 
 
 def param(children: Children) -> tree.TensorDeclaration:
-    address, _, modifiers, kind, type, shape, begun, condition, loop = children
+    address, _, modifiers, kind, type, shape, initialization, condition, loop = children
     start, end = address.start, end_of(children)
-    value, initial = (None, begun) if isinstance(begun, tree.Initializer) else (begun, None)
+    value, initial = (None, initialization) if isinstance(initialization, tree.Initializer) else (initialization, None)
     return check_depth(
         tree.TensorDeclaration(
             start, end, address, modifiers, kind.text, _dtype(type), shape, value, initial, condition, loop

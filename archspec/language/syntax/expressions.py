@@ -88,16 +88,16 @@ def dotted(children: Children) -> tree.Address:
     return _address(children[0], nodes(children[1:]))
 
 
-def _address(place: Expr, suffix: tuple[tree.Segment, ...]) -> tree.Address:
+def _address(node: Expr, suffix: tuple[tree.Segment, ...]) -> tree.Address:
     numbers: list[tree.Segment] = []
-    base = place
+    base = node
     while isinstance(base, tree.Subscript):
         numbers.append(tree.Segment(base.value.end, base.end, "", base.position))
         base = base.value
     text = base.text if isinstance(base, Name) else base.value if isinstance(base, tree.Literal) else ""
     first = _segment(base.start, base.end, str(text))
     segments = (first, *reversed(numbers), *suffix)
-    return tree.Address(place.start, segments[-1].end, segments)
+    return tree.Address(node.start, segments[-1].end, segments)
 
 
 def segment(children: Children) -> tree.Segment:

@@ -184,7 +184,7 @@ def _explain_self(tokens: Sequence[Token], first: int, end: int, span: tuple[int
 
 
 def _reference_help(address: str) -> str:
-    return f"write `.{address}` for what is declared there"
+    return f"write `.{address}` to refer to its declaration"
 
 
 def _call_help(name: str, receiver: str, arguments: Sequence[Token]) -> str:

@@ -211,9 +211,9 @@ _FOREIGN_KEYWORDS = {
 
 def _explain_keyword(context: ErrorContext) -> Advice | None:
     """Explain keywords in place of a name or an address."""
-    begun = len(context.before) == 1 and context.unexpected.text in (".", ":", "=")
-    word = context.previous if begun else context.unexpected
-    if word.text not in context.keywords or (begun and context.first.text == "tie"):
+    follows_keyword = len(context.before) == 1 and context.unexpected.text in (".", ":", "=")
+    word = context.previous if follows_keyword else context.unexpected
+    if word.text not in context.keywords or (follows_keyword and context.first.text == "tie"):
         return None
     span = (word.start, word.end)
     if context.start == "item" and word is context.first:
@@ -225,7 +225,7 @@ def _explain_keyword(context: ErrorContext) -> Advice | None:
     if word.text in _DECLARATION_KEYWORDS:
         help = f"use a colon to declare: `{context.first.text}: {word.text} ...`"
         return Advice(help=help) if context.previous.text == "=" else None
-    if begun or "NAME" in context.accepted:
+    if follows_keyword or "NAME" in context.accepted:
         choice = word.text == "if" and context.wants_value and context.next.text != "="
         help = "write `value if condition else other`" if choice else None
         return Advice(f"expected a name, found the keyword `{word.text}`", help, span)
@@ -301,7 +301,7 @@ def _explain_declaration(context: ErrorContext) -> Advice | None:
     if first == "tie" and unexpected.text == ".":
         return Advice(help="write both sides of a `tie` as addresses without a leading `.`")
     if before.text == ".." and ":" in context.accepted and "," not in context.accepted:
-        return Advice(help="write `..: Block(...)` to declare what `Block` declares")
+        return Advice(help="write `..: Block(...)` to add the declarations of `Block`")
     if before.text == ":" and unexpected.text in ("param", "buffer") and context.before[-2].text == "..":
         return Advice(help="give the tensor an address: only a layer or block can follow `..:`")
     if before.text == ":" and "frozen" in context.accepted and not context.at_end:
@@ -310,7 +310,7 @@ def _explain_declaration(context: ErrorContext) -> Advice | None:
     if addressed and unexpected.text == "=":
         return Advice(help="write `address: Layer()` to declare: only a name can be assigned with `=`")
     if addressed and len(context.before) > 2:
-        return Advice(help="write `a.b: Layer()` to declare at `a.b`: `.a.b` refers to what is declared there")
+        return Advice(help="write `a.b: Layer()` to declare at `a.b`: `.a.b` refers to an existing declaration")
     compares = any(token.text in ("if", "and", "or", "not") for token in context.before)
     if unexpected.text == "=" and (compares or first in ("if", "require", "expect", "else")):
         return Advice(help="use `==` to compare")
