@@ -121,6 +121,24 @@ block Net(deep = false)(x [4]) -> [4] {
     assert layers(model) == ["main"]
 
 
+def test_assignments_in_a_skipped_branch_declare_no_addresses() -> None:
+    model = load(
+        DENSE
+        + """
+block Net(deep = false)(x [4]) -> [4] {
+  role additional for extra
+  if deep {
+    y = extra: Dense(4)(x)
+  } else {
+    y = x
+  }
+  return x |> main: Dense(4) |> + y
+}
+"""
+    )
+    assert layers(model) == ["main"]
+
+
 # Repetition ----------------------------------------------------------------------------------------------------------
 
 

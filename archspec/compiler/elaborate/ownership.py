@@ -553,7 +553,7 @@ class _Skipped(Visitor):
             for _ in self.ownership.indices(declaration.loop, _length(declaration.what)):
                 self.ownership.record_excluded(declaration)
 
-    visit_bind = visit_declare = visit_return = _skip
+    visit_assign = visit_declare = visit_return = _skip
 
     def visit_for(self, statement: nodes.For) -> None:
         if any(map(_declares, statement.body)):
