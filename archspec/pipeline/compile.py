@@ -18,8 +18,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
-from archspec.compiler.elaborate.models import check_definitions, check_files, compile_model, is_reported_again
-from archspec.compiler.elaborate.untaken import check_unreached_branches
+from archspec.compiler.elaborate.branch_checks import check_unreached_branches
+from archspec.compiler.elaborate.models import check_definitions, check_files, compile_model, has_only_file_warnings
 from archspec.compiler.evaluate.program import Program
 from archspec.compiler.literals import definition_names
 from archspec.compiler.resolve.files import Library
@@ -144,8 +144,8 @@ def _compile_node(
         compiled = compile_model(program, loaded.unit, node, overrides)
         if not report.failed:
             check_unreached_branches(program, loaded.unit)
-    if not is_reported_again(program):
-        remove_from_cache(loaded)  # its warnings are reported again next time
+    if not has_only_file_warnings(program):
+        remove_from_cache(loaded)  # so that it is found again next time
     report.sort()
     if report.failed or compiled is None:
         if not report.failed:
@@ -190,8 +190,8 @@ def check(spec: SpecLike, root: str | None = None) -> Report:
     except ArchError as error:
         report.diagnostics = error.diagnostics
         return report
-    check_unit(loaded.program, loaded.library, loaded.unit, report, location.model)
-    if not is_reported_again(loaded.program):
+    check_unit(loaded.program, loaded.library, loaded.unit, report, named.model)
+    if not has_only_file_warnings(loaded.program):
         remove_from_cache(loaded)
     return report
 

@@ -267,7 +267,7 @@ ERRORS = {
     "for t in 0..seq {\n  h = pick(axis = 1, index = 0)(x |> sum(axis = -1, keep = true))\n}": (
         "dimension",
         "`h` is real [batch, 4] before the loop and real [batch, 1] after an iteration",
-        "make it the same: a loop over a dimension is compiled once for all iterations",
+        "keep the type unchanged: a loop over a dimension is compiled once for all iterations",
     ),
     "k = 0\nfor t in 0..seq {\n  h = h * k\n  k = k + 1\n}": (
         "wrong-kind",

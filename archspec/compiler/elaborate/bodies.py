@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Sequence
 
-from archspec.compiler.elaborate.application import ApplicationInterpreter, apply_pattern
+from archspec.compiler.elaborate.application import ApplicationInterpreter
 from archspec.compiler.elaborate.body_checks import ResidualCheck, find_unused
 from archspec.compiler.elaborate.loop_index import indices_in
-from archspec.compiler.elaborate.loops import CollectedTensor, Iteration, collect_value, scan, stack_collected
+from archspec.compiler.elaborate.loops import CollectedTensor, Iteration, collect_value, compile_loop, stack_collected
+from archspec.compiler.elaborate.rearrange import apply_pattern
 from archspec.compiler.elaborate.repeats import StepIterations, evaluate_shared
 from archspec.compiler.elaborate.shapes import OutputExpression, format_shape
 from archspec.compiler.evaluate.body_builder import number_type
@@ -25,27 +26,27 @@ from archspec.language.syntax.tree import Located
 
 
 def compile_body(
-    program: Program, target: CompileTarget, given: tuple[InputArgument, ...], frame: Frame | None = None
+    program: Program, target: CompileTarget, arguments: tuple[InputArgument, ...], frame: Frame | None = None
 ) -> Body | None:
-    """Return the body of a definition for input types, the same object for the same types. None if it has errors.
+    """Return the body of a definition for input types, the same object for equal types; None after reporting errors.
 
-    `frame` is the use that requires it.
+    `frame` is the use that requires the body.
     """
     if target.module in program.refused:
         return None
-    key = (target.owner, *map(program.numbers.key, given), *_ranges(program, target, given))
+    key = (target.owner, *map(program.numbers.key, arguments), *_index_ranges(program, target, arguments))
     if key in program.bodies:
         return program.bodies[key]
     frames = program.frames
     if frame is not None:
         if any(f.definition is target.definition for f in frames):
             names = [f.definition.name for f in frames]
-            circle = " -> ".join([*names[names.index(target.definition.name) :], target.definition.name])
-            program.error("definition-cycle", f"`{target.definition.name}` applies itself: {circle}", frame.span)
+            cycle = " -> ".join([*names[names.index(target.definition.name) :], target.definition.name])
+            program.error("definition-cycle", f"`{target.definition.name}` applies itself: {cycle}", frame.span)
             return None
         frames.append(frame)
     program.count_instance(target.definition, target.definition.span)
-    body = BodyInterpreter(program, target).run(given)
+    body = BodyInterpreter(program, target).run(arguments)
     program.bodies[key] = body
     program.cached_objects += 1 if body is None else len(body.calls) + 1
     if frame is not None:
@@ -53,11 +54,11 @@ def compile_body(
     return body
 
 
-def _ranges(program: Program, target: CompileTarget, given: tuple[InputArgument, ...]) -> list[Hashable]:
-    """Return the ranges of the loops' indices that the arguments of a use depend on."""
+def _index_ranges(program: Program, target: CompileTarget, arguments: tuple[InputArgument, ...]) -> list[Hashable]:
+    """Return the ranges of the loop indices on which the arguments of a use depend."""
     if not program.ranges:
         return []
-    values = (*target.values.values(), *[g.value for g in given if isinstance(g, Constant)])
+    values = (*target.values.values(), *[argument.value for argument in arguments if isinstance(argument, Constant)])
     names = frozenset[str]().union(*[indices_in(value, program.ranges) for value in values])
     return [(name, program.ranges[name]) for name in sorted(names)]
 
@@ -70,9 +71,9 @@ class BodyInterpreter(ApplicationInterpreter):
         self.results: tuple[Value, ...] | None = None
         self.collect: Callable[[str, CollectedTensor | None], None] | None = None
 
-    def run(self, given: tuple[InputArgument, ...]) -> Body | None:
+    def run(self, arguments: tuple[InputArgument, ...]) -> Body | None:
         form = resolve_definition(self.definition, self.program.report)
-        if not self._take(form, given):
+        if not self._bind_inputs(form, arguments):
             return None
         try:
             self.visit(form.body)
@@ -83,41 +84,43 @@ class BodyInterpreter(ApplicationInterpreter):
                 message = f"`{self.definition.name}` does not return a value"
                 self.fault("missing-return", message, self.definition.node.name, help="add a `return` statement")
             return None
-        if not self._give(form.outputs):
+        if not self._check_outputs(form.outputs):
             return None
         body = self.builder.body
         body.results = tuple([body.types[o] if isinstance(o, int) else None for _, o in body.outputs])
         body.size = sum([c.body.size if c.body is not None else 1 for c in body.calls])
         self.limits.check_operations(body.size, self.definition.span)
         if self.module is not None:
-            # A loop with an open number of iterations does not connect the values that it carries.
-            kept = body.discarded if self.program.numbers.counts_elements else range(len(body.types))
-            body.unused = find_unused(self.module, body, kept)
+            # In a loop with an open iteration count, carried values are not connected: every slot counts as used.
+            discarded = body.discarded if self.program.numbers.counts_elements else range(len(body.types))
+            body.unused = find_unused(self.module, body, discarded)
             self.limits.check_unused(len(body.unused), self.definition.span)
         if self.observer is not None:
-            self.observer.on_body(self.target, given, body)
+            self.observer.body(self.target, arguments, body)
         return body
 
     # Inputs and outputs
 
-    def _take(self, form: ResolvedDefinition, given: tuple[InputArgument, ...]) -> bool:
-        """Bind the inputs and the dimensions in their shapes."""
-        fits = True
-        for entry, item in zip(form.inputs, given, strict=True):
-            if item is None:
+    def _bind_inputs(self, form: ResolvedDefinition, arguments: tuple[InputArgument, ...]) -> bool:
+        """Bind the inputs and the dimensions in their shapes; False after reporting a mismatch."""
+        is_valid = True
+        for entry, argument in zip(form.inputs, arguments, strict=True):
+            if argument is None:
                 self.env[entry.name] = None
-            elif isinstance(item, Constant):
-                real = entry.dtype == "real" and not isinstance(item.value, bool)
-                self.env[entry.name] = 1.0 * item.value if real and isinstance(item.value, int) else item.value
-                fits = self.header.match(entry, Type(()) if real else number_type(item.value)) and fits
+            elif isinstance(argument, Constant):
+                real = entry.dtype == "real" and not isinstance(argument.value, bool)
+                self.env[entry.name] = (
+                    1.0 * argument.value if real and isinstance(argument.value, int) else argument.value
+                )
+                is_valid = self.header.match(entry, Type(()) if real else number_type(argument.value)) and is_valid
             else:
-                self.env[entry.name] = self.builder.slot(item)
-                self.builder.body.inputs.append((entry.name, item))
-                fits = self.header.match(entry, item) and fits
-        return fits
+                self.env[entry.name] = self.builder.slot(argument)
+                self.builder.body.inputs.append((entry.name, argument))
+                is_valid = self.header.match(entry, argument) and is_valid
+        return is_valid
 
-    def _give(self, declared: tuple[nodes.TypedEntry, ...]) -> bool:
-        """Check the results against the declared outputs."""
+    def _check_outputs(self, declared: tuple[nodes.TypedEntry, ...]) -> bool:
+        """Check the results against the declared outputs; False after reporting an error."""
         assert self.results is not None
         if POISON in self.results:
             return False
@@ -125,33 +128,35 @@ class BodyInterpreter(ApplicationInterpreter):
             outputs = f"declares {pluralize(len(declared), 'output')} but returns {len(self.results)}"
             self.fault("output", f"`{self.definition.name}` {outputs}", self._return.at)
             return False
-        fits = True
-        places = [value.at for value in self._return.values]
-        if len(places) != len(self.results):  # a single value with all outputs
-            places *= len(self.results)
-        for i, (value, place) in enumerate(zip(self.results, places, strict=True)):
+        is_valid = True
+        locations = [value.at for value in self._return.values]
+        if len(locations) != len(self.results):  # one call returns all outputs
+            locations *= len(self.results)
+        for i, (value, location) in enumerate(zip(self.results, locations, strict=True)):
             name = declared[i].name if declared else ""
             if value is None:
-                fits = (not declared or declared[i].optional or self._refuse_absent(declared[i], place)) and fits
+                is_valid = (
+                    not declared or declared[i].optional or self._report_absent_output(declared[i], location)
+                ) and is_valid
                 self.builder.body.outputs.append((name, None))
             elif isinstance(value, Tensor):
                 if declared:
-                    fits = (
-                        self.header.match(declared[i], value.type, OutputExpression(place, self.builder, value.slot))
-                        and fits
+                    is_valid = (
+                        self.header.match(declared[i], value.type, OutputExpression(location, self.builder, value.slot))
+                        and is_valid
                     )
                 self.builder.body.outputs.append((name, value.slot))
             else:
-                self.fault("wrong-kind", f"expected a tensor as output, found {describe(value)}", place)
-                fits = False
-        return fits
+                self.fault("wrong-kind", f"expected a tensor as output, found {describe(value)}", location)
+                is_valid = False
+        return is_valid
 
-    def _refuse_absent(self, output: nodes.TypedEntry, place: Located) -> bool:
-        """Report an output that is `none` although its declaration does not permit that."""
+    def _report_absent_output(self, output: nodes.TypedEntry, location: Located) -> bool:
+        """Report an output that is `none` but not declared as optional."""
         name = f"output `{output.name}`" if output.name else "an output"
         help = "write `?` after its shape to declare that it may be absent"
         note = Note("declared here", self.unit.span(output.at))
-        self.fault("output", f"{name} of `{self.definition.name}` is `none` here", place, notes=(note,), help=help)
+        self.fault("output", f"{name} of `{self.definition.name}` is `none` here", location, notes=(note,), help=help)
         return False
 
     # Statements
@@ -186,50 +191,50 @@ class BodyInterpreter(ApplicationInterpreter):
                 self.builder.body.discarded.add(item.slot)
 
     def _collect(self, name: str, expr: nodes.Collect) -> None:
-        found = collect_value(self, expr)
+        collected = collect_value(self, expr)
         if self.collect is not None:
-            self.collect(name, found)
-        if self.observer is not None and found is not None:
-            self.observer.on_value(expr, found[0])
+            self.collect(name, collected)
+        if self.observer is not None and collected is not None:
+            self.observer.value(expr, collected[0])
 
     def visit_if(self, statement: nodes.If) -> bool:
         condition = self.condition(statement.condition)
         if condition.__class__ is bool:
             self.visit(statement.body if condition else statement.otherwise)
-        known = condition.__class__ is bool and not statement.broken
+        is_known = condition.__class__ is bool and not statement.broken
         for name in statement.binds:
-            self.env.setdefault(name, None if known else POISON)
+            self.env.setdefault(name, None if is_known else POISON)
         return self.results is not None
 
     def visit_for(self, statement: nodes.For) -> None:
         bounds = self._symbolic_bounds(statement.loop, bool(statement.collects) and not statement.selects)
         if bounds is not None:
-            run = self._once(lambda: self.visit(statement.body))
-            declares = any(walk.declarations(statement.body))  # which was refused
-            if declares or not scan(self, statement.loop, bounds, statement.binds, run, statement.collects):
+            run = self._iteration_interpreter(lambda: self.visit(statement.body))
+            declares = any(walk.declarations(statement.body))  # reported by the first pass
+            if declares or not compile_loop(self, statement.loop, bounds, statement.binds, run, statement.collects):
                 self.env.update(dict.fromkeys(statement.binds, POISON))
             return
         check = ResidualCheck(self, statement.loop.at)
         length = statement.at.end - statement.at.start
         parts: dict[str, list[CollectedTensor | None]] = {name: [] for name in statement.collects}
 
-        def collect(name: str, found: CollectedTensor | None) -> None:
-            parts[name].append(found)
+        def collect(name: str, part: CollectedTensor | None) -> None:
+            parts[name].append(part)
 
-        outer, self.collect = self.collect, collect
+        enclosing_collect, self.collect = self.collect, collect
         done = self.program.numbers.iterate(
-            self, statement.loop, statement.binds, lambda: self.visit(statement.body), length, check.iteration
+            self, statement.loop, statement.binds, lambda: self.visit(statement.body), length, check.add_iteration
         )
-        self.collect = outer
+        self.collect = enclosing_collect
         if done:
             check.report()
-            self.env.update({name: stack_collected(self, statement, found) for name, found in parts.items()})
+            self.env.update({name: stack_collected(self, statement, values) for name, values in parts.items()})
         else:
             self.env.update(dict.fromkeys((*statement.binds, *statement.collects), POISON))
         self.env.pop(statement.loop.variable, None)
 
     def _symbolic_bounds(self, loop: nodes.Loop, collects: bool = False) -> tuple[Dim, Dim] | None:
-        """Return the bounds of a loop that is compiled as one iteration; None if each of its iterations is compiled."""
+        """Return the bounds of a loop that is compiled as one iteration; None if each iteration is compiled."""
         bounds = self.value(loop.first), self.value(loop.last)
         first, last = bounds
         if not isinstance(first, int | Polynomial) or not isinstance(last, int | Polynomial):
@@ -238,13 +243,13 @@ class BodyInterpreter(ApplicationInterpreter):
             return None
         return (first, last) if collects or any(map(self.program.numbers.is_dimension, bounds)) else None
 
-    def _once(self, run: Callable[[], object]) -> Callable[[Iteration], None]:
+    def _iteration_interpreter(self, run: Callable[[], object]) -> Callable[[Iteration], None]:
         """Return a function that interprets an iteration of a loop over a dimension."""
 
         def interpret(iteration: Iteration) -> None:
-            outer, self.collect = self.collect, iteration.collected.__setitem__
+            enclosing_collect, self.collect = self.collect, iteration.collected.__setitem__
             run()
-            self.collect = outer
+            self.collect = enclosing_collect
 
         return interpret
 
@@ -252,44 +257,46 @@ class BodyInterpreter(ApplicationInterpreter):
 
     def chain(self, expr: nodes.Chain) -> Value:
         piped = self.value(expr.head)
-        outer = self.env.get("_")
+        enclosing_piped = self.env.get("_")
         for step in expr.steps:
             if piped is not POISON:
-                piped = self._step(step, piped)
+                piped = self._evaluate_step(step, piped)
             elif step.operator and step.loop is None:
-                self.value(step.value)  # its errors are still reported
-        if outer is None:
+                self.value(step.value)  # only for its errors
+        if enclosing_piped is None:
             self.env.pop("_", None)
         else:
-            self.env["_"] = outer
+            self.env["_"] = enclosing_piped
         return piped
 
-    def _step(self, step: nodes.Step, piped: Value) -> Value:
+    def _evaluate_step(self, step: nodes.Step, piped: Value) -> Value:
         if step.loop is None:
-            return self._step_once(step, piped)
+            return self._evaluate_step_once(step, piped)
         self.env["_"] = piped
         bounds = self._symbolic_bounds(step.loop)
         if bounds is not None:
-            once = self._once(lambda: self.env.update(_=self._step_once(step, self.env["_"])))
-            return self.env["_"] if scan(self, step.loop, bounds, ("_",), once) else POISON
+            interpret_step = self._iteration_interpreter(
+                lambda: self.env.update(_=self._evaluate_step_once(step, self.env["_"]))
+            )
+            return self.env["_"] if compile_loop(self, step.loop, bounds, ("_",), interpret_step) else POISON
         check = ResidualCheck(self, step.value.at)
-        iterations = StepIterations(self, step, self._step_once)
+        iterations = StepIterations(self, step, self._evaluate_step_once)
 
         def run() -> None:
             if self.env["_"] is not POISON:
                 self.env["_"] = iterations.value(self.env["_"])
 
-        def after_each(before: dict[str, Value], after: dict[str, Value]) -> None:
-            check.iteration({"": before["_"]}, {"": after["_"]})
+        def check_iteration(before: dict[str, Value], after: dict[str, Value]) -> None:
+            check.add_iteration({"": before["_"]}, {"": after["_"]})
 
         length = step.at.end - step.at.start
-        done = self.program.numbers.iterate(self, step.loop, ("_",), run, length, after_each)
+        done = self.program.numbers.iterate(self, step.loop, ("_",), run, length, check_iteration)
         if done:
             check.report()
         self.env.pop(step.loop.variable, None)
         return self.env["_"] if done else POISON
 
-    def _step_once(self, step: nodes.Step, piped: Value) -> Value:
+    def _evaluate_step_once(self, step: nodes.Step, piped: Value) -> Value:
         value = self._step_value(step, piped)
         if self.observer is not None:
             self.observer.on_value(step, value)
@@ -306,7 +313,7 @@ class BodyInterpreter(ApplicationInterpreter):
             elif condition is not True:
                 return POISON
         if isinstance(piped, MultipleOutputs):
-            return self._pipe_several(step, len(piped.values))
+            return self._report_several_outputs(step, len(piped.values))
         if piped is None:
             return self.fault("wrong-kind", "the piped value is `none` here", step.at)
         self.env["_"] = piped
@@ -314,12 +321,12 @@ class BodyInterpreter(ApplicationInterpreter):
             return self.combine(step.operator, piped, self.value(value), step.at, value.at, value.at)
         return self.handlers[value.__class__](self, value)
 
-    def _pipe_several(self, step: nodes.Step, outputs: int) -> Value:
-        """Report a step after one with several outputs."""
+    def _report_several_outputs(self, step: nodes.Step, outputs: int) -> Value:
+        """Report a step that follows a step with several outputs."""
         call = self.builder.body.calls[-1]
         op = OPS.get(call.type) if call.kind == "op" else None
-        known = re.findall(r"(\w+): ", op.result) if op is not None else []
-        names = ", ".join(known if len(known) == outputs else "abcdefgh"[:outputs])
+        output_names = re.findall(r"(\w+): ", op.result) if op is not None else []
+        names = ", ".join(output_names if len(output_names) == outputs else "abcdefgh"[:outputs])
         message = f"expected one output to pipe into this step, found {outputs}"
         notes = (Note(f"`{call.type}` has {outputs} outputs", call.span),)
         help = f"end the chain there and name the outputs: `{names} = ...`"
@@ -333,7 +340,7 @@ BodyInterpreter.handlers = {
 }
 
 
-def constant_body(
+def compile_constant(
     program: Program, definition: Definition, env: dict[str, Value], expr: nodes.Expr, type: Type
 ) -> Body | None:
     """Compile the body that computes a constant tensor, and check its shape."""
@@ -346,25 +353,27 @@ def constant_body(
         attributes: dict[str, Value] = {"shape": type.shape, "value": constant}
         value = interpreter.apply_op(OPS["full"], (), attributes, expr.at, lambda _: None)
     if is_list(value):
-        listed = _as_reals(value) if type.dtype == "real" else value
+        listed = _convert_to_reals(value) if type.dtype == "real" else value
         value = interpreter.apply_op(OPS["table"], (), {"values": listed}, expr.at, lambda _: None)
     if value is POISON:
         return None
     if not isinstance(value, Tensor) or value.type != type:
-        got = f"{value.type.dtype} {format_shape(value.type.shape)}" if isinstance(value, Tensor) else describe(value)
-        message = f"expected a value of type {type.dtype} {format_shape(type.shape)}, found {got}"
+        actual = (
+            f"{value.type.dtype} {format_shape(value.type.shape)}" if isinstance(value, Tensor) else describe(value)
+        )
+        message = f"expected a value of type {type.dtype} {format_shape(type.shape)}, found {actual}"
         interpreter.fault("dimension", message, expr.at)
         return None
     body.outputs.append(("", value.slot))
     return body
 
 
-def _as_reals(value: Value) -> Value:
-    """A list whose integers become reals."""
+def _convert_to_reals(value: Value) -> Value:
+    """Return a list with its integers converted to reals."""
     if is_list(value):
-        return tuple([_as_reals(item) for item in value])
+        return tuple([_convert_to_reals(item) for item in value])
     return 1.0 * value if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def pluralize(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+def pluralize(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

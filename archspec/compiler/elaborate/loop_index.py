@@ -1,4 +1,4 @@
-"""The index of a loop over a dimension, which one iteration has instead of a number."""
+"""Indices of loops over a dimension: symbols in the one iteration that is compiled."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def symbols_in(value: Value) -> Iterator[str]:
 
 
 def indices_in(value: Value, ranges: Mapping[str, Range]) -> frozenset[str]:
-    """Return the indices of the loops around that a static value depends on."""
+    """Return the indices of enclosing loops on which a static value depends."""
     return frozenset(symbols_in(value)) & ranges.keys() if ranges else frozenset()
 
 
@@ -32,13 +32,13 @@ def operation_types(
 ) -> tuple[Type, ...]:
     """Return the types of the results of an operation. Raises OpError.
 
-    A position that depends on indices must be linear in them, so that it is valid in all iterations if it is at the
+    A position that depends on indices must be linear in them: it is then valid in all iterations if it is valid at the
     ends of their ranges.
     """
     depending: dict[str, frozenset[str]] = {}
     if program.ranges:
-        found = {name: indices_in(value, program.ranges) for name, value in attributes.items()}
-        depending = {name: indices for name, indices in found.items() if indices}
+        indices_by_name = {name: indices_in(value, program.ranges) for name, value in attributes.items()}
+        depending = {name: indices for name, indices in indices_by_name.items() if indices}
     if not depending:
         return program.numbers.outputs(op, inputs, attributes, span)
     positions = {attribute.name for attribute in op.attributes if attribute.is_position}
@@ -47,21 +47,21 @@ def operation_types(
         if name not in positions or not isinstance(value, Polynomial):
             index = f"`{min(indices)}`, the index of a loop over a dimension"
             raise OpError(f"hyperparameter `{name}` of `{op.name}` cannot depend on {index}", name)
-        least = _least(value, indices, program.ranges)
-        if least is None:
+        minimum = _minimum_position(value, indices, program.ranges)
+        if minimum is None:
             raise OpError(f"hyperparameter `{name}` of `{op.name}` must be linear in the index of the loop", name)
-        if is_certainly_below(least, 0) or (program.numbers.counts_elements and not has_lower_bound(least, 0)):
+        if is_certainly_below(minimum, 0) or (program.numbers.counts_elements and not has_lower_bound(minimum, 0)):
             raise OpError(f"`{op.name}` may be given a negative {name} in this loop: {value}", name)
     types: set[tuple[Type, ...]] = set()
-    for ends in _corners(attributes, frozenset[str]().union(*depending.values()), program.ranges):
-        types.add(program.numbers.outputs(op, inputs, ends, span))
+    for corner in _corners(attributes, frozenset[str]().union(*depending.values()), program.ranges):
+        types.add(program.numbers.outputs(op, inputs, corner, span))
     if len(types) > 1:
         raise OpError(f"the size of the result of `{op.name}` depends on the index of the loop")
     return types.pop()
 
 
-def _least(value: Dim, indices: frozenset[str], ranges: Mapping[str, Range]) -> Dim | None:
-    """Return the least value of a position in all iterations; None if it is not linear in the indices."""
+def _minimum_position(value: Dim, indices: frozenset[str], ranges: Mapping[str, Range]) -> Dim | None:
+    """Return the minimum of a position over all iterations; None if it is not linear in the indices."""
     for index in indices:
         powers = coefficients_by_power(value, index)
         slope = powers.get(1, 0) if powers is not None and powers.keys() <= {0, 1} else None

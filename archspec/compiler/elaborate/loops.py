@@ -1,4 +1,4 @@
-"""Loops over a dimension: one iteration is compiled, as a body that stands for all of them."""
+"""Loops over a dimension: one iteration is compiled, as a body that represents all iterations."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ from archspec.ir.ops import OPS
 from archspec.ir.ops.check import MAX_DIMENSIONS
 
 CollectedTensor: TypeAlias = tuple[Tensor, int]
-"""A value that an iteration collects, and the new axis."""
+"""A value that an iteration collects, and the index of the new axis."""
 
 
 class Iteration:
     """One iteration of a loop over a dimension, while it is compiled.
 
-    `collected` are values by name, with their axes (None for one with an error); `given` are the slots outside of those
-    that have their values from there.
+    `collected` has values by name, with their axes (None after an error). `enclosing_slots` maps a slot of the body to
+    the slot of the enclosing body that provides its value.
     """
 
-    def __init__(self, outer: BodyBuilder, interpreter: ApplicationInterpreter) -> None:
-        self.outer = outer
+    def __init__(self, enclosing: BodyBuilder, interpreter: ApplicationInterpreter) -> None:
+        self.enclosing = enclosing
         self.builder = BodyBuilder("loop", "for", interpreter.module, interpreter.limits)
         self.collected: dict[str, CollectedTensor | None] = {}
-        self.given: dict[int, int] = {}
+        self.enclosing_slots: dict[int, int] = {}
 
-    def take(self, env: dict[str, Value], carried: Collection[str]) -> None:
-        """Give the tensors of `env` slots in the body; equal ones share a slot unless they are carried."""
-        known: dict[int, Tensor] = {}
+    def bind_inputs(self, env: dict[str, Value], carried: Collection[str]) -> None:
+        """Replace the tensors of `env` by inputs of the body; equal tensors share a slot unless they are carried."""
+        shared: dict[int, Tensor] = {}
         for name, value in [*env.items()]:
             if not isinstance(value, Tensor):
                 continue
-            inner = known.get(value.slot) if name not in carried else None
-            if inner is None:
-                inner = self.builder.slot(value.type)
+            tensor = shared.get(value.slot) if name not in carried else None
+            if tensor is None:
+                tensor = self.builder.slot(value.type)
                 self.builder.body.inputs.append((name, value.type))
-                self.given[inner.slot] = value.slot
+                self.enclosing_slots[tensor.slot] = value.slot
                 if name not in carried:
-                    known[value.slot] = inner
-            env[name] = inner
+                    shared[value.slot] = tensor
+            env[name] = tensor
 
 
-def scan(
+def compile_loop(
     interpreter: ApplicationInterpreter,
     loop: nodes.Loop,
     bounds: tuple[Dim, Dim],
@@ -60,24 +60,24 @@ def scan(
 ) -> bool:
     """Compile a loop over a dimension that binds or collects names; False after reporting an error.
 
-    `run` interprets one iteration. What is bound before the loop is carried from one iteration to the next.
+    `run` interprets one iteration. Tensors that are bound before the loop are carried from one iteration to the next.
     """
     env, first, count = interpreter.env, bounds[0], bounds[1] - bounds[0]
-    if not _are_valid(interpreter, loop, bounds, bool(collects)):
+    if not _check_bounds(interpreter, loop, bounds, bool(collects)):
         return False
     before = dict(env)
     carried = [name for name in binds if isinstance(env.get(name), Tensor)]
     iteration = Iteration(interpreter.builder, interpreter)
-    iteration.take(env, carried)
+    iteration.bind_inputs(env, carried)
     inside = dict(env)
-    name = _fresh_index_name(loop.variable, before, iteration.builder, interpreter.program.ranges)
+    name = _unused_index_name(loop.variable, before, iteration.builder, interpreter.program.ranges)
     interpreter.program.ranges[name] = Range(first, bounds[1] - 1)
     env[loop.variable] = index(name)
     interpreter.builder = iteration.builder
     try:
         run(iteration)
     finally:
-        interpreter.builder = iteration.outer
+        interpreter.builder = iteration.enclosing
         del interpreter.program.ranges[name]
     after = dict(env)
     env.clear()
@@ -88,21 +88,23 @@ def scan(
         if not interpreter.program.report.errors:
             interpreter.fault("discarded-value", message, loop.at, help=help)
         return False
-    if not _is_stable(interpreter, loop, before, inside, after, binds):
+    if not _check_carried(interpreter, loop, before, inside, after, binds):
         return False
     changed = [name for name in carried if after[name] != inside[name]]
     _emit(interpreter, loop, iteration, changed, after, (name, first, count), collects)
     return True
 
 
-def _refuse_empty(interpreter: ApplicationInterpreter, loop: nodes.Loop) -> Value:
+def _report_empty(interpreter: ApplicationInterpreter, loop: nodes.Loop) -> Value:
     """Report a loop without iterations that collects."""
     help = "use an end (exclusive) that is above the start"
     message = "a loop that collects needs at least one iteration"
     return interpreter.fault("wrong-kind", message, loop.last.at, help=help)
 
 
-def _are_valid(interpreter: ApplicationInterpreter, loop: nodes.Loop, bounds: tuple[Dim, Dim], collects: bool) -> bool:
+def _check_bounds(
+    interpreter: ApplicationInterpreter, loop: nodes.Loop, bounds: tuple[Dim, Dim], collects: bool
+) -> bool:
     """Check the bounds of a loop over a dimension; False after reporting an error."""
     (first, last), numbers = bounds, interpreter.program.numbers
     count = last - first
@@ -121,23 +123,23 @@ def _are_valid(interpreter: ApplicationInterpreter, loop: nodes.Loop, bounds: tu
         interpreter.fault("wrong-kind", message, loop.last.at, help=help)
         return False
     if collects and isinstance(count, int) and count < 1:
-        _refuse_empty(interpreter, loop)
+        _report_empty(interpreter, loop)
         return False
     return True
 
 
-def _fresh_index_name(
+def _unused_index_name(
     variable: str, env: Mapping[str, Value], builder: BodyBuilder, ranges: Mapping[str, Range]
 ) -> str:
-    """Return a name for an index that nothing in a body depends on."""
-    taken = {name for value in env.values() for name in symbols_in(value)} | ranges.keys()
-    taken.update(name for type in builder.body.types for size in type.shape for name in symbols(size))
-    while variable in taken:
+    """Return a name for an index that does not occur in a body."""
+    reserved = {name for value in env.values() for name in symbols_in(value)} | ranges.keys()
+    reserved.update(name for type in builder.body.types for size in type.shape for name in symbols(size))
+    while variable in reserved:
         variable += "_"
     return variable
 
 
-def _is_stable(
+def _check_carried(
     interpreter: ApplicationInterpreter,
     loop: nodes.Loop,
     before: Mapping[str, Value],
@@ -145,7 +147,7 @@ def _is_stable(
     after: Mapping[str, Value],
     binds: Collection[str],
 ) -> bool:
-    """Whether every value that is carried has the same type after an iteration; reports an error if not."""
+    """Check that each carried value has the same type after an iteration; False after reporting an error."""
     stable = True
     for name in binds:
         if name not in before:
@@ -154,7 +156,7 @@ def _is_stable(
         if old is POISON or new is POISON:
             stable = False
         elif isinstance(old, Tensor) and isinstance(new, Tensor):
-            stable = _has_type(interpreter, loop, name, old, new) and stable
+            stable = _check_carried_type(interpreter, loop, name, old, new) and stable
         elif value_key(old) != value_key(new):
             help = "start with a tensor, such as `full([batch, n], 0.0)`: only tensors are carried"
             _report_change(interpreter, loop, name, old, new, "wrong-kind", help)
@@ -162,10 +164,12 @@ def _is_stable(
     return stable
 
 
-def _has_type(interpreter: ApplicationInterpreter, loop: nodes.Loop, name: str, old: Tensor, new: Tensor) -> bool:
+def _check_carried_type(
+    interpreter: ApplicationInterpreter, loop: nodes.Loop, name: str, old: Tensor, new: Tensor
+) -> bool:
     if old.type == new.type:
         return True
-    help = "make it the same: a loop over a dimension is compiled once for all iterations"
+    help = "keep the type unchanged: a loop over a dimension is compiled once for all iterations"
     _report_change(interpreter, loop, name, old, new, "dimension", help)
     return False
 
@@ -174,11 +178,11 @@ def _report_change(
     interpreter: ApplicationInterpreter, loop: nodes.Loop, name: str, old: Value, new: Value, code: str, help: str
 ) -> None:
     subject = "the piped value" if name == "_" else f"`{name}`"
-    message = f"{subject} is {_described(old)} before the loop and {_described(new)} after an iteration"
+    message = f"{subject} is {_describe_carried(old)} before the loop and {_describe_carried(new)} after an iteration"
     interpreter.fault(code, message, loop.at, help=help)
 
 
-def _described(value: Value) -> str:
+def _describe_carried(value: Value) -> str:
     if isinstance(value, Tensor):
         return f"{value.type.dtype} {format_shape(value.type.shape)}"
     return describe(value)
@@ -195,7 +199,7 @@ def _emit(
 ) -> None:
     """Add the call of a loop, and bind the names that it carries and collects."""
     env, body, count = interpreter.env, iteration.builder.body, indexed[2]
-    collected = {name: found for name, found in iteration.collected.items() if found is not None}
+    collected = {name: part for name, part in iteration.collected.items() if part is not None}
     failed = {name for name in collects if after.get(name) is POISON} | iteration.collected.keys() - collected.keys()
     if failed:
         env.update(dict.fromkeys((*carried, *collects), POISON))
@@ -207,7 +211,7 @@ def _emit(
     body.outputs = [(name, value.slot) for name, value in results if isinstance(value, Tensor)]
     axes = tuple([axis for _, axis in collected.values()])
     body.loop = Loop(*indexed, len(carried), axes)
-    operands = _close(interpreter, iteration, carried)
+    operands = _close_body(interpreter, iteration, carried)
     body.results = tuple([body.types[slot] for _, slot in body.outputs if isinstance(slot, int)])
     body.size = sum(call.body.size if call.body is not None else 1 for call in body.calls)
     types = list(body.results)
@@ -216,60 +220,60 @@ def _emit(
         assert result is not None
         types[i] = Type((*result.shape[:axis], count, *result.shape[axis:]), result.dtype)
     span, attributes = interpreter.unit.span(loop.at), dict[str, Value](iterations=count)
-    value = iteration.outer.emit("loop", "for", "", body, operands, attributes, tuple(types), span)
+    value = iteration.enclosing.emit("loop", "for", "", body, operands, attributes, tuple(types), span)
     values = value.values if isinstance(value, MultipleOutputs) else (value,)
     env.update(zip([name for name, _ in results], values, strict=True))
 
 
-def _close(
+def _close_body(
     interpreter: ApplicationInterpreter, iteration: Iteration, carried: list[str]
 ) -> tuple[tuple[str, Operand], ...]:
-    """Make inputs of all that an iteration reads, what it carries first; return the operands of the loop."""
+    """Make every value that an iteration reads an input, carried values first; return the operands of the loop."""
     body, reads = iteration.builder.body, iteration.builder.reads
     own = {name: slot for slot, (name, _) in enumerate(body.inputs)}
     names = {slot: name for name, slot in own.items()} | {tensor.slot: f".{name}" for name, tensor in reads.items()}
-    used = _used(body) - {own[name] for name in carried}
-    for name, tensor in reads.items():  # a stored tensor is read outside, once
+    used = _used_slots(body) - {own[name] for name in carried}
+    for name, tensor in reads.items():  # a stored tensor is read once, in the enclosing body
         leaf = find_member(interpreter.module, name) if interpreter.module is not None else None
         if tensor.slot in used and isinstance(leaf, LocatedTensor):
-            iteration.given[tensor.slot] = iteration.outer.read(name, leaf).slot
-    inputs = [own[name] for name in carried] + [slot for slot in iteration.given if slot in used]
+            iteration.enclosing_slots[tensor.slot] = iteration.enclosing.read(name, leaf).slot
+    inputs = [own[name] for name in carried] + [slot for slot in iteration.enclosing_slots if slot in used]
     _reorder(body, inputs, names)
-    return tuple([(names[slot], iteration.given[slot]) for slot in inputs])
+    return tuple([(names[slot], iteration.enclosing_slots[slot]) for slot in inputs])
 
 
-def _used(body: Body) -> set[int]:
+def _used_slots(body: Body) -> set[int]:
     """Return the slots that calls and outputs use."""
     operands = [operand for call in body.calls for _, operand in call.inputs]
     return {operand for operand in (*operands, *[o for _, o in body.outputs]) if isinstance(operand, int)}
 
 
 def _reorder(body: Body, inputs: list[int], names: Mapping[int, str]) -> None:
-    """Make some slots the inputs of a body, in this order; other slots without a value are left out."""
-    made: list[int] = [slot for call in body.calls for slot in _slots(call)]
-    order = [*inputs, *made]
+    """Make `inputs` the inputs of a body, in this order; remove other slots that no call computes."""
+    computed: list[int] = [slot for call in body.calls for slot in _result_slots(call)]
+    order = [*inputs, *computed]
     moved = {slot: position for position, slot in enumerate(order)}
     types = [body.types[slot] for slot in order]
 
-    def place(operand: Operand) -> Operand:
+    def reorder_operand(operand: Operand) -> Operand:
         return moved[operand] if isinstance(operand, int) else operand
 
     body.inputs = [(names[slot], body.types[slot]) for slot in inputs]
     body.weights = []
     body.types = types
     for call in body.calls:
-        call.inputs = tuple([(name, place(operand)) for name, operand in call.inputs])
+        call.inputs = tuple([(name, reorder_operand(operand)) for name, operand in call.inputs])
         call.first = moved.get(call.first, call.first)
-    body.outputs = [(name, place(operand)) for name, operand in body.outputs]
+    body.outputs = [(name, reorder_operand(operand)) for name, operand in body.outputs]
     body.discarded = {moved[slot] for slot in body.discarded if slot in moved}
     body.module = None
 
 
-def _slots(call: Call) -> range:
+def _result_slots(call: Call) -> range:
     return range(call.first, call.first + sum(type is not None for type in call.outputs))
 
 
-# What an iteration may do ---------------------------------------------------------------------------------------------
+# Collected values -----------------------------------------------------------------------------------------------------
 
 
 def collect_value(interpreter: ApplicationInterpreter, expr: nodes.Collect) -> CollectedTensor | None:
@@ -297,23 +301,25 @@ def stack_collected(
     interpreter: ApplicationInterpreter, statement: nodes.For, parts: Sequence[CollectedTensor | None]
 ) -> Value:
     """Stack the values collected by the iterations along the new axis; return `none` if there are none."""
-    found = [part for part in parts if part is not None]
-    if len(found) < len(parts):
+    collected = [part for part in parts if part is not None]
+    if len(collected) < len(parts):
         return POISON
     first, last = interpreter.value(statement.loop.first), interpreter.value(statement.loop.last)
-    if not found:
-        return _refuse_empty(interpreter, statement.loop) if first == last else None
-    if any(axis != found[0][1] for _, axis in found):
+    if not collected:
+        return _report_empty(interpreter, statement.loop) if first == last else None
+    if any(axis != collected[0][1] for _, axis in collected):
         return interpreter.fault("dimension", "`collect` expects the same axis in every iteration", statement.loop.at)
-    at = statement.loop.at
-    inputs = tuple([(f"tensors{turn}" if turn > 1 else "tensors", value) for turn, (value, _) in enumerate(found, 1)])
-    (value, axis), attributes = found[0], dict[str, Value](axis=found[0][1])
+    location = statement.loop.at
+    inputs = tuple(
+        [(f"tensors{number}" if number > 1 else "tensors", value) for number, (value, _) in enumerate(collected, 1)]
+    )
+    (value, axis), attributes = collected[0], dict[str, Value](axis=collected[0][1])
     if isinstance(first, Polynomial) or isinstance(last, Polynomial):
         assert isinstance(first, int | Polynomial) and isinstance(last, int | Polynomial)
         count = last - first
-        # The number of iterations is open, and these stand for all of them.
-        shape, span = (*value.type.shape[:axis], count, *value.type.shape[axis:]), interpreter.unit.span(at)
+        # The iteration count is open: these values represent those of all iterations.
+        shape, span = (*value.type.shape[:axis], count, *value.type.shape[axis:]), interpreter.unit.span(location)
         operands = tuple([(name, part.slot) for name, part in inputs])
         types = (Type(shape, value.type.dtype),)
         return interpreter.builder.emit("op", "stack", "", None, operands, attributes, types, span)
-    return interpreter.apply_op(OPS["stack"], inputs, attributes, at, lambda _: None)
+    return interpreter.apply_op(OPS["stack"], inputs, attributes, location, lambda _: None)

@@ -1,4 +1,4 @@
-"""Compilation of a model of a file: its hyperparameters, its module and its body."""
+"""Compilation of a model in a file: its hyperparameters, its module and its body."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ _HARMLESS_CODES = {"unused-import", "unused-dimension", "expect"}
 """Codes of errors that do not affect the counts of a model."""
 
 MAX_OPTIONAL_INPUTS = 6
-"""The limit on optional inputs of which every combination is compiled."""
+"""Maximum number of optional inputs of which every combination is compiled."""
 
 
 class CompiledModel(Record):
-    """A compiled model. `body` is its computation with all optional inputs given.
+    """A compiled model. `body` is its computation with all optional inputs present.
 
     `expectations` is the number of its `expect` lines.
     """
@@ -62,7 +62,7 @@ class CompiledModel(Record):
 
 
 def check_files(program: Program, library: Library, root: Unit) -> None:
-    """Checks the file `root` and those it imports that are not bundled (`root` may be), once for a program.
+    """Check the file `root` and its imports, except for bundled ones, once per program.
 
     The warnings of files that were checked before are reported again.
     """
@@ -82,10 +82,10 @@ def check_files(program: Program, library: Library, root: Unit) -> None:
             program.warnings[unit] = tuple(report.diagnostics[before:])
 
 
-def is_reported_again(program: Program) -> bool:
-    """Whether another compilation by the program reports the same: nothing, or only warnings of `check_files`."""
-    known = {warning for warnings in program.warnings.values() for warning in warnings}
-    return known.issuperset(program.report.diagnostics)
+def has_only_file_warnings(program: Program) -> bool:
+    """Whether the report has no diagnostics except for warnings of `check_files`, which are repeated."""
+    file_warnings = {warning for warnings in program.warnings.values() for warning in warnings}
+    return file_warnings.issuperset(program.report.diagnostics)
 
 
 def compile_model(
@@ -115,7 +115,7 @@ def compile_definition(
 ) -> tuple[Module, Body] | None:
     """Compile a definition with hyperparameters to its module and body, for symbolic input shapes.
 
-    `use` is the use that requires it. Raises Enough.
+    `use` is the use that requires it. Raises StopCompilation at a limit.
     """
     program.frames[:] = [use]
     module = instantiate(program, definition, values)
@@ -128,10 +128,10 @@ def compile_definition(
         return None
     bodies = [body]
     if definition not in program.checked or body.unused:
-        bodies += _bodies_without_optional(program, target, types)
+        bodies += _compile_without_each_optional(program, target, types)
     if _counts_are_valid(program):
         _check_unused(program, module, bodies)
-    if is_reported_again(program):
+    if has_only_file_warnings(program):
         program.checked.add(definition)
     return module, body
 
@@ -150,25 +150,25 @@ def compile_without_optional(program: Program, unit: Unit, model: tree.Model, co
     )
 
 
-def _bodies_without_optional(program: Program, target: CompileTarget, types: tuple[Type, ...]) -> list[Body]:
-    """Compile a definition without each combination of its optional inputs: of the first MAX_OPTIONAL_INPUTS."""
+def _compile_without_each_optional(program: Program, target: CompileTarget, types: tuple[Type, ...]) -> list[Body]:
+    """Compile a definition without each combination of its first MAX_OPTIONAL_INPUTS optional inputs."""
     report = program.report
     names = [entry.name for entry in target.definition.inputs]
     optional = [i for i, entry in enumerate(target.definition.inputs) if entry.default is not None]
     bodies: list[Body] = []
-    for absent in islice(_combinations(optional), 2**MAX_OPTIONAL_INPUTS):
+    for absent in islice(_iter_absent_inputs(optional), 2**MAX_OPTIONAL_INPUTS):
         before = len(report.diagnostics)
         body = compile_body(program, target, tuple([None if i in absent else type for i, type in enumerate(types)]))
         if body is not None:
             bodies.append(body)
         without = Note(f"without {join_names([names[i] for i in absent])}")
-        new = [d._replace(notes=(*d.notes, without)) for d in report.diagnostics[before:]]
-        report.diagnostics[before:] = new
+        noted = [d._replace(notes=(*d.notes, without)) for d in report.diagnostics[before:]]
+        report.diagnostics[before:] = noted
     return bodies
 
 
-def _combinations(optional: list[int]) -> Iterator[tuple[int, ...]]:
-    """Yield all inputs, then every other combination of them, the smallest first."""
+def _iter_absent_inputs(optional: list[int]) -> Iterator[tuple[int, ...]]:
+    """Yield all optional inputs, then the smaller non-empty combinations in order of size."""
     if optional:
         yield tuple(optional)
     for size in range(1, len(optional)):
@@ -204,10 +204,12 @@ def check_definitions(program: Program, unit: Unit) -> None:
 
 
 def defaults(
-    program: Program, unit: Unit, definition: Definition, given: dict[str, Value] | None = None
+    program: Program, unit: Unit, definition: Definition, overrides: dict[str, Value] | None = None
 ) -> dict[str, Value] | None:
-    """Return the values of a definition's hyperparameters: `given`, and the defaults of the others."""
-    return hyperparameter_values(Evaluator(program, unit, None, {}), definition, {}, None, definition.node.name, given)
+    """Return the values of a definition's hyperparameters: `overrides`, and defaults for the remaining ones."""
+    return hyperparameter_values(
+        Evaluator(program, unit, None, {}), definition, {}, None, definition.node.name, overrides
+    )
 
 
 def hyperparameters(
@@ -218,16 +220,16 @@ def hyperparameters(
     if bound is None:
         return None
     interpreter = Evaluator(program, unit, None, {})
-    written = hyperparameter_values(interpreter, definition, bound.hyperparameters, None, form.at)
-    if written is None:
+    values = hyperparameter_values(interpreter, definition, bound.hyperparameters, None, form.at)
+    if values is None:
         return None
     if not overrides:
-        return written
-    chosen: dict[str, Value] = {}
+        return values
+    converted: dict[str, Value] = {}
     for name, value in overrides.items():
         if name not in definition.hyperparameters:
-            near = suggest(name, list(definition.hyperparameters))
-            help = near or f"available hyperparameters: {', '.join(definition.hyperparameters)}"
+            suggestion = suggest(name, list(definition.hyperparameters))
+            help = suggestion or f"available hyperparameters: {', '.join(definition.hyperparameters)}"
             message = f'unknown hyperparameter `{name}` of "{form.name}"'
             program.report.error("unknown-argument", message, help=help)
             continue
@@ -235,16 +237,14 @@ def hyperparameters(
             message = f'hyperparameter `{name}` of "{form.name}" is never used, so setting it changes nothing'
             program.report.error("unused-hyperparameter", message, definition.hyperparameters[name].span)
             continue
-        chosen[name] = convert_override(program, unit, name, written[name], value)
-    if POISON in chosen.values() or len(chosen) < len(overrides):
+        converted[name] = convert_override(program, unit, name, values[name], value)
+    if POISON in converted.values() or len(converted) < len(overrides):
         return None
-    return hyperparameter_values(interpreter, definition, bound.hyperparameters, None, form.at, chosen)
+    return hyperparameter_values(interpreter, definition, bound.hyperparameters, None, form.at, converted)
 
 
 def _input_types(program: Program, definition: Definition, values: dict[str, Value]) -> tuple[Type, ...] | None:
-    """Return the types of the inputs of the outermost definition: its dimensions are symbols, and `...` is one of
-    them.
-    """
+    """Return the types of the inputs of a model's definition: dimensions are symbols, and `...` is one symbol."""
     unit = definition.unit
     leading = "leading"
     while leading in unit.dims:
@@ -283,24 +283,24 @@ def _check_unused(program: Program, module: Module, bodies: list[Body]) -> None:
 
 
 def _report_unused(program: Program, root: Module, name: str, unused: set[str]) -> None:
-    """Report an unused tensor, or the outermost layer or block around it that is unused."""
+    """Report an unused tensor, or its outermost enclosing layer or block that is unused."""
     module, address = root, ""
     for prefix in prefixes(name):
         member = module.members.get(prefix[len(address) :])
         if member is None:
             continue
         if isinstance(member.target, ModuleTensor):
-            _error_unused(program, "tensor", prefix, member.span)
+            _report_unused_address(program, "tensor", prefix, member.span)
             return
         if all(f"{prefix}.{inner}" in unused for inner, _ in iter_tensors(member.target)):
-            _error_unused(program, "layer", prefix, member.span)
+            _report_unused_address(program, "layer", prefix, member.span)
             return
         module, address = member.target, prefix + "."
 
 
-def _error_unused(program: Program, what: str, address: str, span: Span) -> None:
+def _report_unused_address(program: Program, noun: str, address: str, span: Span) -> None:
     help = "use it, remove it, or mark it `unused`"
-    program.error(f"unused-{what}", f"`{address}` does not affect any output", span, help=help)
+    program.error(f"unused-{noun}", f"`{address}` does not affect any output", span, help=help)
 
 
 def _check_expectations(
@@ -320,7 +320,7 @@ def _check_expectations(
 
 
 def _report_expectation(interpreter: Interpreter, model: str, condition: nodes.Expr) -> None:
-    """Report an `expect` that is not met, with the numbers that it compares and their difference."""
+    """Report an `expect` that does not hold, with the compared numbers and their difference."""
     message = f'"{model}" does not meet this expectation'
     if isinstance(condition, nodes.Binary) and condition.operator not in ("and", "or"):
         left, right = interpreter.value(condition.left), interpreter.value(condition.right)

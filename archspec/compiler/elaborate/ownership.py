@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import cast
 
-from archspec.compiler.elaborate.bodies import constant_body
+from archspec.compiler.elaborate.bodies import compile_constant
 from archspec.compiler.elaborate.members import check_nesting, check_roles, merge, merge_roles, merge_ties
+from archspec.compiler.elaborate.ties import close_aliases, tie
 from archspec.compiler.evaluate.hyperparameters import Evaluator, hyperparameter_values
 from archspec.compiler.evaluate.interpreter import Interpreter
 from archspec.compiler.evaluate.partials import split_partial
@@ -24,29 +25,23 @@ from archspec.compiler.evaluate.values import (
 )
 from archspec.compiler.resolve import nodes, walk
 from archspec.compiler.resolve.definition import resolve_definition
-from archspec.compiler.resolve.unit import Definition, Unit
+from archspec.compiler.resolve.unit import Definition
 from archspec.compiler.resolve.walk import Visitor
-from archspec.core.diagnostics import Note, suggest
+from archspec.core.diagnostics import Note
 from archspec.core.record import Record
 from archspec.ir.module import (
     Initializer,
-    LocatedTensor,
     Member,
     Module,
     ModuleTensor,
     Type,
-    canonical_name,
-    find_member,
-    is_frozen,
-    iter_tensors,
 )
-from archspec.language.syntax import tree
 
-# Initial values of tensors: the distributions after `~`.
+# Initial values of tensors: distributions after `~`.
 
 
 class Distribution(Record):
-    """The arguments of a distribution: their number, a description, and the minimum number of axes of the tensor."""
+    """The arguments of a distribution: their number, their description, and the minimum number of axes of a tensor."""
 
     numbers: int
     takes: str
@@ -63,9 +58,9 @@ INITIALIZERS = {
 
 
 def make_initializer(interpreter: Interpreter, node: nodes.Initializer, axes: int) -> Initializer | None:
-    """Return the initialization of a tensor with so many axes; None after reporting an error."""
-    known = INITIALIZERS.get(node.name)
-    if known is None:
+    """Return the initializer of a tensor with `axes` axes; None after reporting an error."""
+    distribution = INITIALIZERS.get(node.name)
+    if distribution is None:
         help = f"supported: {', '.join(f'`{n}`' for n in INITIALIZERS)}"
         interpreter.fault("unknown-name", f"unknown initializer `{node.name}`", node.at, help=help)
         return None
@@ -75,21 +70,21 @@ def make_initializer(interpreter: Interpreter, node: nodes.Initializer, axes: in
         if POISON not in values:
             interpreter.fault("wrong-kind", f"`{node.name}` expects numbers", node.at)
         return None
-    if len(values) != known.numbers:
-        code = "surplus-argument" if len(values) > known.numbers else "missing-argument"
-        many = "many" if len(values) > known.numbers else "few"
-        message = f"too {many} arguments for `{node.name}`: expected {known.numbers}, found {len(values)}"
+    if len(values) != distribution.numbers:
+        code = "surplus-argument" if len(values) > distribution.numbers else "missing-argument"
+        quantity = "many" if len(values) > distribution.numbers else "few"
+        message = f"too {quantity} arguments for `{node.name}`: expected {distribution.numbers}, found {len(values)}"
         interpreter.fault(code, message, node.at)
         return None
-    if axes < known.axes or not _is_allowed(node.name, numbers):
-        given = ", ".join(map(str, values)) or "a vector"
-        interpreter.fault("wrong-kind", f"`{node.name}` expects {known.takes}, found {given}", node.at)
+    if axes < distribution.axes or not _is_allowed(node.name, numbers):
+        arguments = ", ".join(map(str, values)) or "a vector"
+        interpreter.fault("wrong-kind", f"`{node.name}` expects {distribution.takes}, found {arguments}", node.at)
         return None
     return Initializer(node.name, tuple([float(v) for v in numbers]))
 
 
 def _is_allowed(name: str, values: Sequence[float]) -> bool:
-    """Whether the arguments are valid; a constant may be infinite."""
+    """Whether the arguments of a distribution are valid; a constant may be infinite."""
     match name, values:
         case "normal", (std,):
             return 0 <= std < math.inf
@@ -101,127 +96,16 @@ def _is_allowed(name: str, values: Sequence[float]) -> bool:
             return True
 
 
-# Ties of tensors, or of all tensors in two subtrees.
-
-
-def close_aliases(module: Module) -> None:
-    """Map every alias directly to the counted name."""
-    for alias in module.aliases:
-        module.aliases[alias] = canonical_name(module, alias)
-
-
-def tie(program: Program, module: Module, alias: str, counted: str, unit: Unit, node: tree.Tie) -> None:
-    """Make `alias` another name of `counted` in `module`, or report why that is impossible."""
-    pairs = list(_pairs(program, module, alias, counted, unit, node))
-    tied_inside = [pair for pair in pairs if pair[0][0] in module.aliases]
-    for (name, leaf), (other, _) in pairs:
-        if name in module.aliases:
-            continue
-        if canonical_name(module, other) == name:
-            _find_cycle(program, name, other, unit, node)
-            continue
-        module.aliases[name] = other
-        if leaf.weight.kind == "param":
-            module.total -= leaf.weight.size
-            module.frozen -= leaf.weight.size if leaf.frozen else 0
-    for (name, _), (other, _) in tied_inside:
-        if canonical_name(module, name) != canonical_name(module, other):
-            first = module.aliases[name]
-            message = f"`{name}` is already tied to `{first}`"
-            program.error("tie-twice", message, unit.span(node.alias), help=f"tie `{first}` instead")
-        elif len(pairs) == 1:
-            _find_cycle(program, name, other, unit, node)
-
-
-def _find_cycle(program: Program, alias: str, counted: str, unit: Unit, node: tree.Tie) -> None:
-    program.error(
-        "tie-circle",
-        f"`{alias}` and `{counted}` are already the same tensor"
-        if alias != counted
-        else f"cannot tie `{alias}` to itself",
-        unit.span(node),
-        help="tie every other name of a shared tensor to the one that is counted",
-    )
-
-
-def _pairs(
-    program: Program, module: Module, alias: str, counted: str, unit: Unit, node: tree.Tie
-) -> Iterator[tuple[tuple[str, LocatedTensor], tuple[str, LocatedTensor]]]:
-    one, other = find_member(module, alias), find_member(module, counted)
-    for found, address, place in ((one, alias, node.alias), (other, counted, node.counted)):
-        if found is None:
-            if not (program.is_incomplete(module, address) or unit.broken & set(address.split("."))):
-                near = suggest(address, [name for name, _ in _some_leaves(module)])
-                program.error(
-                    "unknown-address", f"cannot tie `{address}`: nothing is declared there", unit.span(place), help=near
-                )
-            return
-    for found, address, place in ((one, alias, node.alias), (other, counted, node.counted)):
-        if isinstance(found, LocatedTensor) and found.weight.kind == "const":
-            message = f"cannot tie `{address}`: a `const` is not stored"
-            program.error("tie-shape", message, unit.span(place), help="declare it as a `buffer`, or remove the tie")
-            return
-    if isinstance(one, LocatedTensor) and isinstance(other, LocatedTensor):
-        if _same(program, alias, one, counted, other, unit, node):
-            yield (alias, one), (counted, other)
-        return
-    if isinstance(one, LocatedTensor) or isinstance(other, LocatedTensor):
-        tensor, module_ = (alias, counted) if isinstance(one, LocatedTensor) else (counted, alias)
-        message = f"cannot tie the tensor `{tensor}` and the layer or block `{module_}`"
-        program.error("tie-shape", message, unit.span(node), help=f"name a tensor, as in `{module_}.weight`")
-        return
-    assert isinstance(one, Module) and isinstance(other, Module)
-    ours = _stored_tensor(one, is_frozen(module, alias))
-    theirs = _stored_tensor(other, is_frozen(module, counted))
-    only = [n for n in ours if n not in theirs] + [n for n in theirs if n not in ours]
-    if only:
-        owner = alias if only[0] in ours else counted
-        message = f"cannot tie `{alias}` and `{counted}`: only `{owner}` has a tensor `{only[0]}`"
-        program.error("tie-shape", message, unit.span(node))
-        return
-    for name, leaf in ours.items():
-        pair = f"{alias}.{name}", f"{counted}.{name}"
-        if not _same(program, pair[0], leaf, pair[1], theirs[name], unit, node):
-            return
-        yield (pair[0], leaf), (pair[1], theirs[name])
-
-
-def _stored_tensor(module: Module, frozen: bool) -> dict[str, LocatedTensor]:
-    return {name: leaf for name, leaf in iter_tensors(module, frozen=frozen) if leaf.weight.kind != "const"}
-
-
-def _same(
-    program: Program, alias: str, one: LocatedTensor, counted: str, other: LocatedTensor, unit: Unit, node: tree.Tie
-) -> bool:
-    if one.weight.type == other.weight.type and one.weight.kind == other.weight.kind:
-        return True
-    difference = (
-        f"{list(one.weight.shape)} and {list(other.weight.shape)}"
-        if one.weight.shape != other.weight.shape
-        else f"{one.weight.type.dtype} {one.weight.kind} and {other.weight.type.dtype} {other.weight.kind}"
-    )
-    message = f"cannot tie `{alias}` and `{counted}`: they are {difference}"
-    program.error("tie-shape", message, unit.span(node))
-    return False
-
-
-def _some_leaves(module: Module) -> Iterator[tuple[str, LocatedTensor]]:
-    for count, pair in enumerate(iter_tensors(module)):
-        if count == 2000:
-            return
-        yield pair
-
-
 def instantiate(program: Program, definition: Definition, values: dict[str, Value]) -> Module:
-    """Return the module of a definition with hyperparameters, the same object for the same values."""
+    """Return the module of a definition with hyperparameters, the same object for equal values."""
     key = (definition, *[value_key(v) for v in values.values()])
     module = program.modules.get(key)
     if module is not None:
         return module
     if any(f.definition is definition for f in program.frames[:-1]):
         names = [f.definition.name for f in program.frames]
-        circle = " -> ".join([*names[names.index(definition.name) : -1], definition.name])
-        message, help = f"`{definition.name}` contains itself: {circle}", "use a loop for repetition: `for i in 0..n`"
+        cycle = " -> ".join([*names[names.index(definition.name) : -1], definition.name])
+        message, help = f"`{definition.name}` contains itself: {cycle}", "use a loop for repetition: `for i in 0..n`"
         program.error("definition-cycle", message, program.frames[-1].span, help=help)
         return Module(definition.kind, definition.name, values, definition.span)
     program.count_instance(definition, program.frames[-1].span if program.frames else definition.span)
@@ -247,7 +131,7 @@ class OwnershipInterpreter(Evaluator):
         self._roles: list[tuple[str, nodes.Address]] = []
         self._invariants: dict[int, Module | ModuleTensor | None] = {}
         self._modules: dict[Hashable, Module] = {}
-        self._skipped = _Skipped(self)
+        self._skipped_branches = _SkippedBranches(self)
 
     def run(self) -> None:
         form = resolve_definition(self.definition, self.program.report)
@@ -261,7 +145,7 @@ class OwnershipInterpreter(Evaluator):
         check_nesting(self.program, self.module)
         check_roles(self.program, self.unit, self.module, self._roles)
         merge_roles(self.module)
-        self._add_up()
+        self._compute_totals()
         self.program.numbers.finish(self, self.module, [(alias, counted) for alias, counted, _ in self.ties])
         for alias, counted, statement in self.ties:
             tie(self.program, self.module, alias, counted, self.unit, statement.at)
@@ -269,8 +153,8 @@ class OwnershipInterpreter(Evaluator):
         if self.observer is not None:
             self.observer.on_module(self.module, self.ties)
 
-    def _add_up(self) -> None:
-        """Compute the totals from the direct members."""
+    def _compute_totals(self) -> None:
+        """Compute the totals of the module from its direct members."""
         module = self.module
         for address, member in module.members.items():
             target = member.target
@@ -310,9 +194,9 @@ class OwnershipInterpreter(Evaluator):
         body, otherwise = statement.body, statement.otherwise
         if condition.__class__ is bool:
             self.visit(body if condition else otherwise)
-            self._skipped.visit(otherwise if condition else body)
+            self._skipped_branches.visit(otherwise if condition else body)
         elif any(map(_declares, (*body, *otherwise))):
-            self._refuse_condition(condition, statement.condition)
+            self._report_condition(condition, statement.condition)
         for name in statement.binds:
             if condition.__class__ is bool:
                 self.env.setdefault(name, None)
@@ -327,10 +211,10 @@ class OwnershipInterpreter(Evaluator):
         if not statement.declares:
             self.program.numbers.indices(self, statement.loop, length)
             return
-        done = self.program.numbers.iterate(
+        is_complete = self.program.numbers.iterate(
             self, statement.loop, statement.binds, lambda: self.visit(statement.body), length
         )
-        if not done:
+        if not is_complete:
             self.program.incomplete.add(self.module)
             self.env[statement.loop.variable] = POISON
             self.env.update(dict.fromkeys(statement.binds, POISON))
@@ -343,7 +227,7 @@ class OwnershipInterpreter(Evaluator):
         return bool(statement.collects) or self.value(loop.first) is DYNAMIC or self.value(loop.last) is DYNAMIC
 
     def indices(self, loop: nodes.Loop | None, length: int) -> Iterable[Value]:
-        """Yield once for each value of a loop's index, which is bound; once without a loop, never for wrong bounds."""
+        """Bind and yield each value of a loop's index; yield once without a loop, never for invalid bounds."""
         if loop is None:
             yield 0
             return
@@ -359,13 +243,13 @@ class OwnershipInterpreter(Evaluator):
         super().count_iterations(number, length, loop)
 
     def visit_tie(self, statement: nodes.Tie) -> None:
-        """Record a tie, which is made after all declarations."""
-        self.program.numbers.on_tied(self, statement)
-        for _ in self.indices(statement.loop, _length(statement)):
+        """Record a tie; ties are applied after all declarations."""
+        self.program.numbers.tied(self, statement)
+        for _ in self.indices(statement.loop, _source_length(statement)):
             if statement.condition is not None:
                 holds = self.condition(statement.condition)
                 if holds is DYNAMIC:
-                    self._refuse_condition(holds, statement.condition)
+                    self._report_condition(holds, statement.condition)
                 if holds is not True:
                     continue
             alias, counted = self.address_text(statement.alias), self.address_text(statement.counted)
@@ -381,8 +265,8 @@ class OwnershipInterpreter(Evaluator):
                 self.module.roles.append((text, statement.name))
                 self._roles.append((text, address))
 
-    def _refuse_condition(self, value: Value, condition: nodes.Expr) -> None:
-        """Report that a declaration depends on an input, unless another error explains the unknown condition."""
+    def _report_condition(self, value: Value, condition: nodes.Expr) -> None:
+        """Report that a declaration depends on an input, unless the condition has an error."""
         self.program.incomplete.add(self.module)
         if value is DYNAMIC:
             help = "make the condition depend on hyperparameters only"
@@ -392,85 +276,87 @@ class OwnershipInterpreter(Evaluator):
 
     def _declare(self, declarations: tuple[nodes.GuardedDeclaration, ...]) -> None:
         for declaration in declarations:
-            for _ in self.indices(declaration.loop, _length(declaration.what)):
-                self._declare_once(declaration)
+            for _ in self.indices(declaration.loop, _source_length(declaration.what)):
+                self._declare_iteration(declaration)
 
-    def _declare_once(self, declaration: nodes.GuardedDeclaration) -> None:
-        for condition, wanted in declaration.guards:
+    def _declare_iteration(self, declaration: nodes.GuardedDeclaration) -> None:
+        for condition, expected in declaration.guards:
             holds = self.condition(condition)
             if holds.__class__ is not bool:
-                self._refuse_condition(holds, condition)
+                self._report_condition(holds, condition)
                 return
-            if holds is not wanted:
+            if holds is not expected:
                 self.record_excluded(declaration)
                 return
-        what = declaration.what
-        address = self.address_text(what.address)
-        made = self._made(declaration)
-        if isinstance(what, nodes.ModuleDeclaration) and what.merges and isinstance(made, Module):
-            self._merge(made, what)
+        node = declaration.what
+        address = self.address_text(node.address)
+        target = self._create_target(declaration)
+        if isinstance(node, nodes.ModuleDeclaration) and node.merges and isinstance(target, Module):
+            self._merge(target, node)
         else:
-            self._add(address, made, what)
+            self._add_member(address, target, node)
 
     def record_excluded(self, declaration: nodes.GuardedDeclaration) -> None:
-        """Record the address of a declaration that does not apply."""
+        """Record the address of a declaration that the hyperparameters exclude."""
         address = self.address_text(declaration.what.address)
         if address is not None:
             self.module.absent.add(address)
 
-    def _made(self, declaration: nodes.GuardedDeclaration) -> Module | ModuleTensor | None:
-        what = declaration.what
-        made = self._invariants.get(id(declaration))
-        if made is None:
-            made = self._weight(what) if isinstance(what, nodes.TensorDeclaration) else self._make(what)
+    def _create_target(self, declaration: nodes.GuardedDeclaration) -> Module | ModuleTensor | None:
+        node = declaration.what
+        target = self._invariants.get(id(declaration))
+        if target is None:
+            target = (
+                self._create_tensor(node) if isinstance(node, nodes.TensorDeclaration) else self._create_module(node)
+            )
             if declaration.invariant:
-                self._invariants[id(declaration)] = made
-        return made
+                self._invariants[id(declaration)] = target
+        return target
 
-    def _add(
+    def _add_member(
         self,
         address: str | None,
-        made: Module | ModuleTensor | None,
-        what: nodes.ModuleDeclaration | nodes.TensorDeclaration,
+        target: Module | ModuleTensor | None,
+        node: nodes.ModuleDeclaration | nodes.TensorDeclaration,
     ) -> None:
-        if address is None or made is None:
+        if address is None or target is None:
             self.program.incomplete.add(self.module)
             return
         if self.observer is not None:
-            self.observer.on_declared(what, made)
+            self.observer.declared(node, target)
         members = self.module.members
-        at = self.unit.span(what.address.at)
+        span = self.unit.span(node.address.at)
         if address in members:
             first = members[address].span
-            repeated = first == at
+            repeated = first == span
             self.program.error(
                 "duplicate-address",
                 f"address `{address}` is {'declared again in each loop iteration' if repeated else 'already declared'}",
-                at,
+                span,
                 notes=() if repeated else (Note("first declared here", first),),
                 help="put the index into the address, as in `layer[i]`"
                 if repeated
                 else "use `.address(x)` to apply it again",
             )
             return
-        members[address] = Member(made, "frozen" in what.modifiers, "unused" in what.modifiers, at)
-        self.program.numbers.on_declared(self, self.module, address, what.address)
+        members[address] = Member(target, "frozen" in node.modifiers, "unused" in node.modifiers, span)
+        self.program.numbers.declared(self, self.module, address, node.address)
 
-    def _merge(self, other: Module, own: nodes.ModuleDeclaration) -> None:
-        """Declare what another module declares."""
+    def _merge(self, merged: Module, node: nodes.ModuleDeclaration) -> None:
+        """Add the members of a merged module."""
         if self.observer is not None:
-            self.observer.on_declared(own, other)
-        merge(self.program, self.module, other, own.modifiers, self.unit.span(own.address.at))
-        self.program.numbers.on_merged(self, self.module, other, own.address)
+            self.observer.declared(node, merged)
+        merge(self.program, self.module, merged, node.modifiers, self.unit.span(node.address.at))
+        self.program.numbers.merged(self, self.module, merged, node.address)
 
-    def _make(self, own: nodes.ModuleDeclaration) -> Module | None:
-        callee, partial = split_partial(self.value(own.callee))
+    def _create_module(self, node: nodes.ModuleDeclaration) -> Module | None:
+        callee, partial = split_partial(self.value(node.callee))
         if callee is POISON:
             return None
         if callee is DYNAMIC:
             text = self.unit.source.text
-            help = f"to name a value, write `{text[own.address.at.start : own.address.at.end]} = ...`"
-            self.fault("ownership", "the module declared here cannot depend on an input", own.callee.at, help=help)
+            help = f"to name a value, write `{text[node.address.at.start : node.address.at.end]} = ...`"
+            self.fault("ownership", "the module declared here cannot depend on an input", node.callee.at, help=help)
             return None
         if not isinstance(callee, Definition) or callee.kind == "fn":
             help = (
@@ -479,36 +365,40 @@ class OwnershipInterpreter(Evaluator):
                 else None
             )
             message = f"expected a layer or block after an address, found {describe(callee)}"
-            self.fault("wrong-kind", message, own.callee.at, help=help)
+            self.fault("wrong-kind", message, node.callee.at, help=help)
             return None
-        if self.module.kind == "layer" and not (own.merges and callee.kind == "layer"):
+        if self.module.kind == "layer" and not (node.merges and callee.kind == "layer"):
             message = f"a layer can only declare tensors, found the {callee.kind} `{callee.name}`"
-            self.fault("wrong-kind", message, own.at, help=f"make `{self.module.type}` a block")
+            self.fault("wrong-kind", message, node.at, help=f"make `{self.module.type}` a block")
             return None
-        bound = self.bind_arguments(own, callee, partial)
+        bound = self.bound(node, callee, partial)
         if bound is None:
             return None
-        key = self._key(partial or callee, own)
+        key = self._module_key(partial or callee, node)
         if key in self._modules:
             return self._modules[key]
-        values = hyperparameter_values(self, callee, bound.hyperparameters, own.arguments.forward, own.at)
+        values = hyperparameter_values(self, callee, bound.hyperparameters, node.arguments.forward, node.at)
         if values is None:
             return None
-        self.program.frames.append(Frame(callee, self.unit, own.at))
+        self.program.frames.append(Frame(callee, self.unit, node.at))
         module = instantiate(self.program, callee, values)
         self.program.frames.pop()
         self._modules[key] = module
         return module
 
-    def _key(self, callee: Definition | Partial, own: nodes.ModuleDeclaration) -> Hashable:
+    def _module_key(self, callee: Definition | Partial, node: nodes.ModuleDeclaration) -> Hashable:
         """Return a key for the values on which a declaration depends in each iteration of a loop."""
-        values = [value_key(self.value(argument.value)) for argument in own.arguments.hyperparameters]
-        if own.arguments.forward is not None:
-            given, env = self.module.hyperparameters, self.env
-            values += [(name, value_key(env.get(name))) for name, value in given.items() if env.get(name) is not value]
-        return (value_key(callee), id(own), *values)
+        values = [value_key(self.value(argument.value)) for argument in node.arguments.hyperparameters]
+        if node.arguments.forward is not None:
+            hyperparameters, env = self.module.hyperparameters, self.env
+            values += [
+                (name, value_key(env.get(name)))
+                for name, value in hyperparameters.items()
+                if env.get(name) is not value
+            ]
+        return (value_key(callee), id(node), *values)
 
-    def _weight(self, tensor: nodes.TensorDeclaration) -> ModuleTensor | None:
+    def _create_tensor(self, tensor: nodes.TensorDeclaration) -> ModuleTensor | None:
         sizes = self.value(tensor.shape)
         if sizes is DYNAMIC:
             message = "the shape of a stored tensor cannot depend on an input"
@@ -529,7 +419,7 @@ class OwnershipInterpreter(Evaluator):
         weight = ModuleTensor(
             tensor.kind,
             Type(shape, tensor.dtype),
-            cast("tuple[int, ...]", shape),  # of symbols where hyperparameters are open, in a formula alone
+            cast("tuple[int, ...]", shape),  # polynomials if hyperparameters are open
             size,
             frozen,
             "unused" in tensor.modifiers,
@@ -537,23 +427,23 @@ class OwnershipInterpreter(Evaluator):
             self.unit.span(tensor.address.at),
         )
         if tensor.value is not None:
-            known = {name: value for name, value in self.env.items() if value is not DYNAMIC}
-            weight.value = constant_body(self.program, self.definition, known, tensor.value, weight.type)
+            values = {name: value for name, value in self.env.items() if value is not DYNAMIC}
+            weight.value = compile_constant(self.program, self.definition, values, tensor.value, weight.type)
         return weight
 
 
-class _Skipped(Visitor):
-    """Records the declarations of a branch that is not taken."""
+class _SkippedBranches(Visitor):
+    """Records the addresses that branches which are not taken would declare."""
 
     def __init__(self, ownership: OwnershipInterpreter) -> None:
         self.ownership = ownership
 
-    def _skip(self, statement: nodes.Assign | nodes.Declare | nodes.Return) -> None:
+    def _record_excluded(self, statement: nodes.Assign | nodes.Declare | nodes.Return) -> None:
         for declaration in statement.declares:
-            for _ in self.ownership.indices(declaration.loop, _length(declaration.what)):
+            for _ in self.ownership.indices(declaration.loop, _source_length(declaration.what)):
                 self.ownership.record_excluded(declaration)
 
-    visit_assign = visit_declare = visit_return = _skip
+    visit_assign = visit_declare = visit_return = _record_excluded
 
     def visit_for(self, statement: nodes.For) -> None:
         if any(map(_declares, statement.body)):
@@ -561,11 +451,11 @@ class _Skipped(Visitor):
                 self.visit(statement.body)
 
 
-def _length(node: nodes.ModuleDeclaration | nodes.TensorDeclaration | nodes.Tie | nodes.Loop) -> int:
+def _source_length(node: nodes.ModuleDeclaration | nodes.TensorDeclaration | nodes.Tie | nodes.Loop) -> int:
     return node.at.end - node.at.start
 
 
 def _declares(statement: nodes.Statement) -> bool:
-    """Whether a statement declares or ties anything, under any condition."""
-    ties = any(isinstance(inner, nodes.Tie) for inner in walk.iter_statements((statement,)))
+    """Whether a statement contains a declaration or a tie, under any condition."""
+    ties = any(isinstance(nested, nodes.Tie) for nested in walk.iter_statements((statement,)))
     return ties or any(walk.declarations((statement,)))

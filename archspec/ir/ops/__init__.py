@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from archspec.ir.ops import create, elementwise, linear, pool, reduce, shape
+from archspec.ir.ops import create, elementwise, linear, reduce, shape
 from archspec.ir.ops.check import OpError as OpError
 from archspec.ir.ops.check import element_type as element_type
 from archspec.ir.ops.record import REQUIRED as REQUIRED
@@ -18,7 +18,7 @@ from archspec.ir.ops.record import Settings as Settings
 from archspec.ir.ops.record import TorchForm as TorchForm
 
 OPS: dict[str, Op] = {
-    op.name: op for op in (*elementwise.OPS, *reduce.OPS, *linear.OPS, *pool.OPS, *shape.OPS, *create.OPS)
+    op.name: op for op in (*elementwise.OPS, *reduce.OPS, *linear.OPS, *reduce.POOL_OPS, *shape.OPS, *create.OPS)
 }
 """Every operation by name, in the order of the table."""
 
