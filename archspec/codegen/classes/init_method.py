@@ -186,7 +186,7 @@ class InitMethod:
         found = self.expressions.one(value)
         if not found.is_tensor:
             dtype = _EMPTY[node.dtype] or ", dtype=torch.get_default_dtype()"
-            if any(map(is_list, self.scope.trace.statics(value).values())):
+            if any(map(is_list, self.scope.trace.static_values(value).values())):
                 return py(f"torch.tensor(values{dtype})", values=found.code)
             return py(f"torch.full(shape, value{dtype})", shape=shape, value=found.code)
         code = found.code

@@ -141,7 +141,7 @@ class NumberFunction(Visitor):
     def _given(self, site: Application, word: str) -> Sequence[Value]:
         """The values that a call passes for a hyperparameter."""
         argument = passed_argument(site, word)
-        return list(self.context.trace.statics(argument).values()) if argument is not None else []
+        return list(self.context.trace.static_values(argument).values()) if argument is not None else []
 
     # Statements
 

@@ -36,7 +36,7 @@ class StaticCode:
         made = self._code(expr)
         if isinstance(made, ast.Constant) or names_in([made]):
             return made
-        values = list(self.scope.trace.statics(expr).values())
+        values = list(self.scope.trace.static_values(expr).values())
         return literal(values[0]) if len(values) == 1 and isinstance(values[0], int) else made
 
     def _code(self, expr: nodes.Expr) -> ast.expr:
@@ -113,7 +113,7 @@ class StaticCode:
         return self._composed(expr)
 
     def _statics(self, expr: nodes.Expr) -> list[Value]:
-        return list(self.scope.trace.statics(expr).values())
+        return list(self.scope.trace.static_values(expr).values())
 
     def _partials_compared(self, expr: nodes.Binary) -> ast.expr:
         """Whether definitions with hyperparameters bound are equal, which Python cannot decide."""
@@ -123,7 +123,7 @@ class StaticCode:
         return literal(truth)
 
     def _apply(self, expr: nodes.Apply) -> ast.expr:
-        callees = self.scope.trace.statics(expr.callee).values()
+        callees = self.scope.trace.static_values(expr.callee).values()
         functions = [callee for callee in callees if is_numeric(callee)]
         if functions:
             return self._call(functions, expr)
@@ -150,7 +150,7 @@ class StaticCode:
                 passed.append(argument.value)
             elif argument is not None:
                 given[word] = self.code(argument.value)
-        values = list(scope.trace.statics(expr).values())
+        values = list(scope.trace.static_values(expr).values())
         settled = scope.context.code_of(values[0]) if len(values) == 1 and not names_in(given.values()) else None
         if settled is not None:
             return settled

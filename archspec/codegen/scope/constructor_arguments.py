@@ -43,7 +43,7 @@ class ConstructorArguments:
             self._values.setdefault(definition, []).append(static_values(module))
         for definition, uses in trace.uses.items():
             self._values.setdefault(definition, [use.values for use in uses])
-        fixed = trace.decisive()
+        fixed = trace.decisive_sizes()
         for word in reversed(trace.root.hyperparameters):  # a default that is fixed fixes what it is made of
             default = hyperparameter_default(trace.root, word) if word not in trace.given and word in fixed else None
             fixed.update(walk.local_names(default) if default is not None else ())

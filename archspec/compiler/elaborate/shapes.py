@@ -1,4 +1,4 @@
-"""Checks of actual shapes against declared ones, which bind dimensions and `...`."""
+"""Checks of actual shapes against declared shapes, which bind dimensions and `...`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from archspec.language.syntax.tree import Located
 
 
 class OutputExpression(Record):
-    """An output: its expression, and its slot in the body of `builder`."""
+    """An output of a definition: its expression, and its slot in the body of `builder`."""
 
     at: Located
     builder: BodyBuilder
@@ -34,18 +34,18 @@ class DimensionBindings:
         self.interpreter = interpreter
         self.definition = definition
         self.leading: tuple[Dim, ...] | None = None
-        self._is_open = False  # whether `...` was bound by an input that accepts any shape
+        self._accepts_any = False  # whether the input that bound `...` accepts any shape
         self._bound: dict[str, tuple[str, TypedEntry]] = {}
 
-    def match(self, entry: TypedEntry, actual: Type, result: OutputExpression | None = None) -> bool:
-        """Check `actual` against the declaration `entry`, and bind its unbound dimensions.
+    def match(self, entry: TypedEntry, actual: Type, output: OutputExpression | None = None) -> bool:
+        """Check `actual` against the declaration `entry`, and bind its unbound dimensions; False after a report.
 
-        A mismatch is reported at `result`, where an output was made, or at the argument of an input.
+        A mismatch is reported at the expression of `output`, or at the argument of an input.
         """
         if actual.dtype != entry.dtype:
-            verb = "expects" if result is None else "is declared with"
-            message = f"{self._what(entry)} {verb} {entry.dtype} elements, found {actual.dtype}"
-            self._report("wrong-kind", message, entry, result, help=self._conversion(entry, actual, result))
+            verb = "expects" if output is None else "is declared with"
+            message = f"{self._describe_entry(entry)} {verb} {entry.dtype} elements, found {actual.dtype}"
+            self._report("wrong-kind", message, entry, output, help=self._conversion_help(entry, actual, output))
             return False
         if entry.shape is None:
             return True
@@ -54,23 +54,23 @@ class DimensionBindings:
         fixed = len(items) - (split is not None)
         sizes = actual.shape
         if len(sizes) < fixed or (split is None and len(sizes) != fixed):
-            self._mismatch(entry, actual, result, ())
+            self._report_mismatch(entry, actual, output, ())
             return False
         if split is None:
-            fits = [self._match_size(entry, k, i, actual, result) for k, i in enumerate(items)]
-            return all(fits)
+            matches = [self._match_size(entry, k, i, actual, output) for k, i in enumerate(items)]
+            return all(matches)
         after = len(items) - split - 1
         leading = sizes[split : len(sizes) - after]
-        is_open = fixed == 0 and self._accepts_any_shape()
-        if self.leading is None or (self._is_open and not is_open):
-            self.leading, self._is_open = leading, is_open
+        accepts_any = fixed == 0 and self._accepts_any_shape()
+        if self.leading is None or (self._accepts_any and not accepts_any):
+            self.leading, self._accepts_any = leading, accepts_any
             self._bound["..."] = (format_shape(leading), entry)
-        elif self.leading != leading and not is_open:
-            self._mismatch(entry, actual, result, (self._first("..."),))
+        elif self.leading != leading and not accepts_any:
+            self._report_mismatch(entry, actual, output, (self._first_binding_note("..."),))
             return False
         pairs = [*enumerate(items[:split]), *enumerate(items[split + 1 :], len(sizes) - after)]
-        fits = [self._match_size(entry, k, i, actual, result) for k, i in pairs]
-        return all(fits)
+        matches = [self._match_size(entry, k, i, actual, output) for k, i in pairs]
+        return all(matches)
 
     def _accepts_any_shape(self) -> bool:
         """Whether inputs declared as `[...]` accept any shape: no output has the same axes."""
@@ -79,7 +79,7 @@ class DimensionBindings:
         return not any(isinstance(item, nodes.LeadingDimensions) for item in items)
 
     def _match_size(
-        self, entry: TypedEntry, axis: int, item: nodes.Expr, actual: Type, result: OutputExpression | None
+        self, entry: TypedEntry, axis: int, item: nodes.Expr, actual: Type, output: OutputExpression | None
     ) -> bool:
         interpreter = self.interpreter
         size = actual.shape[axis]
@@ -88,7 +88,7 @@ class DimensionBindings:
             self._bound[item.name] = (str(size), entry)
             return True
         multiple = self._unbound_multiple(entry, item)
-        if multiple is not None and not self._divide(entry, axis, *multiple, actual):
+        if multiple is not None and not self._bind_quotient(entry, axis, *multiple, actual):
             return False
         expected = interpreter.value(item)
         if expected is POISON or expected is DYNAMIC:
@@ -105,28 +105,28 @@ class DimensionBindings:
         if expected == size:
             interpreter.program.numbers.on_size_matched(expected, size)
             return True
-        first: tuple[Note, ...] = ()
+        notes: tuple[Note, ...] = ()
         if isinstance(item, nodes.Dimension) and item.name in self._bound:
-            first = (self._first(item.name),)
+            notes = (self._first_binding_note(item.name),)
         elif not isinstance(item, nodes.Literal):
-            own = interpreter.unit.source is interpreter.program.root
-            what = f"`{self._text(item)}`" if own else f"`{self._text(item)}` of `{self.definition.name}`"
-            first = (Note(f"{what} is {expected} here", interpreter.unit.span(item.at)),)
-        self._mismatch(entry, actual, result, first, axis)
+            is_root = interpreter.unit.source is interpreter.program.root
+            subject = f"`{self._text(item)}`" if is_root else f"`{self._text(item)}` of `{self.definition.name}`"
+            notes = (Note(f"{subject} is {expected} here", interpreter.unit.span(item.at)),)
+        self._report_mismatch(entry, actual, output, notes, axis)
         return False
 
     def _unbound_multiple(self, entry: TypedEntry, item: nodes.Expr) -> tuple[nodes.Expr, nodes.Dimension] | None:
         """Return the factor and the dimension of a size such as `80 * seq`, if this occurrence binds the dimension."""
-        found = multiple_of(item) if _is_input(entry) else None
-        return found if found is not None and found[1].key not in self.interpreter.env else None
+        multiple = multiple_of(item) if _is_input(entry) else None
+        return multiple if multiple is not None and multiple[1].key not in self.interpreter.env else None
 
-    def _divide(
-        self, entry: TypedEntry, axis: int, written: nodes.Expr, dimension: nodes.Dimension, actual: Type
+    def _bind_quotient(
+        self, entry: TypedEntry, axis: int, factor_node: nodes.Expr, dimension: nodes.Dimension, actual: Type
     ) -> bool:
-        """Bind a dimension to the size of an axis divided by a factor; False after reporting that it is no multiple."""
+        """Bind a dimension to the size of an axis divided by a factor; False after reporting an indivisible size."""
         interpreter = self.interpreter
-        numbers, span = interpreter.program.numbers, interpreter.unit.span(written.at)
-        factor, size = interpreter.value(written), actual.shape[axis]
+        numbers, span = interpreter.program.numbers, interpreter.unit.span(factor_node.at)
+        factor, size = interpreter.value(factor_node), actual.shape[axis]
         if factor is POISON or factor is DYNAMIC:
             return False
         if (
@@ -135,7 +135,7 @@ class DimensionBindings:
             or (isinstance(factor, int) and factor < 1)
         ):
             message = f"expected a positive integer as the factor of a size, found {describe(factor)}"
-            interpreter.fault("wrong-kind", message, written.at)
+            interpreter.fault("wrong-kind", message, factor_node.at)
             return False
         try:
             fits = numbers.divides(factor, size, span)
@@ -143,58 +143,58 @@ class DimensionBindings:
         except StaticError:
             fits, quotient = False, None
         if not fits:
-            is_literal = isinstance(written, nodes.Literal)
-            what = str(factor) if is_literal else f"`{self._text(written)}`, which is {factor} here"
-            note = f"{size} is not {'' if isinstance(size, int) else 'known to be '}a multiple of {what}"
-            self._mismatch(entry, actual, None, (Note(note, span),))
+            is_literal = isinstance(factor_node, nodes.Literal)
+            divisor = str(factor) if is_literal else f"`{self._text(factor_node)}`, which is {factor} here"
+            note = f"{size} is not {'' if isinstance(size, int) else 'known to be '}a multiple of {divisor}"
+            self._report_mismatch(entry, actual, None, (Note(note, span),))
             return False
         interpreter.env[dimension.key] = quotient
         self._bound[dimension.name] = (str(quotient), entry)
         return True
 
-    def _mismatch(
+    def _report_mismatch(
         self,
         entry: TypedEntry,
         actual: Type,
-        result: OutputExpression | None,
+        output: OutputExpression | None,
         notes: tuple[Note, ...],
         axis: int | None = None,
     ) -> None:
         assert entry.shape is not None
-        verb = "expects" if result is None else "is declared with"
-        wanted = self._declared(entry, entry.shape, actual)
-        message = f"{self._what(entry)} {verb} {wanted}, found {format_shape(actual.shape)}"
-        self._report("dimension", message, entry, result, notes, axis=axis)
+        verb = "expects" if output is None else "is declared with"
+        declared = self._format_declared(entry, entry.shape, actual)
+        message = f"{self._describe_entry(entry)} {verb} {declared}, found {format_shape(actual.shape)}"
+        self._report("dimension", message, entry, output, notes, axis=axis)
 
     def _report(
         self,
         code: str,
         message: str,
         entry: TypedEntry,
-        result: OutputExpression | None,
+        output: OutputExpression | None,
         notes: tuple[Note, ...] = (),
         *,
         help: str | None = None,
         axis: int | None = None,
     ) -> None:
         unit = self.interpreter.unit
-        at = self._place(entry)
-        if result is not None:
-            at = (result.builder.size_origin(result.slot, axis) if axis is not None else None) or unit.span(result.at)
+        span = self._argument_span(entry)
+        if output is not None:
+            span = (output.builder.size_origin(output.slot, axis) if axis is not None else None) or unit.span(output.at)
         declared = unit.span(entry.at)
-        if not notes and declared != at:
+        if not notes and declared != span:
             notes = (Note("declared here", declared),)
-        self.interpreter.program.error(code, message, at, notes=notes, help=help)
+        self.interpreter.program.error(code, message, span, notes=notes, help=help)
 
-    def _conversion(self, entry: TypedEntry, actual: Type, result: OutputExpression | None) -> str:
-        """Return help for elements of the wrong type."""
-        at = self._place(entry) if result is None else self.interpreter.unit.span(result.at)
-        is_piped = result is None and at == self._use.span
+    def _conversion_help(self, entry: TypedEntry, actual: Type, output: OutputExpression | None) -> str:
+        """Return the help for a mismatch of element types."""
+        span = self._argument_span(entry) if output is None else self.interpreter.unit.span(output.at)
+        is_piped = output is None and span == self._use.span
         if is_piped and entry.dtype != "bool":
             return f"convert it before this step: `|> {entry.dtype}`"
-        text = at.source.text[at.start : at.end].rpartition(" = ")[2]
+        text = span.source.text[span.start : span.end].rpartition(" = ")[2]
         name = text if not is_piped and len(text) <= 30 and not {":", "|", "\n"} & set(text) else "x"
-        if result is not None:
+        if output is not None:
             declared = f"declare the output as {actual.dtype}: `-> {actual.dtype} [...]`"
             return declared if entry.dtype == "bool" else f"{declared}, or convert it: `{entry.dtype}({name})`"
         if entry.dtype == "int":
@@ -205,13 +205,13 @@ class DimensionBindings:
             return f"make an attention mask of it: `key_mask({name})`, with `import std {{ key_mask }}`"
         return f"compare it with a number: `{name} != 0{'.0' if actual.dtype == 'real' else ''}`"
 
-    def _first(self, name: str) -> Note:
+    def _first_binding_note(self, name: str) -> Note:
         """Return a note that locates the first binding of a dimension."""
         size, entry = self._bound[name]
-        what = f"`{name}`" if name == "..." else f"`{name}` of `{self.definition.name}`"
-        return Note(f"{what} was bound to {size} by input `{entry.name}`", self._place(entry))
+        subject = f"`{name}`" if name == "..." else f"`{name}` of `{self.definition.name}`"
+        return Note(f"{subject} was bound to {size} by input `{entry.name}`", self._argument_span(entry))
 
-    def _place(self, entry: TypedEntry) -> Span:
+    def _argument_span(self, entry: TypedEntry) -> Span:
         """Return the location of the argument of an input, or of its declaration in the outermost definition."""
         return self._use.argument(entry.name)
 
@@ -220,34 +220,34 @@ class DimensionBindings:
         """Return the use of the definition."""
         return self.interpreter.program.frames[-1]
 
-    def _what(self, entry: TypedEntry) -> str:
+    def _describe_entry(self, entry: TypedEntry) -> str:
         kind = "input" if _is_input(entry) else "output"
         return f"{kind}{f' `{entry.name}`' if entry.name else ''} of `{self.definition.name}`"
 
-    def _declared(self, entry: TypedEntry, shape: nodes.ListLiteral, actual: Type) -> str:
-        """Format a declared shape with the known sizes, or its number of axes if it has names of another file."""
+    def _format_declared(self, entry: TypedEntry, shape: nodes.ListLiteral, actual: Type) -> str:
+        """Format a declared shape with its known sizes, or its number of axes if it has names from a different file."""
         interpreter = self.interpreter
         words: list[str] = []
-        leading = any(isinstance(item, nodes.LeadingDimensions) for item in shape.items)
-        fits = len(actual.shape) == len(shape.items)
+        has_leading = any(isinstance(item, nodes.LeadingDimensions) for item in shape.items)
+        has_equal_rank = len(actual.shape) == len(shape.items)
         for axis, item in enumerate(shape.items):
-            known: Value = None
+            value: Value = None
             is_multiple = self._unbound_multiple(entry, item) is not None
             if is_multiple or (isinstance(item, nodes.Dimension) and item.key not in interpreter.env):
-                if fits and not leading:
+                if has_equal_rank and not has_leading:
                     words.append(self._text(item) if is_multiple else str(actual.shape[axis]))
                     continue
                 if self._use.unit is not interpreter.unit:
-                    number = len(shape.items) - leading
-                    return f"{'at least ' if leading else ''}{number} {'axis' if number == 1 else 'axes'}"
+                    number = len(shape.items) - has_leading
+                    return f"{'at least ' if has_leading else ''}{number} {'axis' if number == 1 else 'axes'}"
             if isinstance(item, nodes.LeadingDimensions):
                 words.append("..." if self.leading is None else ", ".join(map(str, self.leading)))
                 continue
             if isinstance(item, nodes.Local | nodes.Dimension):
-                known = interpreter.env.get(item.name if isinstance(item, nodes.Local) else item.key)
+                value = interpreter.env.get(item.name if isinstance(item, nodes.Local) else item.key)
             elif not isinstance(item, nodes.Literal) and not is_multiple:
-                known = interpreter.value(item)
-            words.append(self._text(item) if known is None or known is POISON or known is DYNAMIC else show(known))
+                value = interpreter.value(item)
+            words.append(self._text(item) if value is None or value is POISON or value is DYNAMIC else show(value))
         return f"shape [{', '.join(w for w in words if w)}]"
 
     def _text(self, item: nodes.Expr) -> str:

@@ -1,7 +1,7 @@
-"""The values of the expressions in a model's definitions, in every use: for the translation of definitions to PyTorch.
+"""The values of the expressions in a model's definitions in every use, for the translation of definitions to PyTorch.
 
-A compiled body describes one instance, the resolved form describes a definition. The trace adds which conditions a
-model decides, and which values are tensors of which type.
+A compiled body describes one instance; the resolved form describes a definition. A trace adds the conditions that a
+model decides, and the types of values.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class RecordedValues:
     __slots__ = ("node", "statics", "types")
 
     def __init__(self, node: EvaluatedNode | None) -> None:
-        self.node = node  # kept, so that no other node has its identity
+        self.node = node  # keeps the node alive: values are found by its identity
         self.types: dict[Type, None] = {}
         self.statics: dict[Hashable, Value] = {}
 
@@ -79,15 +79,15 @@ class Application(Record):
 
 
 class Trace:
-    """`seen` is by the identity of a resolved node; `uses` by definition, a definition after those it uses.
+    """The values, applications and declarations of one compilation of a model, by the identity of resolved nodes.
 
-    `applications` are by the identity of their nodes and by callee; `variants` are those of the same callee with other
-    hyperparameters bound in it. `definitions` says which definition a module is an
-    instance of. `root` is the model's own definition. `owned` are the modules and tensors that a declaration made, each
-    once, by the identity of its node; nodes in exclusive branches may declare one address. `ties` are the ties that
-    were made, by the identity of their nodes: whether the alias had no other name yet in any of them. `given` are the
-    root's hyperparameters that do not have their defaults, `sizes` those that are integers or lists of integers:
-    numbers in hyperparameters and types remember how they are computed from these (see `derived`).
+    `root` is the definition of the model. `seen` has the values of a node. `uses` has the instances of a definition,
+    in an order in which a definition follows those that it uses. `applications` are by node and callee; `variants` are
+    applications of the same callee with different hyperparameters bound in it. `definitions` maps a module to its
+    definition. `declared_targets` has the modules and tensors of a declaration, each once; declarations in exclusive
+    branches may have one address. `ties` has, for each tie, whether its alias had only one name before in every module.
+    `given` are the hyperparameters of the root that do not have their defaults, `sizes` those that are integers or
+    lists of integers: numbers record how they are computed from these sizes (see `DerivedArithmetic`).
     """
 
     def __init__(self, root: Definition, given: frozenset[str], sizes: frozenset[str]) -> None:
@@ -99,13 +99,13 @@ class Trace:
         self.applications: dict[int, dict[Definition | Op, Application]] = {}
         self.variants: dict[int, dict[tuple[Definition | Op, frozenset[str]], Application]] = {}
         self.definitions: dict[Module, Definition] = {}
-        self.owned: dict[int, dict[int, Module | ModuleTensor]] = {}
+        self.declared_targets: dict[int, dict[int, Module | ModuleTensor]] = {}
         self.ties: dict[int, bool] = {}
         self.numbers = DerivedArithmetic()
         self._last: dict[int, Value] = {}
         self._decided: dict[int, set[str]] = {}
 
-    # What a compilation reports
+    # Events of the compilation
 
     def on_value(self, node: EvaluatedNode, value: Value) -> None:
         """Record a value of an expression or step."""
@@ -117,14 +117,14 @@ class Trace:
             seen.add(value)
             self._last[key] = value
             if value.__class__ is bool:
-                self._decided.setdefault(key, set()).update(self._deciding(node))
+                self._decided.setdefault(key, set()).update(self._sizes_deciding(node))
 
-    def _deciding(self, node: EvaluatedNode) -> frozenset[str]:
-        """Return the sizes on which it depends whether a comparison holds, or which of some booleans is taken."""
+    def _sizes_deciding(self, node: EvaluatedNode) -> frozenset[str]:
+        """Return the sizes that decide a comparison, or the choice among booleans."""
         last = self._last
         match node:
             case nodes.Binary() if id(node.left) not in last:
-                return frozenset()  # whether a tensor is declared, which is not read
+                return frozenset()  # a test whether a tensor is declared, which does not read the tensor
             case nodes.Binary(operator=operator) if operator in COMPARISONS:
                 return decisive_sizes(operator, last[id(node.left)], last[id(node.right)])
             case nodes.Binary(operator="in" | "not in"):
@@ -143,16 +143,16 @@ class Trace:
     ) -> None:
         """Record an application."""
         if caller is not None:
-            made = Application(caller, node, bound)
-            known = self.applications.setdefault(id(node), {}).setdefault(callee, made)
-            if known_values(known.bound) != known_values(bound):
-                self.variants.setdefault(id(node), {})[callee, known_values(bound)] = made
+            application = Application(caller, node, bound)
+            first = self.applications.setdefault(id(node), {}).setdefault(callee, application)
+            if known_values(first.bound) != known_values(bound):
+                self.variants.setdefault(id(node), {})[callee, known_values(bound)] = application
 
     def on_declared(
         self, node: nodes.ModuleDeclaration | nodes.TensorDeclaration, target: Module | ModuleTensor
     ) -> None:
         """Record the module or tensor of a declaration."""
-        self.owned.setdefault(id(node), {})[id(target)] = target
+        self.declared_targets.setdefault(id(node), {})[id(made)] = made
 
     def on_body(self, target: CompileTarget, inputs: tuple[InputArgument, ...], body: Body) -> None:
         """Record a use of a definition."""
@@ -164,22 +164,22 @@ class Trace:
         for address, member in module.members.items():
             for names in member.target.aliases.items() if isinstance(member.target, Module) else ():
                 shared.update(f"{address}.{name}" for name in names)
-        for other in module.merged.values():
-            shared.update(name for names in other.aliases.items() for name in names)
+        for merged in module.merged.values():
+            shared.update(name for names in merged.aliases.items() for name in names)
         for alias, counted, node in ties:
-            found = find_member(module, alias)
-            inside = [f".{name}" for name, _ in iter_tensors(found)] if isinstance(found, Module) else [""]
-            alone = not any(alias + name in shared for name in inside)
-            self.ties[id(node)] = self.ties.get(id(node), True) and alone
-            shared.update(address + name for address in (alias, counted) for name in inside)
+            aliased = find_member(module, alias)
+            suffixes = [f".{name}" for name, _ in iter_tensors(aliased)] if isinstance(aliased, Module) else [""]
+            is_unshared = not any(alias + name in shared for name in suffixes)
+            self.ties[id(node)] = self.ties.get(id(node), True) and is_unshared
+            shared.update(address + name for address in (alias, counted) for name in suffixes)
 
-    # Questions
+    # Queries
 
-    def decisive(self) -> set[str]:
-        """Return the sizes of the model for whose other values the same code would be wrong.
+    def decisive_sizes(self) -> set[str]:
+        """Return the sizes of the model whose change would make the generated code wrong.
 
-        A comparison depends on them that is the same in all uses, so that the code has one side of it only; what is
-        required apart, which stays in the code.
+        A comparison with the same result in all uses depends on such a size: the code has only one side of it. The
+        conditions of `require` remain in the code.
         """
         functions = {callee for callees in self.applications.values() for callee in callees if is_numeric(callee)}
         definitions = (*self.uses, *self.definitions.values(), *functions)
@@ -190,12 +190,12 @@ class Trace:
             if isinstance(statement, nodes.Require)
             for expr in walk.iter_expressions(statement.condition)
         }
-        generic = {  # the code of a function of numbers has both sides
+        generic = {  # the code of a function of numbers has both branches
             id(expr)
             for function in functions
             for statement in walk.iter_statements(resolve_definition(function, Report()).body)
-            for whole in walk.statement_expressions(statement)
-            for expr in walk.iter_expressions(whole)
+            for root in walk.statement_expressions(statement)
+            for expr in walk.iter_expressions(root)
         }
         fixed = (
             sizes
@@ -204,20 +204,20 @@ class Trace:
         )
         return self.numbers.decisive.union(*fixed)
 
-    def statics(self, node: nodes.Expr) -> Mapping[Hashable, Value]:
+    def static_values(self, node: nodes.Expr) -> Mapping[Hashable, Value]:
         """Return the static values of an expression."""
         seen = self.seen.get(id(node))
         return seen.statics if seen is not None else {}
 
     def targets(self, node: nodes.ModuleDeclaration | nodes.TensorDeclaration) -> list[Module | ModuleTensor]:
         """Return the modules and tensors of a declaration in all uses; none in a branch that is never taken."""
-        return list(self.owned.get(id(node), {}).values())
+        return list(self.declared_targets.get(id(node), {}).values())
 
     def truth(self, node: nodes.Expr) -> bool | None:
         """Return the value of a condition if it is the same in all uses; otherwise None."""
         if isinstance(node, nodes.Literal):
             return node.value if isinstance(node.value, bool) else None
-        values = list(self.statics(node).values())
+        values = list(self.static_values(node).values())
         return values[0] if len(values) == 1 and isinstance(values[0], bool) else None
 
     def callees(self, node: AppliedNode) -> list[Definition | Op]:
@@ -230,18 +230,22 @@ class Trace:
 
     def variants_of(self, node: AppliedNode, callee: Definition | Op) -> list[nodes.BoundArguments]:
         """Return the arguments of an application of a callee, for any hyperparameters that are bound in it."""
-        others = [site.bound for (other, _), site in self.variants.get(id(node), {}).items() if other is callee]
-        return [self.bound(node, callee), *others]
+        variants = [
+            site.bound
+            for (variant_callee, _), site in self.variants.get(id(node), {}).items()
+            if variant_callee is callee
+        ]
+        return [self.bound(node, callee), *variants]
 
     def sites(self, callee: Definition) -> list[Application]:
         """Return all applications of a definition."""
-        found = [by_callee[callee] for by_callee in self.applications.values() if callee in by_callee]
+        applications = [by_callee[callee] for by_callee in self.applications.values() if callee in by_callee]
         variants = [variant for by_callee in self.variants.values() for variant in by_callee.items()]
-        return [*found, *[site for (other, _), site in variants if other is callee]]
+        return [*applications, *[site for (variant_callee, _), site in variants if variant_callee is callee]]
 
 
 def known_values(bound: nodes.BoundArguments) -> frozenset[str]:
-    """Return the hyperparameters that the callee of an application has bound."""
+    """Return the hyperparameters that are already bound in the callee of an application."""
     return frozenset(
         [n for n, argument in bound.hyperparameters.items() if isinstance(argument.value, nodes.BoundHyperparameter)]
     )
