@@ -1,12 +1,12 @@
-"""The parameters that a model uses for one token: all, or of tensors that are divided among experts, those of a few.
+"""The parameters that a model uses for one token: all, or only a share of tensors that are divided among experts.
 
-A tensor is divided if the computation reads it only where indices point, and if these are the result of a choice (of
-the `k` largest scores). A choice of one token has `k` different indices, so that `k` of the `n` parts along the first
-axis are read. On its way from the parameter to that place, the tensor may be part of others (a stack of experts) and
-be rearranged, as long as each of its elements occurs once. Nothing is concluded from names.
+A tensor is divided if the computation reads it only at indices that a choice (of the `k` largest scores) returns. The
+choice for one token has `k` different indices: `k` of the `n` parts along the first axis are read. Before it is read,
+the tensor may be rearranged or become part of a larger tensor (a stack of experts), if each of its elements occurs
+once. Names are not considered.
 
-Values are followed twice through every body: forward from inputs and parameters to find choices, and backward from the
-outputs to find out which part of each parameter is read.
+Values are propagated twice through every body: forward from inputs and parameters to find choices, and backward from
+the outputs to find the part of each parameter that is read.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from archspec.ir.ops import OPS, Op
 from archspec.ir.table import ActiveParameters, Table, Tensor, Tensors, count_active_parameters
 
 Fact: TypeAlias = Literal["stored", "computed", "unclear"]
-"""What a value depends on: on parameters alone, on inputs too, or on indices that were chosen."""
+"""The dependence of a value: on parameters alone, on inputs too, or on chosen indices."""
 
 
 class ChosenIndices(Record):
-    """A value with this many indices for each token, which are all different."""
+    """A value with `number` different indices for each token."""
 
     number: int
 
@@ -40,24 +40,24 @@ Content: TypeAlias = "Fact | ChosenIndices"
 
 
 ReadPart: TypeAlias = Literal["whole", "rows", "unknown"]
-"""The part of a value that is read for one token: all of it; a row of a table for each id; or it is unknown."""
+"""The part of a value that is read for one token: all elements; a row of a table for each id; or unknown."""
 
 
 class Share(Record):
-    """One token reads a number of equal parts of a value, out of a total."""
+    """One token reads `number` of the `total` equal parts of a value."""
 
     number: int
-    of: int
+    total: int
 
 
 Part: TypeAlias = "ReadPart | Share | None"
-"""The part of a value that is read; None if none is."""
+"""The part of a value that is read; None if the value is not read."""
 
 
 class _Reads(Record):
-    """The parts that a body reads: of its inputs, of tensors by relative name, and what the calls in it read.
+    """The parts that a body reads: of its inputs, of tensors by relative name, and of modules that it applies.
 
-    A call is found by its address and by each address above; the rest of its address is beside what it reads.
+    `calls` has a call under its address and under each enclosing address, with the remainder of its address.
     """
 
     inputs: list[Part]
@@ -66,25 +66,27 @@ class _Reads(Record):
 
 
 def active_parameters(body: Body, table: Table) -> ActiveParameters | None:
-    """Return the parameters that a model uses for one token; None if these are all of them, or if it is unknown."""
+    """Return the parameters that a model uses for one token; None if it uses all, or if they are unknown."""
     try:
-        parts = ActiveParts(body)
-    except ArchError:  # following values takes too many steps
+        active_parts = ActiveParts(body)
+    except ArchError:  # too many applications to visit
         return None
     tensors = table.tensors
     counted = tensors.column([tensor.params for tensor in tensors.distinct])
-    read = parts.of_all(tensors)
+    read = active_parts.of_all(tensors)
     params = Counter[Part]()
     for (part, number), times in Counter(zip(read, counted, strict=True)).items():
         params[part] += number * times
     if "unknown" in params:
         return None
-    chosen = {part: n for part, n in params.items() if isinstance(part, Share) and part.number < part.of}
-    total = count_active_parameters(table.params.total, {(part.number, part.of): n for part, n in chosen.items()})
-    if not chosen or total is None:
+    shares = {part: count for part, count in params.items() if isinstance(part, Share) and part.number < part.total}
+    total = count_active_parameters(
+        table.params.total, {(part.number, part.total): count for part, count in shares.items()}
+    )
+    if not shares or total is None:
         return None
-    indices = {**dict.fromkeys(params, -1), **{part: i for i, part in enumerate(chosen)}}
-    choices = tuple([(part.number, part.of) for part in chosen])
+    indices = {**dict.fromkeys(params, -1), **{part: i for i, part in enumerate(shares)}}
+    choices = tuple([(part.number, part.total) for part in shares])
     runs = tuple([(choice, len([*run])) for choice, run in groupby([indices[part] for part in read])])
     return ActiveParameters(total, total - params["rows"], choices, runs)
 
@@ -93,97 +95,100 @@ class ActiveParts:
     """The part of each tensor that a model reads for one token."""
 
     def __init__(self, body: Body) -> None:
-        """Raises ArchError if following values takes too many steps."""
+        """Raises ArchError if there are too many applications to visit."""
         assert body.module is not None
         inputs: list[Content] = ["computed"] * len(body.inputs)
         outputs: list[Part] = ["whole"] * len(body.outputs)
         self._module = body.module
         self._reads = _Reader().read(body, tuple(inputs), tuple(outputs))
-        self._below = cache(self._find_below)
-        self._known: dict[int, dict[str, Part]] = {}
-        self._known_below: dict[Hashable, dict[str, Part]] = {}
+        self._parts_below = cache(self._find_below)
+        self._parts_of_reads: dict[int, dict[str, Part]] = {}
+        self._parts_of_readers: dict[Hashable, dict[str, Part]] = {}
 
     @cached_property
     def by_name(self) -> Mapping[str, Part]:
         """The part of each tensor, by the name under which it is counted."""
-        found = dict(self._of(self._reads))
-        for alias in self._module.aliases.keys() & found.keys():
-            name, part = canonical_name(self._module, alias), found.pop(alias)
-            found[name] = _joined(found[name], part) if name in found else part
-        return found
+        parts = dict(self._parts_read(self._reads))
+        for alias in self._module.aliases.keys() & parts.keys():
+            name, part = canonical_name(self._module, alias), parts.pop(alias)
+            parts[name] = _join_parts(parts[name], part) if name in parts else part
+        return parts
 
     def of_all(self, tensors: Tensors) -> list[Part]:
         """Return the part of each tensor; None for tensors that are not counted.
 
-        Those of a repeated module are those of the first one, if the same is read of them.
+        The parts of a repeated module are copied if the same parts of the original module are read.
         """
-        if not self._module.aliases and all(self._below(again) == self._below(of) for again, of, *_ in tensors.repeats):
-            repeated = {repeat.of for repeat in tensors.repeats}
-            return tensors.column([self._one_of(tensor, repeated) for tensor in tensors.distinct])
+        repeats = tensors.repeats
+        if not self._module.aliases and all(
+            self._parts_below(r.address) == self._parts_below(r.of) for r in repeats
+        ):
+            repeated = {repeat.of for repeat in repeats}
+            return tensors.column([self._part_of_tensor(tensor, repeated) for tensor in tensors.distinct])
         counted = tensors.column([tensor.params for tensor in tensors.distinct])
         names = zip(tensors.names(), counted, strict=True)
         return [self.by_name.get(name) if params else None for name, params in names]
 
-    def _one_of(self, tensor: Tensor, repeated: Container[str]) -> Part:
-        """Return the part of a tensor, found in the outermost of the modules that are repeated, if it is in one."""
-        address = next((above for above, _ in _splits(tensor.name) if above in repeated), tensor.layer)
-        return self._below(address).get(relative(tensor.name, address))
+    def _part_of_tensor(self, tensor: Tensor, repeated: Container[str]) -> Part:
+        """Return the part of a tensor, found in the outermost repeated module that contains it, or in its layer."""
+        address = next((prefix for prefix, _ in _splits(tensor.name) if prefix in repeated), tensor.layer)
+        return self._parts_below(address).get(relative(tensor.name, address))
 
-    def _of(self, reads: _Reads) -> dict[str, Part]:
-        """Return the parts that a body reads, by the name of the tensor."""
-        known = self._known.get(id(reads))
-        if known is None:
-            inner = [(address, call) for address, calls in reads.calls.items() for rest, call in calls if not rest]
-            known = self._known[id(reads)] = self._joined([*reads.tensors.items(), *inner])
-        return known
+    def _parts_read(self, reads: _Reads) -> dict[str, Part]:
+        """Return the parts that a body reads, by relative tensor name."""
+        cached = self._parts_of_reads.get(id(reads))
+        if cached is None:
+            nested = [(address, call) for address, calls in reads.calls.items() for suffix, call in calls if not suffix]
+            cached = self._parts_of_reads[id(reads)] = self._join_readers([*reads.tensors.items(), *nested])
+        return cached
 
     def _find_below(self, address: str) -> dict[str, Part]:
-        """Return the parts that are read of the tensors of a module, by their names in it."""
-        readers = _readers(self._reads, address)
-        key = tuple([(rest, id(reader) if isinstance(reader, _Reads) else reader) for rest, reader in readers])
-        known = self._known_below.get(key)
-        if known is None:
-            known = self._known_below[key] = self._joined(readers)
-        return known
+        """Return the parts of a module's tensors that are read, by relative tensor name."""
+        readers = _find_readers(self._reads, address)
+        key = tuple([(suffix, id(reader) if isinstance(reader, _Reads) else reader) for suffix, reader in readers])
+        cached = self._parts_of_readers.get(key)
+        if cached is None:
+            cached = self._parts_of_readers[key] = self._join_readers(readers)
+        return cached
 
-    def _joined(self, readers: Sequence[tuple[str, Part | _Reads]]) -> dict[str, Part]:
-        """Return the parts that are read together, each at an address."""
-        found: dict[str, Part] = {}
+    def _join_readers(self, readers: Sequence[tuple[str, Part | _Reads]]) -> dict[str, Part]:
+        """Join the parts that readers at addresses read, by tensor name."""
+        result: dict[str, Part] = {}
         for address, reader in readers:
-            more: dict[str, Part] = {}
+            parts: dict[str, Part] = {}
             if isinstance(reader, _Reads):
                 prefix = f"{address}." if address else ""
-                more = {prefix + name: part for name, part in self._of(reader).items()}
+                parts = {prefix + name: part for name, part in self._parts_read(reader).items()}
             else:
-                more[address] = reader
-            if not found.keys().isdisjoint(more):
-                more |= {name: _joined(found[name], part) for name, part in more.items() if name in found}
-            found |= more
-        return found
+                parts[address] = reader
+            if not result.keys().isdisjoint(parts):
+                parts |= {name: _join_parts(result[name], part) for name, part in parts.items() if name in result}
+            result |= parts
+        return result
 
 
-def _readers(reads: _Reads, address: str) -> list[tuple[str, Part | _Reads]]:
-    """Return what reads the tensors of a module, each with the address of that in the module."""
+def _find_readers(reads: _Reads, address: str) -> list[tuple[str, Part | _Reads]]:
+    """Return the parts and bodies that read tensors of a module, each with its address in the module."""
     if not address:
         return [("", reads)]
-    found: list[tuple[str, Part | _Reads]] = [
+    readers: list[tuple[str, Part | _Reads]] = [
         (relative(name, address), part) for name, part in reads.tensors.items() if is_inside(name, address)
     ]
-    found += reads.calls.get(address, ())
-    for above, rest in _splits(address):
-        for deeper, inner in reads.calls.get(above, ()):
-            if not deeper:
-                found += _readers(inner, rest)
-    return found
+    readers += reads.calls.get(address, ())
+    for prefix, suffix in _splits(address):
+        for nested_address, nested in reads.calls.get(prefix, ()):
+            if not nested_address:
+                readers += _find_readers(nested, suffix)
+    return readers
 
 
 def _splits(address: str) -> list[tuple[str, str]]:
-    """Return an address in two parts in every way in which the second is not empty."""
-    return [("", address), *((outer, relative(address, outer)) for outer in prefixes(parent(address)))]
+    """Return all splits of an address into an enclosing address and a non-empty remainder."""
+    return [("", address), *((prefix, relative(address, prefix)) for prefix in prefixes(parent(address)))]
 
 
 class _Reader:
-    """Follows values through bodies: each body once for the contents of its inputs and the parts of its results."""
+    """Propagates values through bodies, once per contents of the inputs and parts of the results."""
 
     def __init__(self) -> None:
         self._budget = VisitLimit()
@@ -191,22 +196,22 @@ class _Reader:
         self.read: Callable[[Body, tuple[Content, ...], tuple[Part, ...]], _Reads] = cache(self._read)
 
     def _find_contents(self, body: Body, inputs: tuple[Content, ...]) -> ForwardResult[Content]:
-        def visit_call(call: Call, given: list[Content]) -> list[Content]:
-            return self._contents(*self._inside(call, given)).outputs
+        def visit_call(call: Call, operands: list[Content]) -> list[Content]:
+            return self._contents(*self._applied_body(call, operands)).outputs
 
         def weight(name: str) -> Content:
             return "stored"
 
-        found = propagate_forward(
-            body, inputs, _contents_of(body), visit_call, "stored", lambda _: "stored", weight, self._budget
+        result = propagate_forward(
+            body, inputs, _content_visitor(body), visit_call, "stored", lambda _: "stored", weight, self._budget
         )
-        return found._replace(outputs=["unclear"] * len(found.outputs)) if body.loop is not None else found
+        return result._replace(outputs=["unclear"] * len(result.outputs)) if body.loop is not None else result
 
-    def _inside(self, call: Call, given: Sequence[Content]) -> tuple[Body, tuple[Content, ...]]:
-        """Return the body that a call applies, with the contents of its inputs. A loop changes what it carries."""
+    def _applied_body(self, call: Call, operands: Sequence[Content]) -> tuple[Body, tuple[Content, ...]]:
+        """Return the body that a call applies, with the contents of its inputs; a loop changes carried values."""
         assert call.body is not None
         loop = call.body.loop
-        inputs = arguments(call, given)
+        inputs = arguments(call, operands)
         return call.body, tuple(["unclear" if loop and i < loop.carried else c for i, c in enumerate(inputs)])
 
     def _read(self, body: Body, inputs: tuple[Content, ...], outputs: tuple[Part, ...]) -> _Reads:
@@ -219,47 +224,47 @@ class _Reader:
         def visit_op(call: Call, results: list[Part]) -> list[Part]:
             if not any(results):
                 return [None] * len(call.inputs)
-            return _parts_of(call, [content(operand) for _, operand in call.inputs], results, contents, body)
+            return _operand_parts(call, [content(operand) for _, operand in call.inputs], results, contents, body)
 
         def visit_call(call: Call, results: list[Part]) -> list[Part]:
             assert call.body is not None
-            within, given = self._inside(call, [content(operand) for _, operand in call.inputs])
-            reads = self.read(within, given, tuple(results))
+            applied, input_contents = self._applied_body(call, [content(operand) for _, operand in call.inputs])
+            reads = self.read(applied, input_contents, tuple(results))
             calls.setdefault(call.address, []).append(("", reads))
-            for above, rest in _splits(call.address)[1:]:
-                calls.setdefault(above, []).append((rest, reads))
-            parts = dict(zip([name for name, _ in within.inputs], reads.inputs, strict=True))
-            repeats = within.loop is not None
-            found: list[Part] = [parts.get(name) for name, _ in call.inputs]
-            return ["unknown" if repeats and isinstance(part, Share) else part for part in found]
+            for prefix, suffix in _splits(call.address)[1:]:
+                calls.setdefault(prefix, []).append((suffix, reads))
+            parts = dict(zip([name for name, _ in applied.inputs], reads.inputs, strict=True))
+            repeats = applied.loop is not None
+            operand_parts: list[Part] = [parts.get(name) for name, _ in call.inputs]
+            return ["unknown" if repeats and isinstance(part, Share) else part for part in operand_parts]
 
-        slots = propagate_backward(body, outputs, visit_op, visit_call, None, _joined, self._budget)
+        slots = propagate_backward(body, outputs, visit_op, visit_call, None, _join_parts, self._budget)
         return _Reads(slots[: len(body.inputs)], {name: slots[slot] for name, slot in body.weights}, calls)
 
 
-def _contents_of(body: Body) -> Callable[[Call, list[Content]], list[Content]]:
-    def visit(call: Call, given: list[Content]) -> list[Content]:
+def _content_visitor(body: Body) -> Callable[[Call, list[Content]], list[Content]]:
+    def visit(call: Call, operands: list[Content]) -> list[Content]:
         op = OPS[call.type]
-        operands: list[Content] = [
-            content for (_, operand), content in zip(call.inputs, given, strict=True) if operand is not None
+        present: list[Content] = [
+            content for (_, operand), content in zip(call.inputs, operands, strict=True) if operand is not None
         ]
-        unclear = any(isinstance(content, ChosenIndices) or content == "unclear" for content in operands)
+        unclear = any(isinstance(content, ChosenIndices) or content == "unclear" for content in present)
         if op.chooses is not None:
-            found: list[Content] = ["computed"] * len(call.outputs)
-            found[op.chooses] = _chosen(call, body)
-            return found
+            results: list[Content] = ["computed"] * len(call.outputs)
+            results[op.chooses] = _chosen_content(call, body)
+            return results
         if unclear:
-            moved = op.rearranges and len(operands) == len(call.outputs) == 1
-            kept: Content = operands[0] if moved else "unclear"
-            return [kept] * len(call.outputs)
-        result: Content = "stored" if all(content == "stored" for content in operands) else "computed"
+            moved = op.rearranges and len(present) == len(call.outputs) == 1
+            moved_content: Content = present[0] if moved else "unclear"
+            return [moved_content] * len(call.outputs)
+        result: Content = "stored" if all(content == "stored" for content in present) else "computed"
         return [result] * len(call.outputs)
 
     return visit
 
 
-def _chosen(call: Call, body: Body) -> Content:
-    """Return the content of chosen indices: all are different if those of one token come from one choice."""
+def _chosen_content(call: Call, body: Body) -> Content:
+    """Return the content of chosen indices, which are all different if one choice returns those of one token."""
     op = OPS[call.type]
     operand = call.inputs[0][1]
     result = call.outputs[op.chooses or 0]
@@ -268,12 +273,12 @@ def _chosen(call: Call, body: Body) -> Content:
     shape = body.types[operand].shape
     axis = op.settings(call.attributes)["axis"]
     assert isinstance(axis, int)
-    others = [size for i, size in enumerate(shape) if i != axis % len(shape)]
-    count = _for_one_token(result.shape)
-    return ChosenIndices(count) if _for_one_token(others) == 1 and isinstance(count, int) else "unclear"
+    other_sizes = [size for i, size in enumerate(shape) if i != axis % len(shape)]
+    count = _count_for_one_token(result.shape)
+    return ChosenIndices(count) if _count_for_one_token(other_sizes) == 1 and isinstance(count, int) else "unclear"
 
 
-def _for_one_token(shape: Sequence[Dim]) -> Expression | None:
+def _count_for_one_token(shape: Sequence[Dim]) -> Expression | None:
     """Return the number of elements if every symbolic dimension is 1."""
     try:
         sizes = [substitute(size, dict.fromkeys(symbols(size), 1)) for size in shape]
@@ -282,38 +287,39 @@ def _for_one_token(shape: Sequence[Dim]) -> Expression | None:
     return product(sizes) if all(isinstance(size, int) and size > 0 for size in sizes) else None
 
 
-def _parts_of(
-    call: Call, given: list[Content], results: list[Part], contents: Sequence[Content], body: Body
+def _operand_parts(
+    call: Call, operands: list[Content], results: list[Part], contents: Sequence[Content], body: Body
 ) -> list[Part]:
-    """Return the part of each operand of an operation that is read, from those of its results."""
+    """Return the part of each operand that an operation reads, from the parts of its results that are read."""
     op = OPS[call.type]
-    indexed = _indexed(op, given)
+    indexed = _index_contents(op, operands)
     result = contents[call.first]
 
     def part(i: int) -> Part:
-        if given[i] != "stored":
+        if operands[i] != "stored":
             return "whole"
-        index = indexed.get(op.input(i).name)
-        if index is not None:
-            return _selected(index, call.inputs[i][1], body)
+        indices = indexed.get(op.input(i).name)
+        if indices is not None:
+            return _selected_part(indices, call.inputs[i][1], body)
         if result != "stored":
             return "whole"
-        return _kept(op, results)
+        return _operand_part(op, results)
 
     return [part(i) for i in range(len(call.inputs))]
 
 
-def _indexed(op: Op, given: list[Content]) -> dict[str, Content]:
+def _index_contents(op: Op, operands: list[Content]) -> dict[str, Content]:
     """Return the contents of the indices into each input that an operation reads at indices."""
-    by_axis = any(attribute.name == "axis" for attribute in op.attributes)  # such indices differ between other axes
+    # along an axis, each position of the other axes has its own indices
+    by_axis = any(attribute.name == "axis" for attribute in op.attributes)
     return {
         name: "unclear" if by_axis and content not in ("stored", "computed") else content
-        for entry, content in zip(op.inputs, given, strict=False)
+        for entry, content in zip(op.inputs, operands, strict=False)
         for name in entry.indexes.split()
     }
 
 
-def _selected(index: Content, operand: Operand, body: Body) -> Part:
+def _selected_part(index: Content, operand: Operand, body: Body) -> Part:
     if index == "unclear":
         return "unknown"
     if not isinstance(index, ChosenIndices):
@@ -322,19 +328,19 @@ def _selected(index: Content, operand: Operand, body: Body) -> Part:
     return Share(index.number, size) if isinstance(size, int) and index.number <= size else "unknown"
 
 
-def _kept(op: Op, results: list[Part]) -> Part:
-    """Return the part that is read of parameters from which others are computed."""
+def _operand_part(op: Op, results: list[Part]) -> Part:
+    """Return the part of a parameter that is read by an operation on parameters alone."""
     if op.rearranges or op.casts or op.widens or op.trains:
         if len(set(results)) == 1:
             return results[0]
         shared = any(isinstance(result, Share) for result in results)
-        return "unknown" if shared else reduce(_joined, results)
-    whole = reduce(_joined, results)
-    return "unknown" if isinstance(whole, Share) or whole == "unknown" else "whole"
+        return "unknown" if shared else reduce(_join_parts, results)
+    joined = reduce(_join_parts, results)
+    return "unknown" if isinstance(joined, Share) or joined == "unknown" else "whole"
 
 
-def _joined(a: Part, b: Part) -> Part:
-    """Return the part that is read if these are read; two choices can be different or equal."""
+def _join_parts(a: Part, b: Part) -> Part:
+    """Return the union of two parts that are read; it is unknown for two choices, which may be equal or different."""
     if a is None or b is None:
         return a or b
     if "whole" in (a, b):

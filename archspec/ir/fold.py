@@ -1,9 +1,9 @@
-"""Folds over the calls of a body: a value for every slot, from inputs to outputs or from outputs to inputs.
+"""Propagation of values through the calls of a body, from inputs to outputs or from outputs to inputs.
 
-Every analysis that follows values through bodies is one of these folds. It supplies what an operation does
-(`visit_op`) and what the application of a definition does (`visit_call`: usually the same fold over `call.body`).
-Bodies are shared, so an analysis keeps its results by body and inputs with `functools.cache`, and may limit with a
-`VisitLimit` how many calls it visits.
+Every analysis that follows values through bodies uses these functions. It supplies the effect of an operation
+(`visit_op`) and of the application of a definition (`visit_call`, often the same propagation through `call.body`).
+Bodies are shared: an analysis caches its results by body and inputs with `functools.cache`, and may limit the number
+of visited calls with a `VisitLimit`.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from archspec.core.record import Record
 from archspec.ir.module import Body, Call, Loop, Operand
 from archspec.ir.ops import OPS
 
-# Applications that only act in training, such as dropout: in evaluation, they return their input.
+# Applications that return their input in evaluation mode, such as dropout.
 
 
 def passed_through_slot(call: Call) -> int | None:
-    """Return the slot that a call passes on unchanged in evaluation; None if it computes something."""
+    """Return the slot that a call returns unchanged in evaluation mode; None if it computes a value."""
     if call.body is None:
         operand = call.inputs[0][1] if OPS[call.type].trains else None
     else:
-        place = _passed_input(call.body)
-        operand = dict(call.inputs)[call.body.inputs[place][0]] if place is not None else None
+        index = _passed_input(call.body)
+        operand = dict(call.inputs)[call.body.inputs[index][0]] if index is not None else None
     return operand if isinstance(operand, int) else None
 
 
 def _passed_input(body: Body) -> int | None:
-    """Return the position of the input that a body without tensors returns after operations of training alone."""
+    """Return the index of the input that a body without tensors returns unchanged in evaluation mode."""
     if "passed" not in body.views:
-        body.views["passed"] = _find_input(body)
-    found: int | None = body.views["passed"]
-    return found
+        body.views["passed"] = _find_passed_input(body)
+    index: int | None = body.views["passed"]
+    return index
 
 
-def _find_input(body: Body) -> int | None:
+def _find_passed_input(body: Body) -> int | None:
     if len(body.outputs) != 1 or not body.calls or (body.module is not None and body.module.members):
         return None
     origins: dict[int, int] = {}
@@ -53,10 +53,10 @@ def _find_input(body: Body) -> int | None:
 V = TypeVar("V")
 
 MAX_VISITED_CALLS = 5_000_000
-"""The limit on calls that an analysis visits."""
+"""Maximum number of calls that an analysis visits."""
 
 Visit: TypeAlias = Callable[[Call, list[V]], Sequence[V]]
-"""From the values of a call's inputs to those of its outputs, in order; in `fold_back` the other way round."""
+"""A function from the values of a call's inputs to the values of its outputs, or reversed for `propagate_backward`."""
 
 
 class ForwardResult(Record, Generic[V]):
@@ -72,7 +72,7 @@ class VisitLimit:
     def __init__(self) -> None:
         self._left = MAX_VISITED_CALLS
 
-    def spend(self, body: Body) -> None:
+    def count_calls(self, body: Body) -> None:
         """Count the calls of one body. Raises ArchError if the total exceeds the limit."""
         self._left -= len(body.calls)
         if self._left < 0:
@@ -92,12 +92,12 @@ def propagate_forward(
 ) -> ForwardResult[V]:
     """Propagate values forward through a body, from its inputs.
 
-    `constant` and `weight` give the values of numbers and of tensors (by relative name). `absent` is the value of
-    absent operands, and of numbers and tensors if there is no function for them. Raises ArchError if that exceeds the
-    budget.
+    `constant` and `weight` return the values of numbers and of tensors (by relative name). `absent` is the value of
+    absent operands, and of numbers and tensors without a function for them. Raises ArchError if the calls exceed
+    `budget`.
     """
     if budget is not None:
-        budget.spend(body)
+        budget.count_calls(body)
     slots = [absent] * len(body.types)
     slots[: len(inputs)] = inputs
     if weight is not None:
@@ -120,10 +120,10 @@ def propagate_calls(
     visit_op: Visit[V],
     visit_call: Visit[V],
 ) -> None:
-    """Sets the slots that calls fill; see `fold_body`."""
+    """Compute the slots that calls fill; see `propagate_forward`."""
     for call in calls:
-        given = [value_of(operand) for _, operand in call.inputs]
-        results = visit_op(call, given) if call.body is None else visit_call(call, given)
+        operands = [value_of(operand) for _, operand in call.inputs]
+        results = visit_op(call, operands) if call.body is None else visit_call(call, operands)
         for i, slot in present_outputs(call):
             slots[slot] = results[i]
 
@@ -139,7 +139,7 @@ def propagate_backward(
 ) -> list[V]:
     """Propagate values backward through a body, from its outputs; the values of all uses of a slot are joined."""
     if budget is not None:
-        budget.spend(body)
+        budget.count_calls(body)
     slots = [absent] * len(body.types)
 
     def add(operands: Iterable[tuple[str, Operand]], values: Sequence[V]) -> None:
@@ -161,35 +161,35 @@ def propagate_loop(
 ) -> list[V]:
     """Propagate values through a loop until they no longer change; requires a join that reaches a fixed point.
 
-    `outputs` gives the values after an iteration from those of its inputs. A value that is carried is joined with the
-    one after each iteration, and so is what comes out: there may be no iteration.
+    `outputs` returns the values after an iteration from the values of its inputs. A carried value is joined with its
+    value after each iteration, and the result includes the initial value, because there may be no iteration.
     """
-    given = list(inputs)
+    values = list(inputs)
     while True:
-        found = list(outputs(tuple(given)))
-        carried = [join(a, b) for a, b in zip(given, found[: loop.carried], strict=False)]
-        if carried == given[: loop.carried]:
-            return [*carried, *found[loop.carried :]]
-        given[: loop.carried] = carried
+        results = list(outputs(tuple(values)))
+        carried = [join(a, b) for a, b in zip(values, results[: loop.carried], strict=False)]
+        if carried == values[: loop.carried]:
+            return [*carried, *results[loop.carried :]]
+        values[: loop.carried] = carried
 
 
 def present_outputs(call: Call) -> Sequence[tuple[int, int]]:
-    """The position and the slot of each output that is not absent."""
-    if len(call.outputs) == 1:  # as nearly always
+    """Return the index and the slot of each output that is present."""
+    if len(call.outputs) == 1:  # the common case
         return ((0, call.first),) if call.outputs[0] is not None else ()
     present = [i for i, type in enumerate(call.outputs) if type is not None]
     return list(zip(present, range(call.first, call.first + len(present)), strict=True))
 
 
-def arguments(call: Call, given: Sequence[V]) -> list[V]:
-    """The values of the inputs of the body that a call applies, from those of the call's inputs."""
+def arguments(call: Call, values: Sequence[V]) -> list[V]:
+    """Return the values of the inputs of the applied body, from the values of the call's inputs."""
     assert call.body is not None
-    by_name = {name: value for (name, _), value in zip(call.inputs, given, strict=True)}
+    by_name = {name: value for (name, _), value in zip(call.inputs, values, strict=True)}
     return [by_name[name] for name, _ in call.body.inputs]
 
 
 def has_choices(body: Body) -> bool:
-    """Whether indices are chosen anywhere in a body: without that, all parameters are used for each token."""
+    """Whether a body chooses indices at any depth; without a choice, each token uses all parameters."""
     seen = {body}
     pending = [body]
     for current in pending:

@@ -16,19 +16,21 @@ from archspec.ir.ops.check import is_list
 from archspec.ir.work import operand_type
 
 Range: TypeAlias = Interval | None
-"""The smallest and the largest integer in a tensor; None if they do not follow from sizes alone."""
+"""The minimum and maximum integer in a tensor; None if they do not follow from sizes alone."""
 
 
-def validate_sizes(model: str, dimensions: list[str], given: Mapping[str, object]) -> dict[str, int]:
-    """Check sizes: names of `dimensions`, each with an integer from 1 to 2^63 - 1. Raises ArchError."""
+def validate_sizes(model: str, dimensions: list[str], requested: Mapping[str, object]) -> dict[str, int]:
+    """Check sizes of `dimensions` by name: each is an integer from 1 to 2^63 - 1. Raises ArchError."""
     sizes: dict[str, int] = {}
-    for name, size in given.items():
+    for name, size in requested.items():
         if name not in dimensions:
             if not dimensions:
                 raise make_error("usage", f"unknown dimension `{name}` of {model}: all its sizes are fixed")
             help = f"dimensions: {', '.join(dimensions)}; set one with `--dim NAME=N`, or `dims={{...}}` in Python"
-            near = suggest(name, dimensions)
-            raise make_error("usage", f"unknown dimension `{name}` of {model}", help=f"{near} {help}" if near else help)
+            suggestion = suggest(name, dimensions)
+            raise make_error(
+                "usage", f"unknown dimension `{name}` of {model}", help=f"{suggestion} {help}" if suggestion else help
+            )
         if not isinstance(size, int) or isinstance(size, bool) or not 1 <= size <= MAX_SIZE:
             raise make_error("usage", f"dimension `{name}` expects an integer from 1 to 2^63 - 1, found {size!r:.40}")
         sizes[name] = size
@@ -36,125 +38,129 @@ def validate_sizes(model: str, dimensions: list[str], given: Mapping[str, object
 
 
 def check_sizes(body: Body, values: Mapping[str, int]) -> None:
-    """Raise ArchError with code `bad-size` if the model cannot run with these sizes: an operation does not accept them,
-    or an index that depends on them is outside the table that it selects from.
+    """Check that a model can run with sizes of its dimensions.
+
+    Raises ArchError with code `bad-size` if an operation does not accept them, or if an index that depends on them is
+    out of range.
     """
     if values:
         SizeCheck(values).outputs(body, tuple([None] * len(body.inputs)))
 
 
-class _Place(NamedTuple):
-    """The innermost layer or block that is being checked: its address, and the location of its application."""
+class _ModuleLocation(NamedTuple):
+    """The innermost enclosing layer or block: its address, and the location of its application."""
 
     address: str
     span: Span | None
 
 
 class SizeCheck:
-    """Checks every body once per set of intervals of its inputs."""
+    """A check of a model for `values`; each body is checked once per combination of intervals of its inputs."""
 
     def __init__(self, values: Mapping[str, int]) -> None:
         self.values = values
         self.outputs: Callable[[Body, tuple[Range, ...]], list[Range]] = cache(self._outputs)
-        self._place: _Place = _Place("", None)
-        self._fitted: set[Body] = set()
+        self._location: _ModuleLocation = _ModuleLocation("", None)
+        self._checked: set[Body] = set()
         self._budget = VisitLimit()
-        self._at = "at " + ", ".join(f"{name} = {size}" for name, size in values.items())
+        self._prefix = "at " + ", ".join(f"{name} = {size}" for name, size in values.items())
 
     def _outputs(self, body: Body, inputs: tuple[Range, ...]) -> list[Range]:
         """Return the intervals of a body's outputs."""
-        return self._once(body, inputs) if body.loop is None else self._loop(body, body.loop, inputs)
+        return self._apply_once(body, inputs) if body.loop is None else self._loop(body, body.loop, inputs)
 
     def _loop(self, body: Body, loop: Loop, inputs: tuple[Range, ...]) -> list[Range]:
-        """Check the first and the last iteration of a loop, whose outputs have unknown intervals.
+        """Check the first and the last iteration of a loop. The intervals of its outputs are unknown.
 
-        A position that depends on the index is linear in it, so that it is valid in between, too.
+        A position that depends on the index is linear in it, so it is also valid in all iterations between them.
         """
         first, count = self._size(loop.first), self._size(loop.iterations)
         values = {name: size for name, size in self.values.items() if name != loop.variable}
         ends: list[dict[str, int]] = [values]
         if isinstance(first, int) and isinstance(count, int):
             if count < 0 or (count == 0 and loop.axes):
-                what = "collects from no iterations" if count == 0 else "ends before its start"
-                raise self._size_error(f"a loop over `{loop.variable}` {what}", self._place.span)
-            ends = [values | {loop.variable: at} for at in sorted({first, first + count - 1})] if count else []
-        given = ([None] * loop.carried) + list(inputs[loop.carried :])
+                problem = "collects from no iterations" if count == 0 else "ends before its start"
+                raise self._size_error(f"a loop over `{loop.variable}` {problem}", self._location.span)
+            ends = [values | {loop.variable: value} for value in sorted({first, first + count - 1})] if count else []
+        input_ranges = ([None] * loop.carried) + list(inputs[loop.carried :])
         for end in ends:
-            check = self.at(end)
-            check._place, check._budget = self._place, self._budget
-            check._once(body, tuple(given))
+            check = self.with_sizes(end)
+            check._location, check._budget = self._location, self._budget
+            check._apply_once(body, tuple(input_ranges))
         return [None] * len(body.outputs)
 
-    def at(self, values: Mapping[str, int]) -> SizeCheck:
+    def with_sizes(self, values: Mapping[str, int]) -> SizeCheck:
         """Return a new check with other sizes."""
         return SizeCheck(values)
 
-    def _once(self, body: Body, inputs: tuple[Range, ...]) -> list[Range]:
+    def _apply_once(self, body: Body, inputs: tuple[Range, ...]) -> list[Range]:
         """Return the intervals of a body's outputs for a single application or iteration."""
-        is_new = body not in self._fitted
-        self._fitted.add(body)
+        is_new = body not in self._checked
+        self._checked.add(body)
 
-        def visit_op(call: Call, given: list[Range]) -> list[Range]:
+        def visit_op(call: Call, ranges: list[Range]) -> list[Range]:
             op, types = OPS[call.type], [operand_type(operand, body.types) for _, operand in call.inputs]
             if is_new:
-                self.fit(call, types)
-            given = [(0, 1) if type and type.dtype == "bool" else r for r, type in zip(given, types, strict=True)]
-            self._look_up(call, given, types)
-            return [self.interval(op, call, given), *[None] * (len(call.outputs) - 1)]
+                self.check_operation(call, types)
+            ranges = [(0, 1) if type and type.dtype == "bool" else r for r, type in zip(ranges, types, strict=True)]
+            self._check_indices(call, ranges, types)
+            return [self.interval(op, call, ranges), *[None] * (len(call.outputs) - 1)]
 
-        return propagate_forward(body, inputs, visit_op, self._apply, None, self.constant, budget=self._budget).outputs
+        return propagate_forward(
+            body, inputs, visit_op, self._visit_call, None, self.constant, budget=self._budget
+        ).outputs
 
-    def _apply(self, call: Call, given: list[Range]) -> list[Range]:
+    def _visit_call(self, call: Call, ranges: list[Range]) -> list[Range]:
         assert call.body is not None
-        outer = self._place
+        enclosing = self._location
         if call.address:
-            self._place = _Place(join(outer.address, call.address), call.span)
-        results = self.outputs(call.body, tuple(arguments(call, given)))
-        self._place = outer
+            self._location = _ModuleLocation(join(enclosing.address, call.address), call.span)
+        results = self.outputs(call.body, tuple(arguments(call, ranges)))
+        self._location = enclosing
         return results
 
-    def fit(self, call: Call, types: list[Type | None]) -> None:
+    def check_operation(self, call: Call, types: list[Type | None]) -> None:
         """Check that an operation accepts its inputs at these sizes."""
         try:
-            inputs = [self._sized(type) for type in types]
+            inputs = [self._substitute_type(type) for type in types]
             OPS[call.type].rule(inputs, self._attributes(call.attributes))
             for result in call.outputs:
-                self._sized(result)
+                self._substitute_type(result)
         except OpError as error:
             raise self._size_error(error.message, call.span, error.help) from None
         except (ZeroDivisionError, OverflowError) as error:
             raise self._size_error(f"the sizes of `{call.type}` are undefined: {error}", call.span) from None
 
-    def _look_up(self, call: Call, given: list[Range], types: list[Type | None]) -> None:
-        """Check that an index is within the axis that it selects from."""
+    def _check_indices(self, call: Call, ranges: list[Range], types: list[Type | None]) -> None:
+        """Check that indices are within the axes from which they select."""
         inputs = OPS[call.type].inputs
-        for place, picked in zip(inputs, given, strict=False):
-            if not place.indexes or picked is None:
+        for entry, interval in zip(inputs, ranges, strict=False):
+            if not entry.indexes or interval is None:
                 continue
-            held = types[[i.name for i in inputs].index(place.indexes.split()[0])]
-            assert held is not None
+            table = types[[i.name for i in inputs].index(entry.indexes.split()[0])]
+            assert table is not None
             axis = call.attributes.get("axis", 0)
             assert isinstance(axis, int)
-            self.check_index(picked, self._size(held.shape[axis]), call)
+            self.check_index(interval, self._size(table.shape[axis]), call)
 
-    def check_index(self, picked: Interval, rows: Dim, call: Call) -> None:
-        """Check that indices are within an axis of so many rows."""
-        if isinstance(rows, int) and not 0 <= picked[0] <= picked[1] < rows:
-            wrong = picked[1] if picked[1] >= rows else picked[0]
-            where = f"`{self._place.address or call.type}`"
-            message = f"{where} is indexed with {wrong}, but its largest index is {rows - 1}"
-            raise self._size_error(message, self._place.span or call.span)
+    def check_index(self, interval: Interval, rows: Dim, call: Call) -> None:
+        """Check that an interval of indices is within an axis of size `rows`."""
+        if isinstance(rows, int) and not 0 <= interval[0] <= interval[1] < rows:
+            index = interval[1] if interval[1] >= rows else interval[0]
+            subject = f"`{self._location.address or call.type}`"
+            message = f"{subject} is indexed with {index}, but its largest index is {rows - 1}"
+            raise self._size_error(message, self._location.span or call.span)
 
-    def interval(self, op: Op, call: Call, given: list[Range]) -> Range:
-        """Return the interval of the first result of an operation, whose bounds are attained for some input."""
-        known = [r for r in given if r is not None]
-        if op.interval is None or len(known) < len(given):
+    def interval(self, op: Op, call: Call, ranges: list[Range]) -> Range:
+        """Return the interval of the first result of an operation; its bounds are reached for some input."""
+        intervals = [r for r in ranges if r is not None]
+        if op.interval is None or len(intervals) < len(ranges):
             return None
-        result = self._sized(call.outputs[0])
+        result = self._substitute_type(call.outputs[0])
         assert result is not None
-        return op.interval(known, result, self._attributes(op.settings(call.attributes)))
+        return op.interval(intervals, result, self._attributes(op.settings(call.attributes)))
 
-    def _sized(self, type: Type | None) -> Type | None:
+    def _substitute_type(self, type: Type | None) -> Type | None:
         return type and Type(tuple([self._size(size) for size in type.shape]), type.dtype)
 
     def _size(self, size: Dim) -> Dim:
@@ -170,12 +176,12 @@ class SizeCheck:
         return self._size(value) if isinstance(value, Polynomial) else value
 
     def constant(self, value: object) -> Range:
-        """Return the interval of a number that is an operand."""
+        """Return the interval of a constant operand."""
         value = self.value_of(value)
         return (value, value) if isinstance(value, int) else None
 
     def _size_error(self, message: str, span: Span | None, help: str | None = None) -> ArchError:
-        return make_error("bad-size", f"{self._at}, {message}", span, help=help)
+        return make_error("bad-size", f"{self._prefix}, {message}", span, help=help)
 
 
 def dimensions(inputs: Iterable[tuple[str, Type]]) -> list[str]:

@@ -31,7 +31,7 @@ class Constant(Record):
 
 
 Operand: TypeAlias = int | Constant | None
-"""A slot of the body, a constant, or None: an optional input that is absent."""
+"""A slot of the body, a constant, or None for an absent optional input."""
 
 
 class Initializer(Record):
@@ -42,9 +42,9 @@ class Initializer(Record):
 
 
 class ModuleTensor:
-    """One tensor of a module. `kind` is "param" or "buffer", which are stored, or "const", which is computed once.
+    """One tensor of a module. `kind` is "param" or "buffer" for stored tensors, or "const" for a computed one.
 
-    `value` computes a constant table; `size` counts elements.
+    `value` computes a constant; `size` is the number of elements.
     """
 
     __slots__ = ("frozen", "initial", "kind", "shape", "size", "span", "type", "unused", "value")
@@ -72,12 +72,11 @@ class ModuleTensor:
 
 
 class Loop(Record):
-    """The iterations that the body of a loop stands for.
+    """The iterations that the body of a loop represents.
 
-    `variable` is the name of the loop's index, which has the values `first`, `first + 1`, ..., one in each of so many
-    `iterations`. The first `carried` inputs of the body are the outputs of the iteration before, and the outputs of the
-    last one are those of the loop. Every further output is collected from all iterations, along a new axis: `axes` has
-    one for each.
+    `variable` is the name of the loop's index, with the values `first`, `first + 1`, ... in `iterations` iterations.
+    The first `carried` inputs of the body are the first outputs of the previous iteration; those of the last iteration
+    are outputs of the loop. Every further output is collected from all iterations along a new axis, listed in `axes`.
     """
 
     variable: str
@@ -90,11 +89,11 @@ class Loop(Record):
 class Call:
     """One application in a body.
 
-    `kind` is "op", "fn", "layer", "block" or "loop"; `type` the operation's or definition's name; `address` that of
-    the module applied, relative to the body's own ("" for any other kind). `inputs` pairs argument names with operands
-    in order; `attributes` are an operation's static arguments; `outputs` the types of what it yields (None where
-    absent), which fill the body's slots from `first` on. `origin` is the call that this one is a copy of, in a body
-    whose module is merged into that of this one.
+    `kind` is "op", "fn", "layer", "block" or "loop"; `type` is the name of the operation or definition; `address` is
+    the address of the applied module, relative to the body's module ("" for all other kinds). `inputs` pairs argument
+    names with operands in order; `attributes` are the static arguments of an operation; `outputs` are the types of the
+    results (None for an absent result), which fill the body's slots from `first` on. `origin` is the call in the body
+    of a merged module of which this call is a copy.
     """
 
     __slots__ = ("address", "attributes", "body", "first", "inputs", "kind", "origin", "outputs", "span", "type")
@@ -123,9 +122,9 @@ class Call:
         self.origin: Call | None = None
 
     def with_slots(self, slots: Mapping[int, int], origin: Call | None) -> Call:
-        """Return the same application in a body where the values of its slots have others."""
+        """Return a copy of the call for a body in which its values have the slots that `slots` maps to."""
         inputs = tuple([(name, slots[o] if isinstance(o, int) else o) for name, o in self.inputs])
-        first = slots.get(self.first, 0)  # 0: it yields nothing
+        first = slots.get(self.first, 0)  # 0 for a call without results
         kind, type, address = self.kind, self.type, self.address
         call = Call(kind, type, address, self.body, inputs, self.attributes, self.outputs, first, self.span)
         call.origin = origin
@@ -135,12 +134,12 @@ class Call:
 class Body:
     """The computation of a definition for given hyperparameters and input types.
 
-    `inputs` are (name, type) of those given, in slots 0, 1, ...; `weights` are (relative tensor name, slot) for each
-    stored tensor that is read directly in this body; `types` has the type of every slot; `outputs` are (name, operand),
-    with None for `none`, and `results` their types. `module` is the module (None for a function). `unused` are the
-    relative names of its tensors that are not read here; `size` counts the operations after full expansion. `discarded`
-    are the slots that the spec assigns to `_`. `loop` is set if the body is one iteration of a loop, and stands for all
-    of them.
+    `inputs` are (name, type) of the inputs that are present, in slots 0, 1, ...; `weights` are (relative tensor name,
+    slot) of the stored tensors that this body reads directly; `types` has the type of every slot; `outputs` are (name,
+    operand), with None for `none`, and `results` are their types. `module` is None for a function. `unused` are the
+    relative names of the module's tensors that do not affect an output; `size` is the number of operations after full
+    expansion. `discarded` are the slots that the spec assigns to `_`. `loop` is set if the body represents the
+    iterations of a loop. `views` caches results of analyses by key.
     """
 
     def __init__(self, kind: str, type: str, module: Module | None) -> None:
@@ -160,9 +159,9 @@ class Body:
         self.views: dict[object, Any] = {}
 
     def named_outputs(self) -> dict[str, int]:
-        """Return the slots of the outputs that are present, by name: `output` for a single one, otherwise its number.
+        """Return the slots of the outputs that are present, by name.
 
-        A name in the spec takes precedence over both.
+        An output without a name in the spec is called `output` if there is only one, and by its index otherwise.
         """
         present = [(name, slot) for name, slot in self.outputs if isinstance(slot, int)]
         single = "output" if len(present) == 1 else ""
@@ -172,12 +171,12 @@ class Body:
 class Module:
     """A layer or block with its hyperparameters: the owner of tensors and modules.
 
-    `members` maps relative addresses, in program order, to modules and weights. `aliases` maps each relative tensor
-    name that a `tie` anywhere inside made another name of a tensor to the name that is counted. `roles` pairs
-    relative address prefixes with roles, the definition's own role under "". `total` and `frozen` count parameters,
-    tied ones once; `tensors` counts names, of all kinds, and `characters` those in them. `absent` are the addresses
-    that the hyperparameters leave out, "" for a merged module. `merged` are modules whose members are also those of
-    this one, under the same addresses, by the location where they are declared.
+    `members` maps relative addresses, in program order, to modules and tensors. `aliases` maps the relative names of
+    tied tensors, in this and all nested modules, to the names under which they are counted. `roles` pairs relative
+    address prefixes with roles; "" stands for the definition itself. `total` and `frozen` are parameter counts, with
+    tied tensors counted once; `tensors` is the number of tensor names of all kinds, `characters` their total length.
+    `absent` are the addresses that the hyperparameters exclude, "" for a merged module. `merged` maps locations to the
+    modules declared there whose members are also members of this module, under the same addresses.
     """
 
     def __init__(self, kind: str, type: str, hyperparameters: Mapping[str, object], span: Span) -> None:
@@ -197,7 +196,7 @@ class Module:
 
 
 class Member(Record):
-    """A module or tensor that is owned: `frozen` freezes everything in it, `unused` means that it need not be used."""
+    """A member of a module: `frozen` freezes all its tensors, `unused` permits that they are not used."""
 
     target: Module | ModuleTensor
     frozen: bool
@@ -213,31 +212,31 @@ class LocatedTensor(Record):
 
 
 def find_member(module: Module, address: str) -> Module | LocatedTensor | None:
-    """Return the module or tensor at a relative address, at any depth; None if there is none."""
+    """Return the module or tensor at a relative address, at any depth; None if nothing is declared there."""
     frozen = False
-    for member, rest in enclosing_members(module, address):
+    for member, suffix in enclosing_members(module, address):
         frozen = frozen or member.frozen
-        if not rest:
+        if not suffix:
             return LocatedTensor(member.target, frozen) if isinstance(member.target, ModuleTensor) else member.target
     return None
 
 
 def enclosing_member(module: Module, address: str) -> str | None:
-    """Return the address of the member that is or contains a relative address; None if there is none."""
+    """Return the address of the direct member that is at or contains a relative address; None if there is none."""
     if address in module.members:
         return address
-    return next((outer for outer in prefixes(address) if outer in module.members), None)
+    return next((prefix for prefix in prefixes(address) if prefix in module.members), None)
 
 
 def is_frozen(module: Module, address: str) -> bool:
-    """Whether a relative address is frozen, itself or by an enclosing module."""
+    """Whether the member at a relative address or an enclosing module is frozen."""
     return any(member.frozen for member, _ in enclosing_members(module, address))
 
 
 def enclosing_members(module: Module, address: str) -> Iterator[tuple[Member, str]]:
-    """Yield the members that are or contain a relative address, outermost first, and the address relative to each."""
-    while (own := enclosing_member(module, address)) is not None:
-        member, address = module.members[own], relative(address, own)
+    """Yield the members at or around a relative address, outermost first, with the address relative to each."""
+    while (prefix := enclosing_member(module, address)) is not None:
+        member, address = module.members[prefix], relative(address, prefix)
         yield member, address
         if isinstance(member.target, ModuleTensor):
             return
@@ -255,26 +254,27 @@ def iter_tensors(module: Module, prefix: str = "", frozen: bool = False) -> Iter
 
 
 def canonical_name(module: Module, address: str) -> str:
-    """Return the name under which the tensor at `address` is counted; aliases on the way are mapped directly to it."""
+    """Return the name under which the tensor at `address` is counted, and map all aliases on the path to it."""
     aliases = module.aliases
-    way: list[str] = []
+    path: list[str] = []
     while address in aliases:
-        way.append(address)
+        path.append(address)
         address = aliases[address]
-    for alias in way[:-1]:
+    for alias in path[:-1]:
         aliases[alias] = address
     return address
 
 
 @contextmanager
 def gc_paused() -> Generator[None]:
-    """Pause garbage collection: a compilation creates many objects that all stay alive, and searching them repeatedly
-    would dominate its time.
+    """Pause garbage collection.
+
+    A compilation creates many objects that all stay alive; repeated traversals of them would dominate its time.
     """
-    running = gc.isenabled()
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if running:
+        if was_enabled:
             gc.enable()

@@ -9,11 +9,11 @@ from typing import Any, TypeAlias, TypeVar, overload
 
 from archspec.core.record import Record, from_values
 
-# Storage of the weights of a quantized model.
+# Storage of weights in a quantized model.
 
 
 class Quantization(Record):
-    """How the weights of a model are stored: the method, the fields of the configuration, the type of other weights."""
+    """Storage of quantized weights: the method, its fields in the configuration, the type of unquantized weights."""
 
     method: str
     fields: dict[str, object]
@@ -76,8 +76,9 @@ class ModuleRow(Record):
 
 
 class Repeat(Record):
-    """A module whose tensors are those of an earlier one: the tensors from `start` to `stop` differ from as many from
-    `first` on only in their address, where `address` replaces `of`.
+    """A module with the same tensors as an earlier module, except for their addresses.
+
+    The tensors from `start` to `stop` repeat the tensors from `first` on, with `address` in place of `of`.
     """
 
     address: str
@@ -88,9 +89,9 @@ class Repeat(Record):
 
 
 class Tensors(Sequence[Tensor]):
-    """Tensors in program order: `distinct` ones, and `repeats` of them, which are made when they are first read.
+    """Tensors in program order: `distinct` tensors, and `repeats` of them, which are created on the first access.
 
-    `repeats` are in order, and do not overlap.
+    `repeats` are in order and do not overlap.
     """
 
     def __init__(self, distinct: Sequence[Tensor], repeats: Sequence[Repeat] = ()) -> None:
@@ -122,8 +123,8 @@ class Tensors(Sequence[Tensor]):
         """Return all tensors."""
         if self._all is None:
             tensors = self.column(self.distinct)
-            for address, of, start, stop, first in self.repeats:
-                tensors[start:stop] = _relocate_tensors(tensors[first : first + stop - start], address, of)
+            for address, original, start, stop, first in self.repeats:
+                tensors[start:stop] = _relocate_tensors(tensors[first : first + stop - start], address, original)
             self._all = tuple(tensors)
         return self._all
 
@@ -136,30 +137,30 @@ class Tensors(Sequence[Tensor]):
         return self._addresses([tensor.layer for tensor in self.distinct])
 
     def _addresses(self, values: Sequence[str]) -> list[str]:
-        """Return the address of each tensor, or in it, from those of the distinct ones."""
-        found = self.column(values)
-        for address, of, start, stop, first in self.repeats:
-            cut = len(of)
-            found[start:stop] = [address + value[cut:] for value in found[first : first + stop - start]]
-        return found
+        """Return an address for each tensor; `values` are the addresses for the distinct tensors."""
+        addresses = self.column(values)
+        for address, original, start, stop, first in self.repeats:
+            length = len(original)
+            addresses[start:stop] = [address + value[length:] for value in addresses[first : first + stop - start]]
+        return addresses
 
     def column(self, values: Sequence[V]) -> list[V]:
-        """Return the value of each tensor; `values` are those of the distinct ones."""
-        found: list[V] = []
+        """Return a value for each tensor; `values` are the values for the distinct tensors."""
+        result: list[V] = []
         used = 0
         for _, _, start, stop, first in self.repeats:
-            behind = used + start - len(found)
-            found += values[used:behind]
-            found += found[first : first + stop - start]
-            used = behind
-        found += values[used:]
-        return found
+            copied_until = used + start - len(result)
+            result += values[used:copied_until]
+            result += result[first : first + stop - start]
+            used = copied_until
+        result += values[used:]
+        return result
 
-    def is_sound(self) -> bool:
-        """Whether each repeat is behind the tensors that it repeats and those of the repeat before."""
+    def is_consistent(self) -> bool:
+        """Whether each repeat follows the tensors that it repeats and the previous repeat."""
         end = 0
-        for address, of, start, stop, first in self.repeats:
-            if [*map(type, (address, of, start, stop, first))] != [str, str, int, int, int]:
+        for address, original, start, stop, first in self.repeats:
+            if [*map(type, (address, original, start, stop, first))] != [str, str, int, int, int]:
                 return False
             if not (end <= start < stop <= len(self) and first >= 0 and first + stop - start <= start):
                 return False
@@ -176,11 +177,11 @@ class Params(Record):
 
 
 class ActiveParameters(Record):
-    """The parameters used for one token, if they are fewer than all; a table from which a token reads rows is used.
+    """The parameters used for one token, if they are not all. A table from which a token reads rows counts in full.
 
-    `without_tables` is the total without tables from which it only reads rows. `choices` are pairs of numbers: of the
-    experts that a token chooses, and of those among which it chooses. `runs` are pairs of numbers, too: the position of
-    a choice, or -1 for tensors of which all is used, and of how many tensors one after the other it is the choice.
+    `without_tables` is the total without such tables. `choices` are pairs: the number of experts chosen for a token,
+    and the number of available experts. `runs` describes consecutive tensors by pairs: the index of a choice, or -1 for
+    tensors that are used in full, and the number of tensors.
     """
 
     total: int
@@ -189,20 +190,20 @@ class ActiveParameters(Record):
     runs: tuple[tuple[int, int], ...]
 
     def by_tensor(self) -> list[tuple[int, int] | None]:
-        """Return, for each tensor, the choice of which it is a part; None if all of it is used."""
+        """Return the choice for each tensor; None for a tensor that is used in full."""
         return [self.choices[choice] if choice >= 0 else None for choice, tensors in self.runs for _ in range(tensors)]
 
     def to_dict(self) -> dict[str, object]:
-        """Return the totals and choices for a document."""
+        """Return the totals and choices for JSON output."""
         return {"total": self.total, "without_tables": self.without_tables, "choices": list(map(list, self.choices))}
 
 
 class Table(Record):
     """The properties of a model that do not depend on input shapes, in program order.
 
-    `buffer_ties` maps a tied buffer to the one stored. `unchecked` is the number of `expect` lines skipped,
-    because they apply to the model without overrides. `active` is None if a token uses all parameters, or if the
-    number that it uses is unknown. `notes` are remarks on what was counted.
+    `buffer_ties` maps a tied buffer to the stored buffer. `unchecked` is the number of skipped `expect` lines, which
+    apply only to the model without overrides. `active` is None if a token uses all parameters, or if the number that it
+    uses is unknown. `notes` are remarks on the count.
     """
 
     model: str
@@ -219,20 +220,20 @@ class Table(Record):
 
     @property
     def repeats(self) -> tuple[Repeat, ...]:
-        """The modules whose tensors are those of an earlier one."""
+        """The modules with the same tensors as an earlier module."""
         return self.tensors.repeats
 
     def to_data(self) -> list[object]:
-        """Return the table as lists and dictionaries, for JSON; of repeated tensors, only the first are included."""
+        """Return the table as lists and dictionaries for JSON, with distinct tensors only."""
         return [*self._replace(tensors=self.tensors.distinct), self.repeats]
 
     @staticmethod
     def from_data(data: Any) -> Table | None:
         """Return the table that `to_data` converted; None for invalid data."""
         try:
-            model, hyperparameters, overrides, params, tensors, buffers, modules, ties, *more, repeats = data
-            unchecked, active, notes = more
-            distinct = [Tensor(name, tuple(shape), *rest) for name, shape, *rest in tensors]
+            model, hyperparameters, overrides, params, tensors, buffers, modules, ties, *optional, repeats = data
+            unchecked, active, notes = optional
+            distinct = [Tensor(name, tuple(shape), *fields) for name, shape, *fields in tensors]
             table = Table(
                 model,
                 dict(hyperparameters),
@@ -243,17 +244,17 @@ class Table(Record):
                 tuple([ModuleRow(*row) for row in modules]),
                 dict(ties),
                 unchecked,
-                _active(active),
+                _parse_active(active),
                 tuple(notes),
             )
-            return table if table.is_sound() else None
+            return table if table.is_consistent() else None
         except (TypeError, ValueError):
             return None
 
-    def is_sound(self) -> bool:
+    def is_consistent(self) -> bool:
         """Whether the fields have the right types and the tensors add up to the totals."""
         total, trainable, frozen = self.params
-        if not self.tensors.is_sound():
+        if not self.tensors.is_consistent():
             return False
         distinct = self.tensors.distinct
         counted = self.tensors.column([tensor.params for tensor in distinct])
@@ -285,30 +286,31 @@ class Table(Record):
 
 
 def count_active_parameters(total: int, parts: Mapping[tuple[int, int], int]) -> int | None:
-    """Return the number of active parameters in `total`; `parts` maps (used, available) to the number of parameters
-    divided that way.
+    """Return the number of active parameters among `total`; None if a part is not divisible.
 
-    None if a part is not divisible.
+    `parts` maps a choice (used, available) to the number of parameters that are divided by it.
     """
-    for (number, of), params in parts.items():
-        used, rest = divmod(params * number, of)
-        if rest:
+    for (number, available), params in parts.items():
+        used, remainder = divmod(params * number, available)
+        if remainder:
             return None
         total -= params - used
     return total
 
 
-def _relocate_tensors(tensors: Sequence[Tensor], address: str, of: str) -> list[Tensor]:
-    """Return the tensors below the address `of`, relocated below `address`."""
-    cut = len(of)
-    layers = {layer: address + layer[cut:] for layer in {tensor.layer for tensor in tensors}}
+def _relocate_tensors(tensors: Sequence[Tensor], address: str, original: str) -> list[Tensor]:
+    """Return the tensors below the address `original`, relocated below `address`."""
+    length = len(original)
+    layers = {layer: address + layer[length:] for layer in {tensor.layer for tensor in tensors}}
     return [
-        from_values(Tensor, (address + name[cut:], shape, params, size, trainable, tied_to, role, layers[layer], type))
+        from_values(
+            Tensor, (address + name[length:], shape, params, size, trainable, tied_to, role, layers[layer], type)
+        )
         for name, shape, params, size, trainable, tied_to, role, layer, type in tensors
     ]
 
 
-def _active(data: Any) -> ActiveParameters | None:
+def _parse_active(data: Any) -> ActiveParameters | None:
     if data is None:
         return None
     total, without_tables, choices, runs = data

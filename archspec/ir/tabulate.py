@@ -11,19 +11,19 @@ from archspec.ir.table import Buffer, HyperparameterValues, ModuleRow, Params, R
 def build_table(
     name: str, module: Module, hyperparameters: HyperparameterValues, overrides: HyperparameterValues
 ) -> Table:
-    """Return the table of a module that is a whole model."""
-    walk = _TableBuilder(module)
-    walk.visit(module, "", None, False)
+    """Return the table of the module of a model."""
+    builder = _TableBuilder(module)
+    builder.visit(module, "", None, False)
     params = Params(module.total, module.total - module.frozen, module.frozen)
-    ties = {buffer.name: module.aliases[buffer.name] for buffer in walk.buffers if buffer.name in module.aliases}
+    ties = {buffer.name: module.aliases[buffer.name] for buffer in builder.buffers if buffer.name in module.aliases}
     return Table(
         name,
         hyperparameters,
         overrides,
         params,
-        Tensors(walk.tensors, walk.repeats),
-        tuple(walk.buffers),
-        tuple(walk.modules),
+        Tensors(builder.tensors, builder.repeats),
+        tuple(builder.buffers),
+        tuple(builder.modules),
         ties,
     )
 
@@ -38,7 +38,7 @@ class _RowRange(Record):
 
 
 class _TableBuilder:
-    """Lists the modules, buffers and distinct tensors of a model; `number` counts all tensors."""
+    """Lists the modules, buffers and distinct tensors of a model; `number` is the number of all tensors."""
 
     def __init__(self, root: Module) -> None:
         self.aliases = root.aliases
@@ -48,60 +48,74 @@ class _TableBuilder:
         self.buffers: list[Buffer] = []
         self.modules: list[ModuleRow] = []
         self.repeats: list[Repeat] = []
-        self._with_ties = {outer for name in root.aliases for outer in prefixes(name)}
-        self._made: dict[object, _RowRange] = {}
+        self._tied_prefixes = {prefix for name in root.aliases for prefix in prefixes(name)}
+        self._row_ranges: dict[object, _RowRange] = {}
 
     def visit(
-        self, module: Module, address: str, role: str | None, frozen: bool, outer: dict[str, str] | None = None
+        self,
+        module: Module,
+        address: str,
+        role: str | None,
+        frozen: bool,
+        inherited_roles: dict[str, str] | None = None,
     ) -> None:
         """Visit a module at an address.
 
-        `role` is that of the enclosing definition; `outer` are the roles that enclosing definitions give to addresses
-        in this module; the module's own roles take precedence.
+        `role` is the role of the enclosing definition; `inherited_roles` are the roles that enclosing definitions give
+        to addresses in this module. The module's own roles take precedence.
         """
         self.modules.append(ModuleRow(address, module.type, module.kind))
         roles = dict(module.roles)
         own_role = roles.pop("", None)
         prefix = f"{address}." if address else ""
-        below = _member_roles(module, outer or {}, roles) if outer or roles else {}
-        for own, member in module.members.items():
-            nearest = _closest_role(own, roles) or own_role or _closest_role(own, outer) or role
-            held = frozen or member.frozen
+        roles_by_member = _member_roles(module, inherited_roles or {}, roles) if inherited_roles or roles else {}
+        for member_address, member in module.members.items():
+            closest_role = (
+                _closest_role(member_address, roles)
+                or own_role
+                or _closest_role(member_address, inherited_roles)
+                or role
+            )
+            member_frozen = frozen or member.frozen
             target = member.target
             if isinstance(target, Module):
-                self._visit_once(target, prefix + own, nearest, held, below.get(own))
+                self._visit_once(
+                    target, prefix + member_address, closest_role, member_frozen, roles_by_member.get(member_address)
+                )
             elif target.kind == "buffer":
-                self.buffers.append(Buffer(prefix + own, target.shape))
+                self.buffers.append(Buffer(prefix + member_address, target.shape))
             elif target.kind == "param":
-                self._tensor(prefix + own, target, nearest, held, address, module.type)
+                self._add_tensor(prefix + member_address, target, closest_role, member_frozen, address, module.type)
 
     def _visit_once(
-        self, module: Module, address: str, role: str | None, frozen: bool, outer: dict[str, str] | None
+        self, module: Module, address: str, role: str | None, frozen: bool, inherited_roles: dict[str, str] | None
     ) -> None:
-        """Visit a module, or copy what was found at another address, unless some of its tensors are tied here."""
-        key = (module, role, frozen, *(outer or {}).items())
+        """Visit a module, or copy its rows from a different address, unless some of its tensors are tied here."""
+        key = (module, role, frozen, *(inherited_roles or {}).items())
         tensors, buffers, modules = self.number, len(self.buffers), len(self.modules)
-        if address in self._with_ties:
-            self.visit(module, address, role, frozen, outer)
-        elif key not in self._made:
-            self.visit(module, address, role, frozen, outer)
+        if address in self._tied_prefixes:
+            self.visit(module, address, role, frozen, inherited_roles)
+        elif key not in self._row_ranges:
+            self.visit(module, address, role, frozen, inherited_roles)
             ends = self.number, len(self.buffers), len(self.modules)
-            self._made[key] = _RowRange(
+            self._row_ranges[key] = _RowRange(
                 address, slice(tensors, ends[0]), slice(buffers, ends[1]), slice(modules, ends[2])
             )
         else:
-            of = self._made[key]
-            cut = len(of.address)
-            self.number += of.tensors.stop - of.tensors.start
-            self.buffers += [Buffer(address + name[cut:], shape) for name, shape in self.buffers[of.buffers]]
+            original = self._row_ranges[key]
+            length = len(original.address)
+            self.number += original.tensors.stop - original.tensors.start
+            self.buffers += [Buffer(address + name[length:], shape) for name, shape in self.buffers[original.buffers]]
             self.modules += [
-                from_values(ModuleRow, (address + name[cut:], type, kind))
-                for name, type, kind in self.modules[of.modules]
+                from_values(ModuleRow, (address + name[length:], type, kind))
+                for name, type, kind in self.modules[original.modules]
             ]
             if self.number > tensors:
-                self.repeats.append(Repeat(address, of.address, tensors, self.number, of.tensors.start))
+                self.repeats.append(Repeat(address, original.address, tensors, self.number, original.tensors.start))
 
-    def _tensor(self, name: str, weight: ModuleTensor, role: str | None, frozen: bool, layer: str, type: str) -> None:
+    def _add_tensor(
+        self, name: str, weight: ModuleTensor, role: str | None, frozen: bool, layer: str, type: str
+    ) -> None:
         tied_to = self.aliases.get(name)
         trainable = self.trainable[tied_to] if tied_to is not None else not frozen
         params = weight.size if tied_to is None else 0
@@ -114,17 +128,17 @@ def _closest_role(address: str, roles: dict[str, str] | None) -> str | None:
     if not roles:
         return None
     role = None
-    for outer in prefixes(address):
-        role = roles.get(outer, role)
+    for prefix in prefixes(address):
+        role = roles.get(prefix, role)
     return role
 
 
 def _member_roles(module: Module, *roles: dict[str, str]) -> dict[str, dict[str, str]]:
-    """Return, for each member, the roles of addresses inside it, relative to it; later ones take precedence."""
-    found: dict[str, dict[str, str]] = {}
-    for given in roles:
-        for name, role in given.items():
-            for own in prefixes(name):
-                if own in module.members and own != name:
-                    found.setdefault(own, {})[relative(name, own)] = role
-    return found
+    """Return the roles of addresses in each member, relative to the member; later `roles` take precedence."""
+    roles_by_member: dict[str, dict[str, str]] = {}
+    for roles_of_addresses in roles:
+        for name, role in roles_of_addresses.items():
+            for prefix in prefixes(name):
+                if prefix in module.members and prefix != name:
+                    roles_by_member.setdefault(prefix, {})[relative(name, prefix)] = role
+    return roles_by_member

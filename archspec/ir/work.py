@@ -1,6 +1,6 @@
-"""The work that a body asks for: multiply-accumulates in matrix products, and elementwise operations.
+"""The work of a body: multiply-accumulates in matrix products, and elementwise operations.
 
-It is summed over bodies; what is applied many times is computed once.
+Work is summed over calls; the work of a body that is applied several times is computed once.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ Quantity: TypeAlias = Expression
 
 
 class Work(NamedTuple):
-    """Multiply-accumulates in matrix products, and elementwise operations. `docs/costs.md` says what counts as one."""
+    """Multiply-accumulates in matrix products, and elementwise operations, as defined in `docs/costs.md`."""
 
     macs: Quantity
     elementwise: Quantity
 
     @property
     def flops(self) -> Quantity:
-        """Floating point operations in matrix products, 2 a multiply-accumulate."""
+        """Floating point operations in matrix products: 2 per multiply-accumulate."""
         return 2 * self.macs
 
 
@@ -34,20 +34,20 @@ NO_WORK = Work(0, 0)
 
 def body_work(body: Body) -> Work:
     """Return the total work of a body, including all nested bodies and all loop iterations."""
-    known: Work | None = body.views.get("work")
-    if known is None:
-        times = Counter([call.body for call in body.calls if call.body is not None])
-        parts = [(body_work(inner), number) for inner, number in times.items()]
+    work: Work | None = body.views.get("work")
+    if work is None:
+        uses = Counter([call.body for call in body.calls if call.body is not None])
+        parts = [(body_work(nested), number) for nested, number in uses.items()]
         parts += [(call_work(call, body), 1) for call in body.calls if call.body is None]
         macs = weighted_sum((part.macs, number) for part, number in parts)
         elementwise = weighted_sum((part.elementwise, number) for part, number in parts)
-        known = Work(multiply_by_iterations(macs, body), multiply_by_iterations(elementwise, body))
-        body.views["work"] = known
-    return known
+        work = Work(multiply_by_iterations(macs, body), multiply_by_iterations(elementwise, body))
+        body.views["work"] = work
+    return work
 
 
 def multiply_by_iterations(amount: Quantity, body: Body) -> Quantity:
-    """Multiply an amount by the iteration count if the body is that of a loop."""
+    """Multiply an amount by the iteration count if the body is a loop body."""
     return multiply_unexpanded((amount, body.loop.iterations)) if body.loop is not None else amount
 
 
@@ -73,12 +73,12 @@ def operation_work(op: Op, inputs: Sequence[Type | None], result: Type, attribut
     macs = multiply_unexpanded(op.macs(inputs, result, attributes)) if op.macs is not None else 0
     if result.dtype != "real":
         return Work(macs, 0)
-    given = sum(place.optional and type is not None for place, type in zip(op.inputs, inputs, strict=False))
-    return Work(macs, multiply_unexpanded((op.work + given, *op.work_sizes(inputs, result, attributes))))
+    optional_inputs = sum(entry.optional and type is not None for entry, type in zip(op.inputs, inputs, strict=False))
+    return Work(macs, multiply_unexpanded((op.work + optional_inputs, *op.work_sizes(inputs, result, attributes))))
 
 
 def operand_type(operand: Operand, types: Sequence[Type]) -> Type | None:
-    """The type of an operand; a number is a tensor without dimensions."""
+    """Return the type of an operand; a number is a tensor without dimensions."""
     if isinstance(operand, Constant):
         return Type((), element_type(operand.value))
     return types[operand] if operand is not None else None

@@ -244,7 +244,7 @@ def _shared_table(compiled: CompiledModel) -> Table:
     if cached is not None:
         return cached
     table = build_table(compiled.name, compiled.module, {}, {})
-    if not table.is_sound():
+    if not table.is_consistent():
         raise make_error("internal", f"the tensors of {compiled.name} do not add up to its total; please report this")
     if has_choices(compiled.body):
         from archspec.ir.active import active_parameters

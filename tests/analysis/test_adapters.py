@@ -47,8 +47,8 @@ def test_the_figures_are_those_of_peft(name: str, tmp_path: Path) -> None:
     assert (found.params.trainable, found.params.total) == (case["peft"]["trainable"], case["peft"]["total"])
     assert found.params.total == found.params.trainable + found.params.frozen
     assert sum(row.params for row in found.targets) == found.params.trainable
-    assert found.table.is_sound()
-    assert found.stored.is_sound()
+    assert found.table.is_consistent()
+    assert found.stored.is_consistent()
     if case["lora"].get("bias") is None:  # with biases, peft saves some of modules_to_save several times
         assert len(found.stored.tensors) == case["peft"]["tensors"]
 

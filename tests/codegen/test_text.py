@@ -636,17 +636,17 @@ REFUSED = {
     ),
     "padding along several axes": (
         TWICE.format(step="pad(axis = k, before = 0, after = 0)(x * .w)", first=1, second=2),
-        "an axis that is not the same in every use cannot be padded",
+        "cannot pad along an axis that differs between uses",
     ),
     "padding of an axis that is another one from the end": (
         "fn longer(x [...]) -> [...] {\n  y = «pad(axis = 0, after = 1)(x)»\n"
         "  return slice(axis = 0, start = 0, stop = -1)(y)\n}\n"
         "block Net(n = 4)(x [n], y [n, n]) -> [n, n] {\n  w: param [n]\n  return longer(x * .w) + longer(y)\n}",
-        "an axis that is not the same in every use cannot be padded",
+        "cannot pad along an axis that differs between uses",
     ),
     "a slice along several axes": (
         TWICE.format(step="slice(axis = k, start = 0)(x * .w)", first=1, second=2),
-        "an axis that is not the same in every use cannot be sliced",
+        "cannot slice along an axis that differs between uses",
     ),
     "a convolution that is transposed in one use": (
         TWICE.format(
@@ -654,7 +654,7 @@ REFUSED = {
             first="true",
             second="false",
         ),
-        "whether a convolution is transposed is not the same in every use",
+        "cannot translate a convolution that is transposed only in some uses",
     ),
     "a function that is given a number by its name": (
         "fn double(n) { return 2 * n }\nfn applied(f, k) { return «f(n = k)» }\n"

@@ -222,7 +222,7 @@ WRONG = [
         'write it as in `"b s (h d) -> b h s d"`',
     ),
     (f'rearrange("{"( " * 100}{") " * 101}-> b")(y)', "pattern", "parentheses cannot be nested", "(", None),
-    (f'rearrange("b -> {"() " * 101}")(y)', "pattern", "a side of a pattern has at most 200 words", "(", None),
+    (f'rearrange("b -> {"() " * 101}")(y)', "pattern", "too many words on a side of a pattern: the limit is 200", "(", None),
     ('rearrange("b s d -> b d")(y)', "pattern", "`s` occurs only on the left of `->`", "s", None),
     (
         'rearrange("b s -> b s d")(y)',
@@ -234,7 +234,7 @@ WRONG = [
     (
         'repeat("b s d -> b s d t")(y)',
         "pattern",
-        "the size of the new axis `t` is not given",
+        "missing size of the new axis `t`",
         "t",
         "pass it: `t = 2`",
     ),

@@ -25,7 +25,7 @@ def test_the_tensors_of_a_checkpoint(tmp_path: Path) -> None:
         write_shards(tmp_path / "shards", {f"{i}.safetensors": half for i, half in enumerate(halves)}),
     ):
         table = load_table(path)[0]
-        assert table.params == MODEL.params and table.is_sound()
+        assert table.params == MODEL.params and table.is_consistent()
         assert {tensor.name: tensor.shape for tensor in table.tensors} == SHAPES
         compared = archspec.compare(path, SMALL)
         assert [model.params.total for model in compared.models] == [MODEL.params.total] * 2

@@ -185,9 +185,9 @@ class _Step:
             if part == "rows":
                 read += min(size, batch * (size // leaf.weight.shape[0]))
             elif isinstance(part, Share):
-                number = min(part.of, batch * part.number)
+                number = min(part.total, batch * part.number)
                 are_bound = are_bound or part.number < number
-                chosen[number, part.of] += size
+                chosen[number, part.total] += size
             else:
                 read += size
         experts = count_active_parameters(sum(chosen.values()), chosen)

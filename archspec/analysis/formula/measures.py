@@ -131,30 +131,30 @@ class _Sizes(SizeCheck):
         super().__init__(sizes)
         self.solver = solver
 
-    def at(self, values: Mapping[str, int]) -> SizeCheck:
+    def with_sizes(self, values: Mapping[str, int]) -> SizeCheck:
         return _Sizes(self.solver, values)
 
-    def check_index(self, picked: Interval, rows: Dim, call: Call) -> None:
-        low, high = picked
-        if picked == _UNCLEAR:
+    def check_index(self, interval: Interval, rows: Dim, call: Call) -> None:
+        low, high = interval
+        if interval == _UNCLEAR:
             self._refuse(call.span)
         with self.solver.requiring():
             self.solver.assume(">=", low, 0, call.span)
             self.solver.assume(">=", rows - high, 1, call.span)
 
-    def fit(self, call: Call, types: list[Type | None]) -> None:
+    def check_operation(self, call: Call, types: list[Type | None]) -> None:
         with collect_undecided_sizes() as sizes:
-            super().fit(call, types)
+            super().check_operation(call, types)
         for size, least in sizes:
             self.solver.assume_least(size, least, call.span)
 
-    def interval(self, op: Op, call: Call, given: list[Range]) -> Range:
-        if op.interval is None or None in given:
+    def interval(self, op: Op, call: Call, ranges: list[Range]) -> Range:
+        if op.interval is None or None in ranges:
             return None
         sizes = [self.value_of(value) for value in call.attributes.values()]
         sizes += [self.value_of(size) for type in call.outputs if type is not None for size in type.shape]
         is_open = any(symbols(size) & self.solver.state.point.keys() for size in sizes if isinstance(size, Polynomial))
-        return _UNCLEAR if is_open or _UNCLEAR in given else super().interval(op, call, given)
+        return _UNCLEAR if is_open or _UNCLEAR in ranges else super().interval(op, call, ranges)
 
     def constant(self, value: object) -> Range:
         value = self.value_of(value)

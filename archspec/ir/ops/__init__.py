@@ -1,4 +1,4 @@
-"""The primitive operations, each one record; everything else is written in the language over them.
+"""The primitive operations, one record each; all other functions are written in the language.
 
 `docs/operations.md` is generated from the records.
 """
@@ -20,10 +20,10 @@ from archspec.ir.ops.record import TorchForm as TorchForm
 OPS: dict[str, Op] = {
     op.name: op for op in (*elementwise.OPS, *reduce.OPS, *linear.OPS, *reduce.POOL_OPS, *shape.OPS, *create.OPS)
 }
-"""Every operation by name, in the order of the table."""
+"""Every operation by name, in the order of the table in `docs/operations.md`."""
 
 OPERATORS: dict[str, str] = {
     "neg": "neg",
     **{op.symbol: op.name for op in OPS.values() if op.symbol and op.name != "neg"},
 }
-"""The operation behind each operator; the unary minus is under "neg"."""
+"""The operation of each operator; "neg" is the unary minus."""

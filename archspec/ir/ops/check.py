@@ -1,8 +1,8 @@
 """Checks that shape rules share: hyperparameters, element types, and sizes.
 
-Sizes that are to be equal must be equal as expressions. Where one is only to be large enough (the axis under a slice,
-the image under a convolution), a symbolic one is wrong only if it is wrong for all values of its symbols. What was not
-decided is available from `undecided`, for formulas.
+Sizes that must match are compared as expressions. A size that only needs to be large enough (the axis of a slice, the
+image of a convolution) is an error only if it is too small for all values of its symbols. `collect_undecided_sizes`
+returns the sizes that are too small for some values, for formulas.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from archspec.ir.module import Type
 Shape: TypeAlias = tuple[Dim, ...]
 
 MAX_DIMENSIONS = 64
+"""Maximum number of axes of a tensor."""
 
 _CAST_HELP = "convert it with `int(x)` or `real(x)`, or select elements with `where(mask, a, b)`"
 
 
 class OpError(Exception):
-    """An operation cannot be applied: a message, the input or hyperparameter that is wrong, and a suggested fix."""
+    """An operation cannot be applied: a message, the invalid input or hyperparameter, and a suggested fix."""
 
     def __init__(self, message: str, argument: str | None = None, help: str | None = None) -> None:
         super().__init__(message)
@@ -33,7 +34,7 @@ class OpError(Exception):
         self.help = help
 
 
-# Text -----------------------------------------------------------------------------------------------------------------
+# Formatting -----------------------------------------------------------------------------------------------------------
 
 
 def format_shape(shape: Iterable[Dim]) -> str:
@@ -72,21 +73,21 @@ def explain_size_mismatch(a: Dim, b: Dim) -> str:
 
 
 def is_list(value: object) -> TypeGuard[tuple[object, ...]]:
-    """Whether a static value is a list: a plain tuple, not a record."""
+    """Whether a static value is a list: a plain tuple rather than a record."""
     return value.__class__ is tuple
 
 
-def check_integer(value: object, argument: str, least: int = -MAX_SIZE) -> int:
-    """Check for a compile-time integer of at least `least`."""
+def check_integer(value: object, argument: str, minimum: int = -MAX_SIZE) -> int:
+    """Check for a compile-time integer of at least `minimum`."""
     if not isinstance(value, int) or isinstance(value, bool) or abs(value) > MAX_SIZE:
         raise OpError(f"expects an integer as `{argument}`, found {describe(value)}", argument)
-    if value < least:
-        raise OpError(f"expects `{argument}` to be at least {least}, found {value}", argument)
+    if value < minimum:
+        raise OpError(f"expects `{argument}` to be at least {minimum}, found {value}", argument)
     return value
 
 
 def check_axis(value: object, type: Type, argument: str = "axis") -> int:
-    """Return the index, from 0, of an axis that is counted from either end."""
+    """Return the index from 0 of an axis that may be counted from the end."""
     axis, rank = check_integer(value, argument), len(type.shape)
     if not -rank <= axis < rank:
         axes = f"use an axis from 0 to {rank - 1}, or from -{rank} to -1 to count from the end"
@@ -117,22 +118,22 @@ def check_dimension(value: object, argument: str) -> Dim:
     return value if isinstance(value, Polynomial) else check_integer(value, argument)
 
 
-def check_amount(value: object, argument: str, least: int) -> Dim:
-    """Check for an integer of at least `least`, or a dimension that is never below it."""
+def check_amount(value: object, argument: str, minimum: int) -> Dim:
+    """Check for an integer of at least `minimum`, or a dimension that is never below it."""
     return (
         value
-        if isinstance(value, Polynomial) and has_lower_bound(value, least)
-        else check_integer(value, argument, least)
+        if isinstance(value, Polynomial) and has_lower_bound(value, minimum)
+        else check_integer(value, argument, minimum)
     )
 
 
-def per_axis_values(value: object, count: int, argument: str, least: int) -> list[Dim]:
-    """Expand a single value, or check a list, to one integer or dimension per spatial axis."""
+def per_axis_values(value: object, count: int, argument: str, minimum: int) -> list[Dim]:
+    """Return one integer or dimension per spatial axis, from a single value or a list."""
     items = value if is_list(value) else (value,) * count
     if len(items) != count:
         message = f"expects an integer or a list of {count} as `{argument}`, found a list of {len(items)}"
         raise OpError(message, argument)
-    return [check_amount(item, argument, least) for item in items]
+    return [check_amount(item, argument, minimum) for item in items]
 
 
 def check_size(value: object, argument: str) -> Dim:
@@ -153,16 +154,16 @@ def check_shape(shape: object) -> Shape:
     return tuple([check_size(size, "shape") for size in shape])
 
 
-def is_certainly_below(value: Dim, least: int) -> bool:
-    """Whether `value < least` for all values of the symbols."""
+def is_certainly_below(value: Dim, minimum: int) -> bool:
+    """Whether `value < minimum` for all values of the symbols."""
     if isinstance(value, int):
-        return value < least
+        return value < minimum
     low, high = bounds(value)
-    if high is not None and high < least:
+    if high is not None and high < minimum:
         return True
     pending = _undecided.get()
-    if pending is not None and (low is None or low < least):
-        pending.append((value, least))
+    if pending is not None and (low is None or low < minimum):
+        pending.append((value, minimum))
     return False
 
 
@@ -171,7 +172,7 @@ _undecided: ContextVar[list[tuple[Dim, int]] | None] = ContextVar("undecided", d
 
 @contextmanager
 def collect_undecided_sizes() -> Generator[list[tuple[Dim, int]]]:
-    """Collect the symbolic sizes that pass a check meanwhile but may be too small, each with its least value."""
+    """Collect the symbolic sizes that pass a check inside but may be too small, each with its minimum."""
     pending: list[tuple[Dim, int]] = []
     token = _undecided.set(pending)
     try:
@@ -240,30 +241,31 @@ def broadcast_shapes(left: Shape, right: Shape, argument: str) -> Shape:
     return tuple(result)
 
 
-def check_rank(type: Type, least: int, argument: str) -> Shape:
-    """Return the shape of a tensor after checking that it has at least so many axes."""
-    if len(type.shape) < least:
-        axes = f"{least} axes" if least > 1 else "one axis"
+def check_rank(type: Type, minimum: int, argument: str) -> Shape:
+    """Return the shape of a tensor after checking that it has at least `minimum` axes."""
+    if len(type.shape) < minimum:
+        axes = f"{minimum} axes" if minimum > 1 else "one axis"
         raise OpError(f"expects a tensor with at least {axes} as `{argument}`, found {format_type(type)}", argument)
     return type.shape
 
 
 def replace_axis_size(shape: Shape, axis: int, *sizes: Dim) -> Shape:
-    """Return a shape with other sizes in the place of one axis."""
+    """Return a shape with `sizes` in place of one axis."""
     return (*shape[:axis], *sizes, *shape[axis + 1 :])
 
 
 def check_exact_shape(shape: Shape, type: Type, argument: str) -> None:
-    """Check that a tensor has this shape."""
+    """Check that a tensor has the shape `shape`."""
     if type.shape != shape:
         pairs = zip(type.shape, shape, strict=False)
-        why = next((explain_size_mismatch(a, b) for a, b in pairs if a != b), "the number of axes differs")
+        reason = next((explain_size_mismatch(a, b) for a, b in pairs if a != b), "the number of axes differs")
         raise OpError(
-            f"expects shape {format_shape(shape)} for `{argument}`, found {format_shape(type.shape)}: {why}", argument
+            f"expects shape {format_shape(shape)} for `{argument}`, found {format_shape(type.shape)}: {reason}",
+            argument,
         )
 
 
-def check_same_size(got: Dim, wanted: Dim, argument: str, what: str) -> None:
-    """Check that a size of the input `argument` is the expected one; `what` names the two."""
-    if got != wanted:
-        raise OpError(f"expects {what}: {explain_size_mismatch(got, wanted)}", argument)
+def check_same_size(size: Dim, expected: Dim, argument: str, expectation: str) -> None:
+    """Check that a size of the input `argument` equals `expected`; `expectation` describes the sizes."""
+    if size != expected:
+        raise OpError(f"expects {expectation}: {explain_size_mismatch(size, expected)}", argument)

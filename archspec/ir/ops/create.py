@@ -11,11 +11,11 @@ from archspec.ir.ops.check import OpError, Shape, check_shape, check_size, descr
 from archspec.ir.ops.record import Attribute, Interval, Op, Settings, TorchForm
 
 
-def _arange(stop: object) -> Shape:
+def _arange_shape(stop: object) -> Shape:
     return (check_size(stop, "stop"),)
 
 
-def _full(shape: object, value: object) -> Shape:
+def _full_shape(shape: object, value: object) -> Shape:
     sizes = check_shape(shape)
     match value:
         case bool() | Polynomial():
@@ -29,19 +29,19 @@ def _full(shape: object, value: object) -> Shape:
     return sizes
 
 
-def _table(values: object) -> Shape:
+def _table_shape(values: object) -> Shape:
     if not is_list(values):
         raise OpError(f"expects a list of numbers or booleans as `values`, found {describe(values)}", "values")
     if not values:
         raise OpError("expects at least one item in each list of `values`", "values")
-    shapes = [_table(item) if is_list(item) else () for item in values]
+    shapes = [_table_shape(item) if is_list(item) else () for item in values]
     for item, shape in zip(values, shapes, strict=True):
         if shape != shapes[0]:
             raise OpError("expects lists of equal length in `values`", "values")
         if not is_list(item) and not isinstance(item, int | float | Polynomial):
             raise OpError(f"expects numbers or booleans in `values`, found {describe(item)}", "values")
-    kinds = {isinstance(item, bool) if not is_list(item) else element_type(item) == "bool" for item in values}
-    if len(kinds) > 1:
+    are_boolean = {isinstance(item, bool) if not is_list(item) else element_type(item) == "bool" for item in values}
+    if len(are_boolean) > 1:
         raise OpError("cannot mix booleans with numbers in `values`", "values")
     return (len(values), *shapes[0])
 
@@ -57,13 +57,13 @@ def _full_interval(inputs: Sequence[Interval], result: Type, attributes: Setting
 
 
 def _table_interval(inputs: Sequence[Interval], result: Type, attributes: Settings) -> Interval | None:
-    items = _items(attributes["values"])
+    items = _flatten_list(attributes["values"])
     numbers = [item for item in items if isinstance(item, int) and not isinstance(item, bool)]
     return (min(numbers), max(numbers)) if len(numbers) == len(items) else None
 
 
-def _items(value: object) -> list[object]:
-    return [found for item in value for found in _items(item)] if is_list(value) else [value]
+def _flatten_list(value: object) -> list[object]:
+    return [nested for item in value for nested in _flatten_list(item)] if is_list(value) else [value]
 
 
 OPS = (
@@ -74,7 +74,7 @@ OPS = (
         (),
         (Attribute("stop"),),
         "int [stop]",
-        _arange,
+        _arange_shape,
         ("int",),
         interval=_arange_interval,
         torch=TorchForm("torch.arange(stop, **new)"),
@@ -87,7 +87,7 @@ OPS = (
         (),
         (Attribute("shape"), Attribute("value")),
         "int, real or bool, like the value; shape",
-        _full,
+        _full_shape,
         ("value",),
         interval=_full_interval,
         torch=TorchForm("torch.full(shape, value, **new)"),
@@ -100,7 +100,7 @@ OPS = (
         (),
         (Attribute("values"),),
         "int, real or bool, like the values; the lengths of the lists",
-        _table,
+        _table_shape,
         ("values",),
         interval=_table_interval,
         torch=TorchForm("torch.tensor(values, **new)"),

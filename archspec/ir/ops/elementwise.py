@@ -52,7 +52,7 @@ def _lowest_shape(x: Type) -> Shape:
     return ()
 
 
-def _where(condition: Type, a: Type, b: Type) -> Shape:
+def _where_shape(condition: Type, a: Type, b: Type) -> Shape:
     return broadcast_shapes(broadcast_shapes(condition.shape, a.shape, "a"), b.shape, "b")
 
 
@@ -60,21 +60,21 @@ def _where(condition: Type, a: Type, b: Type) -> Shape:
 
 
 def _on_sizes(function: Function) -> Function:
-    """Wrap `function` for integers, dimensions and constant reals; results must be within the size limits."""
-    known = _on_numbers(function)
+    """Wrap `function` for integers, dimensions and constant reals; results are checked against the size limits."""
+    on_numbers = _on_numbers(function)
 
     def compute(*values: Scalar) -> Scalar:
         if float in map(type, values):
             if any(isinstance(value, Polynomial) for value in values):
                 raise TypeError("cannot combine a real and a symbolic dimension")
-            return known(*values)
+            return on_numbers(*values)
         return _check_limits(function(*values))
 
     return compute
 
 
 def _on_numbers(function: Function) -> Function:
-    """Apply `function` to numbers only, because a symbolic dimension has no value yet."""
+    """Wrap `function` for numbers; a symbolic dimension has no value at compile time."""
 
     def compute(*values: Scalar) -> Scalar:
         numbers: list[int | float] = []
@@ -97,7 +97,7 @@ _TOO_LARGE = "this number is too large to compute"
 
 
 def _check_limits(value: Scalar) -> Scalar:
-    """`value`, unless it is beyond the limits of sizes or not a number."""
+    """Return `value` after checking that it is a number within the size limits."""
     if isinstance(value, int):
         if not -MAX_SIZE <= value <= MAX_SIZE:
             raise OverflowError("this number does not fit in 64 bits")
@@ -177,11 +177,11 @@ def _interval_from_bounds(
 
 
 def _where_code(o: Operands) -> str:
-    chosen = "torch.full((), a, **new)" if o.is_number("a") and o.is_number("b") else "a"
-    return f"torch.where(condition, {chosen}, b)"
+    value = "torch.full((), a, **new)" if o.is_number("a") and o.is_number("b") else "a"
+    return f"torch.where(condition, {value}, b)"
 
 
-def _training(o: Operands) -> str:
+def _dropout_code(o: Operands) -> str:
     return "x" if o.literal("rate") == 0 else "F.dropout(x, rate, training)"
 
 
@@ -220,7 +220,7 @@ def _cast(name: str, doc: str, dtype: str, scalar: Function, python: str, torch:
 
 
 def _real(name: str, doc: str, scalar: Function, python: str = "", least: int | None = None) -> Op:
-    """A function of reals that has the same name in `math` and `torch`."""
+    """Return the record of a function of reals with the same name in `math` and `torch`."""
     op = _unary(name, doc, "number", "real", _on_numbers(scalar), python or f"math.{name}(x)", f"torch.{name}(x)")
     return op._replace(least=least)
 
@@ -249,20 +249,22 @@ def _arithmetic(name: str, doc: str, scalar: Function, symbol: str | None = None
     return _binary(name, doc, "number", "a b", _on_sizes(scalar), torch or f"a {symbol} b", symbol)
 
 
-def _extreme(name: str, doc: str, of_sizes: Function, of_numbers: Callable[..., int], function: str, limit: str) -> Op:
+def _extreme(
+    name: str, doc: str, size_function: Function, number_function: Callable[..., int], function: str, limit: str
+) -> Op:
     def scalar(a: Scalar, b: Scalar) -> Scalar:
-        return (of_sizes if isinstance(a, Polynomial) or isinstance(b, Polynomial) else of_numbers)(a, b)
+        return (size_function if isinstance(a, Polynomial) or isinstance(b, Polynomial) else number_function)(a, b)
 
-    def form(o: Operands) -> str:
+    def code(o: Operands) -> str:
         if o.is_number("b"):
             return f"a.clamp({limit}=b)"
         return f"b.clamp({limit}=a)" if o.is_number("a") else f"torch.{function}(a, b)"
 
-    return _commutative(_arithmetic(name, doc, scalar, torch=form), of_numbers)
+    return _commutative(_arithmetic(name, doc, scalar, torch=code), number_function)
 
 
 def _commutative(op: Op, exact: Callable[[int, int], int]) -> Op:
-    """An associative operation; `exact` computes the bounds of its interval from those of the operands."""
+    """Return a commutative and associative operation; `exact` computes the bounds of its interval."""
     return op._replace(commutative=True, associative=True, interval=_interval_from_bounds(exact))
 
 
@@ -271,13 +273,13 @@ def _comparison(name: str, symbol: str, doc: str, scalar: Function) -> Op:
 
 
 def _equality(name: str, symbol: str, doc: str, scalar: Function) -> Op:
-    def form(o: Operands) -> str:
-        for x, other in (("a", "b"), ("b", "a")):
-            if isinstance(o.literal(other), bool):
-                return f"{x}.{name}({other})"
+    def code(o: Operands) -> str:
+        for operand, constant in (("a", "b"), ("b", "a")):
+            if isinstance(o.literal(constant), bool):
+                return f"{operand}.{name}({constant})"
         return f"a {symbol} b"
 
-    return _binary(name, doc, "", "bool", _on_numbers(scalar), form, symbol)._replace(commutative=True)
+    return _binary(name, doc, "", "bool", _on_numbers(scalar), code, symbol)._replace(commutative=True)
 
 
 def _logic(name: str, doc: str, torch: str) -> Op:
@@ -365,7 +367,7 @@ OPS = (
         (Input("condition", "bool"), Input("a"), Input("b")),
         (),
         "bool if both are, real if either is, else int; common shape of the three",
-        _where,
+        _where_shape,
         ("a b",),
         attention="mask",
         work=1,
@@ -382,7 +384,7 @@ OPS = (
         _dropout_shape,
         ("real",),
         trains=True,
-        torch=TorchForm(_training, fills=("x",), memory="whole"),
+        torch=TorchForm(_dropout_code, fills=("x",), memory="whole"),
     ),
     Op(
         "lowest",

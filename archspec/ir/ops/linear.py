@@ -26,7 +26,7 @@ from archspec.ir.ops.check import (
 )
 from archspec.ir.ops.record import Attribute, Input, Op, Operands, Settings, TorchForm
 
-# PyTorch code of `expert_linear`, the product with a matrix for each expert: text that generated files contain.
+# PyTorch code of `expert_linear`, which generated files contain.
 
 EXPERT_LINEAR = '''def expert_linear(
     x: Tensor, experts: Tensor | int, weight: Tensor, bias: Tensor | None = None
@@ -85,29 +85,31 @@ def group_sizes(experts: Tensor, count: int) -> list[int]:
     return torch.bincount(experts, minlength=count).tolist()'''
 
 
-def _matmul(a: Type, b: Type) -> Shape:
-    (*left, rows, inner), (*right, other, columns) = check_rank(a, 2, "a"), check_rank(b, 2, "b")
+def _matmul_shape(a: Type, b: Type) -> Shape:
+    (*left, rows, width), (*right, height, columns) = check_rank(a, 2, "a"), check_rank(b, 2, "b")
     check_same_size(
-        other, inner, "b", f"as many rows in {format_shape(b.shape)} as there are columns in {format_shape(a.shape)}"
+        height, width, "b", f"the rows of {format_shape(b.shape)} to match the columns of {format_shape(a.shape)}"
     )
     return (*broadcast_shapes(tuple(left), tuple(right), "b"), rows, columns)
 
 
-def _forward_substitution(a: Type, b: Type) -> Shape:
-    (*left, rows, columns), (*right, given, width) = check_rank(a, 2, "a"), check_rank(b, 2, "b")
-    check_same_size(rows, columns, "a", f"as many columns in {format_shape(a.shape)} as rows")
-    check_same_size(given, rows, "b", f"as many rows in {format_shape(b.shape)} as in {format_shape(a.shape)}")
+def _forward_substitution_shape(a: Type, b: Type) -> Shape:
+    (*left, rows, columns), (*right, height, width) = check_rank(a, 2, "a"), check_rank(b, 2, "b")
+    check_same_size(rows, columns, "a", f"the columns of {format_shape(a.shape)} to match its rows")
+    check_same_size(
+        height, rows, "b", f"the rows of {format_shape(b.shape)} to match the rows of {format_shape(a.shape)}"
+    )
     return (*broadcast_shapes(tuple(left), tuple(right), "b"), rows, width)
 
 
 def _check_weight(x: Type, weight: Type, bias: Type | None, layout: str) -> None:
-    """Check a matrix of this layout that is applied to the last axis of x, and its bias."""
-    inner = check_rank(x, 1, "x")[-1]
+    """Check a matrix with a layout that is applied to the last axis of x, and its bias."""
+    width = check_rank(x, 1, "x")[-1]
     if len(weight.shape) != layout.count(",") + 1:
         raise OpError(f"expects a `weight` {layout}, found {format_type(weight)}", "weight")
     *outer, size = weight.shape
     check_same_size(
-        inner,
+        width,
         size,
         "x",
         f"the last size of {format_shape(x.shape)} to match `in` of the weight {format_shape(weight.shape)}",
@@ -116,17 +118,17 @@ def _check_weight(x: Type, weight: Type, bias: Type | None, layout: str) -> None
         check_exact_shape(tuple(outer), bias, "bias")
 
 
-def _linear(x: Type, weight: Type, bias: Type | None) -> Shape:
+def _linear_shape(x: Type, weight: Type, bias: Type | None) -> Shape:
     _check_weight(x, weight, bias, "[out, in]")
     return (*x.shape[:-1], weight.shape[0])
 
 
-def _expert_linear(x: Type, experts: Type, weight: Type, bias: Type | None) -> Shape:
+def _expert_linear_shape(x: Type, experts: Type, weight: Type, bias: Type | None) -> Shape:
     _check_weight(x, weight, bias, "[n, out, in]")
     return (*broadcast_shapes(x.shape[:-1], experts.shape, "experts"), weight.shape[1])
 
 
-def _conv(
+def _conv_shape(
     x: Type,
     weight: Type,
     bias: Type | None,
@@ -142,33 +144,34 @@ def _conv(
             f"expects a `weight` with {len(x.shape)} axes for {format_type(x)}, found {format_type(weight)}", "weight"
         )
     first, second, *kernel = weight.shape
-    count, parts, turned = len(spatial), check_amount(groups, "groups", 1), check_boolean(transposed, "transposed")
+    count, parts = len(spatial), check_amount(groups, "groups", 1)
+    is_transposed = check_boolean(transposed, "transposed")
     strides, paddings = per_axis_values(stride, count, "stride", 1), per_axis_values(padding, count, "padding", 0)
     dilations = per_axis_values(dilation, count, "dilation", 1)
-    taken = first if turned else second * parts
+    expected = first if is_transposed else second * parts
     check_same_size(
         channels,
-        taken,
+        expected,
         "x",
         f"the channels of {format_shape(x.shape)} to match the weight {format_shape(weight.shape)}",
     )
     if first % parts != 0:
         raise OpError(f"cannot divide {first} channels into {parts} groups", "groups")
-    out = second * parts if turned else first
+    out = second * parts if is_transposed else first
     if bias is not None:
         check_exact_shape((out,), bias, "bias")
     sizes: list[Dim] = []
     for size, reach, step, pad, gap in zip(spatial, kernel, strides, paddings, dilations, strict=True):
         span = (reach - 1) * gap + 1
         room = size + 2 * pad - span
-        if not turned and is_certainly_below(room, 0):
+        if not is_transposed and is_certainly_below(room, 0):
             message = f"cannot fit a kernel that spans {span} on an axis of size {size} with padding {pad} at both ends"
             raise OpError(message, "x")
-        sizes.append((size - 1) * step - 2 * pad + span if turned else room // step + 1)
+        sizes.append((size - 1) * step - 2 * pad + span if is_transposed else room // step + 1)
     return (batch, out, *sizes)
 
 
-def _layer_norm(x: Type, weight: Type | None, bias: Type | None, eps: object) -> Shape:
+def _layer_norm_shape(x: Type, weight: Type | None, bias: Type | None, eps: object) -> Shape:
     check_non_negative(eps, "eps")
     scale = weight if weight is not None else bias
     argument = "weight" if weight is not None else "bias"
@@ -182,7 +185,7 @@ def _layer_norm(x: Type, weight: Type | None, bias: Type | None, eps: object) ->
     return x.shape
 
 
-def _group_norm(x: Type, weight: Type | None, bias: Type | None, groups: object, eps: object) -> Shape:
+def _group_norm_shape(x: Type, weight: Type | None, bias: Type | None, groups: object, eps: object) -> Shape:
     check_non_negative(eps, "eps")
     channels, parts = check_rank(x, 2, "x")[1], check_amount(groups, "groups", 1)
     if channels % parts != 0:
@@ -193,21 +196,21 @@ def _group_norm(x: Type, weight: Type | None, bias: Type | None, groups: object,
     return x.shape
 
 
-def _one_hot(ids: Type, count: object) -> Shape:
+def _one_hot_shape(ids: Type, count: object) -> Shape:
     return (*ids.shape, check_size(count, "count"))
 
 
-def _embedding(ids: Type, table: Type) -> Shape:
+def _embedding_shape(ids: Type, table: Type) -> Shape:
     return (*ids.shape, *check_rank(table, 1, "table")[1:])
 
 
-def _gather(x: Type, index: Type, axis: object) -> Shape:
-    place = check_axis(axis, x)
+def _gather_shape(x: Type, index: Type, axis: object) -> Shape:
+    position = check_axis(axis, x)
     if len(index.shape) != len(x.shape):
         raise OpError(
             f"expects an `index` with {len(x.shape)} axes for {format_type(x)}, found {format_type(index)}", "index"
         )
-    check_exact_shape(replace_axis_size(x.shape, place, index.shape[place]), index, "index")
+    check_exact_shape(replace_axis_size(x.shape, position, index.shape[position]), index, "index")
     return index.shape
 
 
@@ -238,44 +241,44 @@ def _kernel_work(inputs: Sequence[Type | None], result: Type, attributes: Settin
 
 
 def _append_bias(call: str) -> Callable[[Operands], str]:
-    """Add the bias, if given, as the last argument of a call."""
+    """Return the code of a call, with the bias as its last argument if present."""
     return lambda o: f"{call}, bias)" if o.is_given("bias") else f"{call})"
 
 
-def _convolution(o: Operands) -> str:
+def _conv_code(o: Operands) -> str:
     rank = o.rank("x")
     if rank not in (3, 4, 5):
         raise OpError("PyTorch supports convolutions over one, two or three axes", "x")
     transposed = o.literal("transposed")
     if not isinstance(transposed, bool):
-        raise OpError("whether a convolution is transposed is not the same in every use", "transposed")
+        raise OpError("cannot translate a convolution that is transposed only in some uses", "transposed")
     function = f"F.conv_transpose{rank - 2}d" if transposed else f"F.conv{rank - 2}d"
-    usual = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1}
-    keywords = "".join(f", {word}={word}" for word, value in usual.items() if o.literal(word) != value)
+    defaults = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1}
+    keywords = "".join(f", {word}={word}" for word, value in defaults.items() if o.literal(word) != value)
     return f"{function}(x, weight{', bias' if o.is_given('bias') else ''}{keywords})"
 
 
-def _normalization(o: Operands) -> str:
-    given = [name for name in ("weight", "bias") if o.is_given(name)]
-    scale = next((name for name in given if not o.is_optional(name)), "")
-    if not scale and any(o.rank(name) != 1 for name in given):
-        raise OpError("the axes that are normalised are not the same in every use")
-    weight, bias = (name if name in given else None for name in ("weight", "bias"))
+def _layer_norm_code(o: Operands) -> str:
+    present = [name for name in ("weight", "bias") if o.is_given(name)]
+    scale = next((name for name in present if not o.is_optional(name)), "")
+    if not scale and any(o.rank(name) != 1 for name in present):
+        raise OpError("cannot normalize over axes that differ between uses")
+    weight, bias = (name if name in present else None for name in ("weight", "bias"))
     return f"F.layer_norm(x, {f'{scale}.shape' if scale else 'x.shape[-1:]'}, {weight}, {bias}, eps)"
 
 
-def _group_normalization(o: Operands) -> str:
+def _group_norm_code(o: Operands) -> str:
     weight, bias = (name if o.is_given(name) else None for name in ("weight", "bias"))
     return f"F.group_norm(x, groups, {weight}, {bias}, eps)"
 
 
-def _equal_to_position(o: Operands) -> str:
+def _one_hot_code(o: Operands) -> str:
     if o.is_number("ids"):
         return "torch.arange(count, **new).eq(ids).long()"
     return "ids[..., None].eq(torch.arange(count, **new)).long()"
 
 
-def _lookup(o: Operands) -> str:
+def _embedding_code(o: Operands) -> str:
     return "F.embedding(ids, table)" if o.rank("table") == 2 and not o.is_number("ids") else "table[ids]"
 
 
@@ -290,7 +293,7 @@ OPS = (
         (Input("a", "number", "[..., n, k]"), Input("b", "number", "[..., k, m]")),
         (),
         _PROMOTED + "[..., n, m]",
-        _matmul,
+        _matmul_shape,
         ("a b",),
         mixes=True,
         attention="product",
@@ -306,7 +309,7 @@ OPS = (
         (Input("a", "number", "[..., n, n]"), Input("b", "number", "[..., n, m]")),
         (),
         "real, [..., n, m]",
-        _forward_substitution,
+        _forward_substitution_shape,
         ("real",),
         mixes=True,
         macs=_triangle_work,
@@ -324,7 +327,7 @@ OPS = (
         ),
         (),
         _PROMOTED + "[..., out]",
-        _linear,
+        _linear_shape,
         ("x weight bias",),
         mixes=True,
         macs=_row_work,
@@ -345,7 +348,7 @@ OPS = (
         ),
         (),
         _PROMOTED + "[..., out]",
-        _expert_linear,
+        _expert_linear_shape,
         ("x weight bias",),
         mixes=True,
         macs=_row_work,
@@ -375,11 +378,11 @@ OPS = (
         ),
         _PROMOTED + "[batch, out, ...m], where m = (n + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1, "
         "or if transposed (n - 1) * stride - 2 * padding + dilation * (kernel - 1) + 1",
-        _conv,
+        _conv_shape,
         ("x weight bias",),
         mixes=True,
         macs=_kernel_work,
-        torch=TorchForm(_convolution, promotes=False),
+        torch=TorchForm(_conv_code, promotes=False),
         normal="weights.convolution",
     ),
     Op(
@@ -394,10 +397,10 @@ OPS = (
         ),
         (Attribute("eps"),),
         "real, shape of x",
-        _layer_norm,
+        _layer_norm_shape,
         ("real",),
         work=5,  # the sum for the mean, its subtraction, the square, the sum for the variance, the scaling
-        torch=TorchForm(_normalization, promotes=False),
+        torch=TorchForm(_layer_norm_code, promotes=False),
         normal="weights.layer_norm",
     ),
     Op(
@@ -412,10 +415,10 @@ OPS = (
         ),
         (Attribute("groups"), Attribute("eps")),
         "real, shape of x",
-        _group_norm,
+        _group_norm_shape,
         ("real",),
         work=5,  # as for layer_norm
-        torch=TorchForm(_group_normalization, promotes=False),
+        torch=TorchForm(_group_norm_code, promotes=False),
         normal="weights.group_norm",
     ),
     Op(
@@ -425,10 +428,10 @@ OPS = (
         (Input("ids", "int", indexes="table"), Input("table", "", "[n, d]")),
         (),
         "type of table; [..., d] (d may be no axis, one or several)",
-        _embedding,
+        _embedding_shape,
         ("table",),
         mixes=True,
-        torch=TorchForm(_lookup),
+        torch=TorchForm(_embedding_code),
         normal="weights.embedding",
     ),
     Op(
@@ -439,7 +442,7 @@ OPS = (
         (Input("x"), Input("index", "int", indexes="x")),
         (Attribute("axis"),),
         "type of x, shape of index",
-        _gather,
+        _gather_shape,
         ("x",),
         torch=TorchForm("torch.gather(x, axis, index)"),
         normal="weights.gather",
@@ -452,10 +455,10 @@ OPS = (
         (Input("ids", "int"),),
         (Attribute("count"),),
         "int, [..., count]",
-        _one_hot,
+        _one_hot_shape,
         ("int",),
         work=1,
-        torch=TorchForm(_equal_to_position),
+        torch=TorchForm(_one_hot_code),
         normal="weights.one_hot",
     ),
 )

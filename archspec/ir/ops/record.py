@@ -1,4 +1,4 @@
-"""The record of a primitive operation: its arguments, its exact meaning, and all other facts about it.
+"""The record of a primitive operation: its arguments, its exact meaning, its cost and its code.
 
 The checker, costs, `diff`, generated PyTorch and the documentation read records; they have no tables of operations.
 """
@@ -27,7 +27,7 @@ from archspec.ir.ops.check import (
 Group: TypeAlias = Literal["Elementwise", "Along an axis", "Weights and positions", "Shape", "Creation"]
 
 Interval: TypeAlias = tuple[int, int]
-"""The smallest and the largest integer of a tensor."""
+"""The minimum and maximum integer in a tensor."""
 
 Scalar: TypeAlias = int | float | Polynomial
 """A number, boolean or symbolic dimension."""
@@ -58,11 +58,11 @@ class Input(Record):
     """A tensor input.
 
     `elements` are the accepted element types: "int", "bool", "number" (int or real) or "" (any; several such inputs
-    are all boolean or all numbers). `shape` is for documentation. An `optional` input may be None; the last one may be
-    `variadic`: one or more tensors. If `indexes` is set, the elements are indices into the inputs of these names, along
+    are all boolean or all numbers). `shape` is for documentation. An `optional` input may be None; the last input may
+    be `variadic`: one or more tensors. `indexes` are the names of the inputs into which the elements are indices, along
     the hyperparameter `axis`, or along the first axis if the operation has none.
 
-    In an OpError the tensors of a variadic input `x` are called `x`, `x2`, `x3`, ...
+    In an OpError, the tensors of a variadic input `x` are called `x`, `x2`, `x3`, ...
     """
 
     name: str
@@ -82,11 +82,11 @@ class Operands(Protocol):
     """An application of an operation in generated code. Inputs and hyperparameters are identified by name."""
 
     def literal(self, name: str) -> object:
-        """Return the value of a hyperparameter if it is a literal; otherwise an object that equals nothing."""
+        """Return the value of a hyperparameter if it is a literal, otherwise an object that equals no value."""
         ...
 
     def is_given(self, name: str) -> bool:
-        """Whether an input is given in any use."""
+        """Whether an input is present in any use."""
         ...
 
     def is_optional(self, name: str) -> bool:
@@ -106,11 +106,11 @@ class TorchForm(Record):
     """An operation in PyTorch.
 
     `form` is an expression over the names of the inputs and hyperparameters, or a function that returns one and may
-    raise OpError. In its calls, `*shape` stands for the items of a list, and `**new` for the `dtype` and `device` of a
-    new tensor, and `training` for whether the module is being trained. `helper` is the source of a function with the
-    name of the operation, which the form needs in the generated file. Unless it `promotes`, its tensors must have the
-    same element type. A number among the inputs that it `fills` becomes a tensor. The result has separate `memory`
-    ("new"), or shares that of the input: all of it ("whole"), a part of it or repeated ("view"), or in another order
+    raise OpError. In its calls, `*shape` stands for the items of a list, `**new` for the `dtype` and `device` of a new
+    tensor, and `training` for the mode of the module. `helper` is the source of a function with the name of the
+    operation, which the generated file then contains. Unless it `promotes`, its tensors must have the same element
+    type. A number among the inputs that it `fills` becomes a tensor. `memory` is the memory of the result: separate
+    ("new"), or shared with the input in full ("whole"), in part or repeated ("view"), or in a different order
     ("turned").
     """
 
@@ -127,31 +127,30 @@ class Op(Record):
     `doc` describes the computation and `result` the type of the result, in terms of its inputs and hyperparameters.
 
     Types: `shapes` takes the inputs' types in order and the hyperparameters by name, and returns the shape of the
-    result. `dtypes` are its element types: "real", "int" or "bool"; or the names of the inputs, or of the
-    hyperparameter, whose types it takes, as in "x weight bias" (real if one of them is, else int). There is one for
-    each result if there are several; `("x", ...)` stands for any number of results.
+    result. `dtypes` are the element types of the results: "real", "int" or "bool"; or the names of the inputs, or of
+    the hyperparameter, with the type of the result, as in "x weight bias" (real if one of them is real, else int).
+    `("x", ...)` stands for any number of results.
 
-    Meaning: `symbol` is the operator for it. `scalar` computes the same on plain numbers and dimensions at compile
-    time; it raises ArithmeticError, ValueError or TypeError where the result is undefined. `least` is the least integer
-    at which that is not so, if not at all of them. `interval` takes the intervals of the inputs, the type of the result
-    and the hyperparameters, and returns the interval of the result, whose ends are reached for some input; None if it
-    is unknown. `casts` marks conversions of the element type, `widens` the one to reals of at least 32 bits, and
-    `mixes` operations that apply weights to their input or mix positions. `trains` marks operations that only act in
-    training: in evaluation, they return their input. `chooses` is the position of the result that contains indices of
-    different elements along `axis`. `rearranges`: each element of its tensors is in exactly one place of its results.
-    `attention` is its role in attention: a `product`, the `weights` between two products, or the choice between
-    products and a number by a `mask`. `alone`: as an operand, its name alone is the operation applied to the first real
-    tensor among the other operands.
+    Meaning: `symbol` is its operator. `scalar` computes the operation on plain numbers and dimensions at compile time;
+    it raises ArithmeticError, ValueError or TypeError if the result is undefined. `least` is the minimum integer with a
+    defined result, None if all integers have one. `interval` takes the intervals of the inputs, the type of the result
+    and the hyperparameters, and returns the interval of the result, whose bounds are reached for some input; None if it
+    is unknown. `casts` marks conversions of the element type, `widens` the conversion to reals of at least 32 bits, and
+    `mixes` operations that apply weights to their input or mix positions. `trains` marks operations that return their
+    input in evaluation mode. `chooses` is the index of the result that contains indices of different elements along
+    `axis`. `rearranges`: each element of the inputs occurs exactly once in the results. `attention` is the role in
+    attention: a `product`, the `weights` between two products, or a `mask`, which replaces products by a number.
+    `alone`: as an operand, the name without an input is applied to the first real tensor among the other operands.
 
     Cost: `macs` takes the inputs' types, the first result's type and the hyperparameters, and returns sizes whose
-    product is the number of multiply-accumulates; None for an operation that is not a matrix product. `work` counts
-    elementwise operations per element of the result, of the first input if `over` is "input", or of the windows if it
-    is "window" (one per element of the result, of the sizes in the hyperparameter `kernel`); each optional input that
-    is given adds one.
+    product is the number of multiply-accumulates; None for an operation that is not a matrix product. `work` is the
+    number of elementwise operations per element of the result; of the first input if `over` is "input"; or of the
+    windows if `over` is "window" (one per element of the result, with the sizes in the hyperparameter `kernel`). Each
+    optional input that is present adds one.
 
-    Code: `python` is the expression on plain numbers, `torch` the one on tensors; None if it has none, or if the
-    precision has to be chosen where it is used (a conversion to reals). `normal` names its normal form, a function of
-    `archspec.ir.normal.forms` (MODULE.FUNCTION); without one, it is equal only to itself.
+    Code: `python` is the expression on plain numbers, `torch` the expression on tensors; None if there is none, or if
+    each use chooses the precision (a conversion to reals). `normal` names the normal form, a function of
+    `archspec.ir.normal.forms` (MODULE.FUNCTION); without a normal form, the operation is equal only to itself.
     """
 
     name: str
@@ -185,21 +184,21 @@ class Op(Record):
 
     @property
     def has_several(self) -> bool:
-        """Whether it returns a list of results."""
+        """Whether the operation returns a list of results."""
         return len(self.dtypes) > 1
 
     def dtype(self, output: int = 0) -> str:
         """Return the entry of `dtypes` for a result."""
-        found = self.dtypes[output] if output < len(self.dtypes) else ...
-        return found if isinstance(found, str) else str(self.dtypes[0])
+        dtype = self.dtypes[output] if output < len(self.dtypes) else ...
+        return dtype if isinstance(dtype, str) else str(self.dtypes[0])
 
     def affects_result_type(self, index: int) -> bool:
-        """Whether the type of an input affects that of the result; that of indices and conditions does not."""
+        """Whether the type of an input affects the type of the result; indices and conditions do not."""
         dtype = self.dtype()
         return dtype in ("real", "int", "bool") or self.input(index).name in dtype.split()
 
     def input(self, index: int) -> Input:
-        """Return the input that receives the tensor at a position."""
+        """Return the input that receives the operand `index`."""
         return self.inputs[min(index, len(self.inputs) - 1)]
 
     def work_sizes(self, inputs: Sequence[Type | None], result: Type, attributes: Settings) -> Sequence[Dim]:
@@ -213,12 +212,12 @@ class Op(Record):
         return result.shape
 
     def rule(self, inputs: Sequence[Type | None], attributes: Settings) -> tuple[Type, ...]:
-        """Return the types of the results. `attributes` may omit those with a default. Raises only OpError."""
+        """Return the types of the results. `attributes` may omit defaults. Raises only OpError."""
         try:
             operands, settings = self._operands(inputs), self.settings(attributes)
             self._accept(operands)
-            found = self.shapes(*operands, **settings)
-            shapes = cast("Sequence[Shape]", found if self.has_several else (found,))
+            result = self.shapes(*operands, **settings)
+            shapes = cast("Sequence[Shape]", result if self.has_several else (result,))
             types = tuple([Type(shape, self._element_type(i, operands, settings)) for i, shape in enumerate(shapes)])
             for type in types:
                 _check_shape(type)
@@ -240,7 +239,7 @@ class Op(Record):
         return operands
 
     def settings(self, attributes: Settings) -> dict[str, object]:
-        """Return all hyperparameters, with the defaults of those that `attributes` omits. Raises OpError."""
+        """Return all hyperparameters, with defaults for those that `attributes` omits. Raises OpError."""
         settings: dict[str, object] = {attribute.name: attribute.default for attribute in self.attributes}
         for name, value in attributes.items():
             if name not in settings:
@@ -258,8 +257,8 @@ class Op(Record):
             if type is None:
                 continue
             expected = self.input(i)
-            turn = i - len(self.inputs) + 2
-            argument = expected.name if turn < 2 else f"{expected.name}{turn}"
+            number = i - len(self.inputs) + 2
+            argument = expected.name if number < 2 else f"{expected.name}{number}"
             if expected.elements:
                 check_elements(expected.elements, argument, type)
             else:
@@ -288,5 +287,5 @@ def _check_shape(type: Type) -> None:
 
 
 def identity_interval(inputs: Sequence[Interval], result: Type, attributes: Settings) -> Interval:
-    """Return the interval of an operation that keeps the elements of its input; a value for `Op.interval`."""
+    """Return the interval of an operation whose result has the elements of its input, for `Op.interval`."""
     return inputs[0]

@@ -23,15 +23,15 @@ from archspec.ir.ops.record import Attribute, Input, Interval, Op, Operands, Set
 
 
 def _reduced_shape(x: Type, axis: object, keep: object) -> Shape:
-    axes, kept = check_axes(axis, x), check_boolean(keep, "keep")
-    return tuple([1 if i in axes else size for i, size in enumerate(x.shape) if kept or i not in axes])
+    axes, keeps_axes = check_axes(axis, x), check_boolean(keep, "keep")
+    return tuple([1 if i in axes else size for i, size in enumerate(x.shape) if keeps_axes or i not in axes])
 
 
-def _argmax(x: Type, axis: object, keep: object) -> Shape:
+def _argmax_shape(x: Type, axis: object, keep: object) -> Shape:
     return _reduced_shape(x, check_axis(axis, x), keep)
 
 
-def _fft(x: Type, axis: object) -> Shape:
+def _fft_shape(x: Type, axis: object) -> Shape:
     check_axes(axis, x)
     return x.shape
 
@@ -41,12 +41,12 @@ def _axis_shape(x: Type, axis: object) -> Shape:
     return x.shape
 
 
-def _topk(x: Type, k: object, axis: object) -> tuple[Shape, Shape]:
-    place, count = check_axis(axis, x), check_size(k, "k")
-    size = x.shape[place]
+def _topk_shape(x: Type, k: object, axis: object) -> tuple[Shape, Shape]:
+    position, count = check_axis(axis, x), check_size(k, "k")
+    size = x.shape[position]
     if is_certainly_below(size - count, 0):
         raise OpError(f"cannot take {count} elements from {size}", "k")
-    shape = replace_axis_size(x.shape, place, count)
+    shape = replace_axis_size(x.shape, position, count)
     return shape, shape
 
 
@@ -56,19 +56,19 @@ def _sum_interval(inputs: Sequence[Interval], result: Type, attributes: Settings
     return (min(low, low * steps), max(high, high * steps)) if isinstance(steps, int) else None
 
 
-def _reduction(method: str) -> Callable[[Operands], str]:
-    def form(o: Operands) -> str:
+def _reduction_code(method: str) -> Callable[[Operands], str]:
+    def code(o: Operands) -> str:
         return f"x.{method}(axis)" if o.literal("keep") is False else f"x.{method}(axis, keepdim=keep)"
 
-    return form
+    return code
 
 
-_STABLE_TOPK = '''def topk(x: Tensor, k: int, dim: int) -> tuple[Tensor, Tensor]:
+_TOPK_CODE = '''def topk(x: Tensor, k: int, dim: int) -> tuple[Tensor, Tensor]:
     """The k largest elements and their indices; of equal ones the first is first."""
     values, indices = torch.sort(x, dim=dim, descending=True, stable=True)
     return values.narrow(dim, 0, k), indices.narrow(dim, 0, k)'''
 
-_FFT = '''def fft(x: Tensor, dim: int | tuple[int, ...]) -> Tensor:
+_FFT_CODE = '''def fft(x: Tensor, dim: int | tuple[int, ...]) -> Tensor:
     """The real part of the discrete Fourier transform, computed in float32 or wider."""
     wide = x.to(torch.promote_types(x.dtype, torch.float32))
     return torch.fft.fftn(wide, dim=dim).real.to(x.dtype)'''
@@ -89,7 +89,7 @@ OPS = (
             ("x",),
             work=1,
             over="input",
-            torch=TorchForm(_reduction(name)),
+            torch=TorchForm(_reduction_code(name)),
             normal=normal,
         )
         for name, value, normal in (("sum", "sum", "along.total"), ("amax", "largest element", "along.largest"))
@@ -130,12 +130,12 @@ OPS = (
         _X,
         (Attribute("k"), _LAST_AXIS),
         "values: type of x; indices: int; each the shape of x with size k at axis",
-        _topk,
+        _topk_shape,
         ("x", "int"),
         chooses=1,
         work=1,
         over="input",
-        torch=TorchForm("topk(x, k, axis)", helper=_STABLE_TOPK),
+        torch=TorchForm("topk(x, k, axis)", helper=_TOPK_CODE),
         normal="along.first_in_order",
     ),
     Op(
@@ -145,12 +145,12 @@ OPS = (
         _X,
         (_LAST_AXIS, Attribute("keep", False)),
         "int; shape of x without the axis, or with size 1 there if keep",
-        _argmax,
+        _argmax_shape,
         ("int",),
         chooses=0,
         work=1,
         over="input",
-        torch=TorchForm(_reduction("argmax")),
+        torch=TorchForm(_reduction_code("argmax")),
         normal="along.place_of_largest",
     ),
     Op(
@@ -162,10 +162,10 @@ OPS = (
         _X,
         (_LAST_AXIS,),
         "real, shape of x",
-        _fft,
+        _fft_shape,
         ("real",),
         mixes=True,
-        torch=TorchForm("fft(x, axis)", helper=_FFT, memory="view"),  # of a complex tensor
+        torch=TorchForm("fft(x, axis)", helper=_FFT_CODE, memory="view"),  # of a complex tensor
         normal="along.fourier",
     ),
 )
@@ -174,7 +174,7 @@ OPS = (
 # Pooling: windows that slide over the spatial axes of an image or a sequence ------------------------------------------
 
 
-def _pool(x: Type, kernel: object, stride: object, padding: object) -> Shape:
+def _pool_shape(x: Type, kernel: object, stride: object, padding: object) -> Shape:
     batch, channels, *spatial = check_rank(x, 3, "x")
     count = len(spatial)
     reaches = per_axis_values(kernel, count, "kernel", 1)
@@ -191,15 +191,15 @@ def _pool(x: Type, kernel: object, stride: object, padding: object) -> Shape:
     return (batch, channels, *sizes)
 
 
-def _pooling(name: str, function: str, normal: str, doc: str) -> Op:
-    """Return the record of a pool; `function` is the beginning of its name in PyTorch."""
+def _pooling_op(name: str, function: str, normal: str, doc: str) -> Op:
+    """Return the record of a pooling operation; `function` is the prefix of its name in PyTorch."""
 
-    def form(o: Operands) -> str:
+    def code(o: Operands) -> str:
         rank = o.rank("x")
         if rank not in (3, 4, 5):
             raise OpError("PyTorch supports pooling over one, two or three axes", "x")
-        usual = {"stride": None, "padding": 0}
-        keywords = "".join(f", {word}={word}" for word, value in usual.items() if o.literal(word) != value)
+        defaults = {"stride": None, "padding": 0}
+        keywords = "".join(f", {word}={word}" for word, value in defaults.items() if o.literal(word) != value)
         return f"F.{function}_pool{rank - 2}d(x, kernel{keywords})"
 
     return Op(
@@ -210,17 +210,17 @@ def _pooling(name: str, function: str, normal: str, doc: str) -> Op:
         (Input("x", "number", "[batch, channels, ...n]"),),
         (Attribute("kernel"), Attribute("stride", None), Attribute("padding", 0)),
         "real; [batch, channels, ...m], where m = (n + 2 * padding - kernel) // stride + 1",
-        _pool,
+        _pool_shape,
         ("real",),
         mixes=True,
         work=1,
         over="window",
-        torch=TorchForm(form),
+        torch=TorchForm(code),
         normal=normal,
     )
 
 
 POOL_OPS = (
-    _pooling("max_pool", "max", "weights.max_pool", "The largest element of each window of x."),
-    _pooling("mean_pool", "avg", "weights.mean_pool", "The mean of each window of x, in which padding counts as 0."),
+    _pooling_op("max_pool", "max", "weights.max_pool", "The largest element of each window of x."),
+    _pooling_op("mean_pool", "avg", "weights.mean_pool", "The mean of each window of x, in which padding counts as 0."),
 )

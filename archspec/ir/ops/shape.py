@@ -36,27 +36,27 @@ from archspec.ir.ops.record import (
     identity_interval,
 )
 
-_EXACT = 2**53
-"""Integers up to this one are exact in float64, in which PyTorch passes the value of padding."""
+_MAX_EXACT_INTEGER = 2**53
+"""Largest integer up to which float64 is exact. PyTorch passes the value of padding as a float64."""
 
 
-def _reshape(x: Type, shape: object) -> Shape:
+def _reshape_shape(x: Type, shape: object) -> Shape:
     sizes = check_shape(shape)
-    had, wanted = product(x.shape), product(sizes)
-    if had != wanted:
-        reason = f"element counts must match, but {explain_size_mismatch(wanted, had)}"
+    old_count, new_count = product(x.shape), product(sizes)
+    if old_count != new_count:
+        reason = f"element counts must match, but {explain_size_mismatch(new_count, old_count)}"
         raise OpError(f"cannot turn {format_shape(x.shape)} into {format_shape(sizes)}: {reason}", "shape")
     return sizes
 
 
-def _transpose(x: Type, a: object, b: object) -> Shape:
+def _transpose_shape(x: Type, a: object, b: object) -> Shape:
     first, second = check_axis(a, x, "a"), check_axis(b, x, "b")
     shape = list(x.shape)
     shape[first], shape[second] = shape[second], shape[first]
     return tuple(shape)
 
 
-def _permute(x: Type, order: object) -> Shape:
+def _permute_shape(x: Type, order: object) -> Shape:
     if not is_list(order):
         raise OpError(f"expects a list of axes as `order`, found {describe(order)}", "order")
     axes = [check_axis(axis, x, "order") for axis in order]
@@ -65,79 +65,82 @@ def _permute(x: Type, order: object) -> Shape:
     return tuple([x.shape[axis] for axis in axes])
 
 
-def _expand(x: Type, shape: object) -> Shape:
+def _expand_shape(x: Type, shape: object) -> Shape:
     sizes = check_shape(shape)
     new = len(sizes) - len(x.shape)
     if new < 0:
         raise OpError(f"cannot stretch {format_shape(x.shape)} to {format_shape(sizes)}, which has fewer axes", "shape")
-    for had, wanted in zip(x.shape, sizes[new:], strict=True):
-        if had != wanted and had != 1:
+    for old, size in zip(x.shape, sizes[new:], strict=True):
+        if old != size and old != 1:
             message = (
-                f"cannot stretch {format_shape(x.shape)} to {format_shape(sizes)}: {explain_size_mismatch(had, wanted)}"
+                f"cannot stretch {format_shape(x.shape)} to {format_shape(sizes)}: {explain_size_mismatch(old, size)}"
             )
             raise OpError(message, "shape", "make each size 1 or equal to the new size, starting from the last axis")
     return sizes
 
 
-def _concat(*tensors: Type, axis: object) -> Shape:
+def _concat_shape(*tensors: Type, axis: object) -> Shape:
     first = tensors[0]
-    place = check_axis(axis, first)
+    position = check_axis(axis, first)
     total: Dim = 0
-    for turn, tensor in enumerate(tensors, 1):
-        name = f"tensors{turn}"  # the first one is like itself
+    for number, tensor in enumerate(tensors, 1):
+        name = f"tensors{number}"  # unused for the first tensor, which equals itself
         if len(tensor.shape) != len(first.shape):
             message = (
                 f"expects tensors with the same number of axes, found {format_type(first)} and {format_type(tensor)}"
             )
             raise OpError(message, name)
-        for i, (size, other) in enumerate(zip(first.shape, tensor.shape, strict=True)):
-            if i != place and size != other:
-                message = f"cannot join {format_shape(first.shape)} and {format_shape(tensor.shape)} on axis {place}"
-                raise OpError(f"{message}: {explain_size_mismatch(size, other)}", name)
-        total = total + tensor.shape[place]
-    return replace_axis_size(first.shape, place, total)
+        for i, (size, other_size) in enumerate(zip(first.shape, tensor.shape, strict=True)):
+            if i != position and size != other_size:
+                message = f"cannot join {format_shape(first.shape)} and {format_shape(tensor.shape)} on axis {position}"
+                raise OpError(f"{message}: {explain_size_mismatch(size, other_size)}", name)
+        total = total + tensor.shape[position]
+    return replace_axis_size(first.shape, position, total)
 
 
-def _stack(*tensors: Type, axis: object) -> Shape:
+def _stack_shape(*tensors: Type, axis: object) -> Shape:
     first = tensors[0]
-    place, rank = check_integer(axis, "axis"), len(first.shape)
-    if not -rank - 1 <= place <= rank:
-        raise OpError(f"expects a new axis from {-rank - 1} to {rank} for {format_type(first)}, found {place}", "axis")
-    for turn, tensor in enumerate(tensors[1:], 2):
+    position, rank = check_integer(axis, "axis"), len(first.shape)
+    if not -rank - 1 <= position <= rank:
+        raise OpError(
+            f"expects a new axis from {-rank - 1} to {rank} for {format_type(first)}, found {position}", "axis"
+        )
+    for number, tensor in enumerate(tensors[1:], 2):
         if tensor.shape != first.shape:
             raise OpError(
-                f"expects tensors of one shape, found {format_type(first)} and {format_type(tensor)}", f"tensors{turn}"
+                f"expects tensors of one shape, found {format_type(first)} and {format_type(tensor)}",
+                f"tensors{number}",
             )
-    place %= rank + 1
-    return (*first.shape[:place], len(tensors), *first.shape[place:])
+    position %= rank + 1
+    return (*first.shape[:position], len(tensors), *first.shape[position:])
 
 
-def _split(x: Type, sizes: object, axis: object) -> list[Shape]:
-    place = check_axis(axis, x)
+def _split_shapes(x: Type, sizes: object, axis: object) -> list[Shape]:
+    position = check_axis(axis, x)
     if not is_list(sizes) or not sizes:
-        found = describe(sizes) if sizes != () else "an empty list"
-        raise OpError(f"expects a list of sizes as `sizes`, found {found}", "sizes")
+        description = describe(sizes) if sizes != () else "an empty list"
+        raise OpError(f"expects a list of sizes as `sizes`, found {description}", "sizes")
     parts = [check_size(size, "sizes") for size in sizes]
     total = sum(parts)
-    if total != x.shape[place]:
+    if total != x.shape[position]:
         raise OpError(
-            f"expects sizes that add up to the size of the axis: {explain_size_mismatch(total, x.shape[place])}",
+            f"expects sizes that add up to the size of the axis: {explain_size_mismatch(total, x.shape[position])}",
             "sizes",
         )
-    return [replace_axis_size(x.shape, place, part) for part in parts]
+    return [replace_axis_size(x.shape, position, part) for part in parts]
 
 
-def _from_start(value: object, size: Dim, argument: str) -> Dim:
-    """Return a position on an axis, from its start; a certainly negative one is counted from its end."""
-    place = check_dimension(value, argument)
-    return place + size if is_certainly_below(place, 0) else place
+def _position_from_start(value: object, size: Dim, argument: str) -> Dim:
+    """Return a position from the start of an axis; a certainly negative one is counted from its end."""
+    position = check_dimension(value, argument)
+    return position + size if is_certainly_below(position, 0) else position
 
 
-def _slice(x: Type, axis: object, start: object, stop: object, step: object) -> Shape:
-    at, stride = check_axis(axis, x), check_integer(step, "step", 1)
-    size = x.shape[at]
-    first = _from_start(start, size, "start")
-    last = size if stop is None else _from_start(stop, size, "stop")
+def _slice_shape(x: Type, axis: object, start: object, stop: object, step: object) -> Shape:
+    sliced_axis, stride = check_axis(axis, x), check_integer(step, "step", 1)
+    size = x.shape[sliced_axis]
+    first = _position_from_start(start, size, "start")
+    last = size if stop is None else _position_from_start(stop, size, "stop")
     if is_certainly_below(first, 0):
         raise OpError(f"cannot start at {describe(start)}, before the beginning of an axis of size {size}", "start")
     if is_certainly_below(size - last, 0):
@@ -147,20 +150,20 @@ def _slice(x: Type, axis: object, start: object, stop: object, step: object) -> 
             f"selects nothing from {first} up to {last} on an axis of size {size}", "start" if stop is None else "stop"
         )
     length = (last - first + stride - 1) // stride
-    return replace_axis_size(x.shape, at, length)
+    return replace_axis_size(x.shape, sliced_axis, length)
 
 
-def _pick(x: Type, axis: object, index: object) -> Shape:
-    at = check_axis(axis, x)
-    size = x.shape[at]
-    place = _from_start(index, size, "index")
-    if is_certainly_below(place, 0) or is_certainly_below(size - place, 1):
+def _pick_shape(x: Type, axis: object, index: object) -> Shape:
+    removed_axis = check_axis(axis, x)
+    size = x.shape[removed_axis]
+    position = _position_from_start(index, size, "index")
+    if is_certainly_below(position, 0) or is_certainly_below(size - position, 1):
         raise OpError(f"cannot select element {describe(index)} on an axis of size {size}", "index")
-    return replace_axis_size(x.shape, at)
+    return replace_axis_size(x.shape, removed_axis)
 
 
-def _pad(x: Type, axis: object, before: object, after: object, value: object) -> Shape:
-    at, first, last = check_axis(axis, x), check_dimension(before, "before"), check_dimension(after, "after")
+def _pad_shape(x: Type, axis: object, before: object, after: object, value: object) -> Shape:
+    padded_axis, first, last = check_axis(axis, x), check_dimension(before, "before"), check_dimension(after, "after")
     for argument, count in (("before", first), ("after", last)):
         if is_certainly_below(count, 0):
             raise OpError(f"expects `{argument}` to be at least 0, found {count}", argument)
@@ -170,52 +173,52 @@ def _pad(x: Type, axis: object, before: object, after: object, value: object) ->
         raise OpError(f"expects a number as `value`, found {describe(value)}", "value")
     elif x.dtype == "int":
         fill = check_integer(value, "value")
-        if abs(fill) > _EXACT:
+        if abs(fill) > _MAX_EXACT_INTEGER:
             raise OpError(f"expects `value` to be between -2^53 and 2^53, found {fill}", "value")
-    return replace_axis_size(x.shape, at, first + x.shape[at] + last)
+    return replace_axis_size(x.shape, padded_axis, first + x.shape[padded_axis] + last)
 
 
-def _padded_interval(inputs: Sequence[Interval], result: Type, attributes: Settings) -> Interval | None:
+def _pad_interval(inputs: Sequence[Interval], result: Type, attributes: Settings) -> Interval | None:
     (low, high), value = inputs[0], attributes["value"]
     if not isinstance(value, int) or isinstance(value, bool):
         return None
-    is_kept = attributes["before"] == attributes["after"] == 0
-    return (low, high) if is_kept else (min(low, value), max(high, value))
+    is_unpadded = attributes["before"] == attributes["after"] == 0
+    return (low, high) if is_unpadded else (min(low, value), max(high, value))
 
 
-def _roll(x: Type, shift: object, axis: object) -> Shape:
+def _roll_shape(x: Type, shift: object, axis: object) -> Shape:
     if is_list(shift) != is_list(axis) or (is_list(shift) and is_list(axis) and len(shift) != len(axis)):
         raise OpError("expects one axis and one `shift`, or a list of shifts, one per axis", "shift")
     check_axes(axis, x)
-    for places in shift if is_list(shift) else (shift,):
-        check_dimension(places, "shift")
+    for positions in shift if is_list(shift) else (shift,):
+        check_dimension(positions, "shift")
     return x.shape
 
 
-def _index_form(part: Callable[[Operands], str]) -> Callable[[Operands], str]:
-    """Format an index: `x[:, part]`, or from the end `x[..., part, :]`."""
+def _index_code(part: Callable[[Operands], str]) -> Callable[[Operands], str]:
+    """Return the code of an index: `x[:, part]`, or from the end `x[..., part, :]`."""
 
-    def form(o: Operands) -> str:
+    def code(o: Operands) -> str:
         axis = o.literal("axis")
         if not isinstance(axis, int):
-            raise OpError("an axis that is not the same in every use cannot be sliced", "axis")
-        around = [":"] * axis + [part(o)] if axis >= 0 else ["...", part(o), *[":"] * (-1 - axis)]
-        return f"x[{', '.join(around)}]"
+            raise OpError("cannot slice along an axis that differs between uses", "axis")
+        items = [":"] * axis + [part(o)] if axis >= 0 else ["...", part(o), *[":"] * (-1 - axis)]
+        return f"x[{', '.join(items)}]"
 
-    return form
+    return code
 
 
-def _padding(o: Operands) -> str:
+def _pad_code(o: Operands) -> str:
     axis, rank = o.literal("axis"), o.rank("x")
     if isinstance(axis, int) and axis >= 0 and rank is not None:
         axis -= rank
     if not isinstance(axis, int) or axis >= 0:
-        raise OpError("an axis that is not the same in every use cannot be padded", "axis")
+        raise OpError("cannot pad along an axis that differs between uses", "axis")
     value = "" if o.literal("value") == 0 else ", value=value"
     return f"F.pad(x, [{'0, 0, ' * (-1 - axis)}before, after]{value})"
 
 
-def _range(o: Operands) -> str:
+def _slice_code(o: Operands) -> str:
     start = "" if o.literal("start") == 0 else "start"
     stop = "" if o.literal("stop") is None else "stop"
     return f"{start}:{stop}" if o.literal("step") == 1 else f"{start}:{stop}:step"
@@ -231,7 +234,7 @@ OPS = (
         _X,
         (Attribute("shape"),),
         "type of x; shape",
-        _reshape,
+        _reshape_shape,
         ("x",),
         rearranges=True,
         interval=identity_interval,
@@ -245,7 +248,7 @@ OPS = (
         _X,
         (Attribute("a", -2), Attribute("b", -1)),
         "type of x; shape of x with sizes a and b exchanged",
-        _transpose,
+        _transpose_shape,
         ("x",),
         rearranges=True,
         interval=identity_interval,
@@ -259,7 +262,7 @@ OPS = (
         _X,
         (Attribute("order"),),
         "type of x; sizes of x in that order",
-        _permute,
+        _permute_shape,
         ("x",),
         rearranges=True,
         interval=identity_interval,
@@ -273,7 +276,7 @@ OPS = (
         _X,
         (Attribute("shape"),),
         "type of x; shape",
-        _expand,
+        _expand_shape,
         ("x",),
         interval=identity_interval,
         torch=TorchForm("x.expand(*shape)", fills=("x",), memory="view"),
@@ -286,7 +289,7 @@ OPS = (
         (Input("tensors", variadic=True),),
         (Attribute("axis"),),
         "bool if all are, real if any is, else int; the sizes at axis added up",
-        _concat,
+        _concat_shape,
         ("tensors",),
         rearranges=True,
         torch=TorchForm("torch.cat(tensors, dim=axis)"),
@@ -299,7 +302,7 @@ OPS = (
         (Input("tensors", variadic=True),),
         (Attribute("axis"),),
         "bool if all are, real if any is, else int; the shape of each with their number at axis",
-        _stack,
+        _stack_shape,
         ("tensors",),
         rearranges=True,
         torch=TorchForm("torch.stack(tensors, dim=axis)", fills=("tensors",)),
@@ -312,7 +315,7 @@ OPS = (
         _X,
         (Attribute("sizes"), Attribute("axis", -1)),
         "each: type of x; shape of x with its own size at axis",
-        _split,
+        _split_shapes,
         ("x", ...),
         rearranges=True,
         torch=TorchForm("torch.split(x, sizes, dim=axis)", memory="view"),
@@ -326,9 +329,9 @@ OPS = (
         _X,
         (Attribute("axis"), Attribute("start", 0, True), Attribute("stop", None, True), Attribute("step", 1)),
         "type of x; shape of x with (stop - start + step - 1) // step at axis",
-        _slice,
+        _slice_shape,
         ("x",),
-        torch=TorchForm(_index_form(_range), memory="view"),
+        torch=TorchForm(_index_code(_slice_code), memory="view"),
         normal="shape.cut",
     ),
     Op(
@@ -338,9 +341,9 @@ OPS = (
         _X,
         (Attribute("axis"), Attribute("index", is_position=True)),
         "type of x; shape of x without the axis",
-        _pick,
+        _pick_shape,
         ("x",),
-        torch=TorchForm(_index_form(lambda o: "index"), memory="view"),
+        torch=TorchForm(_index_code(lambda o: "index"), memory="view"),
         normal="shape.pick",
     ),
     Op(
@@ -351,10 +354,10 @@ OPS = (
         _X,
         (Attribute("axis"), Attribute("before", 0), Attribute("after", 0), Attribute("value", 0)),
         "type of x; shape of x with before and after added at axis",
-        _pad,
+        _pad_shape,
         ("x",),
-        interval=_padded_interval,
-        torch=TorchForm(_padding),
+        interval=_pad_interval,
+        torch=TorchForm(_pad_code),
         normal="shape.pad",
     ),
     Op(
@@ -365,7 +368,7 @@ OPS = (
         _X,
         (Attribute("shift"), Attribute("axis", -1)),
         "type and shape of x",
-        _roll,
+        _roll_shape,
         ("x",),
         rearranges=True,
         interval=identity_interval,
