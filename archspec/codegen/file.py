@@ -267,7 +267,7 @@ def _build(writer: ModuleWriter, root: EmittedDefinition, model: str, doc: str, 
     keywords: dict[str, ast.expr] = {}
     parameters = writer.parameters
     for word in root.kept:
-        if parameters.is_computed(root.definition, word) and word not in writer.trace.given:
+        if parameters.is_computed(root.definition, word) and word not in writer.trace.explicit:
             continue
         code = writer.context.code_of(values[word])
         if code is None:

@@ -43,7 +43,7 @@ def interface_of(model: Model) -> Interface:
     root = writer.write(writer.trace.root)
     arguments: dict[str, PlainValue] = {}
     for word in root.kept:
-        is_computed = writer.parameters.is_computed(root.definition, word) and word not in writer.trace.given
+        is_computed = writer.parameters.is_computed(root.definition, word) and word not in writer.trace.explicit
         arguments[word] = None if is_computed else to_plain(compilation.values[word])
     declared = root.definition.node.outputs
     definitions = writer.trace.definitions

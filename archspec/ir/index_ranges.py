@@ -79,8 +79,8 @@ class SizeCheck:
         ends: list[dict[str, int]] = [values]
         if isinstance(first, int) and isinstance(count, int):
             if count < 0 or (count == 0 and loop.axes):
-                problem = "collects from no iterations" if count == 0 else "ends before its start"
-                raise self._size_error(f"a loop over `{loop.variable}` {problem}", self._location.span)
+                defect = "collects from no iterations" if count == 0 else "ends before its start"
+                raise self._size_error(f"a loop over `{loop.variable}` {defect}", self._location.span)
             ends = [values | {loop.variable: value} for value in sorted({first, first + count - 1})] if count else []
         input_ranges = ([None] * loop.carried) + list(inputs[loop.carried :])
         for end in ends:

@@ -336,7 +336,7 @@ ERRORS = {
     ),
     "for t in 0..seq {\n  h = pick(axis = 1, index = t - 1)(x)\n}": (
         "dimension",
-        "`pick` may be given a negative index in this loop: t - 1",
+        "`pick` may receive a negative index in this loop: t - 1",
         None,
     ),
     "for t in 0..seq {\n  h = pick(axis = 1, index = t // 2)(x)\n}": (

@@ -222,7 +222,13 @@ WRONG = [
         'write it as in `"b s (h d) -> b h s d"`',
     ),
     (f'rearrange("{"( " * 100}{") " * 101}-> b")(y)', "pattern", "parentheses cannot be nested", "(", None),
-    (f'rearrange("b -> {"() " * 101}")(y)', "pattern", "too many words on a side of a pattern: the limit is 200", "(", None),
+    (
+        f'rearrange("b -> {"() " * 101}")(y)',
+        "pattern",
+        "too many words on a side of a pattern: the limit is 200",
+        "(",
+        None,
+    ),
     ('rearrange("b s d -> b d")(y)', "pattern", "`s` occurs only on the left of `->`", "s", None),
     (
         'rearrange("b s -> b s d")(y)',

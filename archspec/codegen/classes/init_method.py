@@ -20,7 +20,7 @@ from archspec.codegen.scope.attribute_paths import AttributePath, address, own_m
 from archspec.codegen.scope.context import Context
 from archspec.codegen.scope.scope import Scope
 from archspec.codegen.scope.values import FREE
-from archspec.compiler.elaborate.trace import DefinitionUse, known_values
+from archspec.compiler.elaborate.trace import DefinitionUse, prebound_hyperparameters
 from archspec.compiler.evaluate.values import is_list
 from archspec.compiler.resolve import nodes, walk
 from archspec.compiler.resolve.unit import Definition
@@ -293,8 +293,8 @@ def base_class(
     emitted = context.emitted(base)
     if emitted.base.startswith("nn.") and emitted.base != "nn.Module":
         init.scope.refuse(f"a class cannot be derived from `{base.name}`, which is {emitted.base} in PyTorch", own)
-    bounds = context.trace.variants_of(own, base)
-    if any(not known_values(bound).isdisjoint(emitted.kept) for bound in bounds):
+    bounds = context.trace.argument_variants(own, base)
+    if any(not prebound_hyperparameters(bound).isdisjoint(emitted.kept) for bound in bounds):
         init.scope.refuse("the hyperparameters of a base class cannot be bound in a value", own)
     for module in modules:
         shared = _first_words(own_members(module)) & _first_words(next(iter(module.merged.values())).members)

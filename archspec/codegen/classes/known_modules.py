@@ -95,7 +95,7 @@ FUNCTIONS: dict[object, str] = {
 
 def function_form(uses: Sequence[DefinitionUse]) -> str | None:
     """The template of the PyTorch function that a function is in all its uses."""
-    found = {FUNCTIONS.get(term_of(use.body)) if len(use.given) == 1 else None for use in uses}
+    found = {FUNCTIONS.get(term_of(use.body)) if len(use.arguments) == 1 else None for use in uses}
     return found.pop() if len(found) == 1 else None
 
 
@@ -129,10 +129,10 @@ def layer_form(uses: Sequence[DefinitionUse]) -> LayerForm | None:
 
 def _form_of(use: DefinitionUse) -> LayerForm | None:
     module = use.module
-    if module is None or len(use.given) != 1:
+    if module is None or len(use.arguments) != 1:
         return None
     if is_batch_norm(use):
-        given = use.given[0]
+        given = use.arguments[0]
         assert isinstance(given, Type)
         axes = max(len(given.shape) - 2, 1)
         return LayerForm(f"nn.BatchNorm{axes}d", None) if axes <= 3 else None

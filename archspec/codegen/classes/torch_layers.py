@@ -135,7 +135,7 @@ class _Layer:
         (call,) = last.values
         if not isinstance(call, nodes.Apply) or self.scope.trace.callees(call) != [OPS[op]]:
             return None
-        given = self.scope.trace.bound(call, OPS[op]).hyperparameters
+        given = self.scope.trace.bound_arguments(call, OPS[op]).hyperparameters
         settings = {a.name: literal(a.default) for a in OPS[op].attributes if a.name not in given}
         return settings | {word: self.code(item.value) for word, item in given.items()}
 

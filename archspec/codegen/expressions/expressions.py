@@ -16,7 +16,7 @@ from archspec.codegen.scope.context import EmittedDefinition
 from archspec.codegen.scope.operations import add_device
 from archspec.codegen.scope.scope import Scope, SourceNode
 from archspec.codegen.scope.values import ABSENT_VALUE, BOOL, FREE, INT, KIND, REAL, STATIC, CodeValue, MultipleOutputs
-from archspec.compiler.elaborate.trace import AppliedNode, known_values
+from archspec.compiler.elaborate.trace import AppliedNode, prebound_hyperparameters
 from archspec.compiler.resolve import nodes, walk
 from archspec.compiler.resolve.unit import Definition
 from archspec.ir.module import Module, ModuleTensor
@@ -212,7 +212,7 @@ class Expressions:
             (callee,) = callees
             if isinstance(callee, Op):
                 return self._operation(callee, node)
-            known = known_values(self.scope.trace.bound(node, callee))
+            known = prebound_hyperparameters(self.scope.trace.bound_arguments(node, callee))
             code = self.static.code(node.callee) if known else name(self.scope.context.emitted(callee).name)
             return self._definitions(code, [callee], node)
         operations = [c for c in callees if isinstance(c, Op)]
@@ -223,7 +223,7 @@ class Expressions:
     def _passed(self, op: Op, definitions: Sequence[Definition], node: nodes.Apply) -> CodeValue:
         """A value applied that is an operation in some uses, and perhaps a definition in others."""
         code = self.static.code(node.callee)
-        value = self._inputs(self.scope.trace.bound(node, op), {})[0]
+        value = self._inputs(self.scope.trace.bound_arguments(node, op), {})[0]
         assert value is not None
         calls = [self._results(code, d, [value], node) for d in definitions]
         kind = REAL if value.kind == REAL else FREE
@@ -235,7 +235,7 @@ class Expressions:
         return CodeValue(called, kind, self.scope.rank(node), made=self._clock)
 
     def _operation(self, op: Op, node: nodes.Apply) -> CodeValue | MultipleOutputs:
-        bound = self.scope.trace.bound(node, op)
+        bound = self.scope.trace.bound_arguments(node, op)
         settings = {word: self.static.code(item.value) for word, item in bound.hyperparameters.items()}
         values = self._inputs(bound, {})
         if op.scalar is not None and values and all(v is not None and not v.is_tensor for v in values):
@@ -271,7 +271,7 @@ class Expressions:
         known: dict[int, CodeValue] = {}
         results: list[Results] = []
         for callee in callees:
-            values = self._inputs(self.scope.trace.bound(node, callee), known)
+            values = self._inputs(self.scope.trace.bound_arguments(node, callee), known)
             results.append(self._results(code, callee, values, node))
         first = results[0]
         for other in results[1:]:

@@ -10,7 +10,7 @@ from archspec.codegen.python.trees import bind, literal, name, names_in, partial
 from archspec.codegen.scope.attribute_paths import Part
 from archspec.codegen.scope.scope import Input, Scope, SourceNode, counts_as
 from archspec.codegen.scope.values import STATIC, CodeValue
-from archspec.compiler.elaborate.trace import AppliedNode, known_values
+from archspec.compiler.elaborate.trace import AppliedNode, prebound_hyperparameters
 from archspec.compiler.evaluate.values import Partial, Value
 from archspec.compiler.resolve import nodes
 from archspec.compiler.resolve.unit import Definition, is_numeric
@@ -138,7 +138,7 @@ class StaticCode:
         if len(functions) > 1:
             scope.refuse("what is called here is another function in other uses", expr)
         (function,) = functions
-        bound = scope.trace.bound(expr, function)
+        bound = scope.trace.bound_arguments(expr, function)
         forwarded = scope.definition.hyperparameters if expr.arguments.forward is not None else {}
         given: dict[str, ast.expr] = {}
         passed: list[nodes.Global] = []
@@ -203,15 +203,17 @@ class StaticCode:
     def hyperparameters(self, callee: Definition, node: AppliedNode) -> tuple[list[ast.expr], dict[str, ast.expr]]:
         """What a use passes for the hyperparameters that a definition takes: by position, and by name."""
         scope, emitted = self.scope, self.scope.context.emitted(callee)
-        bound = scope.trace.bound(node, callee)
-        known = known_values(bound)  # which the callee passes itself
+        bound = scope.trace.bound_arguments(node, callee)
+        known = prebound_hyperparameters(bound)  # which the callee passes itself
         if not self._is_called_alike(callee, node):
             scope.refuse("other hyperparameters are bound in what is applied here in other uses", node)
         inherited = scope.definition.hyperparameters if node.arguments.forward is not None else {}
         parameters = scope.context.parameters(callee)
         keywords: dict[str, ast.expr] = {}
         positional: list[ast.expr] = []
-        by_position = callee.kind != "fn" and not any(map(known_values, scope.trace.variants_of(node, callee)))
+        by_position = callee.kind != "fn" and not any(
+            map(prebound_hyperparameters, scope.trace.argument_variants(node, callee))
+        )
         for word in emitted.kept:
             if word in known:
                 continue
@@ -235,8 +237,8 @@ class StaticCode:
         inherited = self.scope.definition.hyperparameters if node.arguments.forward is not None else {}
         kept = self.scope.context.emitted(callee).kept
         passed: set[frozenset[tuple[str, int]]] = set()
-        for bound in self.scope.trace.variants_of(node, callee):
-            known, given = known_values(bound), bound.hyperparameters
+        for bound in self.scope.trace.argument_variants(node, callee):
+            known, given = prebound_hyperparameters(bound), bound.hyperparameters
             written = [(word, id(argument)) for word, argument in given.items() if word not in known]
             forwarded = [(word, 0) for word in kept if word in inherited and word not in given]
             passed.add(frozenset((*written, *forwarded)))

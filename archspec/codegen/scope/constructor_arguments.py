@@ -45,7 +45,7 @@ class ConstructorArguments:
             self._values.setdefault(definition, [use.values for use in uses])
         fixed = trace.decisive_sizes()
         for word in reversed(trace.root.hyperparameters):  # a default that is fixed fixes what it is made of
-            default = hyperparameter_default(trace.root, word) if word not in trace.given and word in fixed else None
+            default = hyperparameter_default(trace.root, word) if word not in trace.explicit and word in fixed else None
             fixed.update(walk.local_names(default) if default is not None else ())
         self._open = trace.sizes - fixed
 

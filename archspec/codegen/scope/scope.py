@@ -119,7 +119,7 @@ class Scope:
             if other is not None:
                 self.env[word] = self.env[other]
         self._initial = dict(self.env)
-        given = zip(*[use.given for use in uses], strict=True) if uses else [()] * len(self.form.inputs)
+        given = zip(*[use.arguments for use in uses], strict=True) if uses else [()] * len(self.form.inputs)
         self.inputs = [self._input(entry, each) for entry, each in zip(self.form.inputs, given, strict=True)]
 
     def _input(self, entry: nodes.TypedEntry, given: tuple[InputArgument, ...]) -> Input:

@@ -74,7 +74,7 @@ class ApplicationInterpreter(Evaluator):
             "unbound-dimension",
             f"dimension `{expr.name}` has no size here",
             expr.at,
-            help="use it in the shape of an input that is always given",
+            help="use it in the shape of a required input",
         )
 
     def leading(self, expr: nodes.LeadingDimensions) -> Value:
@@ -268,7 +268,7 @@ class ApplicationInterpreter(Evaluator):
             return POISON
         if expr.arguments.inputs is None and definition.takes.names:
             help = "pass its inputs in a second list: `address: Layer(hyper)(x)`"
-            return self.fault("wrong-kind", "this declares without applying, so it has no value", expr.at, help=help)
+            return self.fault("wrong-kind", "a declaration that is not applied has no value", expr.at, help=help)
         return self._apply_module(address, module, expr)
 
     def _apply_module(self, address: str, module: Module, expr: nodes.Apply | nodes.ModuleDeclaration) -> Value:
@@ -397,7 +397,7 @@ class ApplicationInterpreter(Evaluator):
             else None
         )
         if is_bare_operation(value):
-            help = f"write `{value.name}(x)`, with a tensor of the type that is meant"
+            help = f"write `{value.name}(x)`, with a tensor of the intended type"
         if is_list(value):
             help = "write `table([...])` for a tensor of the numbers in a list"
         self.fault("wrong-kind", message, location, help=help)

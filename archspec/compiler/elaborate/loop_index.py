@@ -1,4 +1,4 @@
-"""Indices of loops over a dimension: symbols in the one iteration that is compiled."""
+"""Indices of loops over a dimension: symbols in the compiled iteration."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def operation_types(
         if minimum is None:
             raise OpError(f"hyperparameter `{name}` of `{op.name}` must be linear in the index of the loop", name)
         if is_certainly_below(minimum, 0) or (program.numbers.counts_elements and not has_lower_bound(minimum, 0)):
-            raise OpError(f"`{op.name}` may be given a negative {name} in this loop: {value}", name)
+            raise OpError(f"`{op.name}` may receive a negative {name} in this loop: {value}", name)
     types: set[tuple[Type, ...]] = set()
     for corner in _corners(attributes, frozenset[str]().union(*depending.values()), program.ranges):
         types.add(program.numbers.outputs(op, inputs, corner, span))

@@ -66,12 +66,12 @@ def _report_duplicate(program: Program, module: Module, merged: Module, address:
         return
     message = f"address `{address}` of `{merged.type}` is already declared"
     origin = Note(f"`{merged.type}` declares it here", merged.members[address].span)
-    help = f"leave one of them out, or give `{merged.type}` an address"
+    help = f"remove one of them, or declare `{merged.type}` at an address"
     program.error("duplicate-address", message, span, notes=(Note("first declared here", first), origin), help=help)
 
 
 def check_nesting(program: Program, module: Module) -> None:
-    """Report addresses inside other declared addresses, because they would have two owners."""
+    """Report declared addresses inside declared addresses, because they would have two owners."""
     members = module.members
     for address, member in members.items():
         enclosing = next((prefix for prefix in prefixes(parent(address)) if prefix in members), None)

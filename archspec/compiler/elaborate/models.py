@@ -186,9 +186,9 @@ def _counts_are_valid(program: Program) -> bool:
 
 
 def check_definitions(program: Program, unit: Unit) -> None:
-    """Compile the definitions of a file that can be compiled alone.
+    """Compile the layers and blocks of a file that can be compiled without a model.
 
-    These are the definitions whose hyperparameters all have defaults, and whose inputs have shapes other than `[...]`.
+    All their hyperparameters have defaults, and no input has the shape `[...]`.
     """
     for binding in unit.names.values():
         definition = binding.target
@@ -292,7 +292,7 @@ def _report_unused(program: Program, root: Module, name: str, unused: set[str]) 
         if isinstance(member.target, ModuleTensor):
             _report_unused_address(program, "tensor", prefix, member.span)
             return
-        if all(f"{prefix}.{inner}" in unused for inner, _ in iter_tensors(member.target)):
+        if all(f"{prefix}.{suffix}" in unused for suffix, _ in iter_tensors(member.target)):
             _report_unused_address(program, "layer", prefix, member.span)
             return
         module, address = member.target, prefix + "."

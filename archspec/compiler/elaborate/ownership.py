@@ -433,7 +433,7 @@ class OwnershipInterpreter(Evaluator):
 
 
 class _SkippedBranches(Visitor):
-    """Records the addresses that branches which are not taken would declare."""
+    """Records the addresses of declarations in skipped branches."""
 
     def __init__(self, ownership: OwnershipInterpreter) -> None:
         self.ownership = ownership

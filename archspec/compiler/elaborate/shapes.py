@@ -138,11 +138,11 @@ class DimensionBindings:
             interpreter.fault("wrong-kind", message, factor_node.at)
             return False
         try:
-            fits = numbers.divides(factor, size, span)
-            quotient = numbers.combine("//", size, factor, span) if fits else None
+            is_divisible = numbers.divides(factor, size, span)
+            quotient = numbers.combine("//", size, factor, span) if is_divisible else None
         except StaticError:
-            fits, quotient = False, None
-        if not fits:
+            is_divisible, quotient = False, None
+        if not is_divisible:
             is_literal = isinstance(factor_node, nodes.Literal)
             divisor = str(factor) if is_literal else f"`{self._text(factor_node)}`, which is {factor} here"
             note = f"{size} is not {'' if isinstance(size, int) else 'known to be '}a multiple of {divisor}"
@@ -198,11 +198,11 @@ class DimensionBindings:
             declared = f"declare the output as {actual.dtype}: `-> {actual.dtype} [...]`"
             return declared if entry.dtype == "bool" else f"{declared}, or convert it: `{entry.dtype}({name})`"
         if entry.dtype == "int":
-            return f"convert it: `int({name})`, or declare it as int where it comes from: `ids int [...]`"
+            return f"convert it: `int({name})`, or declare its source as int: `ids int [...]`"
         if entry.dtype == "real":
             return f"convert it: `real({name})`"
         if entry.name == "mask" and len(actual.shape) == 2:
-            return f"make an attention mask of it: `key_mask({name})`, with `import std {{ key_mask }}`"
+            return f"convert it to an attention mask: `key_mask({name})`, with `import std {{ key_mask }}`"
         return f"compare it with a number: `{name} != 0{'.0' if actual.dtype == 'real' else ''}`"
 
     def _first_binding_note(self, name: str) -> Note:

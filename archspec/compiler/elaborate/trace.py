@@ -49,7 +49,7 @@ class RecordedValues:
     __slots__ = ("node", "statics", "types")
 
     def __init__(self, node: EvaluatedNode | None) -> None:
-        self.node = node  # keeps the node alive: values are found by its identity
+        self.node = node  # keeps the node alive: values are stored by its identity
         self.types: dict[Type, None] = {}
         self.statics: dict[Hashable, Value] = {}
 
@@ -66,7 +66,7 @@ class DefinitionUse(Record):
 
     values: dict[str, Value]
     module: Module | None
-    given: tuple[InputArgument, ...]
+    arguments: tuple[InputArgument, ...]
     body: Body
 
 
@@ -86,13 +86,13 @@ class Trace:
     applications of the same callee with different hyperparameters bound in it. `definitions` maps a module to its
     definition. `declared_targets` has the modules and tensors of a declaration, each once; declarations in exclusive
     branches may have one address. `ties` has, for each tie, whether its alias had only one name before in every module.
-    `given` are the hyperparameters of the root that do not have their defaults, `sizes` those that are integers or
+    `explicit` are the hyperparameters of the root that the model sets, `sizes` those that are integers or
     lists of integers: numbers record how they are computed from these sizes (see `DerivedArithmetic`).
     """
 
-    def __init__(self, root: Definition, given: frozenset[str], sizes: frozenset[str]) -> None:
+    def __init__(self, root: Definition, explicit: frozenset[str], sizes: frozenset[str]) -> None:
         self.root = root
-        self.given = given
+        self.explicit = explicit
         self.sizes = sizes
         self.seen: dict[int, RecordedValues] = {}
         self.uses: dict[Definition, list[DefinitionUse]] = {}
@@ -145,8 +145,8 @@ class Trace:
         if caller is not None:
             application = Application(caller, node, bound)
             first = self.applications.setdefault(id(node), {}).setdefault(callee, application)
-            if known_values(first.bound) != known_values(bound):
-                self.variants.setdefault(id(node), {})[callee, known_values(bound)] = application
+            if prebound_hyperparameters(first.bound) != prebound_hyperparameters(bound):
+                self.variants.setdefault(id(node), {})[callee, prebound_hyperparameters(bound)] = application
 
     def on_declared(
         self, node: nodes.ModuleDeclaration | nodes.TensorDeclaration, target: Module | ModuleTensor
@@ -158,8 +158,8 @@ class Trace:
         """Record a use of a definition."""
         self.uses.setdefault(target.definition, []).append(DefinitionUse(target.values, target.module, inputs, body))
 
-    def on_module(self, module: Module, ties: list[tuple[str, str, nodes.Tie]]) -> None:
-        """Record the ties of a module (alias, counted, node), in the order in which they are made."""
+    def module(self, module: Module, ties: list[tuple[str, str, nodes.Tie]]) -> None:
+        """Record the ties of a module (alias, counted, node), in program order."""
         shared: set[str] = set()  # names of tensors with several names
         for address, member in module.members.items():
             for names in member.target.aliases.items() if isinstance(member.target, Module) else ():
@@ -210,11 +210,11 @@ class Trace:
         return seen.statics if seen is not None else {}
 
     def targets(self, node: nodes.ModuleDeclaration | nodes.TensorDeclaration) -> list[Module | ModuleTensor]:
-        """Return the modules and tensors of a declaration in all uses; none in a branch that is never taken."""
+        """Return the modules and tensors of a declaration in all uses; none in a branch that no use takes."""
         return list(self.declared_targets.get(id(node), {}).values())
 
     def truth(self, node: nodes.Expr) -> bool | None:
-        """Return the value of a condition if it is the same in all uses; otherwise None."""
+        """Return the value of a condition if it is equal in all uses, otherwise None."""
         if isinstance(node, nodes.Literal):
             return node.value if isinstance(node.value, bool) else None
         values = list(self.static_values(node).values())
@@ -224,18 +224,18 @@ class Trace:
         """Return the callees of an application or declaration in all uses."""
         return list(self.applications.get(id(node), {}))
 
-    def bound(self, node: AppliedNode, callee: Definition | Op) -> nodes.BoundArguments:
+    def bound_arguments(self, node: AppliedNode, callee: Definition | Op) -> nodes.BoundArguments:
         """Return the arguments of an application by the names of a callee."""
         return self.applications[id(node)][callee].bound
 
-    def variants_of(self, node: AppliedNode, callee: Definition | Op) -> list[nodes.BoundArguments]:
+    def argument_variants(self, node: AppliedNode, callee: Definition | Op) -> list[nodes.BoundArguments]:
         """Return the arguments of an application of a callee, for any hyperparameters that are bound in it."""
         variants = [
             site.bound
             for (variant_callee, _), site in self.variants.get(id(node), {}).items()
             if variant_callee is callee
         ]
-        return [self.bound(node, callee), *variants]
+        return [self.bound_arguments(node, callee), *variants]
 
     def sites(self, callee: Definition) -> list[Application]:
         """Return all applications of a definition."""
@@ -244,7 +244,7 @@ class Trace:
         return [*applications, *[site for (variant_callee, _), site in variants if variant_callee is callee]]
 
 
-def known_values(bound: nodes.BoundArguments) -> frozenset[str]:
+def prebound_hyperparameters(bound: nodes.BoundArguments) -> frozenset[str]:
     """Return the hyperparameters that are already bound in the callee of an application."""
     return frozenset(
         [n for n, argument in bound.hyperparameters.items() if isinstance(argument.value, nodes.BoundHyperparameter)]
@@ -256,14 +256,14 @@ def trace_model(unit: Unit, model: tree.Model, overrides: Mapping[str, PlainValu
     binding = unit.names[model.callee.text]
     assert isinstance(binding.target, Definition)
     items = model.arguments.items if model.arguments is not None else ()
-    written = (item.name or word for item, word in zip(items, binding.target.hyperparameters, strict=False))
+    explicit = (item.name or name for item, name in zip(items, binding.target.hyperparameters, strict=False))
     used = {
-        word: value
-        for word, value in values.items()
-        if is_size(value) and uses_hyperparameter(binding.target, word, Report())
+        name: value
+        for name, value in values.items()
+        if is_size(value) and uses_hyperparameter(binding.target, name, Report())
     }
-    sizes = {word: cast("PlainValue", as_sizes(word, value)) for word, value in used.items()}
-    trace = Trace(binding.target, frozenset((*written, *overrides)), frozenset(sizes))
+    sizes = {name: cast("PlainValue", as_sizes(name, value)) for name, value in used.items()}
+    trace = Trace(binding.target, frozenset((*explicit, *overrides)), frozenset(sizes))
     program = Program(trace.numbers, trace)
     program.begin(Report(), unit.source)
     compiled = compile_model(program, unit, model, {**overrides, **sizes})

@@ -107,7 +107,7 @@ def _check_weight(x: Type, weight: Type, bias: Type | None, layout: str) -> None
     width = check_rank(x, 1, "x")[-1]
     if len(weight.shape) != layout.count(",") + 1:
         raise OpError(f"expects a `weight` {layout}, found {format_type(weight)}", "weight")
-    *outer, size = weight.shape
+    *bias_shape, size = weight.shape
     check_same_size(
         width,
         size,
@@ -115,7 +115,7 @@ def _check_weight(x: Type, weight: Type, bias: Type | None, layout: str) -> None
         f"the last size of {format_shape(x.shape)} to match `in` of the weight {format_shape(weight.shape)}",
     )
     if bias is not None:
-        check_exact_shape(tuple(outer), bias, "bias")
+        check_exact_shape(tuple(bias_shape), bias, "bias")
 
 
 def _linear_shape(x: Type, weight: Type, bias: Type | None) -> Shape:
@@ -226,8 +226,8 @@ def _row_work(inputs: Sequence[Type | None], result: Type, attributes: Settings)
 
 def _triangle_work(inputs: Sequence[Type | None], result: Type, attributes: Settings) -> Sequence[Dim]:
     """Return the work if each row of the result is a sum over the rows above it."""
-    *outer, rows, width = result.shape
-    return (*outer, rows * (rows - 1) // 2, width)
+    *leading, rows, width = result.shape
+    return (*leading, rows * (rows - 1) // 2, width)
 
 
 def _kernel_work(inputs: Sequence[Type | None], result: Type, attributes: Settings) -> Sequence[Dim]:
