@@ -190,7 +190,7 @@ def check(spec: SpecLike, root: str | None = None) -> Report:
     except ArchError as error:
         report.diagnostics = error.diagnostics
         return report
-    check_unit(loaded.program, loaded.library, loaded.unit, report, named.model)
+    check_unit(loaded.program, loaded.library, loaded.unit, report, location.model)
     if not has_only_file_warnings(loaded.program):
         remove_from_cache(loaded)
     return report

@@ -26,7 +26,7 @@ from archspec.compiler.evaluate.values import (
 )
 from archspec.compiler.resolve import nodes
 from archspec.compiler.resolve.nodes import BoundArguments
-from archspec.compiler.resolve.unit import Definition, inputs_of, is_numeric
+from archspec.compiler.resolve.unit import Definition, is_numeric, operation_inputs
 from archspec.core.algebra import Polynomial
 from archspec.core.diagnostics import Note, Span, suggest
 from archspec.core.record import Record
@@ -113,7 +113,7 @@ class ApplicationInterpreter(Evaluator):
             return POISON
         member = find_member(self.module, address)
         if member is None:
-            self.program.numbers.missing(self.module, address)
+            self.program.numbers.on_missing(self.module, address)
             if address in self.module.absent or "" in self.module.absent:
                 return None
             if self.unit.broken & set(address.split(".")) or self.program.is_incomplete(self.module, address):
@@ -141,7 +141,7 @@ class ApplicationInterpreter(Evaluator):
 
     def operate(self, name: str, values: Sequence[Value], node: Located, operand_nodes: Sequence[Located]) -> Value:
         op = OPS[OPERATORS.get(name, name)]
-        for value, location in zip(values, places, strict=True):
+        for value, location in zip(values, operand_nodes, strict=True):
             if value is None:
                 return self.fault("wrong-kind", f"`{name}` expects a tensor, found `none`", location)
             if not isinstance(value, Tensor | int | float | Polynomial) and not is_bare_operation(value):
@@ -150,8 +150,8 @@ class ApplicationInterpreter(Evaluator):
                     "wrong-kind", f"`{name}` expects a tensor, found {describe(value)}", location, help=help
                 )
         names = [i.name for i in op.inputs]
-        location_by_name = dict(zip(names, places, strict=True))
-        return self.apply_op(op, tuple(zip(names, values, strict=True)), {}, at, location_by_name.get)
+        location_by_name = dict(zip(names, operand_nodes, strict=True))
+        return self.apply_op(op, tuple(zip(names, values, strict=True)), {}, node, location_by_name.get)
 
     def apply_op(
         self,
@@ -325,7 +325,7 @@ class ApplicationInterpreter(Evaluator):
         return self.builder.emit(kind, name, address, body, tuple(operands), {}, body.results, span)
 
     def _apply_operation(self, op: Op, expr: nodes.Apply) -> Value:
-        bound = self.bound(expr, op)
+        bound = self.bind_arguments(expr, op)
         if bound is None:
             return POISON
         attributes: dict[str, Value] = {}
@@ -349,7 +349,7 @@ class ApplicationInterpreter(Evaluator):
                 return self.fault("wrong-kind", message, argument.at, help=help)
             failed = failed or value is POISON
             attributes[attribute.name] = value
-        values = self._evaluate_inputs(op.name, inputs_of(op).optional, bound, allow_bare=True)
+        values = self._evaluate_inputs(op.name, operation_inputs(op).optional, bound, allow_bare=True)
         if values is None or failed:
             return POISON
         if op.scalar is not None and not attributes and all(map(is_number, values)):

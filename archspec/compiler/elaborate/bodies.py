@@ -96,7 +96,7 @@ class BodyInterpreter(ApplicationInterpreter):
             body.unused = find_unused(self.module, body, discarded)
             self.limits.check_unused(len(body.unused), self.definition.span)
         if self.observer is not None:
-            self.observer.body(self.target, arguments, body)
+            self.observer.on_body(self.target, arguments, body)
         return body
 
     # Inputs and outputs
@@ -195,7 +195,7 @@ class BodyInterpreter(ApplicationInterpreter):
         if self.collect is not None:
             self.collect(name, collected)
         if self.observer is not None and collected is not None:
-            self.observer.value(expr, collected[0])
+            self.observer.on_value(expr, collected[0])
 
     def visit_if(self, statement: nodes.If) -> bool:
         condition = self.condition(statement.condition)

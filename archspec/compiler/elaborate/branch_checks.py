@@ -159,7 +159,7 @@ class _BranchCheck(Interpreter):
             return DYNAMIC
         for name, argument in bound.hyperparameters.items():
             self._check_hyperparameter(callee, name, argument)
-        takes = callee.takes if isinstance(callee, Definition) else inputs_of(callee)
+        takes = callee.takes if isinstance(callee, Definition) else operation_inputs(callee)
         for name, argument in zip(bound.names, bound.inputs, strict=True):
             if argument is not None:
                 self._check_input(callee.name, name, argument, name in takes.optional)

@@ -244,7 +244,7 @@ class OwnershipInterpreter(Evaluator):
 
     def visit_tie(self, statement: nodes.Tie) -> None:
         """Record a tie; ties are applied after all declarations."""
-        self.program.numbers.tied(self, statement)
+        self.program.numbers.on_tied(self, statement)
         for _ in self.indices(statement.loop, _source_length(statement)):
             if statement.condition is not None:
                 holds = self.condition(statement.condition)
@@ -323,7 +323,7 @@ class OwnershipInterpreter(Evaluator):
             self.program.incomplete.add(self.module)
             return
         if self.observer is not None:
-            self.observer.declared(node, target)
+            self.observer.on_declared(node, target)
         members = self.module.members
         span = self.unit.span(node.address.at)
         if address in members:
@@ -340,14 +340,14 @@ class OwnershipInterpreter(Evaluator):
             )
             return
         members[address] = Member(target, "frozen" in node.modifiers, "unused" in node.modifiers, span)
-        self.program.numbers.declared(self, self.module, address, node.address)
+        self.program.numbers.on_declared(self, self.module, address, node.address)
 
     def _merge(self, merged: Module, node: nodes.ModuleDeclaration) -> None:
         """Add the members of a merged module."""
         if self.observer is not None:
-            self.observer.declared(node, merged)
+            self.observer.on_declared(node, merged)
         merge(self.program, self.module, merged, node.modifiers, self.unit.span(node.address.at))
-        self.program.numbers.merged(self, self.module, merged, node.address)
+        self.program.numbers.on_merged(self, self.module, merged, node.address)
 
     def _create_module(self, node: nodes.ModuleDeclaration) -> Module | None:
         callee, partial = split_partial(self.value(node.callee))
@@ -371,7 +371,7 @@ class OwnershipInterpreter(Evaluator):
             message = f"a layer can only declare tensors, found the {callee.kind} `{callee.name}`"
             self.fault("wrong-kind", message, node.at, help=f"make `{self.module.type}` a block")
             return None
-        bound = self.bound(node, callee, partial)
+        bound = self.bind_arguments(node, callee, partial)
         if bound is None:
             return None
         key = self._module_key(partial or callee, node)

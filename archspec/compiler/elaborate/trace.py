@@ -152,13 +152,13 @@ class Trace:
         self, node: nodes.ModuleDeclaration | nodes.TensorDeclaration, target: Module | ModuleTensor
     ) -> None:
         """Record the module or tensor of a declaration."""
-        self.declared_targets.setdefault(id(node), {})[id(made)] = made
+        self.declared_targets.setdefault(id(node), {})[id(target)] = target
 
     def on_body(self, target: CompileTarget, inputs: tuple[InputArgument, ...], body: Body) -> None:
         """Record a use of a definition."""
         self.uses.setdefault(target.definition, []).append(DefinitionUse(target.values, target.module, inputs, body))
 
-    def module(self, module: Module, ties: list[tuple[str, str, nodes.Tie]]) -> None:
+    def on_module(self, module: Module, ties: list[tuple[str, str, nodes.Tie]]) -> None:
         """Record the ties of a module (alias, counted, node), in program order."""
         shared: set[str] = set()  # names of tensors with several names
         for address, member in module.members.items():
