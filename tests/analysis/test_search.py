@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 import archspec
 from archspec.analysis.search import columns, search
-from archspec.analysis.search.columns import binary, column, extreme
-from archspec.analysis.search.front import front
+from archspec.analysis.search.columns import apply_operator, choose_extreme, column
 from archspec.analysis.search.report import rows
+from archspec.analysis.search.search import find_pareto_front
 from archspec.app.cli import main
 
 numpy = pytest.importorskip("numpy")
@@ -474,7 +474,7 @@ def test_arithmetic_of_columns_is_exact(pairs: list[tuple[int, int]], sign: str,
     if sign in ("//", "%"):
         right = [b or 7 for b in right]
     one = left[0] if scalar == "left" else column(left)
-    found = binary(sign, one, right[0] if scalar == "right" else column(right))
+    found = apply_operator(sign, one, right[0] if scalar == "right" else column(right))
     expected = [eval(f"{a} {sign} {b}") for a, b in zip(left, right, strict=True)]
     assert isinstance(found, columns.Column) and found.values.tolist() == expected
     assert found.low <= min(expected) and max(expected) <= found.high
@@ -486,12 +486,12 @@ def test_choices_and_powers_of_columns_are_exact(rows: list[tuple[int, int, bool
     left, right, first = ([*values] for values in zip(*rows, strict=True))
     one, other, chosen = column(left), column(right), columns.flags(numpy.array(first))
     for found, expected in (
-        (extreme("min", [one, other]), [*map(min, left, right)]),
-        (extreme("max", [one, other, 5]), [max(*pair, 5) for pair in zip(left, right, strict=True)]),
+        (choose_extreme("min", [one, other]), [*map(min, left, right)]),
+        (choose_extreme("max", [one, other, 5]), [max(*pair, 5) for pair in zip(left, right, strict=True)]),
         (columns.where(chosen, one, other), [a if is_first else b for a, b, is_first in rows]),
-        (columns.joined([one, other]), left + right),
-        (columns.negative(one), [-value for value in left]),
-        (binary("**", one, exponent), [value**exponent for value in left]),
+        (columns.concatenate([one, other]), left + right),
+        (columns.negate(one), [-value for value in left]),
+        (apply_operator("**", one, exponent), [value**exponent for value in left]),
     ):
         assert isinstance(found, columns.Column) and found.values.tolist() == expected
         assert found.low <= min(expected) and max(expected) <= found.high
@@ -538,13 +538,13 @@ def test_a_front_is_what_no_other_exceeds(points: list[tuple[int, ...]]) -> None
         return a != b and all(x >= y for x, y in zip(a, b, strict=True))
 
     best = [p for p in dict.fromkeys(points) if not any(exceeds(q, p) for q in points)]
-    found, counts = front(numpy.array(points), numpy.ones(len(points), dtype=int))
+    found, counts = find_pareto_front(numpy.array(points), numpy.ones(len(points), dtype=int))
     assert found.tolist() == [points.index(p) for p in best]
     assert counts.tolist() == [points.count(p) for p in best]
 
 
 def test_the_best_designs_are_those_that_no_other_exceeds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "AT_ONCE", 7)
+    monkeypatch.setattr(search, "MAX_BLOCK_DESIGNS", 7)
     vary = {"hidden": "64..192:16", "layers": "1..6", "heads": [1, 2, 4, 8]}
     conditions = ["params < 8M", "flops(batch = 1, seq = 32) < 60M"]
     best = ["layers", "-params", "heads * hidden"]
@@ -561,7 +561,7 @@ def test_the_best_designs_are_those_that_no_other_exceeds(monkeypatch: pytest.Mo
 
 
 def test_the_nearest_designs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "AT_ONCE", 5)
+    monkeypatch.setattr(search, "MAX_BLOCK_DESIGNS", 5)
     vary = {"hidden": "12..240:12", "layers": "1..5"}
     found = archspec.search("bert-base-uncased", vary, near="params = 5.1M")
     every = rows(archspec.search("bert-base-uncased", vary)).rows
@@ -599,7 +599,7 @@ def test_a_line_is_the_design(folder: Path) -> None:
 def test_a_number_that_compiling_does_not_confirm_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     from archspec.analysis.search import api
 
-    monkeypatch.setattr(api, "measured", lambda model, quantity: 5)
+    monkeypatch.setattr(api, "measure", lambda model, quantity: 5)
     with pytest.raises(archspec.ArchError, match="but the search found"):
         archspec.search("bert-base-uncased", {"layers": "1..9"}, best="layers")
 
@@ -743,7 +743,7 @@ def test_numpy_is_missing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 def test_an_interrupted_search_prints_what_was_found(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(search, "AT_ONCE", 4)
+    monkeypatch.setattr(search, "MAX_BLOCK_DESIGNS", 4)
     examine = search._Search.examine  # pyright: ignore[reportPrivateUsage]
     calls: list[int] = []
 
@@ -756,7 +756,7 @@ def test_an_interrupted_search_prints_what_was_found(
     monkeypatch.setattr(search._Search, "examine", interrupted)  # pyright: ignore[reportPrivateUsage]
     out = written(capsys, "bert-base-uncased", "--vary", "layers=1..20", "--best", "layers", status=130)
     assert (
-        "\ninterrupted: these are the designs that had been found\n"
+        "\ninterrupted: the designs found so far are listed\n"
         "8 of 20 designs: 0 refused by the spec, 8 satisfying the conditions\n"
     ) in out
     assert 'model "bert-base-uncased-1" = Bert(layers = 8)' in out
@@ -788,7 +788,7 @@ def test_progress_is_told() -> None:
 def test_wrong_arguments_in_python() -> None:
     with pytest.raises(ValueError, match="at least one job"):
         archspec.search("bert-base-uncased", {"layers": "1..3"}, jobs=0)
-    with pytest.raises(TypeError, match="a search compiles models"):
+    with pytest.raises(TypeError, match="found a compiled Model"):
         archspec.search(archspec.load("bert-base-uncased"), {"layers": "1..3"})  # type: ignore[arg-type]
 
 

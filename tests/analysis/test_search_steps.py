@@ -14,17 +14,24 @@ from small import load
 
 import archspec
 from archspec.analysis.formula.restarts import Assumption
-from archspec.analysis.search import api, collecting, compilations, parquet, plot, quantities
-from archspec.analysis.search.columns import Column, InexactError, binary, column, flags, negative, opposite, where
-from archspec.analysis.search.conditions import expression
-from archspec.analysis.search.designs import Designs
-from archspec.analysis.search.front import front
+from archspec.analysis.search import api, compilations, plot, quantities, result, search
+from archspec.analysis.search.columns import (
+    Column,
+    InexactError,
+    apply_operator,
+    column,
+    flags,
+    logical_not,
+    negate,
+    where,
+)
+from archspec.analysis.search.conditions import read_expression
 from archspec.analysis.search.plot import Plot, PlotPoint, draw, svg
-from archspec.analysis.search.polynomials import holds, ratio, values
-from archspec.analysis.search.quantities import Quantity, measured
+from archspec.analysis.search.polynomials import evaluate_integers, evaluate_ratio, find_where_holds
+from archspec.analysis.search.quantities import Quantity, measure
 from archspec.analysis.search.report import page, rows
-from archspec.analysis.search.search import _value
-from archspec.analysis.search.space import plain_at
+from archspec.analysis.search.search import _pack_values, find_pareto_front
+from archspec.analysis.search.space import Designs, plain_value
 from archspec.app.cli import main
 from archspec.core.algebra import dim_max, dim_min, evaluate, multiply_unexpanded, symbol
 from archspec.core.algebra.polynomial import ratio as quotient
@@ -46,11 +53,11 @@ def truths(*values: bool) -> Column:
 
 def test_operands_that_all_designs_share_are_on_either_side() -> None:
     numbers = column([1, 2, 3])
-    assert listed(binary("<", 2, numbers)) == listed(binary(">", numbers, 2)) == [False, False, True]
-    assert listed(binary(">=", Fraction(5, 2), numbers)) == [True, True, False]
-    assert listed(binary("==", 2, numbers)) == [False, True, False]
-    assert listed(binary("!=", 2, numbers)) == [True, False, True]
-    assert listed(binary("-", 2, numbers)) == [1, 0, -1] and listed(negative(numbers)) == [-1, -2, -3]
+    assert listed(apply_operator("<", 2, numbers)) == listed(apply_operator(">", numbers, 2)) == [False, False, True]
+    assert listed(apply_operator(">=", Fraction(5, 2), numbers)) == [True, True, False]
+    assert listed(apply_operator("==", 2, numbers)) == [False, True, False]
+    assert listed(apply_operator("!=", 2, numbers)) == [True, False, True]
+    assert listed(apply_operator("-", 2, numbers)) == [1, 0, -1] and listed(negate(numbers)) == [-1, -2, -3]
     mixed = truths(True, False, True)
     for sign, other, expected in (
         ("and", False, [False] * 3),
@@ -58,15 +65,19 @@ def test_operands_that_all_designs_share_are_on_either_side() -> None:
         ("or", True, [True] * 3),
         ("or", False, [True, False, True]),
     ):
-        assert listed(binary(sign, mixed, other)) == listed(binary(sign, other, mixed)) == expected
-    assert listed(binary("or", mixed, truths(False, False, True))) == [True, False, True]
-    assert listed(binary("and", mixed, truths(True, True, False))) == [True, False, False]
-    assert listed(opposite(mixed)) == [False, True, False] and opposite(False) is True
+        assert listed(apply_operator(sign, mixed, other)) == listed(apply_operator(sign, other, mixed)) == expected
+    assert listed(apply_operator("or", mixed, truths(False, False, True))) == [True, False, True]
+    assert listed(apply_operator("and", mixed, truths(True, True, False))) == [True, False, False]
+    assert listed(logical_not(mixed)) == [False, True, False] and logical_not(False) is True
     assert listed(where(mixed, numbers, 9)) == [1, 9, 3] and where(False, numbers, 9) == 9
-    assert binary("**", Fraction(1, 2), -2) == 4 and binary("**", 2, 64) == 2**64
-    assert binary("and", True, False) is False and binary("or", False, True) is True
-    assert listed(binary("**", numbers, 64)) == [1, 2**64, 3**64] and listed(binary("**", numbers, 0)) == [1, 1, 1]
-    assert listed(binary("**", 2, column([3, 3]))) == [8, 8] and listed(binary("**", 2, column([0, 0]))) == [1, 1]
+    assert apply_operator("**", Fraction(1, 2), -2) == 4 and apply_operator("**", 2, 64) == 2**64
+    assert apply_operator("and", True, False) is False and apply_operator("or", False, True) is True
+    assert listed(apply_operator("**", numbers, 64)) == [1, 2**64, 3**64] and listed(
+        apply_operator("**", numbers, 0)
+    ) == [1, 1, 1]
+    assert listed(apply_operator("**", 2, column([3, 3]))) == [8, 8] and listed(
+        apply_operator("**", 2, column([0, 0]))
+    ) == [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +96,7 @@ def test_operands_that_all_designs_share_are_on_either_side() -> None:
     ],
 )
 def test_bounds_of_results(sign: str, left: list[int], right: Any, low: int, high: int) -> None:
-    found = binary(sign, column(left), right if isinstance(right, int) else column(right))
+    found = apply_operator(sign, column(left), right if isinstance(right, int) else column(right))
     assert isinstance(found, Column) and (found.low, found.high) == (low, high)
 
 
@@ -95,28 +106,28 @@ NUMBERS, TRUTHS = (1, 2), (True, False)
 @pytest.mark.parametrize(
     ("compute", "problem", "text"),
     [
-        (lambda n, t: opposite(n), TypeError, "expected a boolean"),
-        (lambda n, t: opposite(3), TypeError, "expected a boolean"),
+        (lambda n, t: logical_not(n), TypeError, "expected a boolean"),
+        (lambda n, t: logical_not(3), TypeError, "expected a boolean"),
         (lambda n, t: where(n, 1, 2), TypeError, "expected a boolean"),
-        (lambda n, t: binary("<", n, True), TypeError, "expected two numbers"),
-        (lambda n, t: binary("<", t, 3), TypeError, "expected two numbers"),
-        (lambda n, t: binary("<", n, "text"), TypeError, "expected two numbers"),
-        (lambda n, t: binary("and", n, t), TypeError, "expected two booleans"),
-        (lambda n, t: binary("or", t, n), TypeError, "expected two booleans"),
-        (lambda n, t: binary("+", n, t), TypeError, "expected an integer, found a boolean"),
-        (lambda n, t: binary("+", n, True), TypeError, "expected an integer"),
-        (lambda n, t: binary("+", n, "text"), TypeError, "expected an integer"),
-        (lambda n, t: binary("+", "text", 1), TypeError, "expected a number"),
-        (lambda n, t: binary("+", True, 1), TypeError, "expected a number"),
-        (lambda n, t: binary("and", 1, True), TypeError, "expected a boolean"),
-        (lambda n, t: binary("*", n, Fraction(1, 2)), InexactError, "only integers can be combined"),
-        (lambda n, t: binary("/", n, 2), InexactError, "`/` is not exact"),
-        (lambda n, t: binary("**", 2, 65), InexactError, "an exponent is an integer up to 64"),
-        (lambda n, t: binary("**", 2, Fraction(1, 2)), InexactError, "an exponent is an integer up to 64"),
-        (lambda n, t: binary("**", n, 65), InexactError, "an exponent is one integer from 0 to 64"),
-        (lambda n, t: binary("**", n, -1), InexactError, "an exponent is one integer from 0 to 64"),
-        (lambda n, t: binary("**", 2, n), InexactError, "an exponent is one integer from 0 to 64"),
-        (lambda n, t: binary("//", n, 0), ZeroDivisionError, ""),
+        (lambda n, t: apply_operator("<", n, True), TypeError, "expected two numbers"),
+        (lambda n, t: apply_operator("<", t, 3), TypeError, "expected two numbers"),
+        (lambda n, t: apply_operator("<", n, "text"), TypeError, "expected two numbers"),
+        (lambda n, t: apply_operator("and", n, t), TypeError, "expected two booleans"),
+        (lambda n, t: apply_operator("or", t, n), TypeError, "expected two booleans"),
+        (lambda n, t: apply_operator("+", n, t), TypeError, "expected an integer, found a boolean"),
+        (lambda n, t: apply_operator("+", n, True), TypeError, "expected an integer"),
+        (lambda n, t: apply_operator("+", n, "text"), TypeError, "expected an integer"),
+        (lambda n, t: apply_operator("+", "text", 1), TypeError, "expected a number"),
+        (lambda n, t: apply_operator("+", True, 1), TypeError, "expected a number"),
+        (lambda n, t: apply_operator("and", 1, True), TypeError, "expected a boolean"),
+        (lambda n, t: apply_operator("*", n, Fraction(1, 2)), InexactError, "only integers can be combined"),
+        (lambda n, t: apply_operator("/", n, 2), InexactError, "`/` is not exact"),
+        (lambda n, t: apply_operator("**", 2, 65), InexactError, "expected an integer exponent up to 64"),
+        (lambda n, t: apply_operator("**", 2, Fraction(1, 2)), InexactError, "expected an integer exponent up to 64"),
+        (lambda n, t: apply_operator("**", n, 65), InexactError, "expected an exponent from 0 to 64"),
+        (lambda n, t: apply_operator("**", n, -1), InexactError, "expected an exponent from 0 to 64"),
+        (lambda n, t: apply_operator("**", 2, n), InexactError, "expected an exponent from 0 to 64"),
+        (lambda n, t: apply_operator("//", n, 0), ZeroDivisionError, ""),
     ],
 )
 def test_operands_of_wrong_types_are_refused(compute: Any, problem: type[Exception], text: str) -> None:
@@ -127,38 +138,44 @@ def test_operands_of_wrong_types_are_refused(compute: Any, problem: type[Excepti
 def test_conditions_that_are_the_same_for_all_designs() -> None:
     designs = Designs(numpy.arange(2), {"n": column([3, 4])})
     assert len(designs.where(True)) == 2 and len(designs.where(False)) == 0
-    assert designs.where(truths(False, True)).value("n").at(0) == 4
+    assert designs.where(truths(False, True)).value("n").item(0) == 4
     for condition in (column([0, 1]), 1, None):
         with pytest.raises(TypeError, match="expected a condition"):
             designs.where(condition)
 
 
 def test_values_of_single_designs() -> None:
-    assert plain_at([column([3, 4]), Fraction(1, 2), True], 1) == [4, 0.5, True]
-    assert plain_at(truths(False, True), 1) is True
+    assert plain_value([column([3, 4]), Fraction(1, 2), True], 1) == [4, 0.5, True]
+    assert plain_value(truths(False, True), 1) is True
     shared = Quantity("hyperparameter", "eps")
-    assert _value(shared, [0.5, 0.5]) == Fraction(1, 2) and _value(shared, ["a", "a"]) == _value(shared, ["a"]) == "a"
-    assert listed(_value(shared, [3, 4])) == [3, 4] and listed(_value(shared, [True, False])) == [True, False]
+    assert (
+        _pack_values(shared, [0.5, 0.5]) == Fraction(1, 2)
+        and _pack_values(shared, ["a", "a"]) == _pack_values(shared, ["a"]) == "a"
+    )
+    assert listed(_pack_values(shared, [3, 4])) == [3, 4] and listed(_pack_values(shared, [True, False])) == [
+        True,
+        False,
+    ]
     with pytest.raises(archspec.ArchError, match="`eps` is not an integer in all designs"):
-        _value(shared, [0.5, 0.25])
+        _pack_values(shared, [0.5, 0.25])
 
 
 def test_a_front_of_nothing_is_empty() -> None:
-    found, counts = front(numpy.zeros((0, 2), dtype=int), numpy.ones(0, dtype=int))
+    found, counts = find_pareto_front(numpy.zeros((0, 2), dtype=int), numpy.ones(0, dtype=int))
     assert found.tolist() == counts.tolist() == []
 
 
 def test_formulas_have_values_for_many_designs() -> None:
     a, b = symbol("a"), symbol("b")
     names = {"a": column([1, 6, 8]), "b": column([4, 2, 8])}
-    assert values(dim_max(a, b) * 2 - dim_min(a, 5), names, 3).values.tolist() == [7, 7, 11]
-    assert values(quotient(a * (a + 1), 2), names, 3).values.tolist() == [1, 21, 36]
-    assert values(multiply_unexpanded([a + 1, a + b]) * b, names, 3).values.tolist() == [40, 112, 1152]
-    assert values(5, names, 3).values.tolist() == [5] * 3
+    assert evaluate_integers(dim_max(a, b) * 2 - dim_min(a, 5), names, 3).values.tolist() == [7, 7, 11]
+    assert evaluate_integers(quotient(a * (a + 1), 2), names, 3).values.tolist() == [1, 21, 36]
+    assert evaluate_integers(multiply_unexpanded([a + 1, a + b]) * b, names, 3).values.tolist() == [40, 112, 1152]
+    assert evaluate_integers(5, names, 3).values.tolist() == [5] * 3
     with pytest.raises(ArithmeticError, match="the value of a formula is not an integer"):
-        values(quotient(a, b), names, 3)
-    found = ratio(a // (b - 2) + a % (b - 2), names)
-    assert found.unclear.tolist() == [False, True, False]
+        evaluate_integers(quotient(a, b), names, 3)
+    found = evaluate_ratio(a // (b - 2) + a % (b - 2), names)
+    assert found.undefined.tolist() == [False, True, False]
 
 
 A, B = symbol("a"), symbol("b")
@@ -182,7 +199,7 @@ COLUMNS = {"a": column([a for a, _ in GRID]), "b": column([b for _, b in GRID])}
     ids=str,
 )
 def test_values_for_many_designs_are_those_of_each(expr: Any) -> None:
-    found = values(expr, COLUMNS, len(GRID))
+    found = evaluate_integers(expr, COLUMNS, len(GRID))
     assert found.values.tolist() == [evaluate(expr, {"a": a, "b": b}) for a, b in GRID]
     assert found.low <= min(found.values) and max(found.values) <= found.high
 
@@ -212,7 +229,7 @@ def test_assumptions_hold_for_many_designs_as_for_each(operator: str, left: Any,
         except ZeroDivisionError:
             return False
 
-    assert holds(assumption, COLUMNS, len(GRID)).tolist() == [of_one(a, b) for a, b in GRID]
+    assert find_where_holds(assumption, COLUMNS, len(GRID)).tolist() == [of_one(a, b) for a, b in GRID]
 
 
 # Searches -------------------------------------------------------------------------------------------------------------
@@ -321,7 +338,7 @@ QUANTITIES = (
 )
 def test_what_is_wrong_with_an_expression(text: str, at: str, message: str, help: str | None) -> None:
     with pytest.raises(archspec.ArchError) as caught:
-        expression(text, "--where", ["layers"], ["hidden"])
+        read_expression(text, "--where", ["layers"], ["hidden"])
     (found,) = caught.value.diagnostics
     assert (found.code, found.message, found.help) == ("usage", message, help)
     assert found.span is not None and found.span.source.text[found.span.start : found.span.end] == at
@@ -346,13 +363,13 @@ def test_what_is_wrong_with_an_expression(text: str, at: str, message: str, help
     ],
 )
 def test_what_an_expression_uses(text: str, read: str | None, varied: list[str], used: list[str]) -> None:
-    found = expression(f" {text} ", "--where", ["layers"], ["hidden"])
+    found = read_expression(f" {text} ", "--where", ["layers"], ["hidden"])
     assert (str(found), found.source.text) == (text, read or text)
     assert (found.names, [str(quantity) for quantity in found.quantities]) == (varied, used)
 
 
 def test_as_many_designs_are_kept(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collecting, "MAX_COLLECTED_DESIGNS", 9)
+    monkeypatch.setattr(search, "MAX_COLLECTED_DESIGNS", 9)
     assert archspec.search(spec, {"width": range(4, 13)}).tally.answers == 9
     with pytest.raises(archspec.ArchError, match="more than 9 designs satisfy the conditions"):
         archspec.search(spec, {"width": range(4, 14)})
@@ -360,27 +377,27 @@ def test_as_many_designs_are_kept(spec: str, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_some_of_many_designs_are_compiled_to_check_them(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api, "MAX_COMPILED", 3)
-    compiled = compilations.Compiler.compiled
+    compiled = compilations.Compiler.compile
     seen: list[Any] = []
 
     def noted(self: Any, values: Any) -> Any:
         seen.append(values.get("width"))
         return compiled(self, values)
 
-    monkeypatch.setattr(compilations.Compiler, "compiled", noted)
+    monkeypatch.setattr(compilations.Compiler, "compile", noted)
     archspec.search(spec, {"width": range(1, 9)}, best="width", all=True)
     assert seen[-3:] == [1, 4, 7]
 
 
 def test_some_designs_are_drawn(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collecting, "MAX_DOTS", 4)
+    monkeypatch.setattr(search, "MAX_DOTS", 4)
     found = archspec.search(spec, {"width": range(1, 20)}, best="width")
     assert found.plotted is not None and [dot.x for dot in found.plotted.others] == [1, 9, 17]
     with monkeypatch.context() as patch:
-        patch.setattr("archspec.analysis.search.search.AT_ONCE", 3)
+        patch.setattr("archspec.analysis.search.search.MAX_BLOCK_DESIGNS", 3)
         found = archspec.search(spec, {"width": range(1, 36)}, best="width")
     assert found.plotted is not None and [dot.x for dot in found.plotted.others] == [1, 17, 33]
-    monkeypatch.setattr(collecting, "MAX_DOTS", 5)
+    monkeypatch.setattr(search, "MAX_DOTS", 5)
     found = archspec.search(spec, {"width": range(1, 20)}, best="width")
     assert found.plotted is not None and [dot.x for dot in found.plotted.others] == [1, 5, 9, 13, 17]
 
@@ -425,11 +442,11 @@ def test_what_compiling_does_not_confirm_is_an_error(spec: str, monkeypatch: pyt
             archspec.search(spec, vary)
     with monkeypatch.context() as patch:
         patch.setattr(api, "compile_text_in_folder", lambda *_: [archspec.load(spec, width=3)])
-        with pytest.raises(archspec.ArchError, match=f"the statement of net does not give the model.*{INTERNAL}"):
+        with pytest.raises(archspec.ArchError, match=f"the statement of net does not compile to the model.*{INTERNAL}"):
             archspec.search(spec, vary, best="width")
     with monkeypatch.context() as patch:
-        condition = api.evaluated
-        patch.setattr(api, "evaluated", lambda expr, design: "<" not in expr.text and condition(expr, design))
+        condition = api.evaluate_expression
+        patch.setattr(api, "evaluate_expression", lambda expr, design: "<" not in expr.text and condition(expr, design))
         with pytest.raises(archspec.ArchError, match=f"`width < 7` does not hold for net.*{INTERNAL}"):
             archspec.search(spec, vary, where="width < 7", best="width")
 
@@ -440,12 +457,12 @@ def test_designs_that_formulas_refuse_are_compiled(tmp_path: Path, monkeypatch: 
     found = archspec.search(str(path), {"width": range(1, 13)})
     assert (found.tally.refused, found.tally.answers, found.tally.compiled) == (4, 8, 0)
     model = archspec.load(str(path))
-    compiled = compilations.Compiler.compiled
+    compiled = compilations.Compiler.compile
 
     def accepting(self: Any, values: Any) -> Any:
         return model if values.get("width", 8) <= 4 else compiled(self, values)
 
-    monkeypatch.setattr(compilations.Compiler, "compiled", accepting)
+    monkeypatch.setattr(compilations.Compiler, "compile", accepting)
     with pytest.raises(archspec.ArchError, match=f"the formulas of net refuse a design that compiles: .*{INTERNAL}"):
         archspec.search(str(path), {"width": range(1, 13)})
 
@@ -460,7 +477,7 @@ def test_quantities_that_are_measured_only(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(quantities, "cost", cost)
     named = (("attention", "eager"), ("dtype", "float16"))
-    assert measured(model, Quantity("activation_bytes", "", (("batch", 3),), named)) == 77
+    assert measure(model, Quantity("activation_bytes", "", (("batch", 3),), named)) == 77
     assert found == [{"dims": {"batch": 3}, "dtype": "float16", "attention": "eager"}]
 
 
@@ -468,8 +485,8 @@ def test_parameters_whose_use_is_unknown(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(quantities, "has_choices", lambda body: True)
     monkeypatch.setattr(quantities.ActiveParts, "of_all", lambda self, tensors: ["unknown"])
     model = load(NET)
-    with pytest.raises(archspec.ArchError, match="parameters of net that are used for one token are unknown"):
-        measured(model, Quantity("active"))
+    with pytest.raises(archspec.ArchError, match="cannot count the parameters of net that are used for one token"):
+        measure(model, Quantity("active"))
 
 
 # Processes ------------------------------------------------------------------------------------------------------------
@@ -504,7 +521,7 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> list[Inline]:
         made.append(Inline(jobs))
         return made[-1]
 
-    monkeypatch.setattr(compilations, "_executor", executor)
+    monkeypatch.setattr(compilations, "_create_executor", executor)
     return made
 
 
@@ -514,25 +531,25 @@ PARAMS = [Quantity("params")]
 def test_processes_measure_the_same(spec: str, processes: list[Inline]) -> None:
     compiler = api.Compiler(archspec.pipeline.locate.locate(spec), {})
     designs = [{"width": width} for width in range(-1, 34)]
-    expected = [compiler.measured(values, PARAMS) for values in designs]
+    expected = [compiler.measure(values, PARAMS) for values in designs]
     assert expected[:2] == [None, None] and expected[2:4] == [[8], [24]]
     before = signal.getsignal(signal.SIGINT)
-    with compilations.pool(compiler, 2) as pool:
-        assert list(pool.measured(designs[:16], PARAMS)) == expected[:16] and not processes
-        assert list(pool.measured(designs, PARAMS)) == expected
-        assert list(pool.measured(designs[:17], PARAMS)) == expected[:17]
+    with compilations.open_pool(compiler, 2) as pool:
+        assert list(pool.measure(designs[:16], PARAMS)) == expected[:16] and not processes
+        assert list(pool.measure(designs, PARAMS)) == expected
+        assert list(pool.measure(designs[:17], PARAMS)) == expected[:17]
     assert [made.sizes for made in processes] == [[16, 16, 3, 16, 1]]
     assert processes[0].calls == [(False, True)]
     assert processes[0].signals == {signal.SIG_IGN} and signal.getsignal(signal.SIGINT) == before
-    with compilations.pool(compiler, 1) as pool:
-        assert list(pool.measured(designs, PARAMS)) == expected and len(processes) == 1
+    with compilations.open_pool(compiler, 1) as pool:
+        assert list(pool.measure(designs, PARAMS)) == expected and len(processes) == 1
 
 
 def test_errors_of_processes_are_raised(spec: str, processes: list[Inline]) -> None:
     compiler = api.Compiler(archspec.pipeline.locate.locate(spec), {})
     designs: list[dict[str, Any]] = [{"width": width} for width in range(2, 20)] + [{"hight": 3}]
-    with compilations.pool(compiler, 2) as pool, pytest.raises(archspec.ArchError, match="hight"):
-        list(pool.measured(designs, PARAMS))
+    with compilations.open_pool(compiler, 2) as pool, pytest.raises(archspec.ArchError, match="hight"):
+        list(pool.measure(designs, PARAMS))
 
 
 def test_signals_are_left_to_the_main_thread() -> None:
@@ -552,7 +569,7 @@ def test_signals_are_left_to_the_main_thread() -> None:
         assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
-    executor: Any = compilations._executor(3)
+    executor: Any = compilations._create_executor(3)
     assert executor._max_workers == 3 and executor._initializer is compilations._ignore_interrupts
     assert executor._mp_context.get_start_method() == "spawn"
     executor.shutdown()
@@ -572,12 +589,12 @@ def test_parquet_files_have_the_rows(
         "pyarrow": SimpleNamespace(table=lambda columns: repr(columns)),
         "pyarrow.parquet": SimpleNamespace(write_table=lambda table, file: file.write(table.encode())),
     }
-    monkeypatch.setattr(parquet, "import_module", written.__getitem__)
+    monkeypatch.setattr(result, "import_module", written.__getitem__)
     file = tmp_path / "all.parquet"
     arguments = ["search", spec, "--vary", "width=4..5", "--format", "parquet", "-o", str(file)]
     assert main(arguments) == 0
     assert file.read_text() == "{'width': [4, 5], 'params': [80, 120]}"
-    monkeypatch.setattr(parquet, "import_module", missing)
+    monkeypatch.setattr(result, "import_module", missing)
     assert main([*arguments, "--force"]) == 2
     error = capsys.readouterr().err
     assert "Parquet output requires pyarrow, which is not installed" in error and "archspec-dsl[parquet]" in error

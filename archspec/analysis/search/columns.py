@@ -1,7 +1,7 @@
 """Columns of exact integers, one for each design, and arithmetic on them.
 
-A column has bounds. As long as those of a result fit in 64 bits, it is computed in 64 bits; otherwise in integers of
-any size, which are slower. Nothing overflows.
+A column has bounds. A result whose bounds fit in 64 bits is computed in 64 bits, otherwise in Python integers, which
+are slower. Nothing overflows.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Scalar: TypeAlias = "int | Fraction | float | str | bool | Sequence[PlainValue] 
 """A value that all designs share. Real numbers are fractions, except for infinity."""
 
 Array: TypeAlias = "NDArray[Any]"
-"""An array of numpy, which is an optional package: of integers of 64 bits or of any size, of booleans, of values."""
+"""A numpy array (an optional package) of 64-bit integers, Python integers, booleans or other values."""
 
 MAX_INT64 = 2**63 - 1
 
 
 def numpy() -> ModuleType:
-    """Return the package. Raises ArchError if it is not installed."""
+    """Import numpy. Raises ArchError if it is not installed."""
     try:
         return import_module("numpy")
     except ImportError:
@@ -54,38 +54,38 @@ class Column:
     def is_flag(self) -> bool:
         return self.values.dtype == bool
 
-    def at(self, position: int) -> int:
+    def item(self, position: int) -> int:
         """Return one value as a Python scalar."""
-        found = self.values[position]
-        return bool(found) if self.is_flag else int(found)
+        value = self.values[position]
+        return bool(value) if self.is_flag else int(value)
 
-    def take(self, chosen: Array | slice) -> Column:
-        """Return the values at some positions, or where an array of booleans is true."""
-        return Column(self.values[chosen], self.low, self.high)
+    def take(self, selection: Array | slice) -> Column:
+        """Return the values at the selected positions, or where an array of booleans is true."""
+        return Column(self.values[selection], self.low, self.high)
 
 
 Value: TypeAlias = "Column | Scalar | list[Value]"
-"""A list is one that an expression lists."""
+"""The value of an expression. A list is the value of a list literal."""
 
 
 class InexactError(Exception):
-    """An operation is not defined for columns; the text is for the user."""
+    """An operation that is not defined for columns; the text is shown to the user."""
 
 
 def column(values: Sequence[int]) -> Column:
-    """Return a column of integers of any size."""
+    """Build a column of integers of any size."""
     low, high = min(values, default=0), max(values, default=0)
     dtype = "int64" if _fits(low, high) else object
     return Column(numpy().array(values, dtype=dtype), low, high)
 
 
 def flags(values: Array) -> Column:
-    """Return a column of booleans."""
+    """Build a column of booleans."""
     return Column(values.astype(bool), 0, 1)
 
 
-def joined(parts: Sequence[Column]) -> Column:
-    """Return the values of all columns, of which there is at least one."""
+def concatenate(parts: Sequence[Column]) -> Column:
+    """Concatenate one or more columns."""
     values = numpy().concatenate([part.values for part in parts])
     return Column(values, min(part.low for part in parts), max(part.high for part in parts))
 
@@ -97,24 +97,24 @@ def is_column(value: object) -> TypeGuard[Column]:
 # Arithmetic -----------------------------------------------------------------------------------------------------------
 
 
-def binary(sign: str, left: Value, right: Value) -> Value:
-    """Apply an operator. Raises Inexact, ZeroDivisionError, or TypeError for operands of wrong types."""
+def apply_operator(sign: str, left: Value, right: Value) -> Value:
+    """Apply an operator. Raises InexactError, ZeroDivisionError, or TypeError for operands of wrong types."""
     if not isinstance(left, Column) and not isinstance(right, Column):
-        return _scalars(sign, left, right)
+        return _apply_to_scalars(sign, left, right)
     if sign in _COMPARE:
-        return _compared(sign, left, right)
+        return _compare(sign, left, right)
     if sign in ("and", "or"):
-        return _combined(sign, left, right)
-    return _arithmetic(sign, _integers(left), _integers(right))
+        return _combine_flags(sign, left, right)
+    return _apply_arithmetic(sign, _integers(left), _integers(right))
 
 
-def negative(value: Value) -> Value:
+def negate(value: Value) -> Value:
     if not is_column(value):
         return -_number(value)
-    return _arithmetic("-", _integers(0), _integers(value))
+    return _apply_arithmetic("-", _integers(0), _integers(value))
 
 
-def opposite(value: Value) -> Value:
+def logical_not(value: Value) -> Value:
     if not is_column(value):
         return not _flag(value)
     if not value.is_flag:
@@ -122,18 +122,18 @@ def opposite(value: Value) -> Value:
     return flags(~value.values)
 
 
-def extreme(name: str, values: Sequence[Value]) -> Value:
-    """Return the least (`min`) or the greatest (`max`) of some values."""
+def choose_extreme(name: str, values: Sequence[Value]) -> Value:
+    """Return the minimum or maximum of some values, for each design. `name` is "min" or "max"."""
     choose = min if name == "min" else max
     if not any(is_column(value) for value in values):
         return choose(map(_number, values))
-    found = _integers(values[0])
+    extreme = _integers(values[0])
     ufunc = numpy().minimum if name == "min" else numpy().maximum
     for value in values[1:]:
-        other = _integers(value)
-        low, high = choose(found.low, other.low), choose(found.high, other.high)
-        found = Column(ufunc(*_same(found, other, low, high)), low, high)
-    return found
+        column = _integers(value)
+        low, high = choose(extreme.low, column.low), choose(extreme.high, column.high)
+        extreme = Column(ufunc(*_as_common_type(extreme, column, low, high)), low, high)
+    return extreme
 
 
 def where(condition: Value, value: Value, otherwise: Value) -> Value:
@@ -142,17 +142,17 @@ def where(condition: Value, value: Value, otherwise: Value) -> Value:
         return value if _flag(condition) else otherwise
     if not condition.is_flag:
         raise TypeError("expected a boolean")
-    one, other = _integers(value), _integers(otherwise)
-    low, high = min(one.low, other.low), max(one.high, other.high)
-    return Column(numpy().where(condition.values, *_same(one, other, low, high)), low, high)
+    first, second = _integers(value), _integers(otherwise)
+    low, high = min(first.low, second.low), max(first.high, second.high)
+    return Column(numpy().where(condition.values, *_as_common_type(first, second, low, high)), low, high)
 
 
-def contained(value: Value, items: Sequence[Value]) -> Value:
-    """Whether a value is one of several."""
-    found: Value = False
+def isin(value: Value, items: Sequence[Value]) -> Value:
+    """Return whether a value is equal to one of the items, for each design."""
+    result: Value = False
     for item in items:
-        found = binary("or", found, binary("==", value, item))
-    return found
+        result = apply_operator("or", result, apply_operator("==", value, item))
+    return result
 
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
@@ -174,26 +174,26 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
 MAX_POWER = 64
 
 
-def _scalars(sign: str, left: Value, right: Value) -> Scalar:
+def _apply_to_scalars(sign: str, left: Value, right: Value) -> Scalar:
     if sign in ("==", "!="):
         return (left == right) == (sign == "==")
     if sign in ("and", "or"):
-        one, other = _flag(left), _flag(right)
-        return one and other if sign == "and" else one or other
+        first, second = _flag(left), _flag(right)
+        return first and second if sign == "and" else first or second
     a, b = _number(left), _number(right)
     if sign in _COMPARE:
         return bool(_COMPARE[sign](a, b))
     if sign == "/":
-        return exact(Fraction(a) / Fraction(b))
+        return as_exact(Fraction(a) / Fraction(b))
     if sign == "**":
         if not isinstance(b, int) or abs(b) > MAX_POWER:
-            raise InexactError(f"an exponent is an integer up to {MAX_POWER}")
-        return exact(Fraction(a) ** b)
-    return exact(_ARITHMETIC[sign](a, b))
+            raise InexactError(f"expected an integer exponent up to {MAX_POWER}")
+        return as_exact(Fraction(a) ** b)
+    return as_exact(_ARITHMETIC[sign](a, b))
 
 
-def exact(number: int | float | Fraction) -> int | Fraction | float:
-    """Return a number as an integer or a fraction; a real number stands for its shortest decimal notation."""
+def as_exact(number: int | float | Fraction) -> int | Fraction | float:
+    """Convert a number to an integer or a fraction. A float has the value of its shortest decimal notation."""
     if isinstance(number, float):
         if number in (float("inf"), float("-inf")) or number != number:
             return number
@@ -201,73 +201,73 @@ def exact(number: int | float | Fraction) -> int | Fraction | float:
     return number.numerator if number.denominator == 1 else number
 
 
-def _compared(sign: str, left: Value, right: Value) -> Column:
+def _compare(sign: str, left: Value, right: Value) -> Column:
     if not is_column(left):
         assert is_column(right)
-        return _compared(_FLIPPED[sign], right, left)
+        return _compare(_FLIPPED[sign], right, left)
     if is_column(right):
         return flags(_COMPARE[sign](left.values, right.values))
-    is_alike = left.is_flag == isinstance(right, bool) and isinstance(right, int | Fraction | float)
-    if not is_alike and sign not in ("==", "!="):
+    is_comparable = left.is_flag == isinstance(right, bool) and isinstance(right, int | Fraction | float)
+    if not is_comparable and sign not in ("==", "!="):
         raise TypeError("expected two numbers")
-    if not is_alike or (isinstance(right, Fraction) and sign in ("==", "!=")):
+    if not is_comparable or (isinstance(right, Fraction) and sign in ("==", "!=")):
         return flags(numpy().full(len(left.values), sign == "!="))
     if isinstance(right, Fraction):
         sign, right = ("<=", floor(right)) if sign[0] == "<" else (">=", ceil(right))
     assert isinstance(right, int | float)
-    if isinstance(right, float) or (not _fits(right, right) and not _is_wide(left)):  # the same for all 64-bit integers
+    if isinstance(right, float) or (not _fits(right, right) and not _is_wide(left)):  # equal for all 64-bit integers
         return flags(numpy().full(len(left.values), bool(_COMPARE[sign](0, right))))
     return flags(_COMPARE[sign](left.values, right))
 
 
-def _combined(sign: str, left: Value, right: Value) -> Value:
+def _combine_flags(sign: str, left: Value, right: Value) -> Value:
     if not is_column(left) or not is_column(right):
-        one, other = (left, right) if not is_column(left) else (right, left)
-        assert not is_column(one) and is_column(other)
-        if _flag(one) == (sign == "or"):
-            return flags(numpy().full(len(other.values), sign == "or"))
-        return other if other.is_flag else opposite(opposite(other))
+        scalar, column = (left, right) if not is_column(left) else (right, left)
+        assert not is_column(scalar) and is_column(column)
+        if _flag(scalar) == (sign == "or"):
+            return flags(numpy().full(len(column.values), sign == "or"))
+        return column if column.is_flag else logical_not(logical_not(column))
     if not (left.is_flag and right.is_flag):
         raise TypeError("expected two booleans")
     return flags(left.values & right.values if sign == "and" else left.values | right.values)
 
 
-def _arithmetic(sign: str, left: Column, right: Column) -> Column:
+def _apply_arithmetic(sign: str, left: Column, right: Column) -> Column:
     if sign in ("+", "-", "*"):
-        return _plain(sign, left, right)
+        return _apply_to_bounds(sign, left, right)
     if sign == "**":
-        return _power(left, right)
+        return _raise_to_power(left, right)
     if sign == "/":
         raise InexactError("`/` is not exact; use `//`, or multiply the other side")
     if bool((right.values == 0).any()):
         raise ZeroDivisionError
     if sign == "//":
-        most = max(abs(left.low), abs(left.high))
-        return Column(_ARITHMETIC["//"](*_same(left, right, -most - 1, most)), -most - 1, most)
-    most = max(abs(right.low), abs(right.high))
-    low, high = (0, most - 1) if right.low > 0 else (-most, most)
-    return Column(operator.mod(*_same(left, right, low, high)), low, high)
+        maximum = max(abs(left.low), abs(left.high))
+        return Column(_ARITHMETIC["//"](*_as_common_type(left, right, -maximum - 1, maximum)), -maximum - 1, maximum)
+    maximum = max(abs(right.low), abs(right.high))
+    low, high = (0, maximum - 1) if right.low > 0 else (-maximum, maximum)
+    return Column(operator.mod(*_as_common_type(left, right, low, high)), low, high)
 
 
-def _plain(sign: str, left: Column, right: Column) -> Column:
+def _apply_to_bounds(sign: str, left: Column, right: Column) -> Column:
     compute = _ARITHMETIC[sign]
     ends = [compute(a, b) for a in (left.low, left.high) for b in (right.low, right.high)]
     low, high = min(ends), max(ends)
-    return Column(compute(*_same(left, right, low, high)), low, high)
+    return Column(compute(*_as_common_type(left, right, low, high)), low, high)
 
 
-def _power(base: Column, exponent: Column) -> Column:
+def _raise_to_power(base: Column, exponent: Column) -> Column:
     if exponent.low != exponent.high or not 0 <= exponent.low <= MAX_POWER:
-        raise InexactError(f"an exponent is one integer from 0 to {MAX_POWER}")
+        raise InexactError(f"expected an exponent from 0 to {MAX_POWER} that all designs share")
     length = max(len(base.values), len(exponent.values))
     found = Column(numpy().ones(length, dtype="int64"), 1, 1)
     for _ in range(exponent.low):
-        found = _plain("*", found, base)
+        found = _apply_to_bounds("*", found, base)
     return found
 
 
-def _same(left: Column, right: Column, low: int, high: int) -> tuple[Array, Array]:
-    """Return both arrays with a type in which a result from `low` to `high` is exact."""
+def _as_common_type(left: Column, right: Column, low: int, high: int) -> tuple[Array, Array]:
+    """Return both arrays in a type in which a result from `low` to `high` is exact."""
     if _fits(low, high) and not _is_wide(left) and not _is_wide(right):
         return left.values, right.values
     return left.values.astype(object), right.values.astype(object)

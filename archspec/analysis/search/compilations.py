@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
-from archspec.analysis.search.quantities import Quantity, measured
+from archspec.analysis.search.quantities import Quantity, measure
 from archspec.core.diagnostics import ArchError, Diagnostic, Report
 from archspec.ir.table import PlainValue
 from archspec.pipeline.compile import compile_location
@@ -20,49 +20,50 @@ if TYPE_CHECKING:
 
     from archspec.pipeline.locate import Location
 
-AT_ONCE = 16
-"""The designs that a process is given at a time."""
+MAX_TASK_DESIGNS = 16
+"""Maximum number of designs in one task of a process."""
 
 _USAGE = frozenset(
     {"usage", "unknown-argument", "unused-hyperparameter", "bad-override", "missing-package", "internal"}
 )
-"""Errors that do not belong to single designs."""
+"""Codes of errors that are not caused by the values of one design."""
 
 
 class Compiler:
-    """Compiles designs of a spec. `overrides` are the same for all of them."""
+    """Compiler of the designs of a spec, all with the same `overrides`."""
 
-    def __init__(self, location: Location, overrides: Mapping[str, PlainValue]) -> None:
-        self.location = read_once(location, Report()) if location.kind == "stream" else location
+    def __init__(self, spec: Spec, overrides: Mapping[str, PlainValue]) -> None:
+        self.spec = spec
+        self.text: str | None = None  # the source, if it comes from a stream, which can be read only once
         self.overrides = dict(overrides)
 
-    def compiled(self, values: Mapping[str, PlainValue]) -> Model:
+    def compile(self, values: Mapping[str, PlainValue]) -> Model:
         """Compile a design. Raises ArchError if the spec refuses it."""
         return compile_location(self.location, {**self.overrides, **values})[0]
 
-    def measured(self, values: Mapping[str, PlainValue], quantities: Sequence[Quantity]) -> list[PlainValue] | None:
+    def measure(self, values: Mapping[str, PlainValue], quantities: Sequence[Quantity]) -> list[PlainValue] | None:
         """Return the quantities of a design; None if the spec refuses it. Raises ArchError for all other errors."""
         try:
-            model = self.compiled(values)
-            return [measured(model, quantity) for quantity in quantities]
-        except ArchError as problem:
-            if is_refusal(problem):
+            model = self.compile(values)
+            return [measure(model, quantity) for quantity in quantities]
+        except ArchError as error:
+            if is_refusal(error):
                 return None
             raise
 
 
-def is_refusal(problem: ArchError) -> bool:
+def is_refusal(error: ArchError) -> bool:
     """Whether an error is about the values of a design, rather than about the names or types of hyperparameters."""
-    errors = [found for found in problem.diagnostics if found.severity == "error"]
-    return all(found.code not in _USAGE for found in errors) and any(
-        found.span is not None or found.code == "bad-size" for found in errors
+    errors = [diagnostic for diagnostic in error.diagnostics if diagnostic.severity == "error"]
+    return all(diagnostic.code not in _USAGE for diagnostic in errors) and any(
+        diagnostic.span is not None or diagnostic.code == "bad-size" for diagnostic in errors
     )
 
 
 class Pool:
-    """Measures designs in `jobs` processes, or in the current one if `jobs` is 1.
+    """A pool of `jobs` processes that measure designs; the current process if `jobs` is 1.
 
-    Processes are started when they are needed.
+    Processes are started on demand.
     """
 
     def __init__(self, compiler: Compiler, jobs: int) -> None:
@@ -70,27 +71,27 @@ class Pool:
         self.jobs = jobs
         self._executor: ProcessPoolExecutor | None = None
 
-    def measured(
+    def measure(
         self, designs: Sequence[Mapping[str, PlainValue]], quantities: Sequence[Quantity]
     ) -> Iterator[list[PlainValue] | None]:
         """Yield the quantities of designs in their order; None for one that the spec refuses."""
-        if self.jobs == 1 or len(designs) <= AT_ONCE:
+        if self.jobs == 1 or len(designs) <= MAX_TASK_DESIGNS:
             for values in designs:
-                yield self.compiler.measured(values, quantities)
+                yield self.compiler.measure(values, quantities)
             return
         if self._executor is None:
-            self._executor = _executor(self.jobs)
-        parts = [designs[start : start + AT_ONCE] for start in range(0, len(designs), AT_ONCE)]
-        with _interrupts_ignored():  # by the processes, too, which submitting starts
-            tasks = [self._executor.submit(_measure, self.compiler, part, quantities) for part in parts]
+            self._executor = _create_executor(self.jobs)
+        parts = [designs[start : start + MAX_TASK_DESIGNS] for start in range(0, len(designs), MAX_TASK_DESIGNS)]
+        with _interrupts_ignored():  # `submit` starts processes, which inherit the handler
+            tasks = [self._executor.submit(_measure_designs, self.compiler, part, quantities) for part in parts]
         for task in tasks:
-            found: list[list[PlainValue] | None] | list[Diagnostic] = task.result()
-            if found and isinstance(found[0], Diagnostic):
-                raise ArchError([each for each in found if isinstance(each, Diagnostic)])
-            yield from (each for each in found if not isinstance(each, Diagnostic))
+            outcome: list[list[PlainValue] | None] | list[Diagnostic] = task.result()
+            if outcome and isinstance(outcome[0], Diagnostic):
+                raise ArchError([item for item in outcome if isinstance(item, Diagnostic)])
+            yield from (item for item in outcome if not isinstance(item, Diagnostic))
 
     def close(self) -> None:
-        """Stop the processes, which would otherwise outlive a program that ends without waiting for them."""
+        """Stop the processes. Otherwise they outlive a program that ends without waiting for them."""
         if self._executor is not None:
             executor: Any = self._executor  # its processes are not public
             processes = [*executor._processes.values()]
@@ -100,16 +101,16 @@ class Pool:
 
 
 @contextmanager
-def pool(compiler: Compiler, jobs: int) -> Generator[Pool]:
-    """Return a pool whose processes stop at the end."""
-    found = Pool(compiler, jobs)
+def open_pool(compiler: Compiler, jobs: int) -> Generator[Pool]:
+    """Yield a pool, and stop its processes at the end."""
+    pool = Pool(compiler, jobs)
     try:
-        yield found
+        yield pool
     finally:
-        found.close()
+        pool.close()
 
 
-def _executor(jobs: int) -> ProcessPoolExecutor:
+def _create_executor(jobs: int) -> ProcessPoolExecutor:
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
@@ -117,28 +118,28 @@ def _executor(jobs: int) -> ProcessPoolExecutor:
 
 
 def _ignore_interrupts() -> None:
-    """Leave Ctrl-C to the process that shows the results."""
+    """Ignore Ctrl-C. The process that shows the results handles it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @contextmanager
 def _interrupts_ignored() -> Generator[None]:
-    """Ignore Ctrl-C, as processes do that are started meanwhile."""
-    if current_thread() is not main_thread():  # others do not receive signals
+    """Ignore Ctrl-C, also in processes that are started meanwhile."""
+    if current_thread() is not main_thread():  # only the main thread receives signals
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, handler)
 
 
-def _measure(
+def _measure_designs(
     compiler: Compiler, designs: Sequence[Mapping[str, PlainValue]], quantities: Sequence[Quantity]
 ) -> list[list[PlainValue] | None] | list[Diagnostic]:
-    """Measure designs in another process, from which an error comes back as its diagnostics."""
+    """Measure designs in a process of the pool. Returns the diagnostics of an error, because they can be pickled."""
     try:
-        return [compiler.measured(values, quantities) for values in designs]
-    except ArchError as problem:
-        return problem.diagnostics
+        return [compiler.measure(values, quantities) for values in designs]
+    except ArchError as error:
+        return error.diagnostics

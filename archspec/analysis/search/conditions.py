@@ -1,4 +1,4 @@
-"""Expressions over designs, in the syntax of the language, with numbers such as `30M`: parsed once, for all designs."""
+"""Expressions over designs, in the syntax of the language with numbers such as `30M`; parsed once for all designs."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Protocol
 from archspec.analysis.search.columns import (
     InexactError,
     Value,
-    binary,
-    contained,
-    exact,
-    extreme,
-    negative,
-    opposite,
+    apply_operator,
+    as_exact,
+    choose_extreme,
+    isin,
+    logical_not,
+    negate,
     where,
 )
-from archspec.analysis.search.quantities import FORMS, Quantity, check_argument
+from archspec.analysis.search.quantities import SIGNATURES, Quantity, find_argument_error
 from archspec.core.diagnostics import ArchError, Diagnostic, Report, Source, Span, make_error, suggest
 from archspec.language.syntax import tree
 from archspec.language.syntax.parse import parse_expression
@@ -31,21 +31,23 @@ _UNKNOWN_SUFFIX = re.compile(r"found `\d[\d.]*[A-Za-z]+`$")
 
 
 class Expression:
-    """An expression: its text, its tree, the varied hyperparameters that it uses, and its quantities by position."""
+    """An expression: its text, its tree, the varied hyperparameters that it uses, and its quantities by offset."""
 
-    def __init__(self, text: str, node: tree.Expr, source: Source, names: Sequence[str], at: dict[int, Quantity]):
+    def __init__(
+        self, text: str, node: tree.Expr, source: Source, names: Sequence[str], quantity_by_offset: dict[int, Quantity]
+    ):
         self.text = text
         self.node = node
         self.source = source
         self.names = names
-        self.at = at
+        self.quantity_by_offset = quantity_by_offset
 
     def __str__(self) -> str:
         return self.text
 
     @property
     def quantities(self) -> list[Quantity]:
-        return list(dict.fromkeys(self.at.values()))
+        return list(dict.fromkeys(self.quantity_by_offset.values()))
 
 
 class Designs(Protocol):
@@ -59,50 +61,50 @@ class Designs(Protocol):
 
 
 def parse_condition(text: str, label: str) -> tuple[tree.Expr, Source]:
-    """Parse an expression; numbers with a suffix are replaced. Raises ArchError (`usage`)."""
-    source = Source(label, _NUMBER.sub(_without_suffix, text.strip()))
+    """Parse an expression; numbers with a suffix are expanded. Raises ArchError (`usage`)."""
+    source = Source(label, _NUMBER.sub(_expand_suffix, text.strip()))
     report = Report()
     node = parse_expression(source, report)
     if node is None:
-        raise ArchError([_with_help(found._replace(code="usage")) for found in report.diagnostics])
+        raise ArchError([_add_help(diagnostic._replace(code="usage")) for diagnostic in report.diagnostics])
     return node, source
 
 
-def _with_help(found: Diagnostic) -> Diagnostic:
-    """Add what helps where a condition is written as in other languages."""
-    if found.help is None and found.message.endswith("found `=`"):
-        return found._replace(help="use `==` for equality")
-    if found.help is None and _UNKNOWN_SUFFIX.search(found.message):
-        return found._replace(help="use K, M, G or B after a number, as in `30M`")
-    return found
+def _add_help(diagnostic: Diagnostic) -> Diagnostic:
+    """Add help to an error for syntax that other languages use."""
+    if diagnostic.help is None and diagnostic.message.endswith("found `=`"):
+        return diagnostic._replace(help="use `==` for equality")
+    if diagnostic.help is None and _UNKNOWN_SUFFIX.search(diagnostic.message):
+        return diagnostic._replace(help="use K, M, G or B after a number, as in `30M`")
+    return diagnostic
 
 
-def _without_suffix(match: re.Match[str]) -> str:
+def _expand_suffix(match: re.Match[str]) -> str:
     if match[1] is None:
         return match[0]
-    number = exact(Fraction(match[1]) * SUFFIXES[match[2]])
+    number = as_exact(Fraction(match[1]) * SUFFIXES[match[2]])
     return str(number) if isinstance(number, int) else str(float(number))
 
 
-def expression(text: str, label: str, varied: Collection[str], others: Collection[str]) -> Expression:
-    """Parse an expression over the hyperparameters that are varied, the `others` of the model, and quantities.
+def read_expression(text: str, label: str, varied: Collection[str], others: Collection[str]) -> Expression:
+    """Parse an expression over quantities, `varied` hyperparameters, and the `others` of the model.
 
     Raises ArchError (`usage`).
     """
     node, source = parse_condition(text, label)
     reader = _Reader(source, varied, others)
     reader.read(node)
-    return Expression(text.strip(), node, source, list(reader.names), reader.at)
+    return Expression(text.strip(), node, source, list(reader.names), reader.quantity_by_offset)
 
 
 class _Reader:
-    """Checks the names and calls in an expression, and collects what it uses."""
+    """Checker of the names and calls in an expression; collects the used names and quantities."""
 
     def __init__(self, source: Source, varied: Collection[str], others: Collection[str]) -> None:
         self.source = source
         self.varied = varied
         self.others = others
-        self.at: dict[int, Quantity] = {}
+        self.quantity_by_offset: dict[int, Quantity] = {}
         self.names: dict[str, None] = {}
 
     def read(self, node: tree.Expr) -> None:
@@ -114,71 +116,73 @@ class _Reader:
             case tree.Call():
                 self._call(node)
             case tree.Unary() | tree.Binary() | tree.ListLiteral() | tree.Conditional():
-                for part in _parts(node):
+                for part in _children(node):
                     self.read(part)
             case _:
-                raise _wrong(self.source, node, "expected numbers, names, operators and quantities")
+                raise _usage_error(self.source, node, "expected numbers, names, operators and quantities")
 
     def _name(self, node: tree.Name) -> None:
         if node.text in self.varied:
             self.names[node.text] = None
             return
-        if node.text in self.others or node.text in FORMS:
+        if node.text in self.others or node.text in SIGNATURES:
             is_other = node.text in self.others
-            self.at[node.start] = Quantity("hyperparameter", node.text) if is_other else self._quantity(node, node.text)
+            self.quantity_by_offset[node.start] = (
+                Quantity("hyperparameter", node.text) if is_other else self._quantity(node, node.text)
+            )
             return
-        help = suggest(node.text, [*self.varied, *self.others, *FORMS])
-        known = f"hyperparameters: {', '.join([*self.varied, *self.others])}; quantities: {', '.join(FORMS)}"
-        raise _wrong(self.source, node, f"unknown name `{node.text}`", help or known)
+        help = suggest(node.text, [*self.varied, *self.others, *SIGNATURES])
+        choices = f"hyperparameters: {', '.join([*self.varied, *self.others])}; quantities: {', '.join(SIGNATURES)}"
+        raise _usage_error(self.source, node, f"unknown name `{node.text}`", help or choices)
 
     def _call(self, node: tree.Call) -> None:
         name = node.callee.text if isinstance(node.callee, tree.Name) else ""
         if name in ("min", "max"):
-            items = [item for arguments in node.lists for item in arguments.items]
-            if len(items) < 2 or any(item.name for item in items):
-                raise _wrong(self.source, node, f"`{name}` expects two or more numbers")
-            for item in items:
+            operands = [item for arguments in node.lists for item in arguments.items]
+            if len(operands) < 2 or any(item.name for item in operands):
+                raise _usage_error(self.source, node, f"`{name}` expects two or more numbers")
+            for item in operands:
                 assert item.value is not None
                 self.read(item.value)
             return
-        if name not in FORMS:
-            help = suggest(name, [*FORMS, "min", "max"]) or f"quantities: {', '.join(FORMS)}"
-            raise _wrong(self.source, node.callee, f"unknown quantity `{name}`", help)
-        self.at[node.start] = self._quantity(node, name)
+        if name not in SIGNATURES:
+            help = suggest(name, [*SIGNATURES, "min", "max"]) or f"quantities: {', '.join(SIGNATURES)}"
+            raise _usage_error(self.source, node.callee, f"unknown quantity `{name}`", help)
+        self.quantity_by_offset[node.start] = self._quantity(node, name)
 
     def _quantity(self, node: tree.Name | tree.Call, kind: str) -> Quantity:
-        """Return the quantity that a name or a call stands for."""
+        """Return the quantity that a name or a call denotes."""
         lists = node.lists if isinstance(node, tree.Call) else ()
-        form, subject, sizes = FORMS[kind], "", dict[str, int]()
-        named = dict(form.named)
+        form, subject, sizes = SIGNATURES[kind], "", dict[str, int]()
+        options = dict(form.named)
         for item in [item for arguments in lists for item in arguments.items]:
             assert item.value is not None
             value = item.value.value if isinstance(item.value, tree.Literal) else None
             if not item.name:
                 if not form.subject or subject or not isinstance(value, str) or not value:
                     expected = f'one {form.subject} in quotes: `{kind}("...")`' if form.subject else "named arguments"
-                    raise _wrong(self.source, item, f"`{kind}` expects {expected}")
+                    raise _usage_error(self.source, item, f"`{kind}` expects {expected}")
                 subject = value
-            elif item.name in named:
-                written = self.source.text[item.value.start : item.value.end]
-                problem = check_argument(item.name, value, value if isinstance(value, str) else written)
-                if problem is not None:
-                    raise _wrong(self.source, item, problem)
-                named[item.name] = value
+            elif item.name in options:
+                source = self.source.text[item.value.start : item.value.end]
+                error = find_argument_error(item.name, value, value if isinstance(value, str) else source)
+                if error is not None:
+                    raise _usage_error(self.source, item, error)
+                options[item.name] = value
             elif not form.has_sizes:
-                raise _wrong(self.source, item, f"unknown argument `{item.name}` of `{kind}`")
+                raise _usage_error(self.source, item, f"unknown argument `{item.name}` of `{kind}`")
             elif not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise _wrong(self.source, item, f"`{item.name}` expects a positive integer")
+                raise _usage_error(self.source, item, f"`{item.name}` expects a positive integer")
             else:
                 sizes[item.name] = value
         if form.needs_subject and not subject:
-            raise _wrong(self.source, node, f'`{kind}` expects one {form.subject} in quotes: `{kind}("...")`')
-        if "past" in named and named["past"] is None:
-            raise _wrong(self.source, node, f"`{kind}` expects a number of positions: `{kind}(past = 1024)`")
-        return Quantity(kind, subject, tuple(sizes.items()), tuple(named.items()))
+            raise _usage_error(self.source, node, f'`{kind}` expects one {form.subject} in quotes: `{kind}("...")`')
+        if "past" in options and options["past"] is None:
+            raise _usage_error(self.source, node, f"`{kind}` expects a number of positions: `{kind}(past = 1024)`")
+        return Quantity(kind, subject, tuple(sizes.items()), tuple(options.items()))
 
 
-def _parts(node: tree.Expr) -> Iterator[tree.Expr]:
+def _children(node: tree.Expr) -> Iterator[tree.Expr]:
     match node:
         case tree.Unary():
             yield node.operand
@@ -197,63 +201,63 @@ def _parts(node: tree.Expr) -> Iterator[tree.Expr]:
 # Evaluation -----------------------------------------------------------------------------------------------------------
 
 
-def evaluated(expr: Expression, designs: Designs) -> Value:
-    """Return the values of an expression for some designs. Raises ArchError (`usage`)."""
+def evaluate_expression(expr: Expression, designs: Designs) -> Value:
+    """Evaluate an expression for some designs. Raises ArchError (`usage`)."""
     return _Evaluation(expr, designs).value(expr.node)
 
 
 class _Evaluation:
     def __init__(self, expr: Expression, designs: Designs) -> None:
-        self.at = expr.at
+        self.quantity_by_offset = expr.quantity_by_offset
         self.source = expr.source
         self.designs = designs
 
     def value(self, node: tree.Expr) -> Value:
         try:
             return self._value(node)
-        except InexactError as problem:
-            raise _wrong(self.source, node, str(problem)) from None
+        except InexactError as error:
+            raise _usage_error(self.source, node, str(error)) from None
         except ZeroDivisionError:
-            raise _wrong(self.source, node, "division by zero for a design") from None
-        except (TypeError, ValueError) as problem:
-            raise _wrong(self.source, node, f"the operands have wrong types: {problem}") from None
+            raise _usage_error(self.source, node, "division by zero for a design") from None
+        except (TypeError, ValueError) as error:
+            raise _usage_error(self.source, node, f"the operands have wrong types: {error}") from None
 
     def _value(self, node: tree.Expr) -> Value:
         match node:
             case tree.Literal():
-                return exact(node.value) if isinstance(node.value, float) else node.value
+                return as_exact(node.value) if isinstance(node.value, float) else node.value
             case tree.Name():
-                known = self.at.get(node.start)
-                return self.designs.value(node.text) if known is None else self.designs.quantity(known)
+                quantity = self.quantity_by_offset.get(node.start)
+                return self.designs.value(node.text) if quantity is None else self.designs.quantity(quantity)
             case tree.Call():
                 name = node.callee.text if isinstance(node.callee, tree.Name) else ""
                 if name in ("min", "max"):
                     items = [item.value for arguments in node.lists for item in arguments.items]
-                    return extreme(name, [self.value(item) for item in items if item is not None])
-                return self.designs.quantity(self.at[node.start])
+                    return choose_extreme(name, [self.value(item) for item in items if item is not None])
+                return self.designs.quantity(self.quantity_by_offset[node.start])
             case tree.Unary():
                 operand = self.value(node.operand)
-                return negative(operand) if node.operator == "-" else opposite(operand)
+                return negate(operand) if node.operator == "-" else logical_not(operand)
             case tree.Binary(operator="in" | "not in"):
-                found = contained(self.value(node.left), self._items(node.right))
-                return found if node.operator == "in" else opposite(found)
+                contained = isin(self.value(node.left), self._items(node.right))
+                return contained if node.operator == "in" else logical_not(contained)
             case tree.Binary():
-                return binary(node.operator, self.value(node.left), self.value(node.right))
+                return apply_operator(node.operator, self.value(node.left), self.value(node.right))
             case tree.Conditional():
                 if node.otherwise is None:
-                    raise _wrong(self.source, node, "expected `else`")
+                    raise _usage_error(self.source, node, "expected `else`")
                 return where(self.value(node.condition), self.value(node.value), self.value(node.otherwise))
             case tree.ListLiteral():
                 return [self.value(item) for item in node.items]
             case _:
-                raise AssertionError(node)  # refused when the expression was read
+                raise AssertionError(node)  # `_Reader` refuses it
 
     def _items(self, node: tree.Expr) -> Sequence[Value]:
-        found = self.value(node)
-        if not isinstance(found, list):
+        items = self.value(node)
+        if not isinstance(items, list):
             raise TypeError("expected a list")
-        return found
+        return items
 
 
-def _wrong(source: Source, at: tree.Located, message: str, help: str | None = None) -> ArchError:
-    return make_error("usage", message, Span(source, at.start, at.end), help=help)
+def _usage_error(source: Source, node: tree.Located, message: str, help: str | None = None) -> ArchError:
+    return make_error("usage", message, Span(source, node.start, node.end), help=help)

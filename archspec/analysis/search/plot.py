@@ -1,4 +1,4 @@
-"""A plot of designs: two figures of each, as SVG or with matplotlib."""
+"""Scatter plot of two figures of each design, as SVG or with matplotlib."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PlotPoint(Node):
 
 
 class Plot(Node):
-    """The chosen designs of a search, and others that satisfy its conditions."""
+    """A plot of the chosen designs of a search, and of other designs that satisfy its conditions."""
 
     title: str
     x: str
@@ -41,16 +41,18 @@ def svg(plot: Plot, theme: str = "light") -> str:
     """Return a plot as SVG, "light" or "dark". Hovering over a chosen design shows its description."""
     colors = THEMES[theme]
     dots = (*plot.others, *plot.chosen)
-    across = _Scale([dot.x for dot in dots], LEFT, WIDTH - RIGHT)
-    up = _Scale([dot.y for dot in dots], HEIGHT - BOTTOM, TOP)
+    x_scale = _Scale([dot.x for dot in dots], LEFT, WIDTH - RIGHT)
+    y_scale = _Scale([dot.y for dot in dots], HEIGHT - BOTTOM, TOP)
     parts = [_text(LEFT, 28, plot.title, colors.ink, size=15)]
-    parts += _axes(plot, across, up, colors)
-    places = dict.fromkeys(f"M{number(across.at(dot.x))} {number(up.at(dot.y))}h0" for dot in plot.others)
-    parts.append(f'<path d="{"".join(places)}" stroke="{colors.side}" stroke-width="4" stroke-linecap="round"/>')
+    parts += _axes(plot, x_scale, y_scale, colors)
+    points = dict.fromkeys(
+        f"M{number(x_scale.position(dot.x))} {number(y_scale.position(dot.y))}h0" for dot in plot.others
+    )
+    parts.append(f'<path d="{"".join(points)}" stroke="{colors.side}" stroke-width="4" stroke-linecap="round"/>')
     for dot in plot.chosen:
-        place = f'cx="{number(across.at(dot.x))}" cy="{number(up.at(dot.y))}"'
+        center = f'cx="{number(x_scale.position(dot.x))}" cy="{number(y_scale.position(dot.y))}"'
         parts.append(
-            f'<circle {place} r="5" fill="{colors.cross}" stroke="{colors.background}">'
+            f'<circle {center} r="5" fill="{colors.cross}" stroke="{colors.background}">'
             f"<title>{Canvas.clean(dot.text)}</title></circle>"
         )
     return document(plot.title, WIDTH, HEIGHT, colors, "".join(parts))
@@ -73,24 +75,24 @@ def draw(plot: Plot, ax: Any = None) -> Any:
 
 
 class _Scale:
-    """Places values on a line from `start` to `end`."""
+    """Linear scale from values to coordinates from `start` to `end`."""
 
     def __init__(self, values: Sequence[int], start: float, end: float) -> None:
         low, high = min(values), max(values)
-        self.step = _step(high - low)
+        self.step = _tick_step(high - low)
         self.low = low // self.step * self.step
         self.high = max(-(-high // self.step) * self.step, self.low + self.step)
         self.start, self.end = start, end
 
-    def at(self, value: int) -> float:
+    def position(self, value: int) -> float:
         return self.start + (self.end - self.start) * (value - self.low) / (self.high - self.low)
 
     def ticks(self) -> range:
         return range(self.low, self.high + 1, self.step)
 
 
-def _step(span: int) -> int:
-    """Return the least of 1, 2, 5, 10, ... that divides a span into few steps."""
+def _tick_step(span: int) -> int:
+    """Return the smallest of 1, 2, 5, 10, ... that divides a span into fewer than MAX_TICKS steps."""
     power = 1
     while True:
         for factor in (1, 2, 5):
@@ -99,16 +101,16 @@ def _step(span: int) -> int:
         power *= 10
 
 
-def _axes(plot: Plot, across: _Scale, up: _Scale, colors: Theme) -> list[str]:
+def _axes(plot: Plot, x_scale: _Scale, y_scale: _Scale, colors: Theme) -> list[str]:
     parts: list[str] = []
-    for value in across.ticks():
-        x = across.at(value)
+    for value in x_scale.ticks():
+        x = x_scale.position(value)
         parts.append(_line(x, TOP, x, HEIGHT - BOTTOM, colors.frames[1]))
-        parts.append(_text(x, HEIGHT - BOTTOM + 18, _short(value), colors.dim, "middle"))
-    for value in up.ticks():
-        y = up.at(value)
+        parts.append(_text(x, HEIGHT - BOTTOM + 18, _format_tick(value), colors.dim, "middle"))
+    for value in y_scale.ticks():
+        y = y_scale.position(value)
         parts.append(_line(LEFT, y, WIDTH - RIGHT, y, colors.frames[1]))
-        parts.append(_text(LEFT - 8, y + 4, _short(value), colors.dim, "end"))
+        parts.append(_text(LEFT - 8, y + 4, _format_tick(value), colors.dim, "end"))
     parts.append(_line(LEFT, HEIGHT - BOTTOM, WIDTH - RIGHT, HEIGHT - BOTTOM, colors.frame))
     parts.append(_line(LEFT, TOP, LEFT, HEIGHT - BOTTOM, colors.frame))
     parts.append(_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 14, plot.x, colors.ink, "middle"))
@@ -116,7 +118,7 @@ def _axes(plot: Plot, across: _Scale, up: _Scale, colors: Theme) -> list[str]:
     return parts
 
 
-def _short(value: int) -> str:
+def _format_tick(value: int) -> str:
     """Format a round number: `25M`, `-2.5G`."""
     unit, scale = next((u, s) for u, s in reversed(_UNITS) if abs(value) >= s or s == 1)
     return f"{value // scale:,}{unit}" if value % scale == 0 else f"{value / scale:,.6g}{unit}"
@@ -128,5 +130,5 @@ def _line(x: float, y: float, to_x: float, to_y: float, color: str) -> str:
 
 
 def _text(x: float, y: float, text: str, color: str, anchor: str = "start", size: int = 12) -> str:
-    place = f'x="{number(x)}" y="{number(y)}" font-size="{size}" fill="{color}" text-anchor="{anchor}"'
-    return f"<text {place}>{Canvas.clean(text)}</text>"
+    attributes = f'x="{number(x)}" y="{number(y)}" font-size="{size}" fill="{color}" text-anchor="{anchor}"'
+    return f"<text {attributes}>{Canvas.clean(text)}</text>"

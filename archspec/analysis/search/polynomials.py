@@ -1,108 +1,121 @@
-"""Polynomials for many designs at once."""
+"""Evaluation of polynomials for many designs at once."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from archspec.analysis.formula.restarts import Assumption
-from archspec.analysis.search.columns import Array, Column, binary, column, extreme, is_column, numpy, where
+from archspec.analysis.search.columns import (
+    Array,
+    Column,
+    apply_operator,
+    choose_extreme,
+    column,
+    is_column,
+    numpy,
+    where,
+)
 from archspec.core.algebra import Atom, Expression, terms_of
-from archspec.core.algebra.terms import Terms, denominator
+from archspec.core.algebra.terms import Terms
+from archspec.core.algebra.terms import denominator as common_denominator
 
 
 class Ratio:
-    """The values of an expression: a numerator over a denominator. `unclear` is true where a divisor is 0."""
+    """The values of an expression: a numerator over a denominator. `undefined` is true where a divisor is 0."""
 
-    def __init__(self, above: Column, below: Column, unclear: Array) -> None:
-        self.above = above
-        self.below = below
-        self.unclear = unclear
+    def __init__(self, numerator: Column, denominator: Column, undefined: Array) -> None:
+        self.numerator = numerator
+        self.denominator = denominator
+        self.undefined = undefined
 
 
-def values(expr: Expression, names: Mapping[str, Column], length: int) -> Column:
-    """Return the values of an expression that is an integer for all designs."""
-    found = ratio(expr, names)
-    above = _broadcast(found.above, length)
-    if found.below.low == found.below.high == 1:
-        return above
-    if bool(found.unclear.any()) or bool((_op("%", found.above, found.below).values != 0).any()):
+def evaluate_integers(expr: Expression, names: Mapping[str, Column], length: int) -> Column:
+    """Evaluate an expression that is an integer for all designs."""
+    values = evaluate_ratio(expr, names)
+    numerator = _broadcast(values.numerator, length)
+    if values.denominator.low == values.denominator.high == 1:
+        return numerator
+    if bool(values.undefined.any()) or bool((_apply("%", values.numerator, values.denominator).values != 0).any()):
         raise ArithmeticError("the value of a formula is not an integer")
-    return _op("//", above, found.below)
+    return _apply("//", numerator, values.denominator)
 
 
-def holds(assumption: Assumption, names: Mapping[str, Column], length: int) -> Array:
-    """Return where an assumption holds."""
-    left, right = ratio(assumption.left, names), ratio(assumption.right, names)
-    above, below = _op("*", left.above, right.below), _op("*", left.below, right.above)
+def find_where_holds(assumption: Assumption, names: Mapping[str, Column], length: int) -> Array:
+    """Return for each design whether an assumption holds."""
+    left, right = evaluate_ratio(assumption.left, names), evaluate_ratio(assumption.right, names)
+    left_side, right_side = (
+        _apply("*", left.numerator, right.denominator),
+        _apply("*", left.denominator, right.numerator),
+    )
     if assumption.operator == "divisible":
-        safe, is_zero = _divisor(below)
-        found = (_op("%", above, safe).values == 0) & ~is_zero
+        safe, is_zero = _divisor(right_side)
+        holds = (_apply("%", left_side, safe).values == 0) & ~is_zero
     else:
-        found = _op(assumption.operator, above, below).values  # denominators are positive
-    return numpy().broadcast_to(found & ~left.unclear & ~right.unclear, (length,))
+        holds = _apply(assumption.operator, left_side, right_side).values  # denominators are positive
+    return numpy().broadcast_to(holds & ~left.undefined & ~right.undefined, (length,))
 
 
-def ratio(expr: Expression, names: Mapping[str, Column]) -> Ratio:
-    """Return the values of an expression, of length 1 for a constant. Names have positive values."""
+def evaluate_ratio(expr: Expression, names: Mapping[str, Column]) -> Ratio:
+    """Evaluate an expression; a constant has length 1. All names must have positive values."""
     return _ratio(terms_of(expr), names, numpy().zeros(1, dtype=bool))
 
 
-def _ratio(terms: Terms, names: Mapping[str, Column], unclear: Array) -> Ratio:
+def _ratio(terms: Terms, names: Mapping[str, Column], undefined: Array) -> Ratio:
     lowest: dict[Atom, int] = {}
     for monomial, _ in terms:
         for atom, exponent in monomial:
             lowest[atom] = min(exponent, lowest.get(atom, 0))
-    scale = denominator(terms)
-    known: dict[Atom, Column] = {}
-    below = _constant(scale)
+    scale = common_denominator(terms)
+    factors: dict[Atom, Column] = {}
+    denominator = _constant(scale)
     for atom, exponent in lowest.items():
-        known[atom], unclear = _atom(atom, names, unclear)
-        below = _raised(below, known[atom], -exponent)
-    above = _constant(0)
+        factors[atom], undefined = _atom(atom, names, undefined)
+        denominator = _multiply_power(denominator, factors[atom], -exponent)
+    numerator = _constant(0)
     for monomial, coefficient in terms:
         term = _constant(int(coefficient * scale))
         exponents = dict(monomial)
-        for atom, least in lowest.items():
-            term = _raised(term, known[atom], exponents.get(atom, 0) - least)
-        above = _op("+", above, term)
-    return Ratio(above, below, unclear)
+        for atom, lowest_exponent in lowest.items():
+            term = _multiply_power(term, factors[atom], exponents.get(atom, 0) - lowest_exponent)
+        numerator = _apply("+", numerator, term)
+    return Ratio(numerator, denominator, undefined)
 
 
-def _atom(atom: Atom, names: Mapping[str, Column], unclear: Array) -> tuple[Column, Array]:
-    """Return the values of an atom, all of whose arguments are integers."""
+def _atom(atom: Atom, names: Mapping[str, Column], undefined: Array) -> tuple[Column, Array]:
+    """Evaluate an atom, whose arguments are integers. Also returns where its value is undefined."""
     if not atom.arguments:
-        return names[atom.text], unclear
+        return names[atom.text], undefined
     arguments: list[Column] = []
     for terms in atom.arguments:
-        found = _ratio(terms, names, unclear)
-        arguments.append(found.above)
-        unclear = found.unclear
+        argument = _ratio(terms, names, undefined)
+        arguments.append(argument.numerator)
+        undefined = argument.undefined
     if atom.kind == "()":
-        return arguments[0], unclear
+        return arguments[0], undefined
     if atom.kind in ("min", "max"):
-        return _is_a_column(extreme(atom.kind, arguments)), unclear
+        return _as_column(choose_extreme(atom.kind, arguments)), undefined
     left, right = arguments
     safe, is_zero = _divisor(right)
-    return _op(atom.kind, left, safe), unclear | is_zero
+    return _apply(atom.kind, left, safe), undefined | is_zero
 
 
 def _divisor(values: Column) -> tuple[Column, Array]:
-    """Return divisors with 1 in the place of 0, and where that is."""
-    is_zero = _op("==", values, _constant(0))
-    return _is_a_column(where(is_zero, 1, values)), is_zero.values
+    """Return divisors with 0 replaced by 1, and where they are 0."""
+    is_zero = _apply("==", values, _constant(0))
+    return _as_column(where(is_zero, 1, values)), is_zero.values
 
 
-def _raised(term: Column, factor: Column, exponent: int) -> Column:
+def _multiply_power(term: Column, factor: Column, exponent: int) -> Column:
     for _ in range(exponent):
-        term = _op("*", term, factor)
+        term = _apply("*", term, factor)
     return term
 
 
-def _op(sign: str, left: Column, right: Column) -> Column:
-    return _is_a_column(binary(sign, left, right))
+def _apply(sign: str, left: Column, right: Column) -> Column:
+    return _as_column(apply_operator(sign, left, right))
 
 
-def _is_a_column(value: object) -> Column:
+def _as_column(value: object) -> Column:
     assert is_column(value)
     return value
 

@@ -15,8 +15,8 @@ from archspec.ir.work import Quantity as Amount
 from archspec.pipeline.model import Model, get_compilation
 
 
-class Form(Node):
-    """What a quantity takes: a positional text (`subject`), sizes of dimensions, and named arguments with defaults."""
+class Signature(Node):
+    """The arguments of a quantity: a positional text (`subject`), sizes of dimensions, and named ones with defaults."""
 
     subject: str = ""
     needs_subject: bool = False
@@ -24,29 +24,29 @@ class Form(Node):
     named: tuple[tuple[str, object], ...] = ()
 
 
-FORMS = {
-    "params": Form(subject="pattern"),
-    "role_params": Form(subject="role", needs_subject=True),
-    "trainable": Form(),
-    "frozen": Form(),
-    "active": Form(),
-    "flops": Form(has_sizes=True),
-    "macs": Form(has_sizes=True),
-    "elementwise": Form(has_sizes=True),
-    "weight_bytes": Form(named=(("dtype", "float32"),)),
-    "activation_bytes": Form(has_sizes=True, named=(("attention", "flash"), ("dtype", "float32"))),
-    "cache_bytes": Form(has_sizes=True, named=(("past", None), ("dtype", "bfloat16"))),
+SIGNATURES = {
+    "params": Signature(subject="pattern"),
+    "role_params": Signature(subject="role", needs_subject=True),
+    "trainable": Signature(),
+    "frozen": Signature(),
+    "active": Signature(),
+    "flops": Signature(has_sizes=True),
+    "macs": Signature(has_sizes=True),
+    "elementwise": Signature(has_sizes=True),
+    "weight_bytes": Signature(named=(("dtype", "float32"),)),
+    "activation_bytes": Signature(has_sizes=True, named=(("attention", "flash"), ("dtype", "float32"))),
+    "cache_bytes": Signature(has_sizes=True, named=(("past", None), ("dtype", "bfloat16"))),
 }
-"""The quantities by name. `past` has no default."""
+"""Signatures of the quantities, by name. `past` has no default."""
 
 COMPILED_ONLY = ("activation_bytes", "cache_bytes")
-"""The quantities for which there are no formulas."""
+"""Quantities that have no formulas."""
 
 _CHOICES: dict[str, tuple[str, ...]] = {"attention": ATTENTION}
 
 
 class Quantity(Node):
-    """A quantity with its arguments. The kind "hyperparameter" has the name of one that is not varied."""
+    """A quantity with its arguments. Kind "hyperparameter" is the value of the hyperparameter `subject`."""
 
     kind: str
     subject: str = ""
@@ -56,13 +56,13 @@ class Quantity(Node):
     def __str__(self) -> str:
         if self.kind == "hyperparameter":
             return self.subject
-        shown = [f'"{self.subject}"'] if self.subject else []
-        shown += [f"{name} = {size}" for name, size in self.sizes]
-        defaults = dict(FORMS[self.kind].named)
+        arguments = [f'"{self.subject}"'] if self.subject else []
+        arguments += [f"{name} = {size}" for name, size in self.sizes]
+        defaults = dict(SIGNATURES[self.kind].named)
         for name, value in self.named:
             if value != defaults[name]:
-                shown.append(f'{name} = "{value}"' if isinstance(value, str) else f"{name} = {value}")
-        return f"{self.kind}({', '.join(shown)})" if shown else self.kind
+                arguments.append(f'{name} = "{value}"' if isinstance(value, str) else f"{name} = {value}")
+        return f"{self.kind}({', '.join(arguments)})" if arguments else self.kind
 
     @property
     def dims(self) -> dict[str, int]:
@@ -76,55 +76,55 @@ class Quantity(Node):
 PARAMS = Quantity("params")
 
 
-def check_argument(name: str, value: object, written: str) -> str | None:
-    """Return what is wrong with a named argument of a quantity, `written` like this; None if nothing is."""
+def find_argument_error(name: str, value: object, text: str) -> str | None:
+    """Return the error message for an invalid named argument of a quantity, with source `text`; None if valid."""
     if name == "past":
         is_right = isinstance(value, int) and not isinstance(value, bool) and value >= 0
-        return None if is_right else f"`past` expects an integer of at least 0, found {written}"
-    known = _CHOICES.get(name, tuple(BITS))
-    return None if value in known else f"`{name}` is one of {', '.join(known)}; found {written}"
+        return None if is_right else f"`past` expects an integer of at least 0, found {text}"
+    choices = _CHOICES.get(name, tuple(BITS))
+    return None if value in choices else f"`{name}` is one of {', '.join(choices)}; found {text}"
 
 
-def measured(model: Model, quantity: Quantity) -> PlainValue:
+def measure(model: Model, quantity: Quantity) -> PlainValue:
     """Return the value of a quantity of a compiled model: an integer, or the value of a hyperparameter.
 
     Raises ArchError, with code `bad-size` if the model does not accept the sizes.
     """
     match quantity.kind:
         case "params":
-            return count_of(model, quantity.subject) if quantity.subject else model.params.total
+            return count_matching(model, quantity.subject) if quantity.subject else model.params.total
         case "role_params":
             return sum(tensor.params for tensor in model.tensors if tensor.role == quantity.subject)
         case "trainable" | "frozen":
             return getattr(model.params, quantity.kind)
         case "active":
-            return _active(model)
+            return _count_active(model)
         case "weight_bytes":
             return byte_count(model.params.total, quantity.text("dtype"))
         case "hyperparameter":
             return model.hyperparameters[quantity.subject]
         case _:
-            return _costed(model, quantity)
+            return _measure_cost(model, quantity)
 
 
-def count_of(model: Model, pattern: str) -> int:
-    """Return the parameters that a pattern selects, as `archspec count --select` counts them."""
+def count_matching(model: Model, pattern: str) -> int:
+    """Count the parameters that a pattern selects, as `archspec count --select` does."""
     return count(get_compilation(model).table, (SelectionRule(True, pattern),)).selection.total
 
 
-def _active(model: Model) -> int:
+def _count_active(model: Model) -> int:
     compilation = get_compilation(model)
     if not has_choices(compilation.body):
         return model.params.total
     if compilation.table.active is not None:
         return compilation.table.active.total
     if "unknown" in ActiveParts(compilation.body).of_all(compilation.table.tensors):
-        raise make_error("usage", f"the parameters of {model.name} that are used for one token are unknown")
+        raise make_error("usage", f"cannot count the parameters of {model.name} that are used for one token")
     return model.params.total
 
 
-def _costed(model: Model, quantity: Quantity) -> int:
-    """Return the work of a model, or bytes that depend on sizes."""
+def _measure_cost(model: Model, quantity: Quantity) -> int:
+    """Return the work of a model, or memory in bytes that depends on sizes."""
     sizes = quantity.dims
     if quantity.kind == "cache_bytes":
         past = dict(quantity.named)["past"]
@@ -136,16 +136,16 @@ def _costed(model: Model, quantity: Quantity) -> int:
         dtype, attention = quantity.text("dtype"), quantity.text("attention")
         activations = cost(model, dims=sizes, dtype=dtype, attention=attention).activations
         assert activations is not None
-        return _number(model, quantity, activations.bytes)
+        return _as_integer(model, quantity, activations.bytes)
     work = cost(model, dims=sizes).work
     amounts = {"flops": work.flops, "macs": work.macs, "elementwise": work.elementwise}
-    return _number(model, quantity, amounts[quantity.kind])
+    return _as_integer(model, quantity, amounts[quantity.kind])
 
 
-def _number(model: Model, quantity: Quantity, amount: Amount) -> int:
+def _as_integer(model: Model, quantity: Quantity, amount: Amount) -> int:
     if isinstance(amount, int):
         return amount
     missing = [name for name in cost(model).dims if name not in quantity.dims]
-    written = ", ".join([f"{name} = {size}" for name, size in quantity.sizes] + [f"{name} = ..." for name in missing])
+    arguments = ", ".join([f"{name} = {size}" for name, size in quantity.sizes] + [f"{name} = ..." for name in missing])
     message = f"`{quantity}` depends on sizes of dimensions: {amount}"
-    raise make_error("usage", message, help=f"write `{quantity.kind}({written})`")
+    raise make_error("usage", message, help=f"write `{quantity.kind}({arguments})`")

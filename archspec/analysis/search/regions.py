@@ -1,7 +1,7 @@
 """Formulas for the designs of a search, each for the region in which it holds.
 
-A formula is derived with all varied integers open. Where its assumptions do not hold, one of the integers in them is
-fixed at each of its values, and further formulas are derived. Designs for which that does not help are compiled.
+A formula is derived with all varied integers open. Where its assumptions do not hold, one of their integers is fixed at
+each of its values, and further formulas are derived. Designs that no formula covers are compiled.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from archspec.analysis.formula import measures
 from archspec.analysis.formula.assumptions import Solver
 from archspec.analysis.formula.derivation import derive
 from archspec.analysis.formula.restarts import Assumption
-from archspec.analysis.search.columns import Column, Scalar, exact, numpy
+from archspec.analysis.search.columns import Column, Scalar, as_exact, numpy
 from archspec.analysis.search.compilations import Compiler
-from archspec.analysis.search.designs import Designs
-from archspec.analysis.search.polynomials import holds
-from archspec.analysis.search.quantities import COMPILED_ONLY, Quantity, measured
-from archspec.analysis.search.space import plain_at
+from archspec.analysis.search.polynomials import find_where_holds
+from archspec.analysis.search.quantities import COMPILED_ONLY, Quantity, measure
+from archspec.analysis.search.space import Designs, plain_value
 from archspec.compiler.elaborate.models import CompiledModel
 from archspec.compiler.evaluate.values import UNKNOWN, to_plain
 from archspec.core.algebra import Expression, Polynomial, evaluate, number, symbols
@@ -27,14 +26,14 @@ from archspec.ir.table import PlainValue
 from archspec.pipeline.model import Model, get_compilation
 
 MIN_DESIGNS_FOR_FORMULA = 6
-"""The designs from which on a formula is derived for them: a derivation takes as long as a few compilations."""
+"""Minimum number of designs for which a formula is derived. A derivation takes as long as a few compilations."""
 
 MAX_SAMPLES = 4
-"""The designs that are tried as the one from which a formula is derived, in addition to the model of the spec."""
+"""Maximum number of designs from which a derivation is attempted, in addition to the model of the spec."""
 
 
 class Formulas(Node):
-    """Formulas in some integers, the quantities that are constant there, and the assumptions of both."""
+    """Formulas in the integers `open`, the quantities that are constant in them, and the assumptions of both."""
 
     open: tuple[str, ...]
     quantities: dict[Quantity, Expression]
@@ -51,32 +50,41 @@ class Regions:
         self.quantities = [quantity for quantity in quantities if quantity.kind not in COMPILED_ONLY]
         self.refused = 0
         self.reason = ""  # why some designs have no formula
-        self._checked: set[int] = set()  # the formulas of which a refused design was compiled
-        self._known: dict[tuple[tuple[str, PlainValue], ...], Formulas | None] = {}
-        self._split: dict[tuple[tuple[str, PlainValue], ...], str | None] = {}
+        self._checked: set[int] = set()  # identities of formulas for which one refused design was compiled
+        self._formulas: dict[tuple[tuple[str, PlainValue], ...], Formulas | None] = {}
+        self._splits: dict[tuple[tuple[str, PlainValue], ...], str | None] = {}
 
-    def divided(self, designs: Designs, closed: dict[str, PlainValue] | None = None) -> Iterator[Designs]:
+    def divide(self, designs: Designs, fixed_integers: dict[str, PlainValue] | None = None) -> Iterator[Designs]:
         """Yield the designs that the spec does not refuse, with formulas where there are any.
 
-        The others are to be compiled, which may refuse them. `closed` are integers that these designs share.
+        Designs without formulas must be compiled, which may refuse them. `fixed_integers` are those that all designs
+        share.
         """
-        closed = closed or {}
-        flag = next((name for name, column in designs.columns.items() if column.is_flag and name not in closed), None)
-        if flag is not None:
-            yield from self._by_value(designs, closed, flag)
+        fixed_integers = fixed_integers or {}
+        flag_name = next(
+            (name for name, column in designs.columns.items() if column.is_flag and name not in fixed_integers), None
+        )
+        if flag_name is not None:
+            yield from self._divide_by_value(designs, fixed_integers, flag_name)
             return
-        open = [name for name in designs.columns if name not in closed]
+        open = [name for name in designs.columns if name not in fixed_integers]
         if not len(designs):
             return
-        formulas = self._formulas(designs, closed, open) if open and len(designs) >= MIN_DESIGNS_FOR_FORMULA else None
+        formulas = (
+            self._find_formulas(designs, fixed_integers, open)
+            if open and len(designs) >= MIN_DESIGNS_FOR_FORMULA
+            else None
+        )
         if formulas is None:
-            name = self._split_at(designs, closed, open) if len(designs) >= MIN_DESIGNS_FOR_FORMULA else None
-            yield from [designs] if name is None else self._by_value(designs, closed, name)
+            name = self._find_split(designs, fixed_integers, open) if len(designs) >= MIN_DESIGNS_FOR_FORMULA else None
+            yield from [designs] if name is None else self._divide_by_value(designs, fixed_integers, name)
             return
-        yield from self._covered(designs, closed, formulas)
+        yield from self._iter_covered(designs, fixed_integers, formulas)
 
-    def _covered(self, designs: Designs, closed: dict[str, PlainValue], formulas: Formulas) -> Iterator[Designs]:
-        """Yield designs as `divided` does; the formulas give those for which their assumptions hold."""
+    def _iter_covered(
+        self, designs: Designs, fixed_integers: dict[str, PlainValue], formulas: Formulas
+    ) -> Iterator[Designs]:
+        """Yield designs as `divide` does: first those for which the assumptions of the formulas hold."""
         np, length = numpy(), len(designs)
         columns = {name: designs.columns[name] for name in formulas.open}
         uncovered, refused = np.zeros(length, dtype=bool), np.zeros(length, dtype=bool)
@@ -87,13 +95,13 @@ class Regions:
                 suspects[name] = None
         safe = {name: _at_least_1(column) for name, column in columns.items()}
         for assumption in formulas.assumptions:
-            fails = ~holds(assumption, safe, length)
+            fails = ~find_where_holds(assumption, safe, length)
             if assumption.is_required:
                 refused |= fails
             elif bool((fails & ~uncovered).any()):
                 uncovered |= fails
-                place = f"`{assumption.written}` ({assumption.span.place})"
-                self.reason = self.reason or f"no formula for some designs because of {place}"
+                cause = f"`{assumption.written}` ({assumption.span.place})"
+                self.reason = self.reason or f"no formula for some designs because of {cause}"
                 suspects |= dict.fromkeys(symbols(assumption.left) | symbols(assumption.right))
         refused &= ~uncovered
         if bool(refused.any()):
@@ -101,132 +109,144 @@ class Regions:
                 self._checked.add(id(formulas))
                 self._check_refused(designs.take(refused))
             self.refused += int(refused.sum())
-        found = designs.take(~(uncovered | refused))
-        found.formulas = formulas.quantities
-        found.quantities = dict(formulas.constants)
-        if len(found):
-            yield found
+        covered = designs.take(~(uncovered | refused))
+        covered.formulas = formulas.quantities
+        covered.quantities = dict(formulas.constants)
+        if len(covered):
+            yield covered
         if suspects:
-            rest = designs.take(uncovered)
-            name = min(sorted(suspects), key=lambda name: len(np.unique(rest.columns[name].values)))
-            yield from self._by_value(rest, closed, name)
+            uncovered_designs = designs.take(uncovered)
+            name = min(sorted(suspects), key=lambda name: len(np.unique(uncovered_designs.columns[name].values)))
+            yield from self._divide_by_value(uncovered_designs, fixed_integers, name)
 
-    def _by_value(self, designs: Designs, closed: dict[str, PlainValue], name: str) -> Iterator[Designs]:
+    def _divide_by_value(self, designs: Designs, fixed_integers: dict[str, PlainValue], name: str) -> Iterator[Designs]:
         column = designs.columns[name]
         for value in numpy().unique(column.values):
-            chosen = designs.take(column.values == value)
-            yield from self.divided(chosen, {**closed, name: plain_at(chosen.values[name], 0)})
+            part = designs.take(column.values == value)
+            yield from self.divide(part, {**fixed_integers, name: plain_value(part.values[name], 0)})
 
     def _check_refused(self, designs: Designs) -> None:
-        """Check that the spec refuses a design for which a requirement does not hold in a formula."""
-        values = _values(designs, len(designs) // 2)
+        """Check that the spec refuses a design that violates a requirement of the formulas. Raises ArchError."""
+        values = _design_values(designs, len(designs) // 2)
         try:
-            model = self.compiler.compiled(values)
+            model = self.compiler.compile(values)
             for quantity in self.quantities:
-                measured(model, quantity)
+                measure(model, quantity)
         except ArchError:
             return
-        raise _internal(f"the formulas of {model.name} refuse a design that compiles: {values}")
+        raise _internal_error(f"the formulas of {model.name} refuse a design that compiles: {values}")
 
     # Derivation -------------------------------------------------------------------------------------------------------
 
-    def _formulas(self, designs: Designs, closed: dict[str, PlainValue], open: Sequence[str]) -> Formulas | None:
-        """Return the formulas with these integers open; None if there are none."""
-        key = tuple(closed.items())
-        if key not in self._known:
-            self._known[key] = self._derived(designs, closed, open)
-        return self._known[key]
+    def _find_formulas(
+        self, designs: Designs, fixed_integers: dict[str, PlainValue], open: Sequence[str]
+    ) -> Formulas | None:
+        """Return the formulas with the integers `open`; None if there are none."""
+        key = tuple(fixed_integers.items())
+        if key not in self._formulas:
+            self._formulas[key] = self._derive_first(designs, fixed_integers, open)
+        return self._formulas[key]
 
-    def _derived(self, designs: Designs, closed: dict[str, PlainValue], open: Sequence[str]) -> Formulas | None:
-        bases = list(self._bases(designs, closed, open))
-        for quantities in self._attempts():
+    def _derive_first(
+        self, designs: Designs, fixed_integers: dict[str, PlainValue], open: Sequence[str]
+    ) -> Formulas | None:
+        bases = list(self._iter_bases(designs, fixed_integers, open))
+        for quantities in self._quantity_sets():
             for model in bases:
                 try:
                     return self._derive(model, open, quantities)
-                except ArchError as problem:
-                    if any(found.code == "internal" for found in problem.diagnostics):
+                except ArchError as error:
+                    if any(diagnostic.code == "internal" for diagnostic in error.diagnostics):
                         raise
-                    self.reason = self.reason or f"no formula: {_text(problem)}"
+                    self.reason = self.reason or f"no formula: {_format_reason(error)}"
         return None
 
-    def _attempts(self) -> list[list[Quantity]]:
-        """Return the sets of quantities to derive: all, or those that no computation is needed for."""
+    def _quantity_sets(self) -> list[list[Quantity]]:
+        """Return the sets of quantities to derive: all, then those that do not depend on operations."""
         plain = [quantity for quantity in self.quantities if not quantity.sizes and quantity.kind != "active"]
         return [self.quantities, plain] if len(plain) < len(self.quantities) else [self.quantities]
 
-    def _bases(self, designs: Designs, closed: dict[str, PlainValue], open: Sequence[str]) -> Iterator[Model]:
-        """Yield a model from whose values a formula can be derived: that of the spec, or designs that compile."""
-        places = sorted({len(designs) * place // MAX_SAMPLES for place in range(MAX_SAMPLES)})
-        for values in ({**self.fixed, **closed}, *[_values(designs, place) for place in places]):
+    def _iter_bases(
+        self, designs: Designs, fixed_integers: dict[str, PlainValue], open: Sequence[str]
+    ) -> Iterator[Model]:
+        """Yield models from whose values a formula can be derived: the model of the spec, and designs that compile."""
+        positions = sorted({len(designs) * position // MAX_SAMPLES for position in range(MAX_SAMPLES)})
+        for values in (
+            {**self.fixed, **fixed_integers},
+            *[_design_values(designs, position) for position in positions],
+        ):
             try:
-                model = self.compiler.compiled(values)
+                model = self.compiler.compile(values)
             except ArchError:
                 continue
-            own = [model.hyperparameters[name] for name in open]
-            if all(type(value) is int and value > 0 for value in own):
+            values_of_open = [model.hyperparameters[name] for name in open]
+            if all(type(value) is int and value > 0 for value in values_of_open):
                 yield model
 
     def _derive(self, model: Model, open: Sequence[str], quantities: Sequence[Quantity]) -> Formulas:
         compilation = get_compilation(model)
         integers = {name: value for name, value in model.hyperparameters.items() if type(value) is int}
-        own = {name: integers[name] for name in open}
-        measure = _Measure(quantities)
-        outcome = derive(compilation.unit, compilation.node, model.overrides, own, integers, measure)
-        found = {
-            quantity: outcome.measures[str(quantity)] for quantity in quantities if quantity not in measure.constants
+        point = {name: integers[name] for name in open}
+        derivation = _Derivation(quantities)
+        outcome = derive(compilation.unit, compilation.node, model.overrides, point, integers, derivation)
+        formulas = {
+            quantity: outcome.measures[str(quantity)] for quantity in quantities if quantity not in derivation.constants
         }
-        for quantity, expr in found.items():
+        for quantity, expr in formulas.items():
             value = number(expr)
-            if measured(model, quantity) != (evaluate(expr, own) if value is None else value):
-                raise _internal(f"the formula of `{quantity}` is wrong for {model.name}")
-        return Formulas(tuple(open), found, measure.constants, outcome.assumptions)
+            if measure(model, quantity) != (evaluate(expr, point) if value is None else value):
+                raise _internal_error(f"the formula of `{quantity}` is wrong for {model.name}")
+        return Formulas(tuple(open), formulas, derivation.constants, outcome.assumptions)
 
-    def _split_at(self, designs: Designs, closed: dict[str, PlainValue], open: Sequence[str]) -> str | None:
-        """Return the integer with the fewest values at whose values there are formulas."""
-        key = tuple(closed.items())
-        if key not in self._split:
+    def _find_split(self, designs: Designs, fixed_integers: dict[str, PlainValue], open: Sequence[str]) -> str | None:
+        """Return the integer with the fewest values such that fixing it makes formulas derivable; None if none does."""
+        key = tuple(fixed_integers.items())
+        if key not in self._splits:
             counts = {name: len(numpy().unique(designs.columns[name].values)) for name in open}
-            self._split[key] = None
+            self._splits[key] = None
             for name in sorted(open, key=lambda name: counts[name]) if len(open) > 1 else ():
-                value = plain_at(designs.values[name], 0)
-                chosen = designs.take(designs.columns[name].values == value)
-                if self._formulas(chosen, {**closed, name: value}, [n for n in open if n != name]) is not None:
-                    self._split[key] = name
+                value = plain_value(designs.values[name], 0)
+                part = designs.take(designs.columns[name].values == value)
+                if (
+                    self._find_formulas(part, {**fixed_integers, name: value}, [n for n in open if n != name])
+                    is not None
+                ):
+                    self._splits[key] = name
                     break
-        return self._split[key]
+        return self._splits[key]
 
 
-class _Measure:
-    """Derives quantities. `constants` are hyperparameters that are not integers."""
+class _Derivation:
+    """Derivation of quantities. `constants` are hyperparameters that are not integers."""
 
     def __init__(self, quantities: Sequence[Quantity]) -> None:
         self.quantities = quantities
         self.constants: dict[Quantity, Scalar] = {}
 
     def __call__(self, solver: Solver, compiled: CompiledModel) -> dict[str, Expression]:
-        found: dict[str, Expression] = {}
+        formulas: dict[str, Expression] = {}
         for quantity in self.quantities:
             if not self._is_constant(solver, compiled, quantity):
-                found[str(quantity)] = _derived(solver, compiled, quantity)
-        return found
+                formulas[str(quantity)] = _derive_quantity(solver, compiled, quantity)
+        return formulas
 
     def _is_constant(self, solver: Solver, compiled: CompiledModel, quantity: Quantity) -> bool:
         value = compiled.hyperparameters.get(quantity.subject) if quantity.kind == "hyperparameter" else 0
         if isinstance(value, int | Polynomial) and not isinstance(value, bool):
             return False
-        known = to_plain(value) if value is not UNKNOWN else None
-        known = exact(known) if isinstance(known, float) else known
-        if value is UNKNOWN or self.constants.setdefault(quantity, known) != known:
-            solver.refuse(f"`{quantity}` depends on an open hyperparameter", _place(compiled))
+        constant = to_plain(value) if value is not UNKNOWN else None
+        constant = as_exact(constant) if isinstance(constant, float) else constant
+        if value is UNKNOWN or self.constants.setdefault(quantity, constant) != constant:
+            solver.refuse(f"`{quantity}` depends on an open hyperparameter", _location(compiled))
         return True
 
 
-def _derived(solver: Solver, compiled: CompiledModel, quantity: Quantity) -> Expression:
+def _derive_quantity(solver: Solver, compiled: CompiledModel, quantity: Quantity) -> Expression:
     """Return a quantity as an expression. Raises Refusal."""
     module = compiled.module
     match quantity.kind:
         case "params" if quantity.subject:
-            return measures.parameters_matching(solver, module, quantity.subject, _place(compiled))
+            return measures.parameters_matching(solver, module, quantity.subject, _location(compiled))
         case "role_params":
             return measures.parameters_where(solver, module, lambda tensor: tensor.role == quantity.subject)
         case "params":
@@ -237,7 +257,7 @@ def _derived(solver: Solver, compiled: CompiledModel, quantity: Quantity) -> Exp
         case "frozen":
             return measures.total(solver, module).frozen
         case "active":
-            return measures.active(solver, compiled, _place(compiled))
+            return measures.active(solver, compiled, _location(compiled))
         case "weight_bytes":
             return measures.in_bytes(solver, module, quantity.text("dtype"))
         case "hyperparameter":
@@ -249,12 +269,12 @@ def _derived(solver: Solver, compiled: CompiledModel, quantity: Quantity) -> Exp
             return {"flops": work.flops, "macs": work.macs, "elementwise": work.elementwise}[kind]
 
 
-def _place(compiled: CompiledModel) -> Span:
+def _location(compiled: CompiledModel) -> Span:
     return compiled.module.span
 
 
-def _values(designs: Designs, place: int) -> dict[str, PlainValue]:
-    return {name: plain_at(value, place) for name, value in designs.values.items()}
+def _design_values(designs: Designs, position: int) -> dict[str, PlainValue]:
+    return {name: plain_value(value, position) for name, value in designs.values.items()}
 
 
 def _at_least_1(column: Column) -> Column:
@@ -263,10 +283,10 @@ def _at_least_1(column: Column) -> Column:
     return Column(numpy().maximum(column.values, 1), 1, max(column.high, 1))
 
 
-def _text(problem: ArchError) -> str:
-    found = problem.diagnostics[0]
-    return found.message + (f" ({found.span.place})" if found.span is not None else "")
+def _format_reason(error: ArchError) -> str:
+    diagnostic = error.diagnostics[0]
+    return diagnostic.message + (f" ({diagnostic.span.place})" if diagnostic.span is not None else "")
 
 
-def _internal(message: str) -> ArchError:
+def _internal_error(message: str) -> ArchError:
     return make_error("internal", f"{message}; this is a bug in archspec; please report it")

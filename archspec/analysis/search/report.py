@@ -12,38 +12,38 @@ from archspec.ir.table import PlainValue
 LINE = "arch"
 
 
-def page(found: SearchResult, format: str = "table") -> Page:
+def page(result: SearchResult, format: str = "table") -> Page:
     """Return the report."""
-    heading = f"{title(found.model, found.overrides)}: {_what(found)}"
-    width = len(str(len(found.designs)))
-    lines = [f"{place:>{width}}  {design.line}" for place, design in enumerate(found.designs, 1)]
-    if found.imports:
-        lines.insert(0, f"import std {{ {', '.join(found.imports)} }}")
-    blocks: list[Block] = [_table(found)] if found.designs else []
-    return Page(heading, [*blocks, lines, _facts(found)])
+    heading = f"{title(result.model, result.overrides)}: {_what(result)}"
+    width = len(str(len(result.designs)))
+    lines = [f"{number:>{width}}  {design.line}" for number, design in enumerate(result.designs, 1)]
+    if result.imports:
+        lines.insert(0, f"import std {{ {', '.join(result.imports)} }}")
+    blocks: list[Block] = [_table(result)] if result.designs else []
+    return Page(heading, [*blocks, lines, _facts(result)])
 
 
-def rows(found: SearchResult) -> View:
-    """Return all designs if the search has kept them, otherwise the chosen ones."""
-    columns = [Column(name, name) for name in (*found.varied, *found.figures)]
-    if found.every is None:
-        made: list[Row] = [_row(design) for design in found.designs]
-        return View([*columns, Column("equal", "equal"), Column(LINE, LINE)], made)
-    every = [map(_cell, values.tolist()) for values in found.every.values()]
-    return View(columns, [dict(zip(found.every, row, strict=True)) for row in zip(*every, strict=True)])
+def rows(result: SearchResult) -> View:
+    """Return all designs if the search collected them, otherwise the chosen designs."""
+    columns = [Column(name, name) for name in (*result.varied, *result.figures)]
+    if result.every is None:
+        table_rows: list[Row] = [_row(design) for design in result.designs]
+        return View([*columns, Column("equal", "equal"), Column(LINE, LINE)], table_rows)
+    columns_of_values = [map(_cell, values.tolist()) for values in result.every.values()]
+    return View(columns, [dict(zip(result.every, row, strict=True)) for row in zip(*columns_of_values, strict=True)])
 
 
-def contents(found: SearchResult) -> Document:
+def contents(result: SearchResult) -> Document:
     """Return the document of the JSON and YAML output."""
-    tally = found.tally
+    tally = result.tally
     document: Document = {
         "format": 1,
-        "model": found.model,
-        "overrides": finite(found.overrides),
-        "vary": list(found.varied),
-        "where": list(found.where),
-        "best": list(found.best),
-        "near": found.near or None,
+        "model": result.model,
+        "overrides": finite(result.overrides),
+        "vary": list(result.varied),
+        "where": list(result.where),
+        "best": list(result.best),
+        "near": result.near or None,
         "space": {
             "designs": tally.designs,
             "examined": tally.examined,
@@ -52,7 +52,7 @@ def contents(found: SearchResult) -> Document:
             "compiled": tally.compiled,
             "interrupted": tally.is_interrupted,
         },
-        "imports": list(found.imports),
+        "imports": list(result.imports),
         "designs": [
             {
                 "hyperparameters": finite(design.values),
@@ -60,33 +60,33 @@ def contents(found: SearchResult) -> Document:
                 "equal": design.equal,
                 LINE: design.line,
             }
-            for design in found.designs
+            for design in result.designs
         ],
     }
-    if found.every is not None:
-        view = rows(found)
+    if result.every is not None:
+        view = rows(result)
         document["all"] = [dict(row) for row in view.rows]
     return document
 
 
-def _what(found: SearchResult) -> str:
-    if found.near:
-        return f"the nearest to {found.near}"
-    return f"the best by {listed([f'`{name}`' for name in found.best])}" if found.best else "all designs"
+def _what(result: SearchResult) -> str:
+    if result.near:
+        return f"the nearest to {result.near}"
+    return f"the best by {listed([f'`{name}`' for name in result.best])}" if result.best else "all designs"
 
 
-def _table(found: SearchResult) -> View:
-    has_equal = any(design.equal > 1 for design in found.designs)
-    columns = [Column("#", "#"), *[Column(name, name, fit="shorten") for name in found.varied]]
-    columns += [Column(name, name) for name in found.figures if _is_new(found, name)]
+def _table(result: SearchResult) -> View:
+    has_equal = any(design.equal > 1 for design in result.designs)
+    columns = [Column("#", "#"), *[Column(name, name, fit="shorten") for name in result.varied]]
+    columns += [Column(name, name) for name in result.figures if _is_new(result, name)]
     columns += [Column("equal", "equal", drop=1)] if has_equal else []
-    made: list[Row] = [{"#": place, **_row(design)} for place, design in enumerate(found.designs, 1)]
-    return View(columns, made)
+    table_rows: list[Row] = [{"#": number, **_row(design)} for number, design in enumerate(result.designs, 1)]
+    return View(columns, table_rows)
 
 
-def _is_new(found: SearchResult, name: str) -> bool:
-    """Whether a figure is not that of another column with the sign changed."""
-    return name.removeprefix("-").strip() not in {*found.varied, *found.figures} - {name}
+def _is_new(result: SearchResult, name: str) -> bool:
+    """Whether no other column shows a figure with the opposite sign."""
+    return name.removeprefix("-").strip() not in {*result.varied, *result.figures} - {name}
 
 
 def _row(design: Design) -> Row:
@@ -98,8 +98,8 @@ def _cell(value: PlainValue) -> Cell:
     return value if isinstance(value, bool | int) else literal(value)
 
 
-def _facts(found: SearchResult) -> list[str]:
-    tally, shown = found.tally, len(found.designs)
+def _facts(result: SearchResult) -> list[str]:
+    tally, shown = result.tally, len(result.designs)
     examined = (
         f"{tally.examined:,} of {number(tally.designs, 'design')}"
         if tally.is_interrupted
@@ -107,15 +107,15 @@ def _facts(found: SearchResult) -> list[str]:
     )
     facts = [f"{examined}: {tally.refused:,} refused by the spec, {tally.answers:,} satisfying the conditions"]
     if tally.is_interrupted:
-        facts.insert(0, "interrupted: these are the designs that had been found")
+        facts.insert(0, "interrupted: the designs found so far are listed")
     if tally.compiled:
-        why = f": {tally.reason}" if tally.reason else ""
-        facts.append(f"{number(tally.compiled, 'design')} compiled one by one{why}")
-    if any(design.equal > 1 for design in found.designs):
+        reason = f": {tally.reason}" if tally.reason else ""
+        facts.append(f"{number(tally.compiled, 'design')} compiled one by one{reason}")
+    if any(design.equal > 1 for design in result.designs):
         facts.append("equal: the designs with the same values of --best, of which the first is listed")
-    if shown < found.found:
-        help = "use another --where for fewer" if found.best else "use --format csv for all"
-        facts.append(f"the first {shown:,} of {found.found:,} are listed; {help}")
+    if shown < result.found:
+        help = "use another --where for fewer" if result.best else "use --format csv for all"
+        facts.append(f"the first {shown:,} of {result.found:,} are listed; {help}")
     if shown:
         facts.append(f"{'the listed design was' if shown == 1 else 'all listed designs were'} compiled once more")
     return facts

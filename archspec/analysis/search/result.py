@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from io import BytesIO
 from typing import Any
 
 from archspec.analysis.search.columns import Array
 from archspec.analysis.search.plot import Plot, draw
 from archspec.analysis.search.search import SearchCounts
-from archspec.core.diagnostics import make_error
+from archspec.core.diagnostics import make_error, missing_package_error
 from archspec.core.record import Node
-from archspec.core.reports.results import Result
+from archspec.core.reports.results import Result, rows_of
 from archspec.ir.table import PlainValue
 
 
@@ -28,10 +30,10 @@ class Design(Node):
 class SearchResult(Result):
     """The designs that satisfy the conditions of a search: the best, the nearest, or all.
 
-    `tally` has the numbers of designs, and `found` is that of the chosen ones. `designs` are these, or the first of
-    them if they are many; each has been compiled by its `line`. `every` has the values of all that satisfy the
-    conditions as arrays by name, if they are kept. `imports` are names of the standard library that the lines need in
-    addition to those of the spec.
+    `tally` has the numbers of designs, and `found` is the number of chosen designs. `designs` are the first of the
+    chosen designs, each compiled from its `line`. `every` has the values of all designs that satisfy the conditions,
+    as arrays by name, or None if they were not collected. `imports` are names of the standard library that the lines
+    need in addition to those that the spec imports.
     """
 
     model: str
@@ -59,3 +61,17 @@ class SearchResult(Result):
         if self.plotted is None:
             raise make_error("usage", "there is nothing to draw: no design satisfies the conditions")
         return draw(self.plotted, ax)
+
+
+def to_parquet(result: SearchResult) -> bytes:
+    """Return the rows of the CSV output as a Parquet file. Raises ArchError if pyarrow is not installed."""
+    try:
+        pyarrow, library = import_module("pyarrow"), import_module("pyarrow.parquet")
+    except ImportError:
+        message = "Parquet output requires pyarrow, which is not installed"
+        raise missing_package_error(message, "parquet") from None
+    view = rows_of(result)
+    table = pyarrow.table({column.key: [row[column.key] for row in view.rows] for column in view.columns})
+    file = BytesIO()
+    library.write_table(table, file)
+    return file.getvalue()

@@ -6,9 +6,8 @@ import sys
 from argparse import Namespace
 
 from archspec.analysis.search.api import search
-from archspec.analysis.search.parquet import parquet
 from archspec.analysis.search.plot import svg
-from archspec.analysis.search.result import SearchResult
+from archspec.analysis.search.result import SearchResult, to_parquet
 from archspec.analysis.search.space import parse_vary
 from archspec.app.cli.files import refuse_existing, wants_picture, write_new_file
 from archspec.app.cli.output import format_result, write
@@ -46,7 +45,7 @@ def run(options: Namespace) -> int:
     if is_drawn:
         _save_plots(options, found)
     if options.format == "parquet":
-        write_new_file(options.output, parquet(found), options.force)
+        write_new_file(options.output, to_parquet(found), options.force)
     elif options.output:
         write_new_file(options.output, format_result(found, options), options.force)
     else:
