@@ -18,7 +18,7 @@ from small import DENSE, load
 
 import archspec
 from archspec.analysis.compare.compare import Comparison, compare_tables
-from archspec.analysis.compare.components import Component, components
+from archspec.analysis.compare.components import Component, find_components
 from archspec.app.cli import main
 from archspec.core.reports.cells import bar
 from archspec.pipeline.model import get_compilation
@@ -124,7 +124,7 @@ def test_components_of_models(golden: Callable[[str, str], None]) -> None:
     names = ("t5-small", "deepseek-v3", "whisper-tiny", "swin-tiny")
     lines: list[str] = []
     for table in (get_compilation(archspec.loads(STACKS)).table, *(load_table(name, {})[0] for name in names)):
-        lines += [table.model, *(line for part in components(table) for line in outlined(part))]
+        lines += [table.model, *(line for part in find_components(table) for line in outlined(part))]
     golden("compare/components.txt", "\n".join(lines) + "\n")
 
 

@@ -21,16 +21,16 @@ import archspec
 from archspec import Model
 from archspec.analysis.diff.api import Difference
 from archspec.analysis.diff.structure import (
-    Contents,
     NamePrefix,
     StoredTensor,
-    changed,
-    changes,
-    common_prefix,
-    contents,
-    folded,
-    renamed,
-    repetitions,
+    StoredTensors,
+    apply_changes,
+    collapse_changes,
+    detect_prefix,
+    find_changes,
+    find_repetitions,
+    rename_tensors,
+    stored_tensors,
 )
 from archspec.app.cli import main
 from archspec.compiler.evaluate import limits
@@ -59,25 +59,25 @@ def prenorm(folder: Path) -> str:
 
 @pytest.mark.parametrize("pairs", pairs())
 def test_applied_to_a_bundled_model_it_gives_another(pairs: Sequence[tuple[str, str]]) -> None:
-    tensors = {name: contents(load_table(name, {})[0]) for name in dict.fromkeys(chain(*pairs))}
+    tensors = {name: stored_tensors(load_table(name, {})[0]) for name in dict.fromkeys(chain(*pairs))}
     for one, other in pairs:
         before, after = tensors[one], tensors[other]
-        prefix = common_prefix(before, after)
-        steps = changes(renamed(before, prefix), after)
-        assert changed(before, prefix, steps) == after
+        prefix = detect_prefix(before, after)
+        steps = find_changes(rename_tensors(before, prefix), after)
+        assert apply_changes(before, prefix, steps) == after
         assert bool(steps or any(prefix)) == (before != after)
-        assert sorted(n for f in folded(steps) for n in f.fold.names) == sorted(step.name for step in steps)
+        assert sorted(n for f in collapse_changes(steps) for n in f.fold.names) == sorted(step.name for step in steps)
 
 
 NAMES = st.lists(st.sampled_from(["a", "b", "0", "1", "2", "w"]), min_size=1, max_size=4).map(".".join)
 
 
 @st.composite
-def tensors(draw: st.DrawFn) -> Contents:
+def tensors(draw: st.DrawFn) -> StoredTensors:
     """Parameters and buffers, some tied to others; names may be parts of each other, as no spec's are."""
     names = draw(st.lists(NAMES, unique=True, max_size=12))
     shapes = st.sampled_from([(), (2,), (3,), (2, 3)])
-    found: Contents = {}
+    found: StoredTensors = {}
     for name in names:
         kind = draw(st.sampled_from(["param", "param", "buffer"]))
         tied = draw(st.sampled_from([None, *found])) if kind == "param" else None
@@ -87,34 +87,34 @@ def tensors(draw: st.DrawFn) -> Contents:
 
 @settings(max_examples=150, deadline=None)
 @given(tensors(), tensors(), st.sampled_from(["", "a.", "enc.0."]))
-def test_applying_changes_gives_what_they_lead_to(before: Contents, after: Contents, around: str) -> None:
-    after = renamed(after, NamePrefix(added=around))
-    prefix = common_prefix(before, after)
-    start = renamed(before, prefix)
+def test_applying_changes_gives_what_they_lead_to(before: StoredTensors, after: StoredTensors, around: str) -> None:
+    after = rename_tensors(after, NamePrefix(added=around))
+    prefix = detect_prefix(before, after)
+    start = rename_tensors(before, prefix)
     assert len(start) == len(before)
-    steps = changes(start, after)
-    assert changed(before, prefix, steps) == after
-    for repetition in repetitions(start, after):
+    steps = find_changes(start, after)
+    assert apply_changes(before, prefix, steps) == after
+    for repetition in find_repetitions(start, after):
         names = {step.name for step in steps if step.name.startswith(repetition.address[:-1])}
         inside = {n for i in repetition.numbers for n in names if n.startswith(f"{repetition.address[:-1]}{i}.")}
         assert len(inside) == repetition.tensors * len(repetition.numbers)
 
 
 @given(tensors())
-def test_a_model_behind_a_prefix_has_no_other_changes(before: Contents) -> None:
-    after = renamed(before, NamePrefix(added="enc."))
+def test_a_model_behind_a_prefix_has_no_other_changes(before: StoredTensors) -> None:
+    after = rename_tensors(before, NamePrefix(added="enc."))
     if before:
         for a, b in ((before, after), (after, before)):
-            prefix = common_prefix(a, b)
-            assert changes(renamed(a, prefix), b) == () or len(before) < 3
+            prefix = detect_prefix(a, b)
+            assert find_changes(rename_tensors(a, prefix), b) == () or len(before) < 3
 
 
 def test_a_prefix_is_one_only_if_more_names_agree() -> None:
     weight = StoredTensor("param", (2,), True, None)
     before, after = {"w": weight, "v": weight}, {"w": weight, "a.w": weight}
-    assert common_prefix(before, after) == common_prefix(after, before) == NamePrefix()
-    assert common_prefix(before, after | {"a.v": weight}) == NamePrefix(added="a.")
-    assert common_prefix(before | {"u": weight, "t": weight}, after | {"a.v": weight}) == NamePrefix()
+    assert detect_prefix(before, after) == detect_prefix(after, before) == NamePrefix()
+    assert detect_prefix(before, after | {"a.v": weight}) == NamePrefix(added="a.")
+    assert detect_prefix(before | {"u": weight, "t": weight}, after | {"a.v": weight}) == NamePrefix()
 
 
 def test_kinds_of_changes() -> None:
@@ -161,7 +161,7 @@ def test_repetition_is_said_once_if_the_new_ones_are_as_the_others() -> None:
     ]
     assert brief(found) == [("times", "encoder.layer.*", "2 times", "5 times")]
     assert [r.numbers for r in archspec.diff(five, two).repetitions] == [(2, 3, 4)]
-    assert found.apply(two) == contents(get_compilation(five).table)
+    assert found.apply(two) == stored_tensors(get_compilation(five).table)
 
 
 # Operations -----------------------------------------------------------------------------------------------------------
@@ -224,7 +224,7 @@ def test_other_computations_differ(what: str) -> None:
     other = variant(MUTATIONS[what])
     for a, b in ((BASE, other), (other, BASE)):
         assert archspec.diff(a, b).operations
-        assert archspec.diff(a, b).apply(a) == contents(get_compilation(b).table)
+        assert archspec.diff(a, b).apply(a) == stored_tensors(get_compilation(b).table)
 
 
 REWRITINGS = {
@@ -377,7 +377,9 @@ def test_the_whole_model_within_another() -> None:
         ("added", "cls.predictions"),
     }
     back = archspec.diff(masked, base)
-    assert back.prefix == NamePrefix(removed="bert.") and back.apply(masked) == contents(get_compilation(base).table)
+    assert back.prefix == NamePrefix(removed="bert.") and back.apply(masked) == stored_tensors(
+        get_compilation(base).table
+    )
 
 
 def test_too_much_to_compare() -> None:
@@ -449,7 +451,7 @@ def stored(row: dict[str, Any] | None) -> StoredTensor | None:
 def test_the_document_is_enough_to_make_b_of_a(pair: str, capsys: pytest.CaptureFixture[str]) -> None:
     a, b = PAIRS[pair]
     document = json.loads(run(capsys, a, b, "--format", "json")[1])
-    found = renamed(contents(load_table(a, {})[0]), NamePrefix(**document["prefix"]))
+    found = rename_tensors(stored_tensors(load_table(a, {})[0]), NamePrefix(**document["prefix"]))
     for change in document["tensors"]:
         for name in change["names"]:
             assert found.get(name) == stored(change["before"])
@@ -458,7 +460,7 @@ def test_the_document_is_enough_to_make_b_of_a(pair: str, capsys: pytest.Capture
                 del found[name]
             else:
                 found[name] = after
-    assert found == contents(load_table(b, {})[0])
+    assert found == stored_tensors(load_table(b, {})[0])
 
 
 def test_nothing_differs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -108,7 +108,7 @@ def test_two_spellings_are_the_same_operations(what: str) -> None:
         found = archspec.diff(a, b)
         assert not found and found.unified and not found.stopped
         assert "the same operations" in str(found)
-        assert "some operations are written differently, but compute the same up to rounding" in str(found)
+        assert "some operations are written differently, but are equal up to rounding" in str(found)
 
 
 def test_operands_of_which_each_has_its_own_axis_are_exchanged() -> None:
@@ -212,9 +212,8 @@ def test_what_is_too_large_is_reported_as_before_and_said_so(limit: str, monkeyp
     monkeypatch.setattr(normal_forms, limit, 20)
     found = archspec.diff(BASE, load(spelled("a layer divided otherwise")))
     assert found.operations and found.stopped
-    assert (
-        "not all operations could be compared by their normal forms: some of those listed may compute the same"
-        in str(found)
+    assert "not all operations could be compared by their normal forms: some listed operations may be equal" in str(
+        found
     )
 
 
@@ -225,7 +224,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["diff", *names]) == 0
     assert capsys.readouterr().out == (
         "no differences between a and b: the same 18 tensors, the same operations\n\n"
-        "some operations are written differently, but compute the same up to rounding\n"
+        "some operations are written differently, but are equal up to rounding\n"
     )
     assert main(["diff", *names, "--format", "json"]) == 0
     document = json.loads(capsys.readouterr().out)
@@ -242,7 +241,7 @@ def test_compare_says_whether_models_with_the_same_tensors_compute_the_same() ->
     notes = [line for line in str(found).splitlines() if "have the same tensors" in line]
     assert notes == [
         "it (1) and it (2) have the same tensors and the same operations",
-        "it (1) and it (3) have the same tensors and compute the same up to rounding, although some operations are "
+        "it (1) and it (3) have the same tensors and are equal up to rounding, although some operations are "
         "written differently",
         "it (1) and it (4) have the same tensors, but their operations differ; use `archspec diff` to list the "
         "differences",

@@ -95,11 +95,11 @@ def pairs() -> list[Any]:
 
 
 def compared(*models: Model) -> Sequence[Panel]:
-    return comparisons.panels_of(models)[0]
+    return comparisons.build_panels(models)[0]
 
 
 def differing(a: Model, b: Model) -> Sequence[Panel]:
-    return diffs.panels_of(archspec.diff(a, b), a, b)[0]
+    return diffs.build_panels(archspec.diff(a, b), a, b)[0]
 
 
 def marked(panel: Panel) -> dict[str, str]:
@@ -113,7 +113,7 @@ def marked(panel: Panel) -> dict[str, str]:
 @pytest.mark.parametrize("pair", pairs())
 def test_nothing_overlaps(pair: tuple[str, str]) -> None:
     a, b = map(archspec.load, pair)
-    for panels, found in (comparisons.panels_of([a, b]), diffs.panels_of(archspec.diff(a, b), a, b)):
+    for panels, found in (comparisons.build_panels([a, b]), diffs.build_panels(archspec.diff(a, b), a, b)):
         for panel, root in zip(panels, align_rows(panels, found), strict=True):
             assert picture_lint.faults(panel.plan, root) == []
             assert picture_lint.text_faults(root) == []
@@ -128,7 +128,7 @@ def heights(root: Frame) -> dict[str, float]:
 
 def test_what_corresponds_is_level() -> None:
     models = [archspec.load(name) for name in ("bert-base-uncased", "roberta-base", "albert-base-v2")]
-    a, b, c = map(heights, align_rows(*comparisons.panels_of(models)))
+    a, b, c = map(heights, align_rows(*comparisons.build_panels(models)))
     layer, shared = "encoder.layer.*", "encoder.albert_layer_groups.0.albert_layers.0"
     for name in (layer, f"{layer}.attention.self.query", f"{layer}.intermediate.dense", f"{layer}.output.LayerNorm"):
         assert a[name] == pytest.approx(b[name], abs=0.5), name
@@ -198,7 +198,7 @@ def test_a_part_that_some_models_lack() -> None:
 
 
 def test_counterparts_are_in_order_and_have_the_same_role() -> None:
-    _, found = comparisons.panels_of([archspec.load("bert-base-uncased"), archspec.load("gpt2")])
+    _, found = comparisons.build_panels([archspec.load("bert-base-uncased"), archspec.load("gpt2")])
     names: list[dict[str, Node]] = [{node.name: node for node in plan.nodes} for plan in found.plans]
     layer = "encoder.layer.*"
     for ours, theirs in (
@@ -506,7 +506,7 @@ def test_hostile_names_stay_inert_and_inside(name: str, tmp_path: Path) -> None:
         root = ElementTree.fromstring(shown)
         assert not [element for element in root.iter() if element.tag.endswith("script")]
         assert "\u202e" not in "".join(root.itertext())
-    for panels, found in (comparisons.panels_of([a, b]), diffs.panels_of(archspec.diff(a, b), a, b)):
+    for panels, found in (comparisons.build_panels([a, b]), diffs.build_panels(archspec.diff(a, b), a, b)):
         assert [picture_lint.text_faults(root) for root in align_rows(panels, found)] == [[], []]
 
 

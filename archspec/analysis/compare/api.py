@@ -1,4 +1,4 @@
-"""`archspec.compare`: models side by side."""
+"""`archspec.compare`: comparison of models side by side."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from archspec.analysis.compare.compare import Comparison, Computation, compare_tables
 from archspec.analysis.cost.dimension_sizes import given_sizes
-from archspec.analysis.diff.structure import contents
+from archspec.analysis.diff.structure import stored_tensors
 from archspec.core.diagnostics import Diagnostic
 from archspec.ir.table import PlainValue
 from archspec.pipeline.tables import load_table
@@ -27,9 +27,9 @@ def compare(
 ) -> Comparison:
     """Compare models side by side: the hyperparameters that differ, and parameters in total, by role, by component.
 
-    Each is a Model, or what `archspec.load` takes. Components are expanded to `depth`. With sizes of dimensions
-    (`batch`, `seq`, or any by name in `dims`) costs are compared too; a size applies to the models that have a
-    dimension of its name.
+    Each is a Model or an argument of `archspec.load`. Components are expanded to `depth`. With sizes of dimensions
+    (`batch`, `seq`, or others by name in `dims`) costs are compared too; a size applies to all models with a dimension
+    of its name.
 
     Raises ArchError for a size of a dimension that no model has, ValueError for a negative depth or a single model, and
     as `archspec.load` does.
@@ -47,22 +47,22 @@ def compare_models(
 ) -> tuple[Comparison, list[Diagnostic]]:
     """Compare models with their overrides; also returns the warnings about the overrides.
 
-    Models are compiled only if there are sizes, or if their tensors are the same; otherwise their tables suffice.
+    Models are compiled only if there are sizes or if their tensors are equal. Otherwise their tables suffice.
     """
     costs = None
     if sizes:
-        from archspec.analysis.compare.costs import compiled_costs  # slow to import, because this compiles
+        from archspec.analysis.compare.compiled import compile_and_compute_costs
 
-        compiled, costs = compiled_costs(models, sizes)
+        compiled, costs = compile_and_compute_costs(models, sizes)
         models = [(model, {}) for model in compiled]
-    found = [load_table(model, overrides) for model, overrides in models]
-    warnings = [warning for _, each in found for warning in each]
-    tables = [table for table, _ in found]
+    loaded = [load_table(model, overrides) for model, overrides in models]
+    warnings = [warning for _, diagnostics in loaded for warning in diagnostics]
+    tables = [table for table, _ in loaded]
     operations: list[Computation] = [None for _ in tables]
-    alike = [i for i, table in enumerate(tables) if contents(table) == contents(tables[0])]
-    if len(alike) > 1:
-        from archspec.analysis.compare.computations import computation_of  # slow to import, because this compiles
+    equal_tables = [i for i, table in enumerate(tables) if stored_tensors(table) == stored_tensors(tables[0])]
+    if len(equal_tables) > 1:
+        from archspec.analysis.compare.compiled import compare_computations
 
-        for i in alike:
-            operations[i] = computation_of(models[0], models[i])
+        for i in equal_tables:
+            operations[i] = compare_computations(models[0], models[i])
     return compare_tables(tables, depth, costs).replace(operations=tuple(operations)), warnings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from archspec.analysis.compare.components import Alignment, Component, align, components
+from archspec.analysis.compare.components import Alignment, Component, align, find_components
 from archspec.analysis.count.groups import count_by_role
 from archspec.analysis.count.select import select
 from archspec.core.reports.results import Result
@@ -18,13 +18,13 @@ Value: TypeAlias = "Quantity | None"
 """A number, a formula in symbolic dimensions, or None if the model has no such value."""
 
 Computation: TypeAlias = 'Literal["equal", "equal up to rounding", "different"] | None'
-"""How a model's operations compare with those of the first; None if the two were not compared."""
+"""Comparison of a model's operations with the operations of the first model; None if they were not compared."""
 
 
 class ComparisonRow(NamedTuple):
     """A row of numbers, one for each model.
 
-    A value is an integer, a Polynomial in symbolic dimensions, or None if the model has none.
+    A value is an integer, a Polynomial in symbolic dimensions, or None if the model has no such value.
     """
 
     name: str
@@ -53,7 +53,7 @@ class ComparisonRow(NamedTuple):
 
 
 class DifferingHyperparameter(NamedTuple):
-    """A hyperparameter that differs, with its value in each model that has it, by the position of the model."""
+    """A hyperparameter that differs, with its value in each model that has it, by the index of the model."""
 
     name: str
     values: dict[int, object]
@@ -69,8 +69,7 @@ class ComponentRow(NamedTuple):
 class CostComparison(NamedTuple):
     """The costs of models with the sizes `dims`: FLOPs, operations, and bytes.
 
-    `notes` has one text for each model: dimensions that it does not have or that stay symbolic, or why it has no costs;
-    "" for none.
+    `notes` has one text for each model: missing or symbolic dimensions, or the reason for missing costs; "" for none.
     """
 
     dims: dict[str, int]
@@ -83,9 +82,8 @@ class Comparison(Result):
 
     `settings` are the hyperparameters that differ. `totals` and `roles` are parameter counts, in total and by role; a
     tensor with several names is counted once. `parts` are the components, and `costs` is None without sizes.
-    `operations` has an entry for each model: whether it computes the same as the first one. They are "equal up to
-    rounding" if some are written differently, but have equal normal forms. Models whose tensors differ are not compared
-    (None).
+    `operations` compares the operations of each model with the first model: "equal", "equal up to rounding" (some are
+    written differently, but have equal normal forms), "different", or None if the tensors differ.
     """
 
     models: tuple[Table, ...]
@@ -101,61 +99,63 @@ class Comparison(Result):
 
 
 def compare_tables(tables: Sequence[Table], depth: int, costs: CostComparison | None = None) -> Comparison:
-    """Compare the models of these tables, with components expanded to a depth; none at depth 0."""
-    found = [components(table) for table in tables]
-    rows = align(found, depth) if depth else []
-    parts = [ComponentRow(row, ComparisonRow(_name(row), tuple(map(_params, row.groups)))) for row in rows]
-    settings, totals, roles = _settings(tables), _totals(tables, found), _roles(tables)
+    """Compare the models of these tables, with components expanded to `depth`; no components at depth 0."""
+    groups = [find_components(table) for table in tables]
+    rows = align(groups, depth) if depth else []
+    parts = [
+        ComponentRow(row, ComparisonRow(_format_addresses(row), tuple(map(_total_params, row.groups)))) for row in rows
+    ]
+    settings, totals, roles = _differing_hyperparameters(tables), _total_rows(tables, groups), _role_rows(tables)
     return Comparison(tuple(tables), tuple(settings), tuple(totals), tuple(roles), tuple(parts), costs)
 
 
-def _settings(tables: Sequence[Table]) -> list[DifferingHyperparameter]:
+def _differing_hyperparameters(tables: Sequence[Table]) -> list[DifferingHyperparameter]:
     values: dict[str, dict[int, object]] = {}
     for i, table in enumerate(tables):
         for name, value in table.hyperparameters.items():
             values.setdefault(name, {})[i] = value
     return [
-        DifferingHyperparameter(name, found)
-        for name, found in values.items()
-        if len(found) < len(tables) or len({*map(repr, found.values())}) > 1
+        DifferingHyperparameter(name, values_by_model)
+        for name, values_by_model in values.items()
+        if len(values_by_model) < len(tables) or len({*map(repr, values_by_model.values())}) > 1
     ]
 
 
-def _totals(tables: Sequence[Table], found: Sequence[tuple[Component, ...]]) -> list[ComparisonRow]:
+def _total_rows(tables: Sequence[Table], groups: Sequence[tuple[Component, ...]]) -> list[ComparisonRow]:
     return [
         ComparisonRow("all", tuple(table.params.total for table in tables)),
         ComparisonRow("trainable", tuple(table.params.trainable for table in tables)),
         ComparisonRow("frozen", tuple(table.params.frozen for table in tables)),
         ComparisonRow("without embeddings", tuple(map(_without_embeddings, tables))),
-        ComparisonRow("per layer of its stack", tuple(map(_each_layer, found))),
+        ComparisonRow("per layer of its stack", tuple(map(_params_per_layer, groups))),
         ComparisonRow("tensors", tuple(sum(not tensor.tied_to for tensor in table.tensors) for table in tables)),
     ]
 
 
 def _without_embeddings(table: Table) -> int | None:
-    """Return the parameters of all roles except `embedding`; None for a model without such a role."""
+    """Return the parameter count of all roles except `embedding`; None for a model without this role."""
     if all(tensor.role != "embedding" for tensor in table.tensors):
         return None
     return sum(tensor.params for tensor in table.tensors if tensor.role != "embedding")
 
 
-def _each_layer(parts: Sequence[Component]) -> int | None:
-    """Return the parameters of one layer of a model that has a single stack."""
+def _params_per_layer(parts: Sequence[Component]) -> int | None:
+    """Return the parameter count of one layer of a model with a single stack; None for other models."""
     stacks = [part for part in parts if part.numbered]
     return stacks[0].each if len(stacks) == 1 else None
 
 
-def _roles(tables: Sequence[Table]) -> list[ComparisonRow]:
+def _role_rows(tables: Sequence[Table]) -> list[ComparisonRow]:
     sums = [{group.name: group.params for group in count_by_role(table, select(table))} for table in tables]
     names = dict.fromkeys(name for groups in sums for name in groups)
     return [ComparisonRow(name, tuple(groups.get(name, 0) for groups in sums)) for name in names]
 
 
-def _params(group: Sequence[Component]) -> int | None:
+def _total_params(group: Sequence[Component]) -> int | None:
     return sum(part.total for part in group) if group else None
 
 
-def _name(row: Alignment) -> str:
-    """Return the addresses of the first components of a row."""
+def _format_addresses(row: Alignment) -> str:
+    """Return the addresses of the components of the first model that has any in this row."""
     group = next(group for group in row.groups if group)
     return " + ".join(part.address or "(the model)" for part in group)

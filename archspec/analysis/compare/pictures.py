@@ -1,10 +1,10 @@
-"""Pictures of the models of a comparison side by side, aligned by its components, with what differs marked."""
+"""Pictures of compared models side by side, aligned by their components, with marked differences."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 
-from archspec.analysis.compare.components import align, components
+from archspec.analysis.compare.components import align, find_components
 from archspec.core.addresses import address_pattern
 from archspec.core.reports.text import titles
 from archspec.drawing.api import build_plan, find_open_nodes
@@ -20,10 +20,10 @@ from archspec.pipeline.compile import as_model
 from archspec.pipeline.model import Model, ModelLike, get_compilation
 
 MAX_LEVEL = 16
-"""Components are aligned down to this level."""
+"""Maximum level of aligned components."""
 
 MAX_SETTINGS = 2
-"""Hyperparameters that the text on a box names."""
+"""Maximum number of hyperparameters in the text on a box."""
 
 _KEY: list[tuple[Kind | None, str]] = [
     ("removed", "only in A"),
@@ -33,7 +33,7 @@ _KEY: list[tuple[Kind | None, str]] = [
 ]
 
 
-def compiled_models(models: Sequence[tuple[ModelLike, Mapping[str, PlainValue]]]) -> list[Model]:
+def compile_models(models: Sequence[tuple[ModelLike, Mapping[str, PlainValue]]]) -> list[Model]:
     """Compile models with their overrides."""
     return [as_model(model, overrides) for model, overrides in models]
 
@@ -41,70 +41,84 @@ def compiled_models(models: Sequence[tuple[ModelLike, Mapping[str, PlainValue]]]
 def picture(models: Sequence[Model], theme: str = "light") -> str:
     """Return the pictures of models side by side, as SVG."""
     with gc_paused():
-        panels, found = panels_of(models)
-        return side_by_side(panels, found, _KEY, THEMES[theme])
+        panels, correspondence = build_panels(models)
+        return side_by_side(panels, correspondence, _KEY, THEMES[theme])
 
 
-def panels_of(models: Sequence[Model]) -> tuple[list[Panel], Correspondence]:
-    """Return the marked plans of models, and what corresponds in them."""
+def build_panels(models: Sequence[Model]) -> tuple[list[Panel], Correspondence]:
+    """Return the marked plans of models, and the correspondence of their nodes."""
     plans = [build_plan(model) for model in models]
-    found = Correspondence(plans, _Keys(models))
-    marks = [_marks(found, own) for own in range(len(plans))]
+    correspondence = Correspondence(plans, _ComponentKeys(models))
+    marks = [_find_marks(correspondence, index) for index in range(len(plans))]
     panels = [
-        Panel(f"{_letter(own)}: {title}", plan, find_open_nodes(plan, "layer", None), marks[own])
-        for own, (plan, title) in enumerate(zip(plans, _titles(models), strict=True))
+        Panel(f"{_model_letter(index)}: {title}", plan, find_open_nodes(plan, "layer", None), marks[index])
+        for index, (plan, title) in enumerate(zip(plans, _model_titles(models), strict=True))
     ]
-    return panels, found
+    return panels, correspondence
 
 
-def _titles(models: Sequence[Model]) -> list[str]:
+def _model_titles(models: Sequence[Model]) -> list[str]:
     tables = [get_compilation(model).table for model in models]
     return titles((table.model, table.overrides) for table in tables)
 
 
-class _Keys:
+class _ComponentKeys:
     """Keys of nodes: the rows of an alignment of the models' components.
 
-    Components without others inside only have one if their addresses correspond. Within their block, the order and the
-    roles of such layers say more than the shapes of their matrices, which may be transposed.
+    A component without nested components has a key only if its address corresponds. Within a block, the order and the
+    roles of such layers are better evidence than the shapes of their matrices, which may be transposed.
     """
 
     def __init__(self, models: Sequence[Model]) -> None:
-        rows = align([components(get_compilation(model).table) for model in models], MAX_LEVEL)
+        rows = align([find_components(get_compilation(model).table) for model in models], MAX_LEVEL)
         self._rows: list[dict[str, Hashable]] = [{} for _ in models]
         for number, row in enumerate(rows):
-            for own, group, by in zip(self._rows, row.groups, row.by, strict=True):
-                if len(group) == 1 and (group[0].parts or by in ("", "address")):
-                    own[group[0].address] = own[address_pattern(group[0].address)] = ("component", number)
+            for model_rows, group, criterion in zip(self._rows, row.groups, row.by, strict=True):
+                if len(group) == 1 and (group[0].parts or criterion in ("", "address")):
+                    model_rows[group[0].address] = model_rows[address_pattern(group[0].address)] = ("component", number)
 
-    def __call__(self, own: int, node: Node) -> Hashable:
-        return key_from(self._rows[own], node, address_pattern)
+    def __call__(self, model: int, node: Node) -> Hashable:
+        return key_from(self._rows[model], node, address_pattern)
 
 
-def _marks(found: Correspondence, own: int) -> dict[int, Mark]:
-    """Return the marks of a model: of the first, differences from any other; of another, those from the first."""
-    plan, marks = found.plans[own], dict[int, Mark]()
-    others = range(1, len(found.plans)) if own == 0 else range(1)
+def _find_marks(correspondence: Correspondence, model: int) -> dict[int, Mark]:
+    """Return the marks of a model by node. The first is compared with all models, the others with the first."""
+    plan, marks = correspondence.plans[model], dict[int, Mark]()
+    compared = range(1, len(correspondence.plans)) if model == 0 else range(1)
 
     def visit(node: Node) -> None:
         for child in plan.children(node):
-            known = {other: found.node(own, child.id, other) for other in others}
-            if child.kind in ("period", "group") or found.only_groups(own, child, others):
+            counterparts = {
+                counterpart_model: correspondence.node(model, child.id, counterpart_model)
+                for counterpart_model in compared
+            }
+            if child.kind in ("period", "group") or correspondence.only_groups(model, child, compared):
                 visit(child)
                 continue
-            missing = [f"not in {_letter(other)}" for other, counterpart in known.items() if counterpart is None]
-            if len(missing) == len(known):
-                marks[child.id] = Mark("removed" if own == 0 else "added", ", ".join(missing))
+            missing = [
+                f"not in {_model_letter(counterpart_model)}"
+                for counterpart_model, counterpart in counterparts.items()
+                if counterpart is None
+            ]
+            if len(missing) == len(counterparts):
+                marks[child.id] = Mark("removed" if model == 0 else "added", ", ".join(missing))
                 continue
-            before = len(marks)
+            count = len(marks)
             visit(child)
-            is_same_inside = len(marks) == before
-            pairs = [(other, node) for other, node in known.items() if node is not None]
-            texts = {other: _differences(child, node, is_same_inside) for other, node in pairs}
-            differing = [f"{_letter(other)}: {', '.join(text)}" for other, text in texts.items() if text]
+            is_same_inside = len(marks) == count
+            pairs = [(counterpart_model, node) for counterpart_model, node in counterparts.items() if node is not None]
+            texts = {
+                counterpart_model: _describe_differences(child, node, is_same_inside)
+                for counterpart_model, node in pairs
+            }
+            differing = [
+                f"{_model_letter(counterpart_model)}: {', '.join(text)}"
+                for counterpart_model, text in texts.items()
+                if text
+            ]
             if differing or missing:
                 marks[child.id] = Mark("changed", "; ".join([*differing, *missing]))
-            first = known.get(0)
+            first = counterparts.get(0)
             if first is not None and child.form == "box":
                 _name_counterpart(child, first, texts[0])
 
@@ -113,76 +127,89 @@ def _marks(found: Correspondence, own: int) -> dict[int, Mark]:
 
 
 def _name_counterpart(node: Node, first: Node, differences: Sequence[str]) -> None:
-    """Write the name of a node in the first model on it, if it is different, and what differs there."""
+    """Annotate a node with the name of its counterpart in the first model, if it differs, and with the differences."""
     names = [first.title] if first.title != node.title else []
     if names or differences:
         annotate(node, f"A: {', '.join([*names, *differences])}")
 
 
-def _differences(node: Node, other: Node, is_same_inside: bool) -> list[str]:
-    """Describe how a node differs from `other`: by what the other one has instead.
+def _describe_differences(node: Node, counterpart: Node, is_same_inside: bool) -> list[str]:
+    """Describe how a node differs from its counterpart, by the values of the counterpart.
 
-    The hyperparameters of a block matter only if nothing inside it differs, because that is what they act on.
+    The hyperparameters of a block are listed only if no nested node differs, because nested differences show their
+    effect.
     """
-    found: list[str] = []
+    descriptions: list[str] = []
     if node.kind in ("layer", "param", "buffer"):
-        found += _tensors(node, other)
-    elif node.kind in ("input", "output") and (node.dtype, _sizes(node)) != (other.dtype, _sizes(other)):
-        found.append(" ".join([other.dtype or "", *[line for line, _ in (other.lines or ())[1:]]]))
-    if (node.times, node.same) != (other.times, other.same):
-        found.append(other.badge[0] if other.badge is not None else "once")
-    if not found and (is_same_inside or node.kind != "block"):
-        found += _settings(node, other)
-    return found
+        descriptions += _describe_tensors(node, counterpart)
+    elif node.kind in ("input", "output") and (node.dtype, _sizes(node)) != (counterpart.dtype, _sizes(counterpart)):
+        descriptions.append(" ".join([counterpart.dtype or "", *[line for line, _ in (counterpart.lines or ())[1:]]]))
+    if (node.times, node.same) != (counterpart.times, counterpart.same):
+        descriptions.append(counterpart.badge[0] if counterpart.badge is not None else "once")
+    if not descriptions and (is_same_inside or node.kind != "block"):
+        descriptions += _describe_settings(node, counterpart)
+    return descriptions
 
 
-def _tensors(node: Node, other: Node) -> list[str]:
-    """Describe how `other` differs in its type and in what it stores."""
-    if (node.type, _shapes(node), node.dtype) != (other.type, _shapes(other), other.dtype):
-        text = subtitle(other)
+def _describe_tensors(node: Node, counterpart: Node) -> list[str]:
+    """Describe how the counterpart differs in its type and its tensors."""
+    if (node.type, _shapes(node), node.dtype) != (counterpart.type, _shapes(counterpart), counterpart.dtype):
+        text = subtitle(counterpart)
         if text != subtitle(node):
             return [text.removeprefix(f"{node.type} ")]
-        ours, theirs = ({tensor.name for tensor in each.tensors or ()} for each in (node, other))
+        ours, theirs = ({tensor.name for tensor in item.tensors or ()} for item in (node, counterpart))
         words = [f"with {name}" for name in sorted(theirs - ours)] + [
             f"without {name}" for name in sorted(ours - theirs)
         ]
         return words or ["other sizes"]
-    found: list[str] = []
-    for word, flags in (("frozen", _flags(node, other, "frozen")), ("tied", _flags(node, other, "tied_to"))):
+    descriptions: list[str] = []
+    for word, flags in (
+        ("frozen", _flags(node, counterpart, "frozen")),
+        ("tied", _flags(node, counterpart, "tied_to")),
+    ):
         if flags[0] != flags[1]:
-            found.append(word if all(flags[1]) else f"not {word}" if not any(flags[1]) else f"{word} in part")
-    return found
+            descriptions.append(word if all(flags[1]) else f"not {word}" if not any(flags[1]) else f"{word} in part")
+    return descriptions
 
 
 def _shapes(node: Node) -> object:
     return sorted([(t.shape, t.copies) for t in node.tensors]) if node.tensors is not None else _sizes(node)
 
 
-def _flags(node: Node, other: Node, name: str) -> tuple[list[bool], list[bool]]:
-    """Return which tensors of two nodes are frozen or tied."""
-    ours, theirs = (sorted(bool(getattr(tensor, name)) for tensor in each.tensors or ()) for each in (node, other))
+def _flags(node: Node, counterpart: Node, name: str) -> tuple[list[bool], list[bool]]:
+    """Return the sorted values of a flag (`frozen` or `tied_to`) of the tensors of two nodes."""
+    ours, theirs = (
+        sorted(bool(getattr(tensor, name)) for tensor in item.tensors or ()) for item in (node, counterpart)
+    )
     return ours, theirs
 
 
 def _sizes(node: Node) -> list[int | str]:
-    """Return the sizes of an input, output or buffer; names of dimensions are not compared."""
+    """Return the sizes of an input, output or buffer, without names of dimensions, which are not compared."""
     return [size if isinstance(size, int) else "" for size in node.shape or ()]
 
 
-def _settings(node: Node, other: Node) -> list[str]:
-    """Describe the values of `other` for hyperparameters and constants that both have, as far as they are plain."""
-    found: list[str] = []
-    for own, theirs in ((node.hyperparameters, other.hyperparameters), (node.constants, other.constants)):
-        before = _plain(own)
-        found += [setting(name, value) for name, value in _plain(theirs).items() if value != before.get(name, value)]
-    more = len(found) - MAX_SETTINGS
-    return [*found[:MAX_SETTINGS], f"{more} more"] if more > 0 else found
+def _describe_settings(node: Node, counterpart: Node) -> list[str]:
+    """Describe the counterpart's values of hyperparameters and constants that both nodes have, if they are plain."""
+    descriptions: list[str] = []
+    for values, counterpart_values in (
+        (node.hyperparameters, counterpart.hyperparameters),
+        (node.constants, counterpart.constants),
+    ):
+        plain_values = _plain_values(values)
+        descriptions += [
+            setting(name, value)
+            for name, value in _plain_values(counterpart_values).items()
+            if value != plain_values.get(name, value)
+        ]
+    omitted = len(descriptions) - MAX_SETTINGS
+    return [*descriptions[:MAX_SETTINGS], f"{omitted} more"] if omitted > 0 else descriptions
 
 
-def _plain(values: Mapping[str, object] | None) -> dict[str, object]:
+def _plain_values(values: Mapping[str, object] | None) -> dict[str, object]:
     return {name: value for name, value in (values or {}).items() if isinstance(value, int | float | str | None)}
 
 
-def _letter(number: int) -> str:
+def _model_letter(number: int) -> str:
     """Return the letter of a model: A to Z, and then A1, B1, ..."""
     return chr(ord("A") + number % 26) + (str(number // 26) if number > 25 else "")

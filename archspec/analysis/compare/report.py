@@ -13,55 +13,55 @@ from archspec.core.reports.tables import Bar, Column, Row, View, columns
 from archspec.core.reports.text import beside, listed, literal, parameters, titles
 
 
-def page(found: Comparison, format: str = "table") -> Page:
+def page(comparison: Comparison, format: str = "table") -> Page:
     """Return the report. Markdown has no bars."""
-    names = _names(found)
-    totals = [figure for figure in found.totals if any(figure.values)]
-    tables = [_settings(found, names), _figures("parameters", totals, names)]
-    tables += [_figures("role", found.roles, names), _parts(found, names)]
+    names = _model_titles(comparison)
+    totals = [figure for figure in comparison.totals if any(figure.values)]
+    tables = [_hyperparameter_table(comparison, names), _number_table("parameters", totals, names)]
+    tables += [_number_table("role", comparison.roles, names), _component_table(comparison, names)]
     if format != "markdown":
-        tables.append(_bars(found, names))
-    if found.costs is not None:
-        sizes = ", ".join(f"{name} = {size}" for name, size in found.costs.dims.items())
-        tables.append(_figures(f"at {sizes}", found.costs.figures, names))
-    counts = [beside(parameters(table.params.total)) for table in found.models]
+        tables.append(_bar_table(comparison, names))
+    if comparison.costs is not None:
+        sizes = ", ".join(f"{name} = {size}" for name, size in comparison.costs.dims.items())
+        tables.append(_number_table(f"at {sizes}", comparison.costs.figures, names))
+    counts = [beside(parameters(table.params.total)) for table in comparison.models]
     heading = listed([name + count for name, count in zip(names, counts, strict=True)])
-    return Page(heading, [*(table for table in tables if table.rows), _notes(found, names)])
+    return Page(heading, [*(table for table in tables if table.rows), _notes(comparison, names)])
 
 
-def _names(found: Comparison) -> list[str]:
-    return titles((table.model, table.overrides) for table in found.models)
+def _model_titles(comparison: Comparison) -> list[str]:
+    return titles((table.model, table.overrides) for table in comparison.models)
 
 
 # Tables ---------------------------------------------------------------------------------------------------------------
 
 
-def _settings(found: Comparison, names: Sequence[str]) -> View:
+def _hyperparameter_table(comparison: Comparison, names: Sequence[str]) -> View:
     shown = [Column("name", "hyperparameter", fit="shorten")]
-    shown += [Column(str(i), name, fit="wrap", drop=_drop(i)) for i, name in enumerate(names)]
+    shown += [Column(str(i), name, fit="wrap", drop=_drop_priority(i)) for i, name in enumerate(names)]
     rows: list[Row] = []
-    for setting in found.settings:
+    for setting in comparison.settings:
         values = {str(i): literal(setting.values[i]) if i in setting.values else "-" for i in range(len(names))}
         rows.append({"name": setting.name, **values})
     return View(shown, rows)
 
 
-def _figures(what: str, figures: Sequence[ComparisonRow], names: Sequence[str]) -> View:
-    shown = [Column("name", what, "(none)", style="role"), *_numbers(names)]
+def _number_table(heading: str, figures: Sequence[ComparisonRow], names: Sequence[str]) -> View:
+    shown = [Column("name", heading, "(none)", style="role"), *_number_columns(names)]
     return View(shown, [{"name": figure.name, "role": figure.name, **_cells(figure)} for figure in figures])
 
 
-def _numbers(names: Sequence[str]) -> list[Column]:
+def _number_columns(names: Sequence[str]) -> list[Column]:
     """Return the columns of values and ratios to the first model, and the difference if there are two models."""
-    shown = [Column(str(i), name, "-", drop=_drop(i)) for i, name in enumerate(names)]
+    shown = [Column(str(i), name, "-", drop=_drop_priority(i)) for i, name in enumerate(names)]
     if len(names) == 2:
         return [*shown, Column("difference 1", "difference", drop=2), Column("ratio 1", "ratio", drop=3, style="unit")]
     ratios = [Column(f"ratio {i}", f"ratio, {name}", drop=3, style="unit") for i, name in enumerate(names) if i]
     return [*shown, *ratios]
 
 
-def _drop(model: int) -> int:
-    """Return when the column of a model is left out: the last model first, and the first two never."""
+def _drop_priority(model: int) -> int:
+    """Return the priority at which the column of a model is omitted: the last model first, the first two never."""
     return 1_000_000 - model if model > 1 else 0
 
 
@@ -72,13 +72,13 @@ def _cells(figure: ComparisonRow) -> Row:
         cells |= {
             str(i): value if value is None or isinstance(value, int) else f"{value:,}",
             f"difference {i}": figure.differences[i],
-            f"ratio {i}": "" if ratio is None else _ratio(ratio),
+            f"ratio {i}": "" if ratio is None else _format_ratio(ratio),
         }
     return cells
 
 
-def _ratio(ratio: float) -> str:
-    """Format a ratio with the digits that matter: three, or as many as tell it from 1."""
+def _format_ratio(ratio: float) -> str:
+    """Format a ratio with three significant digits, or with more if it would round to 1."""
     if ratio in (0, 1):
         return f"x {ratio:.0f}"
     if ratio < 0.001:
@@ -89,12 +89,12 @@ def _ratio(ratio: float) -> str:
     return f"x {ratio:,.{digits}f}"
 
 
-def _parts(found: Comparison, names: Sequence[str]) -> View:
+def _component_table(comparison: Comparison, names: Sequence[str]) -> View:
     shown = [Column("part", "part", fit="shorten")]
     shown += [Column(f"in {i}", f"in {name}", fit="shorten", drop=4) for i, name in enumerate(names) if i]
-    shown += [*_numbers(names), Column("by", "matched by", fit="wrap", drop=1, style="dim")]
+    shown += [*_number_columns(names), Column("by", "matched by", fit="wrap", drop=1, style="dim")]
     rows: list[Row] = []
-    for part, labels in zip(found.parts, _labels(found), strict=True):
+    for part, labels in zip(comparison.parts, _component_labels(comparison), strict=True):
         row: Row = {"part": "  " * part.row.level + (labels[0] or "-"), **_cells(part.params)}
         row |= {f"in {i}": label or "-" for i, label in enumerate(labels)}
         row["by"] = ", ".join(dict.fromkeys(by for by in part.row.by if by)) or "no counterpart"
@@ -102,38 +102,38 @@ def _parts(found: Comparison, names: Sequence[str]) -> View:
     return View(shown, rows)
 
 
-def _labels(found: Comparison) -> list[tuple[str, ...]]:
-    """Return each model's label of each component: its addresses relative to the parent, and their repetitions."""
-    around: list[list[str]] = []
+def _component_labels(comparison: Comparison) -> list[tuple[str, ...]]:
+    """Return the labels of the components of each model: addresses relative to the parent, with repetitions."""
+    parent_addresses: list[list[str]] = []
     labels: list[tuple[str, ...]] = []
-    for part in found.parts:
+    for part in comparison.parts:
         level, groups = part.row.level, part.row.groups
-        del around[level:]
-        outer = around[-1] if around else [""] * len(groups)
+        del parent_addresses[level:]
+        parents = parent_addresses[-1] if parent_addresses else [""] * len(groups)
         labels.append(
             tuple(
-                " + ".join(_label(component, place) for component in group)
-                for group, place in zip(groups, outer, strict=True)
+                " + ".join(_component_label(component, parent) for component in group)
+                for group, parent in zip(groups, parents, strict=True)
             )
         )
-        around.append([group[0].address if len(group) == 1 else "" for group in groups])
+        parent_addresses.append([group[0].address if len(group) == 1 else "" for group in groups])
     return labels
 
 
-def _label(component: Component, around: str) -> str:
+def _component_label(component: Component, parent: str) -> str:
     times = f" ({component.times} x)" if component.times > 1 else ""
-    return f"{relative(component.address, around) or '(the model)'}{times}"
+    return f"{relative(component.address, parent) or '(the model)'}{times}"
 
 
-def _bars(found: Comparison, names: Sequence[str]) -> View:
-    """Return a bar for each component of each model, all to one scale."""
-    most = max((_number(value) or 0 for part in found.parts for value in part.params.values), default=0)
+def _bar_table(comparison: Comparison, names: Sequence[str]) -> View:
+    """Return a bar for each component of each model, all on one scale."""
+    maximum = max((_as_integer(value) or 0 for part in comparison.parts for value in part.params.values), default=0)
     rows: list[Row] = []
-    for part, labels in zip(found.parts, _labels(found), strict=True):
+    for part, labels in zip(comparison.parts, _component_labels(comparison), strict=True):
         label = "  " * part.row.level + next(filter(None, labels))
-        for name, value in zip(names, map(_number, part.params.values), strict=True):
+        for name, value in zip(names, map(_as_integer, part.params.values), strict=True):
             if value is not None:
-                rows.append({"part": label, "model": name, "bar": Bar(value, most), "params": value})
+                rows.append({"part": label, "model": name, "bar": Bar(value, maximum), "params": value})
                 label = ""
     shown = [
         Column("part", "part", fit="shorten"),
@@ -146,39 +146,39 @@ def _bars(found: Comparison, names: Sequence[str]) -> View:
 
 _OPERATIONS = {
     "equal": " and the same operations",
-    "equal up to rounding": " and compute the same up to rounding, although some operations are written differently",
+    "equal up to rounding": " and are equal up to rounding, although some operations are written differently",
     "different": ", but their operations differ; use `archspec diff` to list the differences",
 }
 
 
-def _notes(found: Comparison, names: Sequence[str]) -> list[str]:
+def _notes(comparison: Comparison, names: Sequence[str]) -> list[str]:
     """Return remarks on the tables, one per line."""
     notes = ["each tensor is counted once, at its first name; differences and ratios are relative to the first model"]
-    for name, operations in zip(names[1:], found.operations[1:], strict=True):
+    for name, operations in zip(names[1:], comparison.operations[1:], strict=True):
         if operations is not None:
             notes.append(f"{names[0]} and {name} have the same tensors{_OPERATIONS[operations]}")
-    embeddings = next(figure for figure in found.totals if figure.name == "without embeddings")
+    embeddings = next(figure for figure in comparison.totals if figure.name == "without embeddings")
     for name, value in zip(names, embeddings.values, strict=True):
         if value is None and any(embeddings.values):
             notes.append(f"{name}: no tensor has the role `embedding`")
-    for name, model in zip(names, found.models, strict=True):
+    for name, model in zip(names, comparison.models, strict=True):
         if model.unchecked:
             notes.append(f"{name}: `expect` statements, which hold without overrides, were not checked")
-    if found.costs is not None:
-        notes += [f"{name}: {note}" for name, note in zip(names, found.costs.notes, strict=True) if note]
+    if comparison.costs is not None:
+        notes += [f"{name}: {note}" for name, note in zip(names, comparison.costs.notes, strict=True) if note]
     return notes
 
 
-def _number(value: Value) -> int | None:
+def _as_integer(value: Value) -> int | None:
     return value if isinstance(value, int) else None
 
 
 # Machine-readable rows ------------------------------------------------------------------------------------------------
 
 
-def rows(found: Comparison) -> View:
+def rows(comparison: Comparison) -> View:
     """Return the rows of the csv output: one for each value."""
-    names = _names(found)
+    names = _model_titles(comparison)
     values: list[Row] = []
 
     def add(section: str, figure: ComparisonRow, model: int, address: str = "", by: str = "") -> None:
@@ -196,16 +196,16 @@ def rows(found: Comparison) -> View:
             }
         )
 
-    for setting in found.settings:
+    for setting in comparison.settings:
         for i, value in setting.values.items():
             row: Row = {"section": "hyperparameters", "name": setting.name, "model": names[i], "address": ""}
             values.append(row | {"value": literal(value), "difference": None, "ratio": None, "by": ""})
-    costs = found.costs.figures if found.costs is not None else ()
-    for section, figures in (("totals", found.totals), ("roles", found.roles), ("costs", costs)):
+    costs = comparison.costs.figures if comparison.costs is not None else ()
+    for section, figures in (("totals", comparison.totals), ("roles", comparison.roles), ("costs", costs)):
         for figure in figures:
             for i in range(len(names)):
                 add(section, figure, i)
-    for part in found.parts:
+    for part in comparison.parts:
         for i, group in enumerate(part.row.groups):
             if group:
                 add("components", part.params, i, " + ".join(component.address for component in group), part.row.by[i])
@@ -215,27 +215,27 @@ def rows(found: Comparison) -> View:
 # Documents ------------------------------------------------------------------------------------------------------------
 
 
-def contents(found: Comparison) -> Document:
+def contents(comparison: Comparison) -> Document:
     """Return the document of the JSON and YAML output. Values are in the order of the models."""
-    costs = found.costs
+    costs = comparison.costs
     return {
         "format": 1,
         "models": [
             {"model": table.model, "overrides": finite(table.overrides), "params": table.params._asdict()}
-            for table in found.models
+            for table in comparison.models
         ],
         "hyperparameters": [
             {
                 "name": setting.name,
-                "has": [i in setting.values for i in range(len(found.models))],
-                "values": [finite_value(setting.values.get(i)) for i in range(len(found.models))],
+                "has": [i in setting.values for i in range(len(comparison.models))],
+                "values": [finite_value(setting.values.get(i)) for i in range(len(comparison.models))],
             }
-            for setting in found.settings
+            for setting in comparison.settings
         ],
-        "totals": [_figure_entry(figure) for figure in found.totals],
-        "roles": [_figure_entry(figure) for figure in found.roles],
-        "components": [_part_entry(part) for part in found.parts],
-        "operations": list(found.operations),
+        "totals": [_figure_entry(figure) for figure in comparison.totals],
+        "roles": [_figure_entry(figure) for figure in comparison.roles],
+        "components": [_part_entry(part) for part in comparison.parts],
+        "operations": list(comparison.operations),
         "costs": None
         if costs is None
         else {"dims": costs.dims, "notes": list(costs.notes), "figures": [*map(_figure_entry, costs.figures)]},

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from archspec.analysis.diff.operations import OperationChanges, Side, compare
+from archspec.analysis.diff.operations import OperationChanges, Side, compare_operations
 from archspec.analysis.diff.structure import (
-    Contents,
     NamePrefix,
     Repetition,
+    StoredTensors,
     TensorChange,
     TensorChanges,
-    changed,
-    changes,
-    common_prefix,
-    contents,
-    folded,
-    renamed,
-    repetitions,
+    apply_changes,
+    collapse_changes,
+    detect_prefix,
+    find_changes,
+    find_repetitions,
+    rename_tensors,
+    stored_tensors,
 )
 from archspec.core.reports.results import Result
 from archspec.ir.table import Table
@@ -27,10 +27,10 @@ class Difference(Result):
     """The changes that convert a model A to a model B.
 
     `tensors` has one change for each parameter or buffer that differs, by B's names; `prefix` converts A's names to
-    B's. `operations` are the changes of the computation, collapsed over indices. `unified` is whether operations that
-    are written differently were found equal by their normal forms, up to rounding; `stopped` is whether some could not
-    be compared so, and may be equal although they are listed. `before` and `after` are the tables of A and
-    B. A Difference is false if there is no change.
+    B's names. `operations` are the changes of the computation, collapsed over indices. `unified` is whether differently
+    written operations have equal normal forms, up to rounding. `stopped` is whether a limit prevented the comparison of
+    normal forms; then listed operations may be equal. `before` and `after` are the tables of A and B. A Difference is
+    false if there is no change.
     """
 
     before: Table
@@ -42,8 +42,8 @@ class Difference(Result):
     stopped: bool = False
 
     def __repr__(self) -> str:
-        changes = f"{len(self.tensors)} tensors, {len(self.operations)} changes of operations" if self else "none"
-        return f"<Difference of {self.before.model!r} and {self.after.model!r}: {changes}>"
+        summary = f"{len(self.tensors)} tensors, {len(self.operations)} changes of operations" if self else "none"
+        return f"<Difference of {self.before.model!r} and {self.after.model!r}: {summary}>"
 
     def __bool__(self) -> bool:
         """Whether anything differs, including a prefix of names."""
@@ -52,42 +52,42 @@ class Difference(Result):
     @property
     def folded(self) -> list[TensorChanges]:
         """Return the changes of tensors, collapsed over indices."""
-        return folded(self.tensors)
+        return collapse_changes(self.tensors)
 
     @property
     def repetitions(self) -> list[Repetition]:
-        """Return the numbered components of which one model has more, if the additional ones are copies of others."""
-        return repetitions(renamed(contents(self.before), self.prefix), contents(self.after))
+        """Return the numbered components of which one model has additional copies."""
+        return find_repetitions(rename_tensors(stored_tensors(self.before), self.prefix), stored_tensors(self.after))
 
-    def apply(self, model: Model | Table) -> Contents:
-        """Apply the changes to A, a model or its table: B's tensors by name, with shape, tie and trainability.
+    def apply(self, model: Model | Table) -> StoredTensors:
+        """Apply the changes to A, a model or its table. Returns B's tensors by name.
 
-        Raises ValueError for a model whose tensors differ from those of A.
+        Raises ValueError for a model whose tensors differ from A's tensors.
         """
         table = get_compilation(model).table if isinstance(model, Model) else model
-        return changed(contents(table), self.prefix, self.tensors)
+        return apply_changes(stored_tensors(table), self.prefix, self.tensors)
 
 
 def diff(a: ModelLike, b: ModelLike, /) -> Difference:
     """Compare two models: every tensor exactly, and the operations between layers.
 
-    `a` and `b` are Models, or what `archspec.load` takes. Different names of blocks, functions and hyperparameters are
-    not a difference, nor are different roles or initial values.
+    `a` and `b` are Models or arguments of `archspec.load`. Names of blocks, functions and hyperparameters are ignored,
+    and so are roles and initial values.
 
     Raises ArchError as `archspec.load` does, and for models with more operations than can be compared.
     """
     ours, theirs = get_compilation(as_model(a)), get_compilation(as_model(b))
-    before, after = contents(ours.table), contents(theirs.table)
-    prefix = common_prefix(before, after)
-    operations = compare(
-        Side(ours.body, ours.body_without_optional_inputs(), prefix.removed.rstrip(".")),
-        Side(theirs.body, theirs.body_without_optional_inputs(), prefix.added.rstrip(".")),
+    before, after = stored_tensors(ours.table), stored_tensors(theirs.table)
+    prefix = detect_prefix(before, after)
+    operations = compare_operations(
+        Side(ours.body, ours.bare(), prefix.removed.rstrip(".")),
+        Side(theirs.body, theirs.bare(), prefix.added.rstrip(".")),
     )
     return Difference(
         ours.table,
         theirs.table,
         prefix,
-        changes(renamed(before, prefix), after),
+        find_changes(rename_tensors(before, prefix), after),
         tuple(operations.changes),
         operations.unified,
         operations.stopped,

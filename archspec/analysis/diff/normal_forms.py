@@ -1,6 +1,6 @@
-"""Normal forms of bodies: they decide where value numbers differ, because one computation may be written in two ways.
+"""Comparison of bodies by normal form, where value numbers differ: a computation may be written in several ways.
 
-Bodies are compared block by block: they compute the same if their layers and blocks do, at the same addresses and from
+Bodies are compared block by block: they are equal if their layers and blocks are equal, at the same addresses and with
 equal inputs. If they are divided or connected differently, all definitions are expanded, which takes longer.
 """
 
@@ -10,17 +10,17 @@ from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-from archspec.analysis.diff.value_numbers import Values
+from archspec.analysis.diff.value_numbers import ValueNumbering
 from archspec.ir.fold import arguments, passed_through_slot
 from archspec.ir.module import Body, Call, LocatedTensor, Type, iter_tensors
 from archspec.ir.normal.arrays import Array, Arrays
 from archspec.ir.normal.bodies import NormalFormBuilder
 
 MAX_EXPANDED = 5_000
-"""The limit on the operations of both sides with all definitions expanded."""
+"""Maximum number of operations of both models with all definitions expanded."""
 
 MAX_EXPRESSIONS = 200_000
-"""The limit on the expressions of all normal forms of a comparison."""
+"""Maximum number of expressions in all normal forms of a comparison."""
 
 Form: TypeAlias = "Array | None"
 """The normal form of a value; None for `none`."""
@@ -30,121 +30,127 @@ class Application(NamedTuple):
     """An application of a layer or block."""
 
     call: Call
-    given: list[Form]
+    operands: list[Form]
 
 
 class AppliedBody(NamedTuple):
-    """A body: the applications in it by label, in order, and its outputs. Outputs of applications are not expanded."""
+    """The applications in a body by label, in order, and its outputs. Outputs of applications are not expanded."""
 
     steps: dict[str, list[Application]]
     outputs: list[Form]
 
 
-class Forms:
+class NormalForms:
     """Normal forms of the bodies of two models, whose value numbers are `values`.
 
-    `unified` is whether any that have different value numbers were found equal, and `stopped` whether some could not be
-    compared, because of a limit.
+    `unified` is whether bodies with different value numbers have equal normal forms, and `stopped` whether a limit
+    prevented a comparison.
     """
 
-    def __init__(self, values: Values) -> None:
+    def __init__(self, values: ValueNumbering) -> None:
         self.values = values
         self.unified = False
         self.stopped = False
         self._arrays = Arrays(MAX_EXPRESSIONS)
-        self._equal: dict[tuple[Body, Body], bool] = {}
+        self._equal_bodies: dict[tuple[Body, Body], bool] = {}
 
-    def equal_models(self, ours: Body, theirs: Body, prefixes: tuple[str, str]) -> bool:
-        """Whether two models compute the same from inputs and tensors of the same names, up to rounding."""
-        return self._noted(self._are_equal(ours, theirs, prefixes, by_name=True))
+    def are_equal_models(self, ours: Body, theirs: Body, prefixes: tuple[str, str]) -> bool:
+        """Whether two models compute equal outputs from inputs and tensors of equal names, up to rounding."""
+        return self._record(self._have_equal_forms(ours, theirs, prefixes, by_name=True))
 
-    def equal(self, ours: Body, theirs: Body) -> bool:
-        """Whether two bodies compute the same from inputs at the same positions, up to rounding."""
-        found = self._equal.get((ours, theirs))
-        if found is None:
-            found = self.values.whole(ours) == self.values.whole(theirs)
-            found = found or self._noted(self._are_equal(ours, theirs, ("", "")))
-            self._equal[ours, theirs] = found
-        return found
+    def are_equal(self, ours: Body, theirs: Body) -> bool:
+        """Whether two bodies compute equal outputs from inputs at equal positions, up to rounding."""
+        result = self._equal_bodies.get((ours, theirs))
+        if result is None:
+            result = self.values.number_body(ours) == self.values.number_body(theirs)
+            result = result or self._record(self._have_equal_forms(ours, theirs, ("", "")))
+            self._equal_bodies[ours, theirs] = result
+        return result
 
-    def equal_tables(self, ours: LocatedTensor, theirs: LocatedTensor) -> bool:
-        """Whether two constant tensors have the same contents, up to rounding."""
+    def are_equal_constants(self, ours: LocatedTensor, theirs: LocatedTensor) -> bool:
+        """Whether two constant tensors have equal contents, up to rounding."""
         a, b = ours.weight, theirs.weight
         if a.value is None or b.value is None or a.type != b.type:
             return False
-        before, after = a.value, b.value
-        return self._noted(self._attempt(lambda: self._expanded(before) == self._expanded(after)))
+        value_a, value_b = a.value, b.value
+        return self._record(self._attempt(lambda: self._expand(value_a) == self._expand(value_b)))
 
-    def applied(
+    def list_applications(
         self, body: Body, prefix: str, label: Callable[[str], str], *, single: bool = True, by_name: bool = False
     ) -> AppliedBody | None:
-        """Return the applications in a body, whose address `prefix` ends in a dot after; None if a limit is reached.
+        """Return the applications in a body; None if a limit is reached. `prefix` ends in a dot, or is empty.
 
-        Applications with one label have the same outputs, unless each is to be distinguished (`single`).
+        Applications with one label have equal outputs, unless `single` distinguishes them.
         """
-        found = AppliedBody({}, [])
+        applied = AppliedBody({}, [])
 
         def list_applications() -> bool:
-            found.outputs.extend(self._listed(body, prefix, label, found.steps, single, by_name))
+            applied.outputs.extend(self._list_applications(body, prefix, label, applied.steps, single, by_name))
             return True
 
-        return found if self._attempt(list_applications) else None
+        return applied if self._attempt(list_applications) else None
 
-    def _noted(self, found: bool) -> bool:
-        self.unified = self.unified or found
-        return found
+    def _record(self, is_equal: bool) -> bool:
+        self.unified = self.unified or is_equal
+        return is_equal
 
     def _attempt(self, compute: Callable[[], bool]) -> bool:
-        """Return what is computed; false if it has no normal form."""
+        """Return the result of `compute`; false if a value has no normal form."""
         try:
             return compute()
         except ArithmeticError:  # too large an expression, or a division by 0
             self.stopped = True
             return False
 
-    def _are_equal(self, ours: Body, theirs: Body, prefixes: tuple[str, str], *, by_name: bool = False) -> bool:
-        before, after = _inputs(ours, by_name), _inputs(theirs, by_name)
-        if before != after or ours.results != theirs.results or ours.loop is not None or theirs.loop is not None:
+    def _have_equal_forms(self, ours: Body, theirs: Body, prefixes: tuple[str, str], *, by_name: bool = False) -> bool:
+        input_types_a, input_types_b = _input_types(ours, by_name), _input_types(theirs, by_name)
+        if (
+            input_types_a != input_types_b
+            or ours.results != theirs.results
+            or ours.loop is not None
+            or theirs.loop is not None
+        ):
             return False
-        pairs = self._pairs(ours, theirs, prefixes, by_name)
+        pairs = self._match_applications(ours, theirs, prefixes, by_name)
         if pairs is not None:
-            return all(self.equal(one, other) for one, other in pairs)
-        if _tensors(ours, prefixes[0]) != _tensors(theirs, prefixes[1]):
+            return all(self.are_equal(body_a, body_b) for body_a, body_b in pairs)
+        if _tensor_types(ours, prefixes[0]) != _tensor_types(theirs, prefixes[1]):
             return False
         if ours.size + theirs.size > MAX_EXPANDED:
             self.stopped = True
             return False
         return self._attempt(
-            lambda: self._expanded(ours, prefixes[0], by_name) == self._expanded(theirs, prefixes[1], by_name)
+            lambda: self._expand(ours, prefixes[0], by_name) == self._expand(theirs, prefixes[1], by_name)
         )
 
-    def _pairs(
+    def _match_applications(
         self, ours: Body, theirs: Body, prefixes: tuple[str, str], by_name: bool
     ) -> list[tuple[Body, Body]] | None:
-        """Return the layers and blocks of two bodies if both apply them to equal values, and return equal ones."""
-        a = self.applied(ours, prefixes[0], str, by_name=by_name)
-        b = self.applied(theirs, prefixes[1], str, by_name=by_name)
-        if a is None or b is None or a.outputs != b.outputs or _given(a) != _given(b):
+        """Pair the layers and blocks of two bodies; None if their inputs or the outputs of the bodies differ."""
+        a = self.list_applications(ours, prefixes[0], str, by_name=by_name)
+        b = self.list_applications(theirs, prefixes[1], str, by_name=by_name)
+        if a is None or b is None or a.outputs != b.outputs or _application_inputs(a) != _application_inputs(b):
             return None
         return [
-            (one.body, other.body)
+            (call_a.body, call_b.body)
             for address, steps in a.steps.items()
-            for (one, _), (other, _) in zip(steps, b.steps[address], strict=True)
-            if one.body is not None and other.body is not None
+            for (call_a, _), (call_b, _) in zip(steps, b.steps[address], strict=True)
+            if call_a.body is not None and call_b.body is not None
         ]
 
-    def _expanded(self, body: Body, prefix: str = "", by_name: bool = False) -> list[Form]:
-        return self._bodies(body, prefix).outputs(body, self._stored_inputs(body, by_name))
+    def _expand(self, body: Body, prefix: str = "", by_name: bool = False) -> list[Form]:
+        return self._create_builder(body, prefix).outputs(body, self._stored_inputs(body, by_name))
 
-    def _bodies(self, body: Body, prefix: str) -> NormalFormBuilder:
+    def _create_builder(self, body: Body, prefix: str) -> NormalFormBuilder:
         return NormalFormBuilder(self._arrays, body.module, prefix=prefix, keeps_float32=True)
 
     def _stored_inputs(self, body: Body, by_name: bool) -> list[Form]:
         return [
-            self._arrays.stored("input", key, type.shape, type.dtype) for key, type in _inputs(body, by_name).items()
+            self._arrays.stored("input", key, type.shape, type.dtype)
+            for key, type in _input_types(body, by_name).items()
         ]
 
-    def _listed(
+    def _list_applications(
         self,
         body: Body,
         prefix: str,
@@ -153,36 +159,38 @@ class Forms:
         single: bool,
         by_name: bool,
     ) -> list[Form]:
-        bodies = self._bodies(body, prefix)
-        times: Counter[str] = Counter()
+        builder = self._create_builder(body, prefix)
+        counts: Counter[str] = Counter()
 
-        def applied(call: Call, given: list[Form]) -> list[Form]:
+        def apply(call: Call, operands: list[Form]) -> list[Form]:
             if not call.address or passed_through_slot(call) is not None:
-                return bodies.opened(call, given, "")
+                return builder.opened(call, operands, "")
             address = prefix + call.address
             name = label(address)
-            steps.setdefault(name, []).append(Application(call, given))
-            times[address] += 1
-            turn = times[address] if single else 0
+            steps.setdefault(name, []).append(Application(call, operands))
+            counts[address] += 1
+            occurrence = counts[address] if single else 0
             return [
-                None if type is None else self._arrays.stored("input", (name, turn, i), type.shape, type.dtype)
+                None if type is None else self._arrays.stored("input", (name, occurrence, i), type.shape, type.dtype)
                 for i, type in enumerate(call.outputs)
             ]
 
-        return bodies.fold(body, self._stored_inputs(body, by_name), "", applied)
+        return builder.fold(body, self._stored_inputs(body, by_name), "", apply)
 
 
-def _inputs(body: Body, by_name: bool) -> dict[str | int, Type]:
+def _input_types(body: Body, by_name: bool) -> dict[str | int, Type]:
     """Return the types of the inputs of a body, by name or position."""
     return {name if by_name else i: type for i, (name, type) in enumerate(body.inputs)}
 
 
-def _given(applied: AppliedBody) -> dict[str, list[list[Form]]]:
+def _application_inputs(applied: AppliedBody) -> dict[str, list[list[Form]]]:
     """Return the inputs of the layers and blocks that a body applies, by address."""
-    return {address: [arguments(call, given) for call, given in steps] for address, steps in applied.steps.items()}
+    return {
+        address: [arguments(call, operands) for call, operands in steps] for address, steps in applied.steps.items()
+    }
 
 
-def _tensors(body: Body, prefix: str) -> dict[str, Type]:
+def _tensor_types(body: Body, prefix: str) -> dict[str, Type]:
     return (
         {name: leaf.weight.type for name, leaf in iter_tensors(body.module, prefix)} if body.module is not None else {}
     )

@@ -6,7 +6,14 @@ from collections import Counter
 
 from archspec.analysis.diff.api import Difference
 from archspec.analysis.diff.operations import OperationChanges
-from archspec.analysis.diff.structure import NamePrefix, Repetition, StoredTensor, TensorChanges, covered, folded
+from archspec.analysis.diff.structure import (
+    NamePrefix,
+    Repetition,
+    StoredTensor,
+    TensorChanges,
+    collapse_changes,
+    repetition_prefixes,
+)
 from archspec.core.addresses import format_ranges
 from archspec.core.addresses.repeats import NamePattern
 from archspec.core.reports.documents import Document, finite
@@ -15,26 +22,26 @@ from archspec.core.reports.tables import Column, Row, View, columns, shape
 from archspec.core.reports.text import number, titles
 
 MAX_ROWS = 1_000
-"""The limit on rows of a table; csv, JSON and YAML contain all changes."""
+"""Maximum number of rows of a table; csv, JSON and YAML contain all changes."""
 
 
 # Documents ------------------------------------------------------------------------------------------------------------
 
 
-def contents(found: Difference) -> Document:
-    """Return the document of the JSON and YAML output: everything needed to convert A's tensors to B's."""
+def contents(difference: Difference) -> Document:
+    """Return the document of the JSON and YAML output, which suffices to convert A's tensors to B's tensors."""
     return {
         "format": 1,
         "models": [
             {"model": model.model, "overrides": finite(model.overrides), "params": model.params.total}
-            for model in (found.before, found.after)
+            for model in (difference.before, difference.after)
         ],
-        "equal": not found,
-        "unified": found.unified,
-        "stopped": found.stopped,
-        "prefix": found.prefix._asdict(),
-        "tensors": [_tensor_entry(change) for change in found.folded],
-        "repetitions": [repetition._asdict() for repetition in found.repetitions],
+        "equal": not difference,
+        "unified": difference.unified,
+        "stopped": difference.stopped,
+        "prefix": difference.prefix._asdict(),
+        "tensors": [_tensor_entry(change) for change in difference.folded],
+        "repetitions": [repetition._asdict() for repetition in difference.repetitions],
         "operations": [
             {
                 "change": change.kind,
@@ -45,7 +52,7 @@ def contents(found: Difference) -> Document:
                 "before": change.before,
                 "after": change.after,
             }
-            for change in found.operations
+            for change in difference.operations
         ],
     }
 
@@ -64,67 +71,76 @@ def _tensor_entry(change: TensorChanges) -> Document:
 # Pages ----------------------------------------------------------------------------------------------------------------
 
 
-def rows(found: Difference) -> View:
+def rows(difference: Difference) -> View:
     """Return the rows of the csv output: one for each change, collapsed over indices."""
-    changes = [*map(_tensor_row, found.folded), *map(_operation_row, found.operations)]
+    changes = [*map(_tensor_row, difference.folded), *map(_operation_row, difference.operations)]
     return View(columns("part", "change", "name", "numbers", "names", "what", "before", "after"), changes)
 
 
-def page(found: Difference, format: str = "table") -> Page:
+def page(difference: Difference, format: str = "table") -> Page:
     """Return the report: the tables of changes, and notes on them."""
-    operations = [_operation_row(change) for change in found.operations]
-    heading, *notes = _sentences(found)
+    operations = [_operation_row(change) for change in difference.operations]
+    heading, *notes = _sentences(difference)
     views: list[Block] = []
-    before, after = titles((table.model, table.overrides) for table in (found.before, found.after))
-    for changes, what, where in ((_shown(found), "tensors", "tensor"), (operations, "operations", "at")):
+    before, after = titles((table.model, table.overrides) for table in (difference.before, difference.after))
+    for changes, heading_text, label in (
+        (_tensor_rows(difference), "tensors", "tensor"),
+        (operations, "operations", "at"),
+    ):
         if changes:
-            shown = [Column("change", what, fit="wrap"), Column("name", where, "(the model)", fit="shorten")]
-            shown.append(Column("numbers", "*", fit="wrap"))
-            shown.append(Column("names", "number", drop=1) if where == "tensor" else Column("what", "", fit="wrap"))
-            shown += [Column("before", before, fit="wrap"), Column("after", after, fit="wrap")]
-            views.append(View(shown, changes[:MAX_ROWS]))
+            table_columns = [
+                Column("change", heading_text, fit="wrap"),
+                Column("name", label, "(the model)", fit="shorten"),
+            ]
+            table_columns.append(Column("numbers", "*", fit="wrap"))
+            table_columns.append(
+                Column("names", "number", drop=1) if label == "tensor" else Column("what", "", fit="wrap")
+            )
+            table_columns += [Column("before", before, fit="wrap"), Column("after", after, fit="wrap")]
+            views.append(View(table_columns, changes[:MAX_ROWS]))
             if len(changes) > MAX_ROWS:
-                more = len(changes) - MAX_ROWS
-                notes.append(f"{more:,} more rows of {what}; use --format csv or json to show all")
+                hidden = len(changes) - MAX_ROWS
+                notes.append(f"{hidden:,} more rows of {heading_text}; use --format csv or json to show all")
     return Page(heading, [*views, notes])
 
 
-def _sentences(found: Difference) -> list[str]:
-    """Return the heading, and remarks on the tables."""
-    first, second = titles((table.model, table.overrides) for table in (found.before, found.after))
-    if not found:
-        tensors = number(len(found.after.tensors) + len(found.after.buffers), "tensor")
-        return [f"no differences between {first} and {second}: the same {tensors}, the same operations", *_forms(found)]
-    counts = Counter(kind for change in found.tensors for kind in change.kinds)
-    changes = [_counted(count, kind) for kind, count in counts.items()] or ["the same tensors"]
-    changes.append("operations differ" if found.operations else "the same operations")
+def _sentences(difference: Difference) -> list[str]:
+    """Return the heading, followed by remarks on the tables."""
+    first, second = titles((table.model, table.overrides) for table in (difference.before, difference.after))
+    if not difference:
+        tensors = number(len(difference.after.tensors) + len(difference.after.buffers), "tensor")
+        return [
+            f"no differences between {first} and {second}: the same {tensors}, the same operations",
+            *_normal_form_remarks(difference),
+        ]
+    counts = Counter(kind for change in difference.tensors for kind in change.kinds)
+    changes = [_format_count(count, kind) for kind, count in counts.items()] or ["the same tensors"]
+    changes.append("operations differ" if difference.operations else "the same operations")
     lines = [f"{first} -> {second}: {', '.join(changes)}"]
-    lines += _forms(found)
-    lines += _prefixed(found.prefix, first, second)
-    for repetition in found.repetitions:
+    lines += _normal_form_remarks(difference)
+    lines += _prefix_remarks(difference.prefix, first, second)
+    for repetition in difference.repetitions:
         lines.append(f"each additional {repetition.address} has the {repetition.tensors} tensors of {repetition.like}")
     return lines
 
 
-def _forms(found: Difference) -> list[str]:
-    """Return what normal forms contributed."""
+def _normal_form_remarks(difference: Difference) -> list[str]:
+    """Return remarks on the comparison of normal forms."""
     lines: list[str] = []
-    if found.unified:
-        where = "elsewhere, " if found.operations else ""
-        lines.append(f"{where}some operations are written differently, but compute the same up to rounding")
-    if found.stopped and found.operations:
-        lines.append(
-            "not all operations could be compared by their normal forms: some of those listed may compute the same"
-        )
+    if difference.unified:
+        prefix = "elsewhere, " if difference.operations else ""
+        lines.append(f"{prefix}some operations are written differently, but are equal up to rounding")
+    if difference.stopped and difference.operations:
+        lines.append("not all operations could be compared by their normal forms: some listed operations may be equal")
     return lines
 
 
-def _counted(count: int, kind: str) -> str:
+def _format_count(count: int, kind: str) -> str:
     words = {"param": "made a parameter", "buffer": "made a buffer"}.get(kind, kind)
     return f"{number(count, 'tensor')} {words}"
 
 
-def _prefixed(prefix: NamePrefix, first: str, second: str) -> list[str]:
+def _prefix_remarks(prefix: NamePrefix, first: str, second: str) -> list[str]:
     if prefix.added:
         return [f"all names of {first} have the prefix `{prefix.added}` in {second}; the rows ignore it"]
     if prefix.removed:
@@ -132,12 +148,12 @@ def _prefixed(prefix: NamePrefix, first: str, second: str) -> list[str]:
     return []
 
 
-def _shown(found: Difference) -> list[Row]:
-    """Return the rows of tensors, with one row per repetition."""
-    repetitions = found.repetitions
-    within = tuple(covered(repetitions))
-    rest = [change for change in found.tensors if not within or not change.name.startswith(within)]
-    return [*map(_repetition_row, repetitions), *map(_tensor_row, folded(rest))]
+def _tensor_rows(difference: Difference) -> list[Row]:
+    """Return the rows of tensors, with one row for each repetition."""
+    repetitions = difference.repetitions
+    prefixes = tuple(repetition_prefixes(repetitions))
+    remaining = [change for change in difference.tensors if not prefixes or not change.name.startswith(prefixes)]
+    return [*map(_repetition_row, repetitions), *map(_tensor_row, collapse_changes(remaining))]
 
 
 def _repetition_row(repetition: Repetition) -> Row:
@@ -165,7 +181,14 @@ def _row(part: str, change: str, fold: NamePattern, what: str, before: str, afte
 
 
 def _tensor_row(change: TensorChanges) -> Row:
-    return _row("tensors", ", ".join(change.kinds), change.fold, "", _stored(change.before), _stored(change.after))
+    return _row(
+        "tensors",
+        ", ".join(change.kinds),
+        change.fold,
+        "",
+        _describe_tensor(change.before),
+        _describe_tensor(change.after),
+    )
 
 
 def _operation_row(change: OperationChanges) -> Row:
@@ -173,7 +196,7 @@ def _operation_row(change: OperationChanges) -> Row:
     return _row("operations", change.kind, change.fold, change.what or fallback, change.before, change.after)
 
 
-def _stored(tensor: StoredTensor | None) -> str:
+def _describe_tensor(tensor: StoredTensor | None) -> str:
     if tensor is None:
         return ""
     words = [shape(tensor.shape)]

@@ -19,9 +19,9 @@ def run(options: Namespace) -> int:
     models = list(zip(specs, overrides_for(len(specs), options.settings), strict=True))
     sizes = given_sizes(parse_sizes(options.dims), options.batch, options.seq)
     if is_drawn:
-        from archspec.analysis.compare.pictures import compiled_models, picture  # slow to import, because it compiles
+        from archspec.analysis.compare.pictures import compile_models, picture  # slow to import, because it compiles
 
-        compiled = compiled_models(models)
+        compiled = compile_models(models)
         found, _ = compare_models([(model, {}) for model in compiled], options.depth, sizes)
         warnings = [warning for model in compiled for warning in model.warnings]
         save_pictures(options, found, lambda theme: picture(compiled, theme=theme))

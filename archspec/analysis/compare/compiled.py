@@ -1,12 +1,16 @@
-"""The costs of compared models."""
+"""Costs and operations of compared models.
+
+Separate from `compare.api`, which imports this module late: a comparison of tables compiles nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from archspec.analysis.compare.compare import ComparisonRow, CostComparison
+from archspec.analysis.compare.compare import ComparisonRow, Computation, CostComparison
 from archspec.analysis.cost.api import cost
 from archspec.analysis.cost.cost import Cost
+from archspec.analysis.diff.api import diff
 from archspec.core.diagnostics import ArchError, make_error
 from archspec.ir.index_ranges import dimensions
 from archspec.ir.table import PlainValue
@@ -15,45 +19,56 @@ from archspec.pipeline.compile import as_model
 from archspec.pipeline.model import Model, ModelLike, get_compilation
 
 
-def compiled_costs(
+def compare_computations(
+    first: tuple[ModelLike, Mapping[str, PlainValue]], second: tuple[ModelLike, Mapping[str, PlainValue]]
+) -> Computation:
+    """Compare the operations of two models; None if there are too many."""
+    try:
+        difference = diff(as_model(*first), as_model(*second))
+    except ArchError:
+        return None
+    return "different" if difference.operations else "equal up to rounding" if difference.unified else "equal"
+
+
+def compile_and_compute_costs(
     models: Sequence[tuple[ModelLike, Mapping[str, PlainValue]]], sizes: Mapping[str, int]
 ) -> tuple[list[Model], CostComparison]:
-    """Compile models with their overrides, and compute their costs. Raises ArchError as `costs_of` does."""
+    """Compile models with their overrides, and compute their costs. Raises ArchError as `compute_costs` does."""
     compiled = [as_model(model, overrides) for model, overrides in models]
-    return compiled, costs_of(compiled, sizes)
+    return compiled, compute_costs(compiled, sizes)
 
 
-def costs_of(models: Sequence[Model], sizes: Mapping[str, int]) -> CostComparison:
-    """Compute the costs of models; each receives the sizes of the dimensions that it has.
+def compute_costs(models: Sequence[Model], sizes: Mapping[str, int]) -> CostComparison:
+    """Compute the costs of models, each with the sizes of its own dimensions.
 
     Raises ArchError for a size of a dimension that no model has.
     """
     open_dims = [dimensions(get_compilation(model).body.inputs) for model in models]
     for name in sizes:
         if all(name not in dims for dims in open_dims):
-            known = ", ".join(dict.fromkeys(name for dims in open_dims for name in dims))
-            help = f"dimensions: {known}" if known else "all their sizes are fixed"
+            choices = ", ".join(dict.fromkeys(name for dims in open_dims for name in dims))
+            help = f"dimensions: {choices}" if choices else "all their sizes are fixed"
             raise make_error("usage", f"unknown dimension `{name}`: no model has it", help=help)
-    found: list[Cost | None] = []
+    costs: list[Cost | None] = []
     notes: list[str] = []
     for model, dims in zip(models, open_dims, strict=True):
         note = [f"has no dimension `{name}`" for name in sizes if name not in dims]
-        left = [name for name in dims if name not in sizes]
-        note += [f"{', '.join(left)} symbolic"] if left else []
+        symbolic = [name for name in dims if name not in sizes]
+        note += [f"{', '.join(symbolic)} symbolic"] if symbolic else []
         try:
-            found.append(cost(model, dims={name: size for name, size in sizes.items() if name in dims}))
+            costs.append(cost(model, dims={name: size for name, size in sizes.items() if name in dims}))
         except ArchError as error:
-            found.append(None)
+            costs.append(None)
             note = [diagnostic.message for diagnostic in error.diagnostics]
         notes.append("; ".join(note))
     figures = [
-        ComparisonRow(name, tuple(None if each is None else measure(each) for each in found))
+        ComparisonRow(name, tuple(None if model_cost is None else measure(model_cost) for model_cost in costs))
         for name, measure in _MEASURES.items()
     ]
     return CostComparison(dict(sizes), tuple(figures), tuple(notes))
 
 
-def _adam(cost: Cost) -> int:
+def _adam_bytes(cost: Cost) -> int:
     return next(scheme.total for scheme in cost.memory.schemes if scheme.name == "Adam")
 
 
@@ -63,5 +78,5 @@ _MEASURES: dict[str, Callable[[Cost], Quantity]] = {
     "of which attention mixes": lambda cost: cost.work.mix_flops,
     "elementwise operations": lambda cost: cost.work.elementwise,
     "bytes of weights, float32": lambda cost: cost.memory.weights,
-    "bytes of training, Adam": _adam,
+    "bytes of training, Adam": _adam_bytes,
 }
