@@ -10,7 +10,7 @@ import pytest
 from paths import GOLDEN
 
 import archspec
-from archspec.analysis.explain.explain import Explainer, explainer_of
+from archspec.analysis.explain.explain import Explainer, create_explainer
 from archspec.pipeline.model import get_compilation
 
 
@@ -86,12 +86,12 @@ def explainers_made_once() -> Iterator[None]:
     def once(model: archspec.Model) -> Explainer:
         key = get_compilation(model).body, model.name, repr(model.overrides)
         if key not in made:
-            made[key] = explainer_of(model)
+            made[key] = create_explainer(model)
         return made[key]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("archspec.analysis.explain.explain.explainer_of", once)
-        patch.setattr("archspec.analysis.audit.models.explainer_of", once)
+        patch.setattr("archspec.analysis.explain.explain.create_explainer", once)
+        patch.setattr("archspec.analysis.audit.models.create_explainer", once)
         yield
 
 

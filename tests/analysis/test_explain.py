@@ -17,10 +17,10 @@ from paths import DATA
 from small import load
 
 import archspec
-from archspec.analysis.explain.explain import MAX_MATCHES, Explainer, Match, explainer_of
-from archspec.analysis.explain.numbers import read_number, rounded
-from archspec.analysis.explain.omissions import arithmetic_error, describe
-from archspec.analysis.explain.tensor_groups import TensorGroups, table_types, uses
+from archspec.analysis.explain.explain import MAX_MATCHES, Explainer, Match, create_explainer
+from archspec.analysis.explain.numbers import format_rounded, read_number
+from archspec.analysis.explain.omissions import describe_arithmetic_error, describe_digit_difference
+from archspec.analysis.explain.tensor_groups import TensorGroups, count_uses, find_table_types
 from archspec.app.cli import main
 from archspec.pipeline.family import relatives_of
 from archspec.pipeline.model import get_compilation
@@ -325,14 +325,14 @@ def test_readings() -> None:
         assert {read_number(f"1 {unit}").value for unit in units.split()} == {1000**power}
     assert shown("1.5e8") == [(2, Fraction(145_000_000), Fraction(155_000_000))]
     assert shown("109482e3")[0] == (6, Fraction(109_481_500), Fraction(109_482_500))
-    assert rounded(0, read_number("1M"), 2) == "0"
-    assert rounded(1_234, read_number("1M"), 2) == "0.0012M"
+    assert format_rounded(0, read_number("1M"), 2) == "0"
+    assert format_rounded(1_234, read_number("1M"), 2) == "0.0012M"
     assert shown("20 %") == [(1, Fraction("0.15"), Fraction("0.25")), (2, Fraction("0.195"), Fraction("0.205"))]
-    assert rounded(335_141_888, read_number("340 M"), 4) == "335.1 M"
-    assert rounded(999_999, read_number("1M"), 2) == "1.0M"
-    assert rounded(99_960_000, read_number("100M"), 3) == "100M"
-    assert rounded(10**16 + 1, read_number("about 10000000000000002"), 17) == "10,000,000,000,000,001"
-    assert rounded(10**16 + 1, read_number("1K"), 17) == "10,000,000,000,000.001K"
+    assert format_rounded(335_141_888, read_number("340 M"), 4) == "335.1 M"
+    assert format_rounded(999_999, read_number("1M"), 2) == "1.0M"
+    assert format_rounded(99_960_000, read_number("100M"), 3) == "100M"
+    assert format_rounded(10**16 + 1, read_number("about 10000000000000002"), 17) == "10,000,000,000,000,001"
+    assert format_rounded(10**16 + 1, read_number("1K"), 17) == "10,000,000,000,000.001K"
 
 
 @given(st.integers(1, 10**9), st.integers(0, 8), st.integers(0, 9))
@@ -342,19 +342,24 @@ def test_a_wrong_digit_is_an_arithmetic_error(meant: int, place: int, digit: int
     digits[place] = str(digit)
     written = int("".join(digits))
     if 0 < written != meant and len(str(written)) == len(str(meant)):
-        assert arithmetic_error(meant, written) is not None
-    assert arithmetic_error(meant, meant) is None
+        assert describe_arithmetic_error(meant, written) is not None
+    assert describe_arithmetic_error(meant, meant) is None
 
 
 def test_arithmetic_errors_by_their_digits() -> None:
-    assert arithmetic_error(109_482_240, 109_482_250) == "one digit is wrong: 5 for 4"
-    assert arithmetic_error(109_482_240, 109_842_240) == "two digits are swapped: 84 for 48"
-    assert arithmetic_error(109_982_240, 110_982_240) == "a carry is added: 1,000,000"
-    assert arithmetic_error(110_082_240, 109_982_240) == "a carry is lost: 100,000"
-    assert describe(1_512, 1_533) == "two of its 4 digits differ"
-    assert describe(512, 533) is describe(1_512, 113) is describe(1_512, 1_634) is None
-    assert arithmetic_error(10, 9) is None  # one more or less is no carry
-    assert arithmetic_error(109_982_240, 111_982_240) is None
+    assert describe_arithmetic_error(109_482_240, 109_482_250) == "one digit is wrong: 5 for 4"
+    assert describe_arithmetic_error(109_482_240, 109_842_240) == "two digits are swapped: 84 for 48"
+    assert describe_arithmetic_error(109_982_240, 110_982_240) == "a carry is added: 1,000,000"
+    assert describe_arithmetic_error(110_082_240, 109_982_240) == "a carry is lost: 100,000"
+    assert describe_digit_difference(1_512, 1_533) == "two of its 4 digits differ"
+    assert (
+        describe_digit_difference(512, 533)
+        is describe_digit_difference(1_512, 113)
+        is describe_digit_difference(1_512, 1_634)
+        is None
+    )
+    assert describe_arithmetic_error(10, 9) is None  # one more or less is no carry
+    assert describe_arithmetic_error(109_982_240, 111_982_240) is None
 
 
 # All conventions, and back
@@ -376,7 +381,7 @@ def test_relatives_and_kinds_hold_what_their_tables_hold(name: str) -> None:
 @cache
 def explainer(name: str) -> Explainer:
     model = archspec.load(name)
-    return Explainer(get_compilation(model).table, relatives_of(model), uses(get_compilation(model).body))
+    return Explainer(get_compilation(model).table, relatives_of(model), count_uses(get_compilation(model).body))
 
 
 @pytest.mark.parametrize(
@@ -389,7 +394,7 @@ def test_every_convention_is_found_again(name: str, seed: int) -> None:
     """A number made by some adjustments is explained with no more of them, and every match sums to it."""
     chance = random.Random(seed)
     rank = chance.randint(0, 3)
-    convention = chance.choice(explainer(name).conventions.of_rank(rank) or [])
+    convention = chance.choice(explainer(name).conventions.enumerate_rank(rank) or [])
     number = explainer(name).universe.total(convention.groups)
     (answer,) = explainer(name).explain(read_number(str(number))).answers
     assert answer.matches and answer.matches[0].rank <= rank
@@ -530,7 +535,7 @@ block Net()(ids int [batch, seq], x [batch, seq, 4], y [7, 4]) -> [batch, seq, 4
 
 
 def test_rows_that_are_looked_up_in_a_loop_are_those_of_a_table() -> None:
-    assert table_types(get_compilation(load(LOOKED_UP)).body) == {"Own"}
+    assert find_table_types(get_compilation(load(LOOKED_UP)).body) == {"Own"}
 
 
 RELATIVES = """
@@ -668,7 +673,7 @@ def test_every_small_number(golden: Callable[[str, str], None], tmp_path: Path) 
     lines: list[str] = []
     for name, numbers in (("body", range(60, 100)), ("scores", range(84, 110))):
         model = archspec.load(f"{tmp_path / 'family.arch'}:{name}")
-        explainer = explainer_of(model)
+        explainer = create_explainer(model)
         lines.append(f"{name}, {model.params.total}")
         for number in [*map(str, numbers), *[f"~{round}" for round in range(10, 400, 30)], "0.1K", "0.08K"]:
             for answer in explainer.explain(read_number(number)).answers:

@@ -166,4 +166,4 @@ def test_what_is_not_a_number_is_refused() -> None:
         archspec.explain_flops("gpt2", "many", batch=1, seq=8)
     (found,) = caught.value.diagnostics
     assert (found.code, found.message) == ("usage", "invalid number `many`")
-    assert found.help == "write it as 22348431360 or 22.3G"
+    assert found.help == "write the number as 22348431360 or 22.3G"

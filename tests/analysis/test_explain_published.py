@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec.analysis.explain.explain import Explainer, explainer_of
+from archspec.analysis.explain.explain import Explainer, create_explainer
 from archspec.analysis.explain.numbers import read_number
 
 pytestmark = pytest.mark.slow
@@ -58,7 +58,7 @@ def first_of(explainer: Explainer, number: str) -> list[str]:
 def test_the_first_explanation_is_the_published_one(
     model: str, overrides: dict[str, Any], numbers: list[tuple[str, list[str]]]
 ) -> None:
-    explainer = explainer_of(archspec.load(model, **overrides))
+    explainer = create_explainer(archspec.load(model, **overrides))
     for number, changes in numbers:
         assert first_of(explainer, number) == changes, number
 
@@ -87,7 +87,7 @@ def test_the_nearest_count_is_within_two_percent() -> None:
 
 
 def test_siblings_and_vocabularies_come_first() -> None:
-    explainer = explainer_of(archspec.load("bert-base-uncased"))
+    explainer = create_explainer(archspec.load("bert-base-uncased"))
     assert first_of(explainer, "108310272") == ["with the vocabulary of BERT, cased, 28,996 instead of 30,522"]
     assert first_of(explainer, "335M") == ["instead the model `bert-large-uncased`"]
-    assert first_of(explainer_of(archspec.load("gpt2")), "355M") == ["instead the model `gpt2-medium`"]
+    assert first_of(create_explainer(archspec.load("gpt2")), "355M") == ["instead the model `gpt2-medium`"]

@@ -9,7 +9,7 @@ from small import load
 import archspec
 from archspec.analysis.adapter import base
 from archspec.analysis.variant import new
-from archspec.analysis.variant.lines import _on_one_line, _words, imports_for, written
+from archspec.analysis.variant.lines import _iter_definition_names, _join_lines, find_imports, format_value
 from archspec.core.diagnostics import ArchError, Report, Source
 from archspec.language.syntax.parse import parse
 from archspec.pipeline.locate import configuration_location
@@ -17,19 +17,19 @@ from archspec.pipeline.model import get_compilation
 
 
 def test_values_are_written_in_the_language() -> None:
-    assert written('a "b" \\', 'a "b" \\') == '"a \\"b\\" \\\\"'
-    assert written(("x", (1, 2.5), True), ["x", [1, 2.5], True]) == '["x", [1, 2.5], true]'
-    assert written(None, None) == "none" and written(-3, -3) == "-3" and written((), []) == "[]"
+    assert format_value('a "b" \\', 'a "b" \\') == '"a \\"b\\" \\\\"'
+    assert format_value(("x", (1, 2.5), True), ["x", [1, 2.5], True]) == '["x", [1, 2.5], true]'
+    assert format_value(None, None) == "none" and format_value(-3, -3) == "-3" and format_value((), []) == "[]"
 
 
 def test_expressions_are_put_on_one_line() -> None:
-    assert _on_one_line('[1, # one\n  2,\n\n  "a # b", # c\n  "d \\" # e"] # f') == '[1, 2, "a # b", "d \\" # e"]'
-    assert _on_one_line('["\\\\", # "one"\n "b\\\\\\"", "\u2028#"]') == '["\\\\", "b\\\\\\"", "\u2028#"]'
-    assert _on_one_line("# all\n4") == "4" and _on_one_line("  4  ") == "4"
+    assert _join_lines('[1, # one\n  2,\n\n  "a # b", # c\n  "d \\" # e"] # f') == '[1, 2, "a # b", "d \\" # e"]'
+    assert _join_lines('["\\\\", # "one"\n "b\\\\\\"", "\u2028#"]') == '["\\\\", "b\\\\\\"", "\u2028#"]'
+    assert _join_lines("# all\n4") == "4" and _join_lines("  4  ") == "4"
 
 
 def test_names_in_values() -> None:
-    assert list(_words(["gelu", 3, ["relu", ("tanh", [4])], None])) == ["gelu", "relu", "tanh"]
+    assert list(_iter_definition_names(["gelu", 3, ["relu", ("tanh", [4])], None])) == ["gelu", "relu", "tanh"]
 
 
 def test_names_that_a_file_lacks_are_imported() -> None:
@@ -40,15 +40,15 @@ model "net" = Net()
 """
     values: Any = {"f": "gelu"}
     unit = get_compilation(load(text, **values)).unit
-    assert imports_for(unit, values) == ["gelu"]
+    assert find_imports(unit, values) == ["gelu"]
     several: Any = {"f": ["silu", "tanh"], "Part": "Linear", "g": "gelu", "h": "gelu", "text": "of nothing"}
-    assert imports_for(unit, several) == ["silu", "gelu"]
-    assert imports_for(get_compilation(load(text)).unit, several) == []
+    assert find_imports(unit, several) == ["silu", "gelu"]
+    assert find_imports(get_compilation(load(text)).unit, several) == []
 
 
 def test_lines_of_long_imports_and_statements_are_filled() -> None:
     def rows(*lengths: int) -> list[int]:
-        text = new._import("std", [*["n" * length for length in lengths], "m" * 99])
+        text = new._format_import("std", [*["n" * length for length in lengths], "m" * 99])
         return [line.count("n") for line in text.splitlines()[1:-2]]
 
     assert (
@@ -56,7 +56,7 @@ def test_lines_of_long_imports_and_statements_are_filled() -> None:
     )
 
     def parts(*lengths: int) -> list[int]:
-        text = new._wrapped(f"a({', '.join(['n = ' + '1' * length for length in lengths])}, m = {'2' * 99})")
+        text = new._wrap_statement(f"a({', '.join(['n = ' + '1' * length for length in lengths])}, m = {'2' * 99})")
         return [line.count("1") for line in text.splitlines()[1:-2]]
 
     assert parts(43, 43) == [86] and parts(43, 44) == [43, 44]
@@ -65,8 +65,8 @@ def test_lines_of_long_imports_and_statements_are_filled() -> None:
 def test_long_imports_are_broken() -> None:
     names = [f"{'Name' * 4}{i}" for i in range(9)]
     short = "import std { Linear, Norm as LayerNorm }\n"
-    assert new._import("std", ["Linear", "Norm as LayerNorm"]) == short
-    text = new._import("std", names)
+    assert new._format_import("std", ["Linear", "Norm as LayerNorm"]) == short
+    text = new._format_import("std", names)
     lines = text.splitlines()
     assert lines[0] == "import std {" and lines[-1] == "}" and max(map(len, lines)) <= new.MAX_LINE_WIDTH
     assert [name for line in lines[1:-1] for name in line.strip().rstrip(",").split(", ")] == names
@@ -75,7 +75,8 @@ def test_long_imports_are_broken() -> None:
     assert new.MAX_LINE_WIDTH == 100
     fitting = new.MAX_LINE_WIDTH - len("import s {  }")
     assert (
-        new._import("s", ["n" * fitting]).count("\n") == 1 and new._import("s", ["n" * (fitting + 1)]).count("\n") == 3
+        new._format_import("s", ["n" * fitting]).count("\n") == 1
+        and new._format_import("s", ["n" * (fitting + 1)]).count("\n") == 3
     )
     report = Report()
     (found,) = parse(Source("a.arch", text), report).items
@@ -84,14 +85,17 @@ def test_long_imports_are_broken() -> None:
 
 def test_long_statements_are_broken() -> None:
     short = 'model "net" = Net(n = 4, names = ["a, b = c", 3])'
-    assert new._wrapped(short) == short
+    assert new._wrap_statement(short) == short
     values = [f"name{i} = [{i}, {i}]" for i in range(20)]
-    text = new._wrapped(f'model "net" = Net({", ".join(values)})')
+    text = new._wrap_statement(f'model "net" = Net({", ".join(values)})')
     lines = text.splitlines()
     assert lines[0] == 'model "net" = Net(' and lines[-1] == ")" and max(map(len, lines)) <= new.MAX_LINE_WIDTH
     assert len(lines) > 4 and " ".join(line.strip() for line in lines[1:-1]) == ", ".join(values)
     exact = "x" * (new.MAX_LINE_WIDTH - 3)
-    assert new._wrapped(f"a({exact})") == f"a({exact})" and new._wrapped(f"a({exact}y)") == f"a(\n  {exact}y\n)"
+    assert (
+        new._wrap_statement(f"a({exact})") == f"a({exact})"
+        and new._wrap_statement(f"a({exact}y)") == f"a(\n  {exact}y\n)"
+    )
 
 
 def test_a_new_file_is_compared_with_the_model(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,7 +103,9 @@ def test_a_new_file_is_compared_with_the_model(tmp_path: Any, monkeypatch: pytes
     path = str(tmp_path / "variant.arch")
     assert new.new_spec(path, model, {"layers": 1}).startswith("# A variant of bert-base-uncased.\n")
     monkeypatch.setattr(new, "compile_text_in_folder", lambda *_: [archspec.load("bert-base-uncased", layers=2)])
-    with pytest.raises(ArchError, match=r"variant.arch would not give bert-base-uncased; this is a bug in archspec"):
+    with pytest.raises(
+        ArchError, match=r"variant.arch does not compile to bert-base-uncased; this is a bug in archspec"
+    ):
         new.new_spec(path, model, {"layers": 1})
 
 

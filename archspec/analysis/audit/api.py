@@ -1,7 +1,4 @@
-"""Audits: verdicts on the lines of a published calculation.
-
-archspec.audit("path/to/audit.yaml").lines
-"""
+"""`archspec.audit`: verdicts on the lines of a published calculation."""
 
 from __future__ import annotations
 
@@ -36,36 +33,36 @@ def audit(path: str | os.PathLike[str]) -> Audit:
 
     `path` is a file (it contains `/` or ends in `.yaml` or `.yml`), or the name of a bundled audit.
 
-    Raises ArchError if the file does not exist or has an error.
+    Raises ArchError if the file does not exist or has errors.
     """
-    place, label = _find(os.fspath(path))
-    if "\0" in place:
+    file_path, label = _resolve_path(os.fspath(path))
+    if "\0" in file_path:
         raise make_error("missing-file", "a file name cannot contain a zero byte")
     report = Report()
-    data = read_bytes(place, label, report)
+    data = read_bytes(file_path, label, report)
     text = decode(data, label, report) if data is not None else None
     report.check()
     assert text is not None
     file = read_audit(Source(label, text))
-    return Audit(file.title, file.where, file.note, judge(file.lines, Models(os.path.dirname(place))))
+    return Audit(file.title, file.where, file.note, judge(file.lines, Models(os.path.dirname(file_path))))
 
 
 def bundled_audits() -> list[str]:
     """Return the names of the bundled audits."""
-    folder = _folder()
+    folder = _bundled_directory()
     return sorted(name[:-5] for name in os.listdir(folder) if name.endswith(".yaml")) if os.path.isdir(folder) else []
 
 
-def _folder() -> str:
+def _bundled_directory() -> str:
     return os.path.join(resources.specs_root(), "audits")
 
 
-def _find(path: str) -> tuple[str, str]:
-    """Return the path of an audit, and its label in diagnostics."""
+def _resolve_path(path: str) -> tuple[str, str]:
+    """Return the path of an audit, and its label in diagnostics. Raises ArchError for an unknown name."""
     if path.endswith((".yaml", ".yml")) or os.path.dirname(path):
         return path, path
-    known = bundled_audits()
-    if path not in known:
-        help = suggest(path, known) or f"use {', '.join(known)}, or a path that has a `/` or ends in .yaml"
+    names = bundled_audits()
+    if path not in names:
+        help = suggest(path, names) or f"use {', '.join(names)}, or a path that has a `/` or ends in .yaml"
         raise make_error("missing-file", f"unknown bundled audit `{path}`", help=help)
-    return os.path.join(_folder(), f"{path}.yaml"), f"specs/audits/{path}.yaml"
+    return os.path.join(_bundled_directory(), f"{path}.yaml"), f"specs/audits/{path}.yaml"

@@ -12,25 +12,26 @@ from archspec.language.syntax import tree
 from archspec.language.syntax.parse import parse_expression
 
 MAX_BITS = 256
+"""Maximum size of a numerator or denominator, and maximum exponent."""
 
 
 class Arithmetic(NamedTuple):
-    """An expression: numbers, names (hyperparameters, facts of a model), other lines in quotes, and operators."""
+    """An expression of numbers, names (hyperparameters and counts of a model), other lines in quotes, and operators."""
 
-    written: Text
+    source: Text
     expr: tree.Expr
 
     @property
     def text(self) -> str:
-        return " ".join(self.written.text.split())
+        return " ".join(self.source.text.split())
 
     def span(self, node: tree.Expr) -> Span:
         """Return the location of a subexpression in the file."""
-        return self.written.part(node.start, node.end)
+        return self.source.part(node.start, node.end)
 
-    def lines(self) -> Iterator[tuple[str, tree.Expr]]:
-        """Return the lines that the expression uses."""
-        for node in _nodes(self.expr):
+    def iter_lines(self) -> Iterator[tuple[str, tree.Expr]]:
+        """Yield the names of the lines that the expression uses, with their nodes."""
+        for node in _iter_nodes(self.expr):
             if isinstance(node, tree.Literal) and isinstance(node.value, str):
                 yield node.value, node
 
@@ -53,12 +54,12 @@ class Arithmetic(NamedTuple):
             case _:
                 assert isinstance(expr, tree.Binary)
                 left, right = self._value(expr.left, name, line), self._value(expr.right, name, line)
-                value = self._combined(expr, left, right)
-        if _bits(value) > MAX_BITS:
-            raise self._too_large(expr)
+                value = self._apply_operator(expr, left, right)
+        if _bit_count(value) > MAX_BITS:
+            raise self._too_large_error(expr)
         return value
 
-    def _combined(self, expr: tree.Binary, left: Fraction, right: Fraction) -> Fraction:
+    def _apply_operator(self, expr: tree.Binary, left: Fraction, right: Fraction) -> Fraction:
         match expr.operator:
             case "+":
                 return left + right
@@ -70,28 +71,28 @@ class Arithmetic(NamedTuple):
                 if right.denominator != 1 or right < 0:
                     raise make_error("arithmetic", "expected a non-negative integer exponent of `**`", self.span(expr))
                 if right > MAX_BITS:
-                    raise self._too_large(expr)
+                    raise self._too_large_error(expr)
                 return left ** int(right)
             case _:
                 if right == 0:
                     raise make_error("arithmetic", "division by zero", self.span(expr))
                 return left / right if expr.operator == "/" else Fraction(left // right)
 
-    def _too_large(self, expr: tree.Expr) -> ArchError:
+    def _too_large_error(self, expr: tree.Expr) -> ArchError:
         return make_error("budget", "this number is too large to compute", self.span(expr))
 
 
-def read_arithmetic(written: Text, report: Report) -> Arithmetic | None:
-    """Parse an expression; None after reporting a diagnostic."""
-    found = Report()
-    expr = parse_expression(Source("expression", written.text), found)
-    for problem in found.diagnostics:
-        at = written.part(problem.span.start, problem.span.end) if problem.span is not None else written.span
-        report.error(problem.code, problem.message, at, help=problem.help)
+def read_arithmetic(source: Text, report: Report) -> Arithmetic | None:
+    """Parse an expression; returns None after reporting a diagnostic."""
+    parse_report = Report()
+    expr = parse_expression(Source("expression", source.text), parse_report)
+    for diagnostic in parse_report.diagnostics:
+        span = source.part(diagnostic.span.start, diagnostic.span.end) if diagnostic.span is not None else source.span
+        report.error(diagnostic.code, diagnostic.message, span, help=diagnostic.help)
     if expr is None:
         return None
-    arithmetic = Arithmetic(written, expr)
-    for node in _nodes(expr):
+    arithmetic = Arithmetic(source, expr)
+    for node in _iter_nodes(expr):
         if not _is_arithmetic(node):
             message = "expected arithmetic: numbers, names, lines in quotes, and + - * / // **"
             report.error("wrong-kind", message, arithmetic.span(node))
@@ -111,20 +112,20 @@ def _is_arithmetic(node: tree.Expr) -> bool:
             return isinstance(node, tree.Name)
 
 
-def _nodes(expr: tree.Expr) -> Iterator[tree.Expr]:
+def _iter_nodes(expr: tree.Expr) -> Iterator[tree.Expr]:
     """Yield an expression and all its subexpressions, in order."""
-    waiting = [expr]
-    while waiting:
-        node = waiting.pop()
+    pending = [expr]
+    while pending:
+        node = pending.pop()
         yield node
         match node:
             case tree.Unary():
-                waiting.append(node.operand)
+                pending.append(node.operand)
             case tree.Binary():
-                waiting += [node.right, node.left]
+                pending += [node.right, node.left]
             case _:
                 pass
 
 
-def _bits(value: Fraction) -> int:
+def _bit_count(value: Fraction) -> int:
     return max(value.numerator.bit_length(), value.denominator.bit_length())

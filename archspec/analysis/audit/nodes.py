@@ -1,4 +1,4 @@
-"""YAML as mappings, lists and texts with locations; no types, tags or references, and thus no expansion."""
+"""YAML as mappings, lists and texts with locations, without types, tags or references, and thus without expansion."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Text(NamedTuple):
     text: str
 
     def part(self, start: int, end: int) -> Span:
-        """Return the location of characters `start` to `end`, or of the whole if it was not written in one piece."""
-        source, at, stop = self.span
-        written = source.text[at:stop]
-        for skipped in (0, 1):
-            if written[skipped : len(written) - skipped] == self.text:
-                return Span(source, at + skipped + start, at + skipped + end)
+        """Return the location of characters `start` to `end`; of the full text if it is escaped or on several lines."""
+        source, first, end_offset = self.span
+        raw = source.text[first:end_offset]
+        for quote_width in (0, 1):
+            if raw[quote_width : len(raw) - quote_width] == self.text:
+                return Span(source, first + quote_width + start, first + quote_width + end)
         return self.span
 
 
@@ -38,13 +38,13 @@ class Items(NamedTuple):
 
 
 class Mapping(NamedTuple):
-    """A mapping: for each key its location and its value."""
+    """A mapping from keys to their locations and values."""
 
     span: Span
     entries: dict[str, tuple[Span, Node]]
 
     def get(self, key: str) -> Node | None:
-        """Return the value of a key, if it has one."""
+        """Return the value of a key; None if the key is missing."""
         return self.entries[key][1] if key in self.entries else None
 
 
@@ -58,18 +58,18 @@ def read_nodes(source: Source) -> Node:
     events = cast("Iterator[Event]", cast("Any", yaml).parse(source.text, Loader=yaml.SafeLoader))
     reader = _Reader(source, events)
     try:
-        return reader.document()
-    except yaml.MarkedYAMLError as problem:
-        mark = problem.problem_mark or problem.context_mark
-        if mark is not None and mark.index >= len(source.text.rstrip()) and problem.context_mark is not None:
-            mark = problem.context_mark  # an unclosed construct is reported where it opens
-        at = mark.index if mark is not None else 0
-        described = " ".join(part for part in (problem.context, problem.problem) if part)
-        help = _QUOTES if "alias" in described or "tag" in described or "%" in described else None
-        raise make_error("syntax", f"invalid YAML: {described}", reader.point(at), help=help) from None
-    except yaml.reader.ReaderError as problem:
-        at = problem.position
-        raise make_error("syntax", "this character is not allowed in YAML", reader.point(at)) from None
+        return reader.read_document()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        if mark is not None and mark.index >= len(source.text.rstrip()) and error.context_mark is not None:
+            mark = error.context_mark  # an unclosed construct is reported where it opens
+        offset = mark.index if mark is not None else 0
+        description = " ".join(part for part in (error.context, error.problem) if part)
+        help = _QUOTES if "alias" in description or "tag" in description or "%" in description else None
+        raise make_error("syntax", f"invalid YAML: {description}", reader.point(offset), help=help) from None
+    except yaml.reader.ReaderError as error:
+        offset = error.position
+        raise make_error("syntax", "this character is not allowed in YAML", reader.point(offset)) from None
     except (ValueError, OverflowError):  # an escape beyond Unicode, an invalid version number
         raise make_error("syntax", "invalid YAML: a number is out of range", reader.point(reader.last)) from None
 
@@ -78,7 +78,7 @@ _QUOTES = "quote text that begins with `*`, `!`, `&`, `%` or `@`"
 
 
 class _Reader:
-    """Builds nodes from events; `last` is where the last one ended."""
+    """Reader of nodes from events; `last` is the end offset of the last event."""
 
     def __init__(self, source: Source, events: Iterator[Event]) -> None:
         self.source = source
@@ -86,18 +86,18 @@ class _Reader:
         self._events = events
         self._nodes = 0
 
-    def point(self, at: int) -> Span:
-        at = min(at, len(self.source.text))
-        return Span(self.source, at, at + 1)
+    def point(self, offset: int) -> Span:
+        offset = min(offset, len(self.source.text))
+        return Span(self.source, offset, offset + 1)
 
-    def document(self) -> Node:
-        """Return the only document."""
+    def read_document(self) -> Node:
+        """Read the only document."""
         from yaml import StreamEndEvent
 
         self._next()  # the beginning of the stream
         if isinstance(self._next(), StreamEndEvent):
             raise make_error("syntax", f"{self.source.label} is empty", self.point(0))
-        root = self._node(self._next(), 0)
+        root = self._read_node(self._next(), 0)
         self._next()  # the end of the document
         event = self._next()
         if not isinstance(event, StreamEndEvent):
@@ -113,8 +113,8 @@ class _Reader:
         start = event.start_mark.index
         return Span(self.source, start, max(event.end_mark.index, start + 1))
 
-    def _node(self, event: Event, depth: int, *, is_key: bool = False) -> Node:
-        """Return the node that begins with an event."""
+    def _read_node(self, event: Event, depth: int, *, is_key: bool = False) -> Node:
+        """Read the node that begins with an event."""
         from yaml import AliasEvent, ScalarEvent, SequenceEndEvent, SequenceStartEvent
 
         span = self._span(event)
@@ -131,22 +131,22 @@ class _Reader:
         if is_key:
             raise make_error("wrong-kind", "expected a scalar key", span)
         if not isinstance(event, SequenceStartEvent):
-            return Mapping(span, self._entries(depth + 1))
+            return Mapping(span, self._read_entries(depth + 1))
         items: list[Node] = []
         while not isinstance(event := self._next(), SequenceEndEvent):
-            items.append(self._node(event, depth + 1))
+            items.append(self._read_node(event, depth + 1))
         return Items(span, items)
 
-    def _entries(self, depth: int) -> dict[str, tuple[Span, Node]]:
+    def _read_entries(self, depth: int) -> dict[str, tuple[Span, Node]]:
         from yaml import MappingEndEvent
 
         entries: dict[str, tuple[Span, Node]] = {}
         while not isinstance(event := self._next(), MappingEndEvent):
-            key = self._node(event, depth, is_key=True)
+            key = self._read_node(event, depth, is_key=True)
             assert isinstance(key, Text)
             if key.text in entries:
                 first = Note("first specified here", entries[key.text][0])
                 message = f"key `{key.text}` is specified more than once"
                 raise make_error("duplicate-name", message, key.span, notes=(first,))
-            entries[key.text] = key.span, self._node(self._next(), depth)
+            entries[key.text] = key.span, self._read_node(self._next(), depth)
         return entries

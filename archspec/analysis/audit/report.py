@@ -5,57 +5,57 @@ from __future__ import annotations
 from fractions import Fraction
 
 from archspec.analysis.audit.api import Audit
-from archspec.analysis.audit.judge import VERDICTS, JudgedLine, exact, shown
+from archspec.analysis.audit.judge import VERDICTS, JudgedLine, as_exact_number, format_value
 from archspec.core.reports.documents import Document
 from archspec.core.reports.page import Block, Page
 from archspec.core.reports.tables import Column, Row, View, columns
 from archspec.core.reports.text import number
 
 
-def contents(found: Audit) -> Document:
+def contents(audit: Audit) -> Document:
     """Return the document of the JSON and YAML output."""
     return {
         "format": 1,
-        "title": found.title,
-        "where": found.where,
-        "note": found.note,
-        "clean": found.clean,
-        "verdicts": {verdict: sum(judged.verdict == verdict for judged in found.lines) for verdict in VERDICTS},
-        "lines": [{**_entry(judged), "why": list(judged.why)} for judged in found.lines],
+        "title": audit.title,
+        "where": audit.where,
+        "note": audit.note,
+        "clean": audit.clean,
+        "verdicts": {verdict: sum(judged.verdict == verdict for judged in audit.lines) for verdict in VERDICTS},
+        "lines": [{**_entry(judged), "why": list(judged.why)} for judged in audit.lines],
     }
 
 
 def _entry(judged: JudgedLine) -> Row:
-    """Return a line for machines, without its reasons."""
+    """Return the machine-readable entry of a line, without its reasons."""
     line = judged.line
     return {
         "line": line.name,
         "says": line.says,
         "where": line.where,
         "spec": line.spec,
-        "claimed": _claimed(judged),
+        "claimed": _format_claimed(judged),
         "arithmetic": line.arithmetic.text if line.arithmetic is not None else None,
-        "value": _plain(judged.value),
-        "own": _plain(judged.own),
-        "model": _plain(judged.counted),
+        "value": _as_number(judged.value),
+        "own": _as_number(judged.own),
+        "model": _as_number(judged.counted),
         "verdict": judged.verdict,
-        "off": _plain(judged.off),
+        "off": _as_number(judged.off),
     }
 
 
-def rows(found: Audit) -> View:
+def rows(audit: Audit) -> View:
     """Return the rows of the csv output: the lines of the document."""
-    lines = [_entry(judged) | {"why": "; ".join(judged.why)} for judged in found.lines]
+    lines = [_entry(judged) | {"why": "; ".join(judged.why)} for judged in audit.lines]
     return View(columns(*lines[0]), lines)
 
 
-def page(found: Audit, format: str = "table") -> Page:
+def page(audit: Audit, format: str = "table") -> Page:
     """Return the report: the lines with their verdicts."""
-    heading = f"{found.title}, {found.where}" if found.where else found.title
-    view = View(_COLUMNS, [_row(judged) for judged in found.lines])
-    counts = [(sum(j.verdict == verdict for j in found.lines), words) for verdict, words in VERDICTS.items()]
-    verdicts = f"{number(len(found.lines), 'line')}: {', '.join(f'{n} {words}' for n, words in counts if n)}"
-    blocks: list[Block] = [found.note, view, verdicts]
+    heading = f"{audit.title}, {audit.where}" if audit.where else audit.title
+    view = View(_COLUMNS, [_row(judged) for judged in audit.lines])
+    counts = [(sum(j.verdict == verdict for j in audit.lines), words) for verdict, words in VERDICTS.items()]
+    verdicts = f"{number(len(audit.lines), 'line')}: {', '.join(f'{n} {words}' for n, words in counts if n)}"
+    blocks: list[Block] = [audit.note, view, verdicts]
     return Page(heading, blocks)
 
 
@@ -70,25 +70,27 @@ _COLUMNS = (
 
 
 def _row(judged: JudgedLine) -> Row:
-    reference = judged.line.claimed[0] if judged.line.claimed else exact(judged.value)
+    reference = judged.line.claimed[0] if judged.line.claimed else as_exact_number(judged.value)
     return {
         "line": judged.line.name,
-        "claimed": _claimed(judged),
-        "model": shown(judged.counted, reference) if judged.counted is not None else "",
-        "off": f"{'+' if judged.off > 0 else '-'}{shown(abs(judged.off), reference)}" if judged.off is not None else "",
+        "claimed": _format_claimed(judged),
+        "model": format_value(judged.counted, reference) if judged.counted is not None else "",
+        "off": f"{'+' if judged.off > 0 else '-'}{format_value(abs(judged.off), reference)}"
+        if judged.off is not None
+        else "",
         "verdict": VERDICTS[judged.verdict],
         "why": "; ".join(judged.why),
     }
 
 
-def _claimed(judged: JudgedLine) -> str:
+def _format_claimed(judged: JudgedLine) -> str:
     """Return the claimed numbers verbatim, or the result of the arithmetic if there are none."""
     if not judged.line.claimed:
-        return f"= {exact(judged.value).text}"
+        return f"= {as_exact_number(judged.value).text}"
     return ", ".join(number.text for number in judged.line.claimed)
 
 
-def _plain(value: Fraction | None) -> int | float | None:
+def _as_number(value: Fraction | None) -> int | float | None:
     if value is None:
         return None
     return int(value) if value.denominator == 1 else float(value)

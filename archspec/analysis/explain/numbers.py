@@ -1,4 +1,4 @@
-"""Published numbers: exact (108,808,704), or rounded (110M, about 20 %) with the digits that they have."""
+"""Published numbers: exact (108,808,704), or rounded (110M, about 20 %) with their significant digits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UNITS: dict[str, int] = {
     **dict.fromkeys(("T", "t", "trillion"), 1000**4),
     **{"Ki": 1024, "Mi": 1024**2, "Gi": 1024**3, "Ti": 1024**4},
 }
-"""The default values of the units that may follow a number."""
+"""Default values of the units of numbers."""
 
 _NUMBER = re.compile(
     r"(?P<about>about|approx\.?|around|[~≈≃])?\s*"
@@ -36,21 +36,21 @@ class Reading(NamedTuple):
     high: Fraction
 
     def fits(self, value: Fraction | int) -> bool:
-        """Whether `value`, rounded to these digits, is the number; half a unit may be rounded up or down."""
+        """Whether `value` is the number if rounded to these digits; half a unit may be rounded up or down."""
         return self.low <= value <= self.high
 
     def cuts(self, value: int) -> bool:
-        """Whether `value`, which does not match, gives the number if it is truncated to these digits."""
-        written = (self.low + self.high) / 2
-        return self.digits is not None and self.high < value < written + (self.high - self.low)
+        """Whether `value`, which does not match, is the number if truncated to these digits."""
+        middle = (self.low + self.high) / 2
+        return self.digits is not None and self.high < value < middle + (self.high - self.low)
 
 
 class PublishedNumber(NamedTuple):
-    """A number as it was published: its text, its value, and its readings, coarsest first.
+    """A published number: its text, its value, and its readings, coarsest first.
 
-    An exact number has one reading. A rounded one that ends in zeros has several, because these may be significant or
-    not. `unit` is the value of its last digit before the point: 1,000,000 in "110M", and a hundredth in "20 %".
-    `is_active`: it is one of parameters used for one token ("37B active").
+    An exact number has one reading. A rounded number that ends in zeros has several, because the zeros may be
+    significant or not. `unit` is the value of its last digit before the decimal point: 1,000,000 in "110M", and a
+    hundredth in "20 %". `is_active` is whether it counts the parameters used for one token ("37B active").
     """
 
     text: str
@@ -63,54 +63,56 @@ class PublishedNumber(NamedTuple):
     def exact(self) -> bool:
         return self.readings[0].digits is None
 
-    def fitting(self, value: Fraction | int) -> list[Reading]:
+    def matching_readings(self, value: Fraction | int) -> list[Reading]:
         """Return the readings that match a value."""
         return [reading for reading in self.readings if reading.fits(value)]
 
 
 def read_number(text: str, units: Mapping[str, int] = UNITS) -> PublishedNumber:
-    """Parse a number. Raises ValueError, with a message, if `text` is not one."""
+    """Parse a number. Raises ValueError with a message for users if `text` is not a number."""
     text = text.strip()
-    found = _NUMBER.fullmatch(text)
-    whole = re.sub(r"\D", "", found["whole"]) if found else ""
-    decimals = (found and found["decimals"]) or ""
-    if not found or len(whole + decimals) > MAX_DIGITS:
+    match = _NUMBER.fullmatch(text)
+    integer_digits = re.sub(r"\D", "", match["whole"]) if match else ""
+    decimals = (match and match["decimals"]) or ""
+    if not match or len(integer_digits + decimals) > MAX_DIGITS:
         raise ValueError(f"invalid number `{text:.60}`")
-    word = found["unit"] or ""
-    if word and word != "%" and word not in units:
-        raise ValueError(f"unknown unit `{word}`; expected one of {', '.join(units)}")
-    is_active = found["active"] is not None
-    unit = Fraction(1, 100) if word == "%" else Fraction(units[word] if word else 1)
-    if found["exponent"]:
-        unit *= 10 ** int(found["exponent"])
-    if not (found["about"] or decimals or found["exponent"] or word):
-        exact = Fraction(int(whole))
+    unit_name = match["unit"] or ""
+    if unit_name and unit_name != "%" and unit_name not in units:
+        raise ValueError(f"unknown unit `{unit_name}`; expected one of {', '.join(units)}")
+    is_active = match["active"] is not None
+    unit = Fraction(1, 100) if unit_name == "%" else Fraction(units[unit_name] if unit_name else 1)
+    if match["exponent"]:
+        unit *= 10 ** int(match["exponent"])
+    if not (match["about"] or decimals or match["exponent"] or unit_name):
+        exact = Fraction(int(integer_digits))
         return PublishedNumber(text, exact, (Reading(None, exact, exact),), unit, is_active)
-    written = (whole + decimals).lstrip("0")
-    if not written:
+    significant = (integer_digits + decimals).lstrip("0")
+    if not significant:
         raise ValueError(f"`{text}` has no significant digit")
-    value = int(written) * unit / 10 ** len(decimals)
-    fewest = len(written) if decimals else len(written.rstrip("0"))
+    value = int(significant) * unit / 10 ** len(decimals)
+    minimum = len(significant) if decimals else len(significant.rstrip("0"))
     step = unit / 10 ** len(decimals)
-    halves = {digits: step * 10 ** (len(written) - digits) / 2 for digits in range(fewest, len(written) + 1)}
+    halves = {digits: step * 10 ** (len(significant) - digits) / 2 for digits in range(minimum, len(significant) + 1)}
     readings = tuple([Reading(digits, value - half, value + half) for digits, half in halves.items()])
     return PublishedNumber(text, value, readings, unit, is_active)
 
 
-def rounded(value: Fraction | int, number: PublishedNumber, digits: int) -> str:
-    """Format `value` with so many significant digits, in the unit of `number`: `109 M`, `335.1M`."""
+def format_rounded(value: Fraction | int, number: PublishedNumber, digits: int) -> str:
+    """Format `value` with `digits` significant digits, in the unit of `number`: `109 M`, `335.1M`."""
     scaled = Fraction(value) / number.unit
     if scaled == 0:
         return "0"
-    for place in (digits - _magnitude(abs(scaled)), digits - _magnitude(abs(scaled)) - 1):
-        step = Fraction(10) ** -place
+    for decimal_places in (digits - _magnitude(abs(scaled)), digits - _magnitude(abs(scaled)) - 1):
+        step = Fraction(10) ** -decimal_places
         scaled = floor(scaled / step + Fraction(1, 2)) * step
-        if place == digits - _magnitude(abs(scaled)):
-            break  # rounding up may add a digit: 99.96 becomes 100.0
-    whole, decimals = divmod(int(abs(scaled) * 10 ** max(place, 0)), 10 ** max(place, 0))
-    shown = ("-" if scaled < 0 else "") + (f"{whole:,}.{decimals:0{place}}" if place > 0 else f"{whole:,}")
-    word = re.search(r"\s*(?:[A-Za-z]+|%)(?=\s*\??(?:\s+active)?$)", number.text)
-    return shown + (word[0] if word else "")
+        if decimal_places == digits - _magnitude(abs(scaled)):
+            break  # otherwise rounding up added a digit: 99.96 became 100.0
+    integer, decimals = divmod(int(abs(scaled) * 10 ** max(decimal_places, 0)), 10 ** max(decimal_places, 0))
+    text = ("-" if scaled < 0 else "") + (
+        f"{integer:,}.{decimals:0{decimal_places}}" if decimal_places > 0 else f"{integer:,}"
+    )
+    unit_name = re.search(r"\s*(?:[A-Za-z]+|%)(?=\s*\??(?:\s+active)?$)", number.text)
+    return text + (unit_name[0] if unit_name else "")
 
 
 def _magnitude(value: Fraction) -> int:

@@ -1,6 +1,6 @@
-"""Small errors on top of a convention: a tensor group omitted or counted twice, a missing layer, an arithmetic error.
+"""Small errors in addition to a convention: an omitted or repeated tensor group or layer, an arithmetic error.
 
-Each adds one to the rank, as an adjustment does; an error in a single layer and an arithmetic error add two.
+Each adds one to the rank, as an adjustment does. An error in a single layer and an arithmetic error add two.
 """
 
 from __future__ import annotations
@@ -11,48 +11,51 @@ from typing import NamedTuple
 from archspec.analysis.explain.conventions import Convention, Conventions
 from archspec.analysis.explain.tensor_groups import TensorGroup, TensorGroups
 
-# Arithmetic errors: how a written number differs from the intended one.
+# Arithmetic errors ----------------------------------------------------------------------------------------------------
 
 
-def arithmetic_error(meant: int, written: int) -> str | None:
-    """Return the single error that turns `meant` into `written` (wrong digit, swapped digits, carry), or None."""
+def describe_arithmetic_error(meant: int, written: int) -> str | None:
+    """Describe the single error that turns `meant` into `written` (wrong digit, swapped digits, carry); else None."""
     if meant <= 0 or written <= 0 or meant == written:
         return None
     a, b = str(meant), str(written)
-    places = [i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y]
-    if len(a) == len(b) and len(places) == 1:
-        return f"one digit is wrong: {b[places[0]]} for {a[places[0]]}"
-    if len(a) == len(b) and len(places) == 2:
-        both = slice(places[0], places[1] + 1)
-        if a[both] == b[both][::-1] and len(a[both]) == 2:
-            return f"two digits are swapped: {b[both]} for {a[both]}"
+    positions = [i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y]
+    if len(a) == len(b) and len(positions) == 1:
+        return f"one digit is wrong: {b[positions[0]]} for {a[positions[0]]}"
+    if len(a) == len(b) and len(positions) == 2:
+        swapped = slice(positions[0], positions[1] + 1)
+        if a[swapped] == b[swapped][::-1] and len(a[swapped]) == 2:
+            return f"two digits are swapped: {b[swapped]} for {a[swapped]}"
     difference = str(abs(written - meant))
     if len(difference) > 1 and difference.strip("0") == "1":
         return f"a carry is {'added' if written > meant else 'lost'}: {int(difference):,}"
     return None
 
 
-def describe(meant: int, written: int) -> str | None:
-    """Describe how the digits of two numbers differ; None if that is not informative."""
-    found = arithmetic_error(meant, written)
-    if found is not None or min(meant, written) <= 0:
-        return found
+def describe_digit_difference(meant: int, written: int) -> str | None:
+    """Describe the difference between the digits of two numbers; None if too many differ."""
+    error = describe_arithmetic_error(meant, written)
+    if error is not None or min(meant, written) <= 0:
+        return error
     a, b = str(meant), str(written)
     differing = sum(x != y for x, y in zip(a, b, strict=False))
     return f"two of its {len(a)} digits differ" if len(a) == len(b) >= 4 and differing == 2 else None
 
 
+# Omissions ------------------------------------------------------------------------------------------------------------
+
 MAX_EXAMINED = 1_000_000
+"""Maximum number of groups of conventions that are examined one by one."""
 
 Counted = tuple[int, frozenset[tuple[int, int]]]
-"""The tensors counted: a set of groups, and the parameters added or subtracted for a group."""
+"""The counted tensors: a set of groups, and pairs of a group and the parameters that are added or subtracted for it."""
 
 
 class Omission(NamedTuple):
     """An omission or a repetition, and the parameters that it adds to the count.
 
-    It concerns a tensor group (its bit, otherwise 0) or a stack (its address, otherwise ""). `part` means that it need
-    not be an error: the number may be that of a single layer.
+    It concerns a tensor group (its bit, otherwise 0) or a stack (its address, otherwise ""). `part` is whether it may
+    be intended: the number may count a single layer.
     """
 
     text: str
@@ -63,125 +66,131 @@ class Omission(NamedTuple):
 
 
 class Omissions:
-    """Omissions on top of conventions."""
+    """Omissions in addition to conventions."""
 
     def __init__(self, conventions: Conventions) -> None:
         self.conventions = conventions
         self.universe = universe = conventions.universe
-        self._undivided = universe.where(lambda group: not group.share)
+        self._undivided = universe.select(lambda group: not group.share)
         members = universe.members(self._undivided)
-        self._everywhere = _by_params(_whole(members))
-        self._once = _by_params(_single(members))
+        self._group_omissions = _index_by_params(_iter_group_omissions(members))
+        self._layer_omissions = _index_by_params(_iter_layer_omissions(members))
 
-    def of_rank(self, rank: int, number: int, seen: set[Counted]) -> Iterator[tuple[Convention, tuple[Omission, ...]]]:
-        """Yield the conventions with one omission, or two of whole groups, that give the number at this total rank.
+    def enumerate_rank(
+        self, rank: int, number: int, seen: set[Counted]
+    ) -> Iterator[tuple[Convention, tuple[Omission, ...]]]:
+        """Yield the conventions with one omission, or two of complete groups, that give the number at this total rank.
 
-        One omission is combined with at most three adjustments, two with at most one. A combination that counts the
-        same tensors as one `seen` before, or as a convention of the same or a lower rank, is dropped.
+        One omission is combined with at most three adjustments, two omissions with at most one. A combination is
+        dropped if an earlier one in `seen`, or a convention of at most this rank, counts the same tensors.
         """
-        for convention, omitted in self._of_rank(rank, number):
-            groups, wrong = convention.groups, list[tuple[int, int]]()
+        for convention, omitted in self._iter_candidates(rank, number):
+            groups, changed_counts = convention.groups, list[tuple[int, int]]()
             for omission in omitted:
                 if omission.group and omission.params == -self.universe.total(omission.group):
                     groups &= ~omission.group
                 else:
-                    wrong.append((omission.group, omission.params))
-            counted = (groups, frozenset(wrong))
-            if counted not in seen and (wrong or self.conventions.reached.get(groups, rank + 1) > rank):
+                    changed_counts.append((omission.group, omission.params))
+            counted = (groups, frozenset(changed_counts))
+            if counted not in seen and (changed_counts or self.conventions.rank_by_groups.get(groups, rank + 1) > rank):
                 seen.add(counted)
                 yield convention, omitted
 
-    def arithmetic_errors(self, rank: int, number: int) -> Iterator[tuple[Convention, Omission]]:
+    def iter_arithmetic_errors(self, rank: int, number: int) -> Iterator[tuple[Convention, Omission]]:
         """Yield the conventions that give the number if one line of their calculation has an arithmetic error."""
-        for convention in self._few(rank - 2) if 2 <= rank <= 3 else ():
-            for omission in _arithmetic_errors(self.universe, convention, number - convention.params):
+        for convention in self._examinable_conventions(rank - 2) if 2 <= rank <= 3 else ():
+            for omission in _iter_arithmetic_errors(self.universe, convention, number - convention.params):
                 yield convention, omission
 
-    def _of_rank(self, rank: int, number: int) -> Iterator[tuple[Convention, tuple[Omission, ...]]]:
-        for cost, known in ((1, self._everywhere), (2, self._once)):
-            for convention in self.conventions.settled(rank - cost) if cost <= rank <= 4 else ():
-                for omission in known.get(number - convention.params, ()):
+    def _iter_candidates(self, rank: int, number: int) -> Iterator[tuple[Convention, tuple[Omission, ...]]]:
+        for cost, omissions in ((1, self._group_omissions), (2, self._layer_omissions)):
+            for convention in self.conventions.enumerate_delaying_guesses(rank - cost) if cost <= rank <= 4 else ():
+                for omission in omissions.get(number - convention.params, ()):
                     if omission.group & convention.groups:
                         yield convention, (omission,)
-        for convention in self._few(rank - 1) if 1 <= rank <= 4 else ():
-            for omission in _layers(self.universe, convention.groups, number - convention.params):
+        for convention in self._examinable_conventions(rank - 1) if 1 <= rank <= 4 else ():
+            for omission in _iter_stack_omissions(self.universe, convention.groups, number - convention.params):
                 yield convention, (omission,)
-        for convention in self._few(rank - 2) if 2 <= rank <= 3 else ():
-            for pair in _pairs(self.universe.members(convention.groups & self._undivided), number - convention.params):
+        for convention in self._examinable_conventions(rank - 2) if 2 <= rank <= 3 else ():
+            for pair in _iter_pairs(
+                self.universe.members(convention.groups & self._undivided), number - convention.params
+            ):
                 yield convention, pair
 
-    def _few(self, rank: int) -> Sequence[Convention]:
-        """Return the conventions of a rank, or none if examining each of their groups would take too long."""
-        level = self.conventions.settled(rank)
+    def _examinable_conventions(self, rank: int) -> Sequence[Convention]:
+        """Return the conventions of a rank; none if they have more than MAX_EXAMINED groups."""
+        level = self.conventions.enumerate_delaying_guesses(rank)
         return level if len(level) * len(self.universe.groups) <= MAX_EXAMINED else ()
 
 
-def one_layer(universe: TensorGroups, groups: int) -> Iterator[Omission]:
-    """Yield one layer alone, if all groups are in one stack."""
-    found = _stacks(universe, groups)
-    if len(found) == 1 and all(group.stack for _, group in universe.members(groups)):
-        ((address, (times, each)),) = found.items()
+def iter_single_layers(universe: TensorGroups, groups: int) -> Iterator[Omission]:
+    """Yield the omission of all layers but one, if all groups are in one stack."""
+    stacks = _find_stacks(universe, groups)
+    if len(stacks) == 1 and all(group.stack for _, group in universe.members(groups)):
+        ((address, (times, each)),) = stacks.items()
         if times > 1:
-            yield _layer(address, times, "alone", (1 - times) * each)
+            yield _layer_omission(address, times, "alone", (1 - times) * each)
 
 
-def _pairs(members: Sequence[tuple[int, TensorGroup]], difference: int) -> Iterator[tuple[Omission, Omission]]:
-    """Yield pairs of tensor groups that are wrong in every layer."""
+def _iter_pairs(members: Sequence[tuple[int, TensorGroup]], difference: int) -> Iterator[tuple[Omission, Omission]]:
+    """Yield pairs of omitted or repeated tensor groups."""
     seen: dict[int, list[Omission]] = {}
-    for omission in _whole(members):
-        for other in seen.get(difference - omission.params, ()):
-            if other.group != omission.group:
-                yield other, omission
+    for omission in _iter_group_omissions(members):
+        for earlier in seen.get(difference - omission.params, ()):
+            if earlier.group != omission.group:
+                yield earlier, omission
         seen.setdefault(omission.params, []).append(omission)
 
 
-def _by_params(known: Iterator[Omission]) -> dict[int, list[Omission]]:
-    found: dict[int, list[Omission]] = {}
-    for omission in known:
-        found.setdefault(omission.params, []).append(omission)
-    return found
+def _index_by_params(omissions: Iterator[Omission]) -> dict[int, list[Omission]]:
+    result: dict[int, list[Omission]] = {}
+    for omission in omissions:
+        result.setdefault(omission.params, []).append(omission)
+    return result
 
 
-def _whole(members: Sequence[tuple[int, TensorGroup]]) -> Iterator[Omission]:
-    """Yield each group left out, and counted twice."""
+def _iter_group_omissions(members: Sequence[tuple[int, TensorGroup]]) -> Iterator[Omission]:
+    """Yield the omission and the repetition of each group."""
     for bit, group in members:
-        everywhere = f", {group.times} x {group.each:,}" if group.times > 1 else ""
-        for sign, how in ((-1, "left out"), (1, "counted twice")):
-            yield Omission(f"`{group.name}` {how}{everywhere}", sign * group.times * group.each, bit)
+        product = f", {group.times} x {group.each:,}" if group.times > 1 else ""
+        for sign, verb in ((-1, "left out"), (1, "counted twice")):
+            yield Omission(f"`{group.name}` {verb}{product}", sign * group.times * group.each, bit)
 
 
-def _single(members: Sequence[tuple[int, TensorGroup]]) -> Iterator[Omission]:
-    """Yield each group left out of one layer, and counted twice in one."""
+def _iter_layer_omissions(members: Sequence[tuple[int, TensorGroup]]) -> Iterator[Omission]:
+    """Yield the omission and the repetition of each group in one layer."""
     for bit, group in members:
-        for sign, how in ((-1, "left out of"), (1, "counted twice in")) if group.times > 1 else ():
-            yield Omission(f"`{group.name}` {how} one of {group.times} layers", sign * group.each, bit)
+        for sign, verb in ((-1, "left out of"), (1, "counted twice in")) if group.times > 1 else ():
+            yield Omission(f"`{group.name}` {verb} one of {group.times} layers", sign * group.each, bit)
 
 
-def _layers(universe: TensorGroups, groups: int, difference: int) -> Iterator[Omission]:
-    """Yield stacks with one layer too few or too many, and single layers of stacks."""
-    for address, (times, each) in _stacks(universe, groups).items():
-        wrong = {"left out": -1, "too many": 1, "alone": 1 - times}
+def _iter_stack_omissions(universe: TensorGroups, groups: int, difference: int) -> Iterator[Omission]:
+    """Yield stacks with one layer too few or too many, and single layers."""
+    for address, (times, each) in _find_stacks(universe, groups).items():
+        errors = {"left out": -1, "too many": 1, "alone": 1 - times}
         if times == 2:
-            del wrong["alone"]  # the same as one left out
-        for how, layers in wrong.items() if times > 1 else ():
+            del errors["alone"]  # equal to "left out"
+        for verb, layers in errors.items() if times > 1 else ():
             if difference == layers * each:
-                yield _layer(address, times, how, difference)
+                yield _layer_omission(address, times, verb, difference)
 
 
-def _layer(address: str, times: int, how: str, params: int) -> Omission:
-    return Omission(f"one of {times} `{address}` {how}", params, stack=address, part=how == "alone")
+def _layer_omission(address: str, times: int, verb: str, params: int) -> Omission:
+    return Omission(f"one of {times} `{address}` {verb}", params, stack=address, part=verb == "alone")
 
 
-def _stacks(universe: TensorGroups, groups: int) -> dict[str, tuple[int, int]]:
-    """Return the stacks in a set of groups: how many equal layers, and the elements of one."""
+def _find_stacks(universe: TensorGroups, groups: int) -> dict[str, tuple[int, int]]:
+    """Return the stacks in a set of groups by address: the number of equal layers, and the elements of one layer."""
     members = [group for _, group in universe.members(groups)]
-    return universe.layers((group.stack, group.spread, group.times * group.each) for group in members if group.stack)
+    return universe.equal_layers(
+        (group.stack, group.spread, group.times * group.each) for group in members if group.stack
+    )
 
 
-def _arithmetic_errors(universe: TensorGroups, convention: Convention, difference: int) -> Iterator[Omission]:
+def _iter_arithmetic_errors(universe: TensorGroups, convention: Convention, difference: int) -> Iterator[Omission]:
     """Yield the single lines of a calculation in which one arithmetic error changes the count by `difference`."""
     lines: dict[tuple[int, int], list[str]] = {(1, convention.params): ["the total"]}
-    for address, (times, each) in _stacks(universe, convention.groups).items():
+    for address, (times, each) in _find_stacks(universe, convention.groups).items():
         if times > 1:
             lines.setdefault((times, each), []).append(f"a layer of `{address}`")
     for _, group in universe.members(convention.groups):
@@ -190,7 +199,7 @@ def _arithmetic_errors(universe: TensorGroups, convention: Convention, differenc
         lines.setdefault((group.times, group.each), []).append(f"`{group.name}`")
     for (times, meant), names in lines.items():
         written = meant + difference // times
-        found = arithmetic_error(meant, written) if difference % times == 0 else None
-        if found:
-            where = names[0] if len(names) == 1 else f"one of {len(names)} lines of that size, such as {names[0]}"
-            yield Omission(f"an arithmetic error in {where}, {written:,} for {meant:,} ({found})", difference)
+        error = describe_arithmetic_error(meant, written) if difference % times == 0 else None
+        if error:
+            location = names[0] if len(names) == 1 else f"one of {len(names)} lines of that size, such as {names[0]}"
+            yield Omission(f"an arithmetic error in {location}, {written:,} for {meant:,} ({error})", difference)

@@ -5,40 +5,40 @@ from __future__ import annotations
 from math import ceil, floor
 
 from archspec.analysis.explain.explain import MAX_MATCHES, Addend, Explanation, Match, ReadingMatches
-from archspec.analysis.explain.numbers import rounded
+from archspec.analysis.explain.numbers import format_rounded
 from archspec.core.reports.documents import Document
 from archspec.core.reports.page import Block, Page
 from archspec.core.reports.tables import Column, Row, View
 from archspec.core.reports.text import beside, number, parameters
 
 
-def contents(found: Explanation) -> Document:
+def contents(explanation: Explanation) -> Document:
     """Return the document of the JSON and YAML output: an entry in `answers` for each interpretation of the number."""
-    value = found.number.value
+    value = explanation.number.value
     return {
         "format": 1,
-        "model": found.model,
-        "total": found.total,
-        "active": found.active,
-        "number": {"text": found.number.text, "value": int(value) if value.denominator == 1 else float(value)},
-        "tried": {"conventions": found.conventions, "deviations": found.depth},
+        "model": explanation.model,
+        "total": explanation.total,
+        "active": explanation.active,
+        "number": {"text": explanation.number.text, "value": int(value) if value.denominator == 1 else float(value)},
+        "tried": {"conventions": explanation.conventions, "deviations": explanation.depth},
         "answers": [
             {
                 "digits": answer.reading.digits,
-                **dict(zip(("low", "high"), _bounds(answer), strict=True)),
+                **dict(zip(("low", "high"), _integer_bounds(answer), strict=True)),
                 "fits": bool(answer.matches),
-                "matches": list(map(_match, answer.matches)),
+                "matches": list(map(_match_entry, answer.matches)),
                 "more": answer.more,
-                "nearest": list(map(_match, answer.nearest)),
+                "nearest": list(map(_match_entry, answer.nearest)),
                 "cut_off": answer.cut_off,
                 "active_cut_off": answer.active_cut_off,
             }
-            for answer in found.answers
+            for answer in explanation.answers
         ],
     }
 
 
-def _match(match: Match) -> Document:
+def _match_entry(match: Match) -> Document:
     return {
         **match._asdict(),
         "steps": [step._asdict() for step in match.steps],
@@ -46,40 +46,42 @@ def _match(match: Match) -> Document:
     }
 
 
-def rows(found: Explanation) -> View:
+def rows(explanation: Explanation) -> View:
     """Return the rows of the csv output: the steps of all matches."""
-    return View(_COLUMNS, [row for answer in found.answers for row in _rows(answer)])
+    return View(_COLUMNS, [row for answer in explanation.answers for row in _rows(answer)])
 
 
-def page(found: Explanation, format: str = "table") -> Page:
+def page(explanation: Explanation, format: str = "table") -> Page:
     """Return the report: the matches for each interpretation of the number."""
-    total = f"{found.total:,} parameters{beside(parameters(found.total))}"
-    if found.active is not None:
-        total += f", {found.active:,} active{beside(parameters(found.active))}"
-    heading = f"{found.model}, {total}: conventions for {found.number.text}"
+    total = f"{explanation.total:,} parameters{beside(parameters(explanation.total))}"
+    if explanation.active is not None:
+        total += f", {explanation.active:,} active{beside(parameters(explanation.active))}"
+    heading = f"{explanation.model}, {total}: conventions for {explanation.number.text}"
     blocks: list[Block] = []
-    for answer in found.answers:
-        shown = [View(_COLUMNS[1:], _once(_rows(answer)))] if answer.matches or answer.nearest else []
-        blocks += [_heading(found, answer), *shown, _remarks(found, answer)]
+    for answer in explanation.answers:
+        views = [View(_COLUMNS[1:], _clear_repeated_cells(_rows(answer)))] if answer.matches or answer.nearest else []
+        blocks += [_heading(explanation, answer), *views, _remarks(explanation, answer)]
     return Page(heading, blocks)
 
 
-def _heading(found: Explanation, answer: ReadingMatches) -> str:
-    published = found.number
+def _heading(explanation: Explanation, answer: ReadingMatches) -> str:
+    published = explanation.number
     if answer.reading.digits is None:
-        exactly = f"for exactly {int(published.value):,}"
+        suffix = f"for exactly {int(published.value):,}"
         if not answer.matches:
-            return f"no match {exactly}{_nearest(answer)}"
-        return f"{len(answer.matches)} match{'es' if len(answer.matches) > 1 else ''} {exactly}"
-    low, high = _bounds(answer)
+            return f"no match {suffix}{_nearest(answer)}"
+        return f"{len(answer.matches)} match{'es' if len(answer.matches) > 1 else ''} {suffix}"
+    low, high = _integer_bounds(answer)
     digits = number(answer.reading.digits, "significant digit")
     if not answer.matches:
         return f"at {digits}, {low:,} to {high:,}: no match{_nearest(answer)}"
-    shown = ", ".join(dict.fromkeys(rounded(m.params, published, answer.reading.digits + 2) for m in answer.matches))
-    return f"at {digits}, {low:,} to {high:,}: {shown}"
+    counts = ", ".join(
+        dict.fromkeys(format_rounded(m.params, published, answer.reading.digits + 2) for m in answer.matches)
+    )
+    return f"at {digits}, {low:,} to {high:,}: {counts}"
 
 
-def _bounds(answer: ReadingMatches) -> tuple[int, int]:
+def _integer_bounds(answer: ReadingMatches) -> tuple[int, int]:
     """Return the smallest and the largest integer that match."""
     return ceil(answer.reading.low), floor(answer.reading.high)
 
@@ -90,16 +92,16 @@ def _nearest(answer: ReadingMatches) -> str:
     return "; the nearest counts with at most one adjustment are"
 
 
-def _remarks(found: Explanation, answer: ReadingMatches) -> list[str]:
+def _remarks(explanation: Explanation, answer: ReadingMatches) -> list[str]:
     lines: list[str] = []
-    counts = [("plain count", found.total)] * answer.cut_off
-    if answer.active_cut_off and found.active is not None:
-        counts.append(("count of active parameters", found.active))
-    for what, count in counts:  # none for an exact number
+    counts = [("plain count", explanation.total)] * answer.cut_off
+    if answer.active_cut_off and explanation.active is not None:
+        counts.append(("count of active parameters", explanation.active))
+    for noun, count in counts:  # none for an exact number
         digits = number(answer.reading.digits or 0, "significant digit")
-        lines.append(f"truncated rather than rounded to {digits}, the {what} {count:,} is {found.number.text}")
+        lines.append(f"truncated rather than rounded to {digits}, the {noun} {count:,} is {explanation.number.text}")
     if not answer.matches:
-        tried = f"searched {found.conventions:,} conventions with up to {number(found.depth, 'adjustment')}"
+        tried = f"searched {explanation.conventions:,} conventions with up to {number(explanation.depth, 'adjustment')}"
         lines.append(
             tried + (", small omissions and single arithmetic errors" if answer.reading.digits is None else "")
         )
@@ -110,8 +112,8 @@ def _remarks(found: Explanation, answer: ReadingMatches) -> list[str]:
     if len(answer.matches) == MAX_MATCHES:
         lines.append(f"there may be more: at most {MAX_MATCHES} are shown")
     elif answer.more:
-        least = "at least " if answer.more == MAX_MATCHES else ""
-        lines.append(f"{least}{number(answer.more, 'other')} with one more adjustment")
+        at_least = "at least " if answer.more == MAX_MATCHES else ""
+        lines.append(f"{at_least}{number(answer.more, 'other')} with one more adjustment")
     return lines
 
 
@@ -125,27 +127,25 @@ _COLUMNS = (
 
 
 def _rows(answer: ReadingMatches) -> list[Row]:
-    """Return a row for each step of each match, and one for its sum."""
+    """Return a row for each step of each match, and a row for its sum."""
     rows: list[Row] = []
     for position, match in enumerate(answer.matches or answer.nearest, 1):
-        total = f"= {' + '.join(map(_part, match.parts))}"
+        total = f"= {' + '.join(map(_format_addend, match.parts))}"
         if match.kind == "arithmetic error":
             total += f" {'+' if match.steps[-1].params > 0 else '-'} {abs(match.steps[-1].params):,}"
         kind = match.kind if answer.matches else "nearest"
-        of_match: Row = {"digits": answer.reading.digits, "match": position, "kind": kind}
-        rows += [
-            of_match | {"counted": text, "params": params} for text, params in (*match.steps, (total, match.params))
-        ]
+        common: Row = {"digits": answer.reading.digits, "match": position, "kind": kind}
+        rows += [common | {"counted": text, "params": params} for text, params in (*match.steps, (total, match.params))]
     return rows
 
 
-def _once(rows: list[Row]) -> list[Row]:
-    """Return the rows with the number and kind of a match in its first row only."""
-    before = [None, *(row["match"] for row in rows)]
+def _clear_repeated_cells(rows: list[Row]) -> list[Row]:
+    """Clear the number and the kind of a match in all rows but its first."""
+    preceding = [None, *(row["match"] for row in rows)]
     repeated: Row = {"match": None, "kind": None}
-    return [row | repeated if row["match"] == last else row for row, last in zip(rows, before, strict=False)]
+    return [row | repeated if row["match"] == last else row for row, last in zip(rows, preceding, strict=False)]
 
 
-def _part(part: Addend) -> str:
-    where = f" ({part.address})" if part.address else ""
-    return f"{part.times} x {part.each:,}{where}" if part.times > 1 else f"{part.each:,}{where}"
+def _format_addend(part: Addend) -> str:
+    location = f" ({part.address})" if part.address else ""
+    return f"{part.times} x {part.each:,}{location}" if part.times > 1 else f"{part.each:,}{location}"

@@ -14,7 +14,7 @@ from archspec.analysis.search.quantities import PARAMS, Quantity, count_matching
 from archspec.analysis.search.result import Design, SearchResult
 from archspec.analysis.search.search import Collector, Progress, SelectedDesigns, examine
 from archspec.analysis.search.space import Designs, Space, build_space
-from archspec.analysis.variant.lines import imports_for, model_line
+from archspec.analysis.variant.lines import find_imports, format_model_statement
 from archspec.core.diagnostics import make_error, suggest
 from archspec.ir.index_ranges import dimensions
 from archspec.ir.table import PlainValue
@@ -257,8 +257,8 @@ class _DesignCheck:
         lines: list[str] = []
         for model, name in zip(models, names, strict=True):
             compilation = get_compilation(model)
-            lines.append(model_line(compilation, name, compilation.overrides))
-            self.imports |= dict.fromkeys(imports_for(unit, compilation.overrides))
+            lines.append(format_model_statement(compilation, name, compilation.overrides))
+            self.imports |= dict.fromkeys(find_imports(unit, compilation.overrides))
         imported = f"import std {{ {', '.join(self.imports)} }}\n" if self.imports else ""
         text = "\n".join([unit.source.text, imported, *lines, ""])
         compiled = compile_text_in_folder(text, unit.source.label, unit.folder, unit.root, names)

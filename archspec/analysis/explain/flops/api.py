@@ -10,7 +10,7 @@ from typing import NamedTuple
 from archspec.analysis.cost.api import cost
 from archspec.analysis.cost.cost import Cost
 from archspec.analysis.explain.numbers import PublishedNumber, Reading, read_number
-from archspec.analysis.explain.tensor_groups import table_types
+from archspec.analysis.explain.tensor_groups import find_table_types
 from archspec.core.algebra import symbols
 from archspec.core.diagnostics import make_error
 from archspec.core.reports.results import Result
@@ -18,11 +18,11 @@ from archspec.pipeline.compile import as_model
 from archspec.pipeline.model import Model, ModelLike, get_compilation
 
 MAX_RELATIVE_DIFFERENCE = Fraction(2, 100)
-"""The largest relative difference of a number that is shown as the nearest one."""
+"""Maximum relative difference of a number that is shown as the nearest."""
 
 
 class FlopConvention(NamedTuple):
-    """A convention: its description, the number of its adjustments to the plain count, and the operations."""
+    """A convention: its description, the number of adjustments to the plain count, and the operations."""
 
     text: str
     rank: int
@@ -30,7 +30,7 @@ class FlopConvention(NamedTuple):
 
 
 class FlopReadingMatches(NamedTuple):
-    """The conventions with the fewest adjustments for a reading of a number; without any, the `nearest` within 2 %."""
+    """The conventions with the fewest adjustments that match a reading; without a match, the `nearest` within 2 %."""
 
     reading: Reading
     matches: tuple[FlopConvention, ...]
@@ -38,7 +38,7 @@ class FlopReadingMatches(NamedTuple):
 
 
 class FlopExplanation(Result):
-    """The answers for the readings of a number of operations, coarsest first; `cost` is that of the model."""
+    """The answers for the readings of a number of operations, coarsest first; `cost` is the cost of the model."""
 
     cost: Cost
     number: PublishedNumber
@@ -59,17 +59,17 @@ def explain_flops(
     *,
     dims: Mapping[str, int] | None = None,
 ) -> FlopExplanation:
-    """Find the counting conventions under which a model takes a published number of operations.
+    """Find the counting conventions under which a model performs a published number of operations.
 
-    `model` is a Model, or what `archspec.load` takes. `number` is exact or rounded ("22.5G"). `batch`, `seq`, `dims`
-    are the sizes of the dimensions, as for `archspec.cost`; all need a size, which is 1 for a batch without one.
+    `model` is a Model or an argument of `archspec.load`. `number` is exact or rounded ("22.5G"). `batch`, `seq`, `dims`
+    are the sizes of the dimensions, as for `archspec.cost`. All dimensions require a size (default of `batch`: 1).
 
     Raises ArchError if `number` is not a number, if a dimension has no size, and as `archspec.cost` does.
     """
     try:
-        read = read_number(str(number))
-    except ValueError as problem:
-        raise make_error("usage", str(problem), help="write it as 22348431360 or 22.3G") from None
+        published = read_number(str(number))
+    except ValueError as error:
+        raise make_error("usage", str(error), help="write the number as 22348431360 or 22.3G") from None
     compiled = as_model(model)
     has_batch = any("batch" in symbols(size) for type in compiled.inputs.values() for size in type.shape)
     if batch is None and has_batch and "batch" not in (dims or {}):
@@ -79,22 +79,26 @@ def explain_flops(
     if missing:
         raise make_error("usage", f"FLOPs depend on the dimension `{missing[0]}`", help="use --seq N or --dim NAME=N")
     half = cost(compiled, batch, seq, dims=dims, causal_half=True)
-    known = list(_distinct([*_forward(full, half), *_estimates(compiled, full)]))
-    return FlopExplanation(full, read, tuple([_answer(reading, known) for reading in read.readings]))
+    conventions = list(_iter_distinct([*_iter_forward_counts(full, half), *_iter_estimates(compiled, full)]))
+    return FlopExplanation(
+        full, published, tuple([_match_reading(reading, conventions) for reading in published.readings])
+    )
 
 
-def _answer(reading: Reading, known: list[FlopConvention]) -> FlopReadingMatches:
-    matches = [convention for convention in known if reading.fits(convention.flops)]
+def _match_reading(reading: Reading, conventions: list[FlopConvention]) -> FlopReadingMatches:
+    matches = [convention for convention in conventions if reading.fits(convention.flops)]
     if matches:
-        least = min(match.rank for match in matches)
-        return FlopReadingMatches(reading, tuple([match for match in matches if match.rank == least]), ())
-    middle = (reading.low + reading.high) / 2
-    near = [convention for convention in known if abs(convention.flops - middle) <= MAX_RELATIVE_DIFFERENCE * middle]
-    near.sort(key=lambda convention: (abs(convention.flops - middle), convention.rank))
-    return FlopReadingMatches(reading, (), tuple(near[:2]))
+        lowest_rank = min(match.rank for match in matches)
+        return FlopReadingMatches(reading, tuple([match for match in matches if match.rank == lowest_rank]), ())
+    value = (reading.low + reading.high) / 2
+    nearest = [
+        convention for convention in conventions if abs(convention.flops - value) <= MAX_RELATIVE_DIFFERENCE * value
+    ]
+    nearest.sort(key=lambda convention: (abs(convention.flops - value), convention.rank))
+    return FlopReadingMatches(reading, (), tuple(nearest[:2]))
 
 
-def _distinct(conventions: list[FlopConvention]) -> Iterator[FlopConvention]:
+def _iter_distinct(conventions: list[FlopConvention]) -> Iterator[FlopConvention]:
     """Yield the simplest convention for each number of operations."""
     seen: set[int] = set()
     for convention in sorted(conventions, key=lambda convention: convention.rank):
@@ -103,49 +107,57 @@ def _distinct(conventions: list[FlopConvention]) -> Iterator[FlopConvention]:
             yield convention
 
 
-def _forward(full: Cost, half: Cost) -> Iterator[FlopConvention]:
-    """Yield the counts of products, with and without some of them, and of elementwise operations."""
-    attention = _number(full.work.score_macs) + _number(full.work.mix_macs)
-    products = [("matrix products", 0, _number(full.work.macs)), *_without_attention(full, attention)]
+def _iter_forward_counts(full: Cost, half: Cost) -> Iterator[FlopConvention]:
+    """Yield counts of matrix products, with and without attention, with and without elementwise operations."""
+    attention = _as_integer(full.work.score_macs) + _as_integer(full.work.mix_macs)
+    products = [("matrix products", 0, _as_integer(full.work.macs)), *_iter_products_without_attention(full, attention)]
     if half.causal:
-        products.append(("matrix products, causal attention as half", 1, _number(half.work.macs)))
+        products.append(("matrix products, causal attention as half", 1, _as_integer(half.work.macs)))
     units = (", 2 per multiply-accumulate", 0, 2), (", 1 per multiply-accumulate", 1, 1)
-    elementwise = ("", 0, 0), (", with elementwise operations", 1, _number(full.work.elementwise))
+    elementwise = ("", 0, 0), (", with elementwise operations", 1, _as_integer(full.work.elementwise))
     passes = ("", 0, 1), (", forward and backward pass (3 times)", 1, 3)
-    for (what, a, macs), (unit, b, each), (more, c, added), (times, d, factor) in product(
-        products, units, elementwise, passes
-    ):
-        yield FlopConvention(what + unit + more + times, a + b + c + d, (macs * each + added) * factor)
+    for (products_text, a, macs), (unit, b, per_mac), (elementwise_text, c, elementwise_count), (
+        passes_text,
+        d,
+        factor,
+    ) in product(products, units, elementwise, passes):
+        yield FlopConvention(
+            products_text + unit + elementwise_text + passes_text,
+            a + b + c + d,
+            (macs * per_mac + elementwise_count) * factor,
+        )
 
 
-def _without_attention(full: Cost, attention: int) -> Iterator[tuple[str, int, int]]:
+def _iter_products_without_attention(full: Cost, attention: int) -> Iterator[tuple[str, int, int]]:
     if attention:
-        yield "matrix products without those of attention", 1, _number(full.work.macs) - attention
+        yield "matrix products without those of attention", 1, _as_integer(full.work.macs) - attention
 
 
-def _estimates(model: Model, full: Cost) -> Iterator[FlopConvention]:
-    """Yield estimates from the number of parameters, for models of a single sequence."""
+def _iter_estimates(model: Model, full: Cost) -> Iterator[FlopConvention]:
+    """Yield estimates from the parameter count, for models with inputs of one shape."""
     shapes = {type.shape for type in model.inputs.values()}
     if len(shapes) != 1:
         return
     tokens = 1
     for size in next(iter(shapes)):
         tokens *= size if isinstance(size, int) else size.at({n: s for n, s in full.dims.items() if s is not None})
-    tables = table_types(get_compilation(model).body)
+    tables = find_table_types(get_compilation(model).body)
     params = model.params.total
-    without = params - sum(tensor.params for tensor in model.tensors if tensor.type in tables)
-    counts = [("all parameters", 0, params), ("parameters without embedding tables", 1, without)]
+    without_tables = params - sum(tensor.params for tensor in model.tensors if tensor.type in tables)
+    counts = [("all parameters", 0, params), ("parameters without embedding tables", 1, without_tables)]
     active = get_compilation(model).table.active
     if active is not None:
         counts.append(("active parameters", 1, active.total))
-    attention = _number(full.work.score_flops) + _number(full.work.mix_flops)
-    for (what, a, count), each, (more, b, added) in product(
+    attention = _as_integer(full.work.score_flops) + _as_integer(full.work.mix_flops)
+    for (counted, a, count), flops_per_parameter, (suffix, b, attention_flops) in product(
         counts, (2, 6), (("", 0, 0), (" and the products of attention", 1, attention))
     ):
-        text = f"estimate: {each} x {what} x tokens{more}"
-        yield FlopConvention(text, 1 + a + b, each * count * tokens + added * (each // 2))
+        text = f"estimate: {flops_per_parameter} x {counted} x tokens{suffix}"
+        yield FlopConvention(
+            text, 1 + a + b, flops_per_parameter * count * tokens + attention_flops * (flops_per_parameter // 2)
+        )
 
 
-def _number(amount: object) -> int:
+def _as_integer(amount: object) -> int:
     assert isinstance(amount, int)
     return amount

@@ -11,43 +11,42 @@ from archspec.core.reports.tables import Column, Row, View
 from archspec.core.reports.text import beside, flops, number, title
 
 
-def contents(found: FlopExplanation) -> Document:
+def contents(explanation: FlopExplanation) -> Document:
     """Return the document of the JSON and YAML output."""
     return {
         "format": 1,
-        "model": found.cost.model,
-        "dims": found.cost.dims,
-        "flops": found.cost.work.flops,
-        "number": found.number.text,
+        "model": explanation.cost.model,
+        "dims": explanation.cost.dims,
+        "flops": explanation.cost.work.flops,
+        "number": explanation.number.text,
         "answers": [
             {
                 "digits": answer.reading.digits,
                 "matches": [match._asdict() for match in answer.matches],
                 "nearest": [match._asdict() for match in answer.nearest],
             }
-            for answer in found.answers
+            for answer in explanation.answers
         ],
     }
 
 
-def rows(found: FlopExplanation) -> View:
+def rows(explanation: FlopExplanation) -> View:
     """Return the rows of the csv output."""
-    return View(_COLUMNS, [row for answer in found.answers for row in _rows(answer)])
+    return View(_COLUMNS, [row for answer in explanation.answers for row in _rows(answer)])
 
 
-def page(found: FlopExplanation, format: str = "table") -> Page:
+def page(explanation: FlopExplanation, format: str = "table") -> Page:
     """Return the report."""
-    sizes = ", ".join(f"{name} = {size}" for name, size in found.cost.dims.items())
-    total = found.cost.work.flops
-    heading = (
-        f"{title(found.cost.model, found.cost.table.overrides)}, at {sizes}, {total:,} FLOPs{beside(flops(total))}"
-    )
+    sizes = ", ".join(f"{name} = {size}" for name, size in explanation.cost.dims.items())
+    total = explanation.cost.work.flops
+    model = title(explanation.cost.model, explanation.cost.table.overrides)
+    heading = f"{model}, at {sizes}, {total:,} FLOPs{beside(flops(total))}"
     blocks: list[Block] = []
-    for answer in found.answers:
+    for answer in explanation.answers:
         blocks.append(_heading(answer))
         if answer.matches or answer.nearest:
             blocks.append(View(_COLUMNS, _rows(answer)))
-    return Page(f"{heading}: conventions for {found.number.text}", blocks)
+    return Page(f"{heading}: conventions for {explanation.number.text}", blocks)
 
 
 def _heading(answer: FlopReadingMatches) -> str:
