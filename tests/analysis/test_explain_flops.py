@@ -45,7 +45,7 @@ def test_ranks_of_conventions() -> None:
         (macs, 1, "matrix products, 1 per multiply-accumulate"),
         (2 * int(half.macs), 1, "matrix products, causal attention as half, 2 per multiply-accumulate"),
         (int(half.macs), 2, "matrix products, causal attention as half, 1 per multiply-accumulate"),
-        (macs - attention, 2, "matrix products without those of attention, 1 per multiply-accumulate"),
+        (macs - attention, 2, "matrix products without attention, 1 per multiply-accumulate"),
         (2 * macs + other, 1, "matrix products, 2 per multiply-accumulate, with elementwise operations"),
         (
             3 * (macs + other),

@@ -88,34 +88,22 @@ def _find_marks(correspondence: Correspondence, model: int) -> dict[int, Mark]:
 
     def visit(node: Node) -> None:
         for child in plan.children(node):
-            counterparts = {
-                counterpart_model: correspondence.node(model, child.id, counterpart_model)
-                for counterpart_model in compared
-            }
+            counterparts = {peer: correspondence.node(model, child.id, peer) for peer in compared}
             if child.kind in ("period", "group") or correspondence.only_groups(model, child, compared):
                 visit(child)
                 continue
             missing = [
-                f"not in {_model_letter(counterpart_model)}"
-                for counterpart_model, counterpart in counterparts.items()
-                if counterpart is None
+                f"not in {_model_letter(peer)}" for peer, counterpart in counterparts.items() if counterpart is None
             ]
             if len(missing) == len(counterparts):
                 marks[child.id] = Mark("removed" if model == 0 else "added", ", ".join(missing))
                 continue
             count = len(marks)
             visit(child)
-            is_same_inside = len(marks) == count
-            pairs = [(counterpart_model, node) for counterpart_model, node in counterparts.items() if node is not None]
-            texts = {
-                counterpart_model: _describe_differences(child, node, is_same_inside)
-                for counterpart_model, node in pairs
-            }
-            differing = [
-                f"{_model_letter(counterpart_model)}: {', '.join(text)}"
-                for counterpart_model, text in texts.items()
-                if text
-            ]
+            has_equal_children = len(marks) == count
+            pairs = [(peer, node) for peer, node in counterparts.items() if node is not None]
+            texts = {peer: _describe_differences(child, node, has_equal_children) for peer, node in pairs}
+            differing = [f"{_model_letter(peer)}: {', '.join(text)}" for peer, text in texts.items() if text]
             if differing or missing:
                 marks[child.id] = Mark("changed", "; ".join([*differing, *missing]))
             first = counterparts.get(0)
@@ -133,7 +121,7 @@ def _name_counterpart(node: Node, first: Node, differences: Sequence[str]) -> No
         annotate(node, f"A: {', '.join([*names, *differences])}")
 
 
-def _describe_differences(node: Node, counterpart: Node, is_same_inside: bool) -> list[str]:
+def _describe_differences(node: Node, counterpart: Node, has_equal_children: bool) -> list[str]:
     """Describe how a node differs from its counterpart, by the values of the counterpart.
 
     The hyperparameters of a block are listed only if no nested node differs, because nested differences show their
@@ -146,7 +134,7 @@ def _describe_differences(node: Node, counterpart: Node, is_same_inside: bool) -
         descriptions.append(" ".join([counterpart.dtype or "", *[line for line, _ in (counterpart.lines or ())[1:]]]))
     if (node.times, node.same) != (counterpart.times, counterpart.same):
         descriptions.append(counterpart.badge[0] if counterpart.badge is not None else "once")
-    if not descriptions and (is_same_inside or node.kind != "block"):
+    if not descriptions and (has_equal_children or node.kind != "block"):
         descriptions += _describe_settings(node, counterpart)
     return descriptions
 

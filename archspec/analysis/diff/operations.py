@@ -282,18 +282,18 @@ class _Comparison:
         return changes
 
     def _iter_deviating_repetitions(
-        self, kind: str, here: Listing, there: Listing, patterns: frozenset[str]
+        self, kind: str, listing: Listing, other_listing: Listing, patterns: frozenset[str]
     ) -> Iterator[OperationChange]:
         """Yield additional repetitions in one model whose computation differs from other repetitions of the label."""
         outputs_by_label: dict[str, set[tuple[Number, ...]]] = {}
-        for key, body in here.calls.items():
-            if key in there.calls:
+        for key, body in listing.calls.items():
+            if key in other_listing.calls:
                 outputs_by_label.setdefault(collapse_address(key[0], patterns), set()).add(
                     self.values.number_body(body)
                 )
-        for key, body in here.calls.items():
+        for key, body in listing.calls.items():
             outputs, label = self.values.number_body(body), collapse_address(key[0], patterns)
-            if key not in there.calls and label in outputs_by_label and outputs not in outputs_by_label[label]:
+            if key not in other_listing.calls and label in outputs_by_label and outputs not in outputs_by_label[label]:
                 yield _one_sided_change(
                     kind, key[0], "different from the others", _format_counts(self._count_operations(outputs))
                 )

@@ -106,9 +106,8 @@ class _Marking:
         self._nodes: dict[str, list[int]] = {}
         self._patterns: dict[str, list[int]] = {}
         for node in plan.nodes:
-            if (
-                node.parent is None or plan.nodes[node.parent].kind != "layer"
-            ):  # a layer shows the changes of its tensors
+            # A layer shows the changes of its tensors.
+            if node.parent is None or plan.nodes[node.parent].kind != "layer":
                 for address in node.addresses or ():
                     self._nodes.setdefault(address, []).append(node.id)
                 for pattern in {address_pattern(address) for address in node.addresses or ()}:
@@ -117,11 +116,11 @@ class _Marking:
     def marks(self, correspondence: Correspondence) -> dict[int, Mark]:
         """Return the marks of nodes by id."""
         repetitions = self.difference.repetitions
-        within = tuple(repetition_prefixes(repetitions))
+        prefixes = tuple(repetition_prefixes(repetitions))
         for repetition in repetitions:
             self._mark_repetition(repetition)
         for change in self.difference.tensors:
-            if not within or not change.name.startswith(within):
+            if not prefixes or not change.name.startswith(prefixes):
                 self._mark_tensor(change)
         for operation in self.difference.operations:
             self._mark_operation(operation)
@@ -197,11 +196,11 @@ class _Marking:
                 self._record(node.id, text, "changed")
 
     def _mark_terminal(self, change: OperationChanges) -> None:
-        here = (change.before, change.after)[self.side]
-        there = (change.before, change.after)[1 - self.side]
+        present = (change.before, change.after)[self.side]
+        counterpart = (change.before, change.after)[1 - self.side]
         for node in self.plan.nodes:
-            if node.kind == change.kind and node.title == change.what and here:
-                kind: Kind = "changed" if there else self.one_sided
+            if node.kind == change.kind and node.title == change.what and present:
+                kind: Kind = "changed" if counterpart else self.one_sided
                 self._record(node.id, f"{change.kind} {change.before or 'none'} -> {change.after or 'none'}", kind)
                 self.complete.add(node.id)
 

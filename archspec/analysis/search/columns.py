@@ -260,10 +260,10 @@ def _raise_to_power(base: Column, exponent: Column) -> Column:
     if exponent.low != exponent.high or not 0 <= exponent.low <= MAX_POWER:
         raise InexactError(f"expected an exponent from 0 to {MAX_POWER} that all designs share")
     length = max(len(base.values), len(exponent.values))
-    found = Column(numpy().ones(length, dtype="int64"), 1, 1)
+    power = Column(numpy().ones(length, dtype="int64"), 1, 1)
     for _ in range(exponent.low):
-        found = _apply_to_bounds("*", found, base)
-    return found
+        power = _apply_to_bounds("*", power, base)
+    return power
 
 
 def _as_common_type(left: Column, right: Column, low: int, high: int) -> tuple[Array, Array]:

@@ -50,7 +50,7 @@ class Expression:
         return list(dict.fromkeys(self.quantity_by_offset.values()))
 
 
-class Designs(Protocol):
+class DesignValues(Protocol):
     """Designs at which an expression is evaluated."""
 
     def value(self, name: str) -> Value:
@@ -112,30 +112,30 @@ class _Reader:
             case tree.Literal():
                 pass
             case tree.Name():
-                self._name(node)
+                self._read_name(node)
             case tree.Call():
-                self._call(node)
+                self._read_call(node)
             case tree.Unary() | tree.Binary() | tree.ListLiteral() | tree.Conditional():
                 for part in _children(node):
                     self.read(part)
             case _:
                 raise _usage_error(self.source, node, "expected numbers, names, operators and quantities")
 
-    def _name(self, node: tree.Name) -> None:
+    def _read_name(self, node: tree.Name) -> None:
         if node.text in self.varied:
             self.names[node.text] = None
             return
         if node.text in self.others or node.text in SIGNATURES:
             is_other = node.text in self.others
             self.quantity_by_offset[node.start] = (
-                Quantity("hyperparameter", node.text) if is_other else self._quantity(node, node.text)
+                Quantity("hyperparameter", node.text) if is_other else self._read_quantity(node, node.text)
             )
             return
         help = suggest(node.text, [*self.varied, *self.others, *SIGNATURES])
         choices = f"hyperparameters: {', '.join([*self.varied, *self.others])}; quantities: {', '.join(SIGNATURES)}"
         raise _usage_error(self.source, node, f"unknown name `{node.text}`", help or choices)
 
-    def _call(self, node: tree.Call) -> None:
+    def _read_call(self, node: tree.Call) -> None:
         name = node.callee.text if isinstance(node.callee, tree.Name) else ""
         if name in ("min", "max"):
             operands = [item for arguments in node.lists for item in arguments.items]
@@ -148,9 +148,9 @@ class _Reader:
         if name not in SIGNATURES:
             help = suggest(name, [*SIGNATURES, "min", "max"]) or f"quantities: {', '.join(SIGNATURES)}"
             raise _usage_error(self.source, node.callee, f"unknown quantity `{name}`", help)
-        self.quantity_by_offset[node.start] = self._quantity(node, name)
+        self.quantity_by_offset[node.start] = self._read_quantity(node, name)
 
-    def _quantity(self, node: tree.Name | tree.Call, kind: str) -> Quantity:
+    def _read_quantity(self, node: tree.Name | tree.Call, kind: str) -> Quantity:
         """Return the quantity that a name or a call denotes."""
         lists = node.lists if isinstance(node, tree.Call) else ()
         form, subject, sizes = SIGNATURES[kind], "", dict[str, int]()
@@ -201,13 +201,13 @@ def _children(node: tree.Expr) -> Iterator[tree.Expr]:
 # Evaluation -----------------------------------------------------------------------------------------------------------
 
 
-def evaluate_expression(expr: Expression, designs: Designs) -> Value:
+def evaluate_expression(expr: Expression, designs: DesignValues) -> Value:
     """Evaluate an expression for some designs. Raises ArchError (`usage`)."""
     return _Evaluation(expr, designs).value(expr.node)
 
 
 class _Evaluation:
-    def __init__(self, expr: Expression, designs: Designs) -> None:
+    def __init__(self, expr: Expression, designs: DesignValues) -> None:
         self.quantity_by_offset = expr.quantity_by_offset
         self.source = expr.source
         self.designs = designs

@@ -171,16 +171,14 @@ class Regions:
     ) -> Iterator[Model]:
         """Yield models from whose values a formula can be derived: the model of the spec, and designs that compile."""
         positions = sorted({len(designs) * position // MAX_SAMPLES for position in range(MAX_SAMPLES)})
-        for values in (
-            {**self.fixed, **fixed_integers},
-            *[_design_values(designs, position) for position in positions],
-        ):
+        samples = [_design_values(designs, position) for position in positions]
+        for values in ({**self.fixed, **fixed_integers}, *samples):
             try:
                 model = self.compiler.compile(values)
             except ArchError:
                 continue
-            values_of_open = [model.hyperparameters[name] for name in open]
-            if all(type(value) is int and value > 0 for value in values_of_open):
+            open_values = [model.hyperparameters[name] for name in open]
+            if all(type(value) is int and value > 0 for value in open_values):
                 yield model
 
     def _derive(self, model: Model, open: Sequence[str], quantities: Sequence[Quantity]) -> Formulas:
@@ -207,10 +205,8 @@ class Regions:
             for name in sorted(open, key=lambda name: counts[name]) if len(open) > 1 else ():
                 value = plain_value(designs.values[name], 0)
                 part = designs.take(designs.columns[name].values == value)
-                if (
-                    self._find_formulas(part, {**fixed_integers, name: value}, [n for n in open if n != name])
-                    is not None
-                ):
+                remaining = [n for n in open if n != name]
+                if self._find_formulas(part, {**fixed_integers, name: value}, remaining) is not None:
                     self._splits[key] = name
                     break
         return self._splits[key]

@@ -112,8 +112,8 @@ class _Search:
         for part in regions.divide(designs):
             early = [c for c in self.conditions if all(part.has_quantity(quantity) for quantity in c.quantities)]
             late = [c for c in self.conditions if c not in early]
-            before, part = len(part), filter_designs(part, early)
-            self.seen += before - len(part)
+            size, part = len(part), filter_designs(part, early)
+            self.seen += size - len(part)
             unknown = [quantity for quantity in self.quantities if not part.has_quantity(quantity)]
             if not part.formulas or unknown:
                 self._explain(unknown)
@@ -122,7 +122,7 @@ class _Search:
                 self._collect(part, len(part))
 
     def _explain(self, unknown: Sequence[Quantity]) -> None:
-        """Remember the first quantity that has no formula for any design."""
+        """Record the first quantity that has no formula for any design."""
         if not self.reason:
             kinds = [quantity for quantity in unknown if quantity.kind in COMPILED_ONLY]
             self.reason = f"no formula for `{kinds[0]}`" if kinds else ""
@@ -195,6 +195,7 @@ def _pack_values(quantity: Quantity, values: Sequence[object]) -> Value:
 
 MAX_COLLECTED_DESIGNS = 10_000_000
 MAX_NEAREST = 10
+"""Maximum number of designs nearest to a target."""
 MAX_DOTS = 2_000
 """Maximum number of designs that a plot shows in addition to the best."""
 
@@ -280,14 +281,13 @@ class Collector:
 
     def _merge_best(self, selected: SelectedDesigns) -> SelectedDesigns:
         selected = self._take_undominated(selected)
-        return (
-            selected if self.chosen is None else self._take_undominated(_concatenate([self.chosen, selected]).sorted())
-        )
+        if self.chosen is None:
+            return selected
+        return self._take_undominated(_concatenate([self.chosen, selected]).sorted())
 
     def _take_undominated(self, selected: SelectedDesigns) -> SelectedDesigns:
-        rows, counts = find_pareto_front(
-            rank_columns([selected.values[name].values for name in self.best]), selected.counts
-        )
+        points = rank_columns([selected.values[name].values for name in self.best])
+        rows, counts = find_pareto_front(points, selected.counts)
         undominated = selected.take(rows)
         return SelectedDesigns(undominated.numbers, undominated.values, counts)
 

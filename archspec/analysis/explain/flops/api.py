@@ -130,7 +130,7 @@ def _iter_forward_counts(full: Cost, half: Cost) -> Iterator[FlopConvention]:
 
 def _iter_products_without_attention(full: Cost, attention: int) -> Iterator[tuple[str, int, int]]:
     if attention:
-        yield "matrix products without those of attention", 1, _as_integer(full.work.macs) - attention
+        yield "matrix products without attention", 1, _as_integer(full.work.macs) - attention
 
 
 def _iter_estimates(model: Model, full: Cost) -> Iterator[FlopConvention]:
