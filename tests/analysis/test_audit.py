@@ -347,7 +347,7 @@ def test_what_uses_a_line_that_cannot_be_judged_is_not_reported_again(tmp_path: 
 
 
 def test_a_share_of_what_is_left_out_again_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(archspec.ArchError, match="cannot compute a share: this selects no parameters"):
+    with pytest.raises(archspec.ArchError, match="cannot compute a share: `of` selects no parameters"):
         judged(tmp_path, "claimed: 50 %, select: '*', of: ['*.bias', '!*']")
 
 

@@ -37,7 +37,7 @@ class Models:
             return Fraction(selected)
         total = self._count_selected(line, "of", line.of)
         if not total:
-            raise make_error("arithmetic", "cannot compute a share: this selects no parameters", line.spans["of"])
+            raise make_error("arithmetic", "cannot compute a share: `of` selects no parameters", line.spans["of"])
         return Fraction(selected, total)
 
     def explainer(self, line: AuditLine) -> Explainer:

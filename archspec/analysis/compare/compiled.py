@@ -47,7 +47,7 @@ def compute_costs(models: Sequence[Model], sizes: Mapping[str, int]) -> CostComp
     for name in sizes:
         if all(name not in dims for dims in open_dims):
             choices = ", ".join(dict.fromkeys(name for dims in open_dims for name in dims))
-            help = f"dimensions: {choices}" if choices else "all their sizes are fixed"
+            help = f"dimensions: {choices}" if choices else "all sizes of these models are fixed"
             raise make_error("usage", f"unknown dimension `{name}`: no model has it", help=help)
     costs: list[Cost | None] = []
     notes: list[str] = []

@@ -170,7 +170,7 @@ def _parse_target(text: str) -> tuple[str, int]:
     node = parse_condition(match[2], "--near")[0] if match is not None else None
     if match is None or not isinstance(node, tree.Literal) or not isinstance(node.value, int):
         message = f"invalid --near `{text}`: expected EXPRESSION=NUMBER"
-        raise make_error("usage", message, help="write it as `--near params=50M`")
+        raise make_error("usage", message, help="write `--near params=50M`, for example")
     return match[1].strip(), node.value
 
 

@@ -261,7 +261,7 @@ class Collector:
         )
         if self.keeps_all:
             if self._seen + len(selected) > MAX_COLLECTED_DESIGNS:
-                message = f"more than {MAX_COLLECTED_DESIGNS:,} designs satisfy the conditions"
+                message = f"too many designs satisfy the conditions: the limit is {MAX_COLLECTED_DESIGNS:,}"
                 raise make_error("usage", message, help="add a --where, or a --best without --all")
             self._all.append(selected)
         if self.best:

@@ -170,7 +170,7 @@ def parse_vary(text: str) -> tuple[str, str]:
     match = _NAMED.fullmatch(text)
     if match is None:
         raise make_error(
-            "usage", f"invalid --vary `{text}`: expected NAME=VALUES", help="write it as `--vary layers=2..24`"
+            "usage", f"invalid --vary `{text}`: expected NAME=VALUES", help="write `--vary layers=2..24`, for example"
         )
     return match[1], match[2]
 
@@ -190,11 +190,11 @@ def _values(name: str, choice: object, names: Collection[str]) -> Sequence[Plain
     if match is not None:
         first, last, step = int(match[1]), int(match[2]), int(match[3] or 1)
         if step < 1:
-            raise make_error("usage", f"the step of `{name}={choice}` is not positive")
+            raise make_error("usage", f"invalid step of `{name}={choice}`: expected a positive integer")
         return _check_not_empty(name, range(first, last + 1, step), choice)
     foreign = _OTHER_RANGE.fullmatch(choice.strip())
     if foreign is not None:
-        help = f"write it as `--vary {name}={foreign[1]}..{foreign[2]}{foreign[3] or ''}`, which includes the end"
+        help = f"write `--vary {name}={foreign[1]}..{foreign[2]}{foreign[3] or ''}`, which includes the end"
         raise make_error("usage", f"invalid range `{choice.strip()}` of `{name}`", help=help)
     value = parse_literal(choice)
     if isinstance(value, list):
