@@ -169,7 +169,7 @@ def list_block(
     calls: dict[tuple[str, int], Body] = {}
     counts: Counter[str] = Counter()
     readers: dict[str, dict[str, None]] = {}
-    wording = OperandFormatter(body, lambda address: collapse_address(prefix + address, patterns))
+    formatter = OperandFormatter(body, lambda address: collapse_address(prefix + address, patterns))
 
     def apply(call: Call, operands: list[Number]) -> list[Number]:
         assert call.body is not None
@@ -177,10 +177,10 @@ def list_block(
             return values.number_outputs(call.body, arguments(call, operands), prefix)
         address = prefix + call.address
         label = collapse_address(address, patterns)
-        steps.setdefault(label, []).append(Step(address, tuple(operands), wording.operands(call)))
+        steps.setdefault(label, []).append(Step(address, tuple(operands), formatter.operands(call)))
         calls[address, counts[address]] = call.body
         counts[address] += 1
-        for source in wording.iter_sources(call.inputs):
+        for source in formatter.iter_sources(call.inputs):
             readers.setdefault(source, {})[label] = None
         occurrence = counts[address] if single else 0
         return [values.number(Atom("output", (label, occurrence, i))) for i in range(len(call.outputs))]
@@ -189,8 +189,8 @@ def list_block(
     results = values.propagate(body, inputs, prefix, apply).outputs
     outputs: dict[str, tuple[Number, str]] = {}
     for i, ((name, operand), result) in enumerate(zip(body.outputs, results, strict=True)):
-        outputs[name or (str(i) if len(body.outputs) > 1 else "")] = result, wording.operand(operand)
-    for source in wording.iter_sources(body.outputs):
+        outputs[name or (str(i) if len(body.outputs) > 1 else "")] = result, formatter.operand(operand)
+    for source in formatter.iter_sources(body.outputs):
         readers.setdefault(source, {})[""] = None
     return Listing(steps, calls, outputs, readers)
 

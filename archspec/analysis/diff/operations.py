@@ -156,11 +156,11 @@ class _Comparison:
     def _compare_constants(self, ours: Body, theirs: Body, prefix_a: str, prefix_b: str) -> list[OperationChange]:
         """Compare the constants and element types of common tensors."""
         assert ours.module is not None and theirs.module is not None
-        after = dict(iter_tensors(theirs.module, prefix_b))
+        new_tensors = dict(iter_tensors(theirs.module, prefix_b))
         changes: list[OperationChange] = []
         for name, leaf in iter_tensors(ours.module, prefix_a):
-            if name in after:
-                new_leaf = after[name]
+            if name in new_tensors:
+                new_leaf = new_tensors[name]
                 table, new_table = self.values.number_constant(leaf), self.values.number_constant(new_leaf)
                 if leaf.weight.type.dtype != new_leaf.weight.type.dtype or (
                     table != new_table and not self.forms.are_equal_constants(leaf, new_leaf)
@@ -175,8 +175,8 @@ class _Comparison:
         """Describe the parts of a model outside the component that is compared with the other model."""
         listing = list_block(self.values, body, find_repeated_patterns(body, ""), "")
         steps = [(address, steps[0].text) for address, steps in listing.steps.items() if address != home]
-        changes = [_one_sided_change(kind, address, "", words) for address, words in steps]
-        returned = [_one_sided_change(kind, "", name, words) for name, (_, words) in listing.outputs.items()]
+        changes = [_one_sided_change(kind, address, "", text) for address, text in steps]
+        returned = [_one_sided_change(kind, "", name, text) for name, (_, text) in listing.outputs.items()]
         return changes + [change._replace(kind="returns") for change in returned]
 
     # Blocks and layers
@@ -204,8 +204,8 @@ class _Comparison:
         """Return the differences between two blocks. Their inputs correspond by position, or `by_name` for models and
         for blocks of which one has all inputs of the other and more.
         """
-        before, after = ({name for name, _ in body.inputs} for body in (ours, theirs))
-        by_name = by_name or before < after or after < before
+        names_a, names_b = ({name for name, _ in body.inputs} for body in (ours, theirs))
+        by_name = by_name or names_a < names_b or names_b < names_a
         patterns = find_repeated_patterns(ours, prefix_a) | find_repeated_patterns(theirs, prefix_b)
         a, b = self._list_blocks((ours, theirs), patterns, (prefix_a, prefix_b), by_name=by_name)
         changes: list[OperationChange] = []

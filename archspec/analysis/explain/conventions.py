@@ -97,10 +97,10 @@ class Conventions:
         base, used, groups, _, _ = convention
         reached = self._expanded[base]
         for index in range(used[-1] + 1 if used else 0, len(self.adjustments)):
-            after = self.apply_adjustment(base, groups, index)
-            if after and after not in reached:
-                reached.add(after)
-                extended.append(self._build_convention(base, (*used, index), after))
+            adjusted = self.apply_adjustment(base, groups, index)
+            if adjusted and adjusted not in reached:
+                reached.add(adjusted)
+                extended.append(self._build_convention(base, (*used, index), adjusted))
 
     def apply_adjustment(self, base: Base, groups: int, index: int) -> int:
         """Return the counted groups after an adjustment."""

@@ -93,11 +93,11 @@ class _Search:
         self.reason = ""
         self._regions: dict[str, Regions] = {}
 
-    def tally(self, before: SearchCounts, examined: int) -> SearchCounts:
+    def tally(self, previous: SearchCounts, examined: int) -> SearchCounts:
         refused = self.refused + sum(regions.refused for regions in self._regions.values())
         reasons = [regions.reason for regions in self._regions.values()] + [self.reason]
-        return before.replace(
-            examined=before.examined + examined,
+        return previous.replace(
+            examined=previous.examined + examined,
             refused=refused,
             answers=self.answers,
             compiled=self.compiled,
