@@ -120,9 +120,7 @@ class ActiveParts:
         The parts of a repeated module are copied if the same parts of the original module are read.
         """
         repeats = tensors.repeats
-        if not self._module.aliases and all(
-            self._parts_below(r.address) == self._parts_below(r.of) for r in repeats
-        ):
+        if not self._module.aliases and all(self._parts_below(r.address) == self._parts_below(r.of) for r in repeats):
             repeated = {repeat.of for repeat in repeats}
             return tensors.column([self._part_of_tensor(tensor, repeated) for tensor in tensors.distinct])
         counted = tensors.column([tensor.params for tensor in tensors.distinct])

@@ -111,12 +111,12 @@ class Models:
 
     def _spec(self, line: AuditLine) -> str:
         """Return the argument of `archspec.load` for a line's model; paths are relative to `folder`."""
-        spec = parse_spec(line.spec)
-        if spec.path is None:
+        named, model = split_spec(line.spec)
+        if named is None:
             return line.spec
-        path = os.path.join(self.folder or os.curdir, spec.path)  # with a directory, it is not a name on the hub
+        path = os.path.join(self.folder or os.curdir, named)  # with a directory, it is not a name on the hub
         is_inside = os.path.realpath(path).startswith(os.path.realpath(self.folder) + os.sep)
-        if spec.path == "-" or "\0" in path or not is_inside:
+        if named == "-" or "\0" in path or not is_inside:
             help = "use a bundled name, or a file in the directory of the audit or below it"
             message = f"`{line.spec}` is outside the directory of the audit"
             raise make_error("import-outside", message, line.spans["spec"], help=help)

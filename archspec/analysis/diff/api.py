@@ -80,8 +80,8 @@ def diff(a: ModelLike, b: ModelLike, /) -> Difference:
     before, after = stored_tensors(ours.table), stored_tensors(theirs.table)
     prefix = detect_prefix(before, after)
     operations = compare_operations(
-        Side(ours.body, ours.bare(), prefix.removed.rstrip(".")),
-        Side(theirs.body, theirs.bare(), prefix.added.rstrip(".")),
+        Side(ours.body, ours.body_without_optional_inputs(), prefix.removed.rstrip(".")),
+        Side(theirs.body, theirs.body_without_optional_inputs(), prefix.added.rstrip(".")),
     )
     return Difference(
         ours.table,

@@ -70,7 +70,7 @@ def search(
     for name in overrides or ():
         if name in vary:
             raise make_error("usage", f"`{name}` is both set and varied", help="remove one of the two options")
-    compiler = Compiler(read_spec(spec), overrides or {})
+    compiler = Compiler(locate(spec), overrides or {})
     model = compiler.compile({})
     _check_names(model, vary)
     design_space = build_space(vary, model.hyperparameters)

@@ -32,9 +32,8 @@ _USAGE = frozenset(
 class Compiler:
     """Compiler of the designs of a spec, all with the same `overrides`."""
 
-    def __init__(self, spec: Spec, overrides: Mapping[str, PlainValue]) -> None:
-        self.spec = spec
-        self.text: str | None = None  # the source, if it comes from a stream, which can be read only once
+    def __init__(self, location: Location, overrides: Mapping[str, PlainValue]) -> None:
+        self.location = read_once(location, Report()) if location.kind == "stream" else location
         self.overrides = dict(overrides)
 
     def compile(self, values: Mapping[str, PlainValue]) -> Model:

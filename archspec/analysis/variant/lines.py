@@ -35,7 +35,7 @@ def format_model_statement(compilation: Compilation, name: str, values: Mapping[
 def find_imports(unit: Unit, values: Mapping[str, PlainValue]) -> list[str]:
     """Return the names in the values that the file must import from the standard library."""
     words = dict.fromkeys(_iter_definition_names(values.values()))
-    return [word for word in words if word not in unit.names and word not in OPS and word in unit.lent]
+    return [word for word in words if word not in unit.names and word not in OPS and word in unit.override_names]
 
 
 def format_value(value: Value, plain: object) -> str:
