@@ -1,5 +1,5 @@
-"""What people start: the command line (`cli/`), the language server (`lsp/`) and the plugin of pytest.
+"""Entry points: the command line (`cli/`), the language server (`lsp/`) and the plugin of pytest.
 
-It parses arguments, calls a function of another package and prints the result; nothing is computed here. Begin with
-`cli/commands.py`, the list of commands; `cli/run/` has a file for each.
+They parse arguments, call a function of another package and print the result; they compute nothing. Begin with
+`cli/commands.py`, the list of commands; `cli/run/` has one module per command.
 """

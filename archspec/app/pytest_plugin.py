@@ -1,4 +1,4 @@
-"""A plugin of pytest: `.arch` files as tests. Each model is one, and so is the rest of the file.
+"""A pytest plugin that collects `.arch` files: a test per model, and a test "check" for everything else in the file.
 
 Files are collected with `--archspec`, with `archspec = true` in the configuration of pytest, or if the command line
 names them.
@@ -39,7 +39,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> SpecFile |
 
 
 class SpecFile(pytest.File):
-    """A file, which is checked once for all its tests. It can import files below the root directory of the tests."""
+    """A spec file, which is checked once for all its tests. It can import files below the root directory of pytest."""
 
     def collect(self) -> Iterator[pytest.Item]:
         yield SpecItem.from_parent(self, name="check")
@@ -48,24 +48,25 @@ class SpecFile(pytest.File):
 
     @cached_property
     def models(self) -> dict[str, Span]:
-        """Where the models of the file are."""
+        """The locations of the models in the file."""
         report = Report()
         data = read_bytes(str(self.path), str(self.path), report)
         text = decode(data, str(self.path), report) if data is not None else None
         source = Source(str(self.path), text or "")
-        found = (item for item in parse(source, report).items if isinstance(item, tree.Model))
-        return {str(model.name.value): Span(source, model.start, model.end) for model in found}
+        models = (item for item in parse(source, report).items if isinstance(item, tree.Model))
+        return {str(model.name.value): Span(source, model.start, model.end) for model in models}
 
     @cached_property
     def errors(self) -> dict[str, list[Diagnostic]]:
-        """The errors in each model, and those elsewhere under "check"."""
-        found: dict[str, list[Diagnostic]] = {}
+        """The errors by model; errors outside of models belong to "check"."""
+        result: dict[str, list[Diagnostic]] = {}
         for diagnostic in check(str(self.path), str(self.config.rootpath)).diagnostics:
             if diagnostic.severity == "error":
-                found.setdefault(self._test_of(diagnostic.span), []).append(diagnostic)
-        return found
+                result.setdefault(self._test_name(diagnostic.span), []).append(diagnostic)
+        return result
 
-    def _test_of(self, span: Span | None) -> str:
+    def _test_name(self, span: Span | None) -> str:
+        """Return the name of the test that reports an error."""
         if span is not None and span.source.label == str(self.path):
             for name, model in self.models.items():
                 if model.start <= span.start < model.end:
@@ -74,7 +75,7 @@ class SpecFile(pytest.File):
 
 
 class SpecItem(pytest.Item):
-    """A model with its `expect` lines, or the rest of a file ("check")."""
+    """A test of a model with its `expect` lines, or of the file without its models ("check")."""
 
     @property
     def file(self) -> SpecFile:

@@ -375,7 +375,7 @@ def test_list_compiles_specs_that_are_not_those_of_the_index(
     assert main(["list", "another", "--format", "csv"]) == 0
     assert capsys.readouterr().out.splitlines()[1:] == ["bert,another,109482240,109482240,0"]
     number = len(index.find_models())
-    assert f"archspec list, model {number} of {number}" == PROGRESS.what
+    assert f"archspec list, model {number} of {number}" == PROGRESS.step
 
 
 def test_show_prints_the_file_that_holds_the_model(capsys: pytest.CaptureFixture[str]) -> None:

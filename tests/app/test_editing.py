@@ -12,10 +12,9 @@ pytest.importorskip("pygls")
 from pygls.workspace import PositionCodec
 
 from archspec.app.lsp import server
-from archspec.app.lsp.completion import active_argument, call_around, callee_of, complete, names_of
-from archspec.app.lsp.descriptions import hover
-from archspec.app.lsp.edits import UnsafeRenameError, _removal, applied, fixes, import_edit, rename
-from archspec.app.lsp.hints import hints
+from archspec.app.lsp.completion import active_argument, complete, find_enclosing_call, list_arguments, resolve_callee
+from archspec.app.lsp.descriptions import hover, iter_hints
+from archspec.app.lsp.edits import UnsafeRenameError, _removal_edit, apply_edits, import_edit, iter_fixes, rename
 from archspec.app.lsp.outline import Positions
 from archspec.app.lsp.workspace import Workspace
 
@@ -100,7 +99,7 @@ def test_each_kind_of_candidate_has_a_sign(workspace: Workspace, tmp_path: Path)
     kinds: set[str] = set()
     for line in ("  a = .", "  a = Scale(", "import ", "  a = softmax("):
         kinds.update(offered(workspace, tmp_path, body, line).values())
-    assert kinds == {*server.COMPLETIONS}
+    assert kinds == {*server.COMPLETION_KINDS}
 
 
 @pytest.mark.parametrize(
@@ -119,7 +118,7 @@ def test_each_kind_of_candidate_has_a_sign(workspace: Workspace, tmp_path: Path)
 )
 def test_what_is_removed_with_a_part(before: str, part: str, after: str, left: str) -> None:
     text = before + part + after
-    assert applied(text, [_removal(text, len(before), len(before) + len(part))]) == left
+    assert apply_edits(text, [_removal_edit(text, len(before), len(before) + len(part))]) == left
 
 
 @pytest.mark.parametrize(
@@ -133,7 +132,7 @@ def test_what_is_removed_with_a_part(before: str, part: str, after: str, left: s
     ],
 )
 def test_where_names_are_imported(text: str, edited: str) -> None:
-    assert applied(text, [import_edit(tree_of(text), text, "n")]).startswith(edited)
+    assert apply_edits(text, [import_edit(tree_of(text), text, "n")]).startswith(edited)
 
 
 @pytest.mark.parametrize(
@@ -155,11 +154,11 @@ def test_the_argument_that_is_written(
     workspace: Workspace, tmp_path: Path, text: str, position: int | None, name: str | None
 ) -> None:
     unit = analysed(workspace, tmp_path, RIGHT).unit
-    call = call_around(text)
+    call = find_enclosing_call(text)
     assert call is not None and unit is not None
-    target = callee_of(unit, call)
+    target = resolve_callee(unit, call)
     assert target is not None
-    names = names_of(target, call)
+    names = list_arguments(target, call)
     found = active_argument(call, names)
     assert found == position and (found is None or names[found][0] == name)
 
@@ -187,9 +186,9 @@ def test_fixes_remove_their_diagnostic(
     workspace: Workspace, tmp_path: Path, old: str, new: str, code: str, title: str, result: str
 ) -> None:
     analysis = analysed(workspace, tmp_path, RIGHT.replace(old, new))
-    found = {each.title: each for each in fixes(workspace, analysis, 0, 9999) if each.diagnostic.code == code}
+    found = {each.title: each for each in iter_fixes(workspace, analysis, 0, 9999) if each.diagnostic.code == code}
     assert title in found, (found, analysis.report.diagnostics)
-    text = applied(analysis.source.text, list(found[title].edits))
+    text = apply_edits(analysis.source.text, list(found[title].edits))
     assert result in text
     again = analysed(workspace, tmp_path, text, "again.arch")
     assert again.report.diagnostics == []
@@ -201,7 +200,7 @@ def test_only_diagnostics_of_a_part_are_fixed(workspace: Workspace, tmp_path: Pa
     start, end = diagnostic.span.start, diagnostic.span.end
 
     def titles(first: int, last: int) -> list[str]:
-        return [each.title for each in fixes(workspace, analysis, first, last)]
+        return [each.title for each in iter_fixes(workspace, analysis, first, last)]
 
     assert titles(start, end) == titles(0, start) == titles(end, 9999) == ["Remove it"]
     assert titles(0, start - 1) == titles(end + 1, 9999) == []
@@ -213,7 +212,7 @@ def test_shapes_are_shown_behind_statements(workspace: Workspace, tmp_path: Path
     )
     analysis = analysed(workspace, tmp_path, text)
     assert analysis.report.diagnostics == []
-    every = list(hints(analysis, 0, 9999))
+    every = list(iter_hints(analysis, 0, 9999))
     found = {text[: hint.offset].rpartition("\n")[2].strip(): hint.text for hint in every}
     assert found["y = act(x)"].endswith("[batch, 4]") and found["a, b = split([2, 2], axis = -1)(x)"].endswith(
         "[batch, 2], [batch, 2]"
@@ -221,7 +220,7 @@ def test_shapes_are_shown_behind_statements(workspace: Workspace, tmp_path: Path
     assert found["w = tanh(x)"].endswith("[batch, 4]") and found["w = tanh(x) |> * 2.0"].endswith("[batch, 4]")
     assert "20 params" in found["first.two: Linear(n, n)"] or "20" in found["first.two: Linear(n, n)"]
     start = text.index("a, b =")
-    assert len(list(hints(analysis, start, start + 3))) == 1
+    assert len(list(iter_hints(analysis, start, start + 3))) == 1
 
 
 def test_what_is_under_the_cursor(workspace: Workspace, tmp_path: Path) -> None:
@@ -239,18 +238,18 @@ def test_names_that_mean_something_else_are_refused(workspace: Workspace, tmp_pa
     def renamed(place: str, name: str, inside: int = 0) -> str:
         found = analysis.occurrence_at(RIGHT.index(place) + inside)
         assert found is not None
-        changes = rename(workspace, analysis, found, name)
-        return applied(RIGHT, changes[analysis.path])
+        changes = rename(workspace, analysis, found.symbol, name)
+        return apply_edits(RIGHT, changes[analysis.path])
 
     assert renamed("Norm, gelu", "Normed") == RIGHT.replace("Norm, gelu", "Normed, gelu").replace(
         "Norm(n)", "Normed(n)"
     )
     assert renamed("by = 2", "factor") == RIGHT.replace("by", "factor")
     for place, name, reason in (
-        ("by = 2", "n", "the name has another meaning there"),
+        ("by = 2", "n", "the name has a different meaning there"),
         ("by = 2", "if", "`if` is a keyword"),
-        ("by = 2", "2", "`2` is not a name"),
-        ("a, b =", "z", "the name has another meaning there"),
+        ("by = 2", "2", "`2` is not a valid name"),
+        ("a, b =", "z", "the name has a different meaning there"),
     ):
         with pytest.raises(UnsafeRenameError, match=reason):
             renamed(place, name)
@@ -291,7 +290,8 @@ def test_documents_are_published_when_they_are_saved_and_closed() -> None:
     assert calls == ["/a.arch", ("file:///a.arch", [])]
 
 
-def test_a_whole_file_has_a_range(workspace: Workspace, tmp_path: Path) -> None:
+def test_the_range_of_a_file(workspace: Workspace, tmp_path: Path) -> None:
     analysis = analysed(workspace, tmp_path, "dim a\ndim \N{GRINNING FACE}")
-    found = Positions(analysis.source, PositionCodec()).whole()
+    text = analysis.source.text
+    found = Positions(analysis.source, PositionCodec()).range(0, len(text))
     assert (found.start.line, found.start.character, found.end.line, found.end.character) == (0, 0, 1, 6)

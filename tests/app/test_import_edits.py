@@ -2,7 +2,7 @@
 
 import pytest
 
-from archspec.app.lsp.edits import applied, import_edit
+from archspec.app.lsp.edits import apply_edits, import_edit
 from archspec.core.diagnostics import Report, Source
 from archspec.language.syntax.parse import parse
 
@@ -21,4 +21,4 @@ BLOCK = "block A()(x []) -> [] { return x }\n"
 )
 def test_a_name_is_imported_where_imports_are(text: str, expected: str) -> None:
     file = parse(Source("it.arch", text), Report())
-    assert applied(text, [import_edit(file, text, "Linear")]) == expected
+    assert apply_edits(text, [import_edit(file, text, "Linear")]) == expected

@@ -26,7 +26,6 @@ client_module = pytest.importorskip("pygls.lsp.client")
 workspace_module = pytest.importorskip("archspec.app.lsp.workspace")
 descriptions = pytest.importorskip("archspec.app.lsp.descriptions")
 edits = pytest.importorskip("archspec.app.lsp.edits")
-hints = pytest.importorskip("archspec.app.lsp.hints")
 outline = pytest.importorskip("archspec.app.lsp.outline")
 completion = pytest.importorskip("archspec.app.lsp.completion")
 positions = pytest.importorskip("archspec.app.lsp.outline")
@@ -351,10 +350,10 @@ def test_a_rename_includes_roles(editor: Editor, folder: Path) -> None:
     [
         ("Linear(hidden, ffn)", "Dense", "also defined in"),
         ("tanh", "gelu", "is an operation of the language"),
-        ("h = x", "x", "has another meaning there"),
-        ("h = x", "1h", "`1h` is not a name"),
+        ("h = x", "x", "has a different meaning there"),
+        ("h = x", "1h", "`1h` is not a valid name"),
         ("h = x", "for", "`for` is a keyword"),
-        ("up:", "norm", "has another meaning there"),
+        ("up:", "norm", "has a different meaning there"),
     ],
 )
 def test_a_rename_that_changes_the_meaning_is_refused(
@@ -469,8 +468,8 @@ def fixed(text: str, folder: Path) -> dict[str, list[str]]:
     workspace.open(path, text)
     analysis = workspace.analysis(path)
     found: dict[str, list[str]] = {str(each.message): [] for each in analysis.report.diagnostics}
-    for fix in edits.fixes(workspace, analysis, 0, len(text)):
-        after = edits.applied(text, fix.edits)
+    for fix in edits.iter_fixes(workspace, analysis, 0, len(text)):
+        after = edits.apply_edits(text, fix.edits)
         lines = [line.strip() for line in unified_diff(text.splitlines(), after.splitlines(), n=0, lineterm="")]
         found[fix.diagnostic.message] += [fix.title, *[line for line in lines[2:] if not line.startswith("@@")]]
     return found
@@ -589,7 +588,7 @@ def test_fixes_of_a_place(folder: Path) -> None:
     first, second = text.index("one"), text.index("two")
 
     def found(start: int, end: int) -> list[str]:
-        return [fix.diagnostic.message[-5:] for fix in edits.fixes(workspace, analysis, start, end)]
+        return [fix.diagnostic.message[-5:] for fix in edits.iter_fixes(workspace, analysis, start, end)]
 
     assert found(first, first) == found(first - 5, first) == found(first + 3, first + 3) == ["`one`"]
     assert found(first + 4, first + 4) == found(0, first - 1) == found(second + 4, len(text)) == []
@@ -620,7 +619,7 @@ def test_fixes_of_a_place(folder: Path) -> None:
 )
 def test_where_imports_are_added(text: str, source: str, expected: str) -> None:
     edit = edits.import_edit(parse(Source("a.arch", text), Report()), text, "New", source)
-    assert edits.applied(text, [edit]) == expected
+    assert edits.apply_edits(text, [edit]) == expected
 
 
 def labels(editor: Editor, uri: str, text: str, place: str, inside: int = 0) -> list[str]:
@@ -691,13 +690,13 @@ def test_what_can_be_written_in_a_definition_with_an_error(folder: Path) -> None
     ],
 )
 def test_the_call_around_a_place(before: str, callee: str, position: int, arguments: str) -> None:
-    call = completion.call_around(before)
+    call = completion.find_enclosing_call(before)
     assert (call.callee, call.list, call.arguments) == (callee, position, arguments)
 
 
 @pytest.mark.parametrize("before", ["", "f", "f(a)", "f(a)(x)(", "f((", "f([1, ", "a + (", "f(x) + (y", "f { g"])
 def test_places_that_are_in_no_call(before: str) -> None:
-    assert completion.call_around(before) is None
+    assert completion.find_enclosing_call(before) is None
 
 
 def test_the_argument_at_a_place() -> None:
@@ -724,8 +723,8 @@ def test_positions_and_offsets() -> None:
         assert [of.offset(types.Position(line, 99)) for line in range(5)] == [4, 5, 8, 13, 13]
         assert of.offset(types.Position(3, 2)) == 11
         assert (of.position(-1), of.position(99)) == (types.Position(0, 0), types.Position(3, 4))
-        assert of.of(Span(source, 5, 9)) == types.Range(types.Position(1, 0), types.Position(3, 0))
-        assert of.whole() == types.Range(types.Position(0, 0), types.Position(3, 4))
+        assert of.span_range(Span(source, 5, 9)) == types.Range(types.Position(1, 0), types.Position(3, 0))
+        assert of.range(0, len(source.text)) == types.Range(types.Position(0, 0), types.Position(3, 4))
 
 
 def test_files_of_a_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1013,14 +1012,14 @@ def test_garbage_is_collected_when_checks_pause_or_after_many(monkeypatch: pytes
     plans: list[Plan] = []
     loop = SimpleNamespace(call_later=lambda *arguments: plans.append(Plan(*arguments)) or plans[-1])
     monkeypatch.setattr(garbage.asyncio, "get_running_loop", lambda: loop)
-    collector = garbage.Collector()
+    collector = garbage.GarbageCollector()
     for _ in range(2):
         waits: list[float] = []
         for _ in range(garbage.MAX_CHECKS):
             collector.after_check()
             (plan,) = plans  # no more than one
             waits.append(plan.seconds)
-        assert waits == [garbage.IDLE] * (garbage.MAX_CHECKS - 1) + [0]
+        assert waits == [garbage.IDLE_SECONDS] * (garbage.MAX_CHECKS - 1) + [0]
         plan.run()  # and then from the start
 
 
@@ -1120,19 +1119,19 @@ def test_outline_folds_colours_and_hints(tmp_path: Path, golden: Callable[[str, 
 
     def listed(entry: Any, indent: str = "") -> Iterator[str]:
         yield f"{indent}{entry.kind} {entry.name} {place(entry.start)} {text[entry.name_start : entry.name_end]!r}"
-        for inner in entry.inside:
+        for inner in entry.children:
             yield from listed(inner, indent + "  ")
 
     lines = [f"{each.severity}: {each.message}" for each in analysis.report.diagnostics]
-    lines += [line for entry in outline.outline(analysis.unit.tree) for line in listed(entry)]
-    lines += [f"fold {found}" for found in outline.folds(analysis.unit.tree, analysis.source)]
-    for start, length, kind in outline.tokens(analysis):
+    lines += [line for entry in outline.iter_entries(analysis.unit.tree) for line in listed(entry)]
+    lines += [f"fold {found}" for found in outline.iter_folds(analysis.unit.tree, analysis.source)]
+    for start, length, kind in outline.iter_tokens(analysis):
         lines.append(f"colour {place(start)} {text[start : start + length]} {outline.TOKEN_TYPES[kind]}")
-    found = list(hints.hints(analysis, 0, len(text)))
+    found = list(descriptions.iter_hints(analysis, 0, len(text)))
     lines += [f"hint {place(hint.offset)} {hint.text} ({hint.model or 'with the defaults'})" for hint in found]
     golden("language_server/structure.txt", "\n".join(lines) + "\n")
     start = text.index("a, _ =")
-    (near,) = hints.hints(analysis, start + 2, start + 3)
+    (near,) = descriptions.iter_hints(analysis, start + 2, start + 3)
     assert near in found and text[: near.offset].endswith("half(share = 0.25)(up)")
 
 
@@ -1245,7 +1244,7 @@ def test_names_that_are_forwarded_are_renamed_together(place: str, name: str, li
     analysis = workspace.analysis(path)
     assert analysis.report.diagnostics == []
     found = analysis.occurrence_at(FORWARDED.index(place))
-    after = edits.applied(FORWARDED, edits.rename(workspace, analysis, found, name)[path])
+    after = edits.apply_edits(FORWARDED, edits.rename(workspace, analysis, found.symbol, name)[path])
     pairs = zip(FORWARDED.splitlines(), after.splitlines(), strict=True)
     assert [number for number, (one, other) in enumerate(pairs, 1) if one != other] == lines
     old = FORWARDED[found.start : found.end]
@@ -1299,7 +1298,7 @@ def test_only_what_must_have_one_name_is_renamed_together(
     analysis = workspace.analysis(path)
     assert analysis.report.diagnostics == []
     found = analysis.occurrence_at(INHERITED.index(place))
-    after = edits.applied(INHERITED, edits.rename(workspace, analysis, found, name)[path])
+    after = edits.apply_edits(INHERITED, edits.rename(workspace, analysis, found.symbol, name)[path])
     pairs = zip(INHERITED.splitlines(), after.splitlines(), strict=True)
     assert [number for number, (one, other) in enumerate(pairs, 1) if one != other] == lines
 
@@ -1317,9 +1316,9 @@ def test_edges_of_names_definitions_statements_and_comments(folder: Path) -> Non
     assert [each.name if each else None for each in inside] == [None, "Inner", "Inner", None]
     start, end = INHERITED.index("  other:") + 2, INHERITED.index("\n  return .other")
     ranges = [(0, start), (0, start + 1), (end, end + 1), (end + 1, end + 1)]
-    found = [[hint.offset == end for hint in hints.hints(analysis, *each)] for each in ranges]
+    found = [[hint.offset == end for hint in descriptions.iter_hints(analysis, *each)] for each in ranges]
     assert [any(each) for each in found] == [False, True, True, False]
-    assert [lines for *lines, is_comment in outline.folds(analysis.unit.tree, analysis.source) if is_comment] == [
+    assert [lines for *lines, is_comment in outline.iter_folds(analysis.unit.tree, analysis.source) if is_comment] == [
         [8, 9]
     ]
 
@@ -1341,7 +1340,7 @@ def test_definitions_that_bundled_files_use_are_not_renamed(tmp_path: Path, monk
         analysis = workspace.analysis(path)
         found = analysis.occurrence_at(texts[Path(path).name].index(place))
         try:
-            return {Path(p).name for p in edits.rename(workspace, analysis, found, "Other")}
+            return {Path(p).name for p in edits.rename(workspace, analysis, found.symbol, "Other")}
         except edits.UnsafeRenameError as reason:
             return str(reason)
 
@@ -1359,21 +1358,21 @@ def test_definitions_that_bundled_files_use_are_not_renamed(tmp_path: Path, monk
 @pytest.mark.parametrize(
     ("place", "name", "reason"),
     [
-        ("h = x", "1h", "`1h` is not a name"),
-        ("h = x", "", "`` is not a name"),
-        ("h = x", "_", "`_` is not a name"),
-        ("h = x", "é", "`é` is not a name"),
+        ("h = x", "1h", "`1h` is not a valid name"),
+        ("h = x", "", "`` is not a valid name"),
+        ("h = x", "_", "`_` is not a valid name"),
+        ("h = x", "é", "`é` is not a valid name"),
         ("h = x", "for", "`for` is a keyword"),
         ("h = x", "model", None),
         ("h = x", "h_1", None),
-        ("up:", "a.b", "`a.b` is not a name"),
-        ("up:", "a-b", "`a-b` is not a name"),
-        ("up:", "for", "the name has another meaning there: expected an address, found the keyword `for`"),
-        ("up:", "1", "the name has another meaning there: expected an address, found the number `1`"),
+        ("up:", "a.b", "`a.b` is not a valid name"),
+        ("up:", "a-b", "`a-b` is not a valid name"),
+        ("up:", "for", "the name has a different meaning there: expected an address, found the keyword `for`"),
+        ("up:", "1", "the name has a different meaning there: expected an address, found the number `1`"),
         ("up:", "_1", None),
-        ("tiny", 'a"', '`a"` is not a name'),
-        ("tiny", "a\\", "`a\\` is not a name"),
-        ("tiny", "a\n", "`a\n` is not a name"),
+        ("tiny", 'a"', '`a"` is not a valid name'),
+        ("tiny", "a\\", "`a\\` is not a valid name"),
+        ("tiny", "a\n", "`a\n` is not a valid name"),
         ("tiny", "for é", None),
         ("batch,", "in", "`in` is a keyword"),
     ],
@@ -1385,10 +1384,10 @@ def test_new_names(place: str, name: str, reason: str | None, folder: Path) -> N
     analysis = workspace.analysis(path)
     found = analysis.occurrence_at(ENCODER.index(place))
     if reason is None:
-        assert edits.rename(workspace, analysis, found, name)
+        assert edits.rename(workspace, analysis, found.symbol, name)
     else:
         with pytest.raises(edits.UnsafeRenameError, match=f"^{re.escape(reason)}$"):
-            edits.rename(workspace, analysis, found, name)
+            edits.rename(workspace, analysis, found.symbol, name)
 
 
 @pytest.mark.parametrize(

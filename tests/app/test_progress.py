@@ -24,8 +24,8 @@ class Terminal(io.StringIO):
 
 @pytest.fixture(autouse=True)
 def shown_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "FIRST", 0.0)
-    monkeypatch.setattr(progress, "EVERY", 0.001)
+    monkeypatch.setattr(progress, "FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "INTERVAL_SECONDS", 0.001)
     monkeypatch.delenv("TERM", raising=False)
 
 
@@ -38,45 +38,52 @@ def terminal() -> Iterator[Terminal]:
         yield made
 
 
-def test_the_line_vanishes_at_the_end() -> None:
-    threads = threading.active_count()
+@pytest.fixture
+def shown() -> Iterator[progress.Progress]:
     shown = progress.Progress()
+    yield shown
+    shown.end()  # a thread that a failed test leaves would write into the output of others
+
+
+def running() -> int:
+    """The number of threads that write a line; other tests may have left other threads."""
+    return sum(thread.name == "progress" for thread in threading.enumerate())
+
+
+def test_the_line_vanishes_at_the_end(shown: progress.Progress) -> None:
     shown.end()
     with terminal() as found:
         shown.begin("lifting")
         found.wait("s\rlifting")
-        shown.what = "checking"
+        shown.step = "checking"
         found.wait("checking")
-        assert threading.active_count() == threads + 1
+        assert running() == 1
         shown.begin("writing")
         found.wait("writing")
         shown.end()
         shown.end()
-    assert threading.active_count() == threads
+    assert running() == 0
     pattern = r"(\rlifting, 0 s){2,}(\rchecking, 0 s)+\r {13}\r(\rwriting, 0 s)+\r {12}\r"
     assert re.fullmatch(pattern, found.getvalue())
 
 
-def test_what_is_done_at_once_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "FIRST", 60.0)
-    shown = progress.Progress()
+def test_what_is_done_at_once_is_not_shown(monkeypatch: pytest.MonkeyPatch, shown: progress.Progress) -> None:
+    monkeypatch.setattr(progress, "FIRST_SECONDS", 60.0)
     with terminal() as found:
         shown.begin("lifting")
         shown.end()
     assert found.getvalue() == ""
 
 
-def test_only_terminals_that_can_return_show_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    threads = threading.active_count()
+def test_only_terminals_that_can_return_show_it(monkeypatch: pytest.MonkeyPatch, shown: progress.Progress) -> None:
     monkeypatch.setenv("TERM", "dumb")
-    shown = progress.Progress()
     with terminal() as found:
         shown.begin("lifting")
         monkeypatch.setenv("TERM", "xterm")
         for other in (io.StringIO(), None):
             monkeypatch.setattr("sys.stderr", other)
             shown.begin("lifting")
-    assert threading.active_count() == threads and found.getvalue() == ""
+    assert running() == 0 and found.getvalue() == ""
 
 
 def test_a_terminal_that_is_gone_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:

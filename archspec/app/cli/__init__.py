@@ -26,14 +26,14 @@ USAGE_CODES = frozenset(
         "which-model",
     }
 )
-"""Codes of diagnostics about the use of a command or about an unreadable file; all others are about a spec."""
+"""Codes of diagnostics about the use of a command or an unreadable file; all other codes are about a spec."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; `arguments` default to those of the process.
+    """Run one command and return its exit status; `arguments` defaults to the command line of the process.
 
-    Returns the exit status: 0 success, 1 errors or differences in the input, 2 wrong usage or an unreadable file,
-    130 interrupted.
+    The exit status is 0 for success, 1 for errors or differences in the input, 2 for invalid usage or an unreadable
+    file, and 130 if the command is interrupted.
     """
     try:
         _prepare_stdout()
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def is_usage(diagnostics: Sequence[Diagnostic]) -> bool:
-    """Whether one of the diagnostics is about the use of a command, or about an unreadable file."""
+    """Return whether a diagnostic is about the use of a command or an unreadable file."""
     return any(diagnostic.code in USAGE_CODES for diagnostic in diagnostics)
 
 
@@ -85,16 +85,16 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _prepare_stdout() -> None:
-    """Make standard output writable: replace a closed stream, and escape characters that its encoding lacks."""
+    """Replace a closed standard output, and escape characters that its encoding lacks."""
     if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison] -- closed by `>&-`
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure:
-        reconfigure(errors="backslashreplace")  # any text can be written in any encoding
+        reconfigure(errors="backslashreplace")
 
 
 def _redirect_to_null(stream: TextIO) -> None:
-    """Redirect a stream to the null device, so that the interpreter's last flush cannot fail again."""
+    """Redirect a stream to the null device, so that the flush at exit does not fail again."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
@@ -103,7 +103,7 @@ _PAINT = {"error[": "\x1b[1;31m", "warning[": "\x1b[1;33m", "note: ": "\x1b[1;36
 
 
 def _paint(text: str) -> str:
-    """Colour the first word of each line; source lines begin with a number or a space."""
+    """Colour the first word of each line, except in source lines, which begin with a number or a space."""
     lines = text.split("\n")
     for i, line in enumerate(lines):
         for start, colour in _PAINT.items():

@@ -1,4 +1,4 @@
-"""The command line: which command is run, with which arguments."""
+"""Parsing of the command line: the command and its arguments."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from archspec.app.cli.commands import COMMANDS
 from archspec.core.resources import package_path
 from archspec.formats.configs.configuration import Configuration
 
-_NAMES = frozenset({"spec", "a", "b", "others", "config", "base"})
-"""The arguments that name models."""
+_MODEL_ARGUMENTS = frozenset({"spec", "a", "b", "others", "config", "base"})
+"""Names of the arguments that specify models."""
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """Parse the arguments. `run` of the result is the command's function: it takes the result, returns the exit status.
+    """Parse the arguments. `run` of the result runs the command: it takes the result and returns the exit status.
 
     Raises SystemExit after printing --help, --version or a usage error.
     """
@@ -32,7 +32,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     root.add_argument("--version", action="version", version=f"archspec-dsl {__version__}")
     subparsers = root.add_subparsers(prog="archspec", dest="command", metavar="COMMAND")
     named = [name for name in arguments[:1] if name in COMMANDS]
-    for name in named or COMMANDS:  # setting up the other parsers takes time
+    for name in named or COMMANDS:  # creating the parsers of all commands takes time
         command = COMMANDS[name]
         description = f"{command.help[0].upper()}{command.help[1:]}."
         parser = subparsers.add_parser(
@@ -41,7 +41,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         parser.set_defaults(run=command.run)
         if name in arguments:
             command.arguments(parser)
-    # `-:name` is not an option; a space in it keeps argparse from reading it as one.
+    # `-:name` is a spec, but argparse parses it as an option unless it contains a space
     options = root.parse_args([f"-: {a[2:]}" if a.startswith("-:") else a for a in _join_option_values(arguments)])
     if getattr(options, "type", None) or getattr(options, "ignore", None):
         _apply_reading_options(options)
@@ -50,27 +50,27 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 def parsers() -> dict[str, argparse.ArgumentParser]:
     """Return the parser of each command, with its help as the description."""
-    found: dict[str, argparse.ArgumentParser] = {}
+    result: dict[str, argparse.ArgumentParser] = {}
     for name, command in COMMANDS.items():
-        found[name] = argparse.ArgumentParser(prog=f"archspec {name}", description=command.help)
-        command.arguments(found[name])
-    return found
+        result[name] = argparse.ArgumentParser(prog=f"archspec {name}", description=command.help)
+        command.arguments(result[name])
+    return result
 
 
 def _apply_reading_options(options: argparse.Namespace) -> None:
-    """Let the names of models stand for configurations that are read as --type and --ignore specify."""
+    """Replace the specs of models by configurations with the values of --type and --ignore."""
 
-    def read_as(spec: str) -> Configuration:
+    def configuration(spec: str) -> Configuration:
         return Configuration(spec, options.type, tuple(options.ignore))
 
-    for name in _NAMES & vars(options).keys():
-        given: str | list[str] | None = getattr(options, name)
-        if given is not None:
-            setattr(options, name, read_as(given) if isinstance(given, str) else [*map(read_as, given)])
+    for name in _MODEL_ARGUMENTS & vars(options).keys():
+        value: str | list[str] | None = getattr(options, name)
+        if value is not None:
+            setattr(options, name, configuration(value) if isinstance(value, str) else [*map(configuration, value)])
 
 
 def _print_short_help(options: argparse.Namespace) -> int:
-    """Print a short help if no command is given; return the exit status."""
+    """Print a short help, for a command line without a command; return the exit status."""
     with open(package_path("app", "cli", "introduction.txt"), encoding="utf-8") as text:
         sys.stdout.write(text.read())
     return 0
@@ -78,21 +78,21 @@ def _print_short_help(options: argparse.Namespace) -> int:
 
 def _join_option_values(arguments: Sequence[str]) -> list[str]:
     """Return the arguments with `--set NAME VALUE` as `--set NAME=VALUE`, and `--best -X` as `--best=-X`."""
-    found: list[str] = []
+    result: list[str] = []
     for argument in arguments:
-        is_setting = found[-2:-1] == ["--set"] and re.fullmatch(_SETTING, found[-1])
-        if (is_setting or (found[-1:] == ["--best"] and argument.startswith("-"))) and not argument.startswith("--"):
-            found[-1] += f"={argument}"
+        is_override = result[-2:-1] == ["--set"] and re.fullmatch(_OVERRIDE_NAME, result[-1])
+        if (is_override or (result[-1:] == ["--best"] and argument.startswith("-"))) and not argument.startswith("--"):
+            result[-1] += f"={argument}"
         else:
-            found.append(argument)
-    return found
+            result.append(argument)
+    return result
 
 
-_SETTING = r"(?:\d+:)?[A-Za-z_]\w*"
+_OVERRIDE_NAME = r"(?:\d+:)?[A-Za-z_]\w*"
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:
-    """Create the default formatter, without importing `shutil` to measure the terminal."""
+    """Create the default formatter. Its own width would import `shutil`, which is slow."""
     try:
         width = int(os.environ.get("COLUMNS") or os.get_terminal_size().columns)
     except (ValueError, OSError):

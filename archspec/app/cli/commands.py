@@ -1,4 +1,4 @@
-"""The commands, each with its help and its arguments."""
+"""The list of commands, with their help texts and arguments."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ from archspec.core.record import Record
 
 
 class Command(Record):
-    """A command: its help, the function that adds its arguments, and its module if that has a different name.
+    """A command: its help, the function that adds its arguments, and its module if the module has a different name.
 
-    `repeats`: with `--watch`, it is run again after each change of a file.
+    A `watchable` command runs again after each change of a file if the option `--watch` is set.
     """
 
     help: str
     arguments: Callable[[argparse.ArgumentParser], None]
     module: str = ""
-    repeats: bool = False
+    watchable: bool = False
 
     def run(self, options: argparse.Namespace) -> int:
-        """Import the module of the command and run it. Returns the exit status."""
+        """Import the module of the command, run it, and return the exit status."""
         run = import_module(f"archspec.app.cli.run.{self.module or options.command}").run
-        if self.repeats and options.watch:
+        if self.watchable and options.watch:
             return import_module("archspec.app.cli.watching").run_watching(options, run)
         return run(options)
 
@@ -72,8 +72,8 @@ def _count(parser: argparse.ArgumentParser) -> None:
         type=partial(SelectionRule, False),
         dest="rules",
         default=[],
-        help="do not count tensors with matching names; `*` also matches dots; of --select and --exclude, the last"
-        " match wins",
+        help="do not count tensors with matching names; `*` also matches dots; the last matching --select or"
+        " --exclude applies",
     )
     add_format(parser)
 
@@ -90,7 +90,7 @@ def _graph(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--level",
         choices=("layer", "block", "op"),
-        help="what each node represents (default: layer, or block with --depth)",
+        help="type of the nodes (default: layer, or block with --depth)",
     )
     parser.add_argument("--depth", metavar="N", type=parse_depth, help="expand N levels of blocks")
     parser.add_argument(
@@ -101,20 +101,20 @@ def _graph(parser: argparse.ArgumentParser) -> None:
             *("json", "graphml", "gexf", "netron", "model-explorer"),
         ),
         default="",
-        help="output format (default: from the extension of FILE, else dot)",
+        help="output format (default: from the extension of FILE, or dot without -o)",
     )
     parser.add_argument(
         "--fold",
         action=argparse.BooleanOptionalAction,
-        help="show a stack of equal blocks once (default, except for json)",
+        help="show a stack of equal blocks once (default: only in svg, png, pdf, dot and mermaid)",
     )
     parser.add_argument(
         "--color",
         choices=("role", "params", "flops", "bytes"),
         default="role",
-        help="color by role, or by share of parameters, FLOPs or activation bytes (svg, png, pdf)",
+        help="color by role, or by share of parameters, FLOPs or activation bytes; for svg, png, pdf (default: role)",
     )
-    parser.add_argument("--dark", action="store_true", help="use a dark background (svg, png, pdf)")
+    parser.add_argument("--dark", action="store_true", help="use a dark background; for svg, png, pdf")
     add_dims(parser)
     add_output(parser)
     add_watch(parser)
@@ -131,10 +131,12 @@ def _build(parser: argparse.ArgumentParser) -> None:
         "--to",
         choices=("torch", "transformers", "onnx"),
         default="torch",
-        help="output: a PyTorch file (torch, the default), a folder that transformers can load (requires -o), or "
-        "an ONNX file (requires -o)",
+        help="write a PyTorch file, a folder that transformers can load (requires -o), or an ONNX file (requires -o)"
+        " (default: torch)",
     )
-    parser.add_argument("--prove", action="store_true", help="prove that the code is equivalent to the spec")
+    parser.add_argument(
+        "--prove", action="store_true", help="write the code only if it is proven to be equivalent to the spec"
+    )
     add_output(parser)
 
 
@@ -169,7 +171,9 @@ def _cost(parser: argparse.ArgumentParser) -> None:
 
     add_spec(parser)
     add_dims(parser)
-    parser.add_argument("--dtype", choices=(*BITS,), default="float32", help="data type of the weights (float32)")
+    parser.add_argument(
+        "--dtype", choices=(*BITS,), default="float32", help="data type of the weights (default: float32)"
+    )
     parser.add_argument(
         "--past",
         metavar="N",
@@ -179,7 +183,7 @@ def _cost(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cache-dtype",
         choices=(*BITS,),
-        help="data type of the cache (default: that of the weights, or bfloat16 if they are quantized)",
+        help="data type of the cache (default: data type of the weights, or bfloat16 if they are quantized)",
     )
     parser.add_argument(
         "--attention",
@@ -189,7 +193,7 @@ def _cost(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--causal-half",
         action="store_true",
-        help="count half of the matrix products of causal attention (default: all of them)",
+        help="count only half of the matrix products of causal attention",
     )
     parser.add_argument("--depth", metavar="N", type=parse_depth, help="combine everything nested deeper than N levels")
     add_format(parser)
@@ -201,7 +205,7 @@ def _formula(parser: argparse.ArgumentParser) -> None:
         "--open", metavar="NAME,...", action="append", default=[], help="hyperparameters to keep symbolic"
     )
     parser.add_argument(
-        "--format", choices=("text", "latex", "json", "yaml"), default="text", help="output format (text)"
+        "--format", choices=("text", "latex", "json", "yaml"), default="text", help="output format (default: text)"
     )
     add_wide(parser)
 
@@ -246,12 +250,12 @@ def _check(parser: argparse.ArgumentParser) -> None:
         "paths",
         metavar="PATH",
         nargs="+",
-        help="a spec file, a directory of them, a configuration, or `-` for standard input",
+        help="a spec file, a directory of spec files, a configuration, or `-` for standard input",
     )
     add_reading(parser)
     parser.add_argument("--strict", action="store_true", help="treat warnings as errors (exit with status 1)")
     parser.add_argument(
-        "--format", choices=("text", "json", "sarif", "github"), default="text", help="output format (text)"
+        "--format", choices=("text", "json", "sarif", "github"), default="text", help="output format (default: text)"
     )
     add_watch(parser)
 
@@ -262,12 +266,12 @@ def _fmt(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         nargs="*",
         default=["."],
-        help="a spec file, a directory of them, or `-` for standard input (the current directory)",
+        help="a spec file, a directory of spec files, or `-` for standard input (default: the current directory)",
     )
     parser.add_argument(
         "--check", action="store_true", help="do not write files; exit with status 1 if any file would change"
     )
-    parser.add_argument("--diff", action="store_true", help="like --check, and print what would change")
+    parser.add_argument("--diff", action="store_true", help="like --check, and print the changes")
 
 
 def _completions(parser: argparse.ArgumentParser) -> None:
@@ -283,7 +287,7 @@ def _error(parser: argparse.ArgumentParser) -> None:
 def _explain(parser: argparse.ArgumentParser) -> None:
     add_spec(parser)
     parser.add_argument("number", metavar="NUMBER", help="exact (108808704; 108,808,704) or rounded (110M, 0.34B)")
-    parser.add_argument("--flops", action="store_true", help="explain a number of FLOPs instead of parameters")
+    parser.add_argument("--flops", action="store_true", help="explain a FLOP count instead of a parameter count")
     add_dims(parser)
     add_format(parser)
 
@@ -298,7 +302,9 @@ def _compare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("others", metavar="B", nargs="+", help="one or more models to compare with A, specified like A")
     add_set(parser, "[K:]NAME=VALUE", "override a hyperparameter of every model, or only of the K-th (`2:layers=6`)")
     add_reading(parser)
-    parser.add_argument("--depth", metavar="N", type=parse_depth, default=1, help="expand components N levels deep (1)")
+    parser.add_argument(
+        "--depth", metavar="N", type=parse_depth, default=1, help="expand components N levels deep (default: 1)"
+    )
     add_dims(parser)
     add_pictures(parser)
     add_format(parser)
@@ -311,14 +317,14 @@ def _search(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUES",
         action="append",
         default=[],
-        help="vary a hyperparameter over an inclusive range (2..24, 256..1024:64), a list or an expression",
+        help="vary a hyperparameter over an inclusive range (`2..24`, `256..1024:64`), a list or an expression",
     )
     parser.add_argument(
         "--where",
         metavar="CONDITION",
         action="append",
         default=[],
-        help="keep only designs that satisfy CONDITION (params < 30M)",
+        help="keep only designs that satisfy CONDITION (`params < 30M`)",
     )
     parser.add_argument(
         "--best",
@@ -327,7 +333,7 @@ def _search(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="maximize EXPRESSION (`-params` minimizes); with several, find the Pareto front",
     )
-    parser.add_argument("--near", metavar="EXPRESSION=N", help="find the designs closest to a value (params=50M)")
+    parser.add_argument("--near", metavar="EXPRESSION=N", help="find the designs closest to a value (`params=50M`)")
     parser.add_argument("--all", action="store_true", help="also list every design that satisfies the conditions")
     parser.add_argument(
         "--jobs",
@@ -338,8 +344,10 @@ def _search(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--svg", metavar="FILE", help="plot the designs as SVG")
     parser.add_argument("--html", metavar="FILE", help="write a page with the plot and the table")
-    parser.add_argument("--dark", action="store_true", help="use a dark background (--svg)")
-    parser.add_argument("--format", choices=(*FORMATS, "parquet"), default="table", help="output format (table)")
+    parser.add_argument("--dark", action="store_true", help="use a dark background; requires --svg")
+    parser.add_argument(
+        "--format", choices=(*FORMATS, "parquet"), default="table", help="output format (default: table)"
+    )
     add_wide(parser)
     add_output(parser)
 
@@ -355,7 +363,7 @@ def _new(parser: argparse.ArgumentParser) -> None:
 
 def _diff(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help=SPEC)
-    parser.add_argument("b", metavar="B", help="the model to compare it with, specified like A")
+    parser.add_argument("b", metavar="B", help="the model to compare with A, specified like A")
     add_set(parser, "[K:]NAME=VALUE", "override a hyperparameter of every model, or only of the K-th (`2:layers=6`)")
     add_reading(parser)
     add_pictures(parser)
@@ -371,12 +379,12 @@ def _lsp(parser: argparse.ArgumentParser) -> None:
 COMMANDS = {
     "list": Command("list the bundled models and their parameter counts", _list, "list_models"),
     "show": Command("print the source of a bundled spec or definition", _show),
-    "check": Command("report all errors in one or more files", _check, repeats=True),
+    "check": Command("report all errors in one or more files", _check, watchable=True),
     "fmt": Command("format specs in the canonical layout", _fmt),
-    "count": Command("count parameters, as a tree or by tensor, layer, block or role", _count, repeats=True),
+    "count": Command("count parameters, as a tree or by tensor, layer, block or role", _count, watchable=True),
     "cost": Command("compute multiply-accumulates, FLOPs, elementwise operations and memory", _cost),
     "formula": Command("derive the parameter count as a polynomial in open hyperparameters", _formula),
-    "graph": Command("write the computation graph as a picture or as data", _graph, repeats=True),
+    "graph": Command("write the computation graph as a picture or as data", _graph, watchable=True),
     "view": Command("open an interactive picture of a model in a browser", _view),
     "build": Command("generate PyTorch code", _build),
     "search": Command("search combinations of hyperparameters for the best designs", _search),
@@ -390,9 +398,9 @@ COMMANDS = {
     "verify": Command("check that a checkpoint stores exactly the tensors of a model", _verify),
     "scaffold": Command("draft a spec from a checkpoint", _scaffold),
     "lsp": Command("run the language server for .arch files", _lsp),
-    "completions": Command("write the completions of a shell", _completions),
+    "completions": Command("print the completion script of a shell", _completions),
     "error": Command("explain a diagnostic code, with an example", _error),
 }
-"""The commands. `run` in a command's module takes the parsed arguments, writes to standard output, and returns the
-exit status.
+"""The commands by name. `run` in the module of a command takes the parsed arguments, writes to standard output and
+returns the exit status.
 """

@@ -1,4 +1,4 @@
-"""Atomic writing of output files, which never overwrites a file by accident."""
+"""Spec files of a command, and atomic writing of output files, which overwrites a file only with --force."""
 
 from __future__ import annotations
 
@@ -8,43 +8,36 @@ import stat
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from archspec.app.cli import write_diagnostics
 from archspec.app.cli.output import write
 from archspec.core.diagnostics import Diagnostic, make_error
 from archspec.core.reports.results import Displayable, page_of
 
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-
-# Finding spec files.
-
 
 def spec_files(path: str) -> Iterator[tuple[str, str | None]]:
-    """Yield a file, or those in a directory and below it; each with the directory from which it may import.
+    """Yield a file, or all spec files below a directory, each with the directory from which it may import.
 
-    Hidden directories, and those of Python environments, are skipped.
+    Hidden directories and Python environments are skipped.
     """
-    found: list[str] = []
+    specs: list[str] = []
     if os.path.isdir(path):
         for folder, folders, files in os.walk(path):
             if "pyvenv.cfg" in files:
                 folders.clear()
             else:
-                found += [os.path.join(folder, file) for file in files if file.endswith(".arch")]
+                specs += [os.path.join(folder, file) for file in files if file.endswith(".arch")]
                 folders[:] = [name for name in folders if not name.startswith(".")]
     root = os.path.realpath(path)
-    yield from ((file, root) for file in sorted(found))
-    if not found:
+    yield from ((file, root) for file in sorted(specs))
+    if not specs:
         yield path, None
 
 
 def write_text(options: Namespace, make: Callable[[], tuple[str | bytes, Sequence[Diagnostic]]]) -> None:
-    """Write the text or bytes that `make` returns to the file of `-o` or to standard output, and then its diagnostics.
+    """Write the text or bytes of `make` to the file of `-o` or to standard output, and then its diagnostics.
 
-    An existing file is refused before `make` is called. Raises ArchError as `save` does.
+    An existing file is refused before `make` is called. Raises ArchError as `write_new_file` does.
     """
     to_file = options.output and options.output != "-"
     if to_file:
@@ -66,9 +59,9 @@ def refuse_existing(path: str, force: bool) -> None:
 
 
 def write_new_file(path: str, text: str | bytes, force: bool) -> None:
-    """Write the bytes, or the text as UTF-8.
+    """Write bytes, or text as UTF-8, to a file.
 
-    Raises ArchError if the file exists and `force` is not set, or cannot be written.
+    Raises ArchError if the file exists and `force` is not set, or if it cannot be written.
     """
     content = text.encode("utf-8", "backslashreplace") if isinstance(text, str) else text
     try:
@@ -86,9 +79,9 @@ def write_new_file(path: str, text: str | bytes, force: bool) -> None:
 
 
 def replace_contents(path: str, content: bytes) -> None:
-    """Replace the contents of a file, or of the file that a link leads to. Its permissions stay as they are.
+    """Replace the contents of a file or of the target of a link, and keep its permissions.
 
-    Raises ArchError if it cannot be written.
+    Raises ArchError if the file cannot be written.
     """
     target = os.path.realpath(path)
     try:
@@ -100,7 +93,7 @@ def replace_contents(path: str, content: bytes) -> None:
 
 
 def _open_nonblocking(path: str, flags: int) -> int:
-    """Open a device or a pipe; a pipe without a reader is an error."""
+    """Open a device or a pipe. Opening a pipe without a reader fails instead of waiting."""
     descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
     os.set_blocking(descriptor, True)
     return descriptor
@@ -124,7 +117,7 @@ def _replace(path: str, content: bytes, force: bool, mode: int | None = None) ->
 
 
 def _move_into_place(part: str, path: str) -> None:
-    """Move the finished file to its final name, unless a file with that name has appeared meanwhile."""
+    """Move a complete file to its final name; fail if a file with that name was created in the meantime."""
     try:
         os.link(part, path)
     except FileExistsError:
@@ -134,11 +127,14 @@ def _move_into_place(part: str, path: str) -> None:
         os.replace(part, path)
 
 
-# `--svg` and `--html` of `archspec compare` and `archspec diff`.
+# Pictures: the options --svg and --html.
 
 
 def wants_picture(options: Namespace) -> bool:
-    """Whether the options name a file for a picture. Raises ArchError if it exists, or for options that need one."""
+    """Return whether the options name a file for a picture.
+
+    Raises ArchError if the file exists, or if another option requires it.
+    """
     files = [path for path in (options.svg, options.html) if path is not None]
     for path in files:
         refuse_existing(path, options.force)
@@ -149,11 +145,11 @@ def wants_picture(options: Namespace) -> bool:
     return bool(files)
 
 
-def save_pictures(options: Namespace, found: Displayable, draw: Callable[[str], str]) -> None:
-    """Write the files that the options name; `draw` returns the picture in a theme."""
+def save_pictures(options: Namespace, result: Displayable, draw: Callable[[str], str]) -> None:
+    """Write the picture, and the page with the tables of a result; `draw` returns the picture in a theme."""
     if options.svg is not None:
         write_new_file(options.svg, draw("dark" if options.dark else "light"), options.force)
     if options.html is not None:
-        from archspec.core.reports.webpage import webpage  # which tables do not need
+        from archspec.core.reports.webpage import webpage  # imported late: text output does not need it
 
-        write_new_file(options.html, webpage(page_of(found, "html"), draw("light"), draw("dark")), options.force)
+        write_new_file(options.html, webpage(page_of(result, "html"), draw("light"), draw("dark")), options.force)

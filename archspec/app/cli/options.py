@@ -1,4 +1,4 @@
-"""Arguments that several commands share, and the types of their values. A type raises ArgumentTypeError."""
+"""Arguments shared by several commands, and parsers of their values, which raise ArgumentTypeError."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ SPEC = (
     "a bundled name, a path (`file.arch`, or `-` for standard input), `file.arch:model name`, a configuration "
     "(`config.json`, or its directory), or a name on the hub (`owner/name`)"
 )
-"""How a model is specified."""
+"""Help text of an argument that specifies a model."""
 
 
 def add_spec(parser: argparse.ArgumentParser) -> None:
-    """Add SPEC, with the options that say how it is read."""
+    """Add SPEC with its options."""
     parser.add_argument("spec", metavar="SPEC", help=SPEC)
     add_set(parser, "NAME=VALUE", "override a hyperparameter")
     add_reading(parser)
@@ -23,12 +23,12 @@ def add_spec(parser: argparse.ArgumentParser) -> None:
 def add_base(parser: argparse.ArgumentParser) -> None:
     """Add --base."""
     parser.add_argument(
-        "--base", metavar="SPEC", help="base model of an adapter (default: the one named in its configuration)"
+        "--base", metavar="SPEC", help="base model of an adapter (default: the model named in its configuration)"
     )
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how a configuration is read."""
+    """Add the options for reading a configuration."""
     parser.add_argument("--type", help="`model_type` of a configuration that does not specify one")
     parser.add_argument(
         "--ignore",
@@ -59,7 +59,7 @@ def add_dims(parser: argparse.ArgumentParser) -> None:
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
-    """Add the options for the file that is written."""
+    """Add the options for the output file."""
     parser.add_argument("-o", "--output", metavar="FILE", help="write to a file instead of standard output")
     parser.add_argument("--force", action="store_true", help="let -o overwrite a file")
 
@@ -82,13 +82,13 @@ def add_pictures(parser: argparse.ArgumentParser) -> None:
         "--svg", metavar="FILE", help="draw the models side by side as SVG, with the differences marked"
     )
     parser.add_argument("--html", metavar="FILE", help="write a page with this picture and the tables")
-    parser.add_argument("--dark", action="store_true", help="use a dark background (--svg)")
+    parser.add_argument("--dark", action="store_true", help="use a dark background; requires --svg")
     parser.add_argument("--force", action="store_true", help="let --svg and --html overwrite files")
 
 
 def add_format(parser: argparse.ArgumentParser) -> None:
-    """Add the options for the format of a result that is a table."""
-    parser.add_argument("--format", choices=FORMATS, default="table", help="output format (table)")
+    """Add the options for the format of a table."""
+    parser.add_argument("--format", choices=FORMATS, default="table", help="output format (default: table)")
     add_wide(parser)
 
 
@@ -100,12 +100,12 @@ def add_wide(parser: argparse.ArgumentParser) -> None:
 
 
 def parse_depth(text: str) -> int:
-    """Return a number of levels."""
+    """Parse a number of levels."""
     return _parse_integer(text, 0, float("inf"), f"expected a depth of at least 0, found {text!r}")
 
 
 def parse_jobs(text: str) -> int:
-    """Return a number of processes."""
+    """Parse a number of processes."""
     return _parse_integer(text, 1, 1024, f"expected a number of processes from 1 to 1024, found {text[:40]!r}")
 
 
@@ -114,15 +114,15 @@ def _parse_size(text: str) -> int:
 
 
 def parse_past(text: str) -> int:
-    """Return a number of positions."""
+    """Parse a number of positions."""
     return _parse_integer(text, 0, 2**63 - 2, f"expected a number of positions from 0 to 2^63 - 2, found {text[:40]!r}")
 
 
-def _parse_integer(text: str, least: int, most: float, message: str) -> int:
+def _parse_integer(text: str, minimum: int, maximum: float, message: str) -> int:
     try:
         number = int(text)
     except ValueError:
         number = None
-    if number is None or not least <= number <= most:
+    if number is None or not minimum <= number <= maximum:
         raise argparse.ArgumentTypeError(message)
     return number

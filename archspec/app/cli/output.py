@@ -1,4 +1,4 @@
-"""Output of reports."""
+"""Output of results in the format that the options name."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from archspec.core.reports import documents
 from archspec.core.reports.results import Displayable, contents_of, page_of, rows_of
 
 
-def print_result(found: Displayable, options: Namespace) -> None:
+def print_result(result: Displayable, options: Namespace) -> None:
     """Write a result in the format of the options."""
-    write(format_result(found, options))
+    write(format_result(result, options))
 
 
-def format_result(found: Displayable, options: Namespace) -> str:
+def format_result(result: Displayable, options: Namespace) -> str:
     """Return a result in the format of the options."""
     format = options.format
     if format in documents.FORMATS:
-        return documents.write(contents_of(found), format)
-    from archspec.app.cli.pages import csv_text, page_text  # not at the top: a document needs no tables
+        return documents.write(contents_of(result), format)
+    from archspec.app.cli import pages  # imported late: documents need no tables
 
-    return csv_text(rows_of(found)) if format == "csv" else page_text(page_of(found, format), options)
+    return pages.csv(rows_of(result)) if format == "csv" else pages.format_page(page_of(result, format), options)
 
 
 def write(text: str) -> None:
-    """Write text to standard output, in place of the line of progress."""
+    """Write text to standard output, after removing the progress line."""
     PROGRESS.end()
     sys.stdout.write(text)

@@ -1,16 +1,16 @@
-"""Pages of tables for the reader of a command."""
+"""Tables as text. Apart from `output.py`, because JSON and YAML need no tables."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 
 from archspec.core.reports.page import Page, render, render_markdown
-from archspec.core.reports.tables import csv as csv_text
+from archspec.core.reports.tables import csv
 from archspec.core.reports.terminal import output_layout
 
-__all__ = ["csv_text", "page_text"]
+__all__ = ["csv", "format_page"]
 
 
-def page_text(page: Page, options: Namespace) -> str:
+def format_page(page: Page, options: Namespace) -> str:
     """Render a page for the terminal, or as markdown."""
     return render_markdown(page) if options.format == "markdown" else render(page, output_layout(options.wide))

@@ -1,4 +1,4 @@
-"""Progress of commands that take longer than a second, on the terminal of standard error."""
+"""Progress line of slow commands, on a terminal at standard error. Apart from `output.py`, so that `--help` is fast."""
 
 from __future__ import annotations
 
@@ -10,46 +10,46 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from threading import Event, Thread
 
-FIRST, EVERY = 1.0, 0.2
-"""Seconds until the first line, and between two."""
+FIRST_SECONDS, INTERVAL_SECONDS = 1.0, 0.2
+"""Seconds until the progress line appears, and between its updates."""
 
 
 class Progress:
-    """A status line with the current step and the elapsed time; cleared before other output."""
+    """A status line with the current step and the elapsed time, which is removed before other output."""
 
     def __init__(self) -> None:
-        self.what = ""
+        self.step = ""
         self._running: tuple[Event, Thread] | None = None
 
-    def begin(self, what: str) -> None:
-        """Begin to measure; nothing is written unless standard error is a terminal."""
+    def begin(self, step: str) -> None:
+        """Start the clock; write nothing unless standard error is a terminal."""
         self.end()
-        self.what = what
+        self.step = step
         if not getattr(sys.stderr, "isatty", bool)() or os.environ.get("TERM") == "dumb":
             return
-        import threading  # not at the top: it takes a millisecond, and most output is not for a terminal
+        import threading  # imported late: it takes a millisecond, and most output does not go to a terminal
 
-        over = threading.Event()
-        thread = threading.Thread(target=self._run, args=(over, monotonic()))
-        self._running = over, thread
+        stop = threading.Event()
+        thread = threading.Thread(target=self._run, args=(stop, monotonic()), name="progress")
+        self._running = stop, thread
         thread.start()
 
     def end(self) -> None:
         """Remove the line."""
         if self._running is not None:
-            over, thread = self._running
-            over.set()
+            stop, thread = self._running
+            stop.set()
             thread.join()
             self._running = None
 
-    def _run(self, over: Event, start: float) -> None:
-        if over.wait(FIRST):
+    def _run(self, stop: Event, start: float) -> None:
+        if stop.wait(FIRST_SECONDS):
             return
         line = ""
-        while not over.is_set():
-            line = f"{self.what}, {monotonic() - start:.0f} s"  # never shorter than the one before
+        while not stop.is_set():
+            line = f"{self.step}, {monotonic() - start:.0f} s"  # lines never get shorter, so none has to be cleared
             _write(f"\r{line}")
-            over.wait(EVERY)
+            stop.wait(INTERVAL_SECONDS)
         _write(f"\r{' ' * len(line)}\r")
 
 
@@ -57,9 +57,9 @@ def _write(text: str) -> None:
     try:
         sys.stderr.write(text)
         sys.stderr.flush()
-    except (OSError, ValueError):  # the terminal is gone
+    except (OSError, ValueError):  # the terminal was closed
         return
 
 
 PROGRESS = Progress()
-"""That of the command which is running."""
+"""The progress line of the running command."""

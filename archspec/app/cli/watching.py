@@ -1,4 +1,4 @@
-"""`--watch`: a command that is run again after each change of a file."""
+"""`--watch`: repeated runs of a command. Imported only with this option, because it needs the pipeline."""
 
 from __future__ import annotations
 
@@ -15,21 +15,20 @@ from archspec.pipeline.watching import Files, files_with_imports, read_contents,
 
 
 def run_watching(options: Namespace, command: Callable[[Namespace], int]) -> int:
-    """Run a command, and again whenever one of the files of its specs changes, until it is interrupted.
+    """Run a command, and again after each change of the files of its specs, until interrupted.
 
-    Raises ArchError if the specs are not files, or the first run fails because of its options.
+    Raises ArchError if the specs are not files, or if the options are invalid in the first run.
     """
-    paths = [_path(spec) for spec in (options.paths if "paths" in options else [options.spec])]
+    paths = [_spec_path(spec) for spec in (options.paths if "paths" in options else [options.spec])]
     is_first = True
     try:
         while True:
-            listed = _spec_paths(paths)
-            imported = [each for file in listed for each in files_with_imports(file)]
+            imported = [path for file in _spec_paths(paths) for path in files_with_imports(file)]
 
-            def look(imported: Sequence[str] = imported) -> Files:
+            def read(imported: Sequence[str] = imported) -> Files:
                 return read_contents([*_spec_paths(paths), *imported])
 
-            before = look()
+            before = read()
             if not is_first:
                 _print_separator()
             try:
@@ -42,12 +41,12 @@ def run_watching(options: Namespace, command: Callable[[Namespace], int]) -> int
                 print("watching for changes (press Ctrl+C to stop)", file=sys.stderr)
             sys.stdout.flush()
             is_first = False
-            wait_for_change(before, look)
-    except KeyboardInterrupt:  # the usual way to stop
+            wait_for_change(before, read)
+    except KeyboardInterrupt:  # users stop `--watch` with Ctrl+C
         return 0
 
 
-def _path(spec: object) -> str:
+def _spec_path(spec: object) -> str:
     path = split_spec(spec)[0] if isinstance(spec, str) else None
     if path is None or is_stream(path):
         raise make_error("usage", f"--watch cannot be combined with `{spec}`", help="name a file")
@@ -59,5 +58,5 @@ def _spec_paths(paths: Sequence[str]) -> list[str]:
 
 
 def _print_separator() -> None:
-    """Begin the output of another run: on a cleared terminal, or below a line."""
+    """Separate the output of two runs: clear a terminal, or write a line."""
     sys.stdout.write("\x1b[2J\x1b[3J\x1b[H" if sys.stdout.isatty() else "-" * 80 + "\n")

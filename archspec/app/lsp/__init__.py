@@ -1,1 +1,1 @@
-"""The language server: what an editor shows and offers while one writes `.arch` files."""
+"""The language server: diagnostics, navigation, completion and edits of `.arch` files in an editor."""

@@ -1,13 +1,18 @@
-"""Descriptions of names: Markdown for hovering, short text for hints and completion."""
+"""Descriptions of names: Markdown for hovers, short text for completion, inlay hints and code lenses."""
 
 from __future__ import annotations
 
-from archspec.app.lsp.observations import ObservedDeclaration, parameters
+from collections.abc import Iterator
+
+from archspec.app.lsp.observations import ObservedDeclaration, count_parameters
 from archspec.app.lsp.occurrences import Occurrence
 from archspec.app.lsp.workspace import Analysis
 from archspec.compiler.evaluate.values import MultipleOutputs, Tensor, Value, show
-from archspec.compiler.resolve import nodes
+from archspec.compiler.resolve import nodes, walk
+from archspec.compiler.resolve.definition import resolve_definition
 from archspec.compiler.resolve.unit import Definition
+from archspec.core.diagnostics import Report
+from archspec.core.record import Record
 from archspec.ir.module import Module, Type
 from archspec.ir.ops import Op
 from archspec.ir.ops.record import REQUIRED
@@ -15,85 +20,86 @@ from archspec.language.syntax import tree
 
 
 def hover(analysis: Analysis, offset: int) -> tuple[str, int, int] | None:
-    """Markdown about the name at an offset, and where the name begins and ends."""
-    found = analysis.occurrence_at(offset)
-    if found is None:
+    """Return Markdown about the name at an offset, with the start and end of the name."""
+    occurrence = analysis.occurrence_at(offset)
+    if occurrence is None:
         return None
-    parts = [part for part in (_headline(analysis, found), _observed(analysis, found), _documentation(found)) if part]
-    return ("\n\n".join(parts), found.start, found.end) if parts else None
+    parts = _headline(analysis, occurrence), _observation(analysis, occurrence), _documentation(occurrence)
+    text = "\n\n".join(filter(None, parts))
+    return (text, occurrence.start, occurrence.end) if text else None
 
 
 def signature(definition: Definition) -> str:
-    """The head of a definition as it is written, on one line."""
+    """Return the signature of a definition verbatim, on one line."""
     text = definition.unit.source.text
     node = definition.node
     end = text.find("{", node.outputs[-1].end if node.outputs else node.name.end)
-    head = text[node.name.start : end if end >= 0 else node.end]
-    return f"{node.kind} " + " ".join(head.split()).replace(") (", ")(")
+    words = text[node.name.start : end if end >= 0 else node.end].split()
+    return f"{node.kind} " + " ".join(words).replace(") (", ")(")
 
 
 def operation_signature(op: Op) -> str:
-    """The hyperparameters, inputs and result of an operation."""
-    settings = ", ".join(a.name if a.default is REQUIRED else f"{a.name} = {show(a.default)}" for a in op.attributes)
+    """Return the signature of an operation: its hyperparameters and inputs."""
+    attributes = ", ".join(a.name if a.default is REQUIRED else f"{a.name} = {show(a.default)}" for a in op.attributes)
     inputs = ", ".join(f"{i.name} {i.type}{'?' if i.optional else ''}" for i in op.inputs)
-    return f"op {op.name}{f'({settings})' if settings else ''}({inputs})"
+    return f"op {op.name}{f'({attributes})' if attributes else ''}({inputs})"
 
 
-def shape(type: Type) -> str:
-    """A type as it is written in a signature."""
+def format_type(type: Type) -> str:
+    """Return a type in the syntax of signatures."""
     sizes = f"[{', '.join(str(size) for size in type.shape)}]"
     return sizes if type.dtype == "real" else f"{type.dtype} {sizes}"
 
 
-def value_text(value: Value) -> str:
-    """The shape of a tensor, or the value of anything else."""
+def format_value(value: Value) -> str:
+    """Return the type of a tensor or of several outputs; the value itself for other values."""
     if isinstance(value, Tensor):
-        return shape(value.type)
+        return format_type(value.type)
     if isinstance(value, MultipleOutputs):
-        return ", ".join(shape(v.type) if v is not None else "none" for v in value.values)
+        return ", ".join(format_type(v.type) if v is not None else "none" for v in value.values)
     return show(value)
 
 
-def _headline(analysis: Analysis, found: Occurrence) -> str:
-    symbol, target = found.symbol, found.target
+def _headline(analysis: Analysis, occurrence: Occurrence) -> str:
+    symbol, target = occurrence.symbol, occurrence.target
     if isinstance(target, Definition):
-        return _code(signature(target))
+        return _code_block(signature(target))
     if isinstance(target, Op):
-        return _code(operation_signature(target))
+        return _code_block(operation_signature(target))
     match symbol.kind:
         case "hyperparameter":
-            return f"hyperparameter `{symbol.name}` of `{symbol.owner}`{_default(analysis, found)}"
+            return f"hyperparameter `{symbol.name}` of `{symbol.owner}`{_format_default(analysis, occurrence)}"
         case "address":
             return f"`{symbol.name.replace('.[]', '[...]')}` of `{symbol.owner}`"
         case "model":
-            return _model(analysis, symbol.name)
+            return _format_model(analysis, symbol.name)
         case "dimension":
             return f"dimension `{symbol.name}`"
         case _:
             return f"{symbol.kind} `{symbol.name}` of `{symbol.owner}`"
 
 
-def _code(text: str) -> str:
+def _code_block(text: str) -> str:
     return f"```arch\n{text}\n```"
 
 
-def _documentation(found: Occurrence) -> str:
-    if isinstance(found.target, Definition):
-        return found.target.node.doc
-    return found.target.doc if isinstance(found.target, Op) else ""
+def _documentation(occurrence: Occurrence) -> str:
+    if isinstance(occurrence.target, Definition):
+        return occurrence.target.node.doc
+    return occurrence.target.doc if isinstance(occurrence.target, Op) else ""
 
 
-def _default(analysis: Analysis, found: Occurrence) -> str:
-    """The default of a hyperparameter, as it is written."""
-    definition = analysis.definition_at(found.start)
-    parameter = definition.hyperparameters.get(found.symbol.name) if definition is not None else None
+def _format_default(analysis: Analysis, occurrence: Occurrence) -> str:
+    """Return the default of a hyperparameter verbatim, as a suffix; "" if there is none."""
+    definition = analysis.definition_at(occurrence.start)
+    parameter = definition.hyperparameters.get(occurrence.symbol.name) if definition is not None else None
     if parameter is None or parameter.default is None:
         return ""
     default = parameter.default
     return f", default `{parameter.unit.source.text[default.start : default.end]}`"
 
 
-def _model(analysis: Analysis, name: str) -> str:
+def _format_model(analysis: Analysis, name: str) -> str:
     compiled = analysis.compiled(name)
     if compiled is None:
         return f'model "{name}"'
@@ -102,36 +108,96 @@ def _model(analysis: Analysis, name: str) -> str:
     return f'model "{name}": {module.total:,} parameters{frozen}'
 
 
-def _observed(analysis: Analysis, found: Occurrence) -> str:
-    """The shape, value or parameters that the compilation showed."""
-    node = found.node
-    if found.symbol.kind == "address" and isinstance(node, nodes.ModuleDeclaration | nodes.TensorDeclaration):
-        return _made(analysis, analysis.observed.made.get(id(node)))
-    seen = analysis.observed.values.get(id(node))
-    if seen is None or found.target is not None:
+def _observation(analysis: Analysis, occurrence: Occurrence) -> str:
+    """Return the type, value or parameter count of a name in a compilation; "" if it was not compiled."""
+    node = occurrence.node
+    if occurrence.symbol.kind == "address" and isinstance(node, nodes.ModuleDeclaration | nodes.TensorDeclaration):
+        return _format_declaration(analysis, analysis.observed.declarations.get(id(node)))
+    observed = analysis.observed.values.get(id(node))
+    if observed is None or occurrence.target is not None:
         return ""
-    return f"`{value_text(seen.what)}`{_where(seen.model, seen.different)}"
+    return f"`{format_value(observed.first)}`{_format_scope(observed.model, observed.count_distinct())}"
 
 
-def _made(analysis: Analysis, seen: ObservedDeclaration | None) -> str:
-    if seen is None:
+def _format_declaration(analysis: Analysis, observed: ObservedDeclaration | None) -> str:
+    if observed is None:
         return ""
-    made = seen.what
-    count = parameters(made)
-    compiled = analysis.compiled(seen.model) if seen.model else None
+    declared = observed.first
+    count = count_parameters(declared)
+    compiled = analysis.compiled(observed.model) if observed.model else None
     share = f", {count / compiled.module.total:.1%} of the model each" if compiled and compiled.module.total else ""
-    what = f"`{made.type}`" if isinstance(made, Module) else f"{made.kind} `{shape(made.type)}`"
-    return f"{what}: {count:,} parameters{share}{_where(seen.model, len(seen.totals))}"
+    kind = f"`{declared.type}`" if isinstance(declared, Module) else f"{declared.kind} `{format_type(declared.type)}`"
+    return f"{kind}: {count:,} parameters{share}{_format_scope(observed.model, len(observed.totals))}"
 
 
-def _where(model: str, different: int) -> str:
-    """In which model something was observed."""
+def _format_scope(model: str, distinct: int) -> str:
+    """Return a suffix that names the model of an observation, and mentions the other `distinct - 1` values."""
     if not model:
         return " (with the defaults)"
-    return f' (in "{model}"{", with others elsewhere" if different > 1 else ""})'
+    return f' (in "{model}"{", with others elsewhere" if distinct > 1 else ""})'
 
 
-def model_line(analysis: Analysis, model: tree.Model) -> str | None:
-    """The total of a model, for the line above it."""
+def model_title(analysis: Analysis, model: tree.Model) -> str | None:
+    """Return the parameter count of a model, for a code lens."""
     compiled = analysis.compiled(str(model.name.value))
     return f"{compiled.module.total:,} parameters" if compiled is not None else None
+
+
+# Inlay hints ---------------------------------------------------------------------------------------------------------
+
+
+class Hint(Record):
+    """A text to show at `offset`, and the model that it holds for ("" for the defaults)."""
+
+    offset: int
+    text: str
+    model: str
+
+
+def iter_hints(analysis: Analysis, start: int, end: int) -> Iterator[Hint]:
+    """Yield the hints between two offsets of a file: types of results, and parameter counts of declarations."""
+    for binding in analysis.unit.names.values() if analysis.unit is not None else ():
+        target = binding.target
+        if isinstance(target, Definition) and not binding.imported and target.node.outputs:
+            for statement in walk.iter_statements(resolve_definition(target, Report()).body):
+                if statement.at.start < end and statement.at.end >= start:
+                    yield from _statement_hints(analysis, statement)
+
+
+def _statement_hints(analysis: Analysis, statement: nodes.Statement) -> Iterator[Hint]:
+    if isinstance(statement, nodes.Declare):
+        for declaration in statement.declares:
+            yield from _hint_at(analysis, None, declaration.what, declaration.what.at.end)
+    elif isinstance(statement, nodes.Assign):
+        if isinstance(statement.value, nodes.Chain):
+            yield from _chain_hints(analysis, statement.value)
+        else:
+            yield from _hint_at(analysis, statement.value, statement.value, statement.at.end)
+    elif isinstance(statement, nodes.Return):
+        for value in statement.values:
+            yield from _chain_hints(analysis, value) if isinstance(value, nodes.Chain) else ()
+
+
+def _chain_hints(analysis: Analysis, chain: nodes.Chain) -> Iterator[Hint]:
+    if not isinstance(chain.head, nodes.Local):
+        yield from _hint_at(analysis, chain.head, chain.head, chain.head.at.end)
+    for step in chain.steps:
+        yield from _hint_at(analysis, step, step.value, step.at.end)
+
+
+def _hint_at(
+    analysis: Analysis,
+    valued: nodes.Expr | nodes.Step | None,
+    declared: nodes.Expr | nodes.TensorDeclaration,
+    offset: int,
+) -> Iterator[Hint]:
+    value = analysis.observed.values.get(id(valued)) if valued is not None else None
+    declaration = analysis.observed.declarations.get(id(declared))
+    parts: list[str] = []
+    if value is not None and isinstance(value.first, Tensor | MultipleOutputs):
+        parts.append(format_value(value.first))
+    if declaration is not None and count_parameters(declaration.first):
+        parts.append(f"{count_parameters(declaration.first):,}")
+    observed = value or declaration
+    if parts and observed is not None:
+        yield Hint(offset, "  ".join(parts), observed.model)

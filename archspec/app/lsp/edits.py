@@ -16,7 +16,7 @@ from archspec.language.syntax.tree import iter_statements
 
 
 class Edit(Record):
-    """Characters `start` to `end` are replaced by `text`."""
+    """The replacement of the characters `start` to `end` by `text`."""
 
     start: int
     end: int
@@ -32,18 +32,18 @@ class Fix(Record):
 
 
 class UnsafeRenameError(Exception):
-    """A name cannot be changed; the message says why."""
+    """A name cannot be changed; the message states the reason."""
 
 
-def applied(text: str, edits: Sequence[Edit]) -> str:
-    """The text with edits that do not overlap."""
+def apply_edits(text: str, edits: Sequence[Edit]) -> str:
+    """Return the text after edits, which do not overlap."""
     for edit in sorted(edits, key=lambda edit: -edit.start):
         text = text[: edit.start] + edit.text + text[edit.end :]
     return text
 
 
 def import_edit(file: tree.File, text: str, name: str, source: str = "std") -> Edit:
-    """The edit that imports a name from a bundled file."""
+    """Return the edit that imports a name from a bundled file."""
     for item in file.items:
         if isinstance(item, tree.Import) and not item.export and not item.path and item.source == source and item.names:
             end = item.names[-1].end
@@ -52,10 +52,10 @@ def import_edit(file: tree.File, text: str, name: str, source: str = "std") -> E
     imports = [item for item in file.items if isinstance(item, tree.Import)]
     if imports:
         return Edit(imports[-1].end, imports[-1].end, f"\nimport {source} {{ {name} }}")
-    at = _line_start(text, first.start) if first is not None else len(text)
-    while at > 0 and text[:at].rstrip("\n").rpartition("\n")[2].startswith("##"):
-        at = _line_start(text, at - 1)
-    return Edit(at, at, f"import {source} {{ {name} }}\n\n")
+    offset = _line_start(text, first.start) if first is not None else len(text)
+    while offset > 0 and text[:offset].rstrip("\n").rpartition("\n")[2].startswith("##"):
+        offset = _line_start(text, offset - 1)
+    return Edit(offset, offset, f"import {source} {{ {name} }}\n\n")
 
 
 def _line_start(text: str, offset: int) -> int:
@@ -65,57 +65,65 @@ def _line_start(text: str, offset: int) -> int:
 # Quick fixes ---------------------------------------------------------------------------------------------------------
 
 
-def fixes(workspace: Workspace, analysis: Analysis, start: int, end: int) -> Iterator[Fix]:
-    """The fixes of the diagnostics between two offsets: each, when compiled, removes its diagnostic and adds none."""
+def iter_fixes(workspace: Workspace, analysis: Analysis, start: int, end: int) -> Iterator[Fix]:
+    """Yield fixes of the diagnostics between two offsets.
+
+    The fixed text is compiled first: a fix removes its diagnostic and adds none.
+    """
     for diagnostic in analysis.report.diagnostics:
         span = diagnostic.span
         if span is None or span.source is not analysis.source or span.start > end or span.end < start:
             continue
         for title, edits in _candidates(analysis, diagnostic):
-            if _mends(workspace, analysis, diagnostic, edits):
+            if _removes_diagnostic(workspace, analysis, diagnostic, edits):
                 yield Fix(title, diagnostic, tuple(edits))
 
 
 def _candidates(analysis: Analysis, diagnostic: Diagnostic) -> Iterator[tuple[str, list[Edit]]]:
-    """What the help of a diagnostic suggests."""
+    """Yield the edits that the help of a diagnostic suggests, each with its title."""
     span, help = diagnostic.span, diagnostic.help or ""
     assert span is not None and analysis.unit is not None
     text, file = span.source.text, analysis.unit.tree
-    written = text[span.start : span.end]
-    imported = re.search(r"`import (\w+) \{ (\w+) \}`", help)
-    meant = re.match(r"did you mean `([^`]+)`", help)
-    if meant is not None:
+    marked_text = text[span.start : span.end]
+    suggested_import = re.search(r"`import (\w+) \{ (\w+) \}`", help)
+    suggestion = re.match(r"did you mean `([^`]+)`", help)
+    if suggestion is not None:
         for unknown in re.findall(r"`([^`]+)`", diagnostic.message):
-            found = re.search(rf"(?<![\w.]){re.escape(unknown)}(?!\w)", written)
-            if found is not None:
-                edits = [Edit(span.start + found.start(), span.start + found.end(), meant[1])]
-                if imported is not None:
-                    edits.append(import_edit(file, text, imported[2], imported[1]))
-                yield f"Change to `{meant[1]}`", edits
-    elif imported is not None:
-        add = import_edit(file, text, imported[2], imported[1])
-        yield f"Import `{imported[2]}` from {imported[1]}", [add]
-        yield f"Import `{imported[2]}` from {imported[1]} instead", [_removal(text, span.start, span.end), add]
+            name = re.search(rf"(?<![\w.]){re.escape(unknown)}(?!\w)", marked_text)
+            if name is not None:
+                edits = [Edit(span.start + name.start(), span.start + name.end(), suggestion[1])]
+                if suggested_import is not None:
+                    edits.append(import_edit(file, text, suggested_import[2], suggested_import[1]))
+                yield f"Change to `{suggestion[1]}`", edits
+    elif suggested_import is not None:
+        add = import_edit(file, text, suggested_import[2], suggested_import[1])
+        yield f"Import `{suggested_import[2]}` from {suggested_import[1]}", [add]
+        yield (
+            f"Import `{suggested_import[2]}` from {suggested_import[1]} instead",
+            [_removal_edit(text, span.start, span.end), add],
+        )
     if re.match(r"remove (it|`)", help) or diagnostic.code.startswith("unused-"):
-        yield "Remove it", [_removal(text, *_whole(file, span.start, span.end))]
+        yield "Remove it", [_removal_edit(text, *_enclosing_statement(file, span.start, span.end))]
     if "mark it `unused`" in help:
         colon = text.find(":", span.end)
         if colon >= 0:
             yield "Mark it `unused`", [Edit(colon + 1, colon + 1, " unused")]
-    instead = re.match(r"(?:write|quote it in an address:|convert it:) ?`([^`]+)`", help)
-    if instead is not None and "..." not in instead[1]:
-        yield f"Change to `{instead[1]}`", [Edit(span.start, span.end, instead[1])]
-    found = re.search(r"expected .* == ([\d,]+), found ([\d,]+)", diagnostic.message)
-    if diagnostic.code == "expect" and found is not None:
-        number = re.search(r"[\d_]+(?=\s*$)", written)
+    replacement = re.match(r"(?:write|quote it in an address:|convert it:) ?`([^`]+)`", help)
+    if replacement is not None and "..." not in replacement[1]:
+        yield f"Change to `{replacement[1]}`", [Edit(span.start, span.end, replacement[1])]
+    counts = re.search(r"expected .* == ([\d,]+), found ([\d,]+)", diagnostic.message)
+    if diagnostic.code == "expect" and counts is not None:
+        number = re.search(r"[\d_]+(?=\s*$)", marked_text)
         if number is not None:
-            new = found[2].replace(",", "_")
-            edit = Edit(span.start + number.start(), span.start + number.end(), new)
-            yield f"Expect {found[2]}", [edit]
+            edit = Edit(span.start + number.start(), span.start + number.end(), counts[2].replace(",", "_"))
+            yield f"Expect {counts[2]}", [edit]
 
 
-def _whole(file: tree.File, start: int, end: int) -> tuple[int, int]:
-    """The statement that begins with a part, or the import or dimensions that are nothing else; or else the part."""
+def _enclosing_statement(file: tree.File, start: int, end: int) -> tuple[int, int]:
+    """Return the range of the statement that begins at `start`, or of an import or `dim` with that name only.
+
+    If there is none, return the given range.
+    """
     for item in file.items:
         if (
             isinstance(item, tree.Import | tree.DimensionDeclaration)
@@ -129,8 +137,8 @@ def _whole(file: tree.File, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-def _removal(text: str, start: int, end: int) -> Edit:
-    """The edit that removes a part, with the comma after or before it, or with its line if it is alone there."""
+def _removal_edit(text: str, start: int, end: int) -> Edit:
+    """Return the edit that removes a range, with a comma next to it, or with its line if the line has nothing else."""
     after = re.compile(r"\s*,[ \t]*\n?[ \t]*").match(text, end)
     before = re.compile(r",\s*$").search(text, 0, start)
     if after is not None:
@@ -138,66 +146,67 @@ def _removal(text: str, start: int, end: int) -> Edit:
     if before is not None:
         return Edit(before.start(), end, "")
     line = _line_start(text, start)
-    rest, line_end, _ = text[end:].partition("\n")
-    if not text[line:start].strip() and not rest.strip():
-        return Edit(line, end + len(rest + line_end), "")
+    remainder, line_end, _ = text[end:].partition("\n")
+    if not text[line:start].strip() and not remainder.strip():
+        return Edit(line, end + len(remainder + line_end), "")
     return Edit(start, end, "")
 
 
-def _mends(workspace: Workspace, analysis: Analysis, diagnostic: Diagnostic, edits: list[Edit]) -> bool:
-    """Whether the edits remove a diagnostic and add none; the messages of others may change, as that of `expect`."""
-    text = applied(analysis.source.text, edits)
+def _removes_diagnostic(workspace: Workspace, analysis: Analysis, diagnostic: Diagnostic, edits: list[Edit]) -> bool:
+    """Return whether the edits remove a diagnostic and add none.
+
+    Other diagnostics are compared by their codes, because messages change with numbers, as in `expect`.
+    """
+    text = apply_edits(analysis.source.text, edits)
     changed = workspace.analyse(analysis.path, {**workspace.texts, analysis.path: text.encode()})
-    before, after = analysis.report.diagnostics, changed.report.diagnostics
-    codes, others = [Counter(each.code for each in found) for found in (before, after)]
-    times, left = [sum(_is_like(each, diagnostic) for each in found) for found in (before, after)]
-    return others < codes and left < times
+    reports = analysis.report.diagnostics, changed.report.diagnostics
+    codes, new_codes = [Counter(item.code for item in diagnostics) for diagnostics in reports]
+    count, new_count = [sum(_is_equal(item, diagnostic) for item in diagnostics) for diagnostics in reports]
+    return new_codes < codes and new_count < count
 
 
-def _is_like(one: Diagnostic, other: Diagnostic) -> bool:
-    return (one.code, one.message) == (other.code, other.message)
+def _is_equal(a: Diagnostic, b: Diagnostic) -> bool:
+    return (a.code, a.message) == (b.code, b.message)
 
 
 # Renaming ------------------------------------------------------------------------------------------------------------
 
 
-def references(workspace: Workspace, symbols: frozenset[Symbol]) -> Iterator[tuple[Analysis, Occurrence]]:
-    """All occurrences of symbols in the files of the workspace."""
+def iter_references(workspace: Workspace, symbols: frozenset[Symbol]) -> Iterator[tuple[Analysis, Occurrence]]:
+    """Yield all occurrences of symbols in the files of the workspace, each with the analysis of its file."""
     for path in workspace.files():
         analysis = workspace.analysis(path)
-        for found in analysis.occurrences:
-            if found.symbol in symbols:
-                yield analysis, found
+        for occurrence in analysis.occurrences:
+            if occurrence.symbol in symbols:
+                yield analysis, occurrence
 
 
-def rename(workspace: Workspace, analysis: Analysis, found: Occurrence, name: str) -> dict[str, list[Edit]]:
-    """The edits by file that give a symbol another name.
+def rename(workspace: Workspace, analysis: Analysis, symbol: Symbol, name: str) -> dict[str, list[Edit]]:
+    """Return the edits, by file, that rename a symbol.
 
-    Raises UnsafeRenameError if the name is not allowed or taken, or if the files would mean something else after it.
+    Raises UnsafeRenameError if the name is invalid or reserved, or if the rename would change the meaning of a file.
     """
-    _check_name(found, name)
-    symbols = _same(workspace, found.symbol)
+    _check_name(symbol, name)
+    symbols = _connected_symbols(workspace, symbol)
     specs = analysis.library.specs
     edits: dict[str, list[Edit]] = {}
-    for other, occurrence in references(workspace, symbols):
-        edits.setdefault(other.path, []).append(Edit(occurrence.start, occurrence.end, name))
+    for file, occurrence in iter_references(workspace, symbols):
+        edits.setdefault(file.path, []).append(Edit(occurrence.start, occurrence.end, name))
     outside = [s for s in symbols if s.path not in edits and s.kind not in ("alias",)]
     if outside or not edits:
-        where = outside[0].path if outside else found.symbol.path
-        raise UnsafeRenameError(
-            f"`{found.symbol.name}` is also defined in {where or 'the language'}, which is not open"
-        )
+        path = outside[0].path if outside else symbol.path
+        raise UnsafeRenameError(f"`{symbol.name}` is also defined in {path or 'the language'}, which is not open")
     bundled = [path for path in edits if path.startswith(specs + "/") and path not in workspace.texts]
     if bundled:
-        raise UnsafeRenameError(f"`{found.symbol.name}` is also used in the bundled file {bundled[0]}")
+        raise UnsafeRenameError(f"`{symbol.name}` is also used in the bundled file {bundled[0]}")
     _check_meaning(workspace, edits)
     return edits
 
 
-def _check_name(found: Occurrence, name: str) -> None:
-    kind = found.symbol.kind
+def _check_name(symbol: Symbol, name: str) -> None:
+    kind = symbol.kind
     if kind == "operation":
-        raise UnsafeRenameError(f"`{found.symbol.name}` is an operation of the language")
+        raise UnsafeRenameError(f"`{symbol.name}` is an operation of the language")
     if kind == "model":
         valid = not set(name) & set('"\\\n')
     elif kind == "address":
@@ -205,36 +214,36 @@ def _check_name(found: Occurrence, name: str) -> None:
     else:
         valid = re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) is not None and name != "_"
     if not valid or not name:
-        raise UnsafeRenameError(f"`{name}` is not a name")
+        raise UnsafeRenameError(f"`{name}` is not a valid name")
     if name in parser().keywords - CONTEXTUAL and kind not in ("model", "address"):
         raise UnsafeRenameError(f"`{name}` is a keyword")
 
 
-def _same(workspace: Workspace, symbol: Symbol) -> frozenset[Symbol]:
-    """The symbols that must keep the same name: hyperparameters and inputs that `..` connects."""
+def _connected_symbols(workspace: Workspace, symbol: Symbol) -> frozenset[Symbol]:
+    """Return the symbols that must have the same name: hyperparameters and inputs that `..` connects."""
     if symbol.kind not in ("hyperparameter", "input"):
         return frozenset({symbol})
     connected = frozenset({symbol})
     links = [link for path in workspace.files() for link in workspace.analysis(path).forwarded()]
     while True:
-        more = connected.union(*[link for link in links if link & connected])
-        if more == connected:
+        extended = connected.union(*[link for link in links if link & connected])
+        if extended == connected:
             return connected
-        connected = more
+        connected = extended
 
 
 def _check_meaning(workspace: Workspace, edits: dict[str, list[Edit]]) -> None:
-    """Raise UnsafeRenameError unless the files compile to the same after the edits, but for names."""
+    """Raise UnsafeRenameError unless the files compile to the same result after the edits, except for names."""
     texts = dict(workspace.texts)
     for path, changes in edits.items():
-        texts[path] = applied(workspace.analysis(path).source.text, changes).encode()
+        texts[path] = apply_edits(workspace.analysis(path).source.text, changes).encode()
     for path in edits:
         before, after = workspace.analysis(path), workspace.analyse(path, texts)
         codes = sorted(d.code for d in before.report.diagnostics)
         if sorted(d.code for d in after.report.diagnostics) != codes:
             new = next((d for d in after.report.diagnostics if d.code not in codes), None)
             raise UnsafeRenameError(
-                f"the name has another meaning there: {new.message if new else 'the errors would change'}"
+                f"the name has a different meaning there: {new.message if new else 'the errors would change'}"
             )
         if len(before.occurrences) != len(after.occurrences) or before.meaning() != after.meaning():
-            raise UnsafeRenameError("the name has another meaning there")
+            raise UnsafeRenameError("the name has a different meaning there")

@@ -1,4 +1,4 @@
-"""Observations of a compilation: shapes of tensors, values of numbers, and parameters, by expression."""
+"""Observations of a compilation: types of tensors, values of numbers, and parameter counts, by expression."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from archspec.ir.ops import Op
 
 
 class ObservedDeclaration(Record):
-    """A module or tensor that was first declared, and the model it belongs to ("" with the defaults).
+    """The first module or tensor declared by a node, and the model it belongs to ("" with the defaults).
 
-    `totals` are the parameters of all that the same line declared.
+    `totals` are the parameter counts of all modules or tensors that the node declared.
     """
 
-    what: Module | ModuleTensor
+    first: Module | ModuleTensor
     model: str
     totals: set[int]
 
@@ -25,7 +25,7 @@ class ObservedDeclaration(Record):
 class ObservedValue(Record):
     """The values of an expression, and the model that the first belongs to ("" with the defaults).
 
-    `node` is the expression, kept so that no other node has its identity.
+    `node` is the expression; the reference prevents that a later node gets the same `id`.
     """
 
     node: nodes.Expr | nodes.Step
@@ -33,34 +33,33 @@ class ObservedValue(Record):
     values: list[Value]
 
     @property
-    def what(self) -> Value:
+    def first(self) -> Value:
         """The value that was observed first."""
         return self.values[0]
 
-    @property
-    def different(self) -> int:
-        """How many different values were observed."""
+    def count_distinct(self) -> int:
+        """Return the number of distinct values."""
         return len({value.type if isinstance(value, Tensor) else value_key(value) for value in self.values})
 
 
 class Observations:
-    """`values` and `made` are by the identity of a resolved node; `callees` are those applied at a node.
+    """An observer of a compilation: values, declarations and callees by the `id` of a resolved node.
 
-    Values are sorted by node when they are needed first, after the diagnostics, which are not to wait for that.
+    Values are grouped by node on first use, so that the diagnostics are published without that delay.
     """
 
     def __init__(self) -> None:
-        self._seen: dict[int, ObservedValue] = {}
+        self._values: dict[int, ObservedValue] = {}
         self._pending: list[tuple[nodes.Expr | nodes.Step, Value, Frame | None]] = []
-        self.made: dict[int, ObservedDeclaration] = {}
+        self.declarations: dict[int, ObservedDeclaration] = {}
         self.callees: dict[int, dict[Definition | Op, None]] = {}
-        self._nodes: list[object] = []  # kept, so that no other node has the identity of one
+        self._nodes: list[object] = []  # references, so that no later node gets the `id` of one
         self._program: Program | None = None
-        self._first: Frame | None = None
+        self._frame: Frame | None = None  # the last frame, and its model
         self._name = ""
 
     def watch(self, program: Program) -> None:
-        """The program whose compilation is observed."""
+        """Observe the compilation of a program."""
         self._program = program
 
     def on_value(self, node: nodes.Expr | nodes.Step, value: Value) -> None:
@@ -72,13 +71,13 @@ class Observations:
         for node, value, frame in self._pending:
             if value is POISON or value is DYNAMIC:
                 continue
-            seen = self._seen.get(id(node))
-            if seen is None:
-                self._seen[id(node)] = from_values(ObservedValue, (node, self._model(frame), [value]))
-            elif value is not seen.values[-1]:
-                seen.values.append(value)
+            observed = self._values.get(id(node))
+            if observed is None:
+                self._values[id(node)] = from_values(ObservedValue, (node, self._model(frame), [value]))
+            elif value is not observed.values[-1]:
+                observed.values.append(value)
         self._pending.clear()
-        return self._seen
+        return self._values
 
     def on_applied(
         self,
@@ -93,11 +92,12 @@ class Observations:
     def on_declared(
         self, node: nodes.ModuleDeclaration | nodes.TensorDeclaration, target: Module | ModuleTensor
     ) -> None:
-        first = self.made.get(id(node))
-        if first is None:
-            first = self.made[id(node)] = ObservedDeclaration(target, self._model(self._outermost()), set())
+        observed = self.declarations.get(id(node))
+        if observed is None:
+            observed = ObservedDeclaration(target, self._model(self._outermost()), set())
+            self.declarations[id(node)] = observed
             self._nodes.append(node)
-        first.totals.add(parameters(target))
+        observed.totals.add(count_parameters(target))
 
     def on_module(self, module: Module, ties: list[tuple[str, str, nodes.Tie]]) -> None:
         pass
@@ -106,26 +106,26 @@ class Observations:
         pass
 
     def _outermost(self) -> Frame | None:
-        """The use of the definition that is compiled for itself."""
+        """Return the frame of the definition at the start of the call stack, if there is one."""
         frames = self._program.frames if self._program is not None else None
         return frames[0] if frames else None
 
-    def _model(self, first: Frame | None) -> str:
-        """The name of the model that uses a definition."""
-        if first is not self._first:
-            self._first = first
-            self._name = _model_around(first) if first is not None else ""
+    def _model(self, frame: Frame | None) -> str:
+        """Return the name of the model that a frame belongs to; "" if it belongs to none."""
+        if frame is not self._frame:
+            self._frame = frame
+            self._name = _enclosing_model(frame) if frame is not None else ""
         return self._name
 
 
-def _model_around(frame: Frame) -> str:
-    """The name of the model whose statement a use is in."""
+def _enclosing_model(frame: Frame) -> str:
+    """Return the name of the model whose statement contains a frame."""
     models, start = frame.unit.models.items(), frame.node.start
     return next((name for name, model in models if model.start <= start < model.end), "")
 
 
-def parameters(made: Module | ModuleTensor) -> int:
-    """How many parameters a module or tensor has."""
-    if isinstance(made, Module):
-        return made.total
-    return made.size if made.kind == "param" else 0
+def count_parameters(declared: Module | ModuleTensor) -> int:
+    """Return the parameter count of a module or tensor."""
+    if isinstance(declared, Module):
+        return declared.total
+    return declared.size if declared.kind == "param" else 0

@@ -1,4 +1,4 @@
-"""Every name in a file, with what it refers to: for definitions, references and renaming."""
+"""The names in a file and the symbols they refer to, for definitions, references and renaming."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from archspec.language.syntax import tree
 from archspec.language.syntax.tree import iter_nodes
 
 MAX_DEPTH = 32
-"""The limit on nested declarations through which an address is followed."""
+"""Maximum number of nested declarations through which an address is followed."""
 
 
 class Symbol(Record):
-    """What a name refers to, the same in every file.
+    """The target of a name; names in several files can refer to one symbol.
 
     `kind` is "definition", "operation", "alias", "dimension", "model", "hyperparameter", "input", "output", "value"
-    or "address"; `path` and `owner` are the file and the definition that it is in. An address is one segment,
-    with those before it.
+    or "address"; `path` and `owner` are its file and definition. Each segment of an address is a symbol, whose name
+    includes the preceding segments.
     """
 
     kind: str
@@ -33,9 +33,9 @@ class Symbol(Record):
 
 
 class Occurrence(Record):
-    """Characters `start` to `end` of a file name a symbol; `defines` where it is introduced.
+    """A name of a symbol, the characters `start` to `end` of a file; `defines` is true where the symbol is introduced.
 
-    `node` is the resolved node, and `target` the definition or operation, where there is one.
+    `node` is the resolved node, and `target` the definition or operation, if there is one.
     """
 
     start: int
@@ -46,28 +46,27 @@ class Occurrence(Record):
     target: Definition | Op | None = None
 
 
-def occurrences_in(unit: Unit, paths: Mapping[Unit, str]) -> list[Occurrence]:
-    """The names in a file in order; `paths` has the files that definitions come from."""
-    found = _File(unit, paths).occurrences()
-    return sorted({(o.start, o.end, o.symbol): o for o in found}.values(), key=lambda o: (o.start, o.end))
+def list_occurrences(unit: Unit, paths: Mapping[Unit, str]) -> list[Occurrence]:
+    """Return the names in a file in order; `paths` are the files of the units."""
+    occurrences = _File(unit, paths).occurrences()
+    return sorted({(o.start, o.end, o.symbol): o for o in occurrences}.values(), key=lambda o: (o.start, o.end))
 
 
-def symbol_of(definition: Definition, paths: Mapping[Unit, str]) -> Symbol:
-    """The symbol of a definition."""
-    return Symbol("definition", path_of(definition.unit, paths), "", definition.name)
+def _definition_symbol(definition: Definition, paths: Mapping[Unit, str]) -> Symbol:
+    return Symbol("definition", _unit_path(definition.unit, paths), "", definition.name)
 
 
-def path_of(unit: Unit, paths: Mapping[Unit, str]) -> str:
-    """The path of a file, or its label if it was not read from a file."""
+def _unit_path(unit: Unit, paths: Mapping[Unit, str]) -> str:
+    """Return the path of a unit, or its label if it was not read from a file."""
     return paths.get(unit, unit.source.label)
 
 
-def forwarded_in(
+def iter_forwarded(
     unit: Unit, paths: Mapping[Unit, str], callees: Mapping[int, Iterable[Definition | Op]]
 ) -> Iterator[frozenset[Symbol]]:
-    """Pairs of hyperparameters or inputs that must have the same name, because `..` connects them.
+    """Yield pairs of hyperparameters or inputs that must have the same name, because `..` connects them.
 
-    `callees` are those that were applied, by the identity of the resolved node.
+    `callees` are the applied definitions and operations by the `id` of the resolved node.
     """
     file = _File(unit, paths)
     for binding in unit.names.values():
@@ -81,7 +80,7 @@ class _File:
     def __init__(self, unit: Unit, paths: Mapping[Unit, str]) -> None:
         self.unit = unit
         self.paths = paths
-        self.path = path_of(unit, paths)
+        self.path = _unit_path(unit, paths)
         self.text = unit.source.text
 
     def occurrences(self) -> Iterator[Occurrence]:
@@ -91,7 +90,7 @@ class _File:
                     yield from self._import(item)
                 case tree.DimensionDeclaration():
                     for name in item.names:
-                        yield self.at(name, Symbol("dimension", self.path, "", name.text), defines=True)
+                        yield self.occurrence(name, Symbol("dimension", self.path, "", name.text), defines=True)
                 case tree.Model():
                     yield from self._model(item)
                 case tree.Definition():
@@ -99,29 +98,29 @@ class _File:
                     if binding is not None and isinstance(binding.target, Definition) and binding.target.node is item:
                         yield from _Body(self, binding.target).occurrences()
 
-    def at(
+    def occurrence(
         self,
-        place: tree.Located,
+        located: tree.Located,
         symbol: Symbol,
         defines: bool = False,
         node: object = None,
         target: Definition | Op | None = None,
     ) -> Occurrence:
-        return Occurrence(place.start, place.end, symbol, defines, node, target)
+        return Occurrence(located.start, located.end, symbol, defines, node, target)
 
     def target(self, name: str, target: Definition | Op) -> Symbol:
-        """The symbol that `name`, as it is written in the file, stands for."""
+        """Return the symbol that a name in this file refers to: an alias if the target has a different name."""
         if name != target.name:
             return Symbol("alias", self.path, "", name)
         if isinstance(target, Op):
             return Symbol("operation", "", "", name)
-        return symbol_of(target, self.paths)
+        return _definition_symbol(target, self.paths)
 
-    def name(self, at: tree.Name) -> Iterator[Occurrence]:
-        """The occurrence of a name of the file."""
-        binding = self.unit.names.get(at.text)
+    def name(self, name: tree.Name) -> Iterator[Occurrence]:
+        """Yield the occurrence of a name that the file defines or imports."""
+        binding = self.unit.names.get(name.text)
         if binding is not None and binding.target is not None:
-            yield self.at(at, self.target(at.text, binding.target), target=binding.target)
+            yield self.occurrence(name, self.target(name.text, binding.target), target=binding.target)
 
     def _import(self, item: tree.Import) -> Iterator[Occurrence]:
         for entry in item.names:
@@ -148,35 +147,35 @@ class _File:
         for condition in item.expects:
             for word in iter_nodes(condition):
                 if isinstance(word, tree.Name) and word.text in form.definition.hyperparameters:
-                    yield self.at(word, self.hyperparameter(form.definition, word.text))
+                    yield self.occurrence(word, self.hyperparameter(form.definition, word.text))
 
     def argument(self, argument: nodes.Argument, callee: Definition | Op | None) -> Iterator[Occurrence]:
-        """The name of an argument."""
-        at = argument.at
-        if not argument.name or not self.text.startswith(argument.name, at.start):  # `..` stands for several
+        """Yield the name of an argument."""
+        start = argument.at.start
+        if not argument.name or not self.text.startswith(argument.name, start):  # `..` stands for several arguments
             return
-        end = at.start + len(argument.name)
+        end = start + len(argument.name)
         if isinstance(callee, Definition):
             if argument.name in callee.hyperparameters:
-                yield Occurrence(at.start, end, self.hyperparameter(callee, argument.name), False)
+                yield Occurrence(start, end, self.hyperparameter(callee, argument.name), False)
             elif any(entry.name == argument.name for entry in callee.inputs):
-                yield Occurrence(at.start, end, self.input(callee, argument.name), False)
+                yield Occurrence(start, end, self.input(callee, argument.name), False)
 
     def hyperparameter(self, definition: Definition, name: str) -> Symbol:
         origin = definition.hyperparameters[name].origin
-        return Symbol("hyperparameter", path_of(origin.unit, self.paths), origin.name, name)
+        return Symbol("hyperparameter", _unit_path(origin.unit, self.paths), origin.name, name)
 
     def input(self, definition: Definition, name: str) -> Symbol:
-        origin = definition.inherited_inputs[name][0] if name in definition.inherited_inputs else definition
-        return Symbol("input", path_of(origin.unit, self.paths), origin.name, name)
+        origin = definition.inherited_inputs[name][0] if name in definition.taken else definition
+        return Symbol("input", _unit_path(origin.unit, self.paths), origin.name, name)
 
     def globals_in(self, expr: nodes.Expr) -> Iterator[Occurrence]:
-        """The names of the file in an expression, and those of arguments."""
+        """Yield the names of the file and of arguments in an expression."""
         for part in walk.iter_expressions(expr):
             if isinstance(part, nodes.Global):
-                yield self.at(part.at, self.target(part.name, part.target), node=part, target=part.target)
+                yield self.occurrence(part.at, self.target(part.name, part.target), node=part, target=part.target)
             elif isinstance(part, nodes.Dimension):
-                yield self.at(part.at, Symbol("dimension", self.path, "", part.name), node=part)
+                yield self.occurrence(part.at, Symbol("dimension", self.path, "", part.name), node=part)
             elif isinstance(part, nodes.Apply | nodes.ModuleDeclaration):
                 callee = part.callee.target if isinstance(part.callee, nodes.Global) else None
                 for argument in part.arguments.every():
@@ -196,7 +195,9 @@ class _Body:
 
     def occurrences(self) -> Iterator[Occurrence]:
         file, node = self.file, self.definition.node
-        yield file.at(node.name, symbol_of(self.definition, file.paths), defines=True, target=self.definition)
+        yield file.occurrence(
+            node.name, _definition_symbol(self.definition, file.paths), defines=True, target=self.definition
+        )
         for entry in (*node.hyperparameters, *node.inputs):
             if entry.name == "..":
                 yield from file.name(entry.default) if isinstance(entry.default, tree.Name) else ()
@@ -208,8 +209,8 @@ class _Body:
             parameter = self.definition.hyperparameters.get(name)
             if parameter is not None and parameter.origin is self.definition:
                 yield from self._expression(default)
-        own = [entry for entry in self.form.inputs if entry.name not in self.definition.inherited_inputs]
-        for entry in (*own, *self.form.outputs):
+        inputs = [entry for entry in self.form.inputs if entry.name not in self.definition.inherited_inputs]
+        for entry in (*inputs, *self.form.outputs):
             if entry.shape is not None:
                 yield from self._expression(entry.shape)
         for output in node.outputs:
@@ -227,7 +228,7 @@ class _Body:
         return Symbol("value", self.file.path, self.definition.name, name)
 
     def forwarded(self, callees: Mapping[int, Iterable[Definition | Op]]) -> Iterator[frozenset[Symbol]]:
-        """Pairs of names of this definition and of another that `..` connects."""
+        """Yield pairs of a name in this definition and a name in another one that `..` connects."""
         node = self.definition.node
         for entry in (*node.hyperparameters, *node.inputs):
             binding = (
@@ -236,22 +237,23 @@ class _Body:
             if entry.name == ".." and binding is not None and isinstance(binding.target, Definition):
                 yield from self._shared(binding.target)
         for statement in walk.iter_statements(self.form.body):
-            for whole in walk.statement_expressions(statement):
-                for part in walk.iter_expressions(whole):
+            for expression in walk.statement_expressions(statement):
+                for part in walk.iter_expressions(expression):
                     if isinstance(part, nodes.Apply | nodes.ModuleDeclaration) and _forwards(part.arguments):
-                        known = part.callee.target if isinstance(part.callee, nodes.Global) else None
-                        for callee in (known, *callees.get(id(part), ())):
+                        named = part.callee.target if isinstance(part.callee, nodes.Global) else None
+                        for callee in (named, *callees.get(id(part), ())):
                             if isinstance(callee, Definition):
                                 yield from self._shared(callee)
 
-    def _shared(self, other: Definition) -> Iterator[frozenset[Symbol]]:
-        for name in other.hyperparameters:
+    def _shared(self, definition: Definition) -> Iterator[frozenset[Symbol]]:
+        """Yield the pairs of equally named hyperparameters or inputs of this definition and another one."""
+        for name in definition.hyperparameters:
             if name in self.definition.hyperparameters:
-                yield frozenset({self.local(name), self.file.hyperparameter(other, name)})
-        own = {entry.name for entry in self.definition.inputs}
-        for entry in other.inputs:
-            if entry.name in own:
-                yield frozenset({self.local(entry.name), self.file.input(other, entry.name)})
+                yield frozenset({self.local(name), self.file.hyperparameter(definition, name)})
+        inputs = {entry.name for entry in self.definition.inputs}
+        for entry in definition.inputs:
+            if entry.name in inputs:
+                yield frozenset({self.local(entry.name), self.file.input(definition, entry.name)})
 
     def _statement(self, statement: nodes.Statement) -> Iterator[Occurrence]:
         for expr in walk.statement_expressions(statement):
@@ -279,10 +281,10 @@ class _Body:
                 pass
 
     def _index(self, loop: nodes.Loop | None) -> Iterator[Occurrence]:
-        found = re.compile(r"for\s+(\w+)").match(self.file.text, loop.at.start) if loop is not None else None
-        if found is not None:
-            symbol = Symbol("value", self.file.path, self.definition.name, found[1])
-            yield Occurrence(*found.span(1), symbol, True)
+        clause = re.compile(r"for\s+(\w+)").match(self.file.text, loop.at.start) if loop is not None else None
+        if clause is not None:
+            symbol = Symbol("value", self.file.path, self.definition.name, clause[1])
+            yield Occurrence(*clause.span(1), symbol, True)
 
     def _expression(self, expr: nodes.Expr) -> Iterator[Occurrence]:
         yield from self.file.globals_in(expr)
@@ -301,50 +303,55 @@ class _Body:
                     pass
 
     def _address(self, address: nodes.Address, defines: bool = False, node: object = None) -> Iterator[Occurrence]:
-        """The segments of an address, each the symbol of the definition that declares it."""
+        """Yield the segments of an address; each is a symbol of the definition that declares it."""
         pattern = without_indices(address_pattern(address.at))
-        segments = _segments(self.definition, pattern, defines, self.file.paths)
-        at = 0
+        symbols = _segment_symbols(self.definition, pattern, defines, self.file.paths)
+        index = 0
         for segment in address.at.segments:
             start = self.file.text.find(segment.text, segment.start, segment.end)
-            symbol = segments[at] if at < len(segments) else None
-            at += bool(segment.text) + (segment.number is not None)
+            symbol = symbols[index] if index < len(symbols) else None
+            index += bool(segment.text) + (segment.number is not None)
             if segment.text and start >= 0 and symbol is not None:
-                last = at == len(pattern)
-                yield Occurrence(start, start + len(segment.text), symbol, defines and last, node if last else None)
+                is_last = index == len(pattern)
+                end = start + len(segment.text)
+                yield Occurrence(start, end, symbol, defines and is_last, node if is_last else None)
 
 
 def _forwards(arguments: nodes.Arguments) -> bool:
-    """Whether `..` stands for some of the arguments."""
-    given = [argument.at for argument in arguments.inputs or ()]
-    return arguments.forward is not None or any(isinstance(at, tree.Argument) and at.value is None for at in given)
+    """Return whether `..` stands for some of the arguments."""
+    inputs = [argument.at for argument in arguments.inputs or ()]
+    return arguments.forward is not None or any(
+        isinstance(node, tree.Argument) and node.value is None for node in inputs
+    )
 
 
-def _segments(
+def _segment_symbols(
     definition: Definition, pattern: Pattern, declares: bool, paths: Mapping[Unit, str], depth: int = 0
 ) -> list[Symbol]:
-    """The symbol of each segment of an address in a definition: that of the definition that declares it.
+    """Return the symbol of each segment of an address in a definition, in the definition that declares the segment.
 
-    The list is shorter than the address where a callee is not known.
+    The list is shorter than the address if a callee is a hyperparameter.
     """
-    own = [_segment(definition, pattern[: k + 1], paths) for k in range(len(pattern))]
+    symbols = [_segment_symbol(definition, pattern[: k + 1], paths) for k in range(len(pattern))]
     if declares or depth > MAX_DEPTH:
-        return own
+        return symbols
     declared = resolve_definition(definition, Report()).scope.declared
-    if any(covers(pattern, without_indices(each.pattern)) for each in declared):
-        return own
-    around = [each for each in declared if covers(without_indices(each.pattern), pattern)]
-    for each in sorted(around, key=lambda each: -len(each.pattern)):
-        callee = _callee(definition, each.node)
-        length = len(each.pattern)
-        inner = _segments(callee, pattern[length:], False, paths, depth + 1) if callee is not None else []
-        if length or inner:
-            return own[:length] + inner
+    if any(covers(pattern, without_indices(item.pattern)) for item in declared):
+        return symbols
+    enclosing = [item for item in declared if covers(without_indices(item.pattern), pattern)]
+    for item in sorted(enclosing, key=lambda item: -len(item.pattern)):
+        callee = _declared_definition(definition, item.node)
+        length = len(item.pattern)
+        nested = _segment_symbols(callee, pattern[length:], False, paths, depth + 1) if callee is not None else []
+        if length or nested:
+            return symbols[:length] + nested
     return []
 
 
-def _callee(definition: Definition, node: tree.ModuleDeclaration | tree.TensorDeclaration) -> Definition | None:
-    """The definition that is declared, unless it is a hyperparameter."""
+def _declared_definition(
+    definition: Definition, node: tree.ModuleDeclaration | tree.TensorDeclaration
+) -> Definition | None:
+    """Return the definition of a declared module; None for a tensor or a hyperparameter."""
     if not isinstance(node, tree.ModuleDeclaration) or not isinstance(node.callee, tree.Name):
         return None
     binding = definition.unit.names.get(node.callee.text)
@@ -352,6 +359,6 @@ def _callee(definition: Definition, node: tree.ModuleDeclaration | tree.TensorDe
     return target if isinstance(target, Definition) else None
 
 
-def _segment(definition: Definition, prefix: Pattern, paths: Mapping[Unit, str]) -> Symbol:
+def _segment_symbol(definition: Definition, prefix: Pattern, paths: Mapping[Unit, str]) -> Symbol:
     words = [word if word is not None else "[]" for word in prefix]
-    return Symbol("address", path_of(definition.unit, paths), definition.name, ".".join(words))
+    return Symbol("address", _unit_path(definition.unit, paths), definition.name, ".".join(words))

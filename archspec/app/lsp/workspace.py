@@ -1,7 +1,7 @@
 """The files that an editor has open, and their analyses.
 
-What was compiled of the bundled files is kept from one analysis to the next, because they do not change; everything
-else is compiled anew, so that an analysis finds exactly what `archspec check` finds in the same text.
+Compiled modules and bodies of the bundled files are cached across analyses, because these files do not change.
+Everything else is compiled for each analysis, so that an analysis reports the same diagnostics as `archspec check`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Set
 from contextlib import suppress
 
 from archspec.app.lsp.observations import Observations
-from archspec.app.lsp.occurrences import Occurrence, Symbol, forwarded_in, occurrences_in
+from archspec.app.lsp.occurrences import Occurrence, Symbol, iter_forwarded, list_occurrences
 from archspec.compiler.elaborate.models import CompiledModel, compile_model
 from archspec.compiler.evaluate.program import Program
 from archspec.compiler.evaluate.values import Tensor, Value, type_description
@@ -27,16 +27,16 @@ from archspec.pipeline.compile import check_unit
 from archspec.pipeline.files import parse_cached
 
 MAX_FILES = 1_000
-"""The limit on files of a folder in which references are searched."""
+"""Maximum number of files in the folders of an editor in which references are searched."""
 
 MAX_CACHED_BODIES = 2_000
-"""The limit on modules and bodies that are kept of the bundled files."""
+"""Maximum number of cached modules and bodies of the bundled files."""
 
 
 class Analysis:
-    """What is known of a file: its unit, the findings, and what was observed while it was compiled.
+    """The unit of a file, with its diagnostics and the observations of its compilation.
 
-    `paths` are those of all files that it imports, and its own, by unit. `unit` is None for a file that cannot be read.
+    `paths` maps the units of the file and of its imports to their paths. `unit` is None for a file that cannot be read.
     """
 
     def __init__(
@@ -49,20 +49,20 @@ class Analysis:
         self.observed = observed
         self._program = program
         self._compiled: dict[str, CompiledModel | None] = {}
-        self.paths = {other: real for real, other in library.units.items() if other is not None}
+        self.paths = {unit: real for real, unit in library.units.items() if unit is not None}
         self._occurrences: list[Occurrence] | None = None
 
     def compiled(self, name: str) -> CompiledModel | None:
-        """A model of the file; None if the file has an error."""
+        """Return a compiled model of the file; None if the file has an error."""
         if name not in self._compiled:
             program, unit = self._program, self.unit
-            found = None
+            model = None
             if unit is not None and not self.report.failed:
                 program.observer = None
                 program.begin(Report(), unit.source)
                 with suppress(StopCompilation):
-                    found = compile_model(program, unit, unit.models[name], {})
-            self._compiled[name] = found
+                    model = compile_model(program, unit, unit.models[name], {})
+            self._compiled[name] = model
         return self._compiled[name]
 
     @property
@@ -71,31 +71,33 @@ class Analysis:
 
     @property
     def occurrences(self) -> list[Occurrence]:
-        """Every name in the file with what it refers to, in the order of the file."""
+        """The names in the file with the symbols that they refer to, in the order of the file."""
         if self._occurrences is None:
-            self._occurrences = occurrences_in(self.unit, self.paths) if self.unit is not None else []
+            self._occurrences = list_occurrences(self.unit, self.paths) if self.unit is not None else []
         return self._occurrences
 
     def forwarded(self) -> Iterator[frozenset[Symbol]]:
-        """Pairs of hyperparameters or inputs that must have the same name, because `..` connects them."""
-        return forwarded_in(self.unit, self.paths, self.observed.callees) if self.unit is not None else iter(())
+        """Return pairs of hyperparameters or inputs that must have the same name, because `..` connects them."""
+        return iter_forwarded(self.unit, self.paths, self.observed.callees) if self.unit is not None else iter(())
 
     def meaning(self) -> list[object]:
-        """What does not depend on names: the value of each name, and the parameters of each model."""
-        seen = [self.observed.values.get(id(found.node)) for found in self.occurrences]
+        """Return the results that are independent of names: the value of each name, and the tensors of each model."""
+        observed = [self.observed.values.get(id(occurrence.node)) for occurrence in self.occurrences]
         values = [
-            (type_description(each.what), each.different, *_plain(each.what)) for each in seen if each is not None
+            (type_description(item.first), item.count_distinct(), *_nameless_value(item.first))
+            for item in observed
+            if item is not None
         ]
         models = [self.compiled(name) for name in (self.unit.models if self.unit is not None else ())]
-        return [*values, *[(each.module.total, each.module.tensors) for each in models if each is not None]]
+        return [*values, *[(model.module.total, model.module.tensors) for model in models if model is not None]]
 
     def occurrence_at(self, offset: int) -> Occurrence | None:
-        """The name at an offset, or that ends there."""
+        """Return the name that contains an offset, or else one that ends there."""
         touching = [o for o in self.occurrences if o.start <= offset <= o.end]
         return next((o for o in touching if offset < o.end), touching[0] if touching else None)
 
     def definition_at(self, offset: int) -> Definition | None:
-        """The definition around an offset."""
+        """Return the definition that contains an offset."""
         for binding in self.unit.names.values() if self.unit is not None else ():
             target = binding.target
             if binding.imported or not isinstance(target, Definition):
@@ -105,15 +107,15 @@ class Analysis:
         return None
 
 
-def _plain(value: Value) -> tuple[object, ...]:
-    """A value, unless it shows names."""
+def _nameless_value(value: Value) -> tuple[object, ...]:
+    """Return the parts of a value that are independent of names, such as the rank of a tensor."""
     if isinstance(value, Tensor):
         return (len(value.type.shape), value.type.dtype)
     return (value,) if isinstance(value, int | float | str | None) else ()
 
 
-class _Bundled:
-    """What was loaded and compiled of the bundled files, all of it without a finding."""
+class _BundledCache:
+    """Cached units, modules and bodies of the bundled files; only compilations without diagnostics add to it."""
 
     def __init__(self, specs: str) -> None:
         self.specs = specs
@@ -121,7 +123,7 @@ class _Bundled:
         self._program = Program()
 
     def program(self, observed: Observations) -> Program:
-        """A program that knows the compiled modules and bodies."""
+        """Return a new program with the cached modules and bodies."""
         program = Program(observer=observed)
         program.modules.update(self._program.modules)
         program.definitions.update(self._program.definitions)
@@ -129,29 +131,30 @@ class _Bundled:
         program.checked.update(self._program.checked)
         return program
 
-    def keep(self, library: Library, program: Program) -> None:
-        """Keep what a compilation without findings adds."""
-        units = {real: unit for real, unit in library.units.items() if unit is not None and self._holds(real, library)}
-        self.units.update(units)
-        kept, ours = self._program, set(self.units.values())
-        if len(kept.modules) + len(kept.bodies) > MAX_CACHED_BODIES:
+    def add(self, library: Library, program: Program) -> None:
+        """Add the bundled units, modules and bodies of a compilation without diagnostics."""
+        for real, unit in library.units.items():
+            if unit is not None and self._is_bundled(real, library):
+                self.units[real] = unit
+        cached, units = self._program, set(self.units.values())
+        if len(cached.modules) + len(cached.bodies) > MAX_CACHED_BODIES:
             self._program = Program()
             return
-        for key in program.modules.keys() - kept.modules.keys():
-            if _is_within(key, ours, kept):
-                module = kept.modules[key] = program.modules[key]
-                kept.definitions[module] = program.definitions[module]
-        for key in program.bodies.keys() - kept.bodies.keys():
-            if _is_within(key, ours, kept):
-                kept.bodies[key] = program.bodies[key]
-        kept.checked = {each for each in program.checked if isinstance(each, Definition) and each.unit in ours}
+        for key in program.modules.keys() - cached.modules.keys():
+            if _is_within(key, units, cached):
+                module = cached.modules[key] = program.modules[key]
+                cached.definitions[module] = program.definitions[module]
+        for key in program.bodies.keys() - cached.bodies.keys():
+            if _is_within(key, units, cached):
+                cached.bodies[key] = program.bodies[key]
+        cached.checked = {item for item in program.checked if isinstance(item, Definition) and item.unit in units}
 
-    def _holds(self, real: str, library: Library) -> bool:
+    def _is_bundled(self, real: str, library: Library) -> bool:
         return real.startswith(self.specs + os.sep) and real not in library.texts
 
 
 def _is_within(key: object, units: Set[Unit], program: Program) -> bool:
-    """Whether the key of a module or body refers only to definitions in `units` and to modules of `program`."""
+    """Return whether the key of a module or body refers only to definitions in `units` and to modules of `program`."""
     if isinstance(key, Definition):
         return key.unit in units
     if isinstance(key, Module):
@@ -160,26 +163,26 @@ def _is_within(key: object, units: Set[Unit], program: Program) -> bool:
 
 
 class Workspace:
-    """The open files by real path; `folders` are those in which references are searched."""
+    """The open files by real path; references are searched in `folders`."""
 
     def __init__(self) -> None:
         self.texts: dict[str, bytes] = {}
         self.folders: list[str] = []
         self._analyses: dict[str, tuple[dict[str, bytes | None], Analysis]] = {}
-        self._bundled = _Bundled(os.path.realpath(resources.specs_root()))
+        self._bundled = _BundledCache(os.path.realpath(resources.specs_root()))
         self._trees: dict[str, tree.File] = {}
         self._edited: dict[str, tuple[str, tree.File]] = {}  # the last text without syntax errors, by real path
 
     def prepare(self) -> None:
         """Load the standard library, which most files import."""
-        library, program, report = Library(self._bundled.specs, self._parsed), Program(), Report()
+        library, program, report = Library(self._bundled.specs, self._parse), Program(), Report()
         unit = library.bundled("std", report)
         if unit is not None:
             check_unit(program, library, unit, report)
-            self._bundled.keep(library, program)
+            self._bundled.add(library, program)
 
     def open(self, path: str, text: str) -> None:
-        """Take `text` as the contents of a file."""
+        """Use `text` as the contents of a file, instead of those on disk."""
         self.texts[os.path.realpath(path)] = text.encode("utf-8", "surrogatepass")
 
     def close(self, path: str) -> None:
@@ -188,23 +191,23 @@ class Workspace:
         self._edited.pop(os.path.realpath(path), None)
 
     def analysis(self, path: str) -> Analysis:
-        """The analysis of a file, as it and those that it imports are now."""
+        """Return the analysis of a file; a cached one if neither the file nor its imports have changed."""
         real = os.path.realpath(path)
         if real in self._analyses:
-            read, known = self._analyses[real]
-            if all(self._contents(file) == data for file, data in read.items()):
-                return known
-        found = self.analyse(path, self.texts)
-        files = {os.path.realpath(file) for file in found.library.raw} | {real}
-        self._analyses[real] = ({file: self._contents(file) for file in files}, found)
-        return found
+            contents, analysis = self._analyses[real]
+            if all(self._contents(file) == data for file, data in contents.items()):
+                return analysis
+        analysis = self.analyse(path, self.texts)
+        files = {os.path.realpath(file) for file in analysis.library.raw} | {real}
+        self._analyses[real] = ({file: self._contents(file) for file in files}, analysis)
+        return analysis
 
     def analyse(self, path: str, texts: dict[str, bytes]) -> Analysis:
-        """Analyse a file, where open files have these contents."""
+        """Analyse a file; `texts` are the contents of open files."""
         report, observed = Report(), Observations()
         bundled = self._bundled
-        known = {real: unit for real, unit in bundled.units.items() if real not in texts}
-        library = Library(bundled.specs, self._parsed, texts, known)
+        cached = {real: unit for real, unit in bundled.units.items() if real not in texts}
+        library = Library(bundled.specs, self._parse, texts, cached)
         program = bundled.program(observed)
         observed.watch(program)
         unit = None
@@ -213,19 +216,20 @@ class Workspace:
         if unit is not None:
             check_unit(program, library, unit, report)
             if not report.diagnostics:
-                bundled.keep(library, program)
+                bundled.add(library, program)
         return Analysis(os.path.realpath(path), library, program, unit, report, observed)
 
     def files(self) -> Iterator[str]:
-        """The paths of the specs in the folders and of the open files."""
-        found = dict.fromkeys(self.texts)
-        for folder in self.folders:
-            for at, folders, names in os.walk(folder):
+        """Return the paths of the open files and of the specs in the folders."""
+        paths = dict.fromkeys(self.texts)
+        for root in self.folders:
+            for folder, folders, files in os.walk(root):
                 folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "node_modules")
-                found.update(dict.fromkeys(os.path.realpath(os.path.join(at, n)) for n in names if n.endswith(".arch")))
-                if len(found) > MAX_FILES:
+                specs = [os.path.join(folder, file) for file in files if file.endswith(".arch")]
+                paths.update(dict.fromkeys(map(os.path.realpath, specs)))
+                if len(paths) > MAX_FILES:
                     break
-        return iter(list(found)[:MAX_FILES])
+        return iter(list(paths)[:MAX_FILES])
 
     def _contents(self, real: str) -> bytes | None:
         if real in self.texts:
@@ -236,23 +240,23 @@ class Workspace:
         except OSError:
             return None
 
-    def _parsed(self, source: Source, report: Report) -> tree.File:
-        known = self._trees.get(source.text)
-        if known is not None:
-            return known
+    def _parse(self, source: Source, report: Report) -> tree.File:
+        cached = self._trees.get(source.text)
+        if cached is not None:
+            return cached
         real = os.path.realpath(source.label)
-        if real in self.texts:  # edited: the cache would keep every version
-            return self._reparsed(real, source, report)
+        if real in self.texts:  # the file cache would store each version of an edited file
+            return self._reparse(real, source, report)
         before = len(report.diagnostics)
         file = parse_cached(source, report)
         if len(report.diagnostics) == before and source.label.startswith("specs/"):
             self._trees[source.text] = file
         return file
 
-    def _reparsed(self, real: str, source: Source, report: Report) -> tree.File:
-        """The tree of a file that an editor has open."""
-        known = self._edited.get(real)
-        file = reparse(source, *known) if known is not None else None
+    def _reparse(self, real: str, source: Source, report: Report) -> tree.File:
+        """Return the tree of an open file, from its last tree without syntax errors where that is possible."""
+        previous = self._edited.get(real)
+        file = reparse(source, *previous) if previous is not None else None
         if file is None:
             before = len(report.diagnostics)
             file = parse(source, report)

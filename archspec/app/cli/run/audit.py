@@ -9,7 +9,7 @@ from archspec.app.cli.output import print_result
 
 
 def run(options: Namespace) -> int:
-    """Write the lines with their verdicts; the exit status is 1 if a line is wrong."""
-    found = audit(options.file)
-    print_result(found, options)
-    return 0 if found.clean else 1
+    """Write the lines with their verdicts. Returns 1 if a line is wrong."""
+    result = audit(options.file)
+    print_result(result, options)
+    return 0 if result.clean else 1

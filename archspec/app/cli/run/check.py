@@ -19,32 +19,33 @@ from archspec.pipeline.compile import check
 
 
 def run(options: Namespace) -> int:
-    """Write all diagnostics. Returns the exit status."""
+    """Write all diagnostics. Returns 1 for errors, or for warnings with --strict."""
     files = [file for path in options.paths for file in spec_files(path)]
-    every: list[Diagnostic] = []
-    for done, (path, root) in enumerate(files, 1):
-        PROGRESS.what = f"archspec check, file {done} of {len(files)}"
-        every += check(Configuration(path, options.type, tuple(options.ignore)), root).diagnostics
-    found = list({diagnostic.render(): diagnostic for diagnostic in every}.values())  # imported files are checked twice
-    errors = sum(diagnostic.severity == "error" for diagnostic in found)
-    warnings = len(found) - errors
-    counted = [number(n, word) for n, word in ((errors, "error"), (warnings, "warning")) if n]
-    summary = f"{number(len(files), 'file')}, {', '.join(counted) or 'no errors or warnings'}\n"
-    _write(found, [path for path, _ in files], summary, options.format)
-    if is_usage(found):
+    by_text: dict[str, Diagnostic] = {}  # a file that others import is checked several times
+    for index, (path, root) in enumerate(files, 1):
+        PROGRESS.step = f"archspec check, file {index} of {len(files)}"
+        result = check(Configuration(path, options.type, tuple(options.ignore)), root)
+        by_text.update({diagnostic.render(): diagnostic for diagnostic in result.diagnostics})
+    diagnostics = list(by_text.values())
+    errors = sum(diagnostic.severity == "error" for diagnostic in diagnostics)
+    warnings = len(diagnostics) - errors
+    counts = [number(n, word) for n, word in ((errors, "error"), (warnings, "warning")) if n]
+    summary = f"{number(len(files), 'file')}, {', '.join(counts) or 'no errors or warnings'}\n"
+    _write(diagnostics, [path for path, _ in files], summary, options.format)
+    if is_usage(diagnostics):
         return 2
     return int(errors > 0 or (options.strict and warnings > 0))
 
 
-def _write(found: Sequence[Diagnostic], files: Sequence[str], summary: str, format: str) -> None:
+def _write(diagnostics: Sequence[Diagnostic], files: Sequence[str], summary: str, format: str) -> None:
     """Write diagnostics to standard error and the summary to standard output, or a document to standard output."""
     match format:
         case "json":
-            write(json_text(found, files))
+            write(json_text(diagnostics, files))
         case "sarif":
-            write(sarif_text(found, read_entries() if found else {}, __version__))
+            write(sarif_text(diagnostics, read_entries() if diagnostics else {}, __version__))
         case "github":
-            write(github_text(found) + summary)
+            write(github_text(diagnostics) + summary)
         case _:
-            write_diagnostics(found)
+            write_diagnostics(diagnostics)
             write(summary)

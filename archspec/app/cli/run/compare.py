@@ -19,14 +19,14 @@ def run(options: Namespace) -> int:
     models = list(zip(specs, overrides_for(len(specs), options.settings), strict=True))
     sizes = given_sizes(parse_sizes(options.dims), options.batch, options.seq)
     if is_drawn:
-        from archspec.analysis.compare.pictures import compile_models, picture  # slow to import, because it compiles
+        from archspec.analysis.compare.pictures import compile_models, picture  # imported late: it needs the compiler
 
         compiled = compile_models(models)
-        found, _ = compare_models([(model, {}) for model in compiled], options.depth, sizes)
+        comparison, _ = compare_models([(model, {}) for model in compiled], options.depth, sizes)
         warnings = [warning for model in compiled for warning in model.warnings]
-        save_pictures(options, found, lambda theme: picture(compiled, theme=theme))
+        save_pictures(options, comparison, lambda theme: picture(compiled, theme=theme))
     else:
-        found, warnings = compare_models(models, options.depth, sizes)
-    print_result(found, options)
+        comparison, warnings = compare_models(models, options.depth, sizes)
+    print_result(comparison, options)
     write_diagnostics(list(dict.fromkeys(warnings)))
     return 0

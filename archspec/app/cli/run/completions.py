@@ -1,4 +1,4 @@
-"""`archspec completions SHELL`: scripts that complete the arguments of all commands, from their parsers."""
+"""`archspec completions SHELL`: completion scripts, generated from the parsers of all commands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from archspec.core.record import Record
 from archspec.pipeline.index import models
 
 SPECS, FILES = "specs", "files"
-"""What an argument can be completed with besides words: models and files, or only files."""
+"""Kinds of values besides fixed words: models and files, or only files."""
 
 _METAVARS = {
     **dict.fromkeys(("SPEC", "A", "B", "NAME", "WORD"), SPECS),
@@ -22,7 +22,7 @@ _METAVARS = {
 
 
 class Value(Record):
-    """What a value is completed with: `words`, and models or files."""
+    """A value and its completions: `words`, and models or files as `kind` names them."""
 
     name: str
     words: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class Value(Record):
 
 
 class Option(Record):
-    """An option under all its names; `value` is None for one without a value."""
+    """An option with all its names; `value` is None for a flag."""
 
     names: tuple[str, ...]
     help: str
@@ -38,7 +38,7 @@ class Option(Record):
 
 
 class CompletedCommand(Record):
-    """A command; its last operand can be given several times if `repeats`."""
+    """A command; `repeats` is true if its last operand can be repeated."""
 
     name: str
     help: str
@@ -48,14 +48,14 @@ class CompletedCommand(Record):
 
 
 def run(options: Namespace) -> int:
-    """Write the script of a shell."""
-    commands = [_completed(name, parser) for name, parser in parsers().items()]
+    """Write the completion script of a shell."""
+    commands = [_completed_command(name, parser) for name, parser in parsers().items()]
     script = {"bash": _bash, "zsh": _zsh, "fish": _fish}[options.shell](commands, models())
     sys.stdout.write(script)
     return 0
 
 
-def _completed(name: str, parser: argparse.ArgumentParser) -> CompletedCommand:
+def _completed_command(name: str, parser: argparse.ArgumentParser) -> CompletedCommand:
     actions = parser._actions  # pyright: ignore[reportPrivateUsage] -- argparse has no public list of them
     operands = [action for action in actions if not action.option_strings]
     options = [
@@ -70,7 +70,7 @@ def _completed(name: str, parser: argparse.ArgumentParser) -> CompletedCommand:
 
 
 def _unescape_help(help: str | None) -> str:
-    """Return a text of argparse, which has `%%` for `%`."""
+    """Return a help text of argparse, with `%%` replaced by `%`."""
     return (help or "").replace("%%", "%")
 
 
@@ -184,7 +184,7 @@ complete -F _archspec archspec
 
 
 def _zsh(commands: Sequence[CompletedCommand], names: Sequence[str]) -> str:
-    described = "\n".join(f"    {_quoted(f'{command.name}:{command.help}')}" for command in commands)
+    descriptions = "\n".join(f"    {_quote(f'{command.name}:{command.help}')}" for command in commands)
     cases: list[str] = []
     for command in commands:
         arguments: list[str] = []
@@ -192,28 +192,28 @@ def _zsh(commands: Sequence[CompletedCommand], names: Sequence[str]) -> str:
             for name in option.names:
                 sign = "" if option.value is None else "=" if name.startswith("--") else "+"
                 value = "" if option.value is None else f":{_zsh_value(option.value)}"
-                arguments.append(_quoted(f"*{name}{sign}[{_zsh_text(option.help)}]{value}"))
+                arguments.append(_quote(f"*{name}{sign}[{_zsh_escape(option.help)}]{value}"))
         last = len(command.operands) - 1
         for i, operand in enumerate(command.operands):
-            several = "*" if i == last and command.repeats else ""
-            arguments.append(_quoted(f"{several}:{_zsh_value(operand)}"))
+            repetition = "*" if i == last and command.repeats else ""
+            arguments.append(_quote(f"{repetition}:{_zsh_value(operand)}"))
         cases.append(f"    {command.name})\n      _arguments " + " \\\n        ".join(arguments) + " ;;")
-    return _ZSH.format(commands=described, models=" ".join(names), cases="\n".join(cases))
+    return _ZSH.format(commands=descriptions, models=" ".join(names), cases="\n".join(cases))
 
 
 def _zsh_value(value: Value) -> str:
     words = f"({' '.join(value.words)})" if value.words else ""
-    known = {SPECS: "_archspec_specs", FILES: "_files"}
-    return f"{_zsh_text(value.name)}:{words or known.get(value.kind, ' ')}"
+    functions = {SPECS: "_archspec_specs", FILES: "_files"}
+    return f"{_zsh_escape(value.name)}:{words or functions.get(value.kind, ' ')}"
 
 
-def _zsh_text(text: str) -> str:
+def _zsh_escape(text: str) -> str:
     for character in "\\[]:":
         text = text.replace(character, "\\" + character)
     return text
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
@@ -252,24 +252,24 @@ if [[ $funcstack[1] == _archspec ]]; then _archspec "$@"; else compdef _archspec
 
 
 def _fish(commands: Sequence[CompletedCommand], names: Sequence[str]) -> str:
-    listed = " ".join(command.name for command in commands)
+    command_names = " ".join(command.name for command in commands)
     lines = [
         "# Completions of archspec for fish: archspec completions fish | source",
         "complete -c archspec -f",
-        f"set -l commands {listed}",
+        f"set -l commands {command_names}",
         'complete -c archspec -n "not __fish_seen_subcommand_from $commands" -l help -d "show a help message"',
         'complete -c archspec -n "not __fish_seen_subcommand_from $commands" -l version -d "show the version"',
     ]
     for command in commands:
         lines.append(
             f'complete -c archspec -n "not __fish_seen_subcommand_from $commands" -a {command.name} '
-            f"-d {_fish_text(command.help)}"
+            f"-d {_fish_quote(command.help)}"
         )
     for command in commands:
         start = f'complete -c archspec -n "__fish_seen_subcommand_from {command.name}"'
         for option in command.options:
-            spelled = " ".join(f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in option.names)
-            lines.append(f"{start} {spelled} -d {_fish_text(option.help)}{_fish_value(option.value, names)}")
+            flags = " ".join(f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in option.names)
+            lines.append(f"{start} {flags} -d {_fish_quote(option.help)}{_fish_value(option.value, names)}")
         for operand in dict.fromkeys(command.operands):
             lines.append(f"{start}{_fish_value(operand, names, operand=True)}")
     return "\n".join(lines) + "\n"
@@ -281,8 +281,8 @@ def _fish_value(value: Value | None, names: Sequence[str], operand: bool = False
     words = value.words or (tuple(names) if value.kind == SPECS else ())
     required = "" if operand else " -r"
     files = " -F" if value.kind else " -f"
-    return f"{required}{files}" + (f" -a {_fish_text(' '.join(words))}" if words else "")
+    return f"{required}{files}" + (f" -a {_fish_quote(' '.join(words))}" if words else "")
 
 
-def _fish_text(text: str) -> str:
+def _fish_quote(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -19,7 +19,7 @@ def run(options: Namespace) -> int:
         raise make_error("usage", "--cache-dtype has no effect without --past", help="use --past N for a decoding step")
     sizes = parse_sizes(options.dims)
     model = as_model(options.spec, parse_overrides(options.settings))
-    found = cost(
+    result = cost(
         model,
         options.batch,
         options.seq,
@@ -31,6 +31,6 @@ def run(options: Namespace) -> int:
         causal_half=options.causal_half,
         depth=options.depth,
     )
-    print_result(found, options)
+    print_result(result, options)
     write_diagnostics(model.warnings)
     return 0

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from typing import TYPE_CHECKING
 
 from archspec.analysis.count.count import count
 from archspec.analysis.count.select import SelectionRule
 from archspec.app.cli import write_diagnostics
-from archspec.app.cli.adapters import adapter_for
 from archspec.app.cli.output import print_result
 from archspec.core.diagnostics import Diagnostic, make_error
-from archspec.pipeline.locate import locate
+from archspec.pipeline.locate import Location, locate
 from archspec.pipeline.overrides import parse_overrides
 from archspec.pipeline.tables import load_table
+
+if TYPE_CHECKING:
+    from archspec.analysis.adapter.adapter import Adapter
 
 
 def run(options: Namespace) -> int:
@@ -23,24 +26,31 @@ def run(options: Namespace) -> int:
         )
     location = locate(options.spec)
     if location.kind == "adapter":
-        return _count_adapter(options)
+        return _count_adapter(location, options)
     if options.base is not None:
         raise make_error("usage", "--base has no effect: SPEC is not an adapter", help="remove it")
     table, warnings = load_table(location, parse_overrides(options.settings))
-    counted = count(table, options.rules, options.by, options.depth)
-    print_result(counted, options)
-    write_diagnostics([*warnings, *map(_unmatched, counted.selection.unmatched)])
+    result = count(table, options.rules, options.by, options.depth)
+    print_result(result, options)
+    write_diagnostics([*warnings, *map(_unmatched, result.selection.unmatched)])
     return 0
 
 
-def _count_adapter(options: Namespace) -> int:
-    found = adapter_for(options)
+def read_adapter(location: Location, options: Namespace) -> Adapter:
+    """Return the adapter at a location, on the base model of --base. Raises ArchError."""
+    from archspec.analysis.adapter.adapter import adapter_at  # imported late: it imports the compiler
+
+    return adapter_at(location, options.base, parse_overrides(options.settings))
+
+
+def _count_adapter(location: Location, options: Namespace) -> int:
+    adapter = read_adapter(location, options)
     if options.by is None and options.depth is None and not options.rules:
-        print_result(found, options)
+        print_result(adapter, options)
         return 0
-    counted = count(found.table, options.rules, options.by, options.depth)
-    print_result(counted, options)
-    write_diagnostics([*map(_unmatched, counted.selection.unmatched)])
+    result = count(adapter.table, options.rules, options.by, options.depth)
+    print_result(result, options)
+    write_diagnostics([*map(_unmatched, result.selection.unmatched)])
     return 0
 
 
@@ -49,6 +59,6 @@ def _unmatched(rule: SelectionRule) -> Diagnostic:
     return Diagnostic(
         "no-match",
         f"`{option} {rule.pattern}` matches no tensor",
-        help="a pattern must match the whole name; use `--by tensor` to list the names",
+        help="a pattern must match the full name; use `--by tensor` to list the names",
         severity="warning",
     )

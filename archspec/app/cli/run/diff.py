@@ -14,13 +14,13 @@ from archspec.pipeline.overrides import overrides_for
 
 
 def run(options: Namespace) -> int:
-    """Write the differences between two models; the exit status is 1 if there are any."""
+    """Write the differences between two models. Returns 1 if there are any."""
     is_drawn = wants_picture(options)
-    ours, theirs = overrides_for(2, options.settings)
-    a, b = as_model(options.a, ours), as_model(options.b, theirs)
-    found = diff(a, b)
+    overrides_a, overrides_b = overrides_for(2, options.settings)
+    a, b = as_model(options.a, overrides_a), as_model(options.b, overrides_b)
+    difference = diff(a, b)
     if is_drawn:
-        save_pictures(options, found, lambda theme: picture(found, a, b, theme=theme))
-    print_result(found, options)
+        save_pictures(options, difference, lambda theme: picture(difference, a, b, theme=theme))
+    print_result(difference, options)
     write_diagnostics([*a.warnings, *(warning for warning in b.warnings if warning not in a.warnings)])
-    return int(bool(found))
+    return int(bool(difference))

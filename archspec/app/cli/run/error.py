@@ -11,21 +11,21 @@ from archspec.core.resources import folder_path
 
 
 def run(options: Namespace) -> int:
-    """Write the entry of a diagnostic code in `docs/errors.md`, or all codes."""
-    known = read_entries()
+    """Write the section of a diagnostic code in `docs/errors.md`, or a list of all codes."""
+    entries = read_entries()
     if options.code is None:
-        print("\n".join(known))
+        print("\n".join(entries))
         return 0
     code = options.code.strip().removeprefix("error").removeprefix("warning").strip("[]")
-    if code not in known:
-        help = suggest(code, [*known]) or "run `archspec error` to list all codes"
+    if code not in entries:
+        help = suggest(code, [*entries]) or "run `archspec error` to list all codes"
         raise make_error("usage", f"unknown diagnostic code `{escape_for_terminal(code)}`", help=help)
-    sys.stdout.write(known[code])
+    sys.stdout.write(entries[code])
     return 0
 
 
 def read_entries() -> dict[str, str]:
-    """Return the entry of each code with its heading. Raises ArchError if the document is not installed."""
+    """Return the section of each code with its heading. Raises ArchError if the page is not installed."""
     try:
         with open(os.path.join(folder_path("docs"), "errors.md"), encoding="utf-8") as file:
             return split_sections(file.read())

@@ -14,17 +14,17 @@ from archspec.pipeline.overrides import parse_overrides
 
 
 def run(options: Namespace) -> int:
-    """Write the conventions that give a number; the exit status is 1 if none does."""
+    """Write the conventions that give a number. Returns 1 if there are none."""
     if options.flops:
         model = as_model(options.spec, parse_overrides(options.settings))
         sizes = parse_sizes(options.dims)
-        counted = explain_flops(model, options.number, options.batch, options.seq, dims=sizes)
-        print_result(counted, options)
-        return 0 if counted.fits else 1
+        explanation = explain_flops(model, options.number, options.batch, options.seq, dims=sizes)
+        print_result(explanation, options)
+        return 0 if explanation.fits else 1
     if options.dims or options.batch or options.seq:
         raise make_error(
             "usage", "sizes of dimensions have no effect without --flops", help="add --flops, or remove them"
         )
-    found = explain(options.spec, options.number, **parse_overrides(options.settings))
-    print_result(found, options)
-    return 0 if found.fits else 1
+    explanation = explain(options.spec, options.number, **parse_overrides(options.settings))
+    print_result(explanation, options)
+    return 0 if explanation.fits else 1

@@ -18,8 +18,8 @@ from archspec.pipeline.streams import read_stream, stream_label
 
 
 def run(options: Namespace) -> int:
-    """Format files in place, or report those that are not formatted. Returns the exit status."""
-    found: list[Diagnostic] = []
+    """Format files in place, or report unformatted files. Returns 1 if a file is not formatted or has errors."""
+    diagnostics: list[Diagnostic] = []
     changed = unchanged = 0
     files = [file for path in options.paths for file, _ in spec_files(path)]
     for path in files:
@@ -31,17 +31,17 @@ def run(options: Namespace) -> int:
             is_changed = None
         changed += is_changed is True
         unchanged += is_changed is False
-        found += report.diagnostics
-    write_diagnostics(found)
+        diagnostics += report.diagnostics
+    write_diagnostics(diagnostics)
     if files != ["-"]:
         _summarize(changed, unchanged, options)
-    if is_usage(found):
+    if is_usage(diagnostics):
         return 2
-    return int(bool(found) or (changed > 0 and (options.check or options.diff)))
+    return int(bool(diagnostics) or (changed > 0 and (options.check or options.diff)))
 
 
 def _format(path: str, options: Namespace, report: Report) -> bool | None:
-    """Format a file; return whether that changes it, or None if it cannot be read."""
+    """Format a file. Returns whether its contents change; None if the file cannot be read."""
     label = stream_label(path)
     before = read_stream(path, MAX_FILE_BYTES + 1) if path == "-" else read_bytes(path, label, report)
     if before is None:
@@ -71,7 +71,7 @@ def _difference(before: bytes, after: bytes, label: str) -> str:
 
 def _summarize(changed: int, unchanged: int, options: Namespace) -> None:
     word = "to format" if options.check or options.diff else "formatted"
-    counted = [f"{number(changed, 'file')} {word}"] if changed else []
+    counts = [f"{number(changed, 'file')} {word}"] if changed else []
     if unchanged or not changed:
-        counted.append(f"{number(unchanged, 'file')} unchanged")
-    print(", ".join(counted), file=sys.stderr if options.diff else sys.stdout)
+        counts.append(f"{number(unchanged, 'file')} unchanged")
+    print(", ".join(counts), file=sys.stderr if options.diff else sys.stdout)

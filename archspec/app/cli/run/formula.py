@@ -14,10 +14,10 @@ from archspec.pipeline.overrides import parse_overrides
 def run(options: Namespace) -> int:
     """Write the parameter count of a model as a polynomial."""
     names = [name.strip() for part in options.open for name in part.split(",") if name.strip()]
-    found = formula(as_model(options.spec, parse_overrides(options.settings)), *names)
+    result = formula(as_model(options.spec, parse_overrides(options.settings)), *names)
     if options.format == "latex":
-        write(found.latex())
+        write(result.latex())
     else:
-        print_result(found, options)
-    write_diagnostics(found.warnings)
+        print_result(result, options)
+    write_diagnostics(result.warnings)
     return 0

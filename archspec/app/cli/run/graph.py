@@ -19,8 +19,9 @@ PICTURE_FORMATS = ("svg", "png", "pdf")
 FORMATS = (*PICTURE_FORMATS, "html", "dot", "mermaid", "json", "graphml", "gexf", "netron", "model-explorer")
 PICTURE_SOURCE_FORMATS = ("dot", "mermaid")
 """Formats that other programs draw."""
+
 EXTENSIONS = {"mmd": "mermaid", "gv": "dot"}
-"""Extensions of files that are not the name of the format."""
+"""File extensions that differ from the name of the format."""
 
 
 def run(options: Namespace) -> int:
@@ -28,7 +29,7 @@ def run(options: Namespace) -> int:
     level = options.level or ("layer" if options.depth is None else "block")
     if options.depth is not None and level != "block":
         raise make_error("usage", f"--depth cannot be combined with --level {level}", help="use `--level block`")
-    format = EXTENSIONS.get(options.to, options.to) or _format_of(options.output)
+    format = EXTENSIONS.get(options.to, options.to) or _output_format(options.output)
     if format not in PICTURE_FORMATS and (options.color != "role" or options.dark):
         option = "--dark" if options.dark else "--color"
         raise make_error("usage", f"{option} requires a picture", help=f"use `--to {', '.join(PICTURE_FORMATS)}`")
@@ -39,71 +40,71 @@ def run(options: Namespace) -> int:
 
     def make() -> tuple[str | bytes, Sequence[Diagnostic]]:
         model = as_model(options.spec, parse_overrides(options.settings))
-        found = (
+        content = (
             _render_picture(options, model, format, level)
             if format in PICTURE_FORMATS
             else _render_data(options, model, format, level)
         )
-        return found, model.warnings
+        return content, model.warnings
 
     write_text(options, make)
-    options.force |= options.watch  # the next time, the file of `-o` is the one that this has written
+    options.force |= options.watch  # the next run overwrites the file of this one
     return 0
 
 
-def _format_of(output: str | None) -> str:
-    """Return the format that the extension of a file stands for; DOT without a file."""
+def _output_format(output: str | None) -> str:
+    """Return the format for the extension of a file; DOT without a file."""
     if output is None or output == "-":
         return "dot"
     extension = os.path.splitext(output)[1][1:].lower()
     format = EXTENSIONS.get(extension, extension)
     if format not in FORMATS:
-        known = [*FORMATS, *EXTENSIONS]
+        supported = [*FORMATS, *EXTENSIONS]
         problem = f"unknown extension `.{extension}`" if extension else f"`{output}` has no extension"
         raise make_error(
-            "usage", problem, help=suggest(extension, known) or f"use `--to`, or one of {', '.join(known)}"
+            "usage", problem, help=suggest(extension, supported) or f"use `--to`, or one of {', '.join(supported)}"
         )
     return format
 
 
 def _render_picture(options: Namespace, model: Model, format: str, level: str) -> str | bytes:
-    drawn = picture(
+    svg = picture(
         model,
         level,
         options.depth,
         fold=options.fold is not False,
         coloring=options.color,
-        sizes=_sizes(options, model),
+        sizes=_check_sizes(options, model),
         theme="dark" if options.dark else "light",
     )
     if format == "svg":
-        return drawn
-    from archspec.drawing.svg.svg import convert  # which starts processes
+        return svg
+    from archspec.drawing.svg.svg import convert  # imported late: SVG and data do not need it
 
-    return convert(drawn, format)
+    return convert(svg, format)
 
 
-def _sizes(options: Namespace, model: Model) -> Mapping[str, int]:
-    """Return the sizes of all dimensions. Raises ArchError if one is missing that the colors depend on."""
+def _check_sizes(options: Namespace, model: Model) -> Mapping[str, int]:
+    """Return the sizes of all dimensions, or {} for colors that do not depend on sizes. Raises ArchError."""
     if options.color not in ("flops", "bytes"):
         if options.dims or options.batch is not None or options.seq is not None:
             raise make_error("usage", f"--color {options.color} does not depend on sizes", help="use `--color flops`")
         return {}
-    from archspec.analysis.cost.api import valid_sizes  # which takes long to import, and few pictures need
+    from archspec.analysis.cost.api import valid_sizes  # imported late: it is slow, and few pictures need it
 
     sizes = valid_sizes(model, given_sizes(parse_sizes(options.dims), options.batch, options.seq))
     dimensions = dict.fromkeys(name for type in model.inputs.values() for size in type.shape for name in symbols(size))
     missing = sorted(dimensions.keys() - sizes.keys())
     if missing:
-        used = [f"--{name} N" if name in ("batch", "seq") else f"--dim {name}=N" for name in missing]
+        missing_options = [f"--{name} N" if name in ("batch", "seq") else f"--dim {name}=N" for name in missing]
         message = f"--color {options.color} requires sizes of {', '.join(f'`{name}`' for name in missing)}"
-        raise make_error("usage", message, help=f"use `{' '.join(used)}`")
+        raise make_error("usage", message, help=f"use `{' '.join(missing_options)}`")
     return sizes
 
 
 def _render_data(options: Namespace, model: Model, format: str, level: str) -> str:
     if format == "html":
-        from archspec.drawing.page.page import page  # which imports more than a static picture needs
+        from archspec.drawing.page.page import page  # imported late: only html needs it
 
         return page(model)
     from archspec.drawing.graph.formats import format_graph

@@ -9,6 +9,6 @@ from archspec.pipeline.compile import import_config
 
 
 def run(options: Namespace) -> int:
-    """Write the spec that a configuration describes."""
+    """Write the spec of a configuration."""
     write_text(options, lambda: (import_config(options.config), ()))
     return 0

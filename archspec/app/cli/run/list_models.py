@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 
 from archspec.app.cli.output import write
-from archspec.app.cli.pages import page_text
+from archspec.app.cli.pages import format_page
 from archspec.app.cli.progress import PROGRESS
 from archspec.core.diagnostics import make_error, suggest
 from archspec.core.reports import documents
@@ -18,14 +18,14 @@ from archspec.pipeline.tables import load_table
 
 
 def run(options: Namespace) -> int:
-    """Write the bundled models with their parameter counts, by family; those that match a word if there is one."""
+    """Write the bundled models, or those that match a word, with their parameter counts, grouped by family."""
     models = read_index() or [*_compile_models()]
-    found = [model for model in models if _matches(model, options.word)]
-    if not found:
-        near = suggest(options.word, [*dict.fromkeys(model.file for model in models), *(m.name for m in models)])
-        help = near or "run `archspec list` to show all bundled models"
+    matches = [model for model in models if _matches(model, options.word)]
+    if not matches:
+        suggestion = suggest(options.word, [*dict.fromkeys(model.file for model in models), *(m.name for m in models)])
+        help = suggestion or "run `archspec list` to show all bundled models"
         raise make_error("unknown-model", f"no bundled model or family matches `{options.word}`", help=help)
-    rows: list[Row] = [{"family": model.file, "model": model.name, **model.params._asdict()} for model in found]
+    rows: list[Row] = [{"family": model.file, "model": model.name, **model.params._asdict()} for model in matches]
     if options.format in documents.FORMATS:
         write(documents.write({"format": 1, "models": rows}, options.format))
     elif options.format == "csv":
@@ -36,25 +36,25 @@ def run(options: Namespace) -> int:
 
 
 def _write_table(rows: list[Row], options: Namespace) -> None:
-    shown = [
+    table_columns = [
         Column("family", "family", fit="shorten", drop=2),
         Column("model", "model", fit="shorten"),
         Column("total", "parameters"),
         Column("rounded", "", style="unit"),
         Column("frozen", "frozen", drop=1),
     ]
-    named: list[Row] = []
+    table_rows: list[Row] = []
     family = None
     for row in rows:
         total, frozen = row["total"], row["frozen"]
         first = row["family"] if row["family"] != family or options.format == "markdown" else ""
-        named.append({**row, "family": first, "rounded": parameters(total), "frozen": frozen or None})
+        table_rows.append({**row, "family": first, "rounded": parameters(total), "frozen": frozen or None})
         family = row["family"]
-    write(page_text(Page("", [View(shown, named)]), options))
+    write(format_page(Page("", [View(table_columns, table_rows)]), options))
 
 
 def _matches(model: BundledModel, word: str) -> bool:
-    """Whether a word occurs in the name of a model or of its family; punctuation and case are ignored."""
+    """Return whether a word occurs in the name of a model or of its family, without regard to punctuation and case."""
     return any(_letters(word) in _letters(name) for name in (model.file, model.name))
 
 
@@ -65,5 +65,5 @@ def _letters(name: str) -> str:
 def _compile_models() -> Iterator[BundledModel]:
     models = find_models()
     for number, (file, name) in enumerate(models, 1):
-        PROGRESS.what = f"archspec list, model {number} of {len(models)}"
+        PROGRESS.step = f"archspec list, model {number} of {len(models)}"
         yield BundledModel(file, name, load_table(name)[0].params)

@@ -21,8 +21,8 @@ def run(options: Namespace) -> int:
     overrides = parse_overrides(options.settings)
     model = as_model(options.spec, overrides)
     write_new_file(options.file, new_spec(options.file, model, overrides, options.block), options.force)
-    same = f"the same model as {model.name}{_format_overrides(options)}"
-    write(f"{options.file}: {model.params.total:,} parameters, {same}\n")
+    origin = f"the same model as {model.name}{_format_overrides(options)}"
+    write(f"{options.file}: {model.params.total:,} parameters, {origin}\n")
     write_diagnostics(model.warnings)
     return 0
 

@@ -19,7 +19,7 @@ from archspec.pipeline.overrides import parse_overrides
 
 
 def run(options: Namespace) -> int:
-    """Write the designs that satisfy the conditions."""
+    """Write the designs that satisfy the conditions. Returns 1 if there are none, and 130 if interrupted."""
     is_drawn = wants_picture(options)
     if options.output:
         refuse_existing(options.output, options.force)
@@ -31,7 +31,7 @@ def run(options: Namespace) -> int:
         if name in vary:
             raise make_error("usage", f"`--vary {name}` is specified more than once")
         vary[name] = values
-    found = search(
+    result = search(
         options.spec,
         vary,
         where=options.where,
@@ -43,26 +43,26 @@ def run(options: Namespace) -> int:
         progress=_progress,
     )
     if is_drawn:
-        _save_plots(options, found)
+        _save_plots(options, result)
     if options.format == "parquet":
-        write_new_file(options.output, to_parquet(found), options.force)
+        write_new_file(options.output, to_parquet(result), options.force)
     elif options.output:
-        write_new_file(options.output, format_result(found, options), options.force)
+        write_new_file(options.output, format_result(result, options), options.force)
     else:
-        write(format_result(found, options))
-    return 130 if found.tally.is_interrupted else 0 if found.designs else 1
+        write(format_result(result, options))
+    return 130 if result.tally.is_interrupted else 0 if result.designs else 1
 
 
 def _progress(examined: int, satisfying: int) -> None:
-    PROGRESS.what = f"archspec search, {examined:,} designs examined, {satisfying:,} satisfy the conditions"
+    PROGRESS.step = f"archspec search, {examined:,} designs examined, {satisfying:,} satisfy the conditions"
 
 
-def _save_plots(options: Namespace, found: SearchResult) -> None:
-    if found.plotted is None:
+def _save_plots(options: Namespace, result: SearchResult) -> None:
+    if result.plotted is None:
         sys.stderr.write("no design satisfies the conditions: no plot was written\n")
         return
     if options.svg is not None:
-        write_new_file(options.svg, svg(found.plotted, "dark" if options.dark else "light"), options.force)
+        write_new_file(options.svg, svg(result.plotted, "dark" if options.dark else "light"), options.force)
     if options.html is not None:
-        page = webpage(page_of(found, "html"), svg(found.plotted, "light"), svg(found.plotted, "dark"))
+        page = webpage(page_of(result, "html"), svg(result.plotted, "light"), svg(result.plotted, "dark"))
         write_new_file(options.html, page, options.force)

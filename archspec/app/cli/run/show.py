@@ -9,6 +9,6 @@ from archspec.pipeline.sources import bundled_source
 
 
 def run(options: Namespace) -> int:
-    """Write the source of a bundled file or definition."""
+    """Write the source of a bundled model, file or definition."""
     sys.stdout.write(bundled_source(options.name))
     return 0

@@ -12,7 +12,7 @@ from archspec.pipeline.overrides import parse_overrides
 
 
 def run(options: Namespace) -> int:
-    """Open the page of a model in a browser; with `--watch`, renew it until interrupted."""
+    """Open the page of a model in a browser; with `--watch`, update it until interrupted."""
     overrides = parse_overrides(options.settings)
     if not options.watch:
         model = as_model(options.spec, overrides)
@@ -26,6 +26,6 @@ def run(options: Namespace) -> int:
             if number == 0:
                 print(f"{url} (press Ctrl+C to stop)", flush=True)
             write_diagnostics(diagnostics)
-    except KeyboardInterrupt:  # the usual way to stop
+    except KeyboardInterrupt:  # users stop `--watch` with Ctrl+C
         pass
     return 0
