@@ -12,10 +12,10 @@ from small import DENSE, load
 
 from archspec.analysis.count.groups import (
     RoleComponent,
-    components_of_role,
     count_by_block,
     count_by_layer,
     count_by_role,
+    find_role_components,
 )
 from archspec.analysis.count.select import SelectionRule, select
 from archspec.analysis.count.tree import CountRow, count_tree
@@ -141,10 +141,10 @@ def test_frozen_tensors_are_not_trainable() -> None:
 
 
 def test_heads_and_poolers_are_found_by_role() -> None:
-    assert components_of_role(SHARED, "head") == [RoleComponent("head", ("dense", "decoder"), 26)]
-    assert components_of_role(SHARED, "pooler") == []
+    assert find_role_components(SHARED, "head") == [RoleComponent("head", ("dense", "decoder"), 26)]
+    assert find_role_components(SHARED, "pooler") == []
     pooled = table(tensor("pooler.dense.weight", 2, 2, role="pooler"), tensor("pooler.dense.bias", 2, role="pooler"))
-    assert components_of_role(pooled, "pooler") == [RoleComponent("pooler.dense", (), 6)]
+    assert find_role_components(pooled, "pooler") == [RoleComponent("pooler.dense", (), 6)]
 
 
 def test_heads_that_are_equal_to_other_layers_are_found() -> None:
@@ -153,7 +153,7 @@ def test_heads_that_are_equal_to_other_layers_are_found() -> None:
         "block Net(n = 2)(x [..., n]) -> [..., n] {\n  role head for a, b.down\n"
         "  return x |> c: Dense(n) |> a: Head(n) |> b: Head(n)\n}\n"
     )
-    assert components_of_role(two.count().table, "head") == [
+    assert find_role_components(two.count().table, "head") == [
         RoleComponent("a", ("up", "down"), 12),
         RoleComponent("b.down", (), 6),
     ]
@@ -161,7 +161,7 @@ def test_heads_that_are_equal_to_other_layers_are_found() -> None:
         f"{DENSE}\nblock Net(n = 2)(x [..., n]) -> [..., n] {{\n  role head for g.x, g.z\n"
         "  return x |> c: Dense(n) |> g.x: Dense(n, 3) |> g.z: Dense(3, n) |> g.y: Dense(n)\n}\n"
     )
-    assert components_of_role(among_others.count().table, "head") == [
+    assert find_role_components(among_others.count().table, "head") == [
         RoleComponent("g.x", (), 9),
         RoleComponent("g.z", (), 8),
     ]

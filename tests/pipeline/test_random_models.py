@@ -11,7 +11,7 @@ from random_models import Options, options
 from small import SCALE, load
 
 from archspec import Model, pipeline
-from archspec.analysis.count.groups import components_of_role, count_by_block, count_by_layer, count_by_role
+from archspec.analysis.count.groups import count_by_block, count_by_layer, count_by_role, find_role_components
 from archspec.analysis.count.select import SelectionRule, select
 from archspec.analysis.count.tree import count_tree as folded
 from archspec.core.diagnostics import Report, Source
@@ -175,8 +175,8 @@ def test_tables_and_trees_survive_being_written_down(chosen: Options) -> None:
     whole = table._replace(tensors=Tensors(table.tensors.all()))
     assert folded(table, select(table)) == folded(whole, select(whole))
     for role in ("head", "pooler"):
-        assert components_of_role(table, role) == components_of_role(whole, role)
-    file = pipeline.files.parse_cached(Source("text", chosen.text), Report())
+        assert find_role_components(table, role) == find_role_components(whole, role)
+    file = pipeline.trees.parse_cached(Source("text", chosen.text), Report())
     assert store.load(json.loads(json.dumps(store.dump(file)))) == file
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from archspec.analysis.count.select import select
-from archspec.analysis.count.tree import NodeContent, address_tree
+from archspec.analysis.count.tree import NodeContent, build_address_tree
 from archspec.core.addresses import ANY_INDEX, ends_with, join, parent, prefixes, relative
 from archspec.core.addresses.tree import Node
 from archspec.ir.table import Table
@@ -63,7 +63,7 @@ class Alignment(NamedTuple):
 
 def find_components(table: Table) -> Group:
     """Return the components of a model. A module that only contains a stack and its neighbours is not a component."""
-    root = address_tree(table, select(table)).root
+    root = build_address_tree(table, select(table)).root
     if root.own:
         return (_build_component(root, "", 1, False),)
     return tuple(_combine_stacks([*_iter_components(root, "", 1)]))

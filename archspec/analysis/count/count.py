@@ -12,7 +12,8 @@ from archspec.ir.table import Table
 class Count(Result):
     """A model's table, the tensors that the `rules` select, and the view to show.
 
-    `by` is "tensor", "layer", "block" or "role" for a flat table, None for the tree of layers; `depth` limits nesting.
+    `by` is "tensor", "layer", "block" or "role" for a flat table, None for the tree of layers. `depth` limits the
+    nesting.
     """
 
     table: Table
@@ -21,7 +22,7 @@ class Count(Result):
     by: str | None
     depth: int | None
 
-    _contents_in = "document"  # which needs no tables
+    _contents_in = "document"
 
     def __repr__(self) -> str:
         return f"<Count of {self.table.model!r}: {self.selection.total:,} parameters>"

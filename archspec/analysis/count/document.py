@@ -1,4 +1,4 @@
-"""The JSON document of `archspec count`."""
+"""The JSON document of `archspec count`; separate from `report`, because a document without rows needs no tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def contents(counted: Count) -> Document:
     if counted.rules:
         for row, params in zip(tensors, selection.params, strict=True):
             row["selected"] = params
-    whole: Document = {
+    document: Document = {
         "format": 1,
         "model": table.model,
         "hyperparameters": finite(table.hyperparameters),
@@ -28,9 +28,9 @@ def contents(counted: Count) -> Document:
         "buffers": [buffer._asdict() for buffer in table.buffers],
     }
     if counted.by:
-        from archspec.analysis.count.report import rows  # not at the top: a document without rows needs no tables
+        from archspec.analysis.count.report import rows
 
-        shown = rows(counted)
-        whole["by"] = counted.by
-        whole["rows"] = [{column.key: row[column.key] for column in shown.columns} for row in shown.rows]
-    return whole
+        view = rows(counted)
+        document["by"] = counted.by
+        document["rows"] = [{column.key: row[column.key] for column in view.columns} for row in view.rows]
+    return document

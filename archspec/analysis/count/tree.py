@@ -14,11 +14,10 @@ from archspec.ir.table import Table, Tensor
 class CountRow(Record):
     """One row of the tree, `level` 0 outermost.
 
-    `label` is the address relative to the parent row, `address` the full one; a collapsed number is `*`, or the numbers
-    if others differ (`0,3,6`). `times` is the number of equal components that the row represents. `each` has the
-    parameters of one of them, `total` those of all, in all enclosing repetitions. `shapes` are those of the tensors
-    owned and counted here; `frozen` and `tied` are whether some of the tensors owned here are. `role` is their role, if
-    all have the same.
+    `label` is the address relative to the parent row, `address` the full address; a collapsed number is `*`, or a list
+    if other numbers differ (`0,3,6`). `times` is the number of equal components that the row represents. `each` is the
+    parameter count of one component, `total` that of all in all enclosing repetitions. `shapes` are the shapes of the
+    tensors owned and counted here; `frozen` and `tied` are whether some of them are. `role` is their common role.
     """
 
     level: int
@@ -37,16 +36,16 @@ class CountRow(Record):
 def count_tree(table: Table, selection: Selection, depth: int | None = None) -> list[CountRow]:
     """Return the rows of the tree, down to layers and to tensors that blocks own directly.
 
-    `depth` limits the nesting. The `total` of the outermost rows sums to that of the selection.
+    `depth` limits the nesting. The `total` of the outermost rows sums to the total of the selection.
     """
-    return [_row(row) for row in address_tree(table, selection).rows(depth)]
+    return [_count_row(row) for row in build_address_tree(table, selection).rows(depth)]
 
 
 NodeContent: TypeAlias = tuple[Tensor, int, str]
 """A tensor, the parameters counted for it, and its name within the node."""
 
 
-def address_tree(table: Table, selection: Selection) -> AddressTree[NodeContent, int]:
+def build_address_tree(table: Table, selection: Selection) -> AddressTree[NodeContent, int]:
     """Build the tree with equal numbered components joined; the sum of a node is its parameter count."""
     tree: AddressTree[NodeContent, int] = AddressTree(0)
     is_whole = all(selection.chosen)
@@ -69,11 +68,11 @@ def address_tree(table: Table, selection: Selection) -> AddressTree[NodeContent,
         node = tree.find(module.address)
         if node is not None:
             node.type = module.type
-    tree.compute_sums(_add, fold=True)
+    tree.compute_sums(_compute_sum, fold=True)
     return tree
 
 
-def _add(node: Node[NodeContent, int]) -> Hashable:
+def _compute_sum(node: Node[NodeContent, int]) -> Hashable:
     for _, params, _ in node.own:
         node.each += params
     for child in node.children.values():
@@ -86,9 +85,9 @@ def _add(node: Node[NodeContent, int]) -> Hashable:
     )
 
 
-def _row(row: TreeRow[NodeContent, int]) -> CountRow:
+def _count_row(row: TreeRow[NodeContent, int]) -> CountRow:
     node = row.node
-    own = [(tensor, params) for tensor, params, _ in node.own]
+    owned = [(tensor, params) for tensor, params, _ in node.own]
     return CountRow(
         level=row.level,
         label=row.label,
@@ -97,8 +96,8 @@ def _row(row: TreeRow[NodeContent, int]) -> CountRow:
         times=row.times,
         each=node.each,
         total=node.each * row.times * row.copies,
-        shapes=tuple(tensor.shape for tensor, params in own if params or not tensor.tied_to),
-        frozen=any(not tensor.trainable for tensor, _ in own),
-        tied=any(tensor.tied_to is not None for tensor, _ in own),
-        role=own[0][0].role if len({tensor.role for tensor, _ in own}) == 1 else None,
+        shapes=tuple(tensor.shape for tensor, params in owned if params or not tensor.tied_to),
+        frozen=any(not tensor.trainable for tensor, _ in owned),
+        tied=any(tensor.tied_to is not None for tensor, _ in owned),
+        role=owned[0][0].role if len({tensor.role for tensor, _ in owned}) == 1 else None,
     )
